@@ -1,0 +1,33 @@
+#include "arguments.h"
+
+static int keyword_slot(const struct signature *signature, PyObject *name)
+{
+    for (int k = 0; signature->keywords[k]; k++)
+        if (PyUnicode_CompareWithASCIIString(name, signature->keywords[k]) == 0)
+            return signature->positional + k;
+    PyErr_Format(PyExc_TypeError, "%s() has no keyword argument %R", signature->function, name);
+    return -1;
+}
+
+bool arguments_parse(const struct signature *signature, PyObject *const *arguments, Py_ssize_t count, PyObject *names,
+                     PyObject *slots[ARGUMENTS_MAX])
+{
+    for (int k = 0; k < ARGUMENTS_MAX; k++)
+        slots[k] = NULL;
+    if (count < signature->required || count > signature->positional) {
+        PyErr_Format(PyExc_TypeError, "%s() takes %d%s positional argument%s; got %zd", signature->function,
+                     signature->required, signature->positional > signature->required ? " or more" : "",
+                     signature->positional == 1 ? "" : "s", count);
+        return false;
+    }
+    for (Py_ssize_t k = 0; k < count; k++)
+        slots[k] = arguments[k];
+    const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
+    for (Py_ssize_t k = 0; k < named; k++) {
+        const int slot = keyword_slot(signature, PyTuple_GET_ITEM(names, k));
+        if (slot < 0)
+            return false;
+        slots[slot] = arguments[count + k];
+    }
+    return true;
+}

@@ -1,0 +1,84 @@
+#include "execute.h"
+
+/* The thread that waits for a run, as its callbacks need it. */
+struct waiting {
+    PyThreadState *thread;
+};
+
+static bool interrupted(void *context)
+{
+    struct waiting *waiting = context;
+    PyEval_RestoreThread(waiting->thread);
+    const bool raised = PyErr_CheckSignals() != 0;
+    waiting->thread = PyEval_SaveThread();
+    return raised;
+}
+
+static bool warn_slow(void *context, double seconds)
+{
+    struct waiting *waiting = context;
+    PyEval_RestoreThread(waiting->thread);
+    const bool fine =
+        PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
+                         "this will take about %ld seconds on the simulated device; fewer elements or "
+                         "device='host' take less, and Ctrl-C ends it",
+                         (long)(seconds + 0.5)) == 0;
+    waiting->thread = PyEval_SaveThread();
+    return fine;
+}
+
+static void *state_of(const struct module_state *state, const struct backend *backend)
+{
+    int k = 0;
+    while (plan_backends[k] != backend)
+        k++;
+    return state->backends[k];
+}
+
+/* The order of threads that is in force here, on this thread and in this context. */
+static bool read_order(struct module_state *state, struct run *run)
+{
+    PyObject *value = NULL;
+    if (PyContextVar_Get(state->thread_order, NULL, &value) < 0)
+        return false;
+    int order = RUN_FORWARDS;
+    unsigned long long seed = 0;
+    const bool read = !value || PyArg_ParseTuple(value, "iK", &order, &seed);
+    Py_XDECREF(value);
+    run->order = (enum order_name)order;
+    run->seed = seed;
+    return read;
+}
+
+bool execute_plan(struct module_state *state, const struct plan *plan, struct run *run)
+{
+    if (plan->n == 0) {
+        run->result = op_identity(plan->op, plan->accumulator);
+        return true;
+    }
+    if (plan->backend->place == METHOD_ON_SIMULATED && !read_order(state, run))
+        return false;
+    void *backend_state = state_of(state, plan->backend);
+    struct waiting waiting = {PyEval_SaveThread()};
+    const struct watch watch = {interrupted, warn_slow, &waiting};
+    run->watch = &watch;
+    const bool ran = plan->backend->run(backend_state, plan, run);
+    PyEval_RestoreThread(waiting.thread);
+    if (!ran)
+        failure_raise(&run->failure);
+    run->result = op_finish(plan->op, plan->accumulator, run->result);
+    return ran;
+}
+
+bool execute_read(struct module_state *state, const struct backend *backend, int index, size_t bytes, struct run *run)
+{
+    void *backend_state = state_of(state, backend);
+    struct waiting waiting = {PyEval_SaveThread()};
+    const struct watch watch = {interrupted, warn_slow, &waiting};
+    run->watch = &watch;
+    const bool read = backend->read(backend_state, index, bytes, run);
+    PyEval_RestoreThread(waiting.thread);
+    if (!read)
+        failure_raise(&run->failure);
+    return read;
+}

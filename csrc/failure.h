@@ -1,0 +1,22 @@
+/* What went wrong where Python may not be touched: noted by a backend, raised by the module when it holds the GIL again. */
+#pragma once
+
+enum failure_kind {
+    FAILURE_NONE,
+    FAILURE_RUNTIME,   /* RuntimeError */
+    FAILURE_VALUE,     /* ValueError */
+    FAILURE_MEMORY,    /* MemoryError */
+    FAILURE_EXCEPTION, /* a Python exception is set already */
+};
+
+struct failure {
+    enum failure_kind kind;
+    char text[512];
+};
+
+/* Keeps the first failure; later ones are consequences. */
+void failure_note(struct failure *, enum failure_kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Sets the exception that the failure stands for. Needs the GIL. */
+void failure_raise(const struct failure *);

@@ -1,0 +1,224 @@
+/* The simulated backend: a machine for passes.c whose memory is the host's and whose launches go to the simulator. */
+#include "passes.h"
+#include "processor.h"
+#include "simulator.h"
+#include "timing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct session {
+    struct machine machine; /* first, so that a machine is a session */
+    struct simulator *simulator;
+    double moments[MOMENTS];
+};
+
+static struct session *session_of(struct machine *machine)
+{
+    return (struct session *)machine;
+}
+
+/* Fresh memory is full of garbage, as a GPU's is; zeros would hide a read of what nobody wrote. */
+static bool machine_allocate(struct machine *machine, size_t bytes, void **memory)
+{
+    enum { GARBAGE = 0xa5, GARBAGE_BYTES_MAX = 1 << 20 };
+    *memory = aligned_alloc(256, (bytes / 256 + 1) * 256);
+    if (!*memory) {
+        failure_note(machine->failure, FAILURE_MEMORY, "out of memory for %zu bytes on the simulated device", bytes);
+        return false;
+    }
+    memset(*memory, GARBAGE, bytes < GARBAGE_BYTES_MAX ? bytes : GARBAGE_BYTES_MAX);
+    return true;
+}
+
+static void machine_release(struct machine *machine, void *memory)
+{
+    (void)machine;
+    free(memory);
+}
+
+static bool machine_copy(struct machine *machine, void *target, const void *source, size_t bytes)
+{
+    (void)machine;
+    memcpy(target, source, bytes);
+    return true;
+}
+
+static bool machine_launch(struct machine *machine, const struct launch *launch)
+{
+    struct session *self = session_of(machine);
+    const struct simulator_launch simulated = {
+        .kernel = (void (*)(void **))launch->kernel,
+        .arguments = launch->arguments,
+        .grid = launch->grid,
+        .block = launch->block,
+        .shared_bytes = launch->shared_bytes,
+        .cooperative = launch->cooperative,
+    };
+    switch (simulator_launch(self->simulator, &simulated)) {
+    case SIMULATOR_DONE:
+        return true;
+    case SIMULATOR_INTERRUPTED:
+        failure_note(machine->failure, FAILURE_EXCEPTION, "interrupted");
+        return false;
+    default:
+        failure_note(machine->failure, FAILURE_RUNTIME, "simulated device: %s", simulator_message(self->simulator));
+        return false;
+    }
+}
+
+static bool machine_resident(struct machine *machine, const void *kernel, unsigned block, size_t shared_bytes,
+                             unsigned *blocks)
+{
+    (void)machine;
+    (void)kernel;
+    (void)block;
+    (void)shared_bytes;
+    *blocks = 1;
+    return true;
+}
+
+/* A simulated run is far too slow for a cache to make a difference. */
+static bool machine_flush(struct machine *machine)
+{
+    (void)machine;
+    return true;
+}
+
+static bool machine_mark(struct machine *machine, enum moment moment)
+{
+    session_of(machine)->moments[moment] = timing_now();
+    return true;
+}
+
+static bool machine_elapsed(struct machine *machine, double *first_pass, double *seconds)
+{
+    const double *moments = session_of(machine)->moments;
+    *first_pass = moments[MOMENT_FIRST_PASS] - moments[MOMENT_BEGIN];
+    *seconds = moments[MOMENT_END] - moments[MOMENT_BEGIN];
+    return true;
+}
+
+static bool session_open(struct session *self, const struct run *run, struct failure *failure,
+                         const struct simulator_watch *watch)
+{
+    static const enum thread_order orders[] = {
+        [RUN_FORWARDS] = ORDER_FORWARDS, [RUN_BACKWARDS] = ORDER_BACKWARDS, [RUN_SHUFFLED] = ORDER_SHUFFLED};
+    *self = (struct session){
+        .machine =
+            {
+                .multiprocessors = simulator_multiprocessors(),
+                .kernels = &kernels_simulated,
+                .failure = failure,
+                .allocate = machine_allocate,
+                .release = machine_release,
+                .copy_in = machine_copy,
+                .copy_out = machine_copy,
+                .launch = machine_launch,
+                .resident = machine_resident,
+                .flush = machine_flush,
+                .mark = machine_mark,
+                .elapsed = machine_elapsed,
+            },
+        .simulator = simulator_open(orders[run->order], run->seed, watch),
+    };
+    if (!self->simulator)
+        failure_note(failure, FAILURE_MEMORY, "out of memory for the simulated device");
+    return self->simulator;
+}
+
+/* ---- the backend ---- */
+
+/* The simulated device has no state between runs. */
+static void *create(void)
+{
+    static char nothing;
+    return &nothing;
+}
+
+static void destroy(void *state)
+{
+    (void)state;
+}
+
+static int count(struct failure *failure)
+{
+    (void)failure;
+    return 1;
+}
+
+static bool describe(int index, struct device *device)
+{
+    (void)index;
+    *device = (struct device){.units = simulator_multiprocessors(), .memory = processor_memory()};
+    snprintf(device->name, sizeof device->name, "simulated");
+    snprintf(device->title, sizeof device->title, "a GPU simulated on the CPU");
+    return true;
+}
+
+static bool run_plan(const struct plan *plan, struct run *run)
+{
+    const struct watch *watch = run->watch;
+    const struct simulator_watch of_simulator = {watch ? watch->interrupted : NULL, watch ? watch->context : NULL};
+    struct session session;
+    if (!session_open(&session, run, &run->failure, watch ? &of_simulator : NULL))
+        return false;
+    const bool ran = passes_run(&session.machine, plan, run);
+    simulator_close(session.simulator);
+    return ran;
+}
+
+/* The work grows with the array's length, so a run on the first part of the array tells how long all of it will take.
+ * Warns if that is long; false if the warning became an exception, or the trial was interrupted. */
+static bool warn_if_slow(const struct plan *plan, struct run *run)
+{
+    enum { SLOW_SECONDS = 10 };
+    const uint64_t trial_length = 1 << 20, short_enough = 1 << 23;
+    if (!run->watch || plan->n <= short_enough)
+        return true;
+    struct plan part = *plan;
+    struct run trial = {.watch = run->watch, .order = run->order, .seed = run->seed};
+    part.n = trial_length;
+    const double began = timing_now();
+    if (!run_plan(&part, &trial)) {
+        run->failure = trial.failure;
+        return false;
+    }
+    const unsigned runs = run->timing ? run->timing->warmup + run->timing->samples : 1;
+    const double estimate = (timing_now() - began) * ((double)plan->n / (double)trial_length) * runs;
+    if (estimate < SLOW_SECONDS || run->watch->warn_slow(run->watch->context, estimate))
+        return true;
+    failure_note(&run->failure, FAILURE_EXCEPTION, "the warning was raised");
+    return false;
+}
+
+static bool run(void *state, const struct plan *plan, struct run *run)
+{
+    (void)state;
+    return warn_if_slow(plan, run) && run_plan(plan, run);
+}
+
+static bool read_memory(void *state, int index, size_t bytes, struct run *run)
+{
+    (void)state;
+    (void)index;
+    const struct simulator_watch watch = {run->watch->interrupted, run->watch->context};
+    struct session session;
+    if (!session_open(&session, run, &run->failure, &watch))
+        return false;
+    const bool read = passes_read(&session.machine, bytes, run);
+    simulator_close(session.simulator);
+    return read;
+}
+
+const struct backend backend_simulated = {
+    .name = "simulated",
+    .place = METHOD_ON_SIMULATED,
+    .create = create,
+    .destroy = destroy,
+    .count = count,
+    .describe = describe,
+    .run = run,
+    .read = read_memory,
+};

@@ -1,0 +1,64 @@
+/* Combining into one word that many blocks share. CUDA has an atomic addition for every accumulator but signed 64-bit
+ * integers, which wrap the same way unsigned; every other op is a compare-and-swap loop,
+ * written once for both widths, that starts from the guess that nobody has been here yet. */
+#pragma once
+
+#include "ops.cuh"
+
+#include <string.h>
+
+namespace KERNELS
+{
+
+template <unsigned Bytes>
+struct word;
+
+template <>
+struct word<4> {
+    using type = unsigned;
+};
+
+template <>
+struct word<8> {
+    using type = unsigned long long;
+};
+
+template <class Op, class T>
+struct atomic_combination {
+    static __device__ __forceinline__ void apply(global<T> target, T value)
+    {
+        using bits = typename word<sizeof(T)>::type;
+        const global<bits> place = reinterpret_cast<bits *>(target);
+        T current = Op::template identity<T>();
+        bits expected, seen;
+        for (;;) {
+            const T combined = Op::combine(current, value);
+            bits desired;
+            memcpy(&expected, &current, sizeof expected);
+            memcpy(&desired, &combined, sizeof desired);
+            seen = atomicCAS(place, expected, desired);
+            if (seen == expected)
+                return;
+            memcpy(&current, &seen, sizeof current);
+        }
+    }
+};
+
+template <class T>
+struct atomic_combination<sum, T> {
+    using addend = std::conditional_t<std::is_integral_v<T>, typename word<sizeof(T)>::type, T>;
+
+    static __device__ __forceinline__ void apply(global<T> target, T value)
+    {
+        atomicAdd(reinterpret_cast<addend *>(target), addend(value));
+    }
+};
+
+/* target = combine(target, value), as one step that no other thread can come between. */
+template <class Op, class T>
+__device__ __forceinline__ void atomic_combine(global<T> target, T value)
+{
+    atomic_combination<Op, T>::apply(target, value);
+}
+
+} // namespace KERNELS

@@ -1,0 +1,63 @@
+/* The words that kernels are written in.
+ *
+ * Kernels are compiled twice: by nvcc for a GPU, and by the host's C++ compiler for the simulated device, where
+ * simulated/words.h gives CUDA's words a meaning. Both compilations end up in one module, so each lives in a namespace
+ * of its own, which every kernel file opens as `namespace KERNELS`.
+ *
+ * Memory is named by where it lies: `global<T>` and `shared<T>` are plain pointers, until somebody wants to count. */
+#pragma once
+
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#include <cooperative_groups.h>
+#define KERNELS cuda_kernels
+#else
+#include "simulated/words.h"
+#define KERNELS simulated_kernels
+#endif
+
+namespace KERNELS
+{
+
+constexpr unsigned warp_size = 32;
+constexpr unsigned whole_warp = 0xffffffff;
+
+template <class T>
+using global = T *;
+
+template <class T>
+using shared = T *;
+
+#ifdef __CUDACC__
+
+/* The block's shared memory, as many bytes as the launch asked for. Its contents are undefined at first. */
+template <class T>
+__device__ __forceinline__ shared<T> block_memory()
+{
+    extern __shared__ __align__(16) unsigned char bytes[];
+    return reinterpret_cast<T *>(bytes);
+}
+
+/* Every thread of every block waits here; cooperative launches only. */
+__device__ __forceinline__ void grid_barrier()
+{
+    cooperative_groups::this_grid().sync();
+}
+
+#else
+
+template <class T>
+shared<T> block_memory()
+{
+    return reinterpret_cast<T *>(simulator_shared_memory());
+}
+
+inline void grid_barrier()
+{
+    simulator_barrier_grid();
+}
+
+#endif
+
+} // namespace KERNELS

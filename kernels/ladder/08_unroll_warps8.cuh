@@ -1,0 +1,20 @@
+/* Rung 8, unroll_warps8: rung 6, with the last warp on its own.
+ *
+ * Six of the tree's barriers become barriers of one warp, as on rung 7; the loading is rung 6's. */
+#pragma once
+
+#include "../slice.cuh"
+
+namespace KERNELS
+{
+
+template <class Op, class T>
+__global__ void unroll_warps8(global<T> data, uint64_t n, global<T> partials)
+{
+    const slice<T> x = fold_data_blocks<Op, 8>(own_slice(data, n, 8 * blockDim.x));
+    fold_interleaved<Op>(x, 2 * warp_size);
+    fold_last_warp<Op>(x);
+    store_partial(partials, x.at[0]);
+}
+
+} // namespace KERNELS

@@ -1,0 +1,32 @@
+/* Rung 9, complete_unroll8: rung 8, with every level of the tree written out.
+ *
+ * A block has at most 1024 threads, so there are never more than ten levels; the loop and its counter go. Which levels
+ * exist is still tested at run time. */
+#pragma once
+
+#include "../slice.cuh"
+
+namespace KERNELS
+{
+
+template <class Op, class T>
+__global__ void complete_unroll8(global<T> data, uint64_t n, global<T> partials)
+{
+    const slice<T> x = fold_data_blocks<Op, 8>(own_slice(data, n, 8 * blockDim.x));
+    if (blockDim.x >= 1024)
+        fold_level<Op>(x, 512);
+    __syncthreads();
+    if (blockDim.x >= 512)
+        fold_level<Op>(x, 256);
+    __syncthreads();
+    if (blockDim.x >= 256)
+        fold_level<Op>(x, 128);
+    __syncthreads();
+    if (blockDim.x >= 128)
+        fold_level<Op>(x, 64);
+    __syncthreads();
+    fold_last_warp<Op>(x);
+    store_partial(partials, x.at[0]);
+}
+
+} // namespace KERNELS

@@ -1,0 +1,25 @@
+/* Rung 11, shared_modulo: the tree moves to shared memory.
+ *
+ * Each thread loads one element into the block's tile, and the tree of rung 1 runs there: the array is only read, and no
+ * longer written. The modulo is slow and the warps still diverge. */
+#pragma once
+
+#include "../tile.cuh"
+
+namespace KERNELS
+{
+
+template <class Op, class In, class Acc>
+__global__ void shared_modulo(global<const In> data, uint64_t n, global<Acc> partials)
+{
+    const shared<Acc> x = load_tile<Op, Acc>(data, n);
+    const unsigned tid = threadIdx.x;
+    for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
+        if (tid % (2 * stride) == 0)
+            x[tid] = Op::combine(x[tid], x[tid + stride]);
+        __syncthreads();
+    }
+    store_partial(partials, x[0]);
+}
+
+} // namespace KERNELS

@@ -1,0 +1,25 @@
+/* Rung 12, shared_strided: rung 11 without the divergence.
+ *
+ * Packed threads take the pairs, as on rung 2. Their elements lie 2 * stride apart, so the lanes of a warp meet in the same
+ * banks of shared memory and wait for each other: on a recent chip this costs more than the divergence did. */
+#pragma once
+
+#include "../tile.cuh"
+
+namespace KERNELS
+{
+
+template <class Op, class In, class Acc>
+__global__ void shared_strided(global<const In> data, uint64_t n, global<Acc> partials)
+{
+    const shared<Acc> x = load_tile<Op, Acc>(data, n);
+    for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
+        const unsigned i = 2 * stride * threadIdx.x;
+        if (i < blockDim.x)
+            x[i] = Op::combine(x[i], x[i + stride]);
+        __syncthreads();
+    }
+    store_partial(partials, x[0]);
+}
+
+} // namespace KERNELS

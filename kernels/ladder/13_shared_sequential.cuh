@@ -1,0 +1,19 @@
+/* Rung 13, shared_sequential: the stride starts at half the block and halves.
+ *
+ * Packed threads on neighbouring elements: neither divergence nor bank conflicts. */
+#pragma once
+
+#include "../tile.cuh"
+
+namespace KERNELS
+{
+
+template <class Op, class In, class Acc>
+__global__ void shared_sequential(global<const In> data, uint64_t n, global<Acc> partials)
+{
+    const shared<Acc> x = load_tile<Op, Acc>(data, n);
+    fold_sequential<Op>(x);
+    store_partial(partials, x[0]);
+}
+
+} // namespace KERNELS

@@ -1,0 +1,20 @@
+/* Rung 15, shared_last_warp: rung 14, with the last warp on its own.
+ *
+ * From 64 elements down only one warp has work; its levels need barriers of that warp, not of the block. */
+#pragma once
+
+#include "../tile.cuh"
+
+namespace KERNELS
+{
+
+template <class Op, class In, class Acc>
+__global__ void shared_last_warp(global<const In> data, uint64_t n, global<Acc> partials)
+{
+    const shared<Acc> x = load_two_tiles<Op, Acc>(data, n);
+    fold_sequential<Op>(x, 2 * warp_size);
+    fold_last_warp<Op>(x);
+    store_partial(partials, x[0]);
+}
+
+} // namespace KERNELS

@@ -1,0 +1,20 @@
+/* Rung 17, shared_grid_stride: as many elements a thread as it takes.
+ *
+ * The grid is as large as the device can hold and strides over the array, two elements a thread and step. The tree, which
+ * is latency and no bandwidth, is climbed once a block and not once every 2 * Block elements. */
+#pragma once
+
+#include "../tile.cuh"
+
+namespace KERNELS
+{
+
+template <class Op, class In, class Acc, unsigned Block>
+__global__ void shared_grid_stride(global<const In> data, uint64_t n, global<Acc> partials)
+{
+    const shared<Acc> x = make_tile(fold_grid_stride<Op, Acc>(data, n));
+    fold_complete<Op, Block>(x);
+    store_partial(partials, x[0]);
+}
+
+} // namespace KERNELS

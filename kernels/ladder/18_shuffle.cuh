@@ -1,0 +1,18 @@
+/* Rung 18, shuffle: warp shuffles instead of a tree in shared memory.
+ *
+ * Lanes of a warp read each other's registers: five shuffles fold a warp, one word of shared memory a warp carries its
+ * result over, and five more fold those. One barrier of the block is left. */
+#pragma once
+
+#include "../warp.cuh"
+
+namespace KERNELS
+{
+
+template <class Op, class In, class Acc>
+__global__ void shuffle(global<const In> data, uint64_t n, global<Acc> partials)
+{
+    store_partial(partials, block_fold<Op>(fold_grid_stride<Op, Acc>(data, n)));
+}
+
+} // namespace KERNELS

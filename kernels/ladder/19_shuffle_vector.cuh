@@ -1,0 +1,18 @@
+/* Rung 19, shuffle_vector: 16-byte loads, several in flight.
+ *
+ * A thread asks for 16 bytes at once and for several such before it uses the first: fewer instructions for the same bytes,
+ * and more bytes on their way. This is what the memory wanted all along. */
+#pragma once
+
+#include "../vector.cuh"
+
+namespace KERNELS
+{
+
+template <class Op, class In, class Acc>
+__global__ void shuffle_vector(global<const In> data, uint64_t n, global<Acc> partials)
+{
+    store_partial(partials, block_fold<Op>(fold_vectors<Op, Acc>(data, n)));
+}
+
+} // namespace KERNELS

@@ -1,0 +1,21 @@
+/* Rung 20, atomic: one launch, and an atomic a block.
+ *
+ * Each block combines its result into `*result`, which holds the identity beforehand; no second pass is needed. The blocks
+ * come in no fixed order, so the last bits of a floating-point sum may differ from run to run. */
+#pragma once
+
+#include "../atomic.cuh"
+#include "../vector.cuh"
+
+namespace KERNELS
+{
+
+template <class Op, class In, class Acc>
+__global__ void atomic(global<const In> data, uint64_t n, global<Acc> result)
+{
+    const Acc value = block_fold<Op>(fold_vectors<Op, Acc>(data, n));
+    if (threadIdx.x == 0)
+        atomic_combine<Op>(result, value);
+}
+
+} // namespace KERNELS

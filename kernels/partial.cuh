@@ -1,0 +1,17 @@
+/* What a block leaves for the next pass. */
+#pragma once
+
+#include "ops.cuh"
+
+namespace KERNELS
+{
+
+/* Thread 0's value becomes the block's partial; it is read by that thread alone. */
+template <class T>
+__device__ __forceinline__ void store_partial(global<T> partials, const T &value)
+{
+    if (threadIdx.x == 0)
+        partials[blockIdx.x] = value;
+}
+
+} // namespace KERNELS

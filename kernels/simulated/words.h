@@ -1,0 +1,85 @@
+/* CUDA's words on a CPU, as far as gred's kernels use them: each is a few lines on top of csrc/simulator.h.
+ * Not modelled: time, memory's layout in banks and sectors, lanes in step, and the weaker memory order of a GPU. */
+#pragma once
+
+#include "../../csrc/simulator.h"
+
+#include <string.h>
+
+#define __global__ static
+#define __host__
+#define __device__
+#define __forceinline__     inline
+#define __launch_bounds__(...)
+
+#define threadIdx (simulator_here()->thread)
+#define blockIdx  (simulator_here()->block)
+#define blockDim  (simulator_here()->block_size)
+#define gridDim   (simulator_here()->grid_size)
+
+inline void __syncthreads()
+{
+    simulator_barrier_block();
+}
+
+inline int __syncthreads_or(int vote)
+{
+    return simulator_barrier_block_or(vote != 0);
+}
+
+inline void __syncwarp(unsigned mask = 0xffffffff)
+{
+    simulator_barrier_warp(mask);
+}
+
+inline void __threadfence()
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* A lane past the end of the warp reads its own value, as on a GPU. */
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned offset)
+{
+    static_assert(sizeof(T) <= sizeof(uint64_t), "a shuffle moves at most 8 bytes");
+    const unsigned lane = threadIdx.x % SIMULATOR_WARP;
+    const unsigned source = lane + offset < SIMULATOR_WARP ? lane + offset : lane;
+    uint64_t word = 0;
+    memcpy(&word, &value, sizeof value);
+    word = simulator_shuffle(mask, word, source);
+    memcpy(&value, &word, sizeof value);
+    return value;
+}
+
+template <class T>
+T __ldcg(const T *address)
+{
+    return *address;
+}
+
+template <class T>
+T atomicCAS(T *address, T expected, T desired)
+{
+    __atomic_compare_exchange_n(address, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return expected;
+}
+
+inline unsigned atomicInc(unsigned *address, unsigned limit)
+{
+    unsigned seen = __atomic_load_n(address, __ATOMIC_SEQ_CST);
+    while (!__atomic_compare_exchange_n(address, &seen, seen >= limit ? 0 : seen + 1, false,
+                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    }
+    return seen;
+}
+
+template <class T>
+T atomicAdd(T *address, T value)
+{
+    T seen, sum;
+    __atomic_load(address, &seen, __ATOMIC_SEQ_CST);
+    do {
+        sum = seen + value;
+    } while (!__atomic_compare_exchange(address, &seen, &sum, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+    return seen;
+}

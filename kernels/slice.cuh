@@ -1,0 +1,85 @@
+/* The rungs that work in place in global memory: how a block finds its slice of the array, and the steps that several
+ * of these rungs share. A slice is `blocks` data blocks long, each of as many elements as the block has threads; the
+ * last slice of the array is shorter, and `count` says how short. */
+#pragma once
+
+#include "partial.cuh"
+
+namespace KERNELS
+{
+
+template <class T>
+struct slice {
+    global<T> at;
+    unsigned count;
+};
+
+/* The slice of `length` elements that belongs to this block. */
+template <class T>
+__device__ __forceinline__ slice<T> own_slice(global<T> data, uint64_t n, unsigned length)
+{
+    const uint64_t start = uint64_t(blockIdx.x) * length;
+    const uint64_t rest = n - start;
+    return {data + start, rest < length ? unsigned(rest) : length};
+}
+
+/* One level of a tree: the first `stride` threads each fold in the element `stride` further on, where there is one. */
+template <class Op, class T>
+__device__ __forceinline__ void fold_level(slice<T> x, unsigned stride)
+{
+    const unsigned tid = threadIdx.x;
+    if (tid < stride && tid + stride < x.count)
+        x.at[tid] = Op::combine(x.at[tid], x.at[tid + stride]);
+}
+
+/* Folds the slice's data blocks onto its first one, column by column: `Blocks` loads in flight, one store.
+ * Returns what is left to fold: at most one data block. */
+template <class Op, unsigned Blocks, class T>
+__device__ __forceinline__ slice<T> fold_data_blocks(slice<T> x)
+{
+    const unsigned tid = threadIdx.x;
+    T column[Blocks];
+    if (x.count == Blocks * blockDim.x) {
+#pragma unroll
+        for (unsigned k = 0; k < Blocks; k++)
+            column[k] = x.at[tid + k * blockDim.x];
+    } else {
+#pragma unroll
+        for (unsigned k = 0; k < Blocks; k++)
+            column[k] = tid + k * blockDim.x < x.count ? x.at[tid + k * blockDim.x]
+                                                       : Op::template identity<T>();
+    }
+#pragma unroll
+    for (unsigned k = 1; k < Blocks; k++)
+        column[0] = Op::combine(column[0], column[k]);
+    if (tid < x.count)
+        x.at[tid] = column[0];
+    __syncthreads();
+    return {x.at, x.count < blockDim.x ? x.count : blockDim.x};
+}
+
+/* Interleaved pairs from half the block down to `last`, with a barrier of the whole block after every level. */
+template <class Op, class T>
+__device__ __forceinline__ void fold_interleaved(slice<T> x, unsigned last = 1)
+{
+    for (unsigned stride = blockDim.x / 2; stride >= last; stride /= 2) {
+        fold_level<Op>(x, stride);
+        __syncthreads();
+    }
+}
+
+/* The last 64 elements, by the first warp alone. Its lanes no longer march in step since Volta, so each level ends at a
+ * barrier of the warp, which also makes the stores visible to the other lanes. */
+template <class Op, class T>
+__device__ __forceinline__ void fold_last_warp(slice<T> x)
+{
+    if (threadIdx.x < warp_size) {
+#pragma unroll
+        for (unsigned stride = warp_size; stride > 0; stride /= 2) {
+            fold_level<Op>(x, stride);
+            __syncwarp();
+        }
+    }
+}
+
+} // namespace KERNELS

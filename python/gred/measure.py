@@ -1,0 +1,116 @@
+"""Kernel times and the limit that they are measured against: all samples, with what they are samples of."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gred import _core
+
+
+class KernelTime(NamedTuple):
+    """Samples of one reduction's time on its device, in seconds, and what was run."""
+
+    seconds: np.ndarray
+    first_pass: np.ndarray
+    nbytes: int
+    passes: int
+    grid: int
+    block_size: int | None
+    method: str
+    device: str
+    result: np.generic
+
+
+class ReadLimit(NamedTuple):
+    """Samples of the time that reading `nbytes` takes, in seconds, in the best of several shapes."""
+
+    seconds: np.ndarray
+    nbytes: int
+    device: str
+    grid: int
+    block_size: int | None
+
+
+def kernel_time(
+    a,
+    op="sum",
+    /,
+    *,
+    method="auto",
+    block_size=None,
+    dtype=None,
+    device=None,
+    samples=20,
+    warmup=2,
+    cold=True,
+) -> KernelTime:
+    """Measure the time that a reduction takes on its device, without copies.
+
+    Parameters
+    ----------
+    a : array_like of any shape
+        As for `gred.sum`. A host array is copied to the device once, beforehand.
+    op : {'sum', 'prod', 'min', 'max', 'mean'}
+        What to reduce by. A mean is measured as its sum.
+    method, block_size, dtype, device
+        As for `gred.sum`.
+    samples : int
+        How often to measure.
+    warmup : int
+        How many runs to discard before the first sample.
+    cold : bool
+        Whether the caches are overwritten before each sample, outside the measured time, so that
+        small arrays are read from memory too.
+
+    Returns
+    -------
+    KernelTime
+        ``seconds``: float64, shape ``(samples,)``, all passes, by the device's own events on a GPU;
+        ``first_pass``: the same for the first launch alone; ``nbytes``: the array's size; ``grid``:
+        the first launch's blocks; ``result``: the last run's. An in-place rung's working copy is
+        made anew before each sample, outside the measured time.
+
+    Raises
+    ------
+    TypeError, ValueError, RuntimeError, MemoryError
+        As `gred.sum`; ValueError for an empty array, too.
+    """
+    seconds, first_pass, *rest = _core.kernel_time(
+        a,
+        op,
+        method=method,
+        block_size=block_size,
+        dtype=dtype,
+        device=device,
+        samples=samples,
+        warmup=warmup,
+        cold=cold,
+    )
+    return KernelTime(np.array(seconds), np.array(first_pass), *rest)
+
+
+def read_limit(device=None, nbytes=2**28, *, samples=20) -> ReadLimit:
+    """Measure how fast a device can read its memory: the limit for every reduction.
+
+    Parameters
+    ----------
+    device : str, optional
+        As for `gred.sum`; by default the first GPU if there is one, else the simulated device.
+    nbytes : int
+        How much to read, of random data, with caches overwritten before each sample.
+    samples : int
+        How often to measure each shape of the reading kernel.
+
+    Returns
+    -------
+    ReadLimit
+        ``seconds``: float64, shape ``(samples,)``, of the shape with the least median. The limit in
+        bytes a second is ``nbytes / np.median(seconds)``.
+
+    Raises
+    ------
+    TypeError, ValueError, RuntimeError, MemoryError
+        As `gred.sum`.
+    """
+    seconds, *rest = _core.read_limit(device, nbytes, samples=samples)
+    return ReadLimit(np.array(seconds), *rest)

@@ -1,0 +1,45 @@
+"""The order in which the simulated device runs its threads and blocks."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gred import _core
+
+_ORDERS = {"forwards": 0, "backwards": 1, "shuffled": 2}
+
+
+@contextmanager
+def thread_order(order: str, seed: int = 0) -> Iterator[None]:
+    """Within a ``with`` block, run the simulated device's threads and blocks in another order.
+
+    Between two barriers the threads of a block may run in any order, and so may the blocks of a
+    grid. A kernel whose answer depends on the order has a race.
+
+    Parameters
+    ----------
+    order : {'forwards', 'backwards', 'shuffled'}
+        Shuffled: anew after every barrier.
+    seed : int
+        Of the shuffled order, from 0 to 2**64 - 1; one seed is one order.
+
+    Raises
+    ------
+    ValueError
+        If there is no such order, or the seed is out of range.
+
+    Examples
+    --------
+    >>> import gred
+    >>> with gred.thread_order("shuffled", seed=7):
+    ...     gred.sum(range(1000), method="shared_modulo", device="simulated")
+    np.int64(499500)
+    """
+    if order not in _ORDERS:
+        raise ValueError(f"order must be one of {', '.join(map(repr, _ORDERS))}; got {order!r}")
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"seed must be from 0 to 2**64 - 1; got {seed!r}")
+    token = _core.thread_order.set((_ORDERS[order], seed))
+    try:
+        yield
+    finally:
+        _core.thread_order.reset(token)

@@ -1,0 +1,137 @@
+"""What there is to choose from: methods and devices, as records that print as a table."""
+
+from html import escape
+from typing import NamedTuple
+
+from gred import _core
+
+
+class Method(NamedTuple):
+    """One row of the table of methods."""
+
+    number: int | None
+    name: str
+    aliases: tuple[str, ...]
+    title: str
+    idea: str
+    source: str
+    devices: tuple[str, ...]
+    block_sizes: tuple[int, ...]
+    default_block_size: int | None
+
+
+class Device(NamedTuple):
+    """A device that reductions can run on. Memory and cache in bytes, bandwidth in bytes a second."""
+
+    name: str
+    title: str
+    units: int
+    memory: int
+    bandwidth: int | None
+    l2_cache: int
+    compute_capability: str | None
+
+
+class Records(tuple):
+    """A tuple of records that shows itself as a table, at a prompt and in a notebook."""
+
+    columns: tuple[str, ...] = ()
+
+    def cells(self, record) -> list[str]:
+        """The texts of one row."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        rows = [list(self.columns), *(self.cells(record) for record in self)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        def row(tag: str, texts) -> str:
+            return "<tr>" + "".join(f"<{tag}>{escape(t)}</{tag}>" for t in texts) + "</tr>"
+
+        body = "".join(row("td", self.cells(record)) for record in self)
+        return f"<table><thead>{row('th', self.columns)}</thead><tbody>{body}</tbody></table>"
+
+
+class Methods(Records):
+    """What `methods` returns."""
+
+    columns = ("#", "method", "runs on", "block", "idea")
+
+    def cells(self, record: Method) -> list[str]:
+        """The number, the name with its aliases, the devices, the default block size, the idea."""
+        return [
+            "" if record.number is None else str(record.number),
+            " = ".join((record.name, *record.aliases)),
+            ", ".join(record.devices),
+            str(record.default_block_size or ""),
+            f"{record.title}: {record.idea}",
+        ]
+
+
+class Devices(Records):
+    """What `devices` returns."""
+
+    columns = ("device", "what", "units", "memory", "bandwidth", "capability")
+
+    def cells(self, record: Device) -> list[str]:
+        """The name, the title, cores or multiprocessors, GiB, TB/s, the compute capability."""
+        return [
+            record.name,
+            record.title,
+            str(record.units),
+            f"{record.memory / 2**30:.0f} GiB",
+            f"{record.bandwidth / 1e12:.2f} TB/s" if record.bandwidth else "",
+            record.compute_capability or "",
+        ]
+
+
+def methods() -> Methods:
+    """List the methods that ``method=`` accepts, in climbing order.
+
+    Returns
+    -------
+    tuple of Method
+        The host's recursion, the rungs 0 to 22, and CUB. The tuple prints as a table.
+
+    Examples
+    --------
+    >>> import gred
+    >>> [m.name for m in gred.methods() if "shared" in m.aliases]
+    ['shared_sequential']
+    """
+    return Methods(Method(*row) for row in _core.methods())
+
+
+def devices() -> Devices:
+    """List the devices that ``device=`` accepts here.
+
+    Returns
+    -------
+    tuple of Device
+        The host, the simulated device, and every GPU. The tuple prints as a table.
+
+    Examples
+    --------
+    >>> import gred
+    >>> [d.name for d in gred.devices()][:2]
+    ['host', 'simulated']
+    """
+    return Devices(Device(*row) for row in _core.devices())
+
+
+def build_info() -> dict[str, object]:
+    """Tell how this copy of gred was built.
+
+    Returns
+    -------
+    dict
+        ``cuda``: the toolkit's version, or None without one; ``architectures``: the compute
+        capabilities that kernels were compiled for, without the dot.
+    """
+    return {
+        "cuda": _core.cuda or None,
+        "architectures": tuple(_core.architectures.split()),
+    }
