@@ -25,6 +25,8 @@ CUDA_CXX = ["-std=c++17", "-O3", "-Xcompiler", "-fPIC,-fvisibility=hidden"]
 
 def find_nvcc() -> Path | None:
     """Look for nvcc in CUDA_HOME, CUDA_PATH, PATH, and the usual place, in this order."""
+    if os.environ.get("GRED_CUDA_ARCHS") == "none":
+        return None
     homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
     candidates = [Path(home, "bin", "nvcc") for home in homes if home]
     on_path = shutil.which("nvcc")
@@ -88,7 +90,7 @@ class Toolkit:
         self.architectures = (
             [a for a in asked if a] or present_architectures() or major_architectures(nvcc)
         )
-        self.architectures.sort(key=int)
+        self.architectures.sort(key=lambda a: int(re.match(r"\d+", a)[0]))
         self.libraries = cuda_library_folder(nvcc)
 
     def compile(self, source: Path, target: Path, defines: list[str]) -> None:
@@ -114,9 +116,7 @@ def build_object(words: list, target: Path) -> None:
 def kernel_units(table: str) -> list[tuple[str, str, list[str]]]:
     """List the compilations of the kernels: source, name, definitions. The slowest is first."""
     units = [("library.cu", "library", [])]
-    units += [
-        ("methods.cu", op, [f"-DGRED_OP={op}", f"-DGRED_ENTRY={op}_entry"]) for op in OPS
-    ]
+    units += [("methods.cu", op, [f"-DGRED_OP={op}", f"-DGRED_ENTRY={op}_entry"]) for op in OPS]
     return [*units, ("kernels.cu", "kernels", [f"-DGRED_TABLE={table}"])]
 
 
@@ -181,7 +181,7 @@ setup(
             include_dirs=[numpy.get_include()],
             define_macros=[("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION")],
             extra_compile_args=HOST_C,
-            extra_link_args=["-fopenmp", "-lpthread", "-lstdc++"],
+            extra_link_args=["-fopenmp", "-lpthread", "-lstdc++", "-Wl,--exclude-libs,ALL"],
         )
     ],
     cmdclass={"build_ext": BuildExt},

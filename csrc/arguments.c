@@ -9,14 +9,15 @@ static int keyword_slot(const struct signature *signature, PyObject *name)
     return -1;
 }
 
-bool arguments_parse(const struct signature *signature, PyObject *const *arguments, Py_ssize_t count, PyObject *names,
-                     PyObject *slots[ARGUMENTS_MAX])
+bool arguments_parse(const struct signature *signature, PyObject *const *arguments,
+                     Py_ssize_t count, PyObject *names, PyObject *slots[ARGUMENTS_MAX])
 {
     for (int k = 0; k < ARGUMENTS_MAX; k++)
         slots[k] = NULL;
     if (count < signature->required || count > signature->positional) {
-        PyErr_Format(PyExc_TypeError, "%s() takes %d%s positional argument%s; got %zd", signature->function,
-                     signature->required, signature->positional > signature->required ? " or more" : "",
+        PyErr_Format(PyExc_TypeError, "%s() takes %d%s positional argument%s; got %zd",
+                     signature->function, signature->required,
+                     signature->positional > signature->required ? " or more" : "",
                      signature->positional == 1 ? "" : "s", count);
         return false;
     }

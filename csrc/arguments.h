@@ -10,10 +10,11 @@ enum { ARGUMENTS_MAX = 12 };
 struct signature {
     const char *function;
     int required;   /* positional, and needed */
-    int positional; /* those that may be given by position, the required ones first; they have no keyword */
+    int positional; /* those that may be given by position, the required ones first; they have no
+                       keyword */
     const char *const *keywords; /* of the slots after the positional ones, NULL at the end */
 };
 
 /* Borrowed references; NULL in a slot whose argument was left out. False with a TypeError set. */
-bool arguments_parse(const struct signature *, PyObject *const *arguments, Py_ssize_t count, PyObject *names,
-                     PyObject *slots[ARGUMENTS_MAX]);
+bool arguments_parse(const struct signature *, PyObject *const *arguments, Py_ssize_t count,
+                     PyObject *names, PyObject *slots[ARGUMENTS_MAX]);

@@ -15,13 +15,14 @@ int array_setup(void)
     return 0;
 }
 
-/* One kind and size is one element type, whatever C calls it: NumPy has two names for a 64-bit integer. */
+/* One kind and size is one element type, whatever C calls it: NumPy has two names for a 64-bit
+ * integer. */
 static const struct {
     char kind;
     int size;
     enum element element;
 } elements_by_kind[] = {
-    {'i', 4, ELEMENT_INT32}, {'i', 8, ELEMENT_INT64},   {'u', 8, ELEMENT_UINT64},
+    {'i', 4, ELEMENT_INT32},   {'i', 8, ELEMENT_INT64},   {'u', 8, ELEMENT_UINT64},
     {'f', 4, ELEMENT_FLOAT32}, {'f', 8, ELEMENT_FLOAT64},
 };
 
@@ -47,13 +48,15 @@ bool array_element(PyObject *dtype, const char *name, enum element *element)
 {
     PyArray_Descr *descr = NULL;
     if (PyArray_DescrConverter(dtype, &descr) != NPY_SUCCEED) {
-        PyErr_Format(PyExc_TypeError, "%s: %R is not an element type; the supported ones are %s", name, dtype,
-                     element_names());
+        PyErr_Format(PyExc_TypeError, "%s: %R is not an element type; the supported ones are %s",
+                     name, dtype, element_names());
         return false;
     }
     bool supported = element_of(descr, name, element);
     if (supported && !PyArray_ISNBO(descr->byteorder)) {
-        PyErr_Format(PyExc_TypeError, "%s: %R is not in this machine's byte order, and no other is supported", name, dtype);
+        PyErr_Format(PyExc_TypeError,
+                     "%s: %R is not in this machine's byte order, and no other is supported", name,
+                     dtype);
         supported = false;
     }
     Py_DECREF(descr);
@@ -71,8 +74,9 @@ static bool view_host(PyObject *object, const char *name, struct view *view)
         return false;
     }
     /* A copy only where the elements are strided, misaligned or of the other byte order. */
-    PyObject *array = PyArray_FROMANY(any, numpy_types[element], 0, 0,
-                                      NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_NOTSWAPPED);
+    PyObject *array =
+        PyArray_FROMANY(any, numpy_types[element], 0, 0,
+                        NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_NOTSWAPPED);
     Py_DECREF(any);
     if (!array)
         return false;
@@ -97,7 +101,10 @@ static bool view_gpu(PyObject *object, PyObject *interface, const char *name, st
     if (!supported)
         return false;
     if (!cuda_interface_is_contiguous(&described, element_size(element))) {
-        PyErr_Format(PyExc_ValueError, "%s: only C-contiguous GPU arrays are supported, and the strides of this one are not", name);
+        PyErr_Format(
+            PyExc_ValueError,
+            "%s: only C-contiguous GPU arrays are supported, and the strides of this one are not",
+            name);
         return false;
     }
     *view = (struct view){

@@ -1,5 +1,6 @@
-/* What a backend is: a few functions that describe its devices and run plans on them. Three exist; plan.c picks one, and
- * nobody else asks which one it is. They run without the GIL and never touch Python. */
+/* What a backend is: a few functions that describe its devices and run plans on them. Three exist;
+ * plan.c picks one, and nobody else asks which one it is. They run without the GIL and never touch
+ * Python. */
 #pragma once
 
 #include "failure.h"
@@ -8,10 +9,10 @@
 struct device {
     char name[16]; /* as device= spells it */
     char title[256];
-    unsigned units; /* cores or multiprocessors */
+    unsigned units;            /* cores or multiprocessors */
     uint64_t memory, l2_cache; /* bytes */
-    uint64_t bandwidth; /* bytes a second, 0: not known */
-    int capability; /* 90 for 9.0; 0: not a GPU */
+    uint64_t bandwidth;        /* bytes a second, 0: not known */
+    int capability;            /* 90 for 9.0; 0: not a GPU */
 };
 
 /* What a run asks of Python. Called from the thread that the plan runs in, without the GIL. */

@@ -1,7 +1,8 @@
 /* The CUDA backend: a machine for passes.c on top of the CUDA runtime.
  *
- * A run borrows a session, a stream with its events, from its device's list and gives it back. Memory comes from a pool of
- * gred's own, in stream order: other libraries' pools and the caller's current device stay as they were. */
+ * A run borrows a session, a stream with its events, from its device's list and gives it back.
+ * Memory comes from a pool of gred's own, in stream order: other libraries' pools and the caller's
+ * current device stay as they were. */
 #include "passes.h"
 
 #include <cuda_runtime_api.h>
@@ -9,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { DEVICES_MAX = 64 };
+enum { DEVICES_MAX = 64, SCRATCH_L2_TIMES = 3 };
 
 /* Memory that the pool keeps between runs, so that small workspaces cost no call to the driver. */
 static const uint64_t pool_keeps_bytes = 64 << 20;
@@ -21,8 +22,8 @@ struct session {
     cudaMemPool_t pool;
     cudaStream_t own_stream, stream; /* its own, and the one in use */
     cudaEvent_t events[MOMENTS];
-    size_t l2_bytes;
-    void *scratch; /* what a flush overwrites */
+    void *scratch; /* what a flush reads */
+    size_t scratch_bytes;
     void *library_workspace;
     size_t library_workspace_bytes;
 };
@@ -38,8 +39,8 @@ static bool check(struct failure *failure, cudaError_t error, const char *call)
     if (error == cudaSuccess)
         return true;
     cudaGetLastError();
-    failure_note(failure, error == cudaErrorMemoryAllocation ? FAILURE_MEMORY : FAILURE_RUNTIME, "%s: %s (%s)", call,
-                 cudaGetErrorString(error), cudaGetErrorName(error));
+    failure_note(failure, error == cudaErrorMemoryAllocation ? FAILURE_MEMORY : FAILURE_RUNTIME,
+                 "%s: %s (%s)", call, cudaGetErrorString(error), cudaGetErrorName(error));
     return false;
 }
 
@@ -53,27 +54,32 @@ static struct session *session_of(struct machine *machine)
 static bool machine_allocate(struct machine *machine, size_t bytes, void **memory)
 {
     struct session *self = session_of(machine);
-    return check(machine->failure, cudaMallocFromPoolAsync(memory, bytes ? bytes : 1, self->pool, self->stream),
+    return check(machine->failure,
+                 cudaMallocFromPoolAsync(memory, bytes ? bytes : 1, self->pool, self->stream),
                  "cudaMallocFromPoolAsync");
 }
 
 static void machine_release(struct machine *machine, void *memory)
 {
     if (memory)
-        check(machine->failure, cudaFreeAsync(memory, session_of(machine)->stream), "cudaFreeAsync");
+        check(machine->failure, cudaFreeAsync(memory, session_of(machine)->stream),
+              "cudaFreeAsync");
 }
 
 static bool machine_copy_in(struct machine *machine, void *target, const void *source, size_t bytes)
 {
-    return check(machine->failure,
-                 cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, session_of(machine)->stream),
-                 "cudaMemcpyAsync to the device");
+    return check(
+        machine->failure,
+        cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, session_of(machine)->stream),
+        "cudaMemcpyAsync to the device");
 }
 
-static bool machine_copy_out(struct machine *machine, void *target, const void *source, size_t bytes)
+static bool machine_copy_out(struct machine *machine, void *target, const void *source,
+                             size_t bytes)
 {
     struct session *self = session_of(machine);
-    return check(machine->failure, cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, self->stream),
+    return check(machine->failure,
+                 cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, self->stream),
                  "cudaMemcpyAsync from the device") &&
            check(machine->failure, cudaStreamSynchronize(self->stream), "cudaStreamSynchronize");
 }
@@ -84,31 +90,35 @@ static bool machine_launch(struct machine *machine, const struct launch *launch)
     const cudaStream_t stream = session_of(machine)->stream;
     if (launch->cooperative)
         return check(machine->failure,
-                     cudaLaunchCooperativeKernel(launch->kernel, grid, block, launch->arguments, launch->shared_bytes,
-                                                 stream),
+                     cudaLaunchCooperativeKernel(launch->kernel, grid, block, launch->arguments,
+                                                 launch->shared_bytes, stream),
                      "cudaLaunchCooperativeKernel");
     return check(machine->failure,
-                 cudaLaunchKernel(launch->kernel, grid, block, launch->arguments, launch->shared_bytes, stream),
+                 cudaLaunchKernel(launch->kernel, grid, block, launch->arguments,
+                                  launch->shared_bytes, stream),
                  "cudaLaunchKernel");
 }
 
-static bool machine_resident(struct machine *machine, const void *kernel, unsigned block, size_t shared_bytes,
-                             unsigned *blocks)
+static bool machine_resident(struct machine *machine, const void *kernel, unsigned block,
+                             size_t shared_bytes, unsigned *blocks)
 {
     int resident = 0;
     if (!check(machine->failure,
-               cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, (int)block, shared_bytes),
+               cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, (int)block,
+                                                             shared_bytes),
                "cudaOccupancyMaxActiveBlocksPerMultiprocessor"))
         return false;
     *blocks = (unsigned)resident;
     return true;
 }
 
-static bool machine_reduce(struct machine *machine, library_reduce *reduce, const void *data, uint64_t n, void *result)
+static bool machine_reduce(struct machine *machine, library_reduce *reduce, const void *data,
+                           uint64_t n, void *result)
 {
     struct session *self = session_of(machine);
     size_t bytes = 0;
-    if (!check(machine->failure, reduce(NULL, &bytes, data, result, (int64_t)n, self->stream), "cub::DeviceReduce"))
+    if (!check(machine->failure, reduce(NULL, &bytes, data, result, (int64_t)n, self->stream),
+               "cub::DeviceReduce"))
         return false;
     if (bytes > self->library_workspace_bytes) {
         machine_release(machine, self->library_workspace);
@@ -123,21 +133,40 @@ static bool machine_reduce(struct machine *machine, library_reduce *reduce, cons
                  "cub::DeviceReduce");
 }
 
-/* Overwrites more than the L2 cache holds. */
+/* Memory to flush the L2 cache with, larger than the cache. */
+static bool allocate_scratch(struct session *self)
+{
+    enum { ANY_BYTE = 0x5a };
+    return machine_allocate(&self->machine, self->scratch_bytes, &self->scratch) &&
+           check(self->machine.failure,
+                 cudaMemsetAsync(self->scratch, ANY_BYTE, self->scratch_bytes, self->stream),
+                 "cudaMemsetAsync");
+}
+
+/* Reads scratch memory, so that the cache is full of that. Overwriting it would do, too, but the
+ * cache would then be busy writing it back while the next kernel is timed. */
 static bool machine_flush(struct machine *machine)
 {
-    enum { L2_TIMES = 2, ANY_BYTE = 0x5a };
+    enum { SHAPE = 1, BLOCK = 512, BLOCKS_A_MULTIPROCESSOR = 2, PACK_BYTES = 16 };
     struct session *self = session_of(machine);
-    const size_t bytes = L2_TIMES * self->l2_bytes;
-    if (!self->scratch && !machine_allocate(machine, bytes, &self->scratch))
+    if (!self->scratch && !allocate_scratch(self))
         return false;
-    return check(machine->failure, cudaMemsetAsync(self->scratch, ANY_BYTE, bytes, self->stream), "cudaMemsetAsync");
+    uint64_t packs = self->scratch_bytes / PACK_BYTES;
+    void *arguments[] = {&self->scratch, &packs, &self->scratch};
+    const struct launch launch = {
+        .kernel = machine->kernels->read(SHAPE),
+        .arguments = arguments,
+        .grid = (uint64_t)machine->multiprocessors * BLOCKS_A_MULTIPROCESSOR,
+        .block = BLOCK,
+    };
+    return machine_launch(machine, &launch);
 }
 
 static bool machine_mark(struct machine *machine, enum moment moment)
 {
     struct session *self = session_of(machine);
-    return check(machine->failure, cudaEventRecord(self->events[moment], self->stream), "cudaEventRecord");
+    return check(machine->failure, cudaEventRecord(self->events[moment], self->stream),
+                 "cudaEventRecord");
 }
 
 static bool machine_elapsed(struct machine *machine, double *first_pass, double *seconds)
@@ -145,12 +174,15 @@ static bool machine_elapsed(struct machine *machine, double *first_pass, double 
     struct session *self = session_of(machine);
     const cudaEvent_t *events = self->events;
     float first = 0, all = 0;
-    if (!check(machine->failure, cudaEventSynchronize(events[MOMENT_END]), "cudaEventSynchronize") ||
-        !check(machine->failure, cudaEventElapsedTime(&all, events[MOMENT_BEGIN], events[MOMENT_END]),
+    if (!check(machine->failure, cudaEventSynchronize(events[MOMENT_END]),
+               "cudaEventSynchronize") ||
+        !check(machine->failure,
+               cudaEventElapsedTime(&all, events[MOMENT_BEGIN], events[MOMENT_END]),
                "cudaEventElapsedTime"))
         return false;
     /* Without a pass there was no first one. */
-    if (cudaEventElapsedTime(&first, events[MOMENT_BEGIN], events[MOMENT_FIRST_PASS]) != cudaSuccess)
+    if (cudaEventElapsedTime(&first, events[MOMENT_BEGIN], events[MOMENT_FIRST_PASS]) !=
+        cudaSuccess)
         cudaGetLastError();
     *first_pass = 1e-3 * (double)first;
     *seconds = 1e-3 * (double)all;
@@ -189,12 +221,14 @@ static struct session *session_new(struct state *state, int device, struct failu
         return NULL;
     }
     int multiprocessors = 0, l2_bytes = 0;
-    bool made = check(failure, cudaStreamCreateWithFlags(&self->own_stream, cudaStreamNonBlocking),
-                      "cudaStreamCreateWithFlags") &&
-                check(failure, cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
-                      "cudaDeviceGetAttribute") &&
-                check(failure, cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device),
-                      "cudaDeviceGetAttribute");
+    bool made =
+        check(failure, cudaStreamCreateWithFlags(&self->own_stream, cudaStreamNonBlocking),
+              "cudaStreamCreateWithFlags") &&
+        check(failure,
+              cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
+              "cudaDeviceGetAttribute") &&
+        check(failure, cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device),
+              "cudaDeviceGetAttribute");
     for (int e = 0; e < MOMENTS && made; e++)
         made = check(failure, cudaEventCreate(&self->events[e]), "cudaEventCreate");
     if (!made) {
@@ -203,7 +237,7 @@ static struct session *session_new(struct state *state, int device, struct failu
     }
     self->device = device;
     self->pool = state->pools[device];
-    self->l2_bytes = (size_t)l2_bytes;
+    self->scratch_bytes = SCRATCH_L2_TIMES * (size_t)l2_bytes;
     self->machine = (struct machine){
         .multiprocessors = (unsigned)multiprocessors,
         .kernels = &kernels_cuda,
@@ -258,7 +292,8 @@ static void *create(void)
     return state;
 }
 
-/* At the interpreter's end the driver may be gone already: whatever these calls say then is of no use to anybody. */
+/* At the interpreter's end the driver may be gone already: whatever these calls say then is of no
+ * use to anybody. */
 static void destroy(void *opaque)
 {
     struct state *state = opaque;
@@ -306,7 +341,8 @@ static bool describe(int index, struct device *device)
         .units = (unsigned)properties.multiProcessorCount,
         .memory = properties.totalGlobalMem,
         .l2_cache = (uint64_t)properties.l2CacheSize,
-        .bandwidth = (uint64_t)kilohertz * 1000 * TRANSFERS_A_CLOCK * (uint64_t)properties.memoryBusWidth / BITS_A_BYTE,
+        .bandwidth = (uint64_t)kilohertz * 1000 * TRANSFERS_A_CLOCK *
+                     (uint64_t)properties.memoryBusWidth / BITS_A_BYTE,
         .capability = properties.major * 10 + properties.minor,
     };
     snprintf(device->name, sizeof device->name, "cuda:%d", index);
@@ -318,8 +354,10 @@ static bool locate(const struct view *view, int *index, struct failure *failure)
 {
     struct failure why = {0};
     if (count(&why) == 0) {
-        failure_note(failure, FAILURE_RUNTIME, "a: the array offers __cuda_array_interface__, but there is no GPU to use (%s)",
-                     why.text);
+        failure_note(
+            failure, FAILURE_RUNTIME,
+            "a: the array offers __cuda_array_interface__, but there is no GPU to use (%s)",
+            why.text);
         return false;
     }
     if (view->n == 0) {
@@ -327,11 +365,14 @@ static bool locate(const struct view *view, int *index, struct failure *failure)
         return true;
     }
     struct cudaPointerAttributes attributes;
-    if (!check(failure, cudaPointerGetAttributes(&attributes, view->data), "cudaPointerGetAttributes"))
+    if (!check(failure, cudaPointerGetAttributes(&attributes, view->data),
+               "cudaPointerGetAttributes"))
         return false;
     if (attributes.type != cudaMemoryTypeDevice && attributes.type != cudaMemoryTypeManaged) {
-        failure_note(failure, FAILURE_VALUE, "a: __cuda_array_interface__['data'] is %p, which is not a pointer to GPU memory",
-                     view->data);
+        failure_note(
+            failure, FAILURE_VALUE,
+            "a: __cuda_array_interface__['data'] is %p, which is not a pointer to GPU memory",
+            view->data);
         return false;
     }
     *index = attributes.device;

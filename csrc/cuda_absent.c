@@ -30,7 +30,8 @@ static bool locate(const struct view *view, int *index, struct failure *failure)
     (void)view;
     (void)index;
     failure_note(failure, FAILURE_RUNTIME,
-                 "a: the array offers __cuda_array_interface__, but gred was built without nvcc and uses no GPU");
+                 "a: the array offers __cuda_array_interface__, but gred was built without nvcc "
+                 "and uses no GPU");
     return false;
 }
 

@@ -10,27 +10,32 @@ static PyObject *entry(PyObject *interface, const char *name, const char *key, b
 {
     PyObject *value = PyDict_GetItemString(interface, key);
     if (!value && needed && !PyErr_Occurred())
-        PyErr_Format(PyExc_ValueError, "%s: __cuda_array_interface__ has no '%s'; it needs shape, typestr, data and version",
-                     name, key);
+        PyErr_Format(
+            PyExc_ValueError,
+            "%s: __cuda_array_interface__ has no '%s'; it needs shape, typestr, data and version",
+            name, key);
     return value;
 }
 
 static bool wrong_type(const char *name, const char *key, const char *expected, PyObject *given)
 {
-    PyErr_Format(PyExc_TypeError, "%s: __cuda_array_interface__['%s'] must be %s, not %.200s", name, key, expected,
-                 Py_TYPE(given)->tp_name);
+    PyErr_Format(PyExc_TypeError, "%s: __cuda_array_interface__['%s'] must be %s, not %.200s", name,
+                 key, expected, Py_TYPE(given)->tp_name);
     return false;
 }
 
 /* A tuple of at most CUDA_INTERFACE_DIMENSIONS integers. */
-static bool parse_integers(PyObject *tuple, const char *name, const char *key, int64_t *values, int *count)
+static bool parse_integers(PyObject *tuple, const char *name, const char *key, int64_t *values,
+                           int *count)
 {
     if (!PyTuple_Check(tuple))
         return wrong_type(name, key, "a tuple of integers", tuple);
     const Py_ssize_t length = PyTuple_GET_SIZE(tuple);
     if (length > CUDA_INTERFACE_DIMENSIONS) {
-        PyErr_Format(PyExc_ValueError, "%s: __cuda_array_interface__['%s'] has %zd dimensions; at most %d are possible",
-                     name, key, length, CUDA_INTERFACE_DIMENSIONS);
+        PyErr_Format(
+            PyExc_ValueError,
+            "%s: __cuda_array_interface__['%s'] has %zd dimensions; at most %d are possible", name,
+            key, length, CUDA_INTERFACE_DIMENSIONS);
         return false;
     }
     for (Py_ssize_t k = 0; k < length; k++) {
@@ -43,7 +48,9 @@ static bool parse_integers(PyObject *tuple, const char *name, const char *key, i
         Py_DECREF(number);
         if (values[k] == -1 && PyErr_Occurred()) {
             PyErr_Clear();
-            PyErr_Format(PyExc_ValueError, "%s: __cuda_array_interface__['%s'][%zd] does not fit 64 bits", name, key, k);
+            PyErr_Format(PyExc_ValueError,
+                         "%s: __cuda_array_interface__['%s'][%zd] does not fit 64 bits", name, key,
+                         k);
             return false;
         }
     }
@@ -57,16 +64,22 @@ static bool count_elements(const char *name, struct cuda_interface *parsed)
     bool empty = false;
     for (int k = 0; k < parsed->dimensions; k++) {
         if (parsed->shape[k] < 0) {
-            PyErr_Format(PyExc_ValueError, "%s: __cuda_array_interface__['shape'][%d] is %lld; it must not be negative",
-                         name, k, (long long)parsed->shape[k]);
+            PyErr_Format(
+                PyExc_ValueError,
+                "%s: __cuda_array_interface__['shape'][%d] is %lld; it must not be negative", name,
+                k, (long long)parsed->shape[k]);
             return false;
         }
         empty |= parsed->shape[k] == 0;
     }
     parsed->n = empty ? 0 : 1;
     for (int k = 0; k < parsed->dimensions; k++) {
-        if (__builtin_mul_overflow(parsed->n, (uint64_t)parsed->shape[k], &parsed->n) || parsed->n > INT64_MAX / 128) {
-            PyErr_Format(PyExc_ValueError, "%s: __cuda_array_interface__['shape'] has more elements than memory can hold", name);
+        if (__builtin_mul_overflow(parsed->n, (uint64_t)parsed->shape[k], &parsed->n) ||
+            parsed->n > INT64_MAX / 128) {
+            PyErr_Format(
+                PyExc_ValueError,
+                "%s: __cuda_array_interface__['shape'] has more elements than memory can hold",
+                name);
             return false;
         }
     }
@@ -87,8 +100,9 @@ static bool parse_shape(PyObject *interface, const char *name, struct cuda_inter
     if (!parse_integers(strides, name, "strides", parsed->strides, &count))
         return false;
     if (count != parsed->dimensions) {
-        PyErr_Format(PyExc_ValueError, "%s: __cuda_array_interface__['strides'] has %d entries for %d dimensions", name,
-                     count, parsed->dimensions);
+        PyErr_Format(PyExc_ValueError,
+                     "%s: __cuda_array_interface__['strides'] has %d entries for %d dimensions",
+                     name, count, parsed->dimensions);
         return false;
     }
     parsed->has_strides = true;
@@ -106,8 +120,9 @@ static bool parse_typestr(PyObject *interface, const char *name, struct cuda_int
     const char *text = PyUnicode_AsUTF8AndSize(typestr, &length);
     if (!text || (size_t)length != strlen(text) || length >= CUDA_INTERFACE_TYPESTR) {
         PyErr_Clear();
-        PyErr_Format(PyExc_TypeError, "%s: __cuda_array_interface__['typestr'] is %R, which is not an element type", name,
-                     typestr);
+        PyErr_Format(PyExc_TypeError,
+                     "%s: __cuda_array_interface__['typestr'] is %R, which is not an element type",
+                     name, typestr);
         return false;
     }
     memcpy(parsed->typestr, text, (size_t)length + 1);
@@ -122,7 +137,9 @@ static bool parse_address(PyObject *object, const char *name, const char *key, u
     const unsigned long long value = PyLong_AsUnsignedLongLong(object);
     if (value == (unsigned long long)-1 && PyErr_Occurred()) {
         PyErr_Clear();
-        PyErr_Format(PyExc_ValueError, "%s: __cuda_array_interface__['%s'] has %R, which is no address", name, key, object);
+        PyErr_Format(PyExc_ValueError,
+                     "%s: __cuda_array_interface__['%s'] has %R, which is no address", name, key,
+                     object);
         return false;
     }
     *address = (uintptr_t)value;
@@ -139,8 +156,9 @@ static bool parse_data(PyObject *interface, const char *name, struct cuda_interf
     if (!parse_address(PyTuple_GET_ITEM(data, 0), name, "data", &parsed->pointer))
         return false;
     if (!parsed->pointer && parsed->n) {
-        PyErr_Format(PyExc_ValueError, "%s: __cuda_array_interface__['data'] is a null pointer for %llu elements", name,
-                     (unsigned long long)parsed->n);
+        PyErr_Format(PyExc_ValueError,
+                     "%s: __cuda_array_interface__['data'] is a null pointer for %llu elements",
+                     name, (unsigned long long)parsed->n);
         return false;
     }
     return true;
@@ -158,12 +176,14 @@ static bool parse_version(PyObject *interface, const char *name)
         PyErr_Clear();
         return true;
     }
-    PyErr_Format(PyExc_ValueError, "%s: __cuda_array_interface__['version'] is %R; 2 and 3 are supported", name, version);
+    PyErr_Format(PyExc_ValueError,
+                 "%s: __cuda_array_interface__['version'] is %R; 2 and 3 are supported", name,
+                 version);
     return false;
 }
 
-/* Version 3: None says that there is nothing to wait for, a missing entry says nothing. Producers without one work on the
- * legacy default stream as a rule, so that is what gred waits for. */
+/* Version 3: None says that there is nothing to wait for, a missing entry says nothing. Producers
+ * without one work on the legacy default stream as a rule, so that is what gred waits for. */
 static bool parse_stream(PyObject *interface, const char *name, struct cuda_interface *parsed)
 {
     enum { LEGACY_DEFAULT_STREAM = 1 };
@@ -177,8 +197,10 @@ static bool parse_stream(PyObject *interface, const char *name, struct cuda_inte
     if (!parse_address(stream, name, "stream", &parsed->stream))
         return false;
     if (parsed->stream == 0) {
-        PyErr_Format(PyExc_ValueError, "%s: __cuda_array_interface__['stream'] is 0, which the interface forbids: "
-                     "1 is the legacy default stream, 2 the per-thread one", name);
+        PyErr_Format(PyExc_ValueError,
+                     "%s: __cuda_array_interface__['stream'] is 0, which the interface forbids: "
+                     "1 is the legacy default stream, 2 the per-thread one",
+                     name);
         return false;
     }
     return true;
@@ -191,7 +213,8 @@ static bool refuse_mask(PyObject *interface, const char *name)
         return false;
     if (!mask || mask == Py_None)
         return true;
-    PyErr_Format(PyExc_ValueError, "%s: __cuda_array_interface__ has a mask; masked arrays are not supported", name);
+    PyErr_Format(PyExc_ValueError,
+                 "%s: __cuda_array_interface__ has a mask; masked arrays are not supported", name);
     return false;
 }
 
@@ -199,8 +222,8 @@ bool cuda_interface_parse(PyObject *interface, const char *name, struct cuda_int
 {
     memset(parsed, 0, sizeof *parsed);
     if (!PyDict_Check(interface)) {
-        PyErr_Format(PyExc_TypeError, "%s: __cuda_array_interface__ must be a dict, not %.200s", name,
-                     Py_TYPE(interface)->tp_name);
+        PyErr_Format(PyExc_TypeError, "%s: __cuda_array_interface__ must be a dict, not %.200s",
+                     name, Py_TYPE(interface)->tp_name);
         return false;
     }
     return parse_version(interface, name) && parse_shape(interface, name, parsed) &&

@@ -18,7 +18,8 @@ struct cuda_interface {
     uintptr_t stream;
 };
 
-/* False with an exception set: TypeError for a value of the wrong type, ValueError for a missing or impossible one. */
+/* False with an exception set: TypeError for a value of the wrong type, ValueError for a missing or
+ * impossible one. */
 bool cuda_interface_parse(PyObject *interface, const char *name, struct cuda_interface *parsed);
 
 bool cuda_interface_is_contiguous(const struct cuda_interface *, size_t element_size);

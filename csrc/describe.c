@@ -40,8 +40,9 @@ static PyObject *integer_or_none(long long value, bool none)
 static PyObject *describe_method(const struct method *method)
 {
     PyObject *aliases = *method->alias ? Py_BuildValue("(s)", method->alias) : PyTuple_New(0);
-    return Py_BuildValue("NsNsssNNN", integer_or_none(method->number, method->number < 0), method->name, aliases,
-                         method->title, method->idea, method->source, places(method->places), block_sizes(method),
+    return Py_BuildValue("NsNsssNNN", integer_or_none(method->number, method->number < 0),
+                         method->name, aliases, method->title, method->idea, method->source,
+                         places(method->places), block_sizes(method),
                          integer_or_none(method->block_size, method->block_size == 0));
 }
 
@@ -65,7 +66,8 @@ static PyObject *capability(int value)
 
 static PyObject *describe_device(const struct device *device)
 {
-    return Py_BuildValue("ssIKNKN", device->name, device->title, device->units, (unsigned long long)device->memory,
+    return Py_BuildValue("ssIKNKN", device->name, device->title, device->units,
+                         (unsigned long long)device->memory,
                          integer_or_none((long long)device->bandwidth, device->bandwidth == 0),
                          (unsigned long long)device->l2_cache, capability(device->capability));
 }

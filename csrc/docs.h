@@ -1,7 +1,8 @@
 /* The docstrings of the reductions. The first line is the signature, for inspect and help. */
 #pragma once
 
-#define DOC_SIGNATURE "($module, a, /, *, method='auto', block_size=None, dtype=None, device=None)\n--\n\n"
+#define DOC_SIGNATURE                                                                              \
+    "($module, a, /, *, method='auto', block_size=None, dtype=None, device=None)\n--\n\n"
 
 #define DOC_PARAMETERS                                                                             \
     "\n"                                                                                           \
@@ -47,12 +48,9 @@
     "    If `a` is empty, too.\n"
 
 #define DOC_SUM                                                                                    \
-    "sum" DOC_SIGNATURE                                                                            \
-    "The sum of all elements of an array.\n" DOC_PARAMETERS                                        \
-    "NumPy scalar\n"                                                                               \
+    "sum" DOC_SIGNATURE "The sum of all elements of an array.\n" DOC_PARAMETERS "NumPy scalar\n"   \
     "    int64 for int32 elements unless `dtype` says otherwise, else of the elements'\n"          \
-    "    type. Integers wrap around. The sum of an empty array is 0.\n" DOC_RAISES                 \
-    "\n"                                                                                           \
+    "    type. Integers wrap around. The sum of an empty array is 0.\n" DOC_RAISES "\n"            \
     "Examples\n"                                                                                   \
     "--------\n"                                                                                   \
     ">>> import gred, numpy as np\n"                                                               \
@@ -62,12 +60,10 @@
     "np.int64(45)\n"
 
 #define DOC_PROD                                                                                   \
-    "prod" DOC_SIGNATURE                                                                           \
-    "The product of all elements of an array.\n" DOC_PARAMETERS                                    \
+    "prod" DOC_SIGNATURE "The product of all elements of an array.\n" DOC_PARAMETERS               \
     "NumPy scalar\n"                                                                               \
     "    int64 for int32 elements unless `dtype` says otherwise, else of the elements'\n"          \
-    "    type. Integers wrap around. The product of an empty array is 1.\n" DOC_RAISES             \
-    "\n"                                                                                           \
+    "    type. Integers wrap around. The product of an empty array is 1.\n" DOC_RAISES "\n"        \
     "Examples\n"                                                                                   \
     "--------\n"                                                                                   \
     ">>> import gred\n"                                                                            \
@@ -75,11 +71,9 @@
     "np.float64(12.0)\n"
 
 #define DOC_MIN                                                                                    \
-    "min" DOC_SIGNATURE                                                                            \
-    "The least element of an array; NaN if there is one.\n" DOC_PARAMETERS                         \
+    "min" DOC_SIGNATURE "The least element of an array; NaN if there is one.\n" DOC_PARAMETERS     \
     "NumPy scalar\n"                                                                               \
-    "    Of the elements' type, or of `dtype`.\n" DOC_RAISES DOC_EMPTY                             \
-    "\n"                                                                                           \
+    "    Of the elements' type, or of `dtype`.\n" DOC_RAISES DOC_EMPTY "\n"                        \
     "Examples\n"                                                                                   \
     "--------\n"                                                                                   \
     ">>> import gred\n"                                                                            \
@@ -87,11 +81,9 @@
     "np.int64(1)\n"
 
 #define DOC_MAX                                                                                    \
-    "max" DOC_SIGNATURE                                                                            \
-    "The greatest element of an array; NaN if there is one.\n" DOC_PARAMETERS                      \
+    "max" DOC_SIGNATURE "The greatest element of an array; NaN if there is one.\n" DOC_PARAMETERS  \
     "NumPy scalar\n"                                                                               \
-    "    Of the elements' type, or of `dtype`.\n" DOC_RAISES DOC_EMPTY                             \
-    "\n"                                                                                           \
+    "    Of the elements' type, or of `dtype`.\n" DOC_RAISES DOC_EMPTY "\n"                        \
     "Examples\n"                                                                                   \
     "--------\n"                                                                                   \
     ">>> import gred\n"                                                                            \
@@ -103,8 +95,7 @@
     "The mean of all elements of an array: their sum, divided once.\n" DOC_PARAMETERS              \
     "NumPy scalar\n"                                                                               \
     "    float64 for integers, else of the elements' type, or of `dtype`. The mean of an\n"        \
-    "    empty array is NaN, with a RuntimeWarning.\n" DOC_RAISES                                  \
-    "\n"                                                                                           \
+    "    empty array is NaN, with a RuntimeWarning.\n" DOC_RAISES "\n"                             \
     "Examples\n"                                                                                   \
     "--------\n"                                                                                   \
     ">>> import gred\n"                                                                            \

@@ -1,4 +1,5 @@
-/* Element types: what arrays hold and what reductions accumulate in. One table instead of chains of ifs. */
+/* Element types: what arrays hold and what reductions accumulate in. One table instead of chains of
+ * ifs. */
 #pragma once
 
 #include <stddef.h>

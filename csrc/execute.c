@@ -19,10 +19,11 @@ static bool warn_slow(void *context, double seconds)
     struct waiting *waiting = context;
     PyEval_RestoreThread(waiting->thread);
     const bool fine =
-        PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
-                         "this will take about %ld seconds on the simulated device; fewer elements or "
-                         "device='host' take less, and Ctrl-C ends it",
-                         (long)(seconds + 0.5)) == 0;
+        PyErr_WarnFormat(
+            PyExc_RuntimeWarning, 1,
+            "this will take about %ld seconds on the simulated device; fewer elements or "
+            "device='host' take less, and Ctrl-C ends it",
+            (long)(seconds + 0.5)) == 0;
     waiting->thread = PyEval_SaveThread();
     return fine;
 }
@@ -70,7 +71,8 @@ bool execute_plan(struct module_state *state, const struct plan *plan, struct ru
     return ran;
 }
 
-bool execute_read(struct module_state *state, const struct backend *backend, int index, size_t bytes, struct run *run)
+bool execute_read(struct module_state *state, const struct backend *backend, int index,
+                  size_t bytes, struct run *run)
 {
     void *backend_state = state_of(state, backend);
     struct waiting waiting = {PyEval_SaveThread()};

@@ -17,4 +17,5 @@ struct module_state {
 /* True with run->result set; false with an exception set. */
 bool execute_plan(struct module_state *, const struct plan *plan, struct run *run);
 
-bool execute_read(struct module_state *, const struct backend *backend, int index, size_t bytes, struct run *run);
+bool execute_read(struct module_state *, const struct backend *backend, int index, size_t bytes,
+                  struct run *run);

@@ -1,4 +1,5 @@
-/* What went wrong where Python may not be touched: noted by a backend, raised by the module when it holds the GIL again. */
+/* What went wrong where Python may not be touched: noted by a backend, raised by the module when it
+ * holds the GIL again. */
 #pragma once
 
 enum failure_kind {

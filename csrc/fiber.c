@@ -1,6 +1,7 @@
-/* A fiber is made once with makecontext, the portable way onto a new stack, and from then on switched with
- * _setjmp/_longjmp: swapcontext would make two system calls a switch to save a signal mask that never changes.
- * glibc's fortified longjmp takes a jump to another stack for an error, hence the #undef. */
+/* A fiber is made once with makecontext, the portable way onto a new stack, and from then on
+ * switched with _setjmp/_longjmp: swapcontext would make two system calls a switch to save a signal
+ * mask that never changes. glibc's fortified longjmp takes a jump to another stack for an error,
+ * hence the #undef. */
 #undef _FORTIFY_SOURCE
 #define _GNU_SOURCE
 

@@ -8,8 +8,8 @@ struct fiber {
     jmp_buf at; /* where it goes on; _setjmp's, which leaves the signal mask alone */
 };
 
-/* Makes `self` run body(argument) on the given stack when it is first switched to. body must never return.
- * `maker` is any fiber struct that holds no state; it is used during the call. */
+/* Makes `self` run body(argument) on the given stack when it is first switched to. body must never
+ * return. `maker` is any fiber struct that holds no state; it is used during the call. */
 void fiber_make(struct fiber *self, struct fiber *maker, void *stack, size_t stack_bytes,
                 void (*body)(void *argument), void *argument);
 

@@ -1,7 +1,9 @@
-/* The host backend: plain loops, shared among the cores by OpenMP, and the recursion that the ladder starts from.
+/* The host backend: plain loops, shared among the cores by OpenMP, and the recursion that the
+ * ladder starts from.
  *
- * The array is folded in chunks of fixed length and the chunks' results in turn, so a sum's bits do not depend on the number
- * of threads, and rounding errors grow with the chunk's length and not with the array's. */
+ * The array is folded in chunks of fixed length and the chunks' results in turn, so a sum's bits do
+ * not depend on the number of threads, and rounding errors grow with the chunk's length and not
+ * with the array's. */
 #define _GNU_SOURCE
 
 #include "backend.h"
@@ -77,8 +79,8 @@ typedef void convert(void *target, const void *source, size_t n);
             y[i] = (acc_type)x[i];                                                                 \
     }
 
-/* The table of element types, once more for every type: X(…, IN, in_type, ACC, acc_type). A macro cannot expand itself, so
- * the inner list is spelt out. */
+/* The table of element types, once more for every type: X(…, IN, in_type, ACC, acc_type). A macro
+ * cannot expand itself, so the inner list is spelt out. */
 #define TO_EACH(X, A, IN, in_type)                                                                 \
     X(A, IN, in_type, INT32, int32_t)                                                              \
     X(A, IN, in_type, INT64, int64_t)                                                              \
@@ -104,14 +106,19 @@ ELEMENT_TYPES(DEFINE_FROM)
 #define CONVERT_ENTRY(A, IN, in_type, ACC, acc_type) [ELEMENT_##ACC] = convert_##IN##_##ACC,
 
 static fold *const folds[OPS][ELEMENTS][ELEMENTS] = {
-#define SUM_ROW(NAME, type, name, member)  [OP_SUM][ELEMENT_##NAME] = {TO_EACH(FOLD_ENTRY, SUM, NAME, type)},
-#define PROD_ROW(NAME, type, name, member) [OP_PROD][ELEMENT_##NAME] = {TO_EACH(FOLD_ENTRY, PROD, NAME, type)},
-#define MIN_ROW(NAME, type, name, member)  [OP_MIN][ELEMENT_##NAME] = {TO_EACH(FOLD_ENTRY, MIN, NAME, type)},
-#define MAX_ROW(NAME, type, name, member)  [OP_MAX][ELEMENT_##NAME] = {TO_EACH(FOLD_ENTRY, MAX, NAME, type)},
+#define SUM_ROW(NAME, type, name, member)                                                          \
+    [OP_SUM][ELEMENT_##NAME] = {TO_EACH(FOLD_ENTRY, SUM, NAME, type)},
+#define PROD_ROW(NAME, type, name, member)                                                         \
+    [OP_PROD][ELEMENT_##NAME] = {TO_EACH(FOLD_ENTRY, PROD, NAME, type)},
+#define MIN_ROW(NAME, type, name, member)                                                          \
+    [OP_MIN][ELEMENT_##NAME] = {TO_EACH(FOLD_ENTRY, MIN, NAME, type)},
+#define MAX_ROW(NAME, type, name, member)                                                          \
+    [OP_MAX][ELEMENT_##NAME] = {TO_EACH(FOLD_ENTRY, MAX, NAME, type)},
     ELEMENT_TYPES(SUM_ROW) ELEMENT_TYPES(PROD_ROW) ELEMENT_TYPES(MIN_ROW) ELEMENT_TYPES(MAX_ROW)};
 
 static convert *const conversions[ELEMENTS][ELEMENTS] = {
-#define CONVERT_ROW(NAME, type, name, member) [ELEMENT_##NAME] = {TO_EACH(CONVERT_ENTRY, , NAME, type)},
+#define CONVERT_ROW(NAME, type, name, member)                                                      \
+    [ELEMENT_##NAME] = {TO_EACH(CONVERT_ENTRY, , NAME, type)},
     ELEMENT_TYPES(CONVERT_ROW)};
 
 static halve *const halvings[OPS][ELEMENTS] = {
@@ -123,7 +130,8 @@ static halve *const halvings[OPS][ELEMENTS] = {
 /* ---- the loop ---- */
 
 struct state {
-    pid_t maker; /* OpenMP's threads do not survive a fork, so only the process that made the state uses them */
+    pid_t maker; /* OpenMP's threads do not survive a fork, so only the process that made the state
+                    uses them */
 };
 
 /* What is folded, and with what. */
@@ -144,7 +152,8 @@ static void fold_chunks(const struct work *work, char *partials)
 #pragma omp parallel for schedule(static) if (work->parallel && work->n > SERIAL_BELOW)
     for (int64_t c = 0; c < chunks; c++) {
         const uint64_t start = (uint64_t)c * CHUNK, rest = work->n - start;
-        fold_chunk(work->elements + start * in_size, rest < CHUNK ? rest : CHUNK, partials + (size_t)c * acc_size);
+        fold_chunk(work->elements + start * in_size, rest < CHUNK ? rest : CHUNK,
+                   partials + (size_t)c * acc_size);
     }
 }
 
@@ -174,7 +183,8 @@ static bool fold_all(struct work work, struct run *run)
         fold_chunks(&stretch, partials + at / CHUNK * acc_size);
     }
     const uint64_t left = (work.n + CHUNK - 1) / CHUNK;
-    const struct work rest = {partials, left, work.op, work.accumulator, work.accumulator, work.parallel};
+    const struct work rest = {partials,         left,         work.op, work.accumulator,
+                              work.accumulator, work.parallel};
     const bool folded = left == 1 || fold_all(rest, run);
     if (left == 1)
         memcpy(&run->result, partials, acc_size);
@@ -225,22 +235,22 @@ static struct scratch scratch_new(bool wanted)
     return (struct scratch){wanted ? malloc(bytes) : NULL, bytes};
 }
 
-/* One run of the plan; the working copy's making is left out of the time. */
-static bool run_once(const struct plan *plan, void *copy, bool parallel, struct run *run, double *seconds)
+static void restore_copy(const struct plan *plan, void *copy)
 {
     if (copy)
         conversions[plan->input][plan->accumulator](copy, plan->data, plan->n);
-    const double began = timing_now();
-    bool ran = true;
-    if (copy) {
-        recurse(halvings[plan->op][plan->accumulator], copy, plan->n);
-        memcpy(&run->result, copy, element_size(plan->accumulator));
-    } else {
-        const struct work work = {plan->data, plan->n, plan->op, plan->input, plan->accumulator, parallel};
-        ran = fold_all(work, run);
+}
+
+static bool run_once(const struct plan *plan, void *copy, bool parallel, struct run *run)
+{
+    if (!copy) {
+        const struct work work = {plan->data,  plan->n,           plan->op,
+                                  plan->input, plan->accumulator, parallel};
+        return fold_all(work, run);
     }
-    *seconds = timing_now() - began;
-    return ran;
+    recurse(halvings[plan->op][plan->accumulator], copy, plan->n);
+    memcpy(&run->result, copy, element_size(plan->accumulator));
+    return true;
 }
 
 static bool measure(const struct plan *plan, void *copy, bool parallel, struct run *run)
@@ -251,11 +261,13 @@ static bool measure(const struct plan *plan, void *copy, bool parallel, struct r
     if (!ran)
         failure_note(&run->failure, FAILURE_MEMORY, "out of memory to flush the caches with");
     for (unsigned s = 0; ran && s < timing->warmup + timing->samples; s++) {
-        double seconds;
+        restore_copy(plan, copy);
         flush(scratch.memory, scratch.bytes);
-        ran = run_once(plan, copy, parallel, run, &seconds);
+        const double began = timing_now();
+        ran = run_once(plan, copy, parallel, run);
         if (s >= timing->warmup)
-            timing->seconds[s - timing->warmup] = timing->first_pass[s - timing->warmup] = seconds;
+            timing->seconds[s - timing->warmup] = timing->first_pass[s - timing->warmup] =
+                timing_now() - began;
     }
     timing->passes = 1;
     timing->grid = timing->block = 0;
@@ -268,10 +280,11 @@ static bool run(void *opaque, const struct plan *plan, struct run *run)
     const struct state *state = opaque;
     const bool parallel = getpid() == state->maker;
     void *copy = NULL;
-    double seconds;
     if (plan->method && !(copy = working_copy(plan, &run->failure)))
         return false;
-    const bool ran = run->timing ? measure(plan, copy, parallel, run) : run_once(plan, copy, parallel, run, &seconds);
+    restore_copy(plan, copy);
+    const bool ran =
+        run->timing ? measure(plan, copy, parallel, run) : run_once(plan, copy, parallel, run);
     free(copy);
     return ran;
 }
@@ -334,8 +347,9 @@ static int count(struct failure *failure)
 static bool describe(int index, struct device *device)
 {
     (void)index;
-    *device = (struct device){
-        .units = processor_cores(), .memory = processor_memory(), .l2_cache = processor_last_level_cache()};
+    *device = (struct device){.units = processor_cores(),
+                              .memory = processor_memory(),
+                              .l2_cache = processor_last_level_cache()};
     snprintf(device->name, sizeof device->name, "host");
     processor_title(device->title, sizeof device->title);
     return true;

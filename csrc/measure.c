@@ -8,7 +8,8 @@
 enum { SAMPLES_DEFAULT = 20, WARMUP_DEFAULT = 2, SAMPLES_LIMIT = 1000000, READ_DEFAULT = 1 << 28 };
 
 /* An integer argument from `least` on; the default where it was left out. */
-static bool count_argument(PyObject *object, const char *name, long least, long most, long missing, long *value)
+static bool count_argument(PyObject *object, const char *name, long least, long most, long missing,
+                           long *value)
 {
     *value = missing;
     if (!object)
@@ -19,7 +20,8 @@ static bool count_argument(PyObject *object, const char *name, long least, long 
     }
     *value = PyNumber_AsSsize_t(object, NULL);
     if (*value < least || *value > most) {
-        PyErr_Format(PyExc_ValueError, "%s must be from %ld to %ld; got %R", name, least, most, object);
+        PyErr_Format(PyExc_ValueError, "%s must be from %ld to %ld; got %R", name, least, most,
+                     object);
         return false;
     }
     return true;
@@ -87,7 +89,8 @@ static void timing_free(struct timing *timing)
     PyMem_Free(timing->first_pass);
 }
 
-static PyObject *timed(struct module_state *state, const struct plan *plan, struct timing *timing, bool mean)
+static PyObject *timed(struct module_state *state, const struct plan *plan, struct timing *timing,
+                       bool mean)
 {
     struct run run = {.timing = timing};
     if (!timing_alloc(timing) || !execute_plan(state, plan, &run))
@@ -98,11 +101,13 @@ static PyObject *timed(struct module_state *state, const struct plan *plan, stru
                          floats(timing->first_pass, timing->samples),
                          (unsigned long long)(plan->n * element_size(plan->input)), timing->passes,
                          (unsigned long long)timing->grid, block_or_none(timing->block),
-                         plan->method ? plan->method->name : "loop", device_name(plan->backend, plan->device),
+                         plan->method ? plan->method->name : "loop",
+                         device_name(plan->backend, plan->device),
                          array_scalar(run.result, plan->accumulator));
 }
 
-PyObject *measure_kernel_time(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+PyObject *measure_kernel_time(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
+                              PyObject *names)
 {
     enum { A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, SAMPLES, WARMUP, COLD };
     static const char *const keywords[] = {"method",  "block_size", "dtype", "device",
@@ -137,7 +142,8 @@ PyObject *measure_kernel_time(PyObject *module, PyObject *const *arguments, Py_s
     return result;
 }
 
-PyObject *measure_read_limit(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+PyObject *measure_read_limit(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
+                             PyObject *names)
 {
     enum { DEVICE, NBYTES, SAMPLES };
     static const char *const keywords[] = {"samples", NULL};
@@ -154,9 +160,11 @@ PyObject *measure_read_limit(PyObject *module, PyObject *const *arguments, Py_ss
     struct timing timing = {.samples = (unsigned)samples, .warmup = WARMUP_DEFAULT};
     struct run run = {.timing = &timing};
     PyObject *result = NULL;
-    if (timing_alloc(&timing) && execute_read(PyModule_GetState(module), backend, index, (size_t)nbytes, &run))
-        result = Py_BuildValue("NlNKN", floats(timing.seconds, timing.samples), nbytes, device_name(backend, index),
-                               (unsigned long long)timing.grid, block_or_none(timing.block));
+    if (timing_alloc(&timing) &&
+        execute_read(PyModule_GetState(module), backend, index, (size_t)nbytes, &run))
+        result = Py_BuildValue("NlNKN", floats(timing.seconds, timing.samples), nbytes,
+                               device_name(backend, index), (unsigned long long)timing.grid,
+                               block_or_none(timing.block));
     timing_free(&timing);
     return result;
 }

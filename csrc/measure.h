@@ -1,8 +1,11 @@
-/* gred.kernel_time and gred.read_limit, as plain tuples that python/gred/records.py gives names to. */
+/* gred.kernel_time and gred.read_limit, as plain tuples that python/gred/records.py gives names to.
+ */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-PyObject *measure_kernel_time(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
-PyObject *measure_read_limit(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
+PyObject *measure_kernel_time(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
+                              PyObject *names);
+PyObject *measure_read_limit(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
+                             PyObject *names);

@@ -8,7 +8,8 @@
 enum schedule {
     SCHEDULE_recursion,   /* on the host, no launches */
     SCHEDULE_levels,      /* in place; a launch folds the upper half of the array onto the lower */
-    SCHEDULE_in_place,    /* in place; a block folds its data blocks to one partial; repeated on the partials */
+    SCHEDULE_in_place,    /* in place; a block folds its data blocks to one partial; repeated on the
+                             partials */
     SCHEDULE_tiles,       /* reads; otherwise as in_place */
     SCHEDULE_grid_stride, /* reads; as many blocks as the device holds; repeated on the partials */
     SCHEDULE_one_atomic,  /* one launch onto a result that holds the identity beforehand */

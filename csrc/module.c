@@ -14,7 +14,8 @@ static bool warn_of_empty_mean(void)
     return PyErr_WarnEx(PyExc_RuntimeWarning, "mean of an empty array", 1) == 0;
 }
 
-static PyObject *reduce_view(struct module_state *state, const struct request *request, struct view *view)
+static PyObject *reduce_view(struct module_state *state, const struct request *request,
+                             struct view *view)
 {
     struct plan plan;
     struct run run = {0};
@@ -28,24 +29,27 @@ static PyObject *reduce_view(struct module_state *state, const struct request *r
     return array_scalar(run.result, plan.accumulator);
 }
 
-static PyObject *reduce(PyObject *module, const char *function, enum op op, bool mean, PyObject *const *arguments,
-                        Py_ssize_t count, PyObject *names)
+static PyObject *reduce(PyObject *module, const char *function, enum op op, bool mean,
+                        PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     enum { A, METHOD, BLOCK_SIZE, DTYPE, DEVICE };
     static const char *const keywords[] = {"method", "block_size", "dtype", "device", NULL};
     const struct signature signature = {function, 1, 1, keywords};
     PyObject *slots[ARGUMENTS_MAX];
     struct view view = {0};
-    if (!arguments_parse(&signature, arguments, count, names, slots) || !array_view(slots[A], "a", &view))
+    if (!arguments_parse(&signature, arguments, count, names, slots) ||
+        !array_view(slots[A], "a", &view))
         return NULL;
-    const struct request request = {op, mean, slots[METHOD], slots[BLOCK_SIZE], slots[DTYPE], slots[DEVICE]};
+    const struct request request = {op,           mean,         slots[METHOD], slots[BLOCK_SIZE],
+                                    slots[DTYPE], slots[DEVICE]};
     PyObject *result = reduce_view(PyModule_GetState(module), &request, &view);
     array_release(&view);
     return result;
 }
 
 #define DEFINE_REDUCTION(function, op, mean)                                                       \
-    static PyObject *reduce_##function(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names) \
+    static PyObject *reduce_##function(PyObject *module, PyObject *const *arguments,               \
+                                       Py_ssize_t count, PyObject *names)                          \
     {                                                                                              \
         return reduce(module, #function, op, mean, arguments, count, names);                       \
     }
@@ -64,8 +68,10 @@ static PyMethodDef functions[] = {
     {"min", FAST(reduce_min), DOC_MIN},
     {"max", FAST(reduce_max), DOC_MAX},
     {"mean", FAST(reduce_mean), DOC_MEAN},
-    {"kernel_time", FAST(measure_kernel_time), "The samples and circumstances of a measurement, as a tuple."},
-    {"read_limit", FAST(measure_read_limit), "The samples and circumstances of a measurement, as a tuple."},
+    {"kernel_time", FAST(measure_kernel_time),
+     "The samples and circumstances of a measurement, as a tuple."},
+    {"read_limit", FAST(measure_read_limit),
+     "The samples and circumstances of a measurement, as a tuple."},
     {"methods", describe_methods, METH_NOARGS, "The table of methods, as tuples."},
     {"devices", describe_devices, METH_NOARGS, "The devices that are here, as tuples."},
     {NULL, NULL, 0, NULL},
@@ -82,7 +88,8 @@ static int setup(PyObject *module)
             return -1;
         }
     state->thread_order = PyContextVar_New("gred.thread_order", NULL);
-    if (!state->thread_order || PyModule_AddObjectRef(module, "thread_order", state->thread_order) < 0)
+    if (!state->thread_order ||
+        PyModule_AddObjectRef(module, "thread_order", state->thread_order) < 0)
         return -1;
     return PyModule_AddStringConstant(module, "cuda", GRED_CUDA_VERSION) < 0 ||
                    PyModule_AddStringConstant(module, "architectures", GRED_ARCHITECTURES) < 0

@@ -1,4 +1,5 @@
-/* The four reductions, and what a result needs once the last pass has run. A mean is a sum that is divided once. */
+/* The four reductions, and what a result needs once the last pass has run. A mean is a sum that is
+ * divided once. */
 #pragma once
 
 #include "element.h"

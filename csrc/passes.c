@@ -20,8 +20,8 @@ struct passes {
     const struct plan *plan;
     struct workspace space;
     bool measured;
-    unsigned done;  /* passes so far */
-    uint64_t grid;  /* of the first */
+    unsigned done; /* passes so far */
+    uint64_t grid; /* of the first */
 };
 
 static uint64_t divide_up(uint64_t n, uint64_t by)
@@ -32,8 +32,8 @@ static uint64_t divide_up(uint64_t n, uint64_t by)
 static const void *kernel_from(const struct passes *self, enum element input)
 {
     const struct plan *plan = self->plan;
-    return self->machine->kernels->of_method(plan->op, method_index_of(plan->method), input, plan->accumulator,
-                                             plan->block);
+    return self->machine->kernels->of_method(plan->op, method_index_of(plan->method), input,
+                                             plan->accumulator, plan->block);
 }
 
 static library_reduce *library_from(const struct passes *self, enum element input)
@@ -41,8 +41,8 @@ static library_reduce *library_from(const struct passes *self, enum element inpu
     return self->machine->kernels->of_library(self->plan->op, input, self->plan->accumulator);
 }
 
-/* In-place methods must not touch the caller's array; others need a copy only to change its type where no kernel does
- * that on the way. */
+/* In-place methods must not touch the caller's array; others need a copy only to change its type
+ * where no kernel does that on the way. */
 static bool needs_copy(const struct passes *self)
 {
     const struct plan *plan = self->plan;
@@ -77,13 +77,14 @@ static bool grid_for(const struct passes *self, const void *kernel, uint64_t n, 
     default:
         return true;
     }
-    const uint64_t most = (uint64_t)machine->multiprocessors * (a_multiprocessor ? a_multiprocessor : 1);
+    const uint64_t most =
+        (uint64_t)machine->multiprocessors * (a_multiprocessor ? a_multiprocessor : 1);
     *grid = *grid < most ? *grid : most;
     return true;
 }
 
-static bool launch_pass(struct passes *self, const void *kernel, const void *data, uint64_t n, void *partials,
-                        uint64_t grid)
+static bool launch_pass(struct passes *self, const void *kernel, const void *data, uint64_t n,
+                        void *partials, uint64_t grid)
 {
     void *arguments[] = {&data, &n, &partials, &self->space.tickets};
     const struct launch launch = {
@@ -107,17 +108,20 @@ static bool run_levels(struct passes *self, const void **result)
 {
     const void *kernel = kernel_from(self, self->plan->accumulator);
     for (uint64_t n = self->plan->n; n > 1; n -= n / 2)
-        if (!launch_pass(self, kernel, self->space.copy, n, NULL, divide_up(n / 2, self->plan->block)))
+        if (!launch_pass(self, kernel, self->space.copy, n, NULL,
+                         divide_up(n / 2, self->plan->block)))
             return false;
     *result = self->space.copy;
     return true;
 }
 
-/* The method on the array, then on the partials, until one is left. The single-launch schedules leave one at once. */
+/* The method on the array, then on the partials, until one is left. The single-launch schedules
+ * leave one at once. */
 static bool run_rounds(struct passes *self, const void **result)
 {
     const struct plan *plan = self->plan;
-    const bool repeats = plan->method->schedule == SCHEDULE_in_place || plan->method->schedule == SCHEDULE_tiles ||
+    const bool repeats = plan->method->schedule == SCHEDULE_in_place ||
+                         plan->method->schedule == SCHEDULE_tiles ||
                          plan->method->schedule == SCHEDULE_grid_stride;
     const void *data = self->space.copy ? self->space.copy : self->space.input;
     enum element input = self->space.copy ? plan->accumulator : plan->input;
@@ -126,7 +130,8 @@ static bool run_rounds(struct passes *self, const void **result)
         const void *kernel = kernel_from(self, input);
         void *partials = self->space.partials[turn];
         uint64_t grid;
-        if (!grid_for(self, kernel, n, &grid) || !launch_pass(self, kernel, data, n, partials, grid))
+        if (!grid_for(self, kernel, n, &grid) ||
+            !launch_pass(self, kernel, data, n, partials, grid))
             return false;
         data = partials;
         input = plan->accumulator;
@@ -164,7 +169,8 @@ static bool run_once(struct passes *self, const void **result)
         return run_library(self, result);
     case SCHEDULE_one_atomic: {
         const union scalar identity = op_identity(plan->op, plan->accumulator);
-        if (!machine->copy_in(machine, self->space.partials[0], &identity, element_size(plan->accumulator)))
+        if (!machine->copy_in(machine, self->space.partials[0], &identity,
+                              element_size(plan->accumulator)))
             return false;
         break;
     }
@@ -205,10 +211,12 @@ static bool upload(struct passes *self)
 static bool count_partials(const struct passes *self, uint64_t *count)
 {
     *count = 1;
-    if (self->plan->method->schedule == SCHEDULE_levels || self->plan->method->schedule == SCHEDULE_library)
+    if (self->plan->method->schedule == SCHEDULE_levels ||
+        self->plan->method->schedule == SCHEDULE_library)
         return true;
     const bool copied = needs_copy(self);
-    return grid_for(self, kernel_from(self, copied ? self->plan->accumulator : self->plan->input), self->plan->n, count);
+    return grid_for(self, kernel_from(self, copied ? self->plan->accumulator : self->plan->input),
+                    self->plan->n, count);
 }
 
 static bool prepare(struct passes *self)
@@ -220,7 +228,8 @@ static bool prepare(struct passes *self)
     if (!upload(self) || !count_partials(self, &count))
         return false;
     if (needs_copy(self)) {
-        /* A host array's copy on the device is gred's own: run once, it may serve as the working copy. */
+        /* A host array's copy on the device is gred's own: run once, it may serve as the working
+         * copy. */
         if (self->space.uploaded && plan->input == plan->accumulator && !self->measured) {
             self->space.copy = self->space.uploaded;
             self->space.uploaded = NULL;
@@ -245,7 +254,8 @@ static bool restore_copy(struct passes *self)
         return true;
     uint64_t n = plan->n;
     void *arguments[] = {&self->space.input, &n, &self->space.copy};
-    const uint64_t most = (uint64_t)machine->multiprocessors * BLOCKS_A_MULTIPROCESSOR, grid = divide_up(n, BLOCK);
+    const uint64_t most = (uint64_t)machine->multiprocessors * BLOCKS_A_MULTIPROCESSOR,
+                   grid = divide_up(n, BLOCK);
     const struct launch launch = {
         .kernel = machine->kernels->working_copy(plan->input, plan->accumulator),
         .arguments = arguments,
@@ -262,8 +272,9 @@ static bool measure(struct passes *self, struct timing *timing, const void **res
     struct machine *machine = self->machine;
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         double first_pass, seconds;
-        if (!restore_copy(self) || (timing->cold && !machine->flush(machine)) || !machine->mark(machine, MOMENT_BEGIN) ||
-            !run_once(self, result) || !machine->mark(machine, MOMENT_END) ||
+        if (!restore_copy(self) || (timing->cold && !machine->flush(machine)) ||
+            !machine->mark(machine, MOMENT_BEGIN) || !run_once(self, result) ||
+            !machine->mark(machine, MOMENT_END) ||
             !machine->elapsed(machine, &first_pass, &seconds))
             return false;
         if (s >= timing->warmup) {
@@ -281,9 +292,11 @@ bool passes_run(struct machine *machine, const struct plan *plan, struct run *ru
 {
     struct passes self = {.machine = machine, .plan = plan, .measured = run->timing};
     const void *result = NULL;
-    const bool ran = prepare(&self) &&
-                     (run->timing ? measure(&self, run->timing, &result) : restore_copy(&self) && run_once(&self, &result)) &&
-                     machine->copy_out(machine, &run->result, result, element_size(plan->accumulator));
+    const bool ran =
+        prepare(&self) &&
+        (run->timing ? measure(&self, run->timing, &result)
+                     : restore_copy(&self) && run_once(&self, &result)) &&
+        machine->copy_out(machine, &run->result, result, element_size(plan->accumulator));
     release(&self);
     return ran;
 }
@@ -292,11 +305,12 @@ bool passes_run(struct machine *machine, const struct plan *plan, struct run *ru
 
 enum { READ_BLOCK = 512, PACK_BYTES = 16 };
 
-/* Grids to try: blocks a multiprocessor that stride over the memory; 0 is a block for every tile. */
+/* Grids to try: blocks a multiprocessor that stride over the memory; 0 is a block for every tile.
+ */
 static const unsigned read_grids[] = {0, 2, 4};
 
-static bool measure_read(struct machine *machine, unsigned shape, unsigned blocks, void *data, void *sink, size_t bytes,
-                         struct timing *timing)
+static bool measure_read(struct machine *machine, unsigned shape, unsigned blocks, void *data,
+                         void *sink, size_t bytes, struct timing *timing)
 {
     static const unsigned loads[READ_SHAPES] = {2, 4, 8};
     uint64_t packs = bytes / PACK_BYTES;
@@ -311,8 +325,9 @@ static bool measure_read(struct machine *machine, unsigned shape, unsigned block
     };
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         double first_pass, seconds;
-        if (!machine->flush(machine) || !machine->mark(machine, MOMENT_BEGIN) || !machine->launch(machine, &launch) ||
-            !machine->mark(machine, MOMENT_FIRST_PASS) || !machine->mark(machine, MOMENT_END) ||
+        if (!machine->flush(machine) || !machine->mark(machine, MOMENT_BEGIN) ||
+            !machine->launch(machine, &launch) || !machine->mark(machine, MOMENT_FIRST_PASS) ||
+            !machine->mark(machine, MOMENT_END) ||
             !machine->elapsed(machine, &first_pass, &seconds))
             return false;
         if (s >= timing->warmup)
@@ -324,7 +339,8 @@ static bool measure_read(struct machine *machine, unsigned shape, unsigned block
 }
 
 /* Tries every shape and leaves the best one's samples in `best`. */
-static bool read_shapes(struct machine *machine, void *data, void *sink, size_t bytes, struct timing *best)
+static bool read_shapes(struct machine *machine, void *data, void *sink, size_t bytes,
+                        struct timing *best)
 {
     struct timing trial = *best;
     trial.seconds = malloc(best->samples * sizeof *trial.seconds);
@@ -335,7 +351,8 @@ static bool read_shapes(struct machine *machine, void *data, void *sink, size_t 
     double least = 0;
     bool read = true;
     for (unsigned k = 0; read && k < READ_SHAPES * (sizeof read_grids / sizeof *read_grids); k++) {
-        read = measure_read(machine, k % READ_SHAPES, read_grids[k / READ_SHAPES], data, sink, bytes, &trial);
+        read = measure_read(machine, k % READ_SHAPES, read_grids[k / READ_SHAPES], data, sink,
+                            bytes, &trial);
         const double median = read ? timing_median(&trial) : 0;
         if (read && (k == 0 || median < least)) {
             least = median;
@@ -348,7 +365,8 @@ static bool read_shapes(struct machine *machine, void *data, void *sink, size_t 
     return read;
 }
 
-/* Fills device memory with random bits, a stretch at a time: memory full of one value can be read faster than real data. */
+/* Fills device memory with random bits, a stretch at a time: memory full of one value can be read
+ * faster than real data. */
 static bool fill_randomly(struct machine *machine, void *data, size_t bytes)
 {
     enum { STRETCH = 16 << 20 };
@@ -361,7 +379,8 @@ static bool fill_randomly(struct machine *machine, void *data, size_t bytes)
     timing_random(random, stretch);
     bool filled = true;
     for (size_t at = 0; filled && at < bytes; at += stretch)
-        filled = machine->copy_in(machine, (char *)data + at, random, bytes - at < stretch ? bytes - at : stretch);
+        filled = machine->copy_in(machine, (char *)data + at, random,
+                                  bytes - at < stretch ? bytes - at : stretch);
     free(random);
     return filled;
 }
@@ -369,8 +388,9 @@ static bool fill_randomly(struct machine *machine, void *data, size_t bytes)
 bool passes_read(struct machine *machine, size_t bytes, struct run *run)
 {
     void *data = NULL, *sink = NULL;
-    const bool read = machine->allocate(machine, bytes, &data) && machine->allocate(machine, PACK_BYTES, &sink) &&
-                      fill_randomly(machine, data, bytes) && read_shapes(machine, data, sink, bytes, run->timing);
+    const bool read =
+        machine->allocate(machine, bytes, &data) && machine->allocate(machine, PACK_BYTES, &sink) &&
+        fill_randomly(machine, data, bytes) && read_shapes(machine, data, sink, bytes, run->timing);
     machine->release(machine, data);
     machine->release(machine, sink);
     return read;

@@ -1,5 +1,5 @@
-/* How a plan becomes launches: the passes, the same on every machine that launches kernels. A machine is what the passes
- * need of a device; cuda.c and simulated.c each fill one in. */
+/* How a plan becomes launches: the passes, the same on every machine that launches kernels. A
+ * machine is what the passes need of a device; cuda.c and simulated.c each fill one in. */
 #pragma once
 
 #include "backend.h"
@@ -28,7 +28,8 @@ struct machine {
     bool (*copy_in)(struct machine *, void *target, const void *source, size_t bytes);
     bool (*copy_out)(struct machine *, void *target, const void *source, size_t bytes); /* waits */
     bool (*launch)(struct machine *, const struct launch *);
-    bool (*resident)(struct machine *, const void *kernel, unsigned block, size_t shared_bytes, unsigned *blocks);
+    bool (*resident)(struct machine *, const void *kernel, unsigned block, size_t shared_bytes,
+                     unsigned *blocks);
     bool (*reduce)(struct machine *, library_reduce *, const void *data, uint64_t n, void *result);
     bool (*flush)(struct machine *); /* the caches */
     bool (*mark)(struct machine *, enum moment);

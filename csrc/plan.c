@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-const struct backend *const plan_backends[] = {&backend_host, &backend_simulated, &backend_cuda, NULL};
+const struct backend *const plan_backends[] = {&backend_host, &backend_simulated, &backend_cuda,
+                                               NULL};
 
 static bool given(PyObject *argument)
 {
@@ -16,7 +17,8 @@ static bool given(PyObject *argument)
 
 static bool wrong_type(const char *name, const char *accepted, PyObject *value)
 {
-    PyErr_Format(PyExc_TypeError, "%s must be %s; got %R (%.200s)", name, accepted, value, Py_TYPE(value)->tp_name);
+    PyErr_Format(PyExc_TypeError, "%s must be %s; got %R (%.200s)", name, accepted, value,
+                 Py_TYPE(value)->tp_name);
     return false;
 }
 
@@ -65,18 +67,23 @@ static bool parse_device(PyObject *device, const struct backend **backend, int *
     else if (text && cuda_index(text, index))
         *backend = &backend_cuda;
     if (!*backend) {
-        PyErr_Format(PyExc_ValueError, "device must be " DEVICES_ACCEPTED "; got %R. gred.devices() lists what is here", device);
+        PyErr_Format(PyExc_ValueError,
+                     "device must be " DEVICES_ACCEPTED
+                     "; got %R. gred.devices() lists what is here",
+                     device);
         return false;
     }
     struct failure why = {0};
     const int count = (*backend)->count(&why);
     if (count == 0) {
-        PyErr_Format(PyExc_RuntimeError, "device %R: there is no GPU to use (%s); 'host' and 'simulated' need none", device,
-                     why.text);
+        PyErr_Format(PyExc_RuntimeError,
+                     "device %R: there is no GPU to use (%s); 'host' and 'simulated' need none",
+                     device, why.text);
         return false;
     }
     if (*index >= count) {
-        PyErr_Format(PyExc_ValueError, "device %R: there are %d GPUs here, 'cuda:0' to 'cuda:%d'", device, count, count - 1);
+        PyErr_Format(PyExc_ValueError, "device %R: there are %d GPUs here, 'cuda:0' to 'cuda:%d'",
+                     device, count, count - 1);
         return false;
     }
     return true;
@@ -117,10 +124,14 @@ static void unknown_method(PyObject *method, const char *text)
     const char *nearest = text ? method_nearest(text) : NULL;
     PyObject *names = method_names();
     if (names && nearest)
-        PyErr_Format(PyExc_ValueError, "method %R does not exist; did you mean '%s'? The methods are %U (see gred.methods())", method,
-                     nearest, names);
+        PyErr_Format(
+            PyExc_ValueError,
+            "method %R does not exist; did you mean '%s'? The methods are %U (see gred.methods())",
+            method, nearest, names);
     else if (names)
-        PyErr_Format(PyExc_ValueError, "method %R does not exist; the methods are %U (see gred.methods())", method, names);
+        PyErr_Format(PyExc_ValueError,
+                     "method %R does not exist; the methods are %U (see gred.methods())", method,
+                     names);
     Py_XDECREF(names);
 }
 
@@ -152,7 +163,9 @@ static bool parse_block_size(PyObject *block_size, unsigned *block)
     const long value = PyLong_AsLongAndOverflow(number, &overflow);
     Py_DECREF(number);
     if (overflow || value < BLOCK_SIZE_MIN || value > BLOCK_SIZE_MAX || (value & (value - 1))) {
-        PyErr_Format(PyExc_ValueError, "block_size must be None or a power of two from 32 to 1024; got %R", block_size);
+        PyErr_Format(PyExc_ValueError,
+                     "block_size must be None or a power of two from 32 to 1024; got %R",
+                     block_size);
         return false;
     }
     *block = (unsigned)value;
@@ -161,9 +174,10 @@ static bool parse_block_size(PyObject *block_size, unsigned *block)
 
 /* ---- the plan ---- */
 
-/* Where the array is decides, unless the caller does; a rung without a device goes to the best that runs rungs. */
-static bool choose_device(const struct request *request, struct view *view, const struct method *method,
-                          struct plan *plan)
+/* Where the array is decides, unless the caller does; a rung without a device goes to the best that
+ * runs rungs. */
+static bool choose_device(const struct request *request, struct view *view,
+                          const struct method *method, struct plan *plan)
 {
     if (view->on_gpu) {
         struct failure failure = {0};
@@ -179,8 +193,9 @@ static bool choose_device(const struct request *request, struct view *view, cons
             return false;
         if (plan->backend == &backend_cuda && plan->device == view->gpu)
             return true;
-        PyErr_Format(PyExc_ValueError, "device %R: the array lies on cuda:%d and is reduced there; leave device out", request->device,
-                     view->gpu);
+        PyErr_Format(PyExc_ValueError,
+                     "device %R: the array lies on cuda:%d and is reduced there; leave device out",
+                     request->device, view->gpu);
         return false;
     }
     if (given(request->device))
@@ -201,11 +216,12 @@ static bool check_method_runs_there(const struct method *method, const struct ba
     if (method->places & backend->place) {
         if (backend->count(&why))
             return true;
-        PyErr_Format(PyExc_RuntimeError, "method '%s' runs on a GPU, and there is none to use (%s)", method->name, why.text);
+        PyErr_Format(PyExc_RuntimeError, "method '%s' runs on a GPU, and there is none to use (%s)",
+                     method->name, why.text);
         return false;
     }
-    PyErr_Format(PyExc_ValueError, "method '%s' does not run on '%s'; it runs on%s%s%s", method->name, backend->name,
-                 method->places & METHOD_ON_HOST ? " 'host'" : "",
+    PyErr_Format(PyExc_ValueError, "method '%s' does not run on '%s'; it runs on%s%s%s",
+                 method->name, backend->name, method->places & METHOD_ON_HOST ? " 'host'" : "",
                  method->places & METHOD_ON_SIMULATED ? " 'simulated' and" : "",
                  method->places & METHOD_ON_CUDA ? " 'cuda'" : "");
     return false;
@@ -220,8 +236,11 @@ static bool choose_block(const struct request *request, struct plan *plan)
     if (!parse_block_size(request->block_size, &block))
         return false;
     if (plan->block == 0) {
-        PyErr_Format(PyExc_ValueError, "block_size has no meaning for %s on '%s'; got %R. It is for the rungs on 'cuda' or 'simulated'",
-                     plan->method ? plan->method->name : "method 'auto'", plan->backend->name, request->block_size);
+        PyErr_Format(PyExc_ValueError,
+                     "block_size has no meaning for %s on '%s'; got %R. It is for the rungs on "
+                     "'cuda' or 'simulated'",
+                     plan->method ? plan->method->name : "method 'auto'", plan->backend->name,
+                     request->block_size);
         return false;
     }
     plan->block = block;
@@ -245,7 +264,9 @@ static bool check_size(const struct request *request, const struct plan *plan)
         return false;
     }
     if (plan->block && plan->n / plan->block / plan->method->data_blocks >= grid_max) {
-        PyErr_Format(PyExc_ValueError, "%s of %llu elements in blocks of %u needs more blocks than a grid can have; choose a larger block_size",
+        PyErr_Format(PyExc_ValueError,
+                     "%s of %llu elements in blocks of %u needs more blocks than a grid can have; "
+                     "choose a larger block_size",
                      plan->method->name, (unsigned long long)plan->n, plan->block);
         return false;
     }
@@ -263,11 +284,13 @@ bool plan_make(const struct request *request, struct view *view, struct plan *pl
         .has_stream = view->has_stream,
         .stream = view->stream,
     };
-    if (!parse_method(request->method, &plan->method) || !choose_device(request, view, plan->method, plan))
+    if (!parse_method(request->method, &plan->method) ||
+        !choose_device(request, view, plan->method, plan))
         return false;
     if (plan->method && !check_method_runs_there(plan->method, plan->backend))
         return false;
     if (!plan->method && plan->backend != &backend_host)
         plan->method = method_at(METHOD_last_block);
-    return choose_block(request, plan) && choose_accumulator(request, plan) && check_size(request, plan);
+    return choose_block(request, plan) && choose_accumulator(request, plan) &&
+           check_size(request, plan);
 }

@@ -1,4 +1,5 @@
-/* A plan: everything that a call has decided before anything runs. All checks end here; a plan that was made can be run. */
+/* A plan: everything that a call has decided before anything runs. All checks end here; a plan that
+ * was made can be run. */
 #pragma once
 
 #include "array.h"

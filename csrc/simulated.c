@@ -1,12 +1,17 @@
-/* The simulated backend: a machine for passes.c whose memory is the host's and whose launches go to the simulator. */
+/* The simulated backend: a machine for passes.c whose memory is the host's and whose launches go to
+ * the simulator. */
+#define _GNU_SOURCE
+
 #include "passes.h"
 #include "processor.h"
 #include "simulator.h"
 #include "timing.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct session {
     struct machine machine; /* first, so that a machine is a session */
@@ -25,7 +30,8 @@ static bool machine_allocate(struct machine *machine, size_t bytes, void **memor
     enum { GARBAGE = 0xa5, GARBAGE_BYTES_MAX = 1 << 20 };
     *memory = aligned_alloc(256, (bytes / 256 + 1) * 256);
     if (!*memory) {
-        failure_note(machine->failure, FAILURE_MEMORY, "out of memory for %zu bytes on the simulated device", bytes);
+        failure_note(machine->failure, FAILURE_MEMORY,
+                     "out of memory for %zu bytes on the simulated device", bytes);
         return false;
     }
     memset(*memory, GARBAGE, bytes < GARBAGE_BYTES_MAX ? bytes : GARBAGE_BYTES_MAX);
@@ -63,13 +69,14 @@ static bool machine_launch(struct machine *machine, const struct launch *launch)
         failure_note(machine->failure, FAILURE_EXCEPTION, "interrupted");
         return false;
     default:
-        failure_note(machine->failure, FAILURE_RUNTIME, "simulated device: %s", simulator_message(self->simulator));
+        failure_note(machine->failure, FAILURE_RUNTIME, "simulated device: %s",
+                     simulator_message(self->simulator));
         return false;
     }
 }
 
-static bool machine_resident(struct machine *machine, const void *kernel, unsigned block, size_t shared_bytes,
-                             unsigned *blocks)
+static bool machine_resident(struct machine *machine, const void *kernel, unsigned block,
+                             size_t shared_bytes, unsigned *blocks)
 {
     (void)machine;
     (void)kernel;
@@ -100,12 +107,60 @@ static bool machine_elapsed(struct machine *machine, double *first_pass, double 
     return true;
 }
 
-static bool session_open(struct session *self, const struct run *run, struct failure *failure,
-                         const struct simulator_watch *watch)
+/* ---- the state: a simulator between runs ---- */
+
+struct state {
+    pthread_mutex_t lock;
+    struct simulator *idle;
+    pid_t maker; /* a simulator's cores do not survive a fork */
+};
+
+static struct simulator *borrow(struct state *state)
 {
-    static const enum thread_order orders[] = {
-        [RUN_FORWARDS] = ORDER_FORWARDS, [RUN_BACKWARDS] = ORDER_BACKWARDS, [RUN_SHUFFLED] = ORDER_SHUFFLED};
-    *self = (struct session){
+    pthread_mutex_lock(&state->lock);
+    struct simulator *simulator = state->maker == getpid() ? state->idle : NULL;
+    if (simulator)
+        state->idle = NULL;
+    pthread_mutex_unlock(&state->lock);
+    return simulator ? simulator : simulator_open();
+}
+
+/* Keeps the simulator for the next run, if it is in good order and there is none yet. */
+static void give_back(struct state *state, struct simulator *simulator, bool usable)
+{
+    pthread_mutex_lock(&state->lock);
+    if (usable && !state->idle && state->maker == getpid()) {
+        state->idle = simulator;
+        simulator = NULL;
+    }
+    pthread_mutex_unlock(&state->lock);
+    simulator_close(simulator);
+}
+
+static void *create(void)
+{
+    struct state *state = calloc(1, sizeof *state);
+    if (state) {
+        pthread_mutex_init(&state->lock, NULL);
+        state->maker = getpid();
+    }
+    return state;
+}
+
+static void destroy(void *opaque)
+{
+    struct state *state = opaque;
+    if (state->maker == getpid())
+        simulator_close(state->idle);
+    pthread_mutex_destroy(&state->lock);
+    free(state);
+}
+
+/* ---- runs ---- */
+
+static struct session session_on(struct simulator *simulator, struct failure *failure)
+{
+    return (struct session){
         .machine =
             {
                 .multiprocessors = simulator_multiprocessors(),
@@ -121,26 +176,68 @@ static bool session_open(struct session *self, const struct run *run, struct fai
                 .mark = machine_mark,
                 .elapsed = machine_elapsed,
             },
-        .simulator = simulator_open(orders[run->order], run->seed, watch),
+        .simulator = simulator,
     };
-    if (!self->simulator)
-        failure_note(failure, FAILURE_MEMORY, "out of memory for the simulated device");
-    return self->simulator;
+}
+
+/* Runs a plan, or reads `bytes` where there is none. */
+static bool run_job(struct state *state, const struct plan *plan, size_t bytes, struct run *run)
+{
+    static const enum thread_order orders[] = {[RUN_FORWARDS] = ORDER_FORWARDS,
+                                               [RUN_BACKWARDS] = ORDER_BACKWARDS,
+                                               [RUN_SHUFFLED] = ORDER_SHUFFLED};
+    struct simulator *simulator = borrow(state);
+    if (!simulator) {
+        failure_note(&run->failure, FAILURE_MEMORY, "out of memory for the simulated device");
+        return false;
+    }
+    const struct simulator_watch watch = {run->watch->interrupted, run->watch->context};
+    simulator_set(simulator, orders[run->order], run->seed, &watch);
+    struct session session = session_on(simulator, &run->failure);
+    const bool ran =
+        plan ? passes_run(&session.machine, plan, run) : passes_read(&session.machine, bytes, run);
+    give_back(state, simulator, ran);
+    return ran;
+}
+
+/* The work grows with the array's length, so a run on the first part of the array tells how long
+ * all of it will take. Warns if that is long; false if the warning became an exception, or the
+ * trial was interrupted. */
+static bool warn_if_slow(struct state *state, const struct plan *plan, struct run *run)
+{
+    enum { SLOW_SECONDS = 10 };
+    const uint64_t trial_length = 1 << 20, short_enough = 1 << 23;
+    if (plan->n <= short_enough)
+        return true;
+    struct plan part = *plan;
+    struct run trial = {.watch = run->watch, .order = run->order, .seed = run->seed};
+    part.n = trial_length;
+    const double began = timing_now();
+    if (!run_job(state, &part, 0, &trial)) {
+        run->failure = trial.failure;
+        return false;
+    }
+    const unsigned runs = run->timing ? run->timing->warmup + run->timing->samples : 1;
+    const double estimate =
+        (timing_now() - began) * ((double)plan->n / (double)trial_length) * runs;
+    if (estimate < SLOW_SECONDS || run->watch->warn_slow(run->watch->context, estimate))
+        return true;
+    failure_note(&run->failure, FAILURE_EXCEPTION, "the warning was raised");
+    return false;
+}
+
+static bool run(void *state, const struct plan *plan, struct run *run)
+{
+    return warn_if_slow(state, plan, run) && run_job(state, plan, 0, run);
+}
+
+static bool read_memory(void *state, int index, size_t bytes, struct run *run)
+{
+    (void)index;
+    return run_job(state, NULL, bytes, run);
 }
 
 /* ---- the backend ---- */
-
-/* The simulated device has no state between runs. */
-static void *create(void)
-{
-    static char nothing;
-    return &nothing;
-}
-
-static void destroy(void *state)
-{
-    (void)state;
-}
 
 static int count(struct failure *failure)
 {
@@ -155,61 +252,6 @@ static bool describe(int index, struct device *device)
     snprintf(device->name, sizeof device->name, "simulated");
     snprintf(device->title, sizeof device->title, "a GPU simulated on the CPU");
     return true;
-}
-
-static bool run_plan(const struct plan *plan, struct run *run)
-{
-    const struct watch *watch = run->watch;
-    const struct simulator_watch of_simulator = {watch ? watch->interrupted : NULL, watch ? watch->context : NULL};
-    struct session session;
-    if (!session_open(&session, run, &run->failure, watch ? &of_simulator : NULL))
-        return false;
-    const bool ran = passes_run(&session.machine, plan, run);
-    simulator_close(session.simulator);
-    return ran;
-}
-
-/* The work grows with the array's length, so a run on the first part of the array tells how long all of it will take.
- * Warns if that is long; false if the warning became an exception, or the trial was interrupted. */
-static bool warn_if_slow(const struct plan *plan, struct run *run)
-{
-    enum { SLOW_SECONDS = 10 };
-    const uint64_t trial_length = 1 << 20, short_enough = 1 << 23;
-    if (!run->watch || plan->n <= short_enough)
-        return true;
-    struct plan part = *plan;
-    struct run trial = {.watch = run->watch, .order = run->order, .seed = run->seed};
-    part.n = trial_length;
-    const double began = timing_now();
-    if (!run_plan(&part, &trial)) {
-        run->failure = trial.failure;
-        return false;
-    }
-    const unsigned runs = run->timing ? run->timing->warmup + run->timing->samples : 1;
-    const double estimate = (timing_now() - began) * ((double)plan->n / (double)trial_length) * runs;
-    if (estimate < SLOW_SECONDS || run->watch->warn_slow(run->watch->context, estimate))
-        return true;
-    failure_note(&run->failure, FAILURE_EXCEPTION, "the warning was raised");
-    return false;
-}
-
-static bool run(void *state, const struct plan *plan, struct run *run)
-{
-    (void)state;
-    return warn_if_slow(plan, run) && run_plan(plan, run);
-}
-
-static bool read_memory(void *state, int index, size_t bytes, struct run *run)
-{
-    (void)state;
-    (void)index;
-    const struct simulator_watch watch = {run->watch->interrupted, run->watch->context};
-    struct session session;
-    if (!session_open(&session, run, &run->failure, &watch))
-        return false;
-    const bool read = passes_read(&session.machine, bytes, run);
-    simulator_close(session.simulator);
-    return read;
 }
 
 const struct backend backend_simulated = {

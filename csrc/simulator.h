@@ -1,8 +1,9 @@
-/* A GPU made of CPU cores: runs a grid of blocks, a block's threads as fibers that switch at barriers and nowhere else,
- * blocks in parallel on the cores. Between two barriers the threads may run in any order, so the order is a parameter, and
- * an answer that depends on it betrays a race.
+/* A GPU made of CPU cores: runs a grid of blocks, a block's threads as fibers that switch at
+ * barriers and nowhere else, blocks in parallel on the cores. Between two barriers the threads may
+ * run in any order, so the order is a parameter, and an answer that depends on it betrays a race.
  *
- * The first half is for the backend that launches kernels, the second half for the words that kernels use. */
+ * The first half is for the backend that launches kernels, the second half for the words that
+ * kernels use. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +18,8 @@ enum thread_order { ORDER_FORWARDS, ORDER_BACKWARDS, ORDER_SHUFFLED };
 
 enum { SIMULATOR_BLOCK_MAX = 1024, SIMULATOR_WARP = 32 };
 
-/* What a simulation asks of the world outside, always from the thread that called simulator_launch. */
+/* What a simulation asks of the world outside, always from the thread that called simulator_launch.
+ */
 struct simulator_watch {
     bool (*interrupted)(void *context); /* called about every 50 ms; true ends the run */
     void *context;
@@ -39,13 +41,18 @@ struct simulator;
 /* One per core that this process may use. */
 unsigned simulator_multiprocessors(void);
 
-/* NULL when memory is short. `watch` may be NULL; it must outlive the simulator. */
-struct simulator *simulator_open(enum thread_order order, uint64_t seed,
-                                 const struct simulator_watch *watch);
+/* NULL when memory is short. A simulator keeps its cores and fibers from run to run; one run uses
+ * it at a time. */
+struct simulator *simulator_open(void);
 void simulator_close(struct simulator *);
 
-/* Returns when the whole grid has run. After SIMULATOR_FAILED, simulator_message tells what went wrong, and no further
- * launch is possible. */
+/* For the launches that follow. `watch` may be NULL. At first the order is forwards, without a
+ * watch. */
+void simulator_set(struct simulator *, enum thread_order order, uint64_t seed,
+                   const struct simulator_watch *watch);
+
+/* Returns when the whole grid has run. After anything but SIMULATOR_DONE the simulator is only good
+ * for being closed, and for simulator_message, which tells what went wrong. */
 enum simulator_status simulator_launch(struct simulator *, const struct simulator_launch *);
 const char *simulator_message(const struct simulator *);
 

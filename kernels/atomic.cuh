@@ -1,6 +1,7 @@
-/* Combining into one word that many blocks share. CUDA has an atomic addition for every accumulator but signed 64-bit
- * integers, which wrap the same way unsigned; every other op is a compare-and-swap loop,
- * written once for both widths, that starts from the guess that nobody has been here yet. */
+/* Combining into one word that many blocks share. CUDA has an atomic addition for every accumulator
+ * but signed 64-bit integers, which wrap the same way unsigned; every other op is a
+ * compare-and-swap loop, written once for both widths, that starts from the guess that nobody has
+ * been here yet. */
 #pragma once
 
 #include "ops.cuh"

@@ -1,10 +1,12 @@
 /* The words that kernels are written in.
  *
- * Kernels are compiled twice: by nvcc for a GPU, and by the host's C++ compiler for the simulated device, where
- * simulated/words.h gives CUDA's words a meaning. Both compilations end up in one module, so each lives in a namespace
- * of its own, which every kernel file opens as `namespace KERNELS`.
+ * Kernels are compiled twice: by nvcc for a GPU, and by the host's C++ compiler for the simulated
+ * device, where simulated/words.h gives CUDA's words a meaning. Both compilations end up in one
+ * module, so each lives in a namespace of its own, which every kernel file opens as `namespace
+ * KERNELS`.
  *
- * Memory is named by where it lies: `global<T>` and `shared<T>` are plain pointers, until somebody wants to count. */
+ * Memory is named by where it lies: `global<T>` and `shared<T>` are plain pointers, until somebody
+ * wants to count. */
 #pragma once
 
 #include <stdint.h>
@@ -31,7 +33,8 @@ using shared = T *;
 
 #ifdef __CUDACC__
 
-/* The block's shared memory, as many bytes as the launch asked for. Its contents are undefined at first. */
+/* The block's shared memory, as many bytes as the launch asked for. Its contents are undefined at
+ * first. */
 template <class T>
 __device__ __forceinline__ shared<T> block_memory()
 {

@@ -1,5 +1,5 @@
-/* The grid-stride loop: a grid of any size covers an array of any length, and neighbouring threads read neighbouring
- * elements at every step. */
+/* The grid-stride loop: a grid of any size covers an array of any length, and neighbouring threads
+ * read neighbouring elements at every step. */
 #pragma once
 
 #include "partial.cuh"
@@ -9,7 +9,8 @@ namespace KERNELS
 
 /* Elements i and i + apart, as far as the array reaches; the identity where it does not. */
 template <class Op, class Acc, class In>
-__device__ __forceinline__ Acc fold_pair(global<const In> data, uint64_t n, uint64_t i, uint64_t apart)
+__device__ __forceinline__ Acc fold_pair(global<const In> data, uint64_t n, uint64_t i,
+                                         uint64_t apart)
 {
     if (i + apart < n)
         return Op::combine(Acc(data[i]), Acc(data[i + apart]));

@@ -8,7 +8,8 @@ namespace KERNELS
 {
 
 #define DECLARE(op)                                                                                \
-    const void *op##_entry(enum method_index, enum element input, enum element accumulator, unsigned block)
+    const void *op##_entry(enum method_index, enum element input, enum element accumulator,        \
+                           unsigned block)
 DECLARE(sum);
 DECLARE(prod);
 DECLARE(min);
@@ -19,7 +20,8 @@ library_reduce *library_entry(enum op, enum element input, enum element accumula
 namespace
 {
 
-const void *of_method(enum op op, enum method_index method, enum element input, enum element accumulator, unsigned block)
+const void *of_method(enum op op, enum method_index method, enum element input,
+                      enum element accumulator, unsigned block)
 {
     static decltype(&sum_entry) const of_op[OPS] = {sum_entry, prod_entry, min_entry, max_entry};
     return of_op[op](method, input, accumulator, block);
@@ -33,13 +35,15 @@ const void *of_method(enum op op, enum method_index method, enum element input, 
 const void *working_copy_entry(enum element input, enum element accumulator)
 {
     static const void *const entries[ELEMENTS][ELEMENTS] = {
-        COPIES_FROM(int32_t), COPIES_FROM(int64_t), COPIES_FROM(uint64_t), COPIES_FROM(float), COPIES_FROM(double)};
+        COPIES_FROM(int32_t), COPIES_FROM(int64_t), COPIES_FROM(uint64_t), COPIES_FROM(float),
+        COPIES_FROM(double)};
     return entries[input][accumulator];
 }
 
 const void *read_entry(unsigned shape)
 {
-    static const void *const entries[READ_SHAPES] = {KERNEL_ENTRY(read<2>), KERNEL_ENTRY(read<4>), KERNEL_ENTRY(read<8>)};
+    static const void *const entries[READ_SHAPES] = {KERNEL_ENTRY(read<2>), KERNEL_ENTRY(read<4>),
+                                                     KERNEL_ENTRY(read<8>)};
     return entries[shape];
 }
 
@@ -47,4 +51,4 @@ const void *read_entry(unsigned shape)
 } // namespace KERNELS
 
 const struct kernels GRED_TABLE = {KERNELS::of_method, KERNELS::library_entry,
-                                     KERNELS::working_copy_entry, KERNELS::read_entry};
+                                   KERNELS::working_copy_entry, KERNELS::read_entry};

@@ -1,4 +1,5 @@
-/* The yardstick: CUB's DeviceReduce, with gred's ops, as a library_reduce. The simulated device has no library. */
+/* The yardstick: CUB's DeviceReduce, with gred's ops, as a library_reduce. The simulated device has
+ * no library. */
 #include "entries.h"
 #include "ops.cuh"
 
@@ -20,11 +21,12 @@ struct functor {
 };
 
 template <class Op, class In, class Acc>
-int reduce(void *workspace, size_t *workspace_bytes, const void *data, void *result, int64_t n, void *stream)
+int reduce(void *workspace, size_t *workspace_bytes, const void *data, void *result, int64_t n,
+           void *stream)
 {
-    return cub::DeviceReduce::Reduce(workspace, *workspace_bytes, static_cast<const In *>(data),
-                                     static_cast<Acc *>(result), n, functor<Op, Acc>(), Op::template identity<Acc>(),
-                                     static_cast<cudaStream_t>(stream));
+    return cub::DeviceReduce::Reduce(
+        workspace, *workspace_bytes, static_cast<const In *>(data), static_cast<Acc *>(result), n,
+        functor<Op, Acc>(), Op::template identity<Acc>(), static_cast<cudaStream_t>(stream));
 }
 
 template <class Op>

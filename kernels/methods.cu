@@ -1,5 +1,5 @@
-/* Instantiates every rung for one op, GRED_OP, and lists the addresses. One op a compilation, so that they can be compiled
- * side by side. */
+/* Instantiates every rung for one op, GRED_OP, and lists the addresses. One op a compilation, so
+ * that they can be compiled side by side. */
 #include "entries.h"
 #include "entry.cuh"
 
@@ -23,7 +23,8 @@ enum pair {
     PAIRS,
 };
 
-/* Sums and products of int32 go to int64 by default; every other change of type is left to the working copy. */
+/* Sums and products of int32 go to int64 by default; every other change of type is left to the
+ * working copy. */
 constexpr bool widens = std::is_same_v<GRED_OP, sum> || std::is_same_v<GRED_OP, prod>;
 
 int pair_of(enum element input, enum element accumulator)
@@ -33,10 +34,10 @@ int pair_of(enum element input, enum element accumulator)
     return widens && input == ELEMENT_INT32 && accumulator == ELEMENT_INT64 ? INT32_INT64 : PAIRS;
 }
 
-/* A rung's template arguments depend on what it reads, its own working copy or the caller's array; the block size is among
- * them or not. */
-#define IN_PLACE_any_block(name, T, block)  KERNEL_ENTRY(name<GRED_OP, T>)
-#define IN_PLACE_each_block(name, T, block) KERNEL_ENTRY(name<GRED_OP, T, block>)
+/* A rung's template arguments depend on what it reads, its own working copy or the caller's array;
+ * the block size is among them or not. */
+#define IN_PLACE_any_block(name, T, block)     KERNEL_ENTRY(name<GRED_OP, T>)
+#define IN_PLACE_each_block(name, T, block)    KERNEL_ENTRY(name<GRED_OP, T, block>)
 #define READS_any_block(name, In, Acc, block)  KERNEL_ENTRY(name<GRED_OP, In, Acc>)
 #define READS_each_block(name, In, Acc, block) KERNEL_ENTRY(name<GRED_OP, In, Acc, block>)
 
@@ -46,9 +47,11 @@ int pair_of(enum element input, enum element accumulator)
 
 #define IN_PLACE(name, blocks)                                                                     \
     {                                                                                              \
-        FOR_BLOCKS(IN_PLACE_##blocks, name, int32_t), FOR_BLOCKS(IN_PLACE_##blocks, name, int64_t), \
+        FOR_BLOCKS(IN_PLACE_##blocks, name, int32_t),                                              \
+            FOR_BLOCKS(IN_PLACE_##blocks, name, int64_t),                                          \
             FOR_BLOCKS(IN_PLACE_##blocks, name, uint64_t),                                         \
-            FOR_BLOCKS(IN_PLACE_##blocks, name, float), FOR_BLOCKS(IN_PLACE_##blocks, name, double), \
+            FOR_BLOCKS(IN_PLACE_##blocks, name, float),                                            \
+            FOR_BLOCKS(IN_PLACE_##blocks, name, double),                                           \
         {                                                                                          \
         }                                                                                          \
     }
@@ -57,14 +60,12 @@ int pair_of(enum element input, enum element accumulator)
 using widened = std::conditional_t<widens, int64_t, int32_t>;
 
 #define READS(name, blocks)                                                                        \
-    {                                                                                              \
-        FOR_BLOCKS(READS_##blocks, name, int32_t, int32_t),                                        \
-            FOR_BLOCKS(READS_##blocks, name, int64_t, int64_t),                                    \
-            FOR_BLOCKS(READS_##blocks, name, uint64_t, uint64_t),                                  \
-            FOR_BLOCKS(READS_##blocks, name, float, float),                                        \
-            FOR_BLOCKS(READS_##blocks, name, double, double),                                      \
-            FOR_BLOCKS(READS_##blocks, name, int32_t, widened)                                     \
-    }
+    {FOR_BLOCKS(READS_##blocks, name, int32_t, int32_t),                                           \
+     FOR_BLOCKS(READS_##blocks, name, int64_t, int64_t),                                           \
+     FOR_BLOCKS(READS_##blocks, name, uint64_t, uint64_t),                                         \
+     FOR_BLOCKS(READS_##blocks, name, float, float),                                               \
+     FOR_BLOCKS(READS_##blocks, name, double, double),                                             \
+     FOR_BLOCKS(READS_##blocks, name, int32_t, widened)}
 
 #define ENTRIES_levels      IN_PLACE
 #define ENTRIES_in_place    IN_PLACE
@@ -83,7 +84,8 @@ const rung_entries entries[METHODS][PAIRS] = {
 
 } // namespace
 
-const void *GRED_ENTRY(enum method_index method, enum element input, enum element accumulator, unsigned block)
+const void *GRED_ENTRY(enum method_index method, enum element input, enum element accumulator,
+                       unsigned block)
 {
     const int pair = pair_of(input, accumulator);
     return pair == PAIRS ? nullptr : entries[method][pair][__builtin_ctz(block / BLOCK_SIZE_MIN)];

@@ -1,5 +1,6 @@
-/* What a reduction does to two values. An op is a type with an identity and a combine, both for any element type T, so
- * that every kernel is written once. Integers wrap around, as NumPy's do; NaN wins every comparison, as in NumPy. */
+/* What a reduction does to two values. An op is a type with an identity and a combine, both for any
+ * element type T, so that every kernel is written once. Integers wrap around, as NumPy's do; NaN
+ * wins every comparison, as in NumPy. */
 #pragma once
 
 #include "device.cuh"

@@ -1,6 +1,7 @@
-/* The rungs that work in place in global memory: how a block finds its slice of the array, and the steps that several
- * of these rungs share. A slice is `blocks` data blocks long, each of as many elements as the block has threads; the
- * last slice of the array is shorter, and `count` says how short. */
+/* The rungs that work in place in global memory: how a block finds its slice of the array, and the
+ * steps that several of these rungs share. A slice is `blocks` data blocks long, each of as many
+ * elements as the block has threads; the last slice of the array is shorter, and `count` says how
+ * short. */
 #pragma once
 
 #include "partial.cuh"
@@ -23,19 +24,29 @@ __device__ __forceinline__ slice<T> own_slice(global<T> data, uint64_t n, unsign
     return {data + start, rest < length ? unsigned(rest) : length};
 }
 
-/* One level of a tree: the first `stride` threads each fold in the element `stride` further on, where there is one. */
+/* A tree keeps each thread's own value in a register as well: only the partner's has to be read
+ * from memory. This is one level of it: the first `stride` threads each fold in the element
+ * `stride` further on, where there is one. */
 template <class Op, class T>
-__device__ __forceinline__ void fold_level(slice<T> x, unsigned stride)
+__device__ __forceinline__ void fold_level(slice<T> x, T &value, unsigned stride)
 {
     const unsigned tid = threadIdx.x;
-    if (tid < stride && tid + stride < x.count)
-        x.at[tid] = Op::combine(x.at[tid], x.at[tid + stride]);
+    if (tid < stride && (x.count >= blockDim.x || tid + stride < x.count))
+        x.at[tid] = value = Op::combine(value, x.at[tid + stride]);
 }
 
-/* Folds the slice's data blocks onto its first one, column by column: `Blocks` loads in flight, one store.
- * Returns what is left to fold: at most one data block. */
+/* The thread's own element of a slice that is one data block long, or the identity beyond its end.
+ */
+template <class Op, class T>
+__device__ __forceinline__ T own_element(slice<T> x)
+{
+    return threadIdx.x < x.count ? x.at[threadIdx.x] : Op::template identity<T>();
+}
+
+/* Folds the slice's data blocks onto its first one, column by column: `Blocks` loads in flight, one
+ * store. Returns the thread's own column, folded. */
 template <class Op, unsigned Blocks, class T>
-__device__ __forceinline__ slice<T> fold_data_blocks(slice<T> x)
+__device__ __forceinline__ T fold_data_blocks(slice<T> x)
 {
     const unsigned tid = threadIdx.x;
     T column[Blocks];
@@ -55,30 +66,42 @@ __device__ __forceinline__ slice<T> fold_data_blocks(slice<T> x)
     if (tid < x.count)
         x.at[tid] = column[0];
     __syncthreads();
+    return column[0];
+}
+
+/* What is left of a slice once its data blocks are folded onto the first. */
+template <class T>
+__device__ __forceinline__ slice<T> first_data_block(slice<T> x)
+{
     return {x.at, x.count < blockDim.x ? x.count : blockDim.x};
 }
 
-/* Interleaved pairs from half the block down to `last`, with a barrier of the whole block after every level. */
+/* Interleaved pairs from half the block down to `last`, with a barrier of the whole block after
+ * every level. */
 template <class Op, class T>
-__device__ __forceinline__ void fold_interleaved(slice<T> x, unsigned last = 1)
+__device__ __forceinline__ void fold_interleaved(slice<T> x, T &value, unsigned last = 1)
 {
     for (unsigned stride = blockDim.x / 2; stride >= last; stride /= 2) {
-        fold_level<Op>(x, stride);
+        fold_level<Op>(x, value, stride);
         __syncthreads();
     }
 }
 
-/* The last 64 elements, by the first warp alone. Its lanes no longer march in step since Volta, so each level ends at a
- * barrier of the warp, which also makes the stores visible to the other lanes. */
+/* The last 64 elements, by the first warp alone. Its lanes no longer march in step since Volta, so
+ * each level ends at a barrier of the warp, which also makes the stores visible to the other lanes.
+ * A block of 32 lacks the first level. */
 template <class Op, class T>
-__device__ __forceinline__ void fold_last_warp(slice<T> x)
+__device__ __forceinline__ void fold_last_warp(slice<T> x, T &value)
 {
-    if (threadIdx.x < warp_size) {
+    if (threadIdx.x >= warp_size)
+        return;
+    if (blockDim.x > warp_size)
+        fold_level<Op>(x, value, warp_size);
+    __syncwarp();
 #pragma unroll
-        for (unsigned stride = warp_size; stride > 0; stride /= 2) {
-            fold_level<Op>(x, stride);
-            __syncwarp();
-        }
+    for (unsigned stride = warp_size / 2; stride > 0; stride /= 2) {
+        fold_level<Op>(x, value, stride);
+        __syncwarp();
     }
 }
 

@@ -1,5 +1,6 @@
-/* The rungs that work in shared memory: a tile holds one accumulator a thread, and the trees here fold it into its first
- * element. Every element of the tile is written before it is read: what lies past the array's end is the op's identity. */
+/* The rungs that work in shared memory: a tile holds one accumulator a thread, and the trees here
+ * fold it into its first element. Every element of the tile is written before it is read: what lies
+ * past the array's end is the op's identity. */
 #pragma once
 
 #include "grid_stride.cuh"
@@ -18,19 +19,20 @@ __device__ __forceinline__ shared<T> make_tile(T value)
 }
 
 /* The block's stretch of the array: one element a thread. */
-template <class Op, class Acc, class In>
+template <class Op, class Acc, unsigned Block, class In>
 __device__ __forceinline__ shared<Acc> load_tile(global<const In> data, uint64_t n)
 {
-    const uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-    return make_tile(i < n ? Acc(data[i]) : Op::template identity<Acc>());
+    const uint64_t start = uint64_t(blockIdx.x) * Block;
+    return make_tile(threadIdx.x < n - start ? Acc(data[start + threadIdx.x])
+                                             : Op::template identity<Acc>());
 }
 
 /* Two elements a thread, a block apart, folded on the way in. */
-template <class Op, class Acc, class In>
+template <class Op, class Acc, unsigned Block, class In>
 __device__ __forceinline__ shared<Acc> load_two_tiles(global<const In> data, uint64_t n)
 {
-    const uint64_t i = uint64_t(blockIdx.x) * blockDim.x * 2 + threadIdx.x;
-    return make_tile(fold_pair<Op, Acc>(data, n, i, blockDim.x));
+    const uint64_t start = uint64_t(blockIdx.x) * Block * 2;
+    return make_tile(fold_pair<Op, Acc>(data + start, n - start, threadIdx.x, Block));
 }
 
 /* One level of a tree: the first `stride` threads each fold in the element `stride` further on. */
@@ -42,31 +44,36 @@ __device__ __forceinline__ void fold_level(shared<T> x, unsigned stride)
         x[tid] = Op::combine(x[tid], x[tid + stride]);
 }
 
-/* Sequential addressing, from half the block down to `last`, with a barrier of the whole block after every level. */
-template <class Op, class T>
+/* Sequential addressing, from half the block down to `last`, with a barrier of the whole block
+ * after every level. */
+template <class Op, unsigned Block, class T>
 __device__ __forceinline__ void fold_sequential(shared<T> x, unsigned last = 1)
 {
-    for (unsigned stride = blockDim.x / 2; stride >= last; stride /= 2) {
+    for (unsigned stride = Block / 2; stride >= last; stride /= 2) {
         fold_level<Op>(x, stride);
         __syncthreads();
     }
 }
 
-/* The last 64 elements by the first warp alone, with barriers of that warp. A block of 32 lacks the first level. */
-template <class Op, class T>
+/* The last 64 elements by the first warp alone, with barriers of that warp: one between a level's
+ * stores and the loads of the next, one between those loads and the stores that follow. All lanes
+ * work at every level; the upper ones' results are never used, and cost nothing. A block of 32
+ * lacks the first level. */
+template <class Op, unsigned Block, class T>
 __device__ __forceinline__ void fold_last_warp(shared<T> x)
 {
-    if (threadIdx.x >= warp_size)
+    const unsigned tid = threadIdx.x;
+    if (tid >= warp_size)
         return;
-    if (blockDim.x > warp_size) {
-        fold_level<Op>(x, warp_size);
-        __syncwarp();
-    }
+    T value = Block > warp_size ? Op::combine(x[tid], x[tid + warp_size]) : x[tid];
 #pragma unroll
     for (unsigned stride = warp_size / 2; stride > 0; stride /= 2) {
-        fold_level<Op>(x, stride);
+        x[tid] = value;
+        __syncwarp();
+        value = Op::combine(value, x[tid ^ stride]);
         __syncwarp();
     }
+    x[tid] = value;
 }
 
 /* The whole tree for a block of `Block` threads, written out by the compiler. */
@@ -78,7 +85,7 @@ __device__ __forceinline__ void fold_complete(shared<T> x)
         fold_level<Op>(x, stride);
         __syncthreads();
     }
-    fold_last_warp<Op>(x);
+    fold_last_warp<Op, Block>(x);
 }
 
 } // namespace KERNELS

@@ -1,4 +1,5 @@
-/* Reading at the memory's pace: 16 bytes a load, several loads in flight, whatever the array's length and alignment. */
+/* Reading at the memory's pace: 16 bytes a load, several loads in flight, whatever the array's
+ * length and alignment. */
 #pragma once
 
 #include "warp.cuh"
@@ -13,7 +14,8 @@ struct alignas(16) pack {
     T at[size];
 };
 
-/* Loads in flight a thread. Four of 16 bytes and 1024 threads keep 64 KiB a multiprocessor on their way. */
+/* Loads in flight a thread. Four of 16 bytes and 1024 threads keep 64 KiB a multiprocessor on their
+ * way. */
 constexpr unsigned packs_in_flight = 4;
 
 template <class Op, class Acc, class In>
@@ -33,8 +35,8 @@ __device__ __forceinline__ uint64_t elements_to_boundary(global<const In> data, 
     return elements < n ? elements : n;
 }
 
-/* This thread's share of the array. The few elements before the first boundary and after the last go to the first
- * threads of the grid, one each; the rest are packs. */
+/* This thread's share of the array. The few elements before the first boundary and after the last
+ * go to the first threads of the grid, one each; the rest are packs. */
 template <class Op, class Acc, class In>
 __device__ __forceinline__ Acc fold_vectors(global<const In> data, uint64_t n)
 {
@@ -66,8 +68,9 @@ __device__ __forceinline__ Acc fold_vectors(global<const In> data, uint64_t n)
     return value;
 }
 
-/* This thread's share of the partials that other blocks have just written, when one block folds them all. They are read
- * from L2, which all blocks share; this multiprocessor's L1 may hold older values. */
+/* This thread's share of the partials that other blocks have just written, when one block folds
+ * them all. They are read from L2, which all blocks share; this multiprocessor's L1 may hold older
+ * values. */
 template <class Op, class T>
 __device__ __forceinline__ T fold_partials(global<const T> partials, unsigned count)
 {

@@ -16,7 +16,8 @@ __device__ __forceinline__ T warp_fold(T value)
     return value;
 }
 
-/* Thread 0's result is the fold of the whole block's values. Whoever calls it twice puts a barrier in between. */
+/* Thread 0's result is the fold of the whole block's values. Whoever calls it twice puts a barrier
+ * in between. */
 template <class Op, class T>
 __device__ __forceinline__ T block_fold(T value)
 {

@@ -1,7 +1,8 @@
 /* Rung 1, neighbored: each block folds its data block in place in global memory, neighbours first.
  *
- * Thread `tid` works when `tid` is a multiple of twice the stride, so half of every warp idles at the first level, three
- * quarters at the second, and every warp runs to the end: the textbook case of divergence. */
+ * Thread `tid` works when `tid` is a multiple of twice the stride, so half of every warp idles at
+ * the first level, three quarters at the second, and every warp runs to the end: the textbook case
+ * of divergence. */
 #pragma once
 
 #include "../slice.cuh"

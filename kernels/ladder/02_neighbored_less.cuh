@@ -1,7 +1,8 @@
 /* Rung 2, neighbored_less: the same pairs as rung 1, with the threads packed.
  *
- * The first half of the threads take the pairs of the first level, the first quarter those of the second: whole warps
- * retire early, and divergence waits until less than a warp is left. The memory accesses are still strided. */
+ * The first half of the threads take the pairs of the first level, the first quarter those of the
+ * second: whole warps retire early, and divergence waits until less than a warp is left. The memory
+ * accesses are still strided. */
 #pragma once
 
 #include "../slice.cuh"

@@ -11,9 +11,11 @@ namespace KERNELS
 template <class Op, class T>
 __global__ void unroll4(global<T> data, uint64_t n, global<T> partials)
 {
-    const slice<T> x = fold_data_blocks<Op, 4>(own_slice(data, n, 4 * blockDim.x));
-    fold_interleaved<Op>(x);
-    store_partial(partials, x.at[0]);
+    const slice<T> all = own_slice(data, n, 4 * blockDim.x);
+    T value = fold_data_blocks<Op, 4>(all);
+    const slice<T> x = first_data_block(all);
+    fold_interleaved<Op>(x, value);
+    store_partial(partials, value);
 }
 
 } // namespace KERNELS

@@ -11,10 +11,12 @@ namespace KERNELS
 template <class Op, class T>
 __global__ void unroll_warps8(global<T> data, uint64_t n, global<T> partials)
 {
-    const slice<T> x = fold_data_blocks<Op, 8>(own_slice(data, n, 8 * blockDim.x));
-    fold_interleaved<Op>(x, 2 * warp_size);
-    fold_last_warp<Op>(x);
-    store_partial(partials, x.at[0]);
+    const slice<T> all = own_slice(data, n, 8 * blockDim.x);
+    T value = fold_data_blocks<Op, 8>(all);
+    const slice<T> x = first_data_block(all);
+    fold_interleaved<Op>(x, value, 2 * warp_size);
+    fold_last_warp<Op>(x, value);
+    store_partial(partials, value);
 }
 
 } // namespace KERNELS

@@ -1,7 +1,7 @@
 /* Rung 9, complete_unroll8: rung 8, with every level of the tree written out.
  *
- * A block has at most 1024 threads, so there are never more than ten levels; the loop and its counter go. Which levels
- * exist is still tested at run time. */
+ * A block has at most 1024 threads, so there are never more than ten levels; the loop and its
+ * counter go. Which levels exist is still tested at run time. */
 #pragma once
 
 #include "../slice.cuh"
@@ -12,21 +12,23 @@ namespace KERNELS
 template <class Op, class T>
 __global__ void complete_unroll8(global<T> data, uint64_t n, global<T> partials)
 {
-    const slice<T> x = fold_data_blocks<Op, 8>(own_slice(data, n, 8 * blockDim.x));
+    const slice<T> all = own_slice(data, n, 8 * blockDim.x);
+    T value = fold_data_blocks<Op, 8>(all);
+    const slice<T> x = first_data_block(all);
     if (blockDim.x >= 1024)
-        fold_level<Op>(x, 512);
+        fold_level<Op>(x, value, 512);
     __syncthreads();
     if (blockDim.x >= 512)
-        fold_level<Op>(x, 256);
+        fold_level<Op>(x, value, 256);
     __syncthreads();
     if (blockDim.x >= 256)
-        fold_level<Op>(x, 128);
+        fold_level<Op>(x, value, 128);
     __syncthreads();
     if (blockDim.x >= 128)
-        fold_level<Op>(x, 64);
+        fold_level<Op>(x, value, 64);
     __syncthreads();
-    fold_last_warp<Op>(x);
-    store_partial(partials, x.at[0]);
+    fold_last_warp<Op>(x, value);
+    store_partial(partials, value);
 }
 
 } // namespace KERNELS

@@ -11,25 +11,27 @@ namespace KERNELS
 template <class Op, class T, unsigned Block>
 __global__ void template_unroll8(global<T> data, uint64_t n, global<T> partials)
 {
-    const slice<T> x = fold_data_blocks<Op, 8>(own_slice(data, n, 8 * Block));
+    const slice<T> all = own_slice(data, n, 8 * Block);
+    T value = fold_data_blocks<Op, 8>(all);
+    const slice<T> x = first_data_block(all);
     if constexpr (Block >= 1024) {
-        fold_level<Op>(x, 512);
+        fold_level<Op>(x, value, 512);
         __syncthreads();
     }
     if constexpr (Block >= 512) {
-        fold_level<Op>(x, 256);
+        fold_level<Op>(x, value, 256);
         __syncthreads();
     }
     if constexpr (Block >= 256) {
-        fold_level<Op>(x, 128);
+        fold_level<Op>(x, value, 128);
         __syncthreads();
     }
     if constexpr (Block >= 128) {
-        fold_level<Op>(x, 64);
+        fold_level<Op>(x, value, 64);
         __syncthreads();
     }
-    fold_last_warp<Op>(x);
-    store_partial(partials, x.at[0]);
+    fold_last_warp<Op>(x, value);
+    store_partial(partials, value);
 }
 
 } // namespace KERNELS

@@ -1,7 +1,7 @@
 /* Rung 11, shared_modulo: the tree moves to shared memory.
  *
- * Each thread loads one element into the block's tile, and the tree of rung 1 runs there: the array is only read, and no
- * longer written. The modulo is slow and the warps still diverge. */
+ * Each thread loads one element into the block's tile, and the tree of rung 1 runs there: the array
+ * is only read, and no longer written. The modulo is slow and the warps still diverge. */
 #pragma once
 
 #include "../tile.cuh"
@@ -9,12 +9,12 @@
 namespace KERNELS
 {
 
-template <class Op, class In, class Acc>
+template <class Op, class In, class Acc, unsigned Block>
 __global__ void shared_modulo(global<const In> data, uint64_t n, global<Acc> partials)
 {
-    const shared<Acc> x = load_tile<Op, Acc>(data, n);
+    const shared<Acc> x = load_tile<Op, Acc, Block>(data, n);
     const unsigned tid = threadIdx.x;
-    for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
+    for (unsigned stride = 1; stride < Block; stride *= 2) {
         if (tid % (2 * stride) == 0)
             x[tid] = Op::combine(x[tid], x[tid + stride]);
         __syncthreads();

@@ -1,7 +1,8 @@
 /* Rung 12, shared_strided: rung 11 without the divergence.
  *
- * Packed threads take the pairs, as on rung 2. Their elements lie 2 * stride apart, so the lanes of a warp meet in the same
- * banks of shared memory and wait for each other: on a recent chip this costs more than the divergence did. */
+ * Packed threads take the pairs, as on rung 2. Their elements lie 2 * stride apart, so the lanes of
+ * a warp meet in the same banks of shared memory and wait for each other: on a recent chip this
+ * costs more than the divergence did. */
 #pragma once
 
 #include "../tile.cuh"
@@ -9,13 +10,13 @@
 namespace KERNELS
 {
 
-template <class Op, class In, class Acc>
+template <class Op, class In, class Acc, unsigned Block>
 __global__ void shared_strided(global<const In> data, uint64_t n, global<Acc> partials)
 {
-    const shared<Acc> x = load_tile<Op, Acc>(data, n);
-    for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
+    const shared<Acc> x = load_tile<Op, Acc, Block>(data, n);
+    for (unsigned stride = 1; stride < Block; stride *= 2) {
         const unsigned i = 2 * stride * threadIdx.x;
-        if (i < blockDim.x)
+        if (i < Block)
             x[i] = Op::combine(x[i], x[i + stride]);
         __syncthreads();
     }

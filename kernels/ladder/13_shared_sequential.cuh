@@ -8,11 +8,11 @@
 namespace KERNELS
 {
 
-template <class Op, class In, class Acc>
+template <class Op, class In, class Acc, unsigned Block>
 __global__ void shared_sequential(global<const In> data, uint64_t n, global<Acc> partials)
 {
-    const shared<Acc> x = load_tile<Op, Acc>(data, n);
-    fold_sequential<Op>(x);
+    const shared<Acc> x = load_tile<Op, Acc, Block>(data, n);
+    fold_sequential<Op, Block>(x);
     store_partial(partials, x[0]);
 }
 

@@ -1,7 +1,7 @@
 /* Rung 14, shared_first_add: the first addition is made while loading.
  *
- * On rung 13 half the threads idle from the first level on. Two loads a thread, folded on the way into the tile, give the
- * same tree twice the data and need half the blocks. */
+ * On rung 13 half the threads idle from the first level on. Two loads a thread, folded on the way
+ * into the tile, give the same tree twice the data and need half the blocks. */
 #pragma once
 
 #include "../tile.cuh"
@@ -9,11 +9,11 @@
 namespace KERNELS
 {
 
-template <class Op, class In, class Acc>
+template <class Op, class In, class Acc, unsigned Block>
 __global__ void shared_first_add(global<const In> data, uint64_t n, global<Acc> partials)
 {
-    const shared<Acc> x = load_two_tiles<Op, Acc>(data, n);
-    fold_sequential<Op>(x);
+    const shared<Acc> x = load_two_tiles<Op, Acc, Block>(data, n);
+    fold_sequential<Op, Block>(x);
     store_partial(partials, x[0]);
 }
 

@@ -1,6 +1,7 @@
 /* Rung 15, shared_last_warp: rung 14, with the last warp on its own.
  *
- * From 64 elements down only one warp has work; its levels need barriers of that warp, not of the block. */
+ * From 64 elements down only one warp has work; its levels need barriers of that warp, not of the
+ * block. */
 #pragma once
 
 #include "../tile.cuh"
@@ -8,12 +9,12 @@
 namespace KERNELS
 {
 
-template <class Op, class In, class Acc>
+template <class Op, class In, class Acc, unsigned Block>
 __global__ void shared_last_warp(global<const In> data, uint64_t n, global<Acc> partials)
 {
-    const shared<Acc> x = load_two_tiles<Op, Acc>(data, n);
-    fold_sequential<Op>(x, 2 * warp_size);
-    fold_last_warp<Op>(x);
+    const shared<Acc> x = load_two_tiles<Op, Acc, Block>(data, n);
+    fold_sequential<Op, Block>(x, 2 * warp_size);
+    fold_last_warp<Op, Block>(x);
     store_partial(partials, x[0]);
 }
 

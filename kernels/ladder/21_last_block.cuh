@@ -1,8 +1,8 @@
 /* Rung 21, last_block: one launch, and the last block to finish folds the partials.
  *
- * Blocks draw tickets when their partial is stored; who draws the last one knows that all are there and folds them, in
- * their own order: one launch like rung 20, and the same bits every time. The ticket counter wraps around to 0 by itself,
- * ready for the next launch. */
+ * Blocks draw tickets when their partial is stored; who draws the last one knows that all are there
+ * and folds them, in their own order: one launch like rung 20, and the same bits every time. The
+ * ticket counter wraps around to 0 by itself, ready for the next launch. */
 #pragma once
 
 #include "../vector.cuh"
@@ -11,7 +11,8 @@ namespace KERNELS
 {
 
 template <class Op, class In, class Acc>
-__global__ void last_block(global<const In> data, uint64_t n, global<Acc> partials, global<unsigned> tickets)
+__global__ void last_block(global<const In> data, uint64_t n, global<Acc> partials,
+                           global<unsigned> tickets)
 {
     const Acc value = block_fold<Op>(fold_vectors<Op, Acc>(data, n));
     bool last = false;

@@ -1,5 +1,6 @@
-/* CUDA's words on a CPU, as far as gred's kernels use them: each is a few lines on top of csrc/simulator.h.
- * Not modelled: time, memory's layout in banks and sectors, lanes in step, and the weaker memory order of a GPU. */
+/* CUDA's words on a CPU, as far as gred's kernels use them: each is a few lines on top of
+ * csrc/simulator.h. Not modelled: time, memory's layout in banks and sectors, lanes in step, and
+ * the weaker memory order of a GPU. */
 #pragma once
 
 #include "../../csrc/simulator.h"
@@ -9,7 +10,7 @@
 #define __global__ static
 #define __host__
 #define __device__
-#define __forceinline__     inline
+#define __forceinline__ inline
 #define __launch_bounds__(...)
 
 #define threadIdx (simulator_here()->thread)
@@ -60,7 +61,8 @@ T __ldcg(const T *address)
 template <class T>
 T atomicCAS(T *address, T expected, T desired)
 {
-    __atomic_compare_exchange_n(address, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    __atomic_compare_exchange_n(address, &expected, desired, false, __ATOMIC_SEQ_CST,
+                                __ATOMIC_SEQ_CST);
     return expected;
 }
 
@@ -80,6 +82,7 @@ T atomicAdd(T *address, T value)
     __atomic_load(address, &seen, __ATOMIC_SEQ_CST);
     do {
         sum = seen + value;
-    } while (!__atomic_compare_exchange(address, &seen, &sum, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+    } while (!__atomic_compare_exchange(address, &seen, &sum, false, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_SEQ_CST));
     return seen;
 }

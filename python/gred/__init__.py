@@ -1,8 +1,8 @@
 """Array reductions by every rung of the classic GPU ladder, on a GPU, a simulated one, or the host.
 
-    >>> import gred, numpy as np
-    >>> gred.sum(np.arange(1_000_000), method="unroll8", device="simulated")
-    np.int64(499999500000)
+>>> import gred, numpy as np
+>>> gred.sum(np.arange(1_000_000), method="unroll8", device="simulated")
+np.int64(499999500000)
 """
 
 from gred._core import max, mean, min, prod, sum

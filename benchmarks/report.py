@@ -1,0 +1,257 @@
+"""Writes what the kept results say into README.md, between its markers, and draws their plots.
+
+    python benchmarks/report.py            rewrite README.md and redraw what changed
+    python benchmarks/report.py --check    exit status 1 if they disagree with the results
+
+A part of README.md stands between `<!-- generated: NAME -->` and `<!-- end: NAME -->`. A plot holds
+the digest of the data it shows, so a check needs no drawing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import gred
+from gred.cli import record, units
+from gred.cli.record import Record
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTHING = "*No results are kept yet.*"
+MARKED = re.compile(r"(<!-- generated: (\w+) -->\n)(.*?)(<!-- end: \2 -->)", re.DOTALL)
+
+# Results file: the plots of it, by the name of the function in gred.cli.plots that draws them.
+PLOTS = {
+    "ladder.json": {"ladder": "ladder_figure"},
+    "sweep.json": {
+        "bandwidth": "bandwidth_figure",
+        "block_size": "block_size_figure",
+        "time": "time_figure",
+    },
+}
+CAPTIONS = {
+    "ladder": "The ladder: bandwidth of every method, beside the read limit",
+    "bandwidth": "Bandwidth over array size",
+    "block_size": "Bandwidth over block size",
+    "time": "Kernel time over array size",
+}
+
+
+class Results:
+    """The kept results: a folder a machine."""
+
+    def __init__(self, folder: Path, readme: Path) -> None:
+        self.readme = readme
+        self.folders = sorted(path for path in folder.glob("*") if path.is_dir())
+
+    def read(self, folder: Path, name: str) -> Record | None:
+        """Read one file of one machine, if it is kept."""
+        path = folder / name
+        return record.read_json(path) if path.exists() else None
+
+    def shown(self) -> Path | None:
+        """Find the machine whose ladder README.md shows: one with a GPU before any other."""
+        ladders = [(f, self.read(f, "ladder.json")) for f in self.folders]
+        found = [(f, kept) for f, kept in ladders if kept]
+        found.sort(key=lambda pair: not pair[1]["machine"]["device"]["name"].startswith("cuda"))
+        return found[0][0] if found else None
+
+    def link(self, path: Path) -> str:
+        """Name `path` as README.md does."""
+        try:
+            return path.relative_to(self.readme.parent).as_posix()
+        except ValueError:
+            return path.as_posix()
+
+
+def ladder_part(results: Results) -> str:
+    """Show the ladder as a table: what each method's idea is, and what it brought."""
+    folder = results.shown()
+    kept = results.read(folder, "ladder.json") if folder else None
+    if not kept:
+        return NOTHING
+    run, rows = kept["run"], {row["method"]: row for row in record.rows_of(kept)}
+    limit = run["limit_gb_per_s"]
+    first = next((row for row in rows.values() if row["number"] is not None), None)
+    table = []
+    for method in gred.methods():
+        row = rows.get(method.name)
+        names = " or ".join(f"`{name}`" for name in (method.name, *method.aliases))
+        number = "" if method.number is None else str(method.number)
+        table.append(
+            [number, names, f"{method.title}: {method.idea}", *_measured(row, first, limit)]
+        )
+    head = ["#", "method", "the idea", "time", "GB/s", "of the read limit", "speed-up"]
+    what = f"{run['op']} of {units.size_text(run['size'])} {run['dtype']}"
+    below = (
+        f"{_sentence(what)} in {run['dtype']} on one {record.title(kept['machine'])}, all "
+        f"passes, medians. The read limit, {units.bandwidth_text(limit * 1e9)}, is the fastest "
+        "that kernels which only read were in the same run; the speed-up is over "
+        f"`{first['method'] if first else ''}`."
+    )
+    return _table(head, "rllrrrr", table) + "\n\n" + below
+
+
+def _measured(row: Record | None, first: Record | None, limit: float) -> list[str]:
+    if row is None or first is None:
+        return ["-"] * 4
+    here = row["device"] == first["device"]
+    return [
+        units.time_text(row["median_ns"] * 1e-9),
+        units.gigabytes_text(row["gb_per_s"] * 1e9),
+        units.percent_text(row["gb_per_s"] / limit) if here else "-",
+        units.speedup_text(first["median_ns"] / row["median_ns"]) if here else "on the host",
+    ]
+
+
+def machine_part(results: Results) -> str:
+    """Describe the machine that the ladder was climbed on."""
+    folder = results.shown()
+    kept = results.read(folder, "ladder.json") if folder else None
+    return _machine(kept["machine"]) if kept else NOTHING
+
+
+def _machine(machine: Record) -> str:
+    device = machine["device"]
+    words = [f"**{record.title(machine)}**"]
+    if device["compute_capability"]:
+        words.append(f"compute capability {device['compute_capability']}")
+        words.append(f"{device['units']} multiprocessors")
+        words.append(units.bytes_text(device["memory"]))
+    if device["l2_cache"]:
+        words.append(f"{units.bytes_text(device['l2_cache'])} of L2 cache")
+    if device["bandwidth"]:
+        words.append(f"{units.bandwidth_text(device['bandwidth'])} in theory")
+    if device["name"].startswith("cuda"):
+        words.append(f"in a machine with {machine['cores']} cores of {machine['processor']}")
+    else:
+        words.append(f"{machine['cores']} cores")
+    versions = [f"{name} {machine[name.lower()]}" for name in ("Python", "NumPy")]
+    versions.insert(0, machine["system"])
+    if machine["cuda"]:
+        versions.append(f"CUDA {machine['cuda']}")
+    if machine["driver"]:
+        versions.append(f"driver {machine['driver']}")
+    return f"{', '.join(words)}; {', '.join(versions)}; measured {machine['date'][:10]}."
+
+
+def plots_part(results: Results) -> str:
+    """Show the plots of the machine whose ladder is shown."""
+    folder = results.shown()
+    if not folder:
+        return NOTHING
+    lines = [
+        f"![{CAPTIONS[name]}]({results.link(folder / 'plots' / f'{name}.svg')})"
+        for source, names in PLOTS.items()
+        if (folder / source).exists()
+        for name in names
+    ]
+    return "\n\n".join(lines)
+
+
+def figures_part(results: Results) -> str:
+    """List what was promised in figures and what was measured, machine by machine."""
+    parts = []
+    for folder in results.folders:
+        kept = results.read(folder, "figures.json")
+        if kept:
+            machine = next(iter(kept["machines"].values()))
+            rows = record.rows_of(kept)
+            parts.append(f"{record.title(machine)}, {machine['cores']} cores:\n\n" + _figures(rows))
+    return "\n\n".join(parts) or NOTHING
+
+
+def _figures(rows: Sequence[Record]) -> str:
+    table = []
+    for row in rows:
+        if row["kept"] is None and row["published"] is None:
+            continue
+        promise = "-"
+        if row["at_least"] is not None:
+            promise = f"at least {row['at_least']:.3g}"
+        if row["at_most"] is not None:
+            promise = f"at most {row['at_most']:.3g}"
+        published = "-" if row["published"] is None else f"{row['published']:.3g}"
+        verdict = {None: "-", True: "yes", False: "**no**"}[row["kept"]]
+        value = f"{row['value']:.3g} {row['unit']}"
+        table.append([row["what"], value, published, promise, verdict])
+    return _table(["what", "measured", "to compare", "promised", "kept"], "lrrrl", table)
+
+
+def _table(head: Sequence[str], aligned: str, rows: Sequence[Sequence[str]]) -> str:
+    rule = ["---:" if side == "r" else "---" for side in aligned]
+    lines = [head, rule, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+PARTS = {
+    "ladder": ladder_part,
+    "machine": machine_part,
+    "plots": plots_part,
+    "figures": figures_part,
+}
+
+
+def filled(text: str, results: Results) -> str:
+    """Renew every generated part of README.md's text."""
+    found = [match[2] for match in MARKED.finditer(text)]
+    for problem in (
+        *(f"has no part {name!r}" for name in PARTS if name not in found),
+        *(f"has a part {name!r} that nothing generates" for name in found if name not in PARTS),
+    ):
+        raise SystemExit(f"{results.readme.name} {problem}")
+    made = {name: make(results) for name, make in PARTS.items()}
+    return MARKED.sub(lambda match: f"{match[1]}{made[match[2]]}\n{match[4]}", text)
+
+
+def stale_plots(results: Results) -> Iterator[tuple[Path, str, Record]]:
+    """Find plots that are missing or show other data: where, drawn by what, from what."""
+    for folder in results.folders:
+        for source, names in PLOTS.items():
+            kept = results.read(folder, source)
+            for name, function in names.items() if kept else ():
+                path = folder / "plots" / f"{name}.svg"
+                mark = record.digest(kept).encode()
+                if not path.exists() or mark not in path.read_bytes():
+                    yield path, function, kept
+
+
+def draw(path: Path, function: str, kept: Record) -> None:
+    """Draw one plot."""
+    from gred.cli import plots
+
+    path.parent.mkdir(exist_ok=True)
+    plots.save(getattr(plots, function)(kept), path, kept)
+
+
+def main() -> int:
+    """Write or check."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--check", action="store_true", help="change nothing, only compare")
+    parser.add_argument("--readme", type=Path, default=ROOT / "README.md")
+    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
+    given = parser.parse_args()
+    results = Results(given.results.resolve(), given.readme.resolve())
+    before = given.readme.read_text(encoding="utf-8")
+    after = filled(before, results)
+    stale = list(stale_plots(results))
+    changed = [str(given.readme)] if before != after else []
+    changed += [str(path) for path, _, _ in stale]
+    if not given.check:
+        for plot in stale:
+            draw(*plot)
+        given.readme.write_text(after, encoding="utf-8")
+    for name in changed:
+        print(f"{name} disagrees with the kept results" if given.check else f"wrote {name}")
+    return 1 if given.check and changed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,328 @@
+"""The main job: every method on one array, checked against NumPy, in climbing order."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gred
+from gred.cli import options, record, units
+from gred.cli.answer import numpy_answer
+from gred.cli.console import Cell, Column, Console, bar
+from gred.cli.data import random_array
+from gred.cli.measure import Row, Sampling, device_for, measure, read_limit
+
+DESCRIPTION = """\
+Climbs the ladder of parallel reduction: runs every method on the same random array, checks each
+answer against NumPy, and shows how fast its kernels are beside what the device's memory allows."""
+
+EPILOG = """\
+Sums and products accumulate in the array's own element type, int32 in int32, as the published
+ladders do; gred.sum itself, like NumPy, adds int32 in int64. `recursive` always runs on the host,
+`cub` only on a GPU. Exit status: 0 every answer right, 1 an answer wrong, 2 bad arguments,
+130 interrupted.
+
+The same over many array sizes and block sizes, with plots: python -m gred sweep --help"""
+
+
+# Columns that the table needs when it draws no bars.
+_WIDTH_WITHOUT_BAR = 80
+
+
+class Settings(NamedTuple):
+    """What to run, on what."""
+
+    device: Any
+    methods: tuple[Any, ...]
+    size: int
+    dtype: str
+    op: str
+    block_size: int | None
+    seed: int
+    sampling: Sampling
+
+
+def parser(prog: str) -> argparse.ArgumentParser:
+    """Make the options of `python -m gred`."""
+    parser: argparse.ArgumentParser = options.Parser(
+        prog=prog, description=DESCRIPTION, epilog=EPILOG
+    )
+    parser.add_argument(
+        "--size",
+        metavar="N",
+        type=options.argument(options.parse_size),
+        help="elements: 1000000, 1e6, 2**20, 2^20 (default: 2**28 on a GPU, else 2**20)",
+    )
+    add_common(parser)
+    parser.add_argument(
+        "--block-size",
+        metavar="N",
+        type=options.argument(options.parse_block_size),
+        help="threads in a block, for every method that has blocks (default: each method's own)",
+    )
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write everything measured")
+    parser.add_argument("--plot", metavar="FILE", type=Path, help="draw it (.svg, .png, .pdf)")
+    return parser
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """Add the options that the ladder and the sweep share."""
+    parser.add_argument(
+        "--dtype",
+        choices=options.ELEMENT_TYPES,
+        default="int32",
+        metavar="TYPE",
+        help=f"element type: {', '.join(options.ELEMENT_TYPES)} (default: int32)",
+    )
+    parser.add_argument(
+        "--op",
+        choices=options.OPS,
+        default="sum",
+        metavar="OP",
+        help=f"{', '.join(options.OPS)} (default: sum)",
+    )
+    parser.add_argument(
+        "--methods",
+        metavar="A,B,C",
+        type=options.argument(options.parse_methods),
+        help="names, aliases or rung numbers (default: all that the device has)",
+    )
+    parser.add_argument(
+        "--device",
+        metavar="NAME",
+        help="cuda, cuda:1, simulated or host (default: a GPU if there is one, else simulated)",
+    )
+    parser.add_argument(
+        "--seed",
+        metavar="N",
+        type=options.argument(options.parse_seed),
+        default=0,
+        help="for the random data (default: 0)",
+    )
+
+
+def run(given: argparse.Namespace, console: Console) -> int:
+    """Climb, print, write; the exit status."""
+    options.check_file("--json", given.json)
+    options.check_file("--plot", given.plot)
+    options.check_plot("--plot", given.plot)
+    settings = _settings(given)
+    machine = record.describe_machine(settings.device)
+    introduce(console, machine, "the ladder of parallel reduction, climbed")
+    limit, rows = climb(settings, console)
+    _print(console, settings, limit, rows)
+    written = record.ladder_record(machine, _run_record(settings, limit), rows)
+    if given.json:
+        record.write_json(given.json, written)
+    if given.plot:
+        from gred.cli import plots
+
+        plots.save(plots.ladder_figure(written), given.plot, written)
+    for path in filter(None, (given.json, given.plot)):
+        console.line(f"wrote {path}")
+    return 0 if all(row.right for row in rows) else 1
+
+
+def choose_methods(wanted: tuple[Any, ...] | None, device: Any, host_too: bool) -> tuple[Any, ...]:
+    """List the methods asked for, if the device has them, or else all that it has."""
+    kind = device.name.partition(":")[0]
+    kinds = {kind, "host"} if host_too or wanted else {kind}
+    for method in wanted or ():
+        if kinds.isdisjoint(method.devices):
+            raise options.UsageError(
+                f"{method.name!r} does not run on {device.name}, only on "
+                f"{' and '.join(method.devices)}"
+            )
+    return tuple(m for m in wanted or gred.methods() if not kinds.isdisjoint(m.devices))
+
+
+def _settings(given: argparse.Namespace) -> Settings:
+    device = options.resolve_device(given.device)
+    fast = device.name.startswith("cuda")
+    size = given.size or (1 << 28 if fast else 1 << 20)
+    options.check_memory(device, size, given.dtype)
+    return Settings(
+        device=device,
+        methods=choose_methods(given.methods, device, host_too=True),
+        size=size,
+        dtype=given.dtype,
+        op=given.op,
+        block_size=given.block_size,
+        seed=given.seed,
+        sampling=Sampling(20, 2, None if fast else 0.5),
+    )
+
+
+def climb(settings: Settings, console: Console) -> tuple[float, list[Row]]:
+    """Measure the device's read limit and every method; bytes per second, and a row a method."""
+    rows = []
+    with console.progress(len(settings.methods) + 2) as step:
+        step("random data, and NumPy's answer")
+        array = random_array(settings.size, settings.dtype, settings.op, settings.seed)
+        answer = numpy_answer(array, settings.op)
+        step("the device's read limit")
+        limit = read_limit(settings.device.name, array.nbytes, settings.sampling.samples)
+        for method in settings.methods:
+            step(method.name)
+            rows.append(
+                measure(
+                    method,
+                    array,
+                    answer,
+                    device=device_for(method, settings.device.name),
+                    block_size=settings.block_size,
+                    sampling=settings.sampling,
+                    limit=limit,
+                )
+            )
+    return limit, rows
+
+
+def introduce(console: Console, machine: record.Record, what: str) -> None:
+    """Name the machine and its devices."""
+    versions = [f"{name} {machine[name.lower()]}" for name in ("gred", "Python", "NumPy")]
+    if machine["cuda"]:
+        versions.append(f"CUDA {machine['cuda']}")
+    if machine["driver"]:
+        versions.append(f"driver {machine['driver']}")
+    cores = f"{machine['cores']} core{'s' * (machine['cores'] != 1)}"
+    memory = units.bytes_text(machine["memory"])
+    pairs = [
+        ("machine", f"{machine['processor']}, {cores}, {memory}"),
+        ("", f"{machine['system']}; {', '.join(versions)}"),
+    ]
+    for device in gred.devices():
+        pairs.append(("" if len(pairs) > 2 else "devices", _device_text(device)))
+    console.title(f"gred: {what}")
+    console.pairs(pairs)
+
+
+def _device_text(device: Any) -> str:
+    if device.name == "host":
+        return "host: plain C on the processor"
+    if device.name == "simulated":
+        return "simulated: the GPU's kernels, thread by thread on the processor"
+    parts = [
+        f"{device.name}: {device.title}",
+        f"{device.units} multiprocessors",
+        units.bytes_text(device.memory),
+    ]
+    if device.bandwidth:
+        parts.append(units.bandwidth_text(device.bandwidth))
+    return ", ".join(parts)
+
+
+def peak_of(device: Any, limit: float) -> tuple[float, str]:
+    """Say what a share is of: the memory's own figure or, without one, the read limit."""
+    if device.bandwidth:
+        return float(device.bandwidth), "the memory's theoretical bandwidth"
+    return limit, "the read limit measured in this run"
+
+
+def _print(console: Console, settings: Settings, limit: float, rows: Sequence[Row]) -> None:
+    device, size = settings.device, settings.size
+    peak, meaning = peak_of(device, limit)
+    nbytes = units.bytes_text(rows[0].nbytes)
+    console.pairs(
+        [
+            ("array", f"{size:,} random {settings.dtype} ({nbytes}), seed {settings.seed}"),
+            ("op", _op_text(settings)),
+            ("device", device.name),
+            ("read limit", f"{units.bandwidth_text(limit)}, measured in this run"),
+            ("share", f"of {units.bandwidth_text(peak)}, {meaning}"),
+        ]
+    )
+    first = next((row for row in rows if row.number is not None), rows[0])
+    columns = _columns(console.width)
+    entries = [_entries(console, row, first, peak, device) for row in rows]
+    console.table(columns, [[line[column.title] for column in columns] for line in entries])
+    few, many = min(len(r.samples) for r in rows), max(len(r.samples) for r in rows)
+    samples = str(few) if few == many else f"{few} to {many}"
+    for text in (
+        f"time: median of {samples} samples, all passes",
+        f"±: half the way from the {record.SPREAD}, over the median",
+        f"speed-up: over {first.method}; answers compared with NumPy's",
+    ):
+        console.line(text, "dim")
+    _print_answers(console, rows)
+
+
+def _op_text(settings: Settings) -> str:
+    if settings.op not in ("sum", "prod"):
+        return settings.op
+    published = ", as in the published ladders" if settings.dtype == "int32" else ""
+    return f"{settings.op}, accumulated in {settings.dtype}{published}"
+
+
+def _columns(width: int) -> list[Column]:
+    """Choose the table's columns; what a narrow terminal has no room for goes."""
+    left_out = set() if _bar_width(width) else {"bar"}
+    if width < _WIDTH_WITHOUT_BAR:
+        left_out.add("block")
+    columns = (
+        Column("#", style="dim"),
+        Column("method", right=False, style="bold"),
+        Column("block", style="dim"),
+        Column("time"),
+        Column("±", style="dim"),
+        Column("GB/s", style="bold"),
+        Column("share"),
+        Column("", right=False, style="cyan"),
+        Column("speed-up"),
+        Column("answer", right=False),
+    )
+    return [column for column in columns if (column.title or "bar") not in left_out]
+
+
+def _bar_width(width: int) -> int:
+    room = width - _WIDTH_WITHOUT_BAR - 2
+    return min(room, 18) if room >= 6 else 0
+
+
+def _entries(
+    console: Console, row: Row, first: Row, peak: float, device: Any
+) -> dict[str, str | Cell]:
+    """Write a row by column. One that another device ran, the host's, has no share."""
+    here = row.device == device.name
+    share = row.bandwidth / peak
+    return {
+        "#": "-" if row.number is None else str(row.number),
+        "method": row.method if here else f"{row.method} ({row.device})",
+        "block": str(row.block_size or "-"),
+        "time": units.time_text(row.seconds),
+        "±": units.percent_text(row.noise),
+        "GB/s": units.gigabytes_text(row.bandwidth),
+        "share": units.percent_text(share) if here else "-",
+        "": bar(share if here else 0, _bar_width(console.width), console.bar_characters),
+        "speed-up": units.speedup_text(first.seconds / row.seconds) if here else "-",
+        "answer": Cell("right", "green") if row.right else Cell("WRONG", "bold red"),
+    }
+
+
+def _print_answers(console: Console, rows: Sequence[Row]) -> None:
+    """Say the verdict, and for every wrong answer what it was and should have been."""
+    wrong = [row for row in rows if not row.right]
+    console.line()
+    if not wrong:
+        verdict = f"all {len(rows)} answers right" if len(rows) > 1 else "the answer is right"
+        console.line(verdict, "green")
+    for row in wrong:
+        within = f" within {row.bound:.3g}" if row.bound else ""
+        console.line(
+            f"{row.method}: {row.result}, where NumPy has {row.expected}{within}", "bold red"
+        )
+
+
+def _run_record(settings: Settings, limit: float) -> record.Record:
+    peak, meaning = peak_of(settings.device, limit)
+    return {
+        "size": settings.size,
+        "dtype": settings.dtype,
+        "op": settings.op,
+        "seed": settings.seed,
+        "limit_gb_per_s": round(limit * 1e-9, 3),
+        "peak_gb_per_s": round(peak * 1e-9, 3),
+        "peak": meaning,
+    }

@@ -1,0 +1,149 @@
+"""One method timed and checked on one array: the row that the ladder and the sweep are made of."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import gred
+from gred.cli.answer import Answer
+from gred.cli.data import Array
+
+# Enough for a spread on a device that takes seconds for a run; a GPU gets what was asked for.
+_FEWEST_SAMPLES = 3
+# Bytes; gred.read_limit reads no less.
+_LEAST_READ = 1024
+
+
+class Sampling(NamedTuple):
+    """How often to run: `samples` times after `warmup`, or fewer to stay within `seconds`."""
+
+    samples: int
+    warmup: int
+    seconds: float | None = None
+
+
+class Row(NamedTuple):
+    """A method's samples on one array, whole nanoseconds in the order taken."""
+
+    number: int | None
+    method: str
+    device: str
+    size: int
+    nbytes: int
+    block_size: int | None
+    grid: int
+    passes: int
+    samples: tuple[int, ...]
+    first_pass: tuple[int, ...]
+    limit: float
+    right: bool
+    result: str
+    expected: str
+    bound: float
+
+    @property
+    def seconds(self) -> float:
+        """The median over the samples, all passes."""
+        return float(np.median(self.samples)) * 1e-9
+
+    @property
+    def spread(self) -> tuple[float, float]:
+        """The 16th and 84th percentile in seconds: two thirds of the samples lie between."""
+        low, high = np.percentile(self.samples, (16, 84)) * 1e-9
+        return float(low), float(high)
+
+    @property
+    def noise(self) -> float:
+        """Half of the spread over the median."""
+        low, high = self.spread
+        return (high - low) / 2 / self.seconds
+
+    @property
+    def bandwidth(self) -> float:
+        """Bytes of the array over the median time, per second."""
+        return self.nbytes / self.seconds
+
+
+def accumulator(op: str, dtype: str) -> str | None:
+    """Let sums and products accumulate in the array's own type, as published ladders do."""
+    return dtype if op in ("sum", "prod") else None
+
+
+def device_for(method: Any, device: str) -> str:
+    """Choose `device`, or the host for a method that only the host has."""
+    return "host" if method.devices == ("host",) else device
+
+
+def measure(
+    method: Any,
+    array: Array,
+    answer: Answer,
+    *,
+    device: str,
+    block_size: int | None,
+    sampling: Sampling,
+    limit: float,
+) -> Row:
+    """Run `method` on `array`, compare its last result with `answer`, and keep every sample."""
+    timed = _time(
+        array,
+        answer.op,
+        sampling,
+        method=method.name,
+        block_size=block_size if method.block_sizes else None,
+        dtype=accumulator(answer.op, array.dtype.name),
+        device=device,
+    )
+    launch = (timed.grid, timed.block_size)
+    return Row(
+        number=method.number,
+        method=method.name,
+        device=timed.device,
+        size=array.size,
+        nbytes=timed.nbytes,
+        block_size=timed.block_size if method.block_sizes else None,
+        grid=timed.grid,
+        passes=timed.passes,
+        samples=_nanoseconds(timed.seconds),
+        first_pass=_nanoseconds(timed.first_pass),
+        limit=limit,
+        right=answer.accepts(timed.result, *launch),
+        result=str(timed.result),
+        expected=str(answer.value),
+        bound=answer.bound(*launch),
+    )
+
+
+def read_limit(device: str, nbytes: int, samples: int) -> float:
+    """Measure the bytes per second that `device` reads at best from `nbytes`."""
+    measured = gred.read_limit(device, max(nbytes, _LEAST_READ), samples=samples)
+    return float(measured.nbytes / np.median(measured.seconds))
+
+
+def _time(array: Array, op: str, sampling: Sampling, **options: Any) -> gred.KernelTime:
+    """Call gred.kernel_time for all samples, or for as many as fit in sampling.seconds.
+
+    There the first run says how many fit, and is the warm-up, unless so few fit that it counts too.
+    """
+    samples, warmup, seconds = sampling
+    if seconds is None:
+        return gred.kernel_time(array, op, samples=samples, warmup=warmup, **options)
+    start = time.perf_counter()
+    first = gred.kernel_time(array, op, samples=1, warmup=0, **options)
+    affordable = int(seconds / max(time.perf_counter() - start, 1e-9))
+    if affordable > _FEWEST_SAMPLES:
+        samples = min(samples, affordable - 1)
+        return gred.kernel_time(array, op, samples=samples, warmup=0, **options)
+    rest = gred.kernel_time(array, op, samples=_FEWEST_SAMPLES - 1, warmup=0, **options)
+    return rest._replace(
+        seconds=np.concatenate((first.seconds, rest.seconds)),
+        first_pass=np.concatenate((first.first_pass, rest.first_pass)),
+    )
+
+
+def _nanoseconds(seconds: Any) -> tuple[int, ...]:
+    """Round to whole nanoseconds, and at least one: a clock may be coarser than a tiny run."""
+    return tuple(max(1, round(float(second) * 1e9)) for second in seconds)

@@ -1,0 +1,203 @@
+"""What the command's arguments mean: sizes, ranges, names and files, each checked before any work.
+
+Whatever is wrong raises UsageError with one line that says what was given and what is accepted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib.util
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import gred
+
+ELEMENT_TYPES = ("int32", "int64", "uint64", "float32", "float64")
+OPS = ("sum", "prod", "min", "max")
+EXTRA = "pip install 'gred[cli]'"
+
+_Value = TypeVar("_Value")
+
+
+class UsageError(Exception):
+    """The command cannot do what was asked; the message is the one line the user sees."""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse without abbreviations, whose errors are UsageErrors."""
+
+    def __init__(self, **settings: Any) -> None:
+        settings.setdefault("formatter_class", _help_format)
+        super().__init__(allow_abbrev=False, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        """Leave with one line instead of argparse's several."""
+        raise UsageError(f"{message} ({self.prog} --help lists the options)")
+
+
+def _help_format(prog: str) -> argparse.HelpFormatter:
+    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=96)
+
+
+def argument(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
+    """Turn `parse` into an argparse type: its UsageError keeps its words."""
+
+    def convert(text: str) -> _Value:
+        try:
+            return parse(text)
+        except UsageError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return convert
+
+
+def parse_size(text: str) -> int:
+    """Read a count of elements: 1000000, 1_000_000, 1e6, 2**20 or 2^20."""
+    given = text.strip()
+    size = None
+    if re.fullmatch(r"\d[\d_]*", given):
+        size = int(given.replace("_", ""))
+    elif power := re.fullmatch(r"(\d{1,4})(?:\*\*|\^)(\d{1,2})", given):
+        size = int(power[1]) ** int(power[2])
+    elif re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,2}", given):
+        size = int(float(given)) if float(given).is_integer() else None
+    if size is None:
+        raise UsageError(f"{text!r} is not a size; write 1000000, 1e6, 2**20 or 2^20")
+    if not 1 <= size < 2**48:
+        raise UsageError(f"{text!r} is out of range; a size is at least 1 and less than 2**48")
+    return size
+
+
+def parse_count(text: str) -> int:
+    """Read a whole number from 1 up."""
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"{text!r} is not a whole number from 1 up")
+    return int(text)
+
+
+def parse_seed(text: str) -> int:
+    """Read a whole number from 0 up."""
+    if not text.isdecimal():
+        raise UsageError(f"{text!r} is not a whole number from 0 up")
+    return int(text)
+
+
+def parse_sizes(text: str) -> tuple[int, ...]:
+    """Read sizes from a comma list; 2**10:2**20 in it is every power of two from end to end."""
+    found: set[int] = set()
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        first, colon, last = item.partition(":")
+        if colon:
+            found.update(_powers(item, parse_size(first), parse_size(last)))
+        else:
+            found.add(parse_size(item))
+    if not found:
+        raise UsageError(f"{text!r} names no size; write 2**10:2**20, or 1000,2**16")
+    return tuple(sorted(found))
+
+
+def _powers(item: str, first: int, last: int) -> list[int]:
+    if first & (first - 1) or last & (last - 1) or first > last:
+        raise UsageError(f"{item!r} is not a range of powers of two, low to high: 2**10:2**20")
+    return [1 << k for k in range(first.bit_length() - 1, last.bit_length())]
+
+
+def parse_block_sizes(text: str) -> tuple[int, ...]:
+    """Read sizes as parse_sizes does, of block sizes that at least one method accepts."""
+    accepted = sorted({size for method in gred.methods() for size in method.block_sizes})
+    for size in (sizes := parse_sizes(text)):
+        if size not in accepted:
+            known = ", ".join(map(str, accepted))
+            raise UsageError(f"{size} is not a block size; accepted are {known}")
+    return sizes
+
+
+def parse_block_size(text: str) -> int:
+    """Read one block size."""
+    sizes = parse_block_sizes(text)
+    if len(sizes) != 1:
+        raise UsageError(f"{text!r} is more than one block size")
+    return sizes[0]
+
+
+def parse_methods(text: str) -> tuple[Any, ...]:
+    """Read methods, in climbing order, from a comma list of names, aliases and rung numbers."""
+    known = {name: method for method in gred.methods() for name in (method.name, *method.aliases)}
+    known.update({str(m.number): m for m in gred.methods() if m.number is not None})
+    wanted = [part.strip() for part in text.split(",") if part.strip()]
+    if not wanted:
+        raise UsageError(f"{text!r} names no method; `gred.methods()` lists them")
+    for name in wanted:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else "`gred.methods()` lists them"
+            raise UsageError(f"{name!r} is not a method; {hint}")
+    chosen = {known[name].name for name in wanted}
+    return tuple(method for method in gred.methods() if method.name in chosen)
+
+
+def resolve_device(name: str | None) -> Any:
+    """Find the Device of that name; without one, the first GPU, else the simulated device."""
+    there = {device.name: device for device in gred.devices()}
+    gpu = next((device for name, device in there.items() if name.startswith("cuda")), None)
+    if name is None:
+        return gpu or there["simulated"]
+    if name == "cuda" and gpu:
+        return gpu
+    if name not in there:
+        why = "there is no GPU here; " if name.startswith("cuda") and gpu is None else ""
+        raise UsageError(f"{name!r} is not a device: {why}this machine has {', '.join(there)}")
+    return there[name]
+
+
+def check_memory(device: Any, size: int, dtype: str) -> None:
+    """Refuse an array that fits neither the machine nor, with a working copy, its GPU."""
+    host = next(d for d in gred.devices() if d.name == "host")
+    nbytes = size * (8 if dtype.endswith("64") else 4)
+    for place, copies in ((host, 1), (device, 2 if device.name.startswith("cuda") else 1)):
+        if place.memory and copies * nbytes > place.memory:
+            raise UsageError(
+                f"{size} elements of {dtype} do not fit: {place.name} would need "
+                f"{copies * nbytes / 2**30:.4g} GiB and has {place.memory / 2**30:.4g}"
+            )
+
+
+def check_file(option: str, path: Path | None) -> None:
+    """Refuse a file to write that has no folder."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise UsageError(f"{option} {path}: this is a folder; name a file")
+    if not path.parent.is_dir():
+        raise UsageError(f"{option} {path}: there is no folder {path.parent}")
+
+
+def check_folder(option: str, path: Path | None) -> None:
+    """Refuse a folder to make that is a file."""
+    if path is not None and path.exists() and not path.is_dir():
+        raise UsageError(f"{option} {path}: this is a file; name a folder")
+
+
+def check_plot(option: str, path: Path | None) -> None:
+    """Refuse a file that matplotlib cannot draw, or any where there is no matplotlib."""
+    if path is None:
+        return
+    require_matplotlib(option)
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    endings: Sequence[str] = sorted(FigureCanvasBase.get_supported_filetypes())
+    if path.suffix[1:].lower() not in endings:
+        raise UsageError(f"{option} {path}: the name has to end in one of .{', .'.join(endings)}")
+
+
+def require_matplotlib(option: str) -> None:
+    """Say early, and with the remedy, that a plot cannot be drawn."""
+    try:
+        there = importlib.util.find_spec("matplotlib") is not None
+    except ValueError:
+        there = False
+    if not there:
+        raise UsageError(f"{option} draws with matplotlib, which is not installed: {EXTRA}")

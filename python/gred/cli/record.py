@@ -1,0 +1,179 @@
+"""What is written down: the machine, and the rows of a run as JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gred
+from gred.cli.measure import Row
+
+Record = dict[str, Any]
+
+SPREAD = "16th to 84th percentile"
+
+
+def describe_machine(device: Any) -> Record:
+    """Describe the machine: processor, device, driver, versions. No names, no addresses."""
+    host = next(d for d in gred.devices() if d.name == "host")
+    build: Record = gred.build_info()
+    return {
+        "device": device._asdict(),
+        "processor": host.title,
+        "cores": usable_cores(),
+        "memory": host.memory,
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "driver": driver_version(),
+        "gred": gred.__version__,
+        "cuda": build.get("cuda"),
+        "architectures": list(build.get("architectures", ())),
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+    }
+
+
+def usable_cores() -> int:
+    """Count the cores that this process may run on; the machine can have more."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def driver_version() -> str | None:
+    """Find the NVIDIA driver's version, if there is a driver."""
+    try:
+        text = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    if found := re.search(r"\s(\d+\.\d+(?:\.\d+)?)\s", text):
+        return found[1]
+    if not (program := shutil.which("nvidia-smi")):
+        return None
+    query = [program, "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        answer = subprocess.run(query, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.split("\n")[0].strip() or None
+
+
+def title(machine: Record) -> str:
+    """Name what was measured: a GPU by its own name, the other devices by their processor's."""
+    device = machine["device"]
+    if device["name"].startswith("cuda"):
+        return str(device["title"])
+    return f"{machine['processor']}, {device['name']}"
+
+
+def slug(machine: Record) -> str:
+    """Name a folder for the machine: what `title` says in small letters and dashes."""
+    words: list[str] = re.findall(r"[a-z0-9]+", title(machine).lower())
+    return "-".join(words) or "machine"
+
+
+def ladder_record(machine: Record, run: Record, rows: Sequence[Row]) -> Record:
+    """Make the ladder's file: one object a row, with every sample."""
+    return {
+        "kind": "ladder",
+        "machine": machine,
+        "run": {**run, "spread": SPREAD},
+        "rows": [{**_summary(row), **_samples(row)} for row in rows],
+    }
+
+
+def sweep_record(machine: Record, run: Record, rows: Sequence[Row]) -> Record:
+    """Make the sweep's file: thousands of rows, so their names stand once, in `columns`."""
+    full = [{**_summary(row), "samples_ns": list(row.samples)} for row in rows]
+    columns = list(full[0]) if full else []
+    return {
+        "kind": "sweep",
+        "machine": machine,
+        "run": {**run, "spread": SPREAD},
+        "columns": columns,
+        "rows": [list(row.values()) for row in full],
+    }
+
+
+def _summary(row: Row) -> Record:
+    low, high = row.spread
+    return {
+        "number": row.number,
+        "method": row.method,
+        "device": row.device,
+        "size": row.size,
+        "nbytes": row.nbytes,
+        "block_size": row.block_size,
+        "grid": row.grid,
+        "passes": row.passes,
+        "median_ns": _digits(row.seconds * 1e9),
+        "low_ns": _digits(low * 1e9),
+        "high_ns": _digits(high * 1e9),
+        "first_pass_ns": _digits(float(np.median(row.first_pass))),
+        "gb_per_s": _digits(row.bandwidth * 1e-9),
+        "limit_gb_per_s": _digits(row.limit * 1e-9),
+        "right": row.right,
+    }
+
+
+def _samples(row: Row) -> Record:
+    return {
+        "result": row.result,
+        "expected": row.expected,
+        "samples_ns": list(row.samples),
+        "first_pass_samples_ns": list(row.first_pass),
+    }
+
+
+def _digits(value: float) -> float:
+    """Round to five digits: finer than any run repeats."""
+    return float(f"{value:.5g}")
+
+
+def write_json(path: Path, record: Record) -> None:
+    """Write JSON with each row on a line of its own, so that files stay short."""
+    rows = [json.dumps(row, allow_nan=False) for row in record["rows"]]
+    head = json.dumps({**record, "rows": []}, indent=1, allow_nan=False)
+    body = ",\n  ".join(rows)
+    text = head.replace('"rows": []', f'"rows": [\n  {body}\n ]') if rows else head
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> Record:
+    """Read a record as it was written."""
+    record: Record = json.loads(path.read_text(encoding="utf-8"))
+    return record
+
+
+def rows_of(record: Record) -> list[Record]:
+    """List a record's rows as objects, however they are kept."""
+    if "columns" not in record:
+        return list(record["rows"])
+    return [dict(zip(record["columns"], row, strict=True)) for row in record["rows"]]
+
+
+def write_csv(path: Path, rows: Sequence[Row]) -> None:
+    """Write a line a row: everything but the single samples."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        summaries = [_summary(row) for row in rows]
+        writer = csv.DictWriter(file, list(summaries[0]) if summaries else [], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(summaries)
+
+
+def digest(data: Any) -> str:
+    """Make the mark that ties a drawing to the data it shows."""
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,345 @@
+"""`python -m gred sweep`: methods over array sizes and block sizes, each row beside the read limit.
+
+One array and one NumPy answer a size; results as JSON, CSV and plots.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gred.cli import ladder, options, record, units
+from gred.cli.answer import numpy_answer
+from gred.cli.console import Cell, Column, Console, Step
+from gred.cli.data import random_array
+from gred.cli.measure import Row, Sampling, device_for, measure, read_limit
+
+DESCRIPTION = """\
+Measures methods over array sizes and block sizes. The device's own read limit is measured in the
+same run at every size; every answer is checked against NumPy."""
+
+EPILOG = """\
+A range is of powers of two, both ends included: 2**10:2**28. Times are medians over the samples
+kept, their spread is from the 16th to the 84th percentile; JSON has every sample. With no place to
+write to, everything goes to the folder gred-sweep. Drawing needs matplotlib."""
+
+_QUICK_SECONDS = 45.0
+
+
+class Scale(NamedTuple):
+    """What a device gets through in reasonable time; each entry whole, then quick."""
+
+    sizes: tuple[str, str]
+    block_sizes: tuple[str, str]
+    samples: tuple[int, int]
+
+
+_FAST = Scale(("2**10:2**28", "2**12,2**16,2**20,2**24,2**28"), ("32:1024", "128,256,512"), (20, 7))
+_SLOW = Scale(("2**10:2**20", "2**10,2**12,2**14,2**16,2**18"), ("32:1024", "64,256,1024"), (7, 3))
+
+
+class Plan(NamedTuple):
+    """What to measure. `seconds` is the time after which a quick sweep starts nothing new."""
+
+    device: Any
+    methods: tuple[Any, ...]
+    sizes: tuple[int, ...]
+    block_sizes: tuple[int, ...]
+    dtype: str
+    op: str
+    seed: int
+    sampling: Sampling
+    seconds: float | None
+
+    def blocks_of(self, method: Any) -> tuple[int | None, ...]:
+        """List the plan's block sizes that `method` accepts; one None where they mean nothing."""
+        if not method.block_sizes:
+            return (None,)
+        return tuple(block for block in self.block_sizes if block in method.block_sizes)
+
+    def rows_a_size(self) -> int:
+        """Count the measurements that one array size takes."""
+        return sum(len(self.blocks_of(method)) for method in self.methods)
+
+
+class Places(NamedTuple):
+    """Where the results go; None is nowhere."""
+
+    json: Path | None
+    csv: Path | None
+    plots: Path | None
+
+
+def parser(prog: str) -> argparse.ArgumentParser:
+    """Make the options of `python -m gred sweep`."""
+    parser: argparse.ArgumentParser = options.Parser(
+        prog=prog, description=DESCRIPTION, epilog=EPILOG
+    )
+    parser.add_argument(
+        "--sizes",
+        metavar="A:B",
+        type=options.argument(options.parse_sizes),
+        help="array sizes, 2**10:2**28 or 1000,2**20 (default: to 2**28 on a GPU, else 2**20)",
+    )
+    parser.add_argument(
+        "--block-sizes",
+        metavar="A:B",
+        type=options.argument(options.parse_block_sizes),
+        help="threads in a block, 128,256 or 32:1024 (default: 32:1024)",
+    )
+    ladder.add_common(parser)
+    parser.add_argument(
+        "--samples",
+        metavar="N",
+        type=options.argument(options.parse_count),
+        help="runs of each kept, after warm-up (default: 20 on a GPU, else 7)",
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="few sizes and blocks, and an end within a minute"
+    )
+    parser.add_argument("--out", metavar="DIR", type=Path, help="write JSON, CSV and plots here")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write every sample")
+    parser.add_argument("--csv", metavar="FILE", type=Path, help="write a line a row")
+    parser.add_argument("--plots", metavar="DIR", type=Path, help="draw here (SVG)")
+    return parser
+
+
+def run(given: argparse.Namespace, console: Console) -> int:
+    """Measure, print, write; the exit status."""
+    plan = _plan(given)
+    places = _places(given)
+    machine = record.describe_machine(plan.device)
+    ladder.introduce(console, machine, "a sweep over array sizes and block sizes")
+    _print_plan(console, plan)
+    rows, left_out = _measure_all(plan, console)
+    _print_best(console, plan, rows)
+    if left_out:
+        console.line(f"left out to end in time: {left_out}", "yellow")
+    for row in (row for row in rows if not row.right):
+        block = f", block {row.block_size}" if row.block_size else ""
+        console.line(
+            f"WRONG: {row.method}, {row.size} elements{block}: {row.result}, "
+            f"where NumPy has {row.expected}",
+            "bold red",
+        )
+    written = record.sweep_record(machine, _run_record(plan, left_out), rows)
+    for path in _write(places, written, rows):
+        console.line(f"wrote {path}")
+    return 0 if all(row.right for row in rows) else 1
+
+
+def _places(given: argparse.Namespace) -> Places:
+    """Check where to write, so that no measurement is made in vain."""
+    for option, path in (("--json", given.json), ("--csv", given.csv)):
+        options.check_file(option, path)
+    for option, path in (("--out", given.out), ("--plots", given.plots)):
+        options.check_folder(option, path)
+    out = given.out
+    if not (out or given.json or given.csv or given.plots):
+        out = Path("gred-sweep")
+        options.check_folder("--out", out)
+    places = Places(
+        given.json or (out and out / "sweep.json"),
+        given.csv or (out and out / "sweep.csv"),
+        given.plots or (out and out / "plots"),
+    )
+    if places.plots:
+        options.require_matplotlib("--plots" if given.plots else "--out")
+    for folder in filter(None, (out, places.plots)):
+        folder.mkdir(parents=True, exist_ok=True)
+    return places
+
+
+def _plan(given: argparse.Namespace) -> Plan:
+    device = options.resolve_device(given.device)
+    fast = device.name.startswith("cuda")
+    scale, quick = (_FAST if fast else _SLOW), int(given.quick)
+    sizes = given.sizes or options.parse_sizes(scale.sizes[quick])
+    options.check_memory(device, max(sizes), given.dtype)
+    return Plan(
+        device=device,
+        methods=ladder.choose_methods(given.methods, device, host_too=False),
+        sizes=sizes,
+        block_sizes=given.block_sizes or options.parse_block_sizes(scale.block_sizes[quick]),
+        dtype=given.dtype,
+        op=given.op,
+        seed=given.seed,
+        sampling=Sampling(given.samples or scale.samples[quick], 2 if fast else 1),
+        seconds=_QUICK_SECONDS if given.quick else None,
+    )
+
+
+def _measure_all(plan: Plan, console: Console) -> tuple[list[Row], str]:
+    """Measure all rows that fit into the plan's time; what did not fit is said in words."""
+    clock = Clock(plan.seconds)
+    rows: list[Row] = []
+    skipped: dict[int, int] = {}
+    with console.progress(len(plan.sizes) * (plan.rows_a_size() + 1)) as step:
+        for size in plan.sizes:
+            measured = list(_measure_size(plan, size, clock, step))
+            skipped[size] = plan.rows_a_size() - len(measured)
+            rows += measured
+    return rows, _in_words(skipped, plan)
+
+
+def _measure_size(plan: Plan, size: int, clock: Clock, step: Step) -> Iterator[Row]:
+    """Measure the rows of one array size, in climbing order."""
+    name = units.size_text(size)
+    step(f"{name} random elements")
+    if not clock.affords("array", size):
+        for _ in range(plan.rows_a_size()):
+            step(f"{name} left out")
+        return
+    with clock.timing("array", size):
+        array = random_array(size, plan.dtype, plan.op, plan.seed)
+        answer = numpy_answer(array, plan.op)
+        limits = _limits(plan, array.nbytes)
+    for method, block in _cases(plan):
+        what = f"{method.name} {block or ''}".rstrip()
+        step(f"{name} {what}")
+        if not clock.affords(what, size):
+            continue
+        device = device_for(method, plan.device.name)
+        with clock.timing(what, size):
+            row = measure(
+                method,
+                array,
+                answer,
+                device=device,
+                block_size=block,
+                sampling=plan.sampling,
+                limit=limits[device],
+            )
+        yield row
+
+
+def _in_words(skipped: dict[int, int], plan: Plan) -> str:
+    whole = plan.rows_a_size()
+    parts = [
+        units.size_text(size) + ("" if count == whole else f" ({count} of {whole} rows)")
+        for size, count in skipped.items()
+        if count
+    ]
+    return ", ".join(parts)
+
+
+class Clock:
+    """Says what there is still time for, from how long the same took on a smaller array."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._end = None if seconds is None else time.monotonic() + seconds
+        self._last: dict[str, tuple[int, float]] = {}
+
+    def affords(self, what: str, size: int) -> bool:
+        """Tell whether `what` at `size`, should its time grow with the size, ends in time."""
+        if self._end is None:
+            return True
+        known_size, seconds = self._last.get(what, (size, 0.0))
+        return time.monotonic() + seconds * size / known_size < self._end
+
+    @contextmanager
+    def timing(self, what: str, size: int) -> Iterator[None]:
+        """Time what is done inside, and remember it for `what` at `size`."""
+        start = time.monotonic()
+        yield
+        self._last[what] = (size, time.monotonic() - start)
+
+
+def _cases(plan: Plan) -> Iterator[tuple[Any, int | None]]:
+    for method in plan.methods:
+        for block in plan.blocks_of(method):
+            yield method, block
+
+
+def _limits(plan: Plan, nbytes: int) -> dict[str, float]:
+    """Measure the read limit of every device that a method of the plan runs on."""
+    names = {device_for(method, plan.device.name) for method in plan.methods}
+    return {name: read_limit(name, nbytes, plan.sampling.samples) for name in sorted(names)}
+
+
+def _print_plan(console: Console, plan: Plan) -> None:
+    sizes = [units.size_text(size) for size in plan.sizes]
+    span = ", ".join(sizes) if len(sizes) < 8 else f"{sizes[0]} to {sizes[-1]}, {len(sizes)} sizes"
+    rows = plan.rows_a_size() * len(plan.sizes)
+    blocks = ", ".join(map(str, plan.block_sizes))
+    quick = f", none begun after {plan.seconds:.0f} s" if plan.seconds else ""
+    console.pairs(
+        [
+            ("arrays", f"{span}; random {plan.dtype}, seed {plan.seed}"),
+            ("op", f"{plan.op} on {plan.device.name}, block sizes {blocks}"),
+            ("rows", f"{rows} of {plan.sampling.samples} samples after warm-up{quick}"),
+        ]
+    )
+
+
+def _print_best(console: Console, plan: Plan, rows: Sequence[Row]) -> None:
+    """Show each method's best block size at the largest array that it was measured on."""
+    columns = [
+        Column("#", style="dim"),
+        Column("method", right=False, style="bold"),
+        Column("elements"),
+        Column("best block"),
+        Column("time"),
+        Column("±", style="dim"),
+        Column("GB/s", style="bold"),
+        Column("read limit"),
+        Column("share"),
+        Column("answers", right=False),
+    ]
+    entries = []
+    for method in plan.methods:
+        mine = [row for row in rows if row.method == method.name]
+        if mine:
+            entries.append(_best(mine))
+    console.table(columns, entries)
+
+
+def _best(rows: Sequence[Row]) -> list[str | Cell]:
+    size = max(row.size for row in rows)
+    best = min((row for row in rows if row.size == size), key=lambda row: row.seconds)
+    wrong = sum(not row.right for row in rows)
+    return [
+        "-" if best.number is None else str(best.number),
+        best.method,
+        units.size_text(size),
+        str(best.block_size or "-"),
+        units.time_text(best.seconds),
+        units.percent_text(best.noise),
+        units.gigabytes_text(best.bandwidth),
+        units.gigabytes_text(best.limit),
+        units.percent_text(best.bandwidth / best.limit),
+        Cell(f"{wrong} of {len(rows)} WRONG", "bold red") if wrong else Cell("right", "green"),
+    ]
+
+
+def _run_record(plan: Plan, left_out: str) -> record.Record:
+    return {
+        "sizes": list(plan.sizes),
+        "block_sizes": list(plan.block_sizes),
+        "dtype": plan.dtype,
+        "op": plan.op,
+        "seed": plan.seed,
+        "samples": plan.sampling.samples,
+        "warmup": plan.sampling.warmup,
+        "left_out": left_out,
+    }
+
+
+def _write(places: Places, written: record.Record, rows: Sequence[Row]) -> Iterator[Path]:
+    if places.json:
+        record.write_json(places.json, written)
+        yield places.json
+    if places.csv:
+        record.write_csv(places.csv, rows)
+        yield places.csv
+    if places.plots:
+        from gred.cli import plots
+
+        for name, figure in plots.SWEEP_FIGURES.items():
+            path = places.plots / f"{name}.svg"
+            plots.save(figure(written), path, written)
+            yield path

@@ -1,0 +1,362 @@
+"""What `python -m gred` promises: answers checked, files written, clear words, an exit status."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import itertools
+import json
+import math
+import subprocess
+import sys
+
+import gred
+import numpy as np
+import pytest
+from gred.cli import answer, options, record, sweep
+from gred.cli.command import main
+from gred.cli.data import random_array
+
+SMALL = ("--size", "700", "--device", "simulated")
+FEW = (*SMALL, "--methods", "halving,shuffle,recursive")
+TINY_SWEEP = (
+    *("sweep", "--device", "simulated", "--sizes", "64,2**7:2**9", "--block-sizes", "32,64"),
+    *("--samples", "2", "--methods", "neighbored,atomic"),
+)
+
+
+@pytest.fixture(autouse=True)
+def warm_caches(monkeypatch):
+    """Leave the caches alone between samples: no promise here is about how fast anything is."""
+    monkeypatch.setattr(gred, "kernel_time", functools.partial(gred.kernel_time, cold=False))
+
+
+@pytest.fixture
+def command(capsys):
+    """Run the command in this process: its exit status, standard output and standard error."""
+
+    def run(*arguments):
+        status = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def wrong_shuffle(monkeypatch):
+    """Let gred.kernel_time be off by one for `shuffle`."""
+    true_kernel_time = gred.kernel_time
+
+    def kernel_time(*arguments, **settings):
+        timed = true_kernel_time(*arguments, **settings)
+        off = 1 if settings["method"] == "shuffle" else 0
+        return timed._replace(result=timed.result + timed.result.dtype.type(off))
+
+    monkeypatch.setattr(gred, "kernel_time", kernel_time)
+
+
+def test_every_method_of_the_device_is_climbed(command):
+    status, out, _ = command(*SMALL)
+    assert status == 0
+    names = [line.split()[1] for line in out.splitlines() if line.rstrip().endswith("right")]
+    expected = [m.name for m in gred.methods() if {"simulated", "host"} & set(m.devices)]
+    assert [name for name in names if name in expected] == expected
+    assert f"all {len(expected)} answers right" in out
+
+
+def test_machine_and_its_devices_are_named(command):
+    _, out, _ = command(*FEW)
+    for device in gred.devices():
+        assert device.name in out
+    assert f"NumPy {np.__version__}" in out
+
+
+def test_lines_fit_into_100_columns(command):
+    _, out, _ = command(*SMALL)
+    table = out[out.index("method") :]
+    assert max(map(len, table.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("dtype", options.ELEMENT_TYPES)
+@pytest.mark.parametrize("op", options.OPS)
+def test_every_element_type_and_op_is_right(command, dtype, op):
+    status, out, _ = command(*FEW, "--dtype", dtype, "--op", op)
+    assert status == 0, out
+
+
+def test_wrong_answer_ends_with_status_one(command, wrong_shuffle):
+    status, out, _ = command(*FEW)
+    assert status == 1
+    assert "WRONG" in out
+    assert "shuffle:" in out
+    assert "halving:" not in out
+
+
+def test_wrong_answer_in_a_sweep_ends_with_status_one(command, wrong_shuffle, tmp_path):
+    arguments = ("--sizes", "100", "--samples", "1", "--json", tmp_path / "sweep.json")
+    status, out, _ = command(
+        "sweep", "--device", "simulated", "--methods", "shuffle,atomic", *arguments
+    )
+    assert status == 1
+    assert "WRONG: shuffle, 100 elements" in out
+    rows = record.rows_of(record.read_json(tmp_path / "sweep.json"))
+    assert {row["method"] for row in rows if not row["right"]} == {"shuffle"}
+
+
+@pytest.mark.parametrize(
+    ("op", "passed"), [("sum", "int32"), ("prod", "int32"), ("min", None), ("max", None)]
+)
+def test_int32_accumulates_in_int32_as_the_published_ladders_do(command, monkeypatch, op, passed):
+    true_kernel_time, given = gred.kernel_time, []
+
+    def kernel_time(*arguments, **settings):
+        given.append(settings["dtype"])
+        return true_kernel_time(*arguments, **settings)
+
+    monkeypatch.setattr(gred, "kernel_time", kernel_time)
+    assert command(*FEW, "--op", op)[0] == 0
+    assert set(given) == {passed}
+
+
+def test_json_holds_the_machine_and_every_sample(command, tmp_path):
+    path = tmp_path / "ladder.json"
+    assert command(*FEW, "--block-size", "64", "--seed", "5", "--json", path)[0] == 0
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    assert kept["machine"]["device"]["name"] == "simulated"
+    assert kept["machine"]["gred"] == gred.__version__
+    assert {"processor", "cores", "driver", "cuda", "numpy", "python", "date"} <= set(
+        kept["machine"]
+    )
+    assert kept["run"]["size"] == 700
+    assert kept["run"]["seed"] == 5
+    assert kept["run"]["limit_gb_per_s"] > 0
+    assert [row["method"] for row in kept["rows"]] == ["recursive", "halving", "shuffle"]
+    for row in kept["rows"]:
+        assert row["right"]
+        assert row["block_size"] == (None if row["method"] == "recursive" else 64)
+        assert row["device"] == ("host" if row["method"] == "recursive" else "simulated")
+        assert len(row["samples_ns"]) == len(row["first_pass_samples_ns"]) >= 3
+        median = np.median(row["samples_ns"])
+        assert row["median_ns"] == pytest.approx(median, rel=1e-4)
+        assert row["gb_per_s"] == pytest.approx(row["nbytes"] / median, rel=1e-3)
+
+
+@pytest.mark.parametrize("ending", ["svg", "png"])
+def test_plot_makes_a_file_that_names_its_data(command, tmp_path, ending):
+    pytest.importorskip("matplotlib")
+    plot, kept = tmp_path / f"ladder.{ending}", tmp_path / "ladder.json"
+    assert command(*FEW, "--plot", plot, "--json", kept)[0] == 0
+    assert record.digest(record.read_json(kept)).encode() in plot.read_bytes()
+
+
+def test_sweep_writes_json_csv_and_plots(command, tmp_path):
+    pytest.importorskip("matplotlib")
+    status, out, _ = command(*TINY_SWEEP, "--out", tmp_path)
+    assert status == 0
+    rows = record.rows_of(record.read_json(tmp_path / "sweep.json"))
+    cases = [(row["size"], row["method"], row["block_size"]) for row in rows]
+    assert cases == [
+        (size, method, block)
+        for size in (64, 128, 256, 512)
+        for method in ("neighbored", "atomic")
+        for block in (32, 64)
+    ]
+    assert all(len(row["samples_ns"]) == 2 and row["limit_gb_per_s"] > 0 for row in rows)
+    with (tmp_path / "sweep.csv").open(encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    assert [(int(x["size"]), x["method"], int(x["block_size"])) for x in lines] == cases
+    for name in ("bandwidth", "block_size", "time"):
+        assert (tmp_path / "plots" / f"{name}.svg").stat().st_size > 1000
+        assert f"{name}.svg" in out
+
+
+def test_sweep_without_plots_needs_no_matplotlib(command, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    path = tmp_path / "sweep.csv"
+    assert command(*TINY_SWEEP, "--csv", path)[0] == 0
+    assert path.exists()
+
+
+def test_quick_sweep_stops_in_time_and_says_what_it_left_out(command, monkeypatch, tmp_path):
+    monkeypatch.setattr(sweep, "_QUICK_SECONDS", 0.0)
+    status, out, _ = command(*TINY_SWEEP, "--quick", "--json", tmp_path / "sweep.json")
+    assert status == 0
+    assert "left out to end in time: 64, 128, 256, 512" in out
+    kept = record.read_json(tmp_path / "sweep.json")
+    assert kept["rows"] == []
+    assert kept["run"]["left_out"] == "64, 128, 256, 512"
+
+
+def test_clock_affords_only_what_will_end_in_time(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(sweep.time, "monotonic", lambda: now[0])
+    clock = sweep.Clock(10.0)
+    assert clock.affords("shuffle", 1000)
+    with clock.timing("shuffle", 1000):
+        now[0] += 1.0
+    assert clock.affords("shuffle", 8000)
+    assert not clock.affords("shuffle", 9000)
+    assert sweep.Clock(None).affords("shuffle", 1 << 40)
+
+
+@pytest.mark.parametrize("arguments", [FEW, (*TINY_SWEEP, "--csv", "sweep.csv")])
+def test_works_without_rich(command, monkeypatch, tmp_path, arguments):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "rich", None)
+    status, out, _ = command(*arguments)
+    assert status == 0
+    assert out.isascii() or "±" in out
+    assert "─" not in out
+
+
+@pytest.mark.parametrize(
+    "arguments", [(*FEW, "--plot", "ladder.png"), (*TINY_SWEEP, "--out", "new"), TINY_SWEEP]
+)
+def test_missing_matplotlib_names_the_extra(command, monkeypatch, tmp_path, arguments):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    status, out, err = command(*arguments)
+    assert (status, out) == (2, "")
+    assert "pip install 'gred[cli]'" in err
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--size", "0"), "at least 1"),
+        (("--size", "many"), "'many' is not a size"),
+        (("--size", "1.5"), "'1.5' is not a size"),
+        (("--size", "2**47"), "do not fit"),
+        (("--dtype", "int8"), "int32"),
+        (("--op", "median"), "'median'"),
+        (("--block-size", "48"), "48 is not a block size; accepted are 32, 64"),
+        (("--methods", "unrol8"), "did you mean 'unroll8'?"),
+        (("--methods", ","), "names no method"),
+        (("--methods", "cub", "--device", "simulated"), "only on cuda"),
+        (("--methods", "unroll8", "--device", "host"), "'unroll8' does not run on host"),
+        (("--device", "tpu"), "this machine has host, simulated"),
+        (("--device", "cuda:99"), "cuda:99"),
+        (("--json", "no/such/folder.json"), "there is no folder"),
+        (("--json", "."), "is a folder"),
+        (("--siz", "10"), "--siz"),
+        (("swep",), "swep"),
+        (("sweep", "--sizes", "2**20:2**10"), "not a range"),
+        (("sweep", "--sizes", "3:9"), "not a range"),
+        (("sweep", "--block-sizes", "2:64"), "2 is not a block size"),
+        (("sweep", "--samples", "0"), "'0'"),
+        (("sweep", "--out", __file__), "is a file"),
+    ],
+)
+def test_bad_option_ends_with_status_two_and_one_clear_line(command, arguments, words):
+    status, out, err = command(*arguments)
+    assert (status, out) == (2, "")
+    assert words in err
+    assert err.startswith("gred: ")
+    assert err.count("\n") == 1
+
+
+def test_plot_of_an_unknown_format_is_refused_before_any_work(command):
+    pytest.importorskip("matplotlib")
+    status, out, err = command(*FEW, "--plot", "ladder.docx")
+    assert (status, out) == (2, "")
+    assert ".svg" in err
+
+
+def test_interrupt_ends_with_status_130(command, monkeypatch):
+    def kernel_time(*_arguments, **_settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gred, "kernel_time", kernel_time)
+    status, _, err = command(*FEW)
+    assert status == 130
+    assert err.endswith("interrupted\n")
+
+
+def test_warning_is_one_line_among_the_progress(command, monkeypatch):
+    true_kernel_time = gred.kernel_time
+
+    def kernel_time(*arguments, **settings):
+        import warnings
+
+        warnings.warn("this will take 20 s", RuntimeWarning, stacklevel=2)
+        return true_kernel_time(*arguments, **settings)
+
+    monkeypatch.setattr(gred, "kernel_time", kernel_time)
+    status, _, err = command(*FEW)
+    assert status == 0
+    assert "gred: this will take 20 s\n" in err
+
+
+def test_module_runs_as_a_command():
+    line = [sys.executable, "-m", "gred", *SMALL, "--methods", "shared,7"]
+    done = subprocess.run(line, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "shared_sequential" in done.stdout
+    assert "unroll_warps2" in done.stdout
+
+
+def test_importing_gred_imports_nothing_of_the_command():
+    code = "import gred, sys; print({'rich', 'matplotlib', 'gred.cli'} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("1000000", 10**6), ("1e6", 10**6), ("2**20", 1 << 20), ("2^20", 1 << 20), ("1_000", 1000)],
+)
+def test_size_is_understood(text, size):
+    assert options.parse_size(text) == size
+
+
+def test_sizes_are_ranges_and_lists():
+    assert options.parse_sizes("2**3:2^6") == (8, 16, 32, 64)
+    assert options.parse_sizes("7, 2**3:2**4,7,1e1") == (7, 8, 10, 16)
+
+
+def test_methods_are_named_by_name_alias_and_number():
+    named = options.parse_methods("reduce5,3,shared_modulo,global")
+    assert [m.name for m in named] == ["interleaved", "shared_modulo", "shared_grid_stride"]
+
+
+@pytest.mark.parametrize("dtype", options.ELEMENT_TYPES)
+@pytest.mark.parametrize("op", options.OPS)
+def test_data_is_random_repeatable_and_has_an_answer(dtype, op):
+    array = random_array(5000, dtype, op, seed=3)
+    assert array.dtype == dtype
+    assert np.array_equal(array, random_array(5000, dtype, op, seed=3))
+    assert not np.array_equal(array, random_array(5000, dtype, op, seed=4))
+    assert len(np.unique(array)) > 20
+    value = answer.numpy_answer(array, op).value
+    assert math.isfinite(value)
+    assert value != 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("op", ["sum", "prod"])
+def test_bound_accepts_rounding_but_no_lost_element(dtype, op):
+    array = random_array(3000, dtype, op)
+    right = answer.numpy_answer(array, op)
+    reduction = getattr(np, op)
+    assert right.accepts(reduction(array, dtype=dtype))
+    assert right.accepts(reduction(array[::-1], dtype=dtype), grid=12, block_size=256)
+    assert not right.accepts(np.nan)
+    lost = np.argmax(np.abs(array - (op == "prod")))
+    assert not right.accepts(reduction(np.delete(array, lost), dtype=dtype))
+
+
+def test_bound_of_a_long_float32_sum_still_says_something():
+    assert answer.relative_bound(100, 2.0**-24) == pytest.approx(100 * 2.0**-24, rel=1e-4)
+    assert 0 < answer.relative_bound(1 << 28, 2.0**-24) < 0.01
+
+
+def test_names_of_lines_are_pushed_apart_in_order():
+    pytest.importorskip("matplotlib")
+    from gred.cli import plots
+
+    places = plots.spread_apart([0.5, 0.1, 0.51, 0.52, 0.9], 0.05)
+    ordered = sorted(places)
+    assert [places.index(place) for place in ordered] == [1, 0, 2, 3, 4]
+    assert min(b - a for a, b in itertools.pairwise(ordered)) >= 0.05 - 1e-9
