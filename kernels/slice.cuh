@@ -24,14 +24,15 @@ __device__ __forceinline__ slice<T> own_slice(global<T> data, uint64_t n, unsign
     return {data + start, rest < length ? unsigned(rest) : length};
 }
 
-/* A tree keeps each thread's own value in a register as well: only the partner's has to be read
- * from memory. This is one level of it: the first `stride` threads each fold in the element
- * `stride` further on, where there is one. */
-template <class Op, class T>
+/* One level of a tree: the first `stride` threads each fold in the element `stride` further on,
+ * where there is one. Each thread's own value is kept in a register as well, so that only its
+ * partner's has to be read. `Whole` says that the slice is a whole data block and nothing has to be
+ * tested. */
+template <class Op, bool Whole = false, class T>
 __device__ __forceinline__ void fold_level(slice<T> x, T &value, unsigned stride)
 {
     const unsigned tid = threadIdx.x;
-    if (tid < stride && (x.count >= blockDim.x || tid + stride < x.count))
+    if (tid < stride && (Whole || tid + stride < x.count))
         x.at[tid] = value = Op::combine(value, x.at[tid + stride]);
 }
 
@@ -76,15 +77,25 @@ __device__ __forceinline__ slice<T> first_data_block(slice<T> x)
     return {x.at, x.count < blockDim.x ? x.count : blockDim.x};
 }
 
+template <class Op, bool Whole, class T>
+__device__ __forceinline__ void fold_strides(slice<T> x, T &value, unsigned last)
+{
+    for (unsigned stride = blockDim.x / 2; stride >= last; stride /= 2) {
+        fold_level<Op, Whole>(x, value, stride);
+        __syncthreads();
+    }
+}
+
 /* Interleaved pairs from half the block down to `last`, with a barrier of the whole block after
- * every level. */
+ * every level. All slices but the array's last are whole; the compiler will not split a loop with a
+ * barrier in it, so the two cases are told apart here. */
 template <class Op, class T>
 __device__ __forceinline__ void fold_interleaved(slice<T> x, T &value, unsigned last = 1)
 {
-    for (unsigned stride = blockDim.x / 2; stride >= last; stride /= 2) {
-        fold_level<Op>(x, value, stride);
-        __syncthreads();
-    }
+    if (x.count == blockDim.x)
+        fold_strides<Op, true>(x, value, last);
+    else
+        fold_strides<Op, false>(x, value, last);
 }
 
 /* The last 64 elements, by the first warp alone. Its lanes no longer march in step since Volta, so
