@@ -1,5 +1,7 @@
-"""The one thing that setuptools cannot say: kernels are compiled twice, for the simulated device by
-the host's C++ compiler and for GPUs by nvcc, if it is there."""
+"""The one thing that setuptools cannot say: kernels are compiled twice.
+
+The host's C++ compiler makes them for the simulated device, nvcc, if it is there, for GPUs.
+"""
 
 import os
 import re

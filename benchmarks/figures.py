@@ -21,8 +21,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import gred
 import numpy as np
+
+import gred
 from gred.cli import options, record
 from gred.cli.answer import numpy_answer
 from gred.cli.data import random_array

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import functools
 
-import gred
 import numpy as np
 import pytest
+
+import gred
 from gred.cli.answer import Answer, numpy_answer
 from gred.cli.data import Array, random_array
 from gred.cli.measure import accumulator, device_for, read_limit

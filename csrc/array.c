@@ -63,8 +63,21 @@ bool array_element(PyObject *dtype, const char *name, enum element *element)
     return supported;
 }
 
+/* NumPy's masked arrays are arrays with all their elements; to reduce those would be wrong. */
+static bool refuse_mask(PyObject *object, const char *name)
+{
+    if (!PyArray_Check(object) || PyArray_CheckExact(object) ||
+        !PyObject_HasAttrString(object, "mask"))
+        return true;
+    PyErr_Format(PyExc_TypeError, "%s: masked arrays are not supported; a.compressed() has no mask",
+                 name);
+    return false;
+}
+
 static bool view_host(PyObject *object, const char *name, struct view *view)
 {
+    if (!refuse_mask(object, name))
+        return false;
     PyObject *any = PyArray_FROM_O(object);
     if (!any)
         return false;

@@ -1,5 +1,7 @@
 #include "element.h"
 
+#include <string.h>
+
 static const struct {
     const char *name;
     size_t size;
@@ -21,8 +23,8 @@ const char *element_name(enum element element)
 
 const char *element_names(void)
 {
-#define ELEMENT_LISTED(NAME, type, name, member) #name ", "
+#define ELEMENT_LISTED(NAME, type, name, member) ", " #name
     static const char names[] = ELEMENT_TYPES(ELEMENT_LISTED);
 #undef ELEMENT_LISTED
-    return names;
+    return names + strlen(", ");
 }

@@ -10,9 +10,10 @@ import math
 import subprocess
 import sys
 
-import gred
 import numpy as np
 import pytest
+
+import gred
 from gred.cli import answer, options, record, sweep
 from gred.cli.command import main
 from gred.cli.data import random_array

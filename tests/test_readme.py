@@ -6,8 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import gred
 import pytest
+
+import gred
 from gred.cli import record
 from gred.cli.command import main
 

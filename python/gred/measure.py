@@ -1,30 +1,33 @@
-"""Kernel times and the limit that they are measured against: all samples, with what they are samples of."""
+"""Kernel times, and the limit that they are measured against: all samples, not only a mean."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from gred import _core
+
+Samples = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
 class KernelTime(NamedTuple):
     """Samples of one reduction's time on its device, in seconds, and what was run."""
 
-    seconds: np.ndarray
-    first_pass: np.ndarray
+    seconds: Samples
+    first_pass: Samples
     nbytes: int
     passes: int
     grid: int
     block_size: int | None
     method: str
     device: str
-    result: np.generic
+    result: Any
 
 
 class ReadLimit(NamedTuple):
-    """Samples of the time that reading `nbytes` takes, in seconds, in the best of several shapes."""
+    """Samples of the time that reading `nbytes` takes, in seconds, by the best of several kernels."""
 
-    seconds: np.ndarray
+    seconds: Samples
     nbytes: int
     device: str
     grid: int
@@ -32,17 +35,17 @@ class ReadLimit(NamedTuple):
 
 
 def kernel_time(
-    a,
-    op="sum",
+    a: Any,
+    op: str = "sum",
     /,
     *,
-    method="auto",
-    block_size=None,
-    dtype=None,
-    device=None,
-    samples=20,
-    warmup=2,
-    cold=True,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    samples: int = 20,
+    warmup: int = 2,
+    cold: bool = True,
 ) -> KernelTime:
     """Measure the time that a reduction takes on its device, without copies.
 
@@ -74,6 +77,7 @@ def kernel_time(
     ------
     TypeError, ValueError, RuntimeError, MemoryError
         As `gred.sum`; ValueError for an empty array, too.
+
     """
     seconds, first_pass, *rest = _core.kernel_time(
         a,
@@ -89,7 +93,7 @@ def kernel_time(
     return KernelTime(np.array(seconds), np.array(first_pass), *rest)
 
 
-def read_limit(device=None, nbytes=2**28, *, samples=20) -> ReadLimit:
+def read_limit(device: str | None = None, nbytes: int = 2**28, *, samples: int = 20) -> ReadLimit:
     """Measure how fast a device can read its memory: the limit for every reduction.
 
     Parameters
@@ -111,6 +115,7 @@ def read_limit(device=None, nbytes=2**28, *, samples=20) -> ReadLimit:
     ------
     TypeError, ValueError, RuntimeError, MemoryError
         As `gred.sum`.
+
     """
     seconds, *rest = _core.read_limit(device, nbytes, samples=samples)
     return ReadLimit(np.array(seconds), *rest)

@@ -33,6 +33,7 @@ def thread_order(order: str, seed: int = 0) -> Iterator[None]:
     >>> with gred.thread_order("shuffled", seed=7):
     ...     gred.sum(range(1000), method="shared_modulo", device="simulated")
     np.int64(499500)
+
     """
     if order not in _ORDERS:
         raise ValueError(f"order must be one of {', '.join(map(repr, _ORDERS))}; got {order!r}")

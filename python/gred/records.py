@@ -1,7 +1,8 @@
 """What there is to choose from: methods and devices, as records that print as a table."""
 
+from collections.abc import Iterable
 from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gred import _core
 
@@ -21,7 +22,7 @@ class Method(NamedTuple):
 
 
 class Device(NamedTuple):
-    """A device that reductions can run on. Memory and cache in bytes, bandwidth in bytes a second."""
+    """A device that reductions can run on; bytes, and bytes a second."""
 
     name: str
     title: str
@@ -32,13 +33,13 @@ class Device(NamedTuple):
     compute_capability: str | None
 
 
-class Records(tuple):
+class Records(tuple[Any, ...]):
     """A tuple of records that shows itself as a table, at a prompt and in a notebook."""
 
     columns: tuple[str, ...] = ()
 
-    def cells(self, record) -> list[str]:
-        """The texts of one row."""
+    def cells(self, record: Any) -> list[str]:
+        """Give the texts of one row."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -48,7 +49,7 @@ class Records(tuple):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        def row(tag: str, texts) -> str:
+        def row(tag: str, texts: Iterable[str]) -> str:
             return "<tr>" + "".join(f"<{tag}>{escape(t)}</{tag}>" for t in texts) + "</tr>"
 
         body = "".join(row("td", self.cells(record)) for record in self)
@@ -61,7 +62,7 @@ class Methods(Records):
     columns = ("#", "method", "runs on", "block", "idea")
 
     def cells(self, record: Method) -> list[str]:
-        """The number, the name with its aliases, the devices, the default block size, the idea."""
+        """Give number, name with aliases, devices, default block size and idea."""
         return [
             "" if record.number is None else str(record.number),
             " = ".join((record.name, *record.aliases)),
@@ -77,7 +78,7 @@ class Devices(Records):
     columns = ("device", "what", "units", "memory", "bandwidth", "capability")
 
     def cells(self, record: Device) -> list[str]:
-        """The name, the title, cores or multiprocessors, GiB, TB/s, the compute capability."""
+        """Give name, title, cores or multiprocessors, GiB, TB/s and compute capability."""
         return [
             record.name,
             record.title,
@@ -101,6 +102,7 @@ def methods() -> Methods:
     >>> import gred
     >>> [m.name for m in gred.methods() if "shared" in m.aliases]
     ['shared_sequential']
+
     """
     return Methods(Method(*row) for row in _core.methods())
 
@@ -118,6 +120,7 @@ def devices() -> Devices:
     >>> import gred
     >>> [d.name for d in gred.devices()][:2]
     ['host', 'simulated']
+
     """
     return Devices(Device(*row) for row in _core.devices())
 
@@ -130,6 +133,7 @@ def build_info() -> dict[str, object]:
     dict
         ``cuda``: the toolkit's version, or None without one; ``architectures``: the compute
         capabilities that kernels were compiled for, without the dot.
+
     """
     return {
         "cuda": _core.cuda or None,
