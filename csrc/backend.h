@@ -5,6 +5,7 @@
 
 #include "failure.h"
 #include "plan.h"
+#include "thread_order.h"
 
 struct device {
     char name[16]; /* as device= spells it */
@@ -34,8 +35,8 @@ struct timing {
 
 struct run {
     const struct watch *watch;
-    struct timing *timing; /* NULL: run once, unmeasured */
-    enum order_name { RUN_FORWARDS, RUN_BACKWARDS, RUN_SHUFFLED } order;
+    struct timing *timing;   /* NULL: run once, unmeasured */
+    enum thread_order order; /* of the simulated device */
     uint64_t seed;
     union scalar result;
     struct failure failure;

@@ -42,11 +42,11 @@ static bool read_order(struct module_state *state, struct run *run)
     PyObject *value = NULL;
     if (PyContextVar_Get(state->thread_order, NULL, &value) < 0)
         return false;
-    int order = RUN_FORWARDS;
+    int order = ORDER_FORWARDS;
     unsigned long long seed = 0;
     const bool read = !value || PyArg_ParseTuple(value, "iK", &order, &seed);
     Py_XDECREF(value);
-    run->order = (enum order_name)order;
+    run->order = (enum thread_order)order;
     run->seed = seed;
     return read;
 }

@@ -183,16 +183,13 @@ static struct session session_on(struct simulator *simulator, struct failure *fa
 /* Runs a plan, or reads `bytes` where there is none. */
 static bool run_job(struct state *state, const struct plan *plan, size_t bytes, struct run *run)
 {
-    static const enum thread_order orders[] = {[RUN_FORWARDS] = ORDER_FORWARDS,
-                                               [RUN_BACKWARDS] = ORDER_BACKWARDS,
-                                               [RUN_SHUFFLED] = ORDER_SHUFFLED};
     struct simulator *simulator = borrow(state);
     if (!simulator) {
         failure_note(&run->failure, FAILURE_MEMORY, "out of memory for the simulated device");
         return false;
     }
     const struct simulator_watch watch = {run->watch->interrupted, run->watch->context};
-    simulator_set(simulator, orders[run->order], run->seed, &watch);
+    simulator_set(simulator, run->order, run->seed, &watch);
     struct session session = session_on(simulator, &run->failure);
     const bool ran =
         plan ? passes_run(&session.machine, plan, run) : passes_read(&session.machine, bytes, run);

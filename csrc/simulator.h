@@ -6,6 +6,8 @@
  * kernels use. */
 #pragma once
 
+#include "thread_order.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,8 +15,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-enum thread_order { ORDER_FORWARDS, ORDER_BACKWARDS, ORDER_SHUFFLED };
 
 enum { SIMULATOR_BLOCK_MAX = 1024, SIMULATOR_WARP = 32 };
 

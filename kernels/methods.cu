@@ -41,31 +41,38 @@ int pair_of(enum element input, enum element accumulator)
 #define READS_any_block(name, In, Acc, block)  KERNEL_ENTRY(name<GRED_OP, In, Acc>)
 #define READS_each_block(name, In, Acc, block) KERNEL_ENTRY(name<GRED_OP, In, Acc, block>)
 
-#define FOR_BLOCKS(ENTRY, ...)                                                                     \
-    {ENTRY(__VA_ARGS__, 32),  ENTRY(__VA_ARGS__, 64),  ENTRY(__VA_ARGS__, 128),                    \
-     ENTRY(__VA_ARGS__, 256), ENTRY(__VA_ARGS__, 512), ENTRY(__VA_ARGS__, 1024)}
+/* clang-format off */
+#define FOR_BLOCKS(ENTRY, ...)                                            \
+    {                                                                     \
+        ENTRY(__VA_ARGS__, 32), ENTRY(__VA_ARGS__, 64),                   \
+        ENTRY(__VA_ARGS__, 128), ENTRY(__VA_ARGS__, 256),                 \
+        ENTRY(__VA_ARGS__, 512), ENTRY(__VA_ARGS__, 1024),                \
+    }
 
-#define IN_PLACE(name, blocks)                                                                     \
-    {                                                                                              \
-        FOR_BLOCKS(IN_PLACE_##blocks, name, int32_t),                                              \
-            FOR_BLOCKS(IN_PLACE_##blocks, name, int64_t),                                          \
-            FOR_BLOCKS(IN_PLACE_##blocks, name, uint64_t),                                         \
-            FOR_BLOCKS(IN_PLACE_##blocks, name, float),                                            \
-            FOR_BLOCKS(IN_PLACE_##blocks, name, double),                                           \
-        {                                                                                          \
-        }                                                                                          \
+/* An in-place rung's working copy is in the accumulator's type already. */
+#define IN_PLACE(name, blocks)                                            \
+    {                                                                     \
+        FOR_BLOCKS(IN_PLACE_##blocks, name, int32_t),                     \
+        FOR_BLOCKS(IN_PLACE_##blocks, name, int64_t),                     \
+        FOR_BLOCKS(IN_PLACE_##blocks, name, uint64_t),                    \
+        FOR_BLOCKS(IN_PLACE_##blocks, name, float),                       \
+        FOR_BLOCKS(IN_PLACE_##blocks, name, double),                      \
+        {},                                                               \
     }
 
 /* Where the op does not widen, the last pair is there twice rather than missing. */
 using widened = std::conditional_t<widens, int64_t, int32_t>;
 
-#define READS(name, blocks)                                                                        \
-    {FOR_BLOCKS(READS_##blocks, name, int32_t, int32_t),                                           \
-     FOR_BLOCKS(READS_##blocks, name, int64_t, int64_t),                                           \
-     FOR_BLOCKS(READS_##blocks, name, uint64_t, uint64_t),                                         \
-     FOR_BLOCKS(READS_##blocks, name, float, float),                                               \
-     FOR_BLOCKS(READS_##blocks, name, double, double),                                             \
-     FOR_BLOCKS(READS_##blocks, name, int32_t, widened)}
+#define READS(name, blocks)                                               \
+    {                                                                     \
+        FOR_BLOCKS(READS_##blocks, name, int32_t, int32_t),               \
+        FOR_BLOCKS(READS_##blocks, name, int64_t, int64_t),               \
+        FOR_BLOCKS(READS_##blocks, name, uint64_t, uint64_t),             \
+        FOR_BLOCKS(READS_##blocks, name, float, float),                   \
+        FOR_BLOCKS(READS_##blocks, name, double, double),                 \
+        FOR_BLOCKS(READS_##blocks, name, int32_t, widened),               \
+    }
+/* clang-format on */
 
 #define ENTRIES_levels      IN_PLACE
 #define ENTRIES_in_place    IN_PLACE
