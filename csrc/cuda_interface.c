@@ -171,11 +171,10 @@ static bool parse_version(PyObject *interface, const char *name)
         return false;
     if (!PyLong_Check(version))
         return wrong_type(name, "version", "an integer", version);
-    const long value = PyLong_AsLong(version);
-    if (value >= 2 || (value == -1 && PyErr_ExceptionMatches(PyExc_OverflowError))) {
-        PyErr_Clear();
+    int overflow;
+    const long value = PyLong_AsLongAndOverflow(version, &overflow);
+    if (overflow > 0 || (overflow == 0 && value >= 2))
         return true;
-    }
     PyErr_Format(PyExc_ValueError,
                  "%s: __cuda_array_interface__['version'] is %R; 2 and 3 are supported", name,
                  version);

@@ -26,6 +26,8 @@ def thread_order(order: str, seed: int = 0) -> Iterator[None]:
     ------
     ValueError
         If there is no such order, or the seed is out of range.
+    TypeError
+        If the order is not a str, or the seed not an integer.
 
     Examples
     --------
@@ -35,8 +37,11 @@ def thread_order(order: str, seed: int = 0) -> Iterator[None]:
     np.int64(499500)
 
     """
-    if order not in _ORDERS:
-        raise ValueError(f"order must be one of {', '.join(map(repr, _ORDERS))}; got {order!r}")
+    if not isinstance(order, str) or order not in _ORDERS:
+        error = ValueError if isinstance(order, str) else TypeError
+        raise error(f"order must be one of {', '.join(map(repr, _ORDERS))}; got {order!r}")
+    if not isinstance(seed, int):
+        raise TypeError(f"seed must be an integer; got {seed!r}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed must be from 0 to 2**64 - 1; got {seed!r}")
     token = _core.thread_order.set((_ORDERS[order], seed))
