@@ -1,0 +1,196 @@
+"""GPU arrays without a library: just enough of the driver, by ctypes, for tests to make them.
+
+The driver is wherever there is a GPU. An array offers `__cuda_array_interface__` and nothing more.
+Work can be put on a stream behind a delay, which tells whether somebody waits for the stream.
+"""
+
+import ctypes
+import functools
+
+import numpy as np
+
+LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM = 1, 2
+NON_BLOCKING = 1
+HANDLE = ctypes.c_void_p
+ADDRESS = ctypes.c_uint64
+SIZE = ctypes.c_size_t
+
+PARAMETERS = {
+    "cuInit": (ctypes.c_uint,),
+    "cuDevicePrimaryCtxRetain": (ctypes.POINTER(HANDLE), ctypes.c_int),
+    "cuCtxSetCurrent": (HANDLE,),
+    "cuCtxGetCurrent": (ctypes.POINTER(HANDLE),),
+    "cuMemGetInfo_v2": (ctypes.POINTER(SIZE), ctypes.POINTER(SIZE)),
+    "cuMemAlloc_v2": (ctypes.POINTER(ADDRESS), SIZE),
+    "cuMemAllocManaged": (ctypes.POINTER(ADDRESS), SIZE, ctypes.c_uint),
+    "cuMemHostAlloc": (ctypes.POINTER(ADDRESS), SIZE, ctypes.c_uint),
+    "cuMemFree_v2": (ADDRESS,),
+    "cuMemFreeHost": (ADDRESS,),
+    "cuMemcpyHtoD_v2": (ADDRESS, ctypes.c_void_p, SIZE),
+    "cuMemcpyDtoH_v2": (ctypes.c_void_p, ADDRESS, SIZE),
+    "cuMemcpyDtoD_v2": (ADDRESS, ADDRESS, SIZE),
+    "cuMemsetD32Async": (ADDRESS, ctypes.c_uint, SIZE, HANDLE),
+    "cuStreamCreate": (ctypes.POINTER(HANDLE), ctypes.c_uint),
+    "cuStreamSynchronize": (HANDLE,),
+    "cuStreamDestroy_v2": (HANDLE,),
+    "cuLaunchHostFunc": (HANDLE, ctypes.c_void_p, ctypes.c_void_p),
+    "cuCtxSynchronize": (),
+}
+
+
+@functools.cache
+def library():
+    """Load the driver, with the first GPU's primary context, CUDA's runtime's, current."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    for name, parameters in PARAMETERS.items():
+        getattr(driver, name).argtypes = parameters
+    use_device(0, driver)
+    return driver
+
+
+def use_device(number: int, driver=None) -> int:
+    """Make a GPU's primary context current, and return it."""
+    driver = driver or library()
+    context = HANDLE()
+    for status in (
+        driver.cuInit(0),
+        driver.cuDevicePrimaryCtxRetain(context, number),
+        driver.cuCtxSetCurrent(context),
+    ):
+        if status:
+            raise RuntimeError(f"the driver reports error {status}")
+    return context.value
+
+
+def call(name: str, *arguments):
+    """Call a function of the driver."""
+    status = getattr(library(), name)(*arguments)
+    if status:
+        raise RuntimeError(f"{name} reports error {status}")
+
+
+def current_context() -> int | None:
+    """Tell which context is current."""
+    context = HANDLE()
+    call("cuCtxGetCurrent", context)
+    return context.value
+
+
+def free_bytes() -> int:
+    """Tell how much of the GPU's memory nobody uses."""
+    free, total = SIZE(), SIZE()
+    call("cuMemGetInfo_v2", free, total)
+    return free.value
+
+
+ALLOCATE = {
+    "device": ("cuMemAlloc_v2", (), "cuMemFree_v2"),
+    "managed": ("cuMemAllocManaged", (1,), "cuMemFree_v2"),
+    "pinned": ("cuMemHostAlloc", (0,), "cuMemFreeHost"),
+}
+
+
+class Memory:
+    """Bytes on the GPU, managed, or in pinned host memory; freed with this object."""
+
+    def __init__(self, nbytes: int, where: str = "device"):
+        allocate, flags, self.free = ALLOCATE[where]
+        address = ADDRESS()
+        call(allocate, address, nbytes, *flags)
+        self.address = address.value
+
+    def __del__(self):
+        if hasattr(self, "address"):
+            getattr(library(), self.free)(self.address)
+
+
+class GpuArray:
+    """A contiguous stretch of GPU memory as an array. Slices share it."""
+
+    def __init__(self, memory: Memory, n: int, dtype, first: int = 0):
+        self.memory, self.n, self.first = memory, n, first
+        self.dtype = np.dtype(dtype)
+        self.changes = {}
+
+    @classmethod
+    def of(cls, array: np.ndarray, where: str = "device") -> "GpuArray":
+        """Copy a host array."""
+        array = np.ascontiguousarray(array)
+        self = cls(Memory(max(array.nbytes, 1), where), array.size, array.dtype)
+        call("cuMemcpyHtoD_v2", self.address, array.ctypes.data, array.nbytes)
+        return self
+
+    @classmethod
+    def repeating(cls, array: np.ndarray, n: int) -> "GpuArray":
+        """Repeat a host array up to n elements; the part that is filled doubles until it is all."""
+        self = cls(Memory(n * array.itemsize), n, array.dtype)
+        call("cuMemcpyHtoD_v2", self.address, array.ctypes.data, array.nbytes)
+        filled = array.nbytes
+        while filled < self.nbytes:
+            more = min(filled, self.nbytes - filled)
+            call("cuMemcpyDtoD_v2", self.address + filled, self.address, more)
+            filled += more
+        call("cuCtxSynchronize")
+        return self
+
+    @property
+    def address(self) -> int:
+        return self.memory.address + self.first * self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.n * self.dtype.itemsize
+
+    def __getitem__(self, part: slice) -> "GpuArray":
+        start, stop, step = part.indices(self.n)
+        assert step == 1
+        return GpuArray(self.memory, max(stop - start, 0), self.dtype, self.first + start)
+
+    def __setitem__(self, index: int, value):
+        scalar = self.dtype.type(value)
+        address = self.address + index * self.dtype.itemsize
+        call("cuMemcpyHtoD_v2", address, scalar.tobytes(), self.dtype.itemsize)
+
+    def described(self, **changes) -> "GpuArray":
+        """The same array with other entries in its interface; without those that are `...`."""
+        other = GpuArray(self.memory, self.n, self.dtype, self.first)
+        other.changes = changes
+        return other
+
+    @property
+    def __cuda_array_interface__(self) -> dict:
+        interface = {
+            "shape": (self.n,),
+            "typestr": self.dtype.str,
+            "data": (self.address, False),
+            "version": 3,
+            "stream": LEGACY_DEFAULT_STREAM,
+        }
+        interface |= self.changes
+        return {key: value for key, value in interface.items() if value is not ...}
+
+    def host(self) -> np.ndarray:
+        """Copy it to the host."""
+        array = np.empty(self.n, self.dtype)
+        call("cuMemcpyDtoH_v2", array.ctypes.data, self.address, array.nbytes)
+        return array
+
+
+class Stream:
+    """A stream that does not wait for the default one."""
+
+    def __init__(self):
+        handle = HANDLE()
+        call("cuStreamCreate", handle, NON_BLOCKING)
+        self.handle = handle.value
+
+    def __del__(self):
+        if hasattr(self, "handle"):
+            library().cuStreamDestroy_v2(self.handle)
+
+
+def write_later(address: int, nbytes: int, word: int, stream: int, microseconds: int = 300_000):
+    """Put a delay on a stream, and behind it a write of every 32-bit word of some memory."""
+    usleep = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p)
+    call("cuLaunchHostFunc", stream, usleep, microseconds)
+    call("cuMemsetD32Async", address, word, nbytes // 4, stream)

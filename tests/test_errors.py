@@ -1,0 +1,343 @@
+"""Bad input gets a clear error: the argument's name, what was given, what is accepted.
+
+After every one the process is as it was: the next call is right and nothing has leaked.
+"""
+
+import gc
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from inputs import OPS, reduce
+
+import gred
+
+NO_GPU = not any(device.name.startswith("cuda") for device in gred.devices())
+ARRAY = np.arange(1, 1001)
+NAMES = [method.name for method in gred.methods()]
+
+
+@pytest.fixture(autouse=True)
+def the_next_call_is_right():
+    yield
+    assert gred.sum(ARRAY) == 500500
+    assert gred.max(ARRAY, method="interleaved", device="simulated") == 1000
+
+
+def fails(error, *words, **options):
+    """Check that a sum raises exactly this error, with all the words in its message."""
+    a = options.pop("a", ARRAY)
+    with pytest.raises(error) as caught:
+        gred.sum(a, **options)
+    assert caught.type is error
+    message = str(caught.value)
+    for word in words:
+        assert word in message, f"{word!r} is not in {message}"
+    assert not message.rstrip().endswith(","), message
+    return message
+
+
+# ---- method ----
+
+
+@pytest.mark.parametrize(
+    ("method", "nearest"),
+    [
+        ("unrol8", "unroll8"),
+        ("UNROLL8", None),
+        ("neigbored", "neighbored"),
+        ("shared_sequental", "shared_sequential"),
+        ("shufle", "shuffle"),
+        ("reduce6", "reduce5"),
+        ("cube", "cub"),
+        ("zzzzzzzzzz", None),
+        ("", None),
+        (" unroll8", "unroll8"),
+    ],
+)
+def test_an_unknown_method_gets_the_list_and_the_nearest_name(method, nearest):
+    message = fails(ValueError, "method", repr(method), *NAMES, method=method)
+    if nearest:
+        assert f"did you mean '{nearest}'?" in message
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["unroll8\0", "\0", "\ud800", "unroll8\udcff", "u" * 10_000, "é", "🙂"],
+    ids=["trailing NUL", "NUL", "surrogate", "surrogate behind", "long", "accent", "emoji"],
+)
+def test_a_strange_name_is_no_method(method):
+    fails(ValueError, "method", method=method)
+
+
+@pytest.mark.parametrize("method", [None, 3, b"unroll8", ["unroll8"], {}, np.str_, ARRAY])
+def test_a_method_that_is_no_text_is_refused(method):
+    fails(TypeError, "method", "str", type(method).__name__, method=method)
+
+
+def test_a_kind_of_text_is_a_method():
+    class Text(str):
+        __slots__ = ()
+
+        def __eq__(self, other):
+            raise ZeroDivisionError
+
+        __hash__ = None
+
+    assert gred.sum(ARRAY, method=Text("unroll8"), device=Text("simulated")) == 500500
+    assert gred.sum(ARRAY, method=np.str_("recursive")) == 500500
+
+
+# ---- block_size ----
+
+BLOCK_SIZES = ("block_size", "power of two", "32", "1024")
+
+
+@pytest.mark.parametrize(
+    "block_size", [0, 1, 16, 31, 33, 48, 1023, 2048, -1, -32, 2**31, 2**63, 2**64 + 256, -(10**30)]
+)
+def test_a_wrong_block_size_is_refused(block_size):
+    for method in ("unroll8", "shuffle", "last_block"):
+        words = (*BLOCK_SIZES, str(block_size))
+        fails(ValueError, *words, method=method, block_size=block_size, device="simulated")
+
+
+@pytest.mark.parametrize("block_size", ["big", "256", 2.5, 256.0, True, False, [256], b"256", 1j])
+def test_a_block_size_that_is_no_integer_is_refused(block_size):
+    words = (*BLOCK_SIZES, repr(block_size))
+    fails(TypeError, *words, method="unroll8", block_size=block_size, device="simulated")
+
+
+@pytest.mark.parametrize("block_size", [np.int64(256), np.uint8(64), np.array(128)])
+def test_any_integer_is_a_block_size(block_size):
+    assert gred.sum(ARRAY, method="unroll8", block_size=block_size, device="simulated") == 500500
+
+
+def test_an_integer_that_raises_is_heard():
+    class Hostile:
+        def __index__(self):
+            raise ZeroDivisionError("no")
+
+    with pytest.raises(ZeroDivisionError, match="no"):
+        gred.sum(ARRAY, method="unroll8", block_size=Hostile(), device="simulated")
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "recursive"}, {"device": "host"}])
+def test_a_block_size_without_a_meaning_is_refused(options):
+    fails(ValueError, "block_size", "256", block_size=256, **options)
+
+
+# ---- device ----
+
+DEVICES = ("device", "'host'", "'simulated'", "'cuda'", "'cuda:N'")
+
+
+NO_DEVICES = ["tpu", "gpu", "", "host:0", "CUDA", "cuda0", "cuda:", "cuda:x", "cuda:-1", "cuda: 0"]
+NO_DEVICES += ["cuda:0 ", "cuda:99999999999999999999", "simulated\0", "cuda:0\0", "\ud800"]
+
+
+@pytest.mark.parametrize("name", [*NO_DEVICES, "h" * 10_000])
+def test_an_unknown_device_is_refused(name):
+    fails(ValueError, *DEVICES, repr(name), device=name)
+
+
+@pytest.mark.parametrize("name", [3, 0, b"host", ["host"], True, object])
+def test_a_device_that_is_no_text_is_refused(name):
+    fails(TypeError, *DEVICES, repr(name), device=name)
+
+
+@pytest.mark.skipif(not NO_GPU, reason="there is a GPU here")
+@pytest.mark.parametrize("name", ["cuda", "cuda:0", "cuda:99"])
+def test_without_a_gpu_cuda_is_refused(name):
+    fails(RuntimeError, "device", repr(name), "GPU", device=name)
+    fails(RuntimeError, "device", repr(name), "GPU", device=name, method="unroll8")
+
+
+@pytest.mark.skipif(not NO_GPU, reason="there is a GPU here")
+def test_without_a_gpu_cub_is_refused():
+    fails(RuntimeError, "cub", "GPU", method="cub")
+
+
+@pytest.mark.gpu
+def test_a_gpu_that_is_not_there_is_refused():
+    fails(ValueError, "device", "'cuda:99'", "cuda:0", device="cuda:99")
+
+
+@pytest.mark.parametrize("method", [m.name for m in gred.methods() if "host" not in m.devices])
+def test_a_rung_does_not_run_on_the_host(method):
+    accepted = next(m.devices for m in gred.methods() if m.name == method)
+    fails(ValueError, "method", repr(method), "host", *accepted, method=method, device="host")
+
+
+@pytest.mark.parametrize("method", ["recursive", "cub"])
+def test_what_is_no_rung_does_not_run_on_the_simulated_device(method):
+    fails(ValueError, "method", repr(method), "simulated", method=method, device="simulated")
+
+
+@pytest.mark.gpu
+def test_the_hosts_recursion_does_not_run_on_a_gpu():
+    fails(ValueError, "method", "'recursive'", "host", method="recursive", device="cuda")
+
+
+# ---- element types ----
+
+SUPPORTED = ("int32", "int64", "uint64", "float32", "float64")
+UNSUPPORTED = ["?", "i1", "u1", "i2", "u2", "u4", "f2", "c8", "c16", "g", "O", "S3", "U3", "V4"]
+UNSUPPORTED += ["M8[s]", "m8[s]", "i4,f4"]
+
+
+@pytest.mark.parametrize("code", UNSUPPORTED)
+def test_an_unsupported_element_type_is_refused(code):
+    dtype = np.dtype(code)
+    for a in (np.zeros(3, dtype), np.zeros(0, dtype), np.zeros((), dtype)):
+        fails(TypeError, "a:", str(dtype), *SUPPORTED, a=a)
+        fails(TypeError, "a:", str(dtype), *SUPPORTED, a=a, dtype=np.float64)
+    fails(TypeError, "dtype", str(dtype), *SUPPORTED, dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float33", "", 3, [], object(), b"\xff", "\ud800", str, object])
+def test_a_dtype_that_is_none_is_refused(dtype):
+    fails(TypeError, "dtype", dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    "a",
+    [None, "text", b"bytes", object(), {1, 2}, {"a": 1}, [True], 1j, ["1"], [None], len, 2**64],
+    ids=repr,
+)
+def test_what_is_no_array_of_numbers_is_refused(a):
+    fails(TypeError, "a:", *SUPPORTED, a=a)
+
+
+def test_a_ragged_sequence_is_refused():
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        gred.sum([[1, 2], [3]])
+
+
+# ---- nothing ----
+
+
+@pytest.mark.parametrize("op", ["min", "max"])
+@pytest.mark.parametrize("shape", [0, (3, 0), (0, 2**31)])
+def test_the_extremes_of_nothing_are_refused(op, shape):
+    for options in ({}, {"method": "shuffle", "device": "simulated"}):
+        with pytest.raises(ValueError, match=f"{op}.*empty"):
+            reduce(op, np.empty(shape), **options)
+
+
+def test_a_warning_may_be_an_error():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning, match="empty"):
+            gred.mean([])
+
+
+# ---- calls ----
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_a_wrong_call_is_refused(op):
+    function = getattr(gred, op)
+    for arguments, options, words in (
+        ((), {}, (op, "0")),
+        ((), {"a": ARRAY}, (op,)),
+        ((ARRAY, "unroll8"), {}, (op, "2")),
+        ((ARRAY,), {"axis": 0}, (op, "'axis'")),
+        ((ARRAY,), {"blocksize": 0}, (op, "'blocksize'")),
+        ((ARRAY,), {"\ud800": 0}, (op,)),
+    ):
+        with pytest.raises(TypeError) as caught:
+            function(*arguments, **options)
+        for word in words:
+            assert word in str(caught.value)
+
+
+class Hostile:
+    """An object whose attribute raises when somebody looks."""
+
+    def __init__(self, name, error):
+        self.name, self.error = name, error
+
+    def __getattr__(self, name):
+        if name == self.__dict__["name"]:
+            raise self.__dict__["error"]
+        raise AttributeError(name)
+
+
+@pytest.mark.parametrize("name", ["__cuda_array_interface__", "__array_interface__"])
+def test_an_attribute_that_raises_is_heard(name):
+    with pytest.raises(ZeroDivisionError, match="look away"):
+        gred.sum(Hostile(name, ZeroDivisionError("look away")))
+
+
+def test_a_conversion_that_raises_is_heard():
+    class Inconvertible:
+        def __array__(self, dtype=None, copy=None):
+            raise ZeroDivisionError("not today")
+
+    with pytest.raises(ZeroDivisionError, match="not today"):
+        gred.sum(Inconvertible())
+
+
+def test_a_sequence_that_raises_is_heard():
+    class Broken(list):
+        def __getitem__(self, index):
+            raise ZeroDivisionError
+
+        def __len__(self):
+            return 3
+
+        def __iter__(self):
+            raise ZeroDivisionError
+
+    with pytest.raises((ZeroDivisionError, TypeError)):
+        gred.sum([Broken(), 1])
+
+
+# ---- no harm done ----
+
+
+def failing_calls():
+    yield {"method": "unrol8"}
+    yield {"method": 3}
+    yield {"method": "unroll8", "block_size": 48, "device": "simulated"}
+    yield {"method": "unroll8", "block_size": "big", "device": "simulated"}
+    yield {"device": "tpu"}
+    yield {"device": 3}
+    yield {"method": "recursive", "device": "simulated"}
+    yield {"dtype": bool}
+    yield {"dtype": "float33"}
+    yield {"axis": 0}
+
+
+def test_errors_leave_references_and_memory_flat():
+    unsupported = np.zeros(3, bool)
+    calls = [(ARRAY, call) for call in failing_calls()]
+    calls += [
+        (unsupported, {}),
+        (np.empty(0), {"op": "min"}),
+        (Hostile("__array__", OSError()), {}),
+    ]
+
+    def fail_all():
+        for a, call in calls:
+            options = dict(call)
+            op = options.pop("op", "sum")
+            try:
+                reduce(op, a, **options)
+            except Exception as error:
+                error.__traceback__ = None
+            else:
+                raise AssertionError(f"{options} is accepted")
+
+    watched = [ARRAY, unsupported, unsupported.dtype, ARRAY.dtype, None, "unrol8", 48]
+    fail_all()
+    gc.collect()
+    counts, blocks = [sys.getrefcount(o) for o in watched], sys.getallocatedblocks()
+    for _ in range(200):
+        fail_all()
+    gc.collect()
+    again = [sys.getrefcount(o) for o in watched]
+    assert max(abs(a - b) for a, b in zip(counts, again, strict=True)) < 20
+    assert sys.getallocatedblocks() - blocks < 200

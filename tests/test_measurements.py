@@ -1,0 +1,146 @@
+"""Kernel times and read limits say what was measured, and refuse what cannot be."""
+
+import re
+
+import numpy as np
+import pytest
+from inputs import KINDS, OPS, block_sizes, exact
+from reference import agrees
+
+import gred
+
+ARRAY = np.arange(1, 1001)
+DEVICES = ("device", "'host'", "'simulated'", "'cuda'", "'cuda:N'")
+
+
+def quickly(a, op="sum", **options):
+    return gred.kernel_time(a, op, samples=2, warmup=0, cold=False, **options)
+
+
+def test_a_kernel_time_says_what_was_run(device, rung):
+    for block_size in (None, 32, 1024):
+        timed = quickly(ARRAY, method=rung, device=device, block_size=block_size)
+        default = next(m.default_block_size for m in gred.methods() if m.name == rung)
+        assert timed.block_size == (block_size or default)
+        assert timed.method == rung
+        assert timed.device == ("cuda:0" if device == "cuda" else device)
+        assert timed.nbytes == ARRAY.nbytes
+        assert timed.result == 500500
+        assert 1 <= timed.grid <= -(-len(ARRAY) // timed.block_size)
+        assert timed.passes >= 1
+
+
+def test_auto_says_what_it_was(device):
+    timed = quickly(ARRAY, device=device)
+    assert timed.method == ("loop" if device == "host" else "last_block")
+    assert timed.result == 500500
+    assert (timed.block_size is None) == (device == "host")
+
+
+@pytest.mark.parametrize("method", ["auto", "recursive"])
+def test_the_host_has_no_blocks(method):
+    timed = quickly(ARRAY, method=method, device="host")
+    assert timed.block_size is None
+    assert timed.device == "host"
+    assert timed.method == ("loop" if method == "auto" else method)
+    np.testing.assert_array_equal(timed.seconds, timed.first_pass)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_every_op_can_be_measured(device, method, op):
+    for kind in KINDS:
+        case = exact(op, kind, 1000)
+        for block_size in block_sizes(method)[:1]:
+            options = {"method": method, "device": device, "block_size": block_size}
+            timed = quickly(case.array, op, dtype=kind.dtype, **options)
+            assert agrees(timed.result, case.truth), kind.name
+
+
+def test_the_default_is_twenty_samples_of_a_sum():
+    timed = gred.kernel_time(ARRAY, cold=False)
+    assert len(timed.seconds) == len(timed.first_pass) == 20
+    assert timed.result == 500500
+    assert isinstance(timed, gred.KernelTime)
+    assert isinstance(timed, tuple)
+
+
+def test_a_read_limit_says_what_was_read(device):
+    nbytes = 2**20
+    limit = gred.read_limit(device, nbytes, samples=3)
+    assert isinstance(limit, gred.ReadLimit)
+    assert limit.seconds.shape == (3,)
+    assert limit.seconds.dtype == np.float64
+    assert (limit.seconds > 0).all()
+    assert limit.nbytes == nbytes
+    assert limit.device == ("cuda:0" if device == "cuda" else device)
+    if device == "host":
+        assert limit.block_size is None
+    else:
+        assert limit.grid >= 1
+        assert limit.block_size in (32, 64, 128, 256, 512, 1024)
+
+
+def test_a_read_limit_of_no_device_is_of_the_best():
+    best = "cuda:0" if any(d.name == "cuda:0" for d in gred.devices()) else "simulated"
+    assert gred.read_limit(nbytes=2**16, samples=1).device == best
+
+
+@pytest.mark.parametrize("nbytes", [1024, 1025, 4096 + 8, 2**16 + 16])
+def test_any_number_of_bytes_can_be_read(device, nbytes):
+    assert gred.read_limit(device, nbytes, samples=1).nbytes == nbytes
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "arguments", "options"),
+    [
+        (ValueError, ("op", "'sum'", "'mean'", "'median'"), (ARRAY, "median"), {}),
+        (ValueError, ("op",), (ARRAY, "\ud800"), {}),
+        (TypeError, ("op", "3"), (ARRAY, 3), {}),
+        (TypeError, ("op", "None"), (ARRAY, None), {}),
+        (ValueError, ("samples", "0"), (ARRAY,), {"samples": 0}),
+        (ValueError, ("samples", "-1"), (ARRAY,), {"samples": -1}),
+        (ValueError, ("samples",), (ARRAY,), {"samples": 10**30}),
+        (TypeError, ("samples", "2.5"), (ARRAY,), {"samples": 2.5}),
+        (TypeError, ("samples", "True"), (ARRAY,), {"samples": True}),
+        (ValueError, ("warmup", "-1"), (ARRAY,), {"warmup": -1}),
+        (TypeError, ("warmup", "'x'"), (ARRAY,), {"warmup": "x"}),
+        (ValueError, ("a", "empty"), ([],), {}),
+        (ValueError, ("method", "unroll8"), (ARRAY,), {"method": "unrol8"}),
+        (ValueError, ("device",), (ARRAY,), {"device": "tpu"}),
+        (ValueError, ("block_size",), (ARRAY,), {"method": "shuffle", "block_size": 48}),
+        (TypeError, ("dtype",), (ARRAY,), {"dtype": bool}),
+        (TypeError, ("bool",), ([True],), {}),
+        (TypeError, ("axis",), (ARRAY,), {"axis": 0}),
+        (TypeError, (), (), {}),
+        (TypeError, (), (ARRAY, "sum", "unroll8"), {}),
+    ],
+    ids=repr,
+)
+def test_a_measurement_checks_its_arguments(error, words, arguments, options):
+    with pytest.raises(error) as caught:
+        gred.kernel_time(*arguments, **options)
+    assert caught.type is error
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "arguments", "options"),
+    [
+        (ValueError, DEVICES, ("tpu",), {}),
+        (TypeError, DEVICES, (3,), {}),
+        (ValueError, ("nbytes", "0"), ("host", 0), {}),
+        (ValueError, ("nbytes", "-1"), ("host", -1), {}),
+        (MemoryError, ("memory",), ("host", 10**30), {}),
+        (TypeError, ("nbytes", "1e6"), ("host", 1e6), {}),
+        (ValueError, ("samples", "0"), ("host", 2**16), {"samples": 0}),
+        (TypeError, ("samples",), ("host", 2**16), {"samples": "many"}),
+    ],
+    ids=repr,
+)
+def test_a_read_limit_checks_its_arguments(error, words, arguments, options):
+    with pytest.raises(error) as caught:
+        gred.read_limit(*arguments, **options)
+    assert caught.type is error
+    for word in words:
+        assert re.search(re.escape(word).replace("1e6", "1e6|1000000.0"), str(caught.value))

@@ -1,0 +1,159 @@
+"""Every method, op, element type and block size is right at the lengths where many go wrong."""
+
+import warnings
+
+import numpy as np
+import pytest
+from inputs import (
+    ELEMENT_TYPES,
+    FLOATS,
+    KINDS,
+    OPS,
+    block_sizes,
+    exact,
+    lengths,
+    mixed,
+    reduce,
+    rounding,
+)
+from reference import agrees
+
+every_op = pytest.mark.parametrize("op", OPS)
+
+
+def named(kind):
+    return kind.name
+
+
+def check(case, op, **options):
+    got = reduce(op, case.array, **options)
+    assert agrees(got, case.truth), (
+        f"{op} of {case.array.size} {case.array.dtype} with {options}: {got!r}, "
+        f"not {case.truth.value!r} +- {float(case.truth.error):.3g} as {case.truth.dtype}"
+    )
+
+
+@every_op
+@pytest.mark.parametrize("kind", KINDS, ids=named)
+def test_every_length_and_block_size_is_exact_on_exact_data(device, method, op, kind):
+    for block_size in block_sizes(method):
+        options = {"method": method, "block_size": block_size, "dtype": kind.dtype}
+        for n in lengths(block_size):
+            if n or op in ("sum", "prod"):
+                check(exact(op, kind, n), op, device=device, **options)
+
+
+@pytest.mark.parametrize("op", ["sum", "prod", "mean"])
+@pytest.mark.parametrize("kind", FLOATS, ids=named)
+def test_rounding_errors_stay_within_their_bound(device, method, op, kind):
+    for block_size in block_sizes(method):
+        for n in (33, 1000, 4097):
+            case = rounding(op, kind, n)
+            check(case, op, method=method, block_size=block_size, device=device)
+    check(rounding(op, kind, 100003), op, method=method, device=device)
+
+
+@every_op
+def test_each_element_is_converted_to_the_dtype_first(device, method, op):
+    for given in ELEMENT_TYPES:
+        for dtype in ELEMENT_TYPES:
+            for n in (1, 33, 4097):
+                check(mixed(op, given, dtype, n), op, method=method, device=device, dtype=dtype)
+
+
+def every_position(device, method, op, filler, special):
+    """Put one special element at every position of 257, and reduce by the smallest blocks."""
+    for position in range(257):
+        array = np.full(257, filler)
+        array[position] = special
+        got = reduce(op, array, method=method, device=device, block_size=block_sizes(method)[0])
+        yield position, got
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("op", ["min", "max"])
+def test_nan_wins_wherever_it_lies(device, method, op, dtype):
+    for position, got in every_position(device, method, op, dtype(1), dtype("nan")):
+        assert np.isnan(got), f"NaN at {position} of 257 is lost"
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint64, np.float64])
+@pytest.mark.parametrize(("op", "special"), [("min", 2), ("max", 9)])
+def test_the_extreme_is_found_wherever_it_lies(device, method, op, special, dtype):
+    for position, got in every_position(device, method, op, dtype(5), dtype(special)):
+        assert got == special, f"{special} at {position} of 257 is lost"
+
+
+SPECIAL_ARRAYS = {
+    "nan": [1, np.nan, 2],
+    "nan first, then infinities": [np.nan, np.inf, -np.inf],
+    "infinities around nan": [np.inf, np.nan, -np.inf],
+    "infinity": [1, np.inf, 2],
+    "negative infinity": [1, -np.inf, 2],
+    "both infinities": [np.inf, 1, -np.inf],
+    "infinity and zero": [np.inf, 0, 3],
+    "nothing but infinity": [np.inf] * 3,
+    "nothing but negative infinity": [-np.inf] * 3,
+    "one negative zero": [-0.0],
+    "negative zeros": [-0.0] * 3,
+    "negative zero and a number": [-0.0, 2, 3],
+}
+
+
+@every_op
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("values", SPECIAL_ARRAYS.values(), ids=SPECIAL_ARRAYS.keys())
+def test_special_values_are_numpys(device, method, op, dtype, values):
+    filler = {"sum": -0.0, "prod": 1, "mean": -0.0, "min": np.inf, "max": -np.inf}[op]
+    for n in (len(values), 100, 1500):
+        array = np.full(n, filler, dtype)
+        array[np.linspace(0, n - 1, len(values)).astype(int)] = values
+        with np.errstate(all="ignore"):
+            expected = getattr(np, op)(array)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            got = reduce(op, array, method=method, device=device)
+        assert got.dtype == dtype
+        np.testing.assert_array_equal(got, expected)
+        assert np.isnan(got) or np.signbit(got) == np.signbit(expected), f"{got!r}, n {n}"
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_floats_overflow_to_infinity(device, method, dtype):
+    greatest = np.finfo(dtype).max
+    for sign in (1, -1):
+        array = np.full(100, sign * greatest)
+        assert reduce("sum", array, method=method, device=device) == sign * np.inf
+        assert reduce("mean", array, method=method, device=device) == sign * np.inf
+        assert reduce("prod", array[:99], method=method, device=device) == sign * np.inf
+
+
+def test_subnormal_floats_are_not_flushed_to_zero(device, method):
+    for dtype in (np.float32, np.float64):
+        least = np.finfo(dtype).smallest_subnormal
+        array = np.full(1000, least)
+        assert reduce("sum", array, method=method, device=device) == 1000 * least
+        assert reduce("max", array, method=method, device=device) == least
+
+
+def test_nothing_has_a_sum_and_a_product(device, method):
+    for given in ELEMENT_TYPES:
+        nothing = np.empty((3, 0), given)
+        for op, value in (("sum", 0), ("prod", 1)):
+            got = reduce(op, nothing, method=method, device=device)
+            assert got == value
+            assert got.dtype == getattr(np, op)(nothing).dtype
+
+
+def test_nothing_has_no_least_or_greatest_element(device, method):
+    for op in ("min", "max"):
+        with pytest.raises(ValueError, match=f"{op}.*empty"):
+            reduce(op, np.empty(0), method=method, device=device)
+
+
+def test_the_mean_of_nothing_is_nan_with_a_warning(device, method):
+    for given in ELEMENT_TYPES:
+        with pytest.warns(RuntimeWarning, match="empty"):
+            got = reduce("mean", np.empty(0, given), method=method, device=device)
+        assert np.isnan(got)
+        assert got.dtype == (given if given.kind == "f" else np.float64)

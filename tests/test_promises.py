@@ -1,0 +1,265 @@
+"""What the classic documents get wrong, and every method must get right: one promise a test."""
+
+import time
+
+import numpy as np
+import pytest
+from gpu_arrays import GpuArray, free_bytes
+from inputs import ELEMENT_TYPES, FLOATS, KINDS, OPS, block_sizes, exact, reduce, rounding
+from reference import agrees, truth
+
+import gred
+
+FLOAT32 = next(kind for kind in FLOATS if kind.given == np.float32)
+SEEDS = range(3)
+ORDERS = [("forwards", 0), ("backwards", 0), *(("shuffled", seed) for seed in SEEDS)]
+
+
+# ---- length ----
+
+
+def test_every_length_is_right(device, method):
+    """All lengths up to more than two data blocks of the rung that takes eight at a time."""
+    random = np.random.default_rng(1)
+    array = random.integers(-(2**62), 2**62, 600)
+    sums = np.concatenate([[0], np.cumsum(array)])
+    block_size = block_sizes(method)[0]
+    for n in range(len(array) + 1):
+        got = gred.sum(array[:n], method=method, device=device, block_size=block_size)
+        assert got == sums[n], f"n = {n}"
+
+
+def test_the_tail_beyond_the_last_whole_data_block_counts(device, rung):
+    """Only the tail is not zero: eight data blocks and one element, up to sixteen but one."""
+    for block_size in block_sizes(rung):
+        for tail in (1, block_size - 1, block_size + 1, 8 * block_size - 1):
+            array = np.zeros(8 * block_size + tail, np.int32)
+            array[8 * block_size :] = 1
+            got = gred.sum(array, method=rung, device=device, block_size=block_size)
+            assert got == tail, f"block_size {block_size}"
+
+
+BIG = 2**32 + 12345
+PERIOD = 1_000_003
+GIANT_METHODS = ("halving", "interleaved", "unroll8", "shared_modulo", "shared_grid_stride")
+GIANT_METHODS += ("shuffle_vector", "atomic", "last_block", "cooperative", "cub")
+
+
+@pytest.fixture(scope="module")
+def giant():
+    """More than 2^32 int32 on the GPU: noise whose period shares no factor with a power of two."""
+    needed = 4 * BIG
+    if free_bytes() < 5 * needed:
+        pytest.skip(f"the GPU has less than {5 * needed / 2**30:.0f} GiB free")
+    noise = np.random.default_rng(2).integers(-(2**20), 2**20, PERIOD, np.int32)
+    array = GpuArray.repeating(noise, BIG)
+    repeats, rest = divmod(BIG, PERIOD)
+    total = repeats * int(noise.sum(dtype=np.int64)) + int(noise[:rest].sum(dtype=np.int64))
+    return array, noise, total
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("method", GIANT_METHODS)
+def test_more_than_2_to_the_32_elements_are_right(giant, method):
+    array, noise, total = giant
+    assert gred.sum(array, method=method) == total
+    for position in (0, 2**31, 2**32 - 1, 2**32, BIG - 1):
+        usual = noise[position % PERIOD]
+        array[position] = 2**30
+        try:
+            assert gred.max(array, method=method, dtype=np.int32) == 2**30, position
+        finally:
+            array[position] = usual
+
+
+# ---- barriers and warps ----
+
+
+@pytest.mark.parametrize(("order", "seed"), ORDERS)
+def test_every_thread_reaches_every_barrier(rung, device, order, seed):
+    """The simulated device reports a barrier that some threads miss; tails are where they would."""
+    if device != "simulated":
+        pytest.skip("a GPU does not report it; compute-sanitizer's synccheck does")
+    with gred.thread_order(order, seed):
+        for block_size in block_sizes(rung):
+            for n in (1, block_size - 1, 3 * block_size + 5, 8 * block_size + 1):
+                case = exact("sum", FLOAT32, n)
+                got = gred.sum(case.array, method=rung, device=device, block_size=block_size)
+                assert agrees(got, case.truth), f"n = {n}, block_size {block_size}"
+
+
+def test_the_last_warp_is_not_trusted_to_march_in_step(device, rung):
+    """64 elements are the last warp's own; its lanes run in any order, warp barrier by barrier."""
+    for seed in SEEDS:
+        with gred.thread_order("shuffled", seed):
+            for op in ("sum", "prod"):
+                case = exact(op, FLOAT32, 64)
+                for block_size in (32, 64, 1024):
+                    got = reduce(op, case.array, method=rung, device=device, block_size=block_size)
+                    assert agrees(got, case.truth), f"{op}, seed {seed}, block_size {block_size}"
+
+
+# ---- bounds ----
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_nothing_beyond_the_array_is_read(device, method, op):
+    """NaN lies before and behind the array, where that is memory that gred could read."""
+    for kind in FLOATS:
+        for n in (1, 31, 257, 1000, 4097):
+            case = exact(op, kind, n)
+            surrounded = np.full(n + 2 * 3000, np.nan, kind.given)
+            surrounded[3000 : 3000 + n] = case.array
+            array = surrounded[3000 : 3000 + n]
+            if device == "cuda":
+                array = GpuArray.of(surrounded)[3000 : 3000 + n]
+            for block_size in block_sizes(method)[::5]:
+                got = reduce(op, array, method=method, block_size=block_size, device=device)
+                assert agrees(got, case.truth), f"n = {n}, block_size {block_size}"
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("op", ["sum", "prod", "min", "max"])
+def test_blocks_of_1024_threads_have_all_their_levels(device, rung, op, kind):
+    """A length that fills every thread, so that the level that folds 512 onto 512 matters."""
+    for n in (1024, 8 * 1024):
+        case = exact(op, kind, n)
+        got = reduce(op, case.array, method=rung, device=device, block_size=1024, dtype=kind.dtype)
+        assert agrees(got, case.truth), f"n = {n}"
+
+
+# ---- the caller's data ----
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_the_input_is_never_written(device, method, op):
+    for given in ELEMENT_TYPES:
+        for dtype in (None, given):
+            array = np.arange(1, 3001).astype(given)
+            before = array.tobytes()
+            reduce(op, array, method=method, device=device, dtype=dtype)
+            options = {"method": method, "device": device, "dtype": dtype}
+            gred.kernel_time(array, op, samples=2, warmup=0, cold=False, **options)
+            assert array.tobytes() == before
+            array.setflags(write=False)
+            reduce(op, array, method=method, device=device, dtype=dtype)
+            assert array.tobytes() == before
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("op", OPS)
+def test_a_gpu_array_is_never_written(op):
+    for method in (m.name for m in gred.methods() if "cuda" in m.devices):
+        for given in ELEMENT_TYPES:
+            host = np.arange(1, 3001).astype(given)
+            array = GpuArray.of(host)
+            for dtype in (None, given):
+                reduce(op, array, method=method, dtype=dtype)
+                gred.kernel_time(array, op, method=method, samples=2, dtype=dtype)
+                assert array.host().tobytes() == host.tobytes(), f"{method}, {given}"
+
+
+# ---- overflow ----
+
+
+def test_int32_overflows_as_in_numpy(device, method):
+    array = np.full(1000, 2**31 - 1, np.int32)
+    for dtype in (None, np.int32, np.int64, np.uint64):
+        for op in ("sum", "prod"):
+            got = reduce(op, array, method=method, device=device, dtype=dtype)
+            expected = getattr(np, op)(array, dtype=dtype)
+            assert got == expected, f"{op} into {dtype}"
+            assert got.dtype == expected.dtype
+            assert agrees(got, truth(op, array, dtype))
+
+
+def test_64_bit_integers_wrap_around(device, method):
+    for dtype in (np.int64, np.uint64):
+        array = np.full(999, np.iinfo(dtype).max)
+        array[::2] -= dtype(12344)
+        for op in ("sum", "prod"):
+            got = reduce(op, array, method=method, device=device)
+            assert agrees(got, truth(op, array))
+            assert got == getattr(np, op)(array)
+
+
+# ---- the second stage ----
+
+SINGLE_LAUNCH = ("atomic", "last_block", "cooperative")
+DATA_BLOCKS = {
+    **dict.fromkeys(("neighbored", "neighbored_less", "interleaved"), 1),
+    **dict.fromkeys(("unroll2", "unroll_warps2"), 2),
+    "unroll4": 4,
+    **dict.fromkeys(("unroll8", "unroll_warps8", "complete_unroll8", "template_unroll8"), 8),
+    **dict.fromkeys(("shared_modulo", "shared_strided", "shared_sequential"), 1),
+    **dict.fromkeys(("shared_first_add", "shared_last_warp", "shared_complete"), 2),
+}
+
+
+def expected_passes(rung: str, n: int, block_size: int) -> int:
+    """Count the launches until one partial is left."""
+    passes = 0
+    while n > 1 or not passes:
+        n = n - n // 2 if rung == "halving" else -(-n // (block_size * DATA_BLOCKS[rung]))
+        passes += 1
+    return passes
+
+
+def test_the_second_stage_is_on_the_device(device, rung):
+    """Partials are folded by more launches of the same rung until one is left."""
+    for n in (2, 1000, 40_000):
+        case = exact("sum", FLOAT32, n)
+        options = {"method": rung, "device": device, "block_size": 32, "samples": 1}
+        timed = gred.kernel_time(case.array, "sum", **options)
+        assert agrees(timed.result, case.truth)
+        if rung in SINGLE_LAUNCH:
+            assert timed.passes == 1
+        elif rung == "halving" or rung in DATA_BLOCKS:
+            assert timed.passes == expected_passes(rung, n, 32)
+        else:
+            assert timed.passes == (1 if timed.grid == 1 else 2) or timed.grid > 32
+
+
+def test_the_same_bits_every_time(device, method):
+    """The order of operations is fixed, whatever blocks and threads do; but for `atomic`."""
+    for kind in FLOATS:
+        for op in ("sum", "prod"):
+            case = rounding(op, kind, 100003)
+            results = set()
+            for order, seed in ORDERS:
+                with gred.thread_order(order, seed):
+                    got = reduce(op, case.array, method=method, device=device)
+                assert agrees(got, case.truth)
+                results.add(got.tobytes())
+            assert len(results) == 1 or method == "atomic"
+
+
+# ---- the measured time ----
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_the_measured_time_is_the_kernels_own_with_all_samples(device, method, cold):
+    """All samples lie within the call; the first pass is part of the whole."""
+    case = exact("sum", KINDS[0], 4097)
+    options = {"method": method, "device": device, "samples": 7, "warmup": 1, "cold": cold}
+    began = time.perf_counter()
+    timed = gred.kernel_time(case.array, "sum", **options)
+    elapsed = time.perf_counter() - began
+    for samples in (timed.seconds, timed.first_pass):
+        assert samples.shape == (7,)
+        assert samples.dtype == np.float64
+        assert (samples > 0).all()
+    assert (timed.first_pass <= timed.seconds).all()
+    assert timed.seconds.sum() <= elapsed
+    assert timed.nbytes == case.array.nbytes
+    assert agrees(timed.result, case.truth)
+
+
+def test_every_sample_starts_from_the_same_array(device, method):
+    """In-place rungs get a fresh working copy each time: the last of many runs is still right."""
+    for op in OPS:
+        for kind in KINDS:
+            case = exact(op, kind, 1000)
+            options = {"method": method, "device": device, "dtype": kind.dtype}
+            timed = gred.kernel_time(case.array, op, samples=3, warmup=1, cold=False, **options)
+            assert agrees(timed.result, case.truth), f"{op} of {kind.name}"

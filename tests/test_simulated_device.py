@@ -1,0 +1,222 @@
+"""The simulated device finds mistakes in kernels, warns of a long run, and can be interrupted."""
+
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+
+import gred
+
+ROOT = Path(__file__).parent.parent
+KERNELS = Path(__file__).parent / "kernels" / "faulty.cpp"
+C_COMPILER = os.environ.get("CC", "gcc").split()
+CXX_COMPILER = os.environ.get("CXX", "g++").split()
+DONE, FAILED = 0, 1
+FORWARDS, BACKWARDS, SHUFFLED = range(3)
+EVERY_ORDER = [(FORWARDS, 0), (BACKWARDS, 0), *((SHUFFLED, seed) for seed in range(20))]
+BLOCK = 256
+RIGHT = BLOCK * (BLOCK - 1) // 2
+
+
+def compile_with(*command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory):
+    """Compile the simulator and this folder's kernels into a library of their own, and load it."""
+    if not shutil.which(C_COMPILER[0]) or not shutil.which(CXX_COMPILER[0]):
+        pytest.skip("there is no C++ compiler here")
+    folder = tmp_path_factory.mktemp("kernels")
+    sources = [ROOT / "csrc" / f"{noun}.c" for noun in ("fiber", "processor")]
+    for noun in ("simulator", "multiprocessor"):
+        sources += (ROOT / "csrc").glob(f"{noun}*.c")
+    objects = []
+    for source in sources:
+        objects.append(folder / f"{source.stem}.o")
+        flags = ["-std=c11", "-O2", "-fPIC", "-c", source, "-o", objects[-1]]
+        compile_with(*C_COMPILER, *flags)
+    library = folder / "kernels.so"
+    flags = ["-std=c++17", "-O2", "-fPIC", "-shared", f"-I{ROOT / 'kernels'}", "-o", library]
+    flags += ["-Wno-unknown-pragmas", "-x", "c++", KERNELS, "-x", "none", *objects, "-lpthread"]
+    compile_with(*CXX_COMPILER, *flags)
+    return ctypes.CDLL(str(library))
+
+
+@pytest.fixture
+def run(kernels):
+    """Run one of the kernels: its status, message and results. A hang fails, and is left behind."""
+
+    def run(name, order=FORWARDS, seed=0, *, grid=3, block=BLOCK, n=10**6):
+        results = (ctypes.c_uint * grid)()
+        message = ctypes.create_string_buffer(1000)
+        answer = []
+
+        def launch():
+            sizes = ctypes.c_uint64(grid), ctypes.c_uint(block), ctypes.c_uint64(n)
+            orders = ctypes.c_int(order), ctypes.c_uint64(seed)
+            text = message, ctypes.c_size_t(len(message))
+            answer.append(kernels.run_kernel(name.encode(), *sizes, *orders, results, *text))
+
+        thread = threading.Thread(target=launch, daemon=True)
+        thread.start()
+        thread.join(60)
+        assert not thread.is_alive(), f"{name} hangs"
+        return answer[0], message.value.decode(), list(results)
+
+    return run
+
+
+# ---- races ----
+
+
+@pytest.mark.parametrize("name", ["tree", "last adds", "warp's tree"])
+def test_a_kernel_with_its_barriers_is_right_in_every_order(run, name):
+    for order, seed in EVERY_ORDER:
+        assert run(name, order, seed) == (DONE, "", [RIGHT] * 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "hidden"),
+    [
+        ("tree without barriers", BACKWARDS),
+        ("last adds without a barrier", FORWARDS),
+        ("warp's tree without barriers", BACKWARDS),
+    ],
+)
+def test_a_missing_barrier_is_caught_by_the_shuffled_order(run, name, hidden):
+    """One order hides the mistake: in it, a thread happens to come after those it reads from."""
+    assert run(name, hidden) == (DONE, "", [RIGHT] * 3)
+    wrong = [seed for seed in range(20) if run(name, SHUFFLED, seed)[2] != [RIGHT] * 3]
+    assert len(wrong) == 20
+
+
+def test_a_seed_is_an_order(run):
+    name = "tree without barriers"
+    results = [run(name, SHUFFLED, seed)[2] for seed in range(10)]
+    assert results == [run(name, SHUFFLED, seed)[2] for seed in range(10)]
+    assert len({tuple(result) for result in results}) > 5
+
+
+# ---- barriers ----
+
+
+@pytest.mark.parametrize(("order", "seed"), EVERY_ORDER[:5])
+@pytest.mark.parametrize("n", [1, BLOCK - 1, BLOCK + 1, 3 * BLOCK - 1])
+def test_threads_that_return_before_a_barrier_are_an_error_and_no_hang(run, n, order, seed):
+    status, message, _ = run("early return", order, seed, n=n)
+    assert status == FAILED
+    assert "__syncthreads" in message
+    assert f"{BLOCK} threads of block {n // BLOCK} " in message
+
+
+def test_threads_that_all_stay_or_all_return_are_no_error(run):
+    assert run("early return", n=3 * BLOCK) == (DONE, "", [RIGHT] * 3)
+    assert run("early return", n=2 * BLOCK) == (DONE, "", [RIGHT, RIGHT, 0])
+
+
+@pytest.mark.parametrize(
+    ("name", "word"), [("two barriers", "__syncwarp"), ("half a shuffle", "shuffle")]
+)
+def test_threads_that_wait_for_each_other_in_vain_are_an_error(run, name, word):
+    for order, seed in EVERY_ORDER[:5]:
+        status, message, _ = run(name, order, seed)
+        assert status == FAILED
+        assert word in message
+
+
+def test_a_block_that_misses_the_grids_barrier_is_an_error(run):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("a cooperative grid of two blocks needs two cores")
+    for order, seed in EVERY_ORDER[:5]:
+        status, message, _ = run("absent block", order, seed, grid=2)
+        assert status == FAILED
+        assert "grid" in message
+
+
+def test_an_error_harms_no_other_run(run):
+    for _ in range(20):
+        assert run("early return", n=1)[0] == FAILED
+        assert run("tree") == (DONE, "", [RIGHT] * 3)
+    assert gred.sum(range(1000), method="unroll2", device="simulated") == 499500
+
+
+# ---- long runs ----
+
+LONG = """
+import os, signal, warnings
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+import numpy as np
+import gred
+signal.signal(signal.SIGINT, signal.default_int_handler)
+array = np.zeros(2**26, np.int32)
+options = {"method": "neighbored", "block_size": 1024, "dtype": np.int32, "device": "simulated"}
+try:
+    with gred.thread_order("shuffled"):
+        CALL
+    print("finished")
+except BaseException as error:
+    print(type(error).__name__)
+assert gred.sum(array[:1000], **options) == 0
+print("and goes on")
+"""
+
+
+def long_run(call):
+    code = LONG.replace("CALL", call)
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize(
+    "call", ["gred.sum(array, **options)", "gred.kernel_time(array, **options)"]
+)
+def test_a_long_run_warns_with_an_estimate_and_ctrl_c_ends_it(call):
+    with long_run(call) as child:
+        warning = child.stderr.readline()
+        child.send_signal(signal.SIGINT)
+        out, _ = child.communicate(timeout=60)
+    assert "RuntimeWarning" in warning
+    seconds = next(int(word) for word in warning.split() if word.isdigit())
+    assert seconds >= 10
+    assert out == "KeyboardInterrupt\nand goes on\n"
+
+
+def test_the_warning_may_be_an_error():
+    call = 'warnings.simplefilter("error"); gred.sum(array, **options)'
+    with long_run(call) as child:
+        out, err = child.communicate(timeout=60)
+    assert out == "RuntimeWarning\nand goes on\n", err
+
+
+def test_a_short_run_does_not_warn(recwarn):
+    gred.sum(range(10_000), method="neighbored", device="simulated")
+    assert not recwarn.list
+
+
+def test_another_signal_does_not_end_a_run():
+    """A handler that returns lets the run go on to its end."""
+    code = """
+    import signal, numpy as np, gred
+    seen = []
+    signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
+    signal.setitimer(signal.ITIMER_REAL, 0.06, 0.06)
+    got = gred.sum(np.ones(2**21, np.int32), method="neighbored", device="simulated")
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    assert got == 2**21
+    assert seen
+    """
+    child = [sys.executable, "-c", textwrap.dedent(code)]
+    subprocess.run(child, check=True, timeout=120)
