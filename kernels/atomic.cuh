@@ -1,7 +1,7 @@
-/* Combining into one word that many blocks share. CUDA has an atomic addition for every accumulator
- * but signed 64-bit integers, which wrap the same way unsigned; every other op is a
- * compare-and-swap loop, written once for both widths, that starts from the guess that nobody has
- * been here yet. */
+/* Combining into one word that many blocks share. Sums use CUDA's atomic addition, signed integers
+ * as unsigned ones, which wrap the same way; but not for float, which it flushes to zero where it
+ * is subnormal. Every other combination is a compare-and-swap loop, written once for both widths,
+ * that starts from the guess that nobody has been here yet. */
 #pragma once
 
 #include "ops.cuh"
@@ -46,7 +46,7 @@ struct atomic_combination {
 };
 
 template <class T>
-struct atomic_combination<sum, T> {
+struct atomic_addition {
     using addend = std::conditional_t<std::is_integral_v<T>, typename word<sizeof(T)>::type, T>;
 
     static __device__ __forceinline__ void apply(global<T> target, T value)
@@ -54,6 +54,18 @@ struct atomic_combination<sum, T> {
         atomicAdd(reinterpret_cast<addend *>(target), addend(value));
     }
 };
+
+template <>
+struct atomic_combination<sum, int32_t> : atomic_addition<int32_t> {};
+
+template <>
+struct atomic_combination<sum, int64_t> : atomic_addition<int64_t> {};
+
+template <>
+struct atomic_combination<sum, uint64_t> : atomic_addition<uint64_t> {};
+
+template <>
+struct atomic_combination<sum, double> : atomic_addition<double> {};
 
 /* target = combine(target, value), as one step that no other thread can come between. */
 template <class Op, class T>

@@ -12,6 +12,7 @@ namespace KERNELS
 template <class T>
 struct slice {
     global<T> at;
+    global<T> own; /* the thread's own element: at + threadIdx.x */
     unsigned count;
 };
 
@@ -21,7 +22,7 @@ __device__ __forceinline__ slice<T> own_slice(global<T> data, uint64_t n, unsign
 {
     const uint64_t start = uint64_t(blockIdx.x) * length;
     const uint64_t rest = n - start;
-    return {data + start, rest < length ? unsigned(rest) : length};
+    return {data + start, data + (start + threadIdx.x), rest < length ? unsigned(rest) : length};
 }
 
 /* One level of a tree: the first `stride` threads each fold in the element `stride` further on,
@@ -33,7 +34,7 @@ __device__ __forceinline__ void fold_level(slice<T> x, T &value, unsigned stride
 {
     const unsigned tid = threadIdx.x;
     if (tid < stride && (Whole || tid + stride < x.count))
-        x.at[tid] = value = Op::combine(value, x.at[tid + stride]);
+        *x.own = value = Op::combine(value, x.own[stride]);
 }
 
 /* The thread's own element of a slice that is one data block long, or the identity beyond its end.
@@ -41,7 +42,7 @@ __device__ __forceinline__ void fold_level(slice<T> x, T &value, unsigned stride
 template <class Op, class T>
 __device__ __forceinline__ T own_element(slice<T> x)
 {
-    return threadIdx.x < x.count ? x.at[threadIdx.x] : Op::template identity<T>();
+    return threadIdx.x < x.count ? *x.own : Op::template identity<T>();
 }
 
 /* Folds the slice's data blocks onto its first one, column by column: `Blocks` loads in flight, one
@@ -54,18 +55,18 @@ __device__ __forceinline__ T fold_data_blocks(slice<T> x)
     if (x.count == Blocks * blockDim.x) {
 #pragma unroll
         for (unsigned k = 0; k < Blocks; k++)
-            column[k] = x.at[tid + k * blockDim.x];
+            column[k] = x.own[k * blockDim.x];
     } else {
 #pragma unroll
         for (unsigned k = 0; k < Blocks; k++)
-            column[k] = tid + k * blockDim.x < x.count ? x.at[tid + k * blockDim.x]
-                                                       : Op::template identity<T>();
+            column[k] =
+                tid + k * blockDim.x < x.count ? x.own[k * blockDim.x] : Op::template identity<T>();
     }
 #pragma unroll
     for (unsigned k = 1; k < Blocks; k++)
         column[0] = Op::combine(column[0], column[k]);
     if (tid < x.count)
-        x.at[tid] = column[0];
+        *x.own = column[0];
     __syncthreads();
     return column[0];
 }
@@ -74,7 +75,7 @@ __device__ __forceinline__ T fold_data_blocks(slice<T> x)
 template <class T>
 __device__ __forceinline__ slice<T> first_data_block(slice<T> x)
 {
-    return {x.at, x.count < blockDim.x ? x.count : blockDim.x};
+    return {x.at, x.own, x.count < blockDim.x ? x.count : blockDim.x};
 }
 
 template <class Op, bool Whole, class T>

@@ -17,7 +17,7 @@ __global__ void neighbored(global<T> data, uint64_t n, global<T> partials)
     const unsigned tid = threadIdx.x;
     for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
         if (tid % (2 * stride) == 0 && tid + stride < x.count)
-            x.at[tid] = Op::combine(x.at[tid], x.at[tid + stride]);
+            *x.own = Op::combine(*x.own, x.own[stride]);
         __syncthreads();
     }
     store_partial(partials, x.at[0]);

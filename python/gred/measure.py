@@ -25,7 +25,7 @@ class KernelTime(NamedTuple):
 
 
 class ReadLimit(NamedTuple):
-    """Samples of the time that reading `nbytes` takes, in seconds, by the best of several kernels."""
+    """Samples of the time that reading `nbytes` takes, in seconds, by the best kernel."""
 
     seconds: Samples
     nbytes: int
