@@ -115,14 +115,18 @@ struct state {
     pid_t maker; /* a simulator's cores do not survive a fork */
 };
 
+/* The idle simulator, if the process may still use the cores that it was made for, or a new one. */
 static struct simulator *borrow(struct state *state)
 {
     pthread_mutex_lock(&state->lock);
-    struct simulator *simulator = state->maker == getpid() ? state->idle : NULL;
-    if (simulator)
+    struct simulator *idle = state->maker == getpid() ? state->idle : NULL;
+    if (idle)
         state->idle = NULL;
     pthread_mutex_unlock(&state->lock);
-    return simulator ? simulator : simulator_open();
+    if (idle && simulator_multiprocessors(idle) == processor_cores())
+        return idle;
+    simulator_close(idle);
+    return simulator_open();
 }
 
 /* Keeps the simulator for the next run, if it is in good order and there is none yet. */
@@ -163,7 +167,7 @@ static struct session session_on(struct simulator *simulator, struct failure *fa
     return (struct session){
         .machine =
             {
-                .multiprocessors = simulator_multiprocessors(),
+                .multiprocessors = simulator_multiprocessors(simulator),
                 .kernels = &kernels_simulated,
                 .failure = failure,
                 .allocate = machine_allocate,
@@ -245,7 +249,7 @@ static int count(struct failure *failure)
 static bool describe(int index, struct device *device)
 {
     (void)index;
-    *device = (struct device){.units = simulator_multiprocessors(), .memory = processor_memory()};
+    *device = (struct device){.units = processor_cores(), .memory = processor_memory()};
     snprintf(device->name, sizeof device->name, "simulated");
     snprintf(device->title, sizeof device->title, "a GPU simulated on the CPU");
     return true;

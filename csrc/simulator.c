@@ -235,9 +235,9 @@ enum simulator_status simulator_launch(struct simulator *self,
 
 /* ---- opening and closing ---- */
 
-unsigned simulator_multiprocessors(void)
+unsigned simulator_multiprocessors(const struct simulator *self)
 {
-    return processor_cores();
+    return self->count;
 }
 
 struct simulator *simulator_open(void)
@@ -245,7 +245,7 @@ struct simulator *simulator_open(void)
     struct simulator *self = calloc(1, sizeof *self);
     if (!self)
         return NULL;
-    self->count = simulator_multiprocessors();
+    self->count = processor_cores();
     self->multiprocessors = calloc(self->count, sizeof *self->multiprocessors);
     if (!self->multiprocessors) {
         free(self);

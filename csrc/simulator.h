@@ -38,13 +38,13 @@ enum simulator_status { SIMULATOR_DONE, SIMULATOR_FAILED, SIMULATOR_INTERRUPTED 
 
 struct simulator;
 
-/* One per core that this process may use. */
-unsigned simulator_multiprocessors(void);
-
 /* NULL when memory is short. A simulator keeps its cores and fibers from run to run; one run uses
  * it at a time. */
 struct simulator *simulator_open(void);
 void simulator_close(struct simulator *);
+
+/* One per core that the process might use when the simulator was opened. */
+unsigned simulator_multiprocessors(const struct simulator *);
 
 /* For the launches that follow. `watch` may be NULL. At first the order is forwards, without a
  * watch. */
