@@ -208,19 +208,19 @@ static bool warn_if_slow(struct state *state, const struct plan *plan, struct ru
 {
     enum { SLOW_SECONDS = 10 };
     const uint64_t trial_length = 1 << 20, short_enough = 1 << 23;
-    if (plan->n <= short_enough)
+    const unsigned runs = run->timing ? run->timing->warmup + run->timing->samples : 1;
+    const double elements = (double)plan->n * runs;
+    if (elements <= (double)short_enough)
         return true;
     struct plan part = *plan;
     struct run trial = {.watch = run->watch, .order = run->order, .seed = run->seed};
-    part.n = trial_length;
+    part.n = plan->n < trial_length ? plan->n : trial_length;
     const double began = timing_now();
     if (!run_job(state, &part, 0, &trial)) {
         run->failure = trial.failure;
         return false;
     }
-    const unsigned runs = run->timing ? run->timing->warmup + run->timing->samples : 1;
-    const double estimate =
-        (timing_now() - began) * ((double)plan->n / (double)trial_length) * runs;
+    const double estimate = (timing_now() - began) * (elements / (double)part.n);
     if (estimate < SLOW_SECONDS || run->watch->warn_slow(run->watch->context, estimate))
         return true;
     failure_note(&run->failure, FAILURE_EXCEPTION, "the warning was raised");

@@ -82,13 +82,14 @@ def test_a_forked_process_can_reduce(where):
     """Threads do not survive a fork; whoever counts on them would wait for ever."""
     out = run(
         f"""
-        import os, warnings, numpy as np, gred
+        import os, signal, warnings, numpy as np, gred
         warnings.simplefilter("ignore")
         array = np.arange(300_000)
         expected = array.sum()
         assert gred.sum(array, {where}) == expected
         child = os.fork()
         if not child:
+            signal.alarm(60)
             os._exit(0 if gred.sum(array, {where}) == expected else 1)
         assert os.waitpid(child, 0)[1] == 0
         assert gred.sum(array, {where}) == expected
