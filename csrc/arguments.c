@@ -1,11 +1,24 @@
 #include "arguments.h"
 
+/* Says which keywords there are. */
+static void unknown_keyword(const struct signature *signature, PyObject *name)
+{
+    PyObject *accepted = PyUnicode_FromString(signature->keywords[0]);
+    for (int k = 1; accepted && signature->keywords[k]; k++)
+        Py_SETREF(accepted, PyUnicode_FromFormat("%U, %s", accepted, signature->keywords[k]));
+    if (accepted)
+        PyErr_Format(PyExc_TypeError, "%s() has no keyword argument %R; it has %U",
+                     signature->function, name, accepted);
+    Py_XDECREF(accepted);
+}
+
+/* -1 with an exception set if there is no such keyword. */
 static int keyword_slot(const struct signature *signature, PyObject *name)
 {
     for (int k = 0; signature->keywords[k]; k++)
         if (PyUnicode_CompareWithASCIIString(name, signature->keywords[k]) == 0)
             return signature->positional + k;
-    PyErr_Format(PyExc_TypeError, "%s() has no keyword argument %R", signature->function, name);
+    unknown_keyword(signature, name);
     return -1;
 }
 

@@ -52,9 +52,21 @@ union scalar op_finish(enum op op, enum element element, union scalar folded)
     return folded;
 }
 
+static union scalar mean_of_nothing(enum element element)
+{
+    static const union scalar means[ELEMENTS] = {{.i32 = INT32_MIN},
+                                                 {.i64 = INT64_MIN},
+                                                 {.u64 = UINT64_C(1) << 63},
+                                                 {.f32 = NAN},
+                                                 {.f64 = NAN}};
+    return means[element];
+}
+
 union scalar op_mean(enum element element, union scalar sum, uint64_t n)
 {
     const double divisor = (double)n;
+    if (n == 0)
+        return mean_of_nothing(element);
     switch (element) {
     case ELEMENT_INT32:
         return (union scalar){.i32 = (int32_t)((double)sum.i32 / divisor)};
