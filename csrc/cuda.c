@@ -398,6 +398,8 @@ static bool run_on_current_device(const struct job *job)
     session->stream = job->has_stream ? (cudaStream_t)job->stream : session->own_stream;
     const bool ran = job->plan ? passes_run(&session->machine, job->plan, job->run)
                                : passes_read(&session->machine, job->bytes, job->run);
+    if (!ran) /* a copy from the caller's memory may be under way */
+        cudaStreamSynchronize(session->stream);
     session_return(job->state, session);
     return ran && job->run->failure.kind == FAILURE_NONE;
 }

@@ -24,6 +24,23 @@ static bool wrong_type(const char *name, const char *key, const char *expected, 
     return false;
 }
 
+/* One entry of a tuple: anything that Python takes for an index. */
+static bool parse_integer(PyObject *item, const char *name, const char *key, int64_t *value)
+{
+    PyObject *number = PyNumber_Index(item);
+    if (!number)
+        return PyErr_ExceptionMatches(PyExc_TypeError) &&
+               wrong_type(name, key, "a tuple of integers", item);
+    int overflow;
+    *value = PyLong_AsLongLongAndOverflow(number, &overflow);
+    Py_DECREF(number);
+    if (overflow)
+        PyErr_Format(PyExc_ValueError,
+                     "%s: __cuda_array_interface__['%s'] has %R, which does not fit 64 bits", name,
+                     key, item);
+    return !overflow;
+}
+
 /* A tuple of at most CUDA_INTERFACE_DIMENSIONS integers. */
 static bool parse_integers(PyObject *tuple, const char *name, const char *key, int64_t *values,
                            int *count)
@@ -38,24 +55,14 @@ static bool parse_integers(PyObject *tuple, const char *name, const char *key, i
             key, length, CUDA_INTERFACE_DIMENSIONS);
         return false;
     }
-    for (Py_ssize_t k = 0; k < length; k++) {
-        PyObject *number = PyNumber_Index(PyTuple_GET_ITEM(tuple, k));
-        if (!number) {
-            PyErr_Clear();
-            return wrong_type(name, key, "a tuple of integers", PyTuple_GET_ITEM(tuple, k));
-        }
-        values[k] = PyLong_AsLongLong(number);
-        Py_DECREF(number);
-        if (values[k] == -1 && PyErr_Occurred()) {
-            PyErr_Clear();
-            PyErr_Format(PyExc_ValueError,
-                         "%s: __cuda_array_interface__['%s'][%zd] does not fit 64 bits", name, key,
-                         k);
-            return false;
-        }
-    }
+    /* An entry's __index__ is anybody's code, and might take the tuple out of its dictionary. */
+    Py_INCREF(tuple);
+    bool parsed = true;
+    for (Py_ssize_t k = 0; parsed && k < length; k++)
+        parsed = parse_integer(PyTuple_GET_ITEM(tuple, k), name, key, &values[k]);
+    Py_DECREF(tuple);
     *count = (int)length;
-    return true;
+    return parsed;
 }
 
 /* Leaves room for eight times sixteen bytes an element, so that no later product overflows. */
