@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -50,8 +51,14 @@ def cuda_library_folder(nvcc: Path) -> Path:
     )
     top = re.search(r"^#\$ TOP=(.*)$", dry.stderr, re.MULTILINE)
     root = Path(top[1].strip()) if top else nvcc.resolve().parent.parent
-    folders = [root / "lib64", root / "lib", root / "targets" / "x86_64-linux" / "lib"]
-    return next(folder for folder in folders if (folder / "libcudart_static.a").exists())
+    folders = [root / "lib64", root / "lib", *root.glob("targets/*/lib")]
+    folders.append(Path("/usr/lib", sysconfig.get_config_var("MULTIARCH") or ""))
+    for folder in folders:
+        if (folder / "libcudart_static.a").exists():
+            return folder
+    sys.exit(
+        f"gred: {nvcc} is here, but libcudart_static.a is not in {', '.join(map(str, folders))}"
+    )
 
 
 def present_architectures() -> list[str]:
@@ -64,12 +71,19 @@ def present_architectures() -> list[str]:
     return sorted({line.strip().replace(".", "") for line in text.splitlines() if line.strip()})
 
 
-def major_architectures(nvcc: Path) -> list[str]:
-    """List the first architecture of every major version that this nvcc knows, Turing and later."""
-    listing = subprocess.run(
-        [nvcc, "--list-gpu-arch"], capture_output=True, text=True, check=True
-    ).stdout
-    known = sorted({int(number) for number in re.findall(r"compute_(\d+)", listing)})
+def known_architectures(nvcc: Path) -> list[int]:
+    """List the architectures that this nvcc can compile for, in rising order."""
+    command = [nvcc, "--list-gpu-arch"]
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return sorted({int(number) for number in re.findall(r"compute_(\d+)", listing)})
+
+
+def default_architectures(nvcc: Path) -> list[str]:
+    """Choose the GPUs' that are here, if this nvcc knows them, else the first of every major one."""
+    known = known_architectures(nvcc)
+    present = present_architectures()
+    if present and all(int(architecture) in known for architecture in present):
+        return present
     first_of_major = {number // 10: number for number in reversed(known) if number >= 75}
     return [str(number) for number in sorted(first_of_major.values())]
 
@@ -89,9 +103,7 @@ class Toolkit:
         self.nvcc = nvcc
         self.version = cuda_version(nvcc)
         asked = re.split(r"[;, ]+", os.environ.get("GRED_CUDA_ARCHS", "").strip(";, "))
-        self.architectures = (
-            [a for a in asked if a] or present_architectures() or major_architectures(nvcc)
-        )
+        self.architectures = [a for a in asked if a] or default_architectures(nvcc)
         self.architectures.sort(key=lambda a: int(re.match(r"\d+", a)[0]))
         self.libraries = cuda_library_folder(nvcc)
 

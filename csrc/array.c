@@ -86,10 +86,12 @@ static bool view_host(PyObject *object, const char *name, struct view *view)
         Py_DECREF(any);
         return false;
     }
-    /* A copy only where the elements are strided, misaligned or of the other byte order. */
-    PyObject *array =
-        PyArray_FROMANY(any, numpy_types[element], 0, 0,
-                        NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_NOTSWAPPED);
+    /* Order does not matter, so columns may be as contiguous as rows. There is a copy only where
+     * the elements are strided, misaligned or of the other byte order. */
+    const int order = PyArray_IS_F_CONTIGUOUS((PyArrayObject *)any) ? NPY_ARRAY_F_CONTIGUOUS
+                                                                    : NPY_ARRAY_C_CONTIGUOUS;
+    PyObject *array = PyArray_FROMANY(any, numpy_types[element], 0, 0,
+                                      order | NPY_ARRAY_ALIGNED | NPY_ARRAY_NOTSWAPPED);
     Py_DECREF(any);
     if (!array)
         return false;
@@ -113,6 +115,13 @@ static bool view_gpu(PyObject *object, PyObject *interface, const char *name, st
     Py_XDECREF(typestr);
     if (!supported)
         return false;
+    if (described.n && described.pointer % element_size(element)) {
+        PyErr_Format(PyExc_ValueError,
+                     "%s: __cuda_array_interface__['data'] is %p, which is not aligned to its "
+                     "%zu-byte elements",
+                     name, (void *)described.pointer, element_size(element));
+        return false;
+    }
     if (!cuda_interface_is_contiguous(&described, element_size(element))) {
         PyErr_Format(
             PyExc_ValueError,

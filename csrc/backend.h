@@ -50,7 +50,8 @@ struct backend {
     void *(*create)(void);
     void (*destroy)(void *state);
 
-    /* How many devices there are; where there is none, `failure` says why. */
+    /* How many devices there are. Where there is none, or -1 if that cannot be told, `failure` says
+     * why. */
     int (*count)(struct failure *failure);
     bool (*describe)(int index, struct device *device);
 

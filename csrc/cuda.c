@@ -319,7 +319,7 @@ static int count(struct failure *failure)
     if (error != cudaSuccess) {
         cudaGetLastError();
         failure_note(failure, FAILURE_RUNTIME, "%s", cudaGetErrorString(error));
-        return 0;
+        return error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver ? 0 : -1;
     }
     if (devices == 0)
         failure_note(failure, FAILURE_RUNTIME, "the driver sees none");
@@ -353,7 +353,7 @@ static bool describe(int index, struct device *device)
 static bool locate(const struct view *view, int *index, struct failure *failure)
 {
     struct failure why = {0};
-    if (count(&why) == 0) {
+    if (count(&why) <= 0) {
         failure_note(
             failure, FAILURE_RUNTIME,
             "a: the array offers __cuda_array_interface__, but there is no GPU to use (%s)",

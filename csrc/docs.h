@@ -43,6 +43,13 @@
     "MemoryError\n"                                                                                \
     "    If the device's memory does not suffice.\n"
 
+#define DOC_WARNS                                                                                  \
+    "\n"                                                                                           \
+    "Warns\n"                                                                                      \
+    "-----\n"                                                                                      \
+    "RuntimeWarning\n"                                                                             \
+    "    If the simulated device will take more than some ten seconds.\n"
+
 #define DOC_EMPTY                                                                                  \
     "ValueError\n"                                                                                 \
     "    If `a` is empty, too.\n"
@@ -50,7 +57,7 @@
 #define DOC_SUM                                                                                    \
     "sum" DOC_SIGNATURE "The sum of all elements of an array.\n" DOC_PARAMETERS "NumPy scalar\n"   \
     "    int64 for int32 elements unless `dtype` says otherwise, else of the elements'\n"          \
-    "    type. Integers wrap around. The sum of an empty array is 0.\n" DOC_RAISES "\n"            \
+    "    type. Integers wrap around. The sum of an empty array is 0.\n" DOC_RAISES DOC_WARNS "\n"  \
     "Examples\n"                                                                                   \
     "--------\n"                                                                                   \
     ">>> import gred, numpy as np\n"                                                               \
@@ -63,7 +70,8 @@
     "prod" DOC_SIGNATURE "The product of all elements of an array.\n" DOC_PARAMETERS               \
     "NumPy scalar\n"                                                                               \
     "    int64 for int32 elements unless `dtype` says otherwise, else of the elements'\n"          \
-    "    type. Integers wrap around. The product of an empty array is 1.\n" DOC_RAISES "\n"        \
+    "    type. Integers wrap around. The product of an empty array is 1.\n" DOC_RAISES DOC_WARNS   \
+    "\n"                                                                                           \
     "Examples\n"                                                                                   \
     "--------\n"                                                                                   \
     ">>> import gred\n"                                                                            \
@@ -73,7 +81,7 @@
 #define DOC_MIN                                                                                    \
     "min" DOC_SIGNATURE "The least element of an array; NaN if there is one.\n" DOC_PARAMETERS     \
     "NumPy scalar\n"                                                                               \
-    "    Of the elements' type, or of `dtype`.\n" DOC_RAISES DOC_EMPTY "\n"                        \
+    "    Of the elements' type, or of `dtype`.\n" DOC_RAISES DOC_EMPTY DOC_WARNS "\n"              \
     "Examples\n"                                                                                   \
     "--------\n"                                                                                   \
     ">>> import gred\n"                                                                            \
@@ -83,7 +91,7 @@
 #define DOC_MAX                                                                                    \
     "max" DOC_SIGNATURE "The greatest element of an array; NaN if there is one.\n" DOC_PARAMETERS  \
     "NumPy scalar\n"                                                                               \
-    "    Of the elements' type, or of `dtype`.\n" DOC_RAISES DOC_EMPTY "\n"                        \
+    "    Of the elements' type, or of `dtype`.\n" DOC_RAISES DOC_EMPTY DOC_WARNS "\n"              \
     "Examples\n"                                                                                   \
     "--------\n"                                                                                   \
     ">>> import gred\n"                                                                            \
@@ -95,7 +103,7 @@
     "The mean of all elements of an array: their sum, divided once.\n" DOC_PARAMETERS              \
     "NumPy scalar\n"                                                                               \
     "    float64 for integers, else of the elements' type, or of `dtype`. The mean of an\n"        \
-    "    empty array is NaN, with a RuntimeWarning.\n" DOC_RAISES "\n"                             \
+    "    empty array is NaN, with a RuntimeWarning.\n" DOC_RAISES DOC_WARNS "\n"                   \
     "Examples\n"                                                                                   \
     "--------\n"                                                                                   \
     ">>> import gred\n"                                                                            \

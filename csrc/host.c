@@ -157,9 +157,12 @@ static void fold_chunks(const struct work *work, char *partials)
     }
 }
 
-static bool interrupted(const struct run *run)
+static bool interrupted(struct run *run)
 {
-    return run->watch && run->watch->interrupted(run->watch->context);
+    if (!run->watch->interrupted(run->watch->context))
+        return false;
+    failure_note(&run->failure, FAILURE_EXCEPTION, "interrupted");
+    return true;
 }
 
 /* Chunks, then chunks of partials, until one value is left. */
@@ -176,7 +179,6 @@ static bool fold_all(struct work work, struct run *run)
         stretch.elements += at * in_size;
         stretch.n = work.n - at < STRETCH ? work.n - at : STRETCH;
         if (at && interrupted(run)) {
-            failure_note(&run->failure, FAILURE_EXCEPTION, "interrupted");
             free(partials);
             return false;
         }
@@ -213,26 +215,24 @@ static void *working_copy(const struct plan *plan, struct failure *failure)
     return copy;
 }
 
-/* Overwrites more than the last cache holds. */
-static bool flush(char *scratch, size_t bytes)
-{
-    if (!scratch)
-        return false;
-    memset(scratch, 0x5a, bytes);
-    return true;
-}
-
 struct scratch {
     char *memory;
     size_t bytes;
 };
 
+/* More memory than the last cache holds, to flush it with. */
 static struct scratch scratch_new(bool wanted)
 {
     enum { TIMES = 2, UNKNOWN_CACHE = 32 << 20 };
     const uint64_t cache = processor_last_level_cache();
     const size_t bytes = TIMES * (size_t)(cache ? cache : UNKNOWN_CACHE);
     return (struct scratch){wanted ? malloc(bytes) : NULL, bytes};
+}
+
+static void flush(struct scratch scratch)
+{
+    if (scratch.memory)
+        memset(scratch.memory, 0x5a, scratch.bytes);
 }
 
 static void restore_copy(const struct plan *plan, void *copy)
@@ -261,8 +261,12 @@ static bool measure(const struct plan *plan, void *copy, bool parallel, struct r
     if (!ran)
         failure_note(&run->failure, FAILURE_MEMORY, "out of memory to flush the caches with");
     for (unsigned s = 0; ran && s < timing->warmup + timing->samples; s++) {
+        if (interrupted(run)) {
+            ran = false;
+            break;
+        }
         restore_copy(plan, copy);
-        flush(scratch.memory, scratch.bytes);
+        flush(scratch);
         const double began = timing_now();
         ran = run_once(plan, copy, parallel, run);
         if (s >= timing->warmup)
@@ -315,8 +319,13 @@ static bool read_memory(void *opaque, int index, size_t bytes, struct run *run)
     }
     timing_random(words, bytes);
     volatile uint64_t sink;
+    bool read = true;
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
-        flush(scratch.memory, scratch.bytes);
+        if (interrupted(run)) {
+            read = false;
+            break;
+        }
+        flush(scratch);
         const double began = timing_now();
         sink = read_words(words, (int64_t)(bytes / sizeof *words), getpid() == state->maker);
         if (s >= timing->warmup)
@@ -325,7 +334,7 @@ static bool read_memory(void *opaque, int index, size_t bytes, struct run *run)
     (void)sink;
     free(words);
     free(scratch.memory);
-    return true;
+    return read;
 }
 
 /* ---- the backend ---- */

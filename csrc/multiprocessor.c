@@ -180,7 +180,8 @@ static void release_block(struct multiprocessor *self)
         release(self, &self->threads[t]);
 }
 
-/* Lets those warp barriers go at which all lanes of their mask have arrived. */
+/* Lets those warp barriers go at which all lanes of their mask have arrived. A shuffle's words
+ * change hands here, before any lane can go on to the next one. */
 static bool release_warps(struct multiprocessor *self)
 {
     bool any = false;
@@ -192,6 +193,7 @@ static bool release_warps(struct multiprocessor *self)
             if ((waiting & thread->mask) != thread->mask)
                 continue;
             self->warps[w].waiting &= ~(1u << lane);
+            thread->received = self->warps[w].words[thread->source];
             release(self, thread);
             any = true;
         }
@@ -245,7 +247,7 @@ static void begin_block(struct multiprocessor *self, uint64_t index)
     for (unsigned t = 0; t < launch->block; t++) {
         struct thread *thread = &self->threads[t];
         thread->state = READY;
-        thread->parity = 0;
+        thread->source = 0;
         thread->place.block.x = (unsigned)index;
         thread->place.block_size = (struct simulator_index){launch->block, 1, 1};
         thread->place.grid_size = (struct simulator_index){(unsigned)launch->grid, 1, 1};
@@ -333,9 +335,8 @@ uint64_t simulator_shuffle(unsigned mask, uint64_t word, unsigned source)
 {
     struct thread *self = current();
     const unsigned tid = self->place.thread.x;
-    uint64_t *slots = self->home->warps[tid / SIMULATOR_WARP].slots[self->parity];
-    slots[tid % SIMULATOR_WARP] = word;
-    self->parity ^= 1;
+    self->home->warps[tid / SIMULATOR_WARP].words[tid % SIMULATOR_WARP] = word;
+    self->source = source;
     simulator_barrier_warp(mask);
-    return slots[source];
+    return self->received;
 }

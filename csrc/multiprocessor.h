@@ -23,15 +23,14 @@ struct thread {
     struct multiprocessor *home;
     struct simulator_place place;
     enum thread_state state;
-    unsigned mask;   /* of the warp barrier it waits at */
-    unsigned parity; /* of the shuffles it has done: which half of the warp's slots is next */
+    unsigned mask;     /* of the warp barrier it waits at */
+    unsigned source;   /* of a shuffle: the lane whose word it wants */
+    uint64_t received; /* and that word, once all lanes of the mask have given theirs */
 };
 
-/* What a warp shares. A lane that has left a shuffle may enter the next before others have read
- * from the last, so the slots alternate; it cannot get two ahead. */
 struct warp {
-    unsigned waiting; /* lanes at a warp barrier */
-    uint64_t slots[2][SIMULATOR_WARP];
+    unsigned waiting;               /* lanes at a warp barrier */
+    uint64_t words[SIMULATOR_WARP]; /* that they give to a shuffle */
 };
 
 struct multiprocessor {

@@ -22,6 +22,6 @@ enum element op_accumulator(enum op, bool mean, enum element input);
 /* The result from what the passes leave: a sum of negative zeros alone is zero, as in NumPy. */
 union scalar op_finish(enum op, enum element, union scalar folded);
 
-/* sum / n, rounded once, in the sum's own type. The mean of nothing is NaN, or what NumPy casts NaN
- * to. */
+/* sum / n, divided in float64 and brought back to the sum's type, as NumPy does. The mean of
+ * nothing is NaN; an integer type has the least value instead, as NumPy's has on x86. */
 union scalar op_mean(enum element, union scalar sum, uint64_t n);

@@ -58,6 +58,14 @@ static size_t shared_bytes(const struct plan *plan)
     return method_works_in_place(plan->method) ? 0 : plan->block * element_size(plan->accumulator);
 }
 
+/* Whether a pass leaves partials that take another one. */
+static bool repeats(const struct plan *plan)
+{
+    return plan->method->schedule == SCHEDULE_in_place ||
+           plan->method->schedule == SCHEDULE_tiles ||
+           plan->method->schedule == SCHEDULE_grid_stride;
+}
+
 /* How many blocks a pass over n elements gets. */
 static bool grid_for(const struct passes *self, const void *kernel, uint64_t n, uint64_t *grid)
 {
@@ -120,9 +128,6 @@ static bool run_levels(struct passes *self, const void **result)
 static bool run_rounds(struct passes *self, const void **result)
 {
     const struct plan *plan = self->plan;
-    const bool repeats = plan->method->schedule == SCHEDULE_in_place ||
-                         plan->method->schedule == SCHEDULE_tiles ||
-                         plan->method->schedule == SCHEDULE_grid_stride;
     const void *data = self->space.copy ? self->space.copy : self->space.input;
     enum element input = self->space.copy ? plan->accumulator : plan->input;
     uint64_t n = plan->n;
@@ -136,7 +141,7 @@ static bool run_rounds(struct passes *self, const void **result)
         data = partials;
         input = plan->accumulator;
         n = grid;
-        if (n == 1 || !repeats)
+        if (n == 1 || !repeats(plan))
             break;
     }
     *result = data;
@@ -159,7 +164,6 @@ static bool run_library(struct passes *self, const void **result)
 static bool run_once(struct passes *self, const void **result)
 {
     const struct plan *plan = self->plan;
-    struct machine *machine = self->machine;
     self->done = 0;
     self->grid = 0;
     switch (plan->method->schedule) {
@@ -167,17 +171,9 @@ static bool run_once(struct passes *self, const void **result)
         return run_levels(self, result);
     case SCHEDULE_library:
         return run_library(self, result);
-    case SCHEDULE_one_atomic: {
-        const union scalar identity = op_identity(plan->op, plan->accumulator);
-        if (!machine->copy_in(machine, self->space.partials[0], &identity,
-                              element_size(plan->accumulator)))
-            return false;
-        break;
-    }
     default:
-        break;
+        return run_rounds(self, result);
     }
-    return run_rounds(self, result);
 }
 
 /* ---- memory ---- */
@@ -233,25 +229,25 @@ static bool prepare(struct passes *self)
         if (self->space.uploaded && plan->input == plan->accumulator && !self->measured) {
             self->space.copy = self->space.uploaded;
             self->space.uploaded = NULL;
+            self->space.input = NULL;
         } else if (!machine->allocate(machine, plan->n * size, &self->space.copy)) {
             return false;
         }
     }
+    if (!machine->allocate(machine, count * size, &self->space.partials[0]) ||
+        (repeats(plan) && !machine->allocate(machine, count * size, &self->space.partials[1])))
+        return false;
     const unsigned zero = 0;
-    return machine->allocate(machine, count * size, &self->space.partials[0]) &&
-           machine->allocate(machine, count * size, &self->space.partials[1]) &&
-           machine->allocate(machine, sizeof zero, &self->space.tickets) &&
-           machine->copy_in(machine, self->space.tickets, &zero, sizeof zero);
+    return plan->method->schedule != SCHEDULE_last_block ||
+           (machine->allocate(machine, sizeof zero, &self->space.tickets) &&
+            machine->copy_in(machine, self->space.tickets, &zero, sizeof zero));
 }
 
-/* A fresh working copy, where one is worked on. */
 static bool restore_copy(struct passes *self)
 {
     enum { BLOCK = 512, BLOCKS_A_MULTIPROCESSOR = 8 };
     const struct plan *plan = self->plan;
     struct machine *machine = self->machine;
-    if (!self->space.copy || !self->space.input || (!self->space.uploaded && !plan->data_on_device))
-        return true;
     uint64_t n = plan->n;
     void *arguments[] = {&self->space.input, &n, &self->space.copy};
     const uint64_t most = (uint64_t)machine->multiprocessors * BLOCKS_A_MULTIPROCESSOR,
@@ -265,16 +261,39 @@ static bool restore_copy(struct passes *self)
     return machine->launch(machine, &launch);
 }
 
+/* What a method expects to find: a fresh working copy, where it works on one, and the identity,
+ * where its blocks combine into the result. */
+static bool make_ready(struct passes *self)
+{
+    const struct plan *plan = self->plan;
+    struct machine *machine = self->machine;
+    const union scalar identity = op_identity(plan->op, plan->accumulator);
+    if (plan->method->schedule == SCHEDULE_one_atomic &&
+        !machine->copy_in(machine, self->space.partials[0], &identity,
+                          element_size(plan->accumulator)))
+        return false;
+    return !self->space.copy || !self->space.input || restore_copy(self);
+}
+
+static bool interrupted(struct machine *machine, const struct run *run)
+{
+    if (!run->watch->interrupted(run->watch->context))
+        return false;
+    failure_note(machine->failure, FAILURE_EXCEPTION, "interrupted");
+    return true;
+}
+
 /* ---- one run, or many measured ---- */
 
-static bool measure(struct passes *self, struct timing *timing, const void **result)
+static bool measure(struct passes *self, struct run *run, const void **result)
 {
+    struct timing *timing = run->timing;
     struct machine *machine = self->machine;
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         double first_pass, seconds;
-        if (!restore_copy(self) || (timing->cold && !machine->flush(machine)) ||
-            !machine->mark(machine, MOMENT_BEGIN) || !run_once(self, result) ||
-            !machine->mark(machine, MOMENT_END) ||
+        if (interrupted(machine, run) || !make_ready(self) ||
+            (timing->cold && !machine->flush(machine)) || !machine->mark(machine, MOMENT_BEGIN) ||
+            !run_once(self, result) || !machine->mark(machine, MOMENT_END) ||
             !machine->elapsed(machine, &first_pass, &seconds))
             return false;
         if (s >= timing->warmup) {
@@ -294,8 +313,8 @@ bool passes_run(struct machine *machine, const struct plan *plan, struct run *ru
     const void *result = NULL;
     const bool ran =
         prepare(&self) &&
-        (run->timing ? measure(&self, run->timing, &result)
-                     : restore_copy(&self) && run_once(&self, &result)) &&
+        (run->timing ? measure(&self, run, &result)
+                     : make_ready(&self) && run_once(&self, &result)) &&
         machine->copy_out(machine, &run->result, result, element_size(plan->accumulator));
     release(&self);
     return ran;
@@ -310,7 +329,7 @@ enum { READ_BLOCK = 512, PACK_BYTES = 16 };
 static const unsigned read_grids[] = {0, 2, 4};
 
 static bool measure_read(struct machine *machine, unsigned shape, unsigned blocks, void *data,
-                         void *sink, size_t bytes, struct timing *timing)
+                         void *sink, size_t bytes, const struct run *run, struct timing *timing)
 {
     static const unsigned loads[READ_SHAPES] = {2, 4, 8};
     uint64_t packs = bytes / PACK_BYTES;
@@ -325,9 +344,9 @@ static bool measure_read(struct machine *machine, unsigned shape, unsigned block
     };
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         double first_pass, seconds;
-        if (!machine->flush(machine) || !machine->mark(machine, MOMENT_BEGIN) ||
-            !machine->launch(machine, &launch) || !machine->mark(machine, MOMENT_FIRST_PASS) ||
-            !machine->mark(machine, MOMENT_END) ||
+        if (interrupted(machine, run) || !machine->flush(machine) ||
+            !machine->mark(machine, MOMENT_BEGIN) || !machine->launch(machine, &launch) ||
+            !machine->mark(machine, MOMENT_FIRST_PASS) || !machine->mark(machine, MOMENT_END) ||
             !machine->elapsed(machine, &first_pass, &seconds))
             return false;
         if (s >= timing->warmup)
@@ -338,10 +357,11 @@ static bool measure_read(struct machine *machine, unsigned shape, unsigned block
     return true;
 }
 
-/* Tries every shape and leaves the best one's samples in `best`. */
+/* Tries every shape and leaves the best one's samples in run->timing. */
 static bool read_shapes(struct machine *machine, void *data, void *sink, size_t bytes,
-                        struct timing *best)
+                        const struct run *run)
 {
+    struct timing *best = run->timing;
     struct timing trial = *best;
     trial.seconds = malloc(best->samples * sizeof *trial.seconds);
     if (!trial.seconds) {
@@ -352,7 +372,7 @@ static bool read_shapes(struct machine *machine, void *data, void *sink, size_t 
     bool read = true;
     for (unsigned k = 0; read && k < READ_SHAPES * (sizeof read_grids / sizeof *read_grids); k++) {
         read = measure_read(machine, k % READ_SHAPES, read_grids[k / READ_SHAPES], data, sink,
-                            bytes, &trial);
+                            bytes, run, &trial);
         const double median = read ? timing_median(&trial) : 0;
         if (read && (k == 0 || median < least)) {
             least = median;
@@ -390,7 +410,7 @@ bool passes_read(struct machine *machine, size_t bytes, struct run *run)
     void *data = NULL, *sink = NULL;
     const bool read =
         machine->allocate(machine, bytes, &data) && machine->allocate(machine, PACK_BYTES, &sink) &&
-        fill_randomly(machine, data, bytes) && read_shapes(machine, data, sink, bytes, run->timing);
+        fill_randomly(machine, data, bytes) && read_shapes(machine, data, sink, bytes, run);
     machine->release(machine, data);
     machine->release(machine, sink);
     return read;

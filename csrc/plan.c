@@ -75,7 +75,7 @@ static bool parse_device(PyObject *device, const struct backend **backend, int *
     }
     struct failure why = {0};
     const int count = (*backend)->count(&why);
-    if (count == 0) {
+    if (count <= 0) {
         PyErr_Format(PyExc_RuntimeError,
                      "device %R: there is no GPU to use (%s); 'host' and 'simulated' need none",
                      device, why.text);
@@ -89,17 +89,27 @@ static bool parse_device(PyObject *device, const struct backend **backend, int *
     return true;
 }
 
-static bool there_is_a_gpu(void)
+/* A GPU that is there but fails is an error: to go on without it would be slow, and silent. */
+static bool find_gpu(bool *there)
 {
     struct failure why = {0};
-    return backend_cuda.count(&why) > 0;
+    const int count = backend_cuda.count(&why);
+    *there = count > 0;
+    if (count < 0)
+        PyErr_Format(PyExc_RuntimeError,
+                     "the GPU cannot be used: %s; name device='host' or 'simulated' to go without",
+                     why.text);
+    return count >= 0;
 }
 
 bool plan_device(PyObject *device, const struct backend **backend, int *index)
 {
+    bool gpu;
     if (given(device))
         return parse_device(device, backend, index);
-    *backend = there_is_a_gpu() ? &backend_cuda : &backend_simulated;
+    if (!find_gpu(&gpu))
+        return false;
+    *backend = gpu ? &backend_cuda : &backend_simulated;
     *index = 0;
     return true;
 }
@@ -191,7 +201,7 @@ static bool choose_device(const struct request *request, struct view *view,
             return true;
         if (!parse_device(request->device, &plan->backend, &plan->device))
             return false;
-        if (plan->backend == &backend_cuda && plan->device == view->gpu)
+        if (plan->backend == &backend_cuda && (plan->device == view->gpu || view->n == 0))
             return true;
         PyErr_Format(PyExc_ValueError,
                      "device %R: the array lies on cuda:%d and is reduced there; leave device out",
@@ -201,12 +211,13 @@ static bool choose_device(const struct request *request, struct view *view,
     if (given(request->device))
         return parse_device(request->device, &plan->backend, &plan->device);
     plan->device = 0;
+    plan->backend = &backend_host;
     if (!method || method->places == METHOD_ON_HOST)
-        plan->backend = &backend_host;
-    else if (method->places == METHOD_ON_CUDA || there_is_a_gpu())
-        plan->backend = &backend_cuda;
-    else
-        plan->backend = &backend_simulated;
+        return true;
+    bool gpu;
+    if (!find_gpu(&gpu))
+        return false;
+    plan->backend = gpu || method->places == METHOD_ON_CUDA ? &backend_cuda : &backend_simulated;
     return true;
 }
 
@@ -214,7 +225,7 @@ static bool check_method_runs_there(const struct method *method, const struct ba
 {
     struct failure why = {0};
     if (method->places & backend->place) {
-        if (backend->count(&why))
+        if (backend->count(&why) > 0)
             return true;
         PyErr_Format(PyExc_RuntimeError, "method '%s' runs on a GPU, and there is none to use (%s)",
                      method->name, why.text);

@@ -27,14 +27,14 @@ static struct session *session_of(struct machine *machine)
 /* Fresh memory is full of garbage, as a GPU's is; zeros would hide a read of what nobody wrote. */
 static bool machine_allocate(struct machine *machine, size_t bytes, void **memory)
 {
-    enum { GARBAGE = 0xa5, GARBAGE_BYTES_MAX = 1 << 20 };
+    enum { GARBAGE = 0xa5 };
     *memory = aligned_alloc(256, (bytes / 256 + 1) * 256);
     if (!*memory) {
         failure_note(machine->failure, FAILURE_MEMORY,
                      "out of memory for %zu bytes on the simulated device", bytes);
         return false;
     }
-    memset(*memory, GARBAGE, bytes < GARBAGE_BYTES_MAX ? bytes : GARBAGE_BYTES_MAX);
+    memset(*memory, GARBAGE, bytes);
     return true;
 }
 
@@ -112,16 +112,17 @@ static bool machine_elapsed(struct machine *machine, double *first_pass, double 
 struct state {
     pthread_mutex_t lock;
     struct simulator *idle;
-    pid_t maker; /* a simulator's cores do not survive a fork */
+    pid_t maker; /* a simulator's cores do not survive a fork, and a lock may never open again */
 };
 
 /* The idle simulator, if the process may still use the cores that it was made for, or a new one. */
 static struct simulator *borrow(struct state *state)
 {
+    if (state->maker != getpid())
+        return simulator_open();
     pthread_mutex_lock(&state->lock);
-    struct simulator *idle = state->maker == getpid() ? state->idle : NULL;
-    if (idle)
-        state->idle = NULL;
+    struct simulator *idle = state->idle;
+    state->idle = NULL;
     pthread_mutex_unlock(&state->lock);
     if (idle && simulator_multiprocessors(idle) == processor_cores())
         return idle;
@@ -129,15 +130,16 @@ static struct simulator *borrow(struct state *state)
     return simulator_open();
 }
 
-/* Keeps the simulator for the next run, if it is in good order and there is none yet. */
+/* Keeps the simulator for the next run, if it is in good order, in place of another. */
 static void give_back(struct state *state, struct simulator *simulator, bool usable)
 {
-    pthread_mutex_lock(&state->lock);
-    if (usable && !state->idle && state->maker == getpid()) {
+    if (usable && state->maker == getpid()) {
+        pthread_mutex_lock(&state->lock);
+        struct simulator *other = state->idle;
         state->idle = simulator;
-        simulator = NULL;
+        simulator = other;
+        pthread_mutex_unlock(&state->lock);
     }
-    pthread_mutex_unlock(&state->lock);
     simulator_close(simulator);
 }
 
@@ -201,12 +203,21 @@ static bool run_job(struct state *state, const struct plan *plan, size_t bytes, 
     return ran;
 }
 
+enum { SLOW_SECONDS = 10 };
+
+/* False if the warning became an exception. */
+static bool warn_of(double seconds, struct run *run)
+{
+    if (seconds < SLOW_SECONDS || run->watch->warn_slow(run->watch->context, seconds))
+        return true;
+    failure_note(&run->failure, FAILURE_EXCEPTION, "the warning was raised");
+    return false;
+}
+
 /* The work grows with the array's length, so a run on the first part of the array tells how long
- * all of it will take. Warns if that is long; false if the warning became an exception, or the
- * trial was interrupted. */
+ * all of it will take. */
 static bool warn_if_slow(struct state *state, const struct plan *plan, struct run *run)
 {
-    enum { SLOW_SECONDS = 10 };
     const uint64_t trial_length = 1 << 20, short_enough = 1 << 23;
     const unsigned runs = run->timing ? run->timing->warmup + run->timing->samples : 1;
     const double elements = (double)plan->n * runs;
@@ -220,11 +231,25 @@ static bool warn_if_slow(struct state *state, const struct plan *plan, struct ru
         run->failure = trial.failure;
         return false;
     }
-    const double estimate = (timing_now() - began) * (elements / (double)part.n);
-    if (estimate < SLOW_SECONDS || run->watch->warn_slow(run->watch->context, estimate))
+    return warn_of((timing_now() - began) * (elements / (double)part.n), run);
+}
+
+/* The same for reading. */
+static bool warn_if_reading_is_slow(struct state *state, size_t bytes, struct run *run)
+{
+    const size_t trial_bytes = 1 << 20;
+    const unsigned runs = run->timing->warmup + run->timing->samples;
+    if (bytes <= trial_bytes)
         return true;
-    failure_note(&run->failure, FAILURE_EXCEPTION, "the warning was raised");
-    return false;
+    double seconds;
+    struct timing once = {.samples = 1, .seconds = &seconds};
+    struct run trial = {.watch = run->watch, .timing = &once};
+    const double began = timing_now();
+    if (!run_job(state, NULL, trial_bytes, &trial)) {
+        run->failure = trial.failure;
+        return false;
+    }
+    return warn_of((timing_now() - began) * ((double)bytes / (double)trial_bytes) * runs, run);
 }
 
 static bool run(void *state, const struct plan *plan, struct run *run)
@@ -235,7 +260,7 @@ static bool run(void *state, const struct plan *plan, struct run *run)
 static bool read_memory(void *state, int index, size_t bytes, struct run *run)
 {
     (void)index;
-    return run_job(state, NULL, bytes, run);
+    return warn_if_reading_is_slow(state, bytes, run) && run_job(state, NULL, bytes, run);
 }
 
 /* ---- the backend ---- */

@@ -233,3 +233,7 @@ def test_errors_leave_references_and_memory_flat():
     gc.collect()
     assert [sys.getrefcount(o) for o in watched] == counts
     assert sys.getallocatedblocks() - blocks < 200
+
+
+def test_a_pointer_that_is_not_aligned_to_its_elements_is_refused():
+    refused(changed(data=(4098, False)), ValueError, "'data'", "aligned")

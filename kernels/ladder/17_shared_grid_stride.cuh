@@ -1,8 +1,8 @@
 /* Rung 17, shared_grid_stride: as many elements a thread as it takes.
  *
- * The grid is as large as the device can hold and strides over the array, two elements a thread and
- * step. The tree, which is latency and no bandwidth, is climbed once a block and not once every 2 *
- * Block elements. */
+ * The grid is about as large as the device can hold and strides over the array, two elements a
+ * thread and step. The tree, which is latency and no bandwidth, is climbed once a block and not
+ * once every 2 * Block elements. */
 #pragma once
 
 #include "../tile.cuh"

@@ -1,7 +1,8 @@
 /* Rung 21, last_block: one launch, and the last block to finish folds the partials.
  *
  * Blocks draw tickets when their partial is stored; who draws the last one knows that all are there
- * and folds them, in their own order: one launch like rung 20, and the same bits every time. The
+ * and folds them, in their own order: one launch like rung 20, and the same bits every time for
+ * one array. The
  * ticket counter wraps around to 0 by itself, ready for the next launch. */
 #pragma once
 

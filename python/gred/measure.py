@@ -62,8 +62,8 @@ def kernel_time(
     warmup : int
         How many runs to discard before the first sample.
     cold : bool
-        Whether the caches are overwritten before each sample, outside the measured time, so that
-        small arrays are read from memory too.
+        Whether the caches are flushed before each sample, outside the measured time, so that small
+        arrays are read from memory too. It makes no difference on the simulated device.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def read_limit(device: str | None = None, nbytes: int = 2**28, *, samples: int =
     device : str, optional
         As for `gred.sum`; by default the first GPU if there is one, else the simulated device.
     nbytes : int
-        How much to read, of random data, with caches overwritten before each sample.
+        How much to read, of random data, with the caches flushed before each sample.
     samples : int
         How often to measure each shape of the reading kernel.
 

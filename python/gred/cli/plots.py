@@ -140,7 +140,7 @@ def bandwidth_figure(record: Record) -> Figure:
 
 
 def time_figure(record: Record) -> Figure:
-    """Draw GB/s over array size: each method at its best block size, and the limit."""
+    """Draw kernel time over array size: each method at its best block size, and the limit."""
     limits = {row["size"]: row["nbytes"] / row["limit_gb_per_s"] for row in _on_device(record)}
     ticks = FuncFormatter(lambda y, _: _shortened(units.time_text(y * 1e-9)))
     figure = _over_size("Kernel time over array size", record, "median_ns", limits, ticks)
