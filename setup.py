@@ -79,7 +79,7 @@ def known_architectures(nvcc: Path) -> list[int]:
 
 
 def default_architectures(nvcc: Path) -> list[str]:
-    """Choose the GPUs' that are here, if this nvcc knows them, else the first of every major one."""
+    """Choose the GPUs' that are here, if this nvcc knows them, else one of every major version."""
     known = known_architectures(nvcc)
     present = present_architectures()
     if present and all(int(architecture) in known for architecture in present):
