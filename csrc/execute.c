@@ -51,6 +51,22 @@ static bool read_order(struct module_state *state, struct run *run)
     return read;
 }
 
+/* Runs the plan, or reads `bytes` where there is none, while other threads may use Python. */
+static bool run_without_gil(struct module_state *state, const struct backend *backend,
+                            const struct plan *plan, int index, size_t bytes, struct run *run)
+{
+    void *backend_state = state_of(state, backend);
+    struct waiting waiting = {PyEval_SaveThread()};
+    const struct watch watch = {interrupted, warn_slow, &waiting};
+    run->watch = &watch;
+    const bool ran = plan ? backend->run(backend_state, plan, run)
+                          : backend->read(backend_state, index, bytes, run);
+    PyEval_RestoreThread(waiting.thread);
+    if (!ran)
+        failure_raise(&run->failure);
+    return ran;
+}
+
 bool execute_plan(struct module_state *state, const struct plan *plan, struct run *run)
 {
     if (plan->n == 0) {
@@ -59,14 +75,7 @@ bool execute_plan(struct module_state *state, const struct plan *plan, struct ru
     }
     if (plan->backend->place == METHOD_ON_SIMULATED && !read_order(state, run))
         return false;
-    void *backend_state = state_of(state, plan->backend);
-    struct waiting waiting = {PyEval_SaveThread()};
-    const struct watch watch = {interrupted, warn_slow, &waiting};
-    run->watch = &watch;
-    const bool ran = plan->backend->run(backend_state, plan, run);
-    PyEval_RestoreThread(waiting.thread);
-    if (!ran)
-        failure_raise(&run->failure);
+    const bool ran = run_without_gil(state, plan->backend, plan, plan->device, 0, run);
     run->result = op_finish(plan->op, plan->accumulator, run->result);
     return ran;
 }
@@ -74,13 +83,5 @@ bool execute_plan(struct module_state *state, const struct plan *plan, struct ru
 bool execute_read(struct module_state *state, const struct backend *backend, int index,
                   size_t bytes, struct run *run)
 {
-    void *backend_state = state_of(state, backend);
-    struct waiting waiting = {PyEval_SaveThread()};
-    const struct watch watch = {interrupted, warn_slow, &waiting};
-    run->watch = &watch;
-    const bool read = backend->read(backend_state, index, bytes, run);
-    PyEval_RestoreThread(waiting.thread);
-    if (!read)
-        failure_raise(&run->failure);
-    return read;
+    return run_without_gil(state, backend, NULL, index, bytes, run);
 }

@@ -286,7 +286,8 @@ static bool run(void *opaque, const struct plan *plan, struct run *run)
     void *copy = NULL;
     if (plan->method && !(copy = working_copy(plan, &run->failure)))
         return false;
-    restore_copy(plan, copy);
+    if (!run->timing)
+        restore_copy(plan, copy);
     const bool ran =
         run->timing ? measure(plan, copy, parallel, run) : run_once(plan, copy, parallel, run);
     free(copy);

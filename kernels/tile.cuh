@@ -1,6 +1,9 @@
 /* The rungs that work in shared memory: a tile holds one accumulator a thread, and the trees here
  * fold it into its first element. Every element of the tile is written before it is read: what lies
- * past the array's end is the op's identity. */
+ * past the array's end is the op's identity.
+ *
+ * The block size is a template parameter of these rungs: with one that is only known at run time,
+ * rung 11's modulo is a division and runs at less than half the speed. */
 #pragma once
 
 #include "grid_stride.cuh"

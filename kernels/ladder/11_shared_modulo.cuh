@@ -1,7 +1,7 @@
 /* Rung 11, shared_modulo: the tree moves to shared memory.
  *
  * Each thread loads one element into the block's tile, and the tree of rung 1 runs there: the array
- * is only read, and no longer written. The modulo is slow and the warps still diverge. */
+ * is only read, and no longer written. The warps still diverge. */
 #pragma once
 
 #include "../tile.cuh"
