@@ -19,6 +19,7 @@ from setuptools.command.build_ext import build_ext
 DEPENDS = ["setup.py", *map(str, Path("csrc").glob("*.h"))]
 DEPENDS += [str(path) for path in Path("kernels").rglob("*") if path.is_file()]
 OPS = ("sum", "prod", "min", "max")
+CUDA_SOURCES = ["csrc/cuda.c", "csrc/cuda_machine.c", "csrc/cuda_session.c"]
 WARNINGS = ["-Wall", "-Wextra", "-Werror"] if os.environ.get("GRED_WERROR") else []
 HOST_C = ["-std=c11", "-O3", "-fopenmp", "-fvisibility=hidden", *WARNINGS]
 HOST_CXX = ["-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"]
@@ -130,7 +131,8 @@ def build_object(words: list, target: Path) -> None:
 def kernel_units(table: str) -> list[tuple[str, str, list[str]]]:
     """List the compilations of the kernels: source, name, definitions. The slowest is first."""
     units = [("library.cu", "library", [])]
-    units += [("methods.cu", op, [f"-DGRED_OP={op}", f"-DGRED_ENTRY={op}_entry"]) for op in OPS]
+    units += [("methods.cu", op, [f"-DGRED_OP={op}"]) for op in OPS]
+    units += [("default.cu", f"default_{op}", [f"-DGRED_OP={op}"]) for op in OPS]
     return [*units, ("kernels.cu", "kernels", [f"-DGRED_TABLE={table}"])]
 
 
@@ -148,7 +150,7 @@ class BuildExt(build_ext):
             shown = " ".join(toolkit.architectures)
             print(f"gred: kernels for CUDA {toolkit.version}, architectures {shown}", flush=True)
             jobs = self.cuda_jobs(toolkit, folder) + jobs
-            ext.sources.append("csrc/cuda.c")
+            ext.sources += CUDA_SOURCES
             ext.include_dirs.append(str(toolkit.libraries.parent / "include"))
             ext.extra_link_args += [f"-L{toolkit.libraries}", "-lcudart_static", "-ldl", "-lrt"]
         else:
@@ -184,7 +186,7 @@ class BuildExt(build_ext):
         ]
 
 
-EITHER_CUDA = {"csrc/cuda.c", "csrc/cuda_absent.c"}
+EITHER_CUDA = {*CUDA_SOURCES, "csrc/cuda_absent.c"}
 
 setup(
     ext_modules=[

@@ -4,41 +4,59 @@
 #include "array.h"
 
 #include "cuda_interface.h"
+#include "dlpack.h"
+#include "strided.h"
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #include <numpy/arrayobject.h>
 #include <numpy/arrayscalars.h>
 
+#include <string.h>
+
 int array_setup(void)
 {
     import_array1(-1);
-    return 0;
+    return cuda_interface_setup() < 0 ? -1 : dlpack_setup();
+}
+
+/* ---- element types ---- */
+
+static const int numpy_types[ELEMENTS] = {
+    [ELEMENT_BOOL] = NPY_BOOL,
+    [ELEMENT_INT8] = NPY_INT8,
+    [ELEMENT_INT16] = NPY_INT16,
+    [ELEMENT_INT32] = NPY_INT32,
+    [ELEMENT_INT64] = NPY_INT64,
+    [ELEMENT_UINT8] = NPY_UINT8,
+    [ELEMENT_UINT16] = NPY_UINT16,
+    [ELEMENT_UINT32] = NPY_UINT32,
+    [ELEMENT_UINT64] = NPY_UINT64,
+    [ELEMENT_FLOAT16] = NPY_FLOAT16,
+    [ELEMENT_BFLOAT16] = NPY_NOTYPE,
+    [ELEMENT_FLOAT32] = NPY_FLOAT32,
+    [ELEMENT_FLOAT64] = NPY_FLOAT64,
+    [ELEMENT_COMPLEX64] = NPY_COMPLEX64,
+    [ELEMENT_COMPLEX128] = NPY_COMPLEX128,
+};
+
+/* NumPy has bfloat16 from ml_dtypes, as a type of a user's own: of the kind of raw bytes, and known
+ * by its scalars' type. */
+static bool is_bfloat16(PyArray_Descr *descr)
+{
+    const char *name = descr->typeobj ? descr->typeobj->tp_name : "";
+    const char *point = strrchr(name, '.');
+    return PyTypeNum_ISUSERDEF(descr->type_num) && PyDataType_ELSIZE(descr) == 2 &&
+           strcmp(point ? point + 1 : name, "bfloat16") == 0;
 }
 
 /* One kind and size is one element type, whatever C calls it: NumPy has two names for a 64-bit
  * integer. */
-static const struct {
-    char kind;
-    int size;
-    enum element element;
-} elements_by_kind[] = {
-    {'i', 4, ELEMENT_INT32},   {'i', 8, ELEMENT_INT64},   {'u', 8, ELEMENT_UINT64},
-    {'f', 4, ELEMENT_FLOAT32}, {'f', 8, ELEMENT_FLOAT64},
-};
-
-static const int numpy_types[ELEMENTS] = {
-    [ELEMENT_INT32] = NPY_INT32,     [ELEMENT_INT64] = NPY_INT64,     [ELEMENT_UINT64] = NPY_UINT64,
-    [ELEMENT_FLOAT32] = NPY_FLOAT32, [ELEMENT_FLOAT64] = NPY_FLOAT64,
-};
-
 static bool element_of(PyArray_Descr *descr, const char *name, enum element *element)
 {
-    for (size_t k = 0; k < sizeof elements_by_kind / sizeof *elements_by_kind; k++)
-        if (descr->kind == elements_by_kind[k].kind &&
-            PyDataType_ELSIZE(descr) == elements_by_kind[k].size) {
-            *element = elements_by_kind[k].element;
-            return true;
-        }
+    *element = is_bfloat16(descr) ? ELEMENT_BFLOAT16
+                                  : strided_element(descr->kind, (size_t)PyDataType_ELSIZE(descr));
+    if (*element != ELEMENTS && (descr->kind != 'V' || is_bfloat16(descr)))
+        return true;
     PyErr_Format(PyExc_TypeError, "%s: element type %S is not supported; the supported ones are %s",
                  name, (PyObject *)descr, element_names());
     return false;
@@ -63,6 +81,56 @@ bool array_element(PyObject *dtype, const char *name, enum element *element)
     return supported;
 }
 
+/* ml_dtypes' bfloat16; NULL without an exception where ml_dtypes is not installed. */
+static PyArray_Descr *bfloat16_descr(void)
+{
+    PyArray_Descr *descr = NULL;
+    PyObject *module = PyImport_ImportModule("ml_dtypes");
+    PyObject *type = module ? PyObject_GetAttrString(module, "bfloat16") : NULL;
+    if (!type || PyArray_DescrConverter(type, &descr) != NPY_SUCCEED)
+        PyErr_Clear();
+    Py_XDECREF(type);
+    Py_XDECREF(module);
+    return descr;
+}
+
+/* Without ml_dtypes a bfloat16 becomes a float32, which holds it exactly. */
+static PyArray_Descr *descr_for(enum element *element)
+{
+    if (*element != ELEMENT_BFLOAT16)
+        return PyArray_DescrFromType(numpy_types[*element]);
+    PyArray_Descr *descr = bfloat16_descr();
+    if (descr)
+        return descr;
+    *element = ELEMENT_FLOAT32;
+    return PyArray_DescrFromType(NPY_FLOAT32);
+}
+
+PyObject *array_scalar(union scalar value, enum element element)
+{
+    enum element shown = element;
+    PyArray_Descr *descr = descr_for(&shown);
+    if (!descr)
+        return NULL;
+    value = scalar_convert(value, element, shown);
+    PyObject *scalar = PyArray_Scalar(&value, descr, NULL);
+    Py_DECREF(descr);
+    return scalar;
+}
+
+bool array_value(PyObject *object, enum element element, union scalar *value)
+{
+    enum element held = element;
+    PyArray_Descr *descr = descr_for(&held);
+    memset(value, 0, sizeof *value);
+    const bool packed = descr && PyArray_Pack(descr, value, object) == 0;
+    Py_XDECREF(descr);
+    *value = scalar_convert(*value, held, element);
+    return packed;
+}
+
+/* ---- views ---- */
+
 /* NumPy's masked arrays are arrays with all their elements; to reduce those would be wrong. */
 static bool refuse_mask(PyObject *object, const char *name)
 {
@@ -74,100 +142,76 @@ static bool refuse_mask(PyObject *object, const char *name)
     return false;
 }
 
-static bool view_host(PyObject *object, const char *name, struct view *view)
+/* Takes over the reference to the array. */
+static bool view_numpy(PyArrayObject *array, const char *name, struct view *view)
 {
-    if (!refuse_mask(object, name))
-        return false;
-    PyObject *any = PyArray_FROM_O(object);
-    if (!any)
-        return false;
-    enum element element;
-    if (!element_of(PyArray_DESCR((PyArrayObject *)any), name, &element)) {
-        Py_DECREF(any);
+    struct source *source = &view->source;
+    strided_begin(view, false);
+    view->owner = (PyObject *)array;
+    if (!element_of(PyArray_DESCR(array), name, &source->input)) {
+        Py_CLEAR(view->owner);
         return false;
     }
-    /* Order does not matter, so columns may be as contiguous as rows. There is a copy only where
-     * the elements are strided, misaligned or of the other byte order. */
-    const int order = PyArray_IS_F_CONTIGUOUS((PyArrayObject *)any) ? NPY_ARRAY_F_CONTIGUOUS
-                                                                    : NPY_ARRAY_C_CONTIGUOUS;
-    PyObject *array = PyArray_FROMANY(any, numpy_types[element], 0, 0,
-                                      order | NPY_ARRAY_ALIGNED | NPY_ARRAY_NOTSWAPPED);
-    Py_DECREF(any);
-    if (!array)
-        return false;
-    *view = (struct view){
-        .data = PyArray_DATA((PyArrayObject *)array),
-        .n = (uint64_t)PyArray_SIZE((PyArrayObject *)array),
-        .element = element,
-        .owner = array,
-    };
+    source->type = source->input;
+    source->data = PyArray_DATA(array);
+    source->swapped = !PyArray_ISNBO(PyArray_DESCR(array)->byteorder);
+    source->dimensions = (unsigned)PyArray_NDIM(array);
+    for (unsigned k = 0; k < source->dimensions; k++) {
+        source->shape[k] = (uint64_t)PyArray_DIM(array, (int)k);
+        source->strides[k] = source->shape[k] > 1 ? PyArray_STRIDE(array, (int)k) : 0;
+    }
+    view->n = (uint64_t)PyArray_SIZE(array);
+    view->read_only = !PyArray_ISWRITEABLE(array);
     return true;
 }
 
-static bool view_gpu(PyObject *object, PyObject *interface, const char *name, struct view *view)
+/* Python's own types offer no interface that might be asked for. */
+static bool is_plain(PyObject *object)
 {
-    struct cuda_interface described;
-    if (!cuda_interface_parse(interface, name, &described))
-        return false;
-    PyObject *typestr = PyUnicode_FromString(described.typestr);
-    enum element element;
-    const bool supported = typestr && array_element(typestr, name, &element);
-    Py_XDECREF(typestr);
-    if (!supported)
-        return false;
-    if (described.n && described.pointer % element_size(element)) {
-        PyErr_Format(PyExc_ValueError,
-                     "%s: __cuda_array_interface__['data'] is %p, which is not aligned to its "
-                     "%zu-byte elements",
-                     name, (void *)described.pointer, element_size(element));
-        return false;
-    }
-    if (!cuda_interface_is_contiguous(&described, element_size(element))) {
-        PyErr_Format(
-            PyExc_ValueError,
-            "%s: only C-contiguous GPU arrays are supported, and the strides of this one are not",
-            name);
-        return false;
-    }
-    *view = (struct view){
-        .data = (const void *)described.pointer,
-        .n = described.n,
-        .element = element,
-        .on_gpu = true,
-        .has_stream = described.has_stream,
-        .stream = described.stream,
-        .owner = Py_NewRef(object),
-    };
-    return true;
+    return PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyLong_CheckExact(object) ||
+           PyFloat_CheckExact(object) || PyBool_Check(object) || PyComplex_CheckExact(object) ||
+           object == Py_None;
 }
 
-bool array_view(PyObject *object, const char *name, struct view *view)
+/* 1, 0 if the object offers none of them, -1. An interface that tells its stream is as good as
+ * DLPack, and faster; one that does not may hide work under way. */
+static int view_interface(PyObject *object, const struct view_request *request, struct view *view)
 {
-    if (PyArray_Check(object))
-        return view_host(object, name, view);
-    PyObject *interface = PyObject_GetAttrString(object, "__cuda_array_interface__");
-    if (!interface) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError))
-            return false;
-        PyErr_Clear();
-        return view_host(object, name, view);
+    int viewed = cuda_interface_view_with_stream(object, request, view);
+    if (!viewed)
+        viewed = dlpack_view(object, request, view);
+    return viewed ? viewed : cuda_interface_view(object, request, view);
+}
+
+bool array_view(PyObject *object, const struct view_request *request, struct view *view)
+{
+    if (!PyArray_Check(object) && !is_plain(object)) {
+        const int viewed = view_interface(object, request, view);
+        if (viewed)
+            return viewed > 0;
     }
-    const bool viewed = view_gpu(object, interface, name, view);
-    Py_DECREF(interface);
-    return viewed;
+    if (!refuse_mask(object, request->name))
+        return false;
+    if (request->in_place && !PyArray_Check(object)) {
+        PyErr_Format(PyExc_TypeError, "%s must be an array, of NumPy or on a GPU; got %.200s",
+                     request->name, Py_TYPE(object)->tp_name);
+        return false;
+    }
+    PyObject *array = PyArray_FROM_O(object);
+    return array && view_numpy((PyArrayObject *)array, request->name, view);
 }
 
 void array_release(struct view *view)
 {
+    if (view->pin)
+        view->unpin(view->pin);
+    view->pin = NULL;
     Py_CLEAR(view->owner);
 }
 
-PyObject *array_scalar(union scalar value, enum element element)
+bool array_of_bools(PyObject *object, const char *name, struct view *view)
 {
-    PyArray_Descr *descr = PyArray_DescrFromType(numpy_types[element]);
-    if (!descr)
-        return NULL;
-    PyObject *scalar = PyArray_Scalar(&value, descr, NULL);
-    Py_DECREF(descr);
-    return scalar;
+    PyArray_Descr *descr = PyArray_DescrFromType(NPY_BOOL);
+    PyObject *array = descr ? PyArray_FromAny(object, descr, 0, 0, 0, NULL) : NULL;
+    return array && view_numpy((PyArrayObject *)array, name, view);
 }

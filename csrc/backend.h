@@ -38,9 +38,13 @@ struct run {
     struct timing *timing;   /* NULL: run once, unmeasured */
     enum thread_order order; /* of the simulated device */
     uint64_t seed;
-    union scalar result;
+    uint64_t workspace_limit; /* bytes of device memory; 0: what there is */
+    union scalar result;      /* an accumulator, unless the plan has an `out` */
+    uint64_t count;           /* elements that took part, for a mean under a mask */
     struct failure failure;
 };
+
+enum located { LOCATED_HERE, LOCATED_ELSEWHERE, LOCATED_NOWHERE };
 
 struct backend {
     const char *name;
@@ -52,11 +56,16 @@ struct backend {
 
     /* How many devices there are. Where there is none, or -1 if that cannot be told, `failure` says
      * why. */
-    int (*count)(struct failure *failure);
+    int (*count)(void *state, struct failure *failure);
     bool (*describe)(int index, struct device *device);
 
-    /* Which of its devices a GPU array lies on; NULL where no array can. */
-    bool (*locate)(const struct view *view, int *index, struct failure *failure);
+    /* Whether a view's device memory, all of it, lies on one of the backend's devices; then
+     * view->backend and ->device say so. NULL where no memory can. */
+    enum located (*locate)(void *state, struct view *view, struct failure *failure);
+
+    /* A stream of the backend's own on a device, for a producer to work ahead of. NULL where there
+     * are no streams. */
+    bool (*handshake)(void *state, int device, uintptr_t *stream, struct failure *failure);
 
     /* True: run->result is what the passes leave. False: run->failure says why not. */
     bool (*run)(void *state, const struct plan *plan, struct run *run);

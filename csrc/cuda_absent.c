@@ -12,8 +12,9 @@ static void destroy(void *state)
     (void)state;
 }
 
-static int count(struct failure *failure)
+static int count(void *state, struct failure *failure)
 {
+    (void)state;
     failure_note(failure, FAILURE_RUNTIME, "gred was built without nvcc");
     return 0;
 }
@@ -25,30 +26,41 @@ static bool describe(int index, struct device *device)
     return false;
 }
 
-static bool locate(const struct view *view, int *index, struct failure *failure)
+static void note_absence(struct failure *failure)
 {
-    (void)view;
-    (void)index;
     failure_note(failure, FAILURE_RUNTIME,
-                 "a: the array offers __cuda_array_interface__, but gred was built without nvcc "
-                 "and uses no GPU");
+                 "the array lies on a GPU, but gred was built without nvcc and uses no GPU");
+}
+
+static enum located locate(void *state, struct view *view, struct failure *failure)
+{
+    (void)state;
+    (void)view;
+    note_absence(failure);
+    return LOCATED_NOWHERE;
+}
+
+static bool handshake(void *state, int device, uintptr_t *stream, struct failure *failure)
+{
+    (void)state;
+    (void)device;
+    (void)stream;
+    note_absence(failure);
     return false;
 }
 
 static bool run(void *state, const struct plan *plan, struct run *run)
 {
-    (void)state;
     (void)plan;
-    count(&run->failure);
+    count(state, &run->failure);
     return false;
 }
 
 static bool read_memory(void *state, int index, size_t bytes, struct run *run)
 {
-    (void)state;
     (void)index;
     (void)bytes;
-    count(&run->failure);
+    count(state, &run->failure);
     return false;
 }
 
@@ -60,6 +72,7 @@ const struct backend backend_cuda = {
     .count = count,
     .describe = describe,
     .locate = locate,
+    .handshake = handshake,
     .run = run,
     .read = read_memory,
 };

@@ -4,22 +4,14 @@
 
 #include "array.h"
 
-enum { CUDA_INTERFACE_DIMENSIONS = 64, CUDA_INTERFACE_TYPESTR = 64 };
+/* 1: a view was made. 0: the object has no __cuda_array_interface__. -1: an exception is set:
+ * TypeError for a value of the wrong type, ValueError for a missing or impossible one. */
+int cuda_interface_view(PyObject *object, const struct view_request *, struct view *view);
 
-struct cuda_interface {
-    uintptr_t pointer;
-    uint64_t n; /* elements */
-    int dimensions;
-    int64_t shape[CUDA_INTERFACE_DIMENSIONS];
-    int64_t strides[CUDA_INTERFACE_DIMENSIONS]; /* bytes; meaningless unless has_strides */
-    bool has_strides;
-    char typestr[CUDA_INTERFACE_TYPESTR];
-    bool has_stream;
-    uintptr_t stream;
-};
+/* The same, but 0 also if the interface does not say which stream the data comes from: DLPack, if
+ * the object has it, does, and where this one does it is as good, and faster. */
+int cuda_interface_view_with_stream(PyObject *object, const struct view_request *,
+                                    struct view *view);
 
-/* False with an exception set: TypeError for a value of the wrong type, ValueError for a missing or
- * impossible one. */
-bool cuda_interface_parse(PyObject *interface, const char *name, struct cuda_interface *parsed);
-
-bool cuda_interface_is_contiguous(const struct cuda_interface *, size_t element_size);
+/* Makes the constants that the others use; -1 with an exception set. */
+int cuda_interface_setup(void);

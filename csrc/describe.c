@@ -1,6 +1,6 @@
 #include "describe.h"
 
-#include "backend.h"
+#include "execute.h"
 
 /* A tuple of the backends' names that a method runs on; a new reference. */
 static PyObject *places(unsigned bits)
@@ -72,12 +72,13 @@ static PyObject *describe_device(const struct device *device)
                          (unsigned long long)device->l2_cache, capability(device->capability));
 }
 
-PyObject *describe_devices(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+PyObject *describe_devices(PyObject *module, PyObject *Py_UNUSED(ignored))
 {
+    const struct module_state *state = PyModule_GetState(module);
     PyObject *devices = PyList_New(0);
     for (int k = 0; devices && plan_backends[k]; k++) {
         struct failure ignored_failure = {0};
-        const int count = plan_backends[k]->count(&ignored_failure);
+        const int count = plan_backends[k]->count(state->backends[k], &ignored_failure);
         for (int index = 0; devices && index < count; index++) {
             struct device described;
             if (!plan_backends[k]->describe(index, &described))

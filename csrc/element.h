@@ -1,17 +1,47 @@
-/* Element types: what arrays hold and what reductions accumulate in. One table instead of chains of
- * ifs. */
+/* Element types: what arrays hold. Reductions accumulate in a few of them, and convert as they
+ * load. One table instead of chains of ifs. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* ELEMENT_TYPE(enumerator, C type, NumPy's name, member of union scalar) */
+struct complex64 {
+    float real, imag;
+};
+
+struct complex128 {
+    double real, imag;
+};
+
+/* ELEMENT_TYPE(enumerator, C type, NumPy's name, member of union scalar). float16 and bfloat16 are
+ * their bits, a bool is a byte that is not zero. */
 #define ELEMENT_TYPES(ELEMENT_TYPE)                                                                \
+    ELEMENT_TYPE(BOOL, uint8_t, bool, b8)                                                          \
+    ELEMENT_TYPE(INT8, int8_t, int8, i8)                                                           \
+    ELEMENT_TYPE(INT16, int16_t, int16, i16)                                                       \
+    ELEMENT_TYPE(INT32, int32_t, int32, i32)                                                       \
+    ELEMENT_TYPE(INT64, int64_t, int64, i64)                                                       \
+    ELEMENT_TYPE(UINT8, uint8_t, uint8, u8)                                                        \
+    ELEMENT_TYPE(UINT16, uint16_t, uint16, u16)                                                    \
+    ELEMENT_TYPE(UINT32, uint32_t, uint32, u32)                                                    \
+    ELEMENT_TYPE(UINT64, uint64_t, uint64, u64)                                                    \
+    ELEMENT_TYPE(FLOAT16, uint16_t, float16, f16)                                                  \
+    ELEMENT_TYPE(BFLOAT16, uint16_t, bfloat16, bf16)                                               \
+    ELEMENT_TYPE(FLOAT32, float, float32, f32)                                                     \
+    ELEMENT_TYPE(FLOAT64, double, float64, f64)                                                    \
+    ELEMENT_TYPE(COMPLEX64, struct complex64, complex64, c64)                                      \
+    ELEMENT_TYPE(COMPLEX128, struct complex128, complex128, c128)
+
+/* Those that reductions accumulate in. */
+#define ACCUMULATOR_TYPES(ELEMENT_TYPE)                                                            \
     ELEMENT_TYPE(INT32, int32_t, int32, i32)                                                       \
     ELEMENT_TYPE(INT64, int64_t, int64, i64)                                                       \
     ELEMENT_TYPE(UINT64, uint64_t, uint64, u64)                                                    \
     ELEMENT_TYPE(FLOAT32, float, float32, f32)                                                     \
-    ELEMENT_TYPE(FLOAT64, double, float64, f64)
+    ELEMENT_TYPE(FLOAT64, double, float64, f64)                                                    \
+    ELEMENT_TYPE(COMPLEX64, struct complex64, complex64, c64)                                      \
+    ELEMENT_TYPE(COMPLEX128, struct complex128, complex128, c128)
 
 #define ELEMENT_ENUMERATOR(NAME, type, name, member) ELEMENT_##NAME,
 enum element { ELEMENT_TYPES(ELEMENT_ENUMERATOR) ELEMENTS };
@@ -27,5 +57,11 @@ union scalar {
 size_t element_size(enum element);
 const char *element_name(enum element);
 
-/* The names of all, for messages: "int32, int64, ...". */
+/* What values of a type are accumulated in: the least of the accumulators that holds them all. */
+enum element element_accumulator(enum element);
+
+bool element_is_integer(enum element); /* bool, too */
+bool element_is_complex(enum element);
+
+/* The names of all, for messages: "bool, int8, ...". */
 const char *element_names(void);

@@ -28,7 +28,7 @@ static bool warn_slow(void *context, double seconds)
     return fine;
 }
 
-static void *state_of(const struct module_state *state, const struct backend *backend)
+void *execute_backend_state(const struct module_state *state, const struct backend *backend)
 {
     int k = 0;
     while (plan_backends[k] != backend)
@@ -51,11 +51,22 @@ static bool read_order(struct module_state *state, struct run *run)
     return read;
 }
 
+/* How much workspace may be used on a device, here and in this context. */
+static bool read_workspace_limit(struct module_state *state, struct run *run)
+{
+    PyObject *value = NULL;
+    if (PyContextVar_Get(state->workspace_limit, NULL, &value) < 0)
+        return false;
+    run->workspace_limit = value ? PyLong_AsUnsignedLongLong(value) : 0;
+    Py_XDECREF(value);
+    return !PyErr_Occurred();
+}
+
 /* Runs the plan, or reads `bytes` where there is none, while other threads may use Python. */
 static bool run_without_gil(struct module_state *state, const struct backend *backend,
                             const struct plan *plan, int index, size_t bytes, struct run *run)
 {
-    void *backend_state = state_of(state, backend);
+    void *backend_state = execute_backend_state(state, backend);
     struct waiting waiting = {PyEval_SaveThread()};
     const struct watch watch = {interrupted, warn_slow, &waiting};
     run->watch = &watch;
@@ -63,21 +74,21 @@ static bool run_without_gil(struct module_state *state, const struct backend *ba
                           : backend->read(backend_state, index, bytes, run);
     PyEval_RestoreThread(waiting.thread);
     if (!ran)
-        failure_raise(&run->failure);
+        failure_raise(&run->failure, state);
     return ran;
 }
 
 bool execute_plan(struct module_state *state, const struct plan *plan, struct run *run)
 {
-    if (plan->n == 0) {
+    if (plan->n == 0 && !plan->out) {
         run->result = op_identity(plan->op, plan->accumulator);
         return true;
     }
     if (plan->backend->place == METHOD_ON_SIMULATED && !read_order(state, run))
         return false;
-    const bool ran = run_without_gil(state, plan->backend, plan, plan->device, 0, run);
-    run->result = op_finish(plan->op, plan->accumulator, run->result);
-    return ran;
+    if (plan->backend->place != METHOD_ON_HOST && !read_workspace_limit(state, run))
+        return false;
+    return run_without_gil(state, plan->backend, plan, plan->device, 0, run);
 }
 
 bool execute_read(struct module_state *state, const struct backend *backend, int index,

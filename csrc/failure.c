@@ -1,6 +1,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "execute.h"
 #include "failure.h"
 
 #include <stdarg.h>
@@ -17,11 +18,46 @@ void failure_note(struct failure *failure, enum failure_kind kind, const char *f
     va_end(arguments);
 }
 
-void failure_raise(const struct failure *failure)
+void failure_note_cuda(struct failure *failure, const char *call, const char *name,
+                       const char *text)
+{
+    if (failure->kind != FAILURE_NONE)
+        return;
+    failure->kind = FAILURE_CUDA;
+    snprintf(failure->call, sizeof failure->call, "%s", call);
+    snprintf(failure->name, sizeof failure->name, "%s", name);
+    snprintf(failure->text, sizeof failure->text, "%s", text);
+}
+
+/* CudaError(message), with the message's three parts as attributes. */
+static void raise_cuda(const struct failure *failure, PyObject *type)
+{
+    PyObject *message =
+        PyUnicode_FromFormat("%s: %s (%s)", failure->call, failure->text, failure->name);
+    PyObject *error = message ? PyObject_CallOneArg(type, message) : NULL;
+    Py_XDECREF(message);
+    const struct {
+        const char *name, *value;
+    } attributes[] = {{"call", failure->call}, {"name", failure->name}, {"text", failure->text}};
+    bool complete = error;
+    for (size_t k = 0; complete && k < sizeof attributes / sizeof *attributes; k++) {
+        PyObject *value = PyUnicode_FromString(attributes[k].value);
+        complete = value && PyObject_SetAttrString(error, attributes[k].name, value) == 0;
+        Py_XDECREF(value);
+    }
+    if (complete)
+        PyErr_SetObject(type, error);
+    Py_XDECREF(error);
+}
+
+void failure_raise(const struct failure *failure, const struct module_state *state)
 {
     PyObject *type = PyExc_RuntimeError;
     switch (failure->kind) {
     case FAILURE_EXCEPTION:
+        return;
+    case FAILURE_CUDA:
+        raise_cuda(failure, state->cuda_error);
         return;
     case FAILURE_VALUE:
         type = PyExc_ValueError;

@@ -1,12 +1,15 @@
 /* The host backend: plain loops, shared among the cores by OpenMP, and the recursion that the
  * ladder starts from.
  *
- * The array is folded in chunks of fixed length and the chunks' results in turn, so a sum's bits do
- * not depend on the number of threads, and rounding errors grow with the chunk's length and not
- * with the array's. */
+ * A source is folded in chunks of fixed length and the chunks' results in turn, so a sum's bits do
+ * not depend on the number of threads nor on where its elements lie, and rounding errors grow with
+ * the chunk's length and not with the array's. Elements that are not ready for a loop are gathered
+ * into a thread's own memory first, a chunk at a time. */
 #define _GNU_SOURCE
 
 #include "backend.h"
+#include "fold.h"
+#include "gather.h"
 #include "processor.h"
 #include "timing.h"
 
@@ -16,204 +19,220 @@
 #include <unistd.h>
 
 enum {
-    CHUNK = 4096,          /* elements folded by one loop */
-    STRETCH = 1 << 26,     /* elements between two looks at the watch */
-    LANES = 8,             /* independent accumulators of a loop, for the compiler to vectorise */
+    CHUNK = 4096,      /* elements folded by one loop */
+    STRETCH = 1 << 26, /* elements folded to one partial, and between two thoughts of the watch */
+    PIECE = 1 << 24,   /* the latter where elements are gathered first */
     SERIAL_BELOW = 1 << 16 /* elements that are not worth waking other threads for */
 };
-
-/* Signed integers wrap around, so they are added and multiplied as unsigned ones. */
-typedef uint32_t wrap_INT32;
-typedef uint64_t wrap_INT64, wrap_UINT64;
-typedef float wrap_FLOAT32;
-typedef double wrap_FLOAT64;
-
-/* a is the accumulator; NaN wins every comparison. */
-#define COMBINE_SUM(NAME, type, a, b)  (type)((wrap_##NAME)(a) + (wrap_##NAME)(b))
-#define COMBINE_PROD(NAME, type, a, b) (type)((wrap_##NAME)(a) * (wrap_##NAME)(b))
-#define COMBINE_MIN(NAME, type, a, b)  ((a) < (b) || (a) != (a) ? (a) : (b))
-#define COMBINE_MAX(NAME, type, a, b)  ((a) > (b) || (a) != (a) ? (a) : (b))
-
-/* Folds n >= 1 elements of one type into one accumulator of another. */
-typedef void fold(const void *elements, size_t n, void *result);
-
-#define DEFINE_FOLD(OP, IN, in_type, ACC, acc_type)                                                \
-    static void fold_##OP##_##IN##_##ACC(const void *elements, size_t n, void *result)             \
-    {                                                                                              \
-        const in_type *x = elements;                                                               \
-        acc_type lanes[LANES];                                                                     \
-        const size_t used = n < LANES ? n : LANES;                                                 \
-        for (size_t k = 0; k < used; k++)                                                          \
-            lanes[k] = (acc_type)x[k];                                                             \
-        size_t i = LANES;                                                                          \
-        for (; i + LANES <= n; i += LANES)                                                         \
-            for (size_t k = 0; k < LANES; k++)                                                     \
-                lanes[k] = COMBINE_##OP(ACC, acc_type, lanes[k], (acc_type)x[i + k]);              \
-        for (; i < n; i++)                                                                         \
-            lanes[i % LANES] = COMBINE_##OP(ACC, acc_type, lanes[i % LANES], (acc_type)x[i]);      \
-        for (size_t k = 1; k < used; k++)                                                          \
-            lanes[0] = COMBINE_##OP(ACC, acc_type, lanes[0], lanes[k]);                            \
-        memcpy(result, lanes, sizeof *lanes);                                                      \
-    }
-
-/* Folds the upper half of n elements onto the lower; the recursion's one step. */
-typedef void halve(void *elements, size_t n);
-
-#define DEFINE_HALVE(OP, NAME, type)                                                               \
-    static void halve_##OP##_##NAME(void *elements, size_t n)                                      \
-    {                                                                                              \
-        type *x = elements;                                                                        \
-        const size_t half = n - n / 2;                                                             \
-        for (size_t i = 0; i < n / 2; i++)                                                         \
-            x[i] = COMBINE_##OP(NAME, type, x[i], x[i + half]);                                    \
-    }
-
-typedef void convert(void *target, const void *source, size_t n);
-
-#define DEFINE_CONVERT(IN, in_type, ACC, acc_type)                                                 \
-    static void convert_##IN##_##ACC(void *target, const void *source, size_t n)                   \
-    {                                                                                              \
-        acc_type *y = target;                                                                      \
-        const in_type *x = source;                                                                 \
-        for (size_t i = 0; i < n; i++)                                                             \
-            y[i] = (acc_type)x[i];                                                                 \
-    }
-
-/* The table of element types, once more for every type: X(…, IN, in_type, ACC, acc_type). A macro
- * cannot expand itself, so the inner list is spelt out. */
-#define TO_EACH(X, A, IN, in_type)                                                                 \
-    X(A, IN, in_type, INT32, int32_t)                                                              \
-    X(A, IN, in_type, INT64, int64_t)                                                              \
-    X(A, IN, in_type, UINT64, uint64_t)                                                            \
-    X(A, IN, in_type, FLOAT32, float)                                                              \
-    X(A, IN, in_type, FLOAT64, double)
-
-#define DEFINE_CONVERT_OF(A, IN, in_type, ACC, acc_type) DEFINE_CONVERT(IN, in_type, ACC, acc_type)
-#define DEFINE_FROM(NAME, type, name, member)                                                      \
-    TO_EACH(DEFINE_FOLD, SUM, NAME, type)                                                          \
-    TO_EACH(DEFINE_FOLD, PROD, NAME, type)                                                         \
-    TO_EACH(DEFINE_FOLD, MIN, NAME, type)                                                          \
-    TO_EACH(DEFINE_FOLD, MAX, NAME, type)                                                          \
-    TO_EACH(DEFINE_CONVERT_OF, , NAME, type)                                                       \
-    DEFINE_HALVE(SUM, NAME, type)                                                                  \
-    DEFINE_HALVE(PROD, NAME, type)                                                                 \
-    DEFINE_HALVE(MIN, NAME, type)                                                                  \
-    DEFINE_HALVE(MAX, NAME, type)
-
-ELEMENT_TYPES(DEFINE_FROM)
-
-#define FOLD_ENTRY(OP, IN, in_type, ACC, acc_type)   [ELEMENT_##ACC] = fold_##OP##_##IN##_##ACC,
-#define CONVERT_ENTRY(A, IN, in_type, ACC, acc_type) [ELEMENT_##ACC] = convert_##IN##_##ACC,
-
-static fold *const folds[OPS][ELEMENTS][ELEMENTS] = {
-#define SUM_ROW(NAME, type, name, member)                                                          \
-    [OP_SUM][ELEMENT_##NAME] = {TO_EACH(FOLD_ENTRY, SUM, NAME, type)},
-#define PROD_ROW(NAME, type, name, member)                                                         \
-    [OP_PROD][ELEMENT_##NAME] = {TO_EACH(FOLD_ENTRY, PROD, NAME, type)},
-#define MIN_ROW(NAME, type, name, member)                                                          \
-    [OP_MIN][ELEMENT_##NAME] = {TO_EACH(FOLD_ENTRY, MIN, NAME, type)},
-#define MAX_ROW(NAME, type, name, member)                                                          \
-    [OP_MAX][ELEMENT_##NAME] = {TO_EACH(FOLD_ENTRY, MAX, NAME, type)},
-    ELEMENT_TYPES(SUM_ROW) ELEMENT_TYPES(PROD_ROW) ELEMENT_TYPES(MIN_ROW) ELEMENT_TYPES(MAX_ROW)};
-
-static convert *const conversions[ELEMENTS][ELEMENTS] = {
-#define CONVERT_ROW(NAME, type, name, member)                                                      \
-    [ELEMENT_##NAME] = {TO_EACH(CONVERT_ENTRY, , NAME, type)},
-    ELEMENT_TYPES(CONVERT_ROW)};
-
-static halve *const halvings[OPS][ELEMENTS] = {
-#define HALVE_ROW(NAME, type, name, member)                                                        \
-    [OP_SUM][ELEMENT_##NAME] = halve_SUM_##NAME, [OP_PROD][ELEMENT_##NAME] = halve_PROD_##NAME,    \
-    [OP_MIN][ELEMENT_##NAME] = halve_MIN_##NAME, [OP_MAX][ELEMENT_##NAME] = halve_MAX_##NAME,
-    ELEMENT_TYPES(HALVE_ROW)};
-
-/* ---- the loop ---- */
 
 struct state {
     pid_t maker; /* OpenMP's threads do not survive a fork, so only the process that made the state
                     uses them */
 };
 
-/* What is folded, and with what. */
-struct work {
-    const char *elements;
-    uint64_t n;
-    enum op op;
-    enum element input, accumulator;
+struct job {
+    const struct plan *plan;
+    struct run *run;
     bool parallel;
+    double looked; /* when the watch was looked at last */
 };
 
-/* Folds every chunk to one partial. */
-static void fold_chunks(const struct work *work, char *partials)
+/* Looking takes the GIL, which other threads want, too: not more often than a person would mind. */
+static bool interrupted(struct job *job)
 {
-    fold *const fold_chunk = folds[work->op][work->input][work->accumulator];
-    const size_t in_size = element_size(work->input), acc_size = element_size(work->accumulator);
-    const int64_t chunks = (int64_t)((work->n + CHUNK - 1) / CHUNK);
-#pragma omp parallel for schedule(static) if (work->parallel && work->n > SERIAL_BELOW)
+    const double now = timing_now(), patience = 0.05;
+    if (now - job->looked < patience)
+        return false;
+    const struct watch *watch = job->run->watch;
+    const bool stop = watch->interrupted(watch->context);
+    if (stop)
+        failure_note(&job->run->failure, FAILURE_EXCEPTION, "interrupted");
+    job->looked = timing_now();
+    return stop;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- the loop ---- */
+
+/* How a source's elements come to a fold. */
+enum way { IN_PLACE, GATHERED, CONVERTED };
+
+struct loop {
+    const struct source *source;
+    enum way way;
+    fold *fold_elements, *fold_partials;
+    size_t size, width; /* of an element as it lies and of an accumulator, bytes */
+    union scalar identity;
+};
+
+static struct loop loop_of(const struct plan *plan)
+{
+    const struct source *source = plan->source;
+    fold *const direct = fold_find(plan->op, source->input, source->type);
+    fold *const partials = fold_of_accumulators(plan->op, plan->accumulator);
+    return (struct loop){.source = source,
+                         .way = !direct      ? CONVERTED
+                                : plan->flat ? IN_PLACE
+                                             : GATHERED,
+                         .fold_elements = direct ? direct : partials,
+                         .fold_partials = partials,
+                         .size = element_size(source->input),
+                         .width = element_size(plan->accumulator),
+                         .identity = op_identity(plan->op, plan->accumulator)};
+}
+
+/* Folds the elements that the mask lets through to one partial. */
+static void fold_gathered(const struct loop *loop, uint64_t start, uint64_t n, void *partial)
+{
+    _Alignas(64) char elements[CHUNK * sizeof(union scalar)];
+    const uint64_t kept = loop->way == CONVERTED
+                              ? gather(loop->source, start, n, elements)
+                              : gather_unconverted(loop->source, start, n, elements);
+    if (kept)
+        loop->fold_elements(elements, kept, partial);
+    else
+        memcpy(partial, &loop->identity, loop->width);
+}
+
+static void fold_chunk(const struct loop *loop, uint64_t start, uint64_t n, void *partial)
+{
+    if (loop->way == IN_PLACE)
+        loop->fold_elements((const char *)loop->source->data + start * loop->size, n, partial);
+    else
+        fold_gathered(loop, start, n, partial);
+}
+
+static uint64_t chunks_of(uint64_t n)
+{
+    return (n + CHUNK - 1) / CHUNK;
+}
+
+static void fold_chunks(const struct loop *loop, uint64_t start, uint64_t n, bool parallel,
+                        char *partials)
+{
+    const int64_t chunks = (int64_t)chunks_of(n);
+#pragma omp parallel for schedule(static) if (parallel && n > SERIAL_BELOW)
     for (int64_t c = 0; c < chunks; c++) {
-        const uint64_t start = (uint64_t)c * CHUNK, rest = work->n - start;
-        fold_chunk(work->elements + start * in_size, rest < CHUNK ? rest : CHUNK,
-                   partials + (size_t)c * acc_size);
+        const uint64_t at = (uint64_t)c * CHUNK;
+        fold_chunk(loop, start + at, least(n - at, CHUNK), partials + (size_t)c * loop->width);
     }
 }
 
-static bool interrupted(struct run *run)
+/* Folds partials in their place, chunk by chunk, until the first is all. */
+static void fold_partials(const struct loop *loop, char *partials, uint64_t n)
 {
-    if (!run->watch->interrupted(run->watch->context))
-        return false;
-    failure_note(&run->failure, FAILURE_EXCEPTION, "interrupted");
+    for (; n > 1; n = chunks_of(n))
+        for (uint64_t c = 0; c < chunks_of(n); c++)
+            loop->fold_partials(partials + c * CHUNK * loop->width, least(n - c * CHUNK, CHUNK),
+                                partials + c * loop->width);
+}
+
+/* Folds a stretch's elements; the result is the first of the partials. */
+static bool fold_stretch(struct job *job, const struct loop *loop, uint64_t start, uint64_t n,
+                         char *partials)
+{
+    const uint64_t piece = loop->way == IN_PLACE ? STRETCH : PIECE;
+    for (uint64_t at = 0; at < n; at += piece) {
+        if ((start || at) && interrupted(job))
+            return false;
+        fold_chunks(loop, start + at, least(n - at, piece), job->parallel,
+                    partials + at / CHUNK * loop->width);
+    }
+    fold_partials(loop, partials, chunks_of(n));
     return true;
 }
 
-/* Chunks, then chunks of partials, until one value is left. */
-static bool fold_all(struct work work, struct run *run)
+/* Stretches, and then the partials that they leave. */
+static bool fold_all(struct job *job)
 {
-    const size_t in_size = element_size(work.input), acc_size = element_size(work.accumulator);
-    char *partials = malloc((work.n / CHUNK + 1) * acc_size);
+    const struct loop loop = loop_of(job->plan);
+    const uint64_t n = job->plan->n, stretches = (n + STRETCH - 1) / STRETCH;
+    const uint64_t chunks = chunks_of(least(n, STRETCH));
+    char *partials = malloc((stretches + chunks) * loop.width);
     if (!partials) {
-        failure_note(&run->failure, FAILURE_MEMORY, "out of memory for partials");
+        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
         return false;
     }
-    for (uint64_t at = 0; at < work.n; at += STRETCH) {
-        struct work stretch = work;
-        stretch.elements += at * in_size;
-        stretch.n = work.n - at < STRETCH ? work.n - at : STRETCH;
-        if (at && interrupted(run)) {
-            free(partials);
-            return false;
-        }
-        fold_chunks(&stretch, partials + at / CHUNK * acc_size);
+    char *const of_chunks = partials + stretches * loop.width;
+    bool folded = true;
+    for (uint64_t s = 0; folded && s < stretches; s++) {
+        const uint64_t start = s * STRETCH;
+        folded = fold_stretch(job, &loop, start, least(n - start, STRETCH), of_chunks);
+        memcpy(partials + s * loop.width, of_chunks, loop.width);
     }
-    const uint64_t left = (work.n + CHUNK - 1) / CHUNK;
-    const struct work rest = {partials,         left,         work.op, work.accumulator,
-                              work.accumulator, work.parallel};
-    const bool folded = left == 1 || fold_all(rest, run);
-    if (left == 1)
-        memcpy(&run->result, partials, acc_size);
+    if (folded) {
+        fold_partials(&loop, partials, stretches);
+        memcpy(&job->run->result, partials, loop.width);
+    }
     free(partials);
     return folded;
 }
 
 /* ---- the recursion ---- */
 
-static void recurse(halve *fold_upper_half, void *elements, size_t n)
+/* The elements that take part, as accumulators, for the recursion to work on. */
+struct copy {
+    char *values; /* NULL: the method needs none */
+    uint64_t n;
+};
+
+static bool make_copy(const struct plan *plan, struct copy *copy, struct failure *failure)
+{
+    size_t bytes;
+    if (!__builtin_mul_overflow(plan->n, element_size(plan->accumulator), &bytes))
+        copy->values = malloc(bytes);
+    if (!copy->values)
+        failure_note(failure, FAILURE_MEMORY, "out of memory for a working copy of %llu elements",
+                     (unsigned long long)plan->n);
+    return copy->values;
+}
+
+static bool fill_copy(struct job *job, struct copy *copy)
+{
+    const struct plan *plan = job->plan;
+    const size_t width = element_size(plan->accumulator);
+    copy->n = 0;
+    for (uint64_t at = 0; copy->values && at < plan->n; at += PIECE) {
+        if (at && interrupted(job))
+            return false;
+        copy->n +=
+            gather(plan->source, at, least(plan->n - at, PIECE), copy->values + copy->n * width);
+    }
+    return true;
+}
+
+/* Folds the upper half onto the lower, and then the lower in the same way. */
+static bool recurse(struct job *job, fold_pairs *fold_upper, size_t width, char *values, uint64_t n)
 {
     if (n <= 1)
-        return;
-    fold_upper_half(elements, n);
-    recurse(fold_upper_half, elements, n - n / 2);
+        return true;
+    const uint64_t half = n - n / 2;
+    for (uint64_t at = 0; at < n / 2; at += PIECE) {
+        if (at && interrupted(job))
+            return false;
+        fold_upper(values + at * width, values + (half + at) * width, least(n / 2 - at, PIECE));
+    }
+    return recurse(job, fold_upper, width, values, half);
+}
+
+static bool fold_copy(struct job *job, const struct copy *copy)
+{
+    const struct plan *plan = job->plan;
+    const size_t width = element_size(plan->accumulator);
+    fold_pairs *const fold_upper = fold_pairs_find(plan->op, plan->accumulator);
+    if (!recurse(job, fold_upper, width, copy->values, copy->n))
+        return false;
+    job->run->result = op_identity(plan->op, plan->accumulator);
+    if (copy->n)
+        memcpy(&job->run->result, copy->values, width);
+    return true;
 }
 
 /* ---- runs ---- */
-
-static void *working_copy(const struct plan *plan, struct failure *failure)
-{
-    void *copy = malloc(plan->n * element_size(plan->accumulator));
-    if (!copy)
-        failure_note(failure, FAILURE_MEMORY, "out of memory for a working copy of %llu elements",
-                     (unsigned long long)plan->n);
-    return copy;
-}
 
 struct scratch {
     char *memory;
@@ -235,43 +254,35 @@ static void flush(struct scratch scratch)
         memset(scratch.memory, 0x5a, scratch.bytes);
 }
 
-static void restore_copy(const struct plan *plan, void *copy)
+static bool run_once(struct job *job, const struct copy *copy)
 {
-    if (copy)
-        conversions[plan->input][plan->accumulator](copy, plan->data, plan->n);
+    return copy->values ? fold_copy(job, copy) : fold_all(job);
 }
 
-static bool run_once(const struct plan *plan, void *copy, bool parallel, struct run *run)
+/* One run, timed from where the working copy is as new and the caches are as asked for. */
+static bool sample(struct job *job, struct copy *copy, struct scratch scratch, double *seconds)
 {
-    if (!copy) {
-        const struct work work = {plan->data,  plan->n,           plan->op,
-                                  plan->input, plan->accumulator, parallel};
-        return fold_all(work, run);
-    }
-    recurse(halvings[plan->op][plan->accumulator], copy, plan->n);
-    memcpy(&run->result, copy, element_size(plan->accumulator));
-    return true;
+    if (interrupted(job) || !fill_copy(job, copy))
+        return false;
+    flush(scratch);
+    const double began = timing_now();
+    const bool ran = run_once(job, copy);
+    *seconds = timing_now() - began;
+    return ran;
 }
 
-static bool measure(const struct plan *plan, void *copy, bool parallel, struct run *run)
+static bool measure(struct job *job, struct copy *copy)
 {
-    struct timing *timing = run->timing;
+    struct timing *timing = job->run->timing;
     const struct scratch scratch = scratch_new(timing->cold);
     bool ran = !timing->cold || scratch.memory;
     if (!ran)
-        failure_note(&run->failure, FAILURE_MEMORY, "out of memory to flush the caches with");
+        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory to flush the caches with");
     for (unsigned s = 0; ran && s < timing->warmup + timing->samples; s++) {
-        if (interrupted(run)) {
-            ran = false;
-            break;
-        }
-        restore_copy(plan, copy);
-        flush(scratch);
-        const double began = timing_now();
-        ran = run_once(plan, copy, parallel, run);
-        if (s >= timing->warmup)
-            timing->seconds[s - timing->warmup] = timing->first_pass[s - timing->warmup] =
-                timing_now() - began;
+        double seconds;
+        ran = sample(job, copy, scratch, &seconds);
+        if (ran && s >= timing->warmup)
+            timing->seconds[s - timing->warmup] = timing->first_pass[s - timing->warmup] = seconds;
     }
     timing->passes = 1;
     timing->grid = timing->block = 0;
@@ -282,15 +293,13 @@ static bool measure(const struct plan *plan, void *copy, bool parallel, struct r
 static bool run(void *opaque, const struct plan *plan, struct run *run)
 {
     const struct state *state = opaque;
-    const bool parallel = getpid() == state->maker;
-    void *copy = NULL;
-    if (plan->method && !(copy = working_copy(plan, &run->failure)))
+    struct job job = {.plan = plan, .run = run, .parallel = getpid() == state->maker};
+    struct copy copy = {0};
+    if (plan->method && !make_copy(plan, &copy, &run->failure))
         return false;
-    if (!run->timing)
-        restore_copy(plan, copy);
     const bool ran =
-        run->timing ? measure(plan, copy, parallel, run) : run_once(plan, copy, parallel, run);
-    free(copy);
+        run->timing ? measure(&job, &copy) : fill_copy(&job, &copy) && run_once(&job, &copy);
+    free(copy.values);
     return ran;
 }
 
@@ -309,6 +318,7 @@ static bool read_memory(void *opaque, int index, size_t bytes, struct run *run)
 {
     (void)index;
     const struct state *state = opaque;
+    struct job job = {.run = run, .parallel = getpid() == state->maker};
     struct timing *timing = run->timing;
     uint64_t *words = malloc(bytes);
     const struct scratch scratch = scratch_new(true);
@@ -322,13 +332,13 @@ static bool read_memory(void *opaque, int index, size_t bytes, struct run *run)
     volatile uint64_t sink;
     bool read = true;
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
-        if (interrupted(run)) {
+        if (interrupted(&job)) {
             read = false;
             break;
         }
         flush(scratch);
         const double began = timing_now();
-        sink = read_words(words, (int64_t)(bytes / sizeof *words), getpid() == state->maker);
+        sink = read_words(words, (int64_t)(bytes / sizeof *words), job.parallel);
         if (s >= timing->warmup)
             timing->seconds[s - timing->warmup] = timing_now() - began;
     }
@@ -348,8 +358,9 @@ static void *create(void)
     return state;
 }
 
-static int count(struct failure *failure)
+static int count(void *state, struct failure *failure)
 {
+    (void)state;
     (void)failure;
     return 1;
 }

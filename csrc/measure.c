@@ -64,8 +64,8 @@ static PyObject *floats(const double *values, unsigned count)
 /* "cuda:0" for a backend with devices that are numbered. */
 static PyObject *device_name(const struct backend *backend, int index)
 {
-    return backend->locate ? PyUnicode_FromFormat("%s:%d", backend->name, index)
-                           : PyUnicode_FromString(backend->name);
+    return backend->place == METHOD_ON_CUDA ? PyUnicode_FromFormat("%s:%d", backend->name, index)
+                                            : PyUnicode_FromString(backend->name);
 }
 
 static PyObject *block_or_none(unsigned block)
@@ -89,21 +89,19 @@ static void timing_free(struct timing *timing)
     PyMem_Free(timing->first_pass);
 }
 
-static PyObject *timed(struct module_state *state, const struct plan *plan, struct timing *timing,
-                       bool mean)
+static PyObject *timed(struct module_state *state, const struct plan *plan, struct timing *timing)
 {
     struct run run = {.timing = timing};
     if (!timing_alloc(timing) || !execute_plan(state, plan, &run))
         return NULL;
-    if (mean)
-        run.result = op_mean(plan->accumulator, run.result, plan->n);
+    const union scalar result = finish_result(&plan->finish, run.result);
     return Py_BuildValue("NNKIKNsNN", floats(timing->seconds, timing->samples),
                          floats(timing->first_pass, timing->samples),
-                         (unsigned long long)(plan->n * element_size(plan->input)), timing->passes,
-                         (unsigned long long)timing->grid, block_or_none(timing->block),
-                         plan->method ? plan->method->name : "loop",
+                         (unsigned long long)(plan->n * element_size(plan->source->input)),
+                         timing->passes, (unsigned long long)timing->grid,
+                         block_or_none(timing->block), plan->method ? plan->method->name : "loop",
                          device_name(plan->backend, plan->device),
-                         array_scalar(run.result, plan->accumulator));
+                         array_scalar(result, plan->finish.type));
 }
 
 PyObject *measure_kernel_time(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
@@ -119,7 +117,8 @@ PyObject *measure_kernel_time(PyObject *module, PyObject *const *arguments, Py_s
     long samples, warmup;
     if (!arguments_parse(&signature, arguments, count, names, slots))
         return NULL;
-    struct request request = {.method = slots[METHOD],
+    struct request request = {.state = PyModule_GetState(module),
+                              .method = slots[METHOD],
                               .block_size = slots[BLOCK_SIZE],
                               .dtype = slots[DTYPE],
                               .device = slots[DEVICE]};
@@ -127,13 +126,13 @@ PyObject *measure_kernel_time(PyObject *module, PyObject *const *arguments, Py_s
     if (cold < 0 || !op_argument(slots[OP], &request) ||
         !count_argument(slots[SAMPLES], "samples", 1, SAMPLES_LIMIT, SAMPLES_DEFAULT, &samples) ||
         !count_argument(slots[WARMUP], "warmup", 0, SAMPLES_LIMIT, WARMUP_DEFAULT, &warmup) ||
-        !array_view(slots[A], "a", &view))
+        !array_view(slots[A], &(struct view_request){"a", request.state, {0}, false, false}, &view))
         return NULL;
     struct timing timing = {.samples = (unsigned)samples, .warmup = (unsigned)warmup, .cold = cold};
     PyObject *result = NULL;
-    if (plan_make(&request, &view, &plan)) {
+    if (plan_make(&request, &view, NULL, &plan)) {
         if (plan.n)
-            result = timed(PyModule_GetState(module), &plan, &timing, request.mean);
+            result = timed(request.state, &plan, &timing);
         else
             PyErr_SetString(PyExc_ValueError, "a is empty: there is nothing to measure");
     }
@@ -155,7 +154,7 @@ PyObject *measure_read_limit(PyObject *module, PyObject *const *arguments, Py_ss
     if (!arguments_parse(&signature, arguments, count, names, slots) ||
         !count_argument(slots[SAMPLES], "samples", 1, SAMPLES_LIMIT, SAMPLES_DEFAULT, &samples) ||
         !count_argument(slots[NBYTES], "nbytes", 1024, LONG_MAX, READ_DEFAULT, &nbytes) ||
-        !plan_device(slots[DEVICE], &backend, &index))
+        !plan_device(PyModule_GetState(module), slots[DEVICE], &backend, &index))
         return NULL;
     struct timing timing = {.samples = (unsigned)samples, .warmup = WARMUP_DEFAULT};
     struct run run = {.timing = &timing};

@@ -6,59 +6,114 @@
 #include "describe.h"
 #include "docs.h"
 #include "execute.h"
+#include "mask.h"
 #include "measure.h"
+#include "output.h"
+#include "simulated_memory.h"
+#include "stream.h"
+
+/* A call's arguments and all that they keep alive. */
+struct call {
+    struct module_state *state;
+    struct request request;
+    struct view view;
+    struct mask mask;
+    struct output output;
+};
+
+enum { A, METHOD, BLOCK_SIZE, DTYPE, DEVICE, WHERE, OUT, STREAM, INITIAL };
 
 /* The mean of nothing is NaN, with a warning, as in NumPy. */
 static bool warn_of_empty_mean(void)
 {
-    return PyErr_WarnEx(PyExc_RuntimeWarning, "mean of an empty array", 1) == 0;
+    return PyErr_WarnEx(PyExc_RuntimeWarning, "Mean of empty slice", 1) == 0;
 }
 
-static PyObject *reduce_view(struct module_state *state, const struct request *request,
-                             struct view *view)
+/* False with an exception set; what was viewed is to be released in either case. */
+static bool view_arguments(struct call *call, PyObject *const *slots)
 {
-    struct plan plan;
-    struct run run = {0};
-    if (!plan_make(request, view, &plan) || !execute_plan(state, &plan, &run))
-        return NULL;
-    if (request->mean) {
-        if (plan.n == 0 && !warn_of_empty_mean())
-            return NULL;
-        run.result = op_mean(plan.accumulator, run.result, plan.n);
-    }
-    return array_scalar(run.result, plan.accumulator);
+    struct request *request = &call->request;
+    struct view_request asked = {.name = "a", .state = call->state};
+    call->view.owner = call->mask.view.owner = call->output.view.owner = NULL;
+    call->view.pin = call->mask.view.pin = call->output.view.pin = NULL;
+    if (!stream_parse(slots[STREAM], &asked.consumer) ||
+        !output_parse(slots[OUT], &asked, &call->output))
+        return false;
+    request->consumer = asked.consumer;
+    request->out = call->output.object ? &call->output : NULL;
+    asked.in_background = call->output.view.on_device;
+    if (!array_view(slots[A], &asked, &call->view))
+        return false;
+    /* The mask has to lie where the array does. */
+    if (slots[WHERE] && call->view.on_device && !plan_locate(call->state, &call->view, "a"))
+        return false;
+    return mask_apply(slots[WHERE], &asked, &call->view, &call->mask);
 }
 
-static PyObject *reduce(PyObject *module, const char *function, enum op op, bool mean,
+static PyObject *deliver(struct call *call, const struct plan *plan, struct run *run)
+{
+    struct finish finish = plan->finish;
+    struct output *output = &call->output;
+    if (finish.mean && plan->source->mask && plan->n)
+        finish.count = run->count;
+    if (finish.mean && finish.count == 0 && !plan->out && !warn_of_empty_mean())
+        return NULL;
+    if (plan->out)
+        return Py_NewRef(output->object);
+    const union scalar result = finish_result(&finish, run->result);
+    if (!output->object)
+        return array_scalar(result, finish.type);
+    output_store(output, result, finish.type);
+    return Py_NewRef(output->object);
+}
+
+static PyObject *reduce(PyObject *module, const struct signature *signature, enum op op, bool mean,
                         PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
-    enum { A, METHOD, BLOCK_SIZE, DTYPE, DEVICE };
-    static const char *const keywords[] = {"method", "block_size", "dtype", "device", NULL};
-    const struct signature signature = {function, 1, 1, keywords};
     PyObject *slots[ARGUMENTS_MAX];
-    struct view view = {0};
-    if (!arguments_parse(&signature, arguments, count, names, slots) ||
-        !array_view(slots[A], "a", &view))
+    struct call call;
+    if (!arguments_parse(signature, arguments, count, names, slots))
         return NULL;
-    const struct request request = {op,           mean,         slots[METHOD], slots[BLOCK_SIZE],
-                                    slots[DTYPE], slots[DEVICE]};
-    PyObject *result = reduce_view(PyModule_GetState(module), &request, &view);
-    array_release(&view);
+    call.state = PyModule_GetState(module);
+    call.request = (struct request){.state = call.state,
+                                    .op = op,
+                                    .mean = mean,
+                                    .method = slots[METHOD],
+                                    .block_size = slots[BLOCK_SIZE],
+                                    .dtype = slots[DTYPE],
+                                    .device = slots[DEVICE],
+                                    .initial = slots[INITIAL]};
+    struct plan plan;
+    struct run run = {0};
+    PyObject *result = NULL;
+    if (view_arguments(&call, slots) && plan_make(&call.request, &call.view, &call.mask, &plan) &&
+        execute_plan(call.state, &plan, &run))
+        result = deliver(&call, &plan, &run);
+    array_release(&call.view);
+    mask_release(&call.mask);
+    output_release(&call.output);
     return result;
 }
 
-#define DEFINE_REDUCTION(function, op, mean)                                                       \
+/* A mean has no initial value, as in NumPy. */
+static const char *const mean_keywords[] = {"method", "block_size", "dtype",  "device",
+                                            "where",  "out",        "stream", NULL};
+static const char *const keywords[] = {"method", "block_size", "dtype",   "device", "where",
+                                       "out",    "stream",     "initial", NULL};
+
+#define DEFINE_REDUCTION(function, op, mean, keywords)                                             \
     static PyObject *reduce_##function(PyObject *module, PyObject *const *arguments,               \
                                        Py_ssize_t count, PyObject *names)                          \
     {                                                                                              \
-        return reduce(module, #function, op, mean, arguments, count, names);                       \
+        static const struct signature signature = {#function, 1, 1, keywords};                     \
+        return reduce(module, &signature, op, mean, arguments, count, names);                      \
     }
 
-DEFINE_REDUCTION(sum, OP_SUM, false)
-DEFINE_REDUCTION(prod, OP_PROD, false)
-DEFINE_REDUCTION(min, OP_MIN, false)
-DEFINE_REDUCTION(max, OP_MAX, false)
-DEFINE_REDUCTION(mean, OP_SUM, true)
+DEFINE_REDUCTION(sum, OP_SUM, false, keywords)
+DEFINE_REDUCTION(prod, OP_PROD, false, keywords)
+DEFINE_REDUCTION(min, OP_MIN, false, keywords)
+DEFINE_REDUCTION(max, OP_MAX, false, keywords)
+DEFINE_REDUCTION(mean, OP_SUM, true, mean_keywords)
 
 #define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
 
@@ -77,30 +132,59 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static int setup(PyObject *module)
+static const char cuda_error_doc[] = "An error that CUDA reports.\n\n"
+                                     "Attributes\n"
+                                     "----------\n"
+                                     "call : str\n"
+                                     "    The function of CUDA's that failed.\n"
+                                     "name : str\n"
+                                     "    The error's name, such as 'cudaErrorInvalidValue'.\n"
+                                     "text : str\n"
+                                     "    What CUDA says of it.\n";
+
+static bool setup_backends(struct module_state *state)
 {
-    struct module_state *state = PyModule_GetState(module);
-    if (array_setup() < 0)
-        return -1;
     for (int k = 0; k < BACKENDS; k++)
         if (!(state->backends[k] = plan_backends[k]->create())) {
             PyErr_NoMemory();
-            return -1;
+            return false;
         }
-    state->thread_order = PyContextVar_New("gred.thread_order", NULL);
-    if (!state->thread_order ||
-        PyModule_AddObjectRef(module, "thread_order", state->thread_order) < 0)
+    return true;
+}
+
+static bool add(PyObject *module, const char *name, PyObject *object)
+{
+    return object && PyModule_AddObjectRef(module, name, object) == 0;
+}
+
+static int setup(PyObject *module)
+{
+    struct module_state *state = PyModule_GetState(module);
+    if (array_setup() < 0 || !setup_backends(state))
         return -1;
-    return PyModule_AddStringConstant(module, "cuda", GRED_CUDA_VERSION) < 0 ||
-                   PyModule_AddStringConstant(module, "architectures", GRED_ARCHITECTURES) < 0
-               ? -1
-               : 0;
+    state->thread_order = PyContextVar_New("gred.thread_order", NULL);
+    state->workspace_limit = PyContextVar_New("gred.workspace_limit", NULL);
+    state->cuda_error =
+        PyErr_NewExceptionWithDoc("gred.CudaError", cuda_error_doc, PyExc_RuntimeError, NULL);
+    state->simulated_memory =
+        (PyTypeObject *)PyType_FromModuleAndSpec(module, &simulated_memory_spec, NULL);
+    return add(module, "thread_order", state->thread_order) &&
+                   add(module, "workspace_limit", state->workspace_limit) &&
+                   add(module, "CudaError", state->cuda_error) &&
+                   add(module, "SimulatedMemory", (PyObject *)state->simulated_memory) &&
+                   PyModule_AddStringConstant(module, "cuda", GRED_CUDA_VERSION) == 0 &&
+                   PyModule_AddStringConstant(module, "architectures", GRED_ARCHITECTURES) == 0
+               ? 0
+               : -1;
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg)
 {
     struct module_state *state = PyModule_GetState(module);
     Py_VISIT(state->thread_order);
+    Py_VISIT(state->workspace_limit);
+    Py_VISIT(state->cuda_error);
+    Py_VISIT(state->simulated_memory);
     return 0;
 }
 
@@ -108,6 +192,9 @@ static int clear(PyObject *module)
 {
     struct module_state *state = PyModule_GetState(module);
     Py_CLEAR(state->thread_order);
+    Py_CLEAR(state->workspace_limit);
+    Py_CLEAR(state->cuda_error);
+    Py_CLEAR(state->simulated_memory);
     return 0;
 }
 
@@ -122,6 +209,9 @@ static void release(void *module)
 
 static PyModuleDef_Slot slots[] = {
     {Py_mod_exec, setup},
+#ifdef Py_GIL_DISABLED
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
     {0, NULL},
 };
 

@@ -15,68 +15,45 @@ bool op_has_value_of_nothing(enum op op)
     return op == OP_SUM || op == OP_PROD;
 }
 
-union scalar op_identity(enum op op, enum element element)
+/* What is left out is zero. */
+union scalar op_identity(enum op op, enum element accumulator)
 {
     static const union scalar identities[OPS][ELEMENTS] = {
-        [OP_PROD] = {{.i32 = 1}, {.i64 = 1}, {.u64 = 1}, {.f32 = 1}, {.f64 = 1}},
-        [OP_MIN] = {{.i32 = INT32_MAX},
-                    {.i64 = INT64_MAX},
-                    {.u64 = UINT64_MAX},
-                    {.f32 = INFINITY},
-                    {.f64 = INFINITY}},
-        [OP_MAX] = {{.i32 = INT32_MIN},
-                    {.i64 = INT64_MIN},
-                    {.u64 = 0},
-                    {.f32 = -INFINITY},
-                    {.f64 = -INFINITY}},
+        [OP_PROD] = {[ELEMENT_INT32] = {.i32 = 1},
+                     [ELEMENT_INT64] = {.i64 = 1},
+                     [ELEMENT_UINT64] = {.u64 = 1},
+                     [ELEMENT_FLOAT32] = {.f32 = 1},
+                     [ELEMENT_FLOAT64] = {.f64 = 1},
+                     [ELEMENT_COMPLEX64] = {.c64 = {1, 0}},
+                     [ELEMENT_COMPLEX128] = {.c128 = {1, 0}}},
+        [OP_MIN] = {[ELEMENT_INT32] = {.i32 = INT32_MAX},
+                    [ELEMENT_INT64] = {.i64 = INT64_MAX},
+                    [ELEMENT_UINT64] = {.u64 = UINT64_MAX},
+                    [ELEMENT_FLOAT32] = {.f32 = INFINITY},
+                    [ELEMENT_FLOAT64] = {.f64 = INFINITY},
+                    [ELEMENT_COMPLEX64] = {.c64 = {INFINITY, INFINITY}},
+                    [ELEMENT_COMPLEX128] = {.c128 = {INFINITY, INFINITY}}},
+        [OP_MAX] = {[ELEMENT_INT32] = {.i32 = INT32_MIN},
+                    [ELEMENT_INT64] = {.i64 = INT64_MIN},
+                    [ELEMENT_FLOAT32] = {.f32 = -INFINITY},
+                    [ELEMENT_FLOAT64] = {.f64 = -INFINITY},
+                    [ELEMENT_COMPLEX64] = {.c64 = {-INFINITY, -INFINITY}},
+                    [ELEMENT_COMPLEX128] = {.c128 = {-INFINITY, -INFINITY}}},
     };
-    return identities[op][element];
+    return identities[op][accumulator];
 }
 
-enum element op_accumulator(enum op op, bool mean, enum element input)
+static enum element widened(enum element integer)
 {
-    const bool integer = input != ELEMENT_FLOAT32 && input != ELEMENT_FLOAT64;
+    const bool is_signed = integer <= ELEMENT_INT64;
+    return is_signed ? ELEMENT_INT64 : ELEMENT_UINT64;
+}
+
+enum element op_default_type(enum op op, bool mean, enum element input)
+{
+    if (!element_is_integer(input))
+        return input;
     if (mean)
-        return integer ? ELEMENT_FLOAT64 : input;
-    if (input == ELEMENT_INT32 && (op == OP_SUM || op == OP_PROD))
-        return ELEMENT_INT64;
-    return input;
-}
-
-union scalar op_finish(enum op op, enum element element, union scalar folded)
-{
-    if (op == OP_SUM && element == ELEMENT_FLOAT32)
-        folded.f32 += 0.0f;
-    if (op == OP_SUM && element == ELEMENT_FLOAT64)
-        folded.f64 += 0.0;
-    return folded;
-}
-
-static union scalar mean_of_nothing(enum element element)
-{
-    static const union scalar means[ELEMENTS] = {{.i32 = INT32_MIN},
-                                                 {.i64 = INT64_MIN},
-                                                 {.u64 = UINT64_C(1) << 63},
-                                                 {.f32 = NAN},
-                                                 {.f64 = NAN}};
-    return means[element];
-}
-
-union scalar op_mean(enum element element, union scalar sum, uint64_t n)
-{
-    const double divisor = (double)n;
-    if (n == 0)
-        return mean_of_nothing(element);
-    switch (element) {
-    case ELEMENT_INT32:
-        return (union scalar){.i32 = (int32_t)((double)sum.i32 / divisor)};
-    case ELEMENT_INT64:
-        return (union scalar){.i64 = (int64_t)((double)sum.i64 / divisor)};
-    case ELEMENT_UINT64:
-        return (union scalar){.u64 = (uint64_t)((double)sum.u64 / divisor)};
-    case ELEMENT_FLOAT32:
-        return (union scalar){.f32 = (float)((double)sum.f32 / divisor)};
-    default:
-        return (union scalar){.f64 = sum.f64 / divisor};
-    }
+        return ELEMENT_FLOAT64;
+    return op == OP_SUM || op == OP_PROD ? widened(input) : input;
 }

@@ -3,8 +3,11 @@
 
 #include "plan.h"
 
-#include "backend.h"
+#include "execute.h"
+#include "mask.h"
+#include "output.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const struct backend *const plan_backends[] = {&backend_host, &backend_simulated, &backend_cuda,
@@ -53,7 +56,14 @@ static bool cuda_index(const char *text, int *index)
     return true;
 }
 
-static bool parse_device(PyObject *device, const struct backend **backend, int *index)
+static int devices_of(const struct module_state *state, const struct backend *backend,
+                      struct failure *why)
+{
+    return backend->count(execute_backend_state(state, backend), why);
+}
+
+static bool parse_device(struct module_state *state, PyObject *device,
+                         const struct backend **backend, int *index)
 {
     if (!PyUnicode_Check(device))
         return wrong_type("device", DEVICES_ACCEPTED, device);
@@ -74,8 +84,12 @@ static bool parse_device(PyObject *device, const struct backend **backend, int *
         return false;
     }
     struct failure why = {0};
-    const int count = (*backend)->count(&why);
-    if (count <= 0) {
+    const int count = devices_of(state, *backend, &why);
+    if (count < 0) {
+        failure_raise(&why, state);
+        return false;
+    }
+    if (count == 0) {
         PyErr_Format(PyExc_RuntimeError,
                      "device %R: there is no GPU to use (%s); 'host' and 'simulated' need none",
                      device, why.text);
@@ -90,28 +104,63 @@ static bool parse_device(PyObject *device, const struct backend **backend, int *
 }
 
 /* A GPU that is there but fails is an error: to go on without it would be slow, and silent. */
-static bool find_gpu(bool *there)
+static bool find_gpu(struct module_state *state, bool *there)
 {
     struct failure why = {0};
-    const int count = backend_cuda.count(&why);
+    const int count = devices_of(state, &backend_cuda, &why);
     *there = count > 0;
     if (count < 0)
-        PyErr_Format(PyExc_RuntimeError,
-                     "the GPU cannot be used: %s; name device='host' or 'simulated' to go without",
-                     why.text);
+        failure_raise(&why, state);
     return count >= 0;
 }
 
-bool plan_device(PyObject *device, const struct backend **backend, int *index)
+bool plan_device(struct module_state *state, PyObject *device, const struct backend **backend,
+                 int *index)
 {
     bool gpu;
     if (given(device))
-        return parse_device(device, backend, index);
-    if (!find_gpu(&gpu))
+        return parse_device(state, device, backend, index);
+    if (!find_gpu(state, &gpu))
         return false;
     *backend = gpu ? &backend_cuda : &backend_simulated;
     *index = 0;
     return true;
+}
+
+/* Says whose memory it is that cannot be used. */
+static void raise_for(const char *name, const struct failure *failure,
+                      const struct module_state *state)
+{
+    struct failure named = *failure;
+    if (failure->kind == FAILURE_VALUE || failure->kind == FAILURE_RUNTIME)
+        snprintf(named.text, sizeof named.text, "%s: %.400s", name, failure->text);
+    failure_raise(&named, state);
+}
+
+bool plan_locate(struct module_state *state, struct view *view, const char *name)
+{
+    struct failure failure = {0};
+    bool gpu = true;
+    if (view->backend)
+        return true;
+    if (view->n == 0 && !find_gpu(state, &gpu))
+        return false;
+    if (!gpu) { /* nothing lies everywhere */
+        view->backend = &backend_simulated;
+        return true;
+    }
+    for (int k = 0; plan_backends[k]; k++) {
+        const struct backend *backend = plan_backends[k];
+        const enum located located =
+            backend->locate ? backend->locate(execute_backend_state(state, backend), view, &failure)
+                            : LOCATED_ELSEWHERE;
+        if (located == LOCATED_HERE)
+            return true;
+        if (located == LOCATED_NOWHERE)
+            break;
+    }
+    raise_for(name, &failure, state);
+    return false;
 }
 
 /* ---- method= and block_size= ---- */
@@ -182,50 +231,78 @@ static bool parse_block_size(PyObject *block_size, unsigned *block)
     return true;
 }
 
-/* ---- the plan ---- */
+/* ---- where ---- */
 
-/* Where the array is decides, unless the caller does; a rung without a device goes to the best that
- * runs rungs. */
-static bool choose_device(const struct request *request, struct view *view,
-                          const struct method *method, struct plan *plan)
+/* "cuda:0" for a backend with devices that are numbered; a new reference. */
+static PyObject *device_name(const struct backend *backend, int device)
 {
-    if (view->on_gpu) {
-        struct failure failure = {0};
-        if (!backend_cuda.locate(view, &view->gpu, &failure)) {
-            failure_raise(&failure);
-            return false;
-        }
-        plan->backend = &backend_cuda;
-        plan->device = view->gpu;
-        if (!given(request->device))
-            return true;
-        if (!parse_device(request->device, &plan->backend, &plan->device))
-            return false;
-        if (plan->backend == &backend_cuda && (plan->device == view->gpu || view->n == 0))
-            return true;
-        PyErr_Format(PyExc_ValueError,
-                     "device %R: the array lies on cuda:%d and is reduced there; leave device out",
-                     request->device, view->gpu);
+    return backend->place == METHOD_ON_CUDA ? PyUnicode_FromFormat("'%s:%d'", backend->name, device)
+                                            : PyUnicode_FromFormat("'%s'", backend->name);
+}
+
+/* What lies on a device is reduced there, and nowhere else. */
+static bool stay_where(const struct view *view, const char *name, const struct request *request,
+                       struct plan *plan)
+{
+    plan->backend = view->backend;
+    plan->device = view->device;
+    if (!given(request->device))
+        return true;
+    if (!parse_device(request->state, request->device, &plan->backend, &plan->device))
         return false;
-    }
+    if (plan->backend == view->backend && (plan->device == view->device || view->n == 0))
+        return true;
+    PyObject *place = device_name(view->backend, view->device);
+    if (place)
+        PyErr_Format(PyExc_ValueError,
+                     "device %R: %s lies on %U and the work is done there; leave device out",
+                     request->device, name, place);
+    Py_XDECREF(place);
+    return false;
+}
+
+/* Where arrays are decides, unless the caller does; a rung without a device goes to the best that
+ * runs rungs. */
+static bool choose_device(const struct request *request, struct view *view, struct plan *plan)
+{
+    if (view->on_device)
+        return plan_locate(request->state, view, "a") && stay_where(view, "a", request, plan);
+    if (request->out && request->out->view.on_device)
+        return stay_where(&request->out->view, "out", request, plan);
     if (given(request->device))
-        return parse_device(request->device, &plan->backend, &plan->device);
+        return parse_device(request->state, request->device, &plan->backend, &plan->device);
     plan->device = 0;
     plan->backend = &backend_host;
-    if (!method || method->places == METHOD_ON_HOST)
+    if (!plan->method || plan->method->places == METHOD_ON_HOST)
         return true;
     bool gpu;
-    if (!find_gpu(&gpu))
+    if (!find_gpu(request->state, &gpu))
         return false;
-    plan->backend = gpu || method->places == METHOD_ON_CUDA ? &backend_cuda : &backend_simulated;
+    plan->backend =
+        gpu || plan->method->places == METHOD_ON_CUDA ? &backend_cuda : &backend_simulated;
     return true;
 }
 
-static bool check_method_runs_there(const struct method *method, const struct backend *backend)
+static bool check_out(const struct output *out, struct plan *plan)
+{
+    if (!out || !out->view.on_device)
+        return true;
+    if (out->view.backend != plan->backend || out->view.device != plan->device) {
+        PyErr_SetString(PyExc_ValueError, "out lies on another device than the array");
+        return false;
+    }
+    plan->out = (void *)out->view.source.data;
+    plan->out_element = out->view.source.input;
+    plan->producers[2] = out->view.producer;
+    return true;
+}
+
+static bool check_method_runs_there(const struct module_state *state, const struct method *method,
+                                    const struct backend *backend)
 {
     struct failure why = {0};
     if (method->places & backend->place) {
-        if (backend->count(&why) > 0)
+        if (devices_of(state, backend, &why) > 0)
             return true;
         PyErr_Format(PyExc_RuntimeError, "method '%s' runs on a GPU, and there is none to use (%s)",
                      method->name, why.text);
@@ -258,22 +335,120 @@ static bool choose_block(const struct request *request, struct plan *plan)
     return true;
 }
 
-static bool choose_accumulator(const struct request *request, struct plan *plan)
+/* ---- types ---- */
+
+static bool warn_of_lost_imaginary_part(void)
 {
-    if (!given(request->dtype)) {
-        plan->accumulator = op_accumulator(request->op, request->mean, plan->input);
-        return true;
-    }
-    return array_element(request->dtype, "dtype", &plan->accumulator);
+    PyObject *exceptions = PyImport_ImportModule("numpy.exceptions");
+    PyObject *category = exceptions ? PyObject_GetAttrString(exceptions, "ComplexWarning") : NULL;
+    const bool fine =
+        category &&
+        PyErr_WarnEx(category, "Casting complex values to real discards the imaginary part", 1) ==
+            0;
+    Py_XDECREF(category);
+    Py_XDECREF(exceptions);
+    return fine;
 }
 
-static bool check_size(const struct request *request, const struct plan *plan)
+/* NumPy reduces in out's type if no other is asked for; but means of integers in float64, and those
+ * of float16 in float32. */
+static enum element type_for_output(const struct request *request, enum element input)
 {
-    const uint64_t grid_max = INT32_MAX;
-    if (plan->n == 0 && !request->mean && !op_has_value_of_nothing(plan->op)) {
-        PyErr_Format(PyExc_ValueError, "%s of an empty array has no value", op_name(plan->op));
+    if (request->mean && element_is_integer(input))
+        return ELEMENT_FLOAT64;
+    if (request->mean && input == ELEMENT_FLOAT16)
+        return ELEMENT_FLOAT32;
+    return request->out->view.source.input;
+}
+
+static bool choose_type(const struct request *request, struct source *source, struct plan *plan)
+{
+    const enum element input = source->input;
+    if (given(request->dtype)) {
+        if (!array_element(request->dtype, "dtype", &source->type))
+            return false;
+    } else {
+        source->type = request->out ? type_for_output(request, input)
+                                    : op_default_type(request->op, request->mean, input);
+    }
+    plan->accumulator = element_accumulator(source->type);
+    return !element_is_complex(input) || element_is_complex(source->type) ||
+           warn_of_lost_imaginary_part();
+}
+
+/* Whether C's conversion from the elements to the accumulator is all that is asked. */
+static bool converts_directly(const struct source *source, enum element accumulator)
+{
+    const enum element input = source->input, type = source->type;
+    if (input == type)
+        return true;
+    if (type != accumulator || element_is_complex(input) || element_is_complex(type))
+        return false;
+    return element_is_integer(input) || !element_is_integer(type);
+}
+
+/* The sum of truth values is whether there is a true one, their product whether all are, as in
+ * NumPy. */
+static void reduce_truth(struct plan *plan)
+{
+    union scalar nothing = {0};
+    if (plan->op == OP_SUM || plan->op == OP_PROD) {
+        nothing.i32 = plan->op == OP_PROD;
+        plan->op = plan->op == OP_SUM ? OP_MAX : OP_MIN;
+        plan->finish.op = plan->op;
+        if (!plan->finish.has_initial)
+            plan->finish.initial = nothing;
+        plan->finish.has_initial = true;
+    }
+}
+
+static bool choose_initial(const struct request *request, const struct source *source,
+                           struct plan *plan)
+{
+    const bool named = request->initial && request->initial != Py_None;
+    const bool has_value = named || (op_has_value_of_nothing(plan->op) && !request->initial);
+    plan->finish = (struct finish){.op = plan->op,
+                                   .mean = request->mean,
+                                   .has_initial = named,
+                                   .accumulator = plan->accumulator,
+                                   .type = source->type,
+                                   .count = plan->n};
+    if (!has_value && !request->mean && plan->n == 0) {
+        PyErr_Format(PyExc_ValueError, "%s of an empty array has no value; initial= gives it one",
+                     op_name(plan->op));
         return false;
     }
+    if (!has_value && !request->mean && source->mask) {
+        PyErr_Format(PyExc_ValueError,
+                     "%s has no value where the mask hides all; where= needs initial=, too",
+                     op_name(plan->op));
+        return false;
+    }
+    union scalar initial;
+    if (!named)
+        return true;
+    if (!array_value(request->initial, source->type, &initial))
+        return false;
+    plan->finish.initial = scalar_convert(initial, source->type, plan->accumulator);
+    return true;
+}
+
+/* ---- the plan ---- */
+
+static bool check_complex(const struct plan *plan)
+{
+    if (!element_is_complex(plan->accumulator) || !plan->method ||
+        plan->method == method_at(METHOD_last_block) || plan->method->places == METHOD_ON_HOST)
+        return true;
+    PyErr_Format(PyExc_TypeError,
+                 "method '%s' does not take complex elements; 'auto', last_block and recursive do",
+                 plan->method->name);
+    return false;
+}
+
+static bool check_size(const struct plan *plan)
+{
+    const uint64_t grid_max = INT32_MAX;
     if (plan->block && plan->n / plan->block / plan->method->data_blocks >= grid_max) {
         PyErr_Format(PyExc_ValueError,
                      "%s of %llu elements in blocks of %u needs more blocks than a grid can have; "
@@ -284,24 +459,40 @@ static bool check_size(const struct request *request, const struct plan *plan)
     return true;
 }
 
-bool plan_make(const struct request *request, struct view *view, struct plan *plan)
+static bool choose_method(const struct request *request, struct view *view, struct plan *plan)
 {
-    *plan = (struct plan){
-        .op = request->op,
-        .input = view->element,
-        .data = view->data,
-        .n = view->n,
-        .data_on_device = view->on_gpu,
-        .has_stream = view->has_stream,
-        .stream = view->stream,
-    };
-    if (!parse_method(request->method, &plan->method) ||
-        !choose_device(request, view, plan->method, plan))
+    if (!parse_method(request->method, &plan->method) || !choose_device(request, view, plan))
         return false;
-    if (plan->method && !check_method_runs_there(plan->method, plan->backend))
+    if (plan->method && !check_method_runs_there(request->state, plan->method, plan->backend))
         return false;
     if (!plan->method && plan->backend != &backend_host)
         plan->method = method_at(METHOD_last_block);
-    return choose_block(request, plan) && choose_accumulator(request, plan) &&
-           check_size(request, plan);
+    return choose_block(request, plan);
+}
+
+bool plan_make(const struct request *request, struct view *view, const struct mask *mask,
+               struct plan *plan)
+{
+    struct source *source = &view->source;
+    *plan = (struct plan){
+        .op = request->op,
+        .source = source,
+        .n = view->n,
+        .on_device = view->on_device,
+        .mask_on_device = mask && mask->on_device,
+        .consumer = request->consumer,
+    };
+    if (!choose_method(request, view, plan) || !check_out(request->out, plan) ||
+        !choose_type(request, source, plan) || !choose_initial(request, source, plan) ||
+        !check_complex(plan) || !check_size(plan))
+        return false;
+    source_normalise(source);
+    plan->flat = source_is_flat(source);
+    plan->direct = converts_directly(source, plan->accumulator);
+    plan->producers[0] = view->producer;
+    if (mask)
+        plan->producers[1] = mask->producer;
+    if (source->type == ELEMENT_BOOL)
+        reduce_truth(plan);
+    return true;
 }

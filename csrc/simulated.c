@@ -2,6 +2,9 @@
  * the simulator. */
 #define _GNU_SOURCE
 
+#include "simulated_memory.h"
+
+#include "gather.h"
 #include "passes.h"
 #include "processor.h"
 #include "simulator.h"
@@ -48,6 +51,20 @@ static bool machine_copy(struct machine *machine, void *target, const void *sour
 {
     (void)machine;
     memcpy(target, source, bytes);
+    return true;
+}
+
+static size_t machine_room(struct machine *machine, size_t bytes)
+{
+    (void)machine;
+    return bytes;
+}
+
+static bool machine_feed(struct machine *machine, void *target, const struct source *source,
+                         uint64_t start, uint64_t length, uint64_t *fed)
+{
+    (void)machine;
+    *fed = gather_unconverted(source, start, length, target);
     return true;
 }
 
@@ -112,6 +129,7 @@ static bool machine_elapsed(struct machine *machine, double *first_pass, double 
 struct state {
     pthread_mutex_t lock;
     struct simulator *idle;
+    struct simulated_memory *memory;
     pid_t maker; /* a simulator's cores do not survive a fork, and a lock may never open again */
 };
 
@@ -146,10 +164,15 @@ static void give_back(struct state *state, struct simulator *simulator, bool usa
 static void *create(void)
 {
     struct state *state = calloc(1, sizeof *state);
-    if (state) {
-        pthread_mutex_init(&state->lock, NULL);
-        state->maker = getpid();
+    struct simulated_memory *memory = simulated_memory_create();
+    if (!state || !memory) {
+        free(state);
+        free(memory);
+        return NULL;
     }
+    pthread_mutex_init(&state->lock, NULL);
+    state->memory = memory;
+    state->maker = getpid();
     return state;
 }
 
@@ -158,8 +181,14 @@ static void destroy(void *opaque)
     struct state *state = opaque;
     if (state->maker == getpid())
         simulator_close(state->idle);
+    simulated_memory_destroy(state->memory);
     pthread_mutex_destroy(&state->lock);
     free(state);
+}
+
+struct simulated_memory *simulated_memory_of(void *opaque)
+{
+    return ((struct state *)opaque)->memory;
 }
 
 /* ---- runs ---- */
@@ -176,6 +205,9 @@ static struct session session_on(struct simulator *simulator, struct failure *fa
                 .release = machine_release,
                 .copy_in = machine_copy,
                 .copy_out = machine_copy,
+                .copy_within = machine_copy,
+                .room = machine_room,
+                .feed = machine_feed,
                 .launch = machine_launch,
                 .resident = machine_resident,
                 .flush = machine_flush,
@@ -223,9 +255,11 @@ static bool warn_if_slow(struct state *state, const struct plan *plan, struct ru
     const double elements = (double)plan->n * runs;
     if (elements <= (double)short_enough)
         return true;
+    union scalar unwanted;
     struct plan part = *plan;
     struct run trial = {.watch = run->watch, .order = run->order, .seed = run->seed};
     part.n = plan->n < trial_length ? plan->n : trial_length;
+    part.out = plan->out ? &unwanted : NULL;
     const double began = timing_now();
     if (!run_job(state, &part, 0, &trial)) {
         run->failure = trial.failure;
@@ -265,8 +299,9 @@ static bool read_memory(void *state, int index, size_t bytes, struct run *run)
 
 /* ---- the backend ---- */
 
-static int count(struct failure *failure)
+static int count(void *state, struct failure *failure)
 {
+    (void)state;
     (void)failure;
     return 1;
 }
@@ -280,6 +315,23 @@ static bool describe(int index, struct device *device)
     return true;
 }
 
+/* Nothing has an address. */
+static enum located locate(void *opaque, struct view *view, struct failure *failure)
+{
+    struct state *state = opaque;
+    const struct extent extent = source_extent(&view->source);
+    (void)failure;
+    if (extent.bytes == 0)
+        return LOCATED_ELSEWHERE;
+    view->pin = simulated_block_find(state->memory, extent.first, extent.bytes);
+    if (!view->pin)
+        return LOCATED_ELSEWHERE;
+    view->unpin = simulated_block_release;
+    view->backend = &backend_simulated;
+    view->device = 0;
+    return LOCATED_HERE;
+}
+
 const struct backend backend_simulated = {
     .name = "simulated",
     .place = METHOD_ON_SIMULATED,
@@ -287,6 +339,7 @@ const struct backend backend_simulated = {
     .destroy = destroy,
     .count = count,
     .describe = describe,
+    .locate = locate,
     .run = run,
     .read = read_memory,
 };

@@ -20,17 +20,40 @@ enum { READ_SHAPES = 3 };
 typedef int library_reduce(void *workspace, size_t *workspace_bytes, const void *data, void *result,
                            int64_t n, void *stream);
 
+/* An array that is not flat, as a kernel's argument: a source in device memory, from a position
+ * on. */
+struct entries_gathered {
+    const void *source;
+    uint64_t first;
+};
+
+/* Kernels of a method take (array, n, partials[, tickets]). The array is a plain pointer, or an
+ * entries_gathered, or a pointer to a source. NULL stands for what is not compiled. */
 struct kernels {
-    /* A method's kernel from `input` to `accumulator`, arguments (data, n, partials[, tickets]);
-     * NULL where it is not compiled, and the array has to be converted first. */
-    const void *(*of_method)(enum op op, enum method_index method, enum element input,
-                             enum element accumulator, unsigned block);
+    /* From a pointer to elements of type `input`, each converted to the accumulator. */
+    const void *(*flat)(enum op op, enum method_index method, enum element input,
+                        enum element accumulator, unsigned block);
 
-    /* The same for a library's function; NULL where there is none. */
-    library_reduce *(*of_library)(enum op op, enum element input, enum element accumulator);
+    /* From an entries_gathered. */
+    const void *(*gathered)(enum op op, enum method_index method, enum element accumulator);
 
-    /* Copies and converts: arguments (source, n, target). */
-    const void *(*working_copy)(enum element input, enum element accumulator);
+    /* From a pointer to a source with elements of type `input` and at least one dimension. */
+    const void *(*strided)(enum op op, enum method_index method, enum element input,
+                           enum element accumulator);
+
+    /* The same for a library's function, of flat arrays only. */
+    library_reduce *(*library)(enum op op, enum element input, enum element accumulator);
+
+    /* Copies, with the op's identity where a mask hides an element: arguments (array, n, target).
+     */
+    const void *(*copy_flat)(enum element input, enum element accumulator);
+    const void *(*copy_gathered)(enum op op, enum element accumulator);
+
+    /* Arguments (folded, struct finish, counted, type of out, out), for one thread. */
+    const void *(*finish)(void);
+
+    /* Counts what a mask lets through: arguments (source, n, counted). */
+    const void *(*count)(void);
 
     /* Reads and does nothing else: arguments (data, n in 16-byte packs, sink). */
     const void *(*read)(unsigned shape);

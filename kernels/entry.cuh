@@ -5,6 +5,11 @@
 
 #include <utility>
 
+/* sum_flat, prod_flat, ...: what a compilation for the op GRED_OP defines. */
+#define OF_OP(what)            OF_OP_JOIN(GRED_OP, what)
+#define OF_OP_JOIN(op, what)   OF_OP_PASTED(op, what)
+#define OF_OP_PASTED(op, what) op##_##what
+
 namespace KERNELS
 {
 

@@ -2,24 +2,24 @@
  * read neighbouring elements at every step. */
 #pragma once
 
+#include "array.cuh"
 #include "partial.cuh"
 
 namespace KERNELS
 {
 
 /* Elements i and i + apart, as far as the array reaches; the identity where it does not. */
-template <class Op, class Acc, class In>
-__device__ __forceinline__ Acc fold_pair(global<const In> data, uint64_t n, uint64_t i,
-                                         uint64_t apart)
+template <class Op, class Acc, class Array>
+__device__ __forceinline__ Acc fold_pair(Array data, uint64_t n, uint64_t i, uint64_t apart)
 {
     if (i + apart < n)
-        return Op::combine(Acc(data[i]), Acc(data[i + apart]));
-    return i < n ? Acc(data[i]) : Op::template identity<Acc>();
+        return Op::combine(load<Op, Acc>(data, i), load<Op, Acc>(data, i + apart));
+    return i < n ? load<Op, Acc>(data, i) : Op::template identity<Acc>();
 }
 
 /* This thread's share of the array, two elements a step. */
-template <class Op, class Acc, class In>
-__device__ __forceinline__ Acc fold_grid_stride(global<const In> data, uint64_t n)
+template <class Op, class Acc, class Array>
+__device__ __forceinline__ Acc fold_grid_stride(Array data, uint64_t n)
 {
     const unsigned block = blockDim.x;
     const uint64_t step = uint64_t(gridDim.x) * block * 2;

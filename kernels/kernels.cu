@@ -1,6 +1,7 @@
 /* The kernels beside the rungs, and the table through which the host's C code finds all of them. */
 #include "entries.h"
 #include "entry.cuh"
+#include "finish.cuh"
 #include "read.cuh"
 #include "working_copy.cuh"
 
@@ -8,8 +9,12 @@ namespace KERNELS
 {
 
 #define DECLARE(op)                                                                                \
-    const void *op##_entry(enum method_index, enum element input, enum element accumulator,        \
-                           unsigned block)
+    const void *op##_flat(enum method_index, enum element input, enum element accumulator,         \
+                          unsigned block);                                                         \
+    const void *op##_gathered(enum method_index, enum element accumulator);                        \
+    const void *op##_default_flat(enum element input, enum element accumulator);                   \
+    const void *op##_default_strided(enum element input, enum element accumulator);                \
+    const void *op##_default_gathered(enum element accumulator)
 DECLARE(sum);
 DECLARE(prod);
 DECLARE(min);
@@ -20,24 +25,97 @@ library_reduce *library_entry(enum op, enum element input, enum element accumula
 namespace
 {
 
-const void *of_method(enum op op, enum method_index method, enum element input,
-                      enum element accumulator, unsigned block)
+#define OPS_OF(what) {sum_##what, prod_##what, min_##what, max_##what}
+
+const void *flat_entry(enum op op, enum method_index method, enum element input,
+                       enum element accumulator, unsigned block)
 {
-    static decltype(&sum_entry) const of_op[OPS] = {sum_entry, prod_entry, min_entry, max_entry};
-    return of_op[op](method, input, accumulator, block);
+    static decltype(&sum_flat) const rungs[OPS] = OPS_OF(flat);
+    static decltype(&sum_default_flat) const defaults[OPS] = OPS_OF(default_flat);
+    const void *entry = rungs[op](method, input, accumulator, block);
+    return entry || method != METHOD_last_block ? entry : defaults[op](input, accumulator);
 }
 
-#define COPIES_FROM(In)                                                                            \
-    {KERNEL_ENTRY(working_copy<In, int32_t>), KERNEL_ENTRY(working_copy<In, int64_t>),             \
-     KERNEL_ENTRY(working_copy<In, uint64_t>), KERNEL_ENTRY(working_copy<In, float>),              \
-     KERNEL_ENTRY(working_copy<In, double>)}
-
-const void *working_copy_entry(enum element input, enum element accumulator)
+const void *gathered_entry(enum op op, enum method_index method, enum element accumulator)
 {
-    static const void *const entries[ELEMENTS][ELEMENTS] = {
-        COPIES_FROM(int32_t), COPIES_FROM(int64_t), COPIES_FROM(uint64_t), COPIES_FROM(float),
-        COPIES_FROM(double)};
-    return entries[input][accumulator];
+    static decltype(&sum_gathered) const rungs[OPS] = OPS_OF(gathered);
+    static decltype(&sum_default_gathered) const defaults[OPS] = OPS_OF(default_gathered);
+    const void *entry = rungs[op](method, accumulator);
+    return entry || method != METHOD_last_block ? entry : defaults[op](accumulator);
+}
+
+const void *strided_entry(enum op op, enum method_index method, enum element input,
+                          enum element accumulator)
+{
+    static decltype(&sum_default_strided) const defaults[OPS] = OPS_OF(default_strided);
+    return method == METHOD_last_block ? defaults[op](input, accumulator) : nullptr;
+}
+
+/* Flat arrays have no mask, so any op will do. */
+template <class In, class Acc>
+const void *flat_copy()
+{
+    return KERNEL_ENTRY(working_copy<sum, global<const In>, Acc>);
+}
+
+/* What a mask hides becomes the op's identity. */
+template <class Acc>
+const void *gathered_copy(enum op op)
+{
+    static const void *const entries[OPS] = {KERNEL_ENTRY(working_copy<sum, gathered, Acc>),
+                                             KERNEL_ENTRY(working_copy<prod, gathered, Acc>),
+                                             KERNEL_ENTRY(working_copy<min, gathered, Acc>),
+                                             KERNEL_ENTRY(working_copy<max, gathered, Acc>)};
+    return entries[op];
+}
+
+const void *copy_flat_entry(enum element input, enum element accumulator)
+{
+    if (input == ELEMENT_INT32 && accumulator == ELEMENT_INT64)
+        return flat_copy<int32_t, int64_t>();
+    if (input != accumulator)
+        return nullptr;
+    switch (input) {
+    case ELEMENT_INT32:
+        return flat_copy<int32_t, int32_t>();
+    case ELEMENT_INT64:
+    case ELEMENT_UINT64:
+        return flat_copy<int64_t, int64_t>();
+    case ELEMENT_FLOAT32:
+        return flat_copy<float, float>();
+    case ELEMENT_FLOAT64:
+        return flat_copy<double, double>();
+    default:
+        return nullptr;
+    }
+}
+
+const void *copy_gathered_entry(enum op op, enum element accumulator)
+{
+    switch (accumulator) {
+    case ELEMENT_INT32:
+        return gathered_copy<int32_t>(op);
+    case ELEMENT_INT64:
+        return gathered_copy<int64_t>(op);
+    case ELEMENT_UINT64:
+        return gathered_copy<uint64_t>(op);
+    case ELEMENT_FLOAT32:
+        return gathered_copy<float>(op);
+    case ELEMENT_FLOAT64:
+        return gathered_copy<double>(op);
+    default:
+        return nullptr;
+    }
+}
+
+const void *finish_entry()
+{
+    return KERNEL_ENTRY(finish_on_device);
+}
+
+const void *count_entry()
+{
+    return KERNEL_ENTRY(count_selected);
 }
 
 const void *read_entry(unsigned shape)
@@ -50,5 +128,8 @@ const void *read_entry(unsigned shape)
 } // namespace
 } // namespace KERNELS
 
-const struct kernels GRED_TABLE = {KERNELS::of_method, KERNELS::library_entry,
-                                   KERNELS::working_copy_entry, KERNELS::read_entry};
+const struct kernels GRED_TABLE = {
+    KERNELS::flat_entry,    KERNELS::gathered_entry,  KERNELS::strided_entry,
+    KERNELS::library_entry, KERNELS::copy_flat_entry, KERNELS::copy_gathered_entry,
+    KERNELS::finish_entry,  KERNELS::count_entry,     KERNELS::read_entry,
+};

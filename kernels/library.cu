@@ -32,10 +32,20 @@ int reduce(void *workspace, size_t *workspace_bytes, const void *data, void *res
 template <class Op>
 library_reduce *of_same_type(enum element element)
 {
-    static library_reduce *const entries[ELEMENTS] = {
-        reduce<Op, int32_t, int32_t>, reduce<Op, int64_t, int64_t>, reduce<Op, uint64_t, uint64_t>,
-        reduce<Op, float, float>, reduce<Op, double, double>};
-    return entries[element];
+    switch (element) {
+    case ELEMENT_INT32:
+        return reduce<Op, int32_t, int32_t>;
+    case ELEMENT_INT64:
+        return reduce<Op, int64_t, int64_t>;
+    case ELEMENT_UINT64:
+        return reduce<Op, uint64_t, uint64_t>;
+    case ELEMENT_FLOAT32:
+        return reduce<Op, float, float>;
+    case ELEMENT_FLOAT64:
+        return reduce<Op, double, double>;
+    default:
+        return nullptr;
+    }
 }
 
 } // namespace

@@ -13,6 +13,16 @@ namespace
 
 using rung_entries = const void *[BLOCK_SIZES];
 
+/* Sums and products of int32 go to int64 by default; every other change of type is made while
+ * gathering. */
+constexpr bool widens = std::is_same_v<GRED_OP, sum> || std::is_same_v<GRED_OP, prod>;
+
+/* They are the same bits for both 64-bit integers, so unsigned ones are taken for signed. */
+using uint64_as = std::conditional_t<widens, int64_t, uint64_t>;
+
+/* Where the op does not widen, the last pair is there twice rather than missing. */
+using widened = std::conditional_t<widens, int64_t, int32_t>;
+
 enum pair {
     INT32_INT32,
     INT64_INT64,
@@ -23,23 +33,40 @@ enum pair {
     PAIRS,
 };
 
-/* Sums and products of int32 go to int64 by default; every other change of type is left to the
- * working copy. */
-constexpr bool widens = std::is_same_v<GRED_OP, sum> || std::is_same_v<GRED_OP, prod>;
+int pair_of_accumulator(enum element accumulator)
+{
+    switch (accumulator) {
+    case ELEMENT_INT32:
+        return INT32_INT32;
+    case ELEMENT_INT64:
+        return INT64_INT64;
+    case ELEMENT_UINT64:
+        return UINT64_UINT64;
+    case ELEMENT_FLOAT32:
+        return FLOAT32_FLOAT32;
+    case ELEMENT_FLOAT64:
+        return FLOAT64_FLOAT64;
+    default:
+        return PAIRS;
+    }
+}
 
 int pair_of(enum element input, enum element accumulator)
 {
     if (input == accumulator)
-        return input;
+        return pair_of_accumulator(input);
     return widens && input == ELEMENT_INT32 && accumulator == ELEMENT_INT64 ? INT32_INT64 : PAIRS;
 }
 
 /* A rung's template arguments depend on what it reads, its own working copy or the caller's array;
  * the block size is among them or not. */
-#define IN_PLACE_any_block(name, T, block)     KERNEL_ENTRY(name<GRED_OP, T>)
-#define IN_PLACE_each_block(name, T, block)    KERNEL_ENTRY(name<GRED_OP, T, block>)
-#define READS_any_block(name, In, Acc, block)  KERNEL_ENTRY(name<GRED_OP, In, Acc>)
-#define READS_each_block(name, In, Acc, block) KERNEL_ENTRY(name<GRED_OP, In, Acc, block>)
+#define IN_PLACE_any_block(name, T, block)   KERNEL_ENTRY(name<GRED_OP, T>)
+#define IN_PLACE_each_block(name, T, block)  KERNEL_ENTRY(name<GRED_OP, T, block>)
+#define FLAT_any_block(name, In, Acc, block) KERNEL_ENTRY(name<GRED_OP, global<const In>, Acc>)
+#define FLAT_each_block(name, In, Acc, block)                                                      \
+    KERNEL_ENTRY(name<GRED_OP, global<const In>, Acc, block>)
+#define GATHERED_any_block(name, Acc)  KERNEL_ENTRY(name<GRED_OP, gathered, Acc>)
+#define GATHERED_each_block(name, Acc) KERNEL_ENTRY(name<GRED_OP, gathered, Acc, 0>)
 
 /* clang-format off */
 #define FOR_BLOCKS(ENTRY, ...)                                            \
@@ -50,40 +77,55 @@ int pair_of(enum element input, enum element accumulator)
     }
 
 /* An in-place rung's working copy is in the accumulator's type already. */
-#define IN_PLACE(name, blocks)                                            \
+#define FLAT_IN_PLACE(name, blocks)                                       \
     {                                                                     \
         FOR_BLOCKS(IN_PLACE_##blocks, name, int32_t),                     \
         FOR_BLOCKS(IN_PLACE_##blocks, name, int64_t),                     \
-        FOR_BLOCKS(IN_PLACE_##blocks, name, uint64_t),                    \
+        FOR_BLOCKS(IN_PLACE_##blocks, name, uint64_as),                   \
         FOR_BLOCKS(IN_PLACE_##blocks, name, float),                       \
         FOR_BLOCKS(IN_PLACE_##blocks, name, double),                      \
         {},                                                               \
     }
 
-/* Where the op does not widen, the last pair is there twice rather than missing. */
-using widened = std::conditional_t<widens, int64_t, int32_t>;
-
-#define READS(name, blocks)                                               \
+#define FLAT_READS(name, blocks)                                          \
     {                                                                     \
-        FOR_BLOCKS(READS_##blocks, name, int32_t, int32_t),               \
-        FOR_BLOCKS(READS_##blocks, name, int64_t, int64_t),               \
-        FOR_BLOCKS(READS_##blocks, name, uint64_t, uint64_t),             \
-        FOR_BLOCKS(READS_##blocks, name, float, float),                   \
-        FOR_BLOCKS(READS_##blocks, name, double, double),                 \
-        FOR_BLOCKS(READS_##blocks, name, int32_t, widened),               \
+        FOR_BLOCKS(FLAT_##blocks, name, int32_t, int32_t),                \
+        FOR_BLOCKS(FLAT_##blocks, name, int64_t, int64_t),                \
+        FOR_BLOCKS(FLAT_##blocks, name, uint64_as, uint64_as),            \
+        FOR_BLOCKS(FLAT_##blocks, name, float, float),                    \
+        FOR_BLOCKS(FLAT_##blocks, name, double, double),                  \
+        FOR_BLOCKS(FLAT_##blocks, name, int32_t, widened),                \
+    }
+
+#define GATHERED_IN_PLACE(name, blocks) {}
+
+#define GATHERED_READS(name, blocks)                                      \
+    {                                                                     \
+        GATHERED_##blocks(name, int32_t),                                 \
+        GATHERED_##blocks(name, int64_t),                                 \
+        GATHERED_##blocks(name, uint64_as),                               \
+        GATHERED_##blocks(name, float),                                   \
+        GATHERED_##blocks(name, double),                                  \
     }
 /* clang-format on */
 
-#define ENTRIES_levels      IN_PLACE
-#define ENTRIES_in_place    IN_PLACE
-#define ENTRIES_tiles       READS
-#define ENTRIES_grid_stride READS
-#define ENTRIES_one_atomic  READS
-#define ENTRIES_last_block  READS
-#define ENTRIES_cooperative READS
+#define KIND_levels(FORM)      FORM##_IN_PLACE
+#define KIND_in_place(FORM)    FORM##_IN_PLACE
+#define KIND_tiles(FORM)       FORM##_READS
+#define KIND_grid_stride(FORM) FORM##_READS
+#define KIND_one_atomic(FORM)  FORM##_READS
+#define KIND_last_block(FORM)  FORM##_READS
+#define KIND_cooperative(FORM) FORM##_READS
 
-const rung_entries entries[METHODS][PAIRS] = {
-#define RUNG(number, name, alias, schedule, blocks, ...) ENTRIES_##schedule(name, blocks),
+const rung_entries flat_entries[METHODS][PAIRS] = {
+#define RUNG(number, name, alias, schedule, blocks, ...) KIND_##schedule(FLAT)(name, blocks),
+#define HOST_METHOD(name, ...)                           {},
+#define LIBRARY_METHOD(name, ...)                        {},
+#include "ladder.def"
+};
+
+const void *const gathered_entries[METHODS][PAIRS] = {
+#define RUNG(number, name, alias, schedule, blocks, ...) KIND_##schedule(GATHERED)(name, blocks),
 #define HOST_METHOD(name, ...)                           {},
 #define LIBRARY_METHOD(name, ...)                        {},
 #include "ladder.def"
@@ -91,11 +133,18 @@ const rung_entries entries[METHODS][PAIRS] = {
 
 } // namespace
 
-const void *GRED_ENTRY(enum method_index method, enum element input, enum element accumulator,
-                       unsigned block)
+const void *OF_OP(flat)(enum method_index method, enum element input, enum element accumulator,
+                        unsigned block)
 {
     const int pair = pair_of(input, accumulator);
-    return pair == PAIRS ? nullptr : entries[method][pair][__builtin_ctz(block / BLOCK_SIZE_MIN)];
+    return pair == PAIRS ? nullptr
+                         : flat_entries[method][pair][__builtin_ctz(block / BLOCK_SIZE_MIN)];
+}
+
+const void *OF_OP(gathered)(enum method_index method, enum element accumulator)
+{
+    const int pair = pair_of_accumulator(accumulator);
+    return pair == PAIRS ? nullptr : gathered_entries[method][pair];
 }
 
 } // namespace KERNELS

@@ -3,7 +3,7 @@
  * wins every comparison, as in NumPy. */
 #pragma once
 
-#include "device.cuh"
+#include "elements.cuh"
 
 #include <limits>
 #include <type_traits>
@@ -24,11 +24,17 @@ struct arithmetic<T, false> {
 
 /* The ends of a type: infinities where there are any. */
 template <class T>
-constexpr T greatest = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
-                                                            : std::numeric_limits<T>::max();
+struct ends {
+    using limits = std::numeric_limits<T>;
+    static constexpr T greatest = limits::has_infinity ? limits::infinity() : limits::max();
+    static constexpr T least = limits::has_infinity ? -limits::infinity() : limits::lowest();
+};
+
 template <class T>
-constexpr T least = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
-                                                         : std::numeric_limits<T>::lowest();
+struct ends<complex<T>> {
+    static constexpr complex<T> greatest = {ends<T>::greatest, ends<T>::greatest};
+    static constexpr complex<T> least = {ends<T>::least, ends<T>::least};
+};
 
 struct sum {
     template <class T>
@@ -64,7 +70,8 @@ struct min {
     template <class T>
     static __host__ __device__ __forceinline__ T identity()
     {
-        return greatest<T>;
+        constexpr T greatest = ends<T>::greatest;
+        return greatest;
     }
 
     template <class T>
@@ -78,7 +85,8 @@ struct max {
     template <class T>
     static __host__ __device__ __forceinline__ T identity()
     {
-        return least<T>;
+        constexpr T least = ends<T>::least;
+        return least;
     }
 
     template <class T>

@@ -3,13 +3,20 @@
  * past the array's end is the op's identity.
  *
  * The block size is a template parameter of these rungs: with one that is only known at run time,
- * rung 11's modulo is a division and runs at less than half the speed. */
+ * rung 11's modulo is a division and runs at less than half the speed. Where elements have to be
+ * gathered the block size is 0, which stands for the one of the launch: gathering takes longer. */
 #pragma once
 
 #include "grid_stride.cuh"
 
 namespace KERNELS
 {
+
+template <unsigned Block>
+__device__ __forceinline__ unsigned block_size()
+{
+    return Block ? Block : blockDim.x;
+}
 
 /* A tile with one value of each thread, ready to be folded. */
 template <class T>
@@ -22,20 +29,20 @@ __device__ __forceinline__ shared<T> make_tile(T value)
 }
 
 /* The block's stretch of the array: one element a thread. */
-template <class Op, class Acc, unsigned Block, class In>
-__device__ __forceinline__ shared<Acc> load_tile(global<const In> data, uint64_t n)
+template <class Op, class Acc, unsigned Block, class Array>
+__device__ __forceinline__ shared<Acc> load_tile(Array data, uint64_t n)
 {
-    const uint64_t start = uint64_t(blockIdx.x) * Block;
-    return make_tile(threadIdx.x < n - start ? Acc(data[start + threadIdx.x])
+    const uint64_t start = uint64_t(blockIdx.x) * block_size<Block>();
+    return make_tile(threadIdx.x < n - start ? load<Op, Acc>(data, start + threadIdx.x)
                                              : Op::template identity<Acc>());
 }
 
 /* Two elements a thread, a block apart, folded on the way in. */
-template <class Op, class Acc, unsigned Block, class In>
-__device__ __forceinline__ shared<Acc> load_two_tiles(global<const In> data, uint64_t n)
+template <class Op, class Acc, unsigned Block, class Array>
+__device__ __forceinline__ shared<Acc> load_two_tiles(Array data, uint64_t n)
 {
-    const uint64_t start = uint64_t(blockIdx.x) * Block * 2;
-    return make_tile(fold_pair<Op, Acc>(data + start, n - start, threadIdx.x, Block));
+    const uint64_t start = uint64_t(blockIdx.x) * block_size<Block>() * 2;
+    return make_tile(fold_pair<Op, Acc>(data + start, n - start, threadIdx.x, block_size<Block>()));
 }
 
 /* One level of a tree: the first `stride` threads each fold in the element `stride` further on. */
@@ -52,7 +59,7 @@ __device__ __forceinline__ void fold_level(shared<T> x, unsigned stride)
 template <class Op, unsigned Block, class T>
 __device__ __forceinline__ void fold_sequential(shared<T> x, unsigned last = 1)
 {
-    for (unsigned stride = Block / 2; stride >= last; stride /= 2) {
+    for (unsigned stride = block_size<Block>() / 2; stride >= last; stride /= 2) {
         fold_level<Op>(x, stride);
         __syncthreads();
     }
@@ -68,7 +75,7 @@ __device__ __forceinline__ void fold_last_warp(shared<T> x)
     const unsigned tid = threadIdx.x;
     if (tid >= warp_size)
         return;
-    T value = Block > warp_size ? Op::combine(x[tid], x[tid + warp_size]) : x[tid];
+    T value = block_size<Block>() > warp_size ? Op::combine(x[tid], x[tid + warp_size]) : x[tid];
 #pragma unroll
     for (unsigned stride = warp_size / 2; stride > 0; stride /= 2) {
         x[tid] = value;
@@ -84,7 +91,7 @@ template <class Op, unsigned Block, class T>
 __device__ __forceinline__ void fold_complete(shared<T> x)
 {
 #pragma unroll
-    for (unsigned stride = Block / 2; stride > warp_size; stride /= 2) {
+    for (unsigned stride = block_size<Block>() / 2; stride > warp_size; stride /= 2) {
         fold_level<Op>(x, stride);
         __syncthreads();
     }

@@ -68,6 +68,30 @@ __device__ __forceinline__ Acc fold_vectors(global<const In> data, uint64_t n)
     return value;
 }
 
+/* Gathered elements come one by one. */
+template <class Op, class Acc>
+__device__ __forceinline__ Acc fold_vectors(gathered data, uint64_t n)
+{
+    const uint64_t threads = uint64_t(gridDim.x) * blockDim.x;
+    Acc value = Op::template identity<Acc>();
+    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += threads)
+        value = Op::combine(value, load<Op, Acc>(data, i));
+    return value;
+}
+
+/* A load from L2, past this multiprocessor's L1. */
+template <class T>
+__device__ __forceinline__ T load_shared_by_all(global<const T> at)
+{
+    return T(__ldcg(at));
+}
+
+template <class T>
+__device__ __forceinline__ complex<T> load_shared_by_all(global<const complex<T>> at)
+{
+    return {load_shared_by_all(&at->real), load_shared_by_all(&at->imag)};
+}
+
 /* This thread's share of the partials that other blocks have just written, when one block folds
  * them all. They are read from L2, which all blocks share; this multiprocessor's L1 may hold older
  * values. */
@@ -76,7 +100,7 @@ __device__ __forceinline__ T fold_partials(global<const T> partials, unsigned co
 {
     T value = Op::template identity<T>();
     for (unsigned i = threadIdx.x; i < count; i += blockDim.x)
-        value = Op::combine(value, T(__ldcg(partials + i)));
+        value = Op::combine(value, load_shared_by_all(partials + i));
     return value;
 }
 

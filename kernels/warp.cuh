@@ -6,13 +6,25 @@
 namespace KERNELS
 {
 
+template <class T>
+__device__ __forceinline__ T shuffle_down(T value, unsigned offset)
+{
+    return T(__shfl_down_sync(whole_warp, value, offset));
+}
+
+template <class T>
+__device__ __forceinline__ complex<T> shuffle_down(complex<T> value, unsigned offset)
+{
+    return {shuffle_down(value.real, offset), shuffle_down(value.imag, offset)};
+}
+
 /* Lane 0's result is the fold of the whole warp's values. */
 template <class Op, class T>
 __device__ __forceinline__ T warp_fold(T value)
 {
 #pragma unroll
     for (unsigned offset = warp_size / 2; offset > 0; offset /= 2)
-        value = Op::combine(value, T(__shfl_down_sync(whole_warp, value, offset)));
+        value = Op::combine(value, shuffle_down(value, offset));
     return value;
 }
 

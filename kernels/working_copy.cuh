@@ -1,17 +1,17 @@
 /* What the in-place rungs fold: a copy of the array in the accumulator's type. */
 #pragma once
 
-#include "device.cuh"
+#include "array.cuh"
 
 namespace KERNELS
 {
 
-template <class In, class Acc>
-__global__ void working_copy(global<const In> source, uint64_t n, global<Acc> target)
+template <class Op, class Array, class Acc>
+__global__ void working_copy(Array data, uint64_t n, global<Acc> target)
 {
     const uint64_t step = uint64_t(gridDim.x) * blockDim.x;
     for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step)
-        target[i] = Acc(source[i]);
+        target[i] = load<Op, Acc>(data, i);
 }
 
 } // namespace KERNELS

@@ -9,12 +9,12 @@
 namespace KERNELS
 {
 
-template <class Op, class In, class Acc, unsigned Block>
-__global__ void shared_modulo(global<const In> data, uint64_t n, global<Acc> partials)
+template <class Op, class Array, class Acc, unsigned Block>
+__global__ void shared_modulo(Array data, uint64_t n, global<Acc> partials)
 {
     const shared<Acc> x = load_tile<Op, Acc, Block>(data, n);
     const unsigned tid = threadIdx.x;
-    for (unsigned stride = 1; stride < Block; stride *= 2) {
+    for (unsigned stride = 1; stride < block_size<Block>(); stride *= 2) {
         if (tid % (2 * stride) == 0)
             x[tid] = Op::combine(x[tid], x[tid + stride]);
         __syncthreads();

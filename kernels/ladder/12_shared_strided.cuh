@@ -10,13 +10,13 @@
 namespace KERNELS
 {
 
-template <class Op, class In, class Acc, unsigned Block>
-__global__ void shared_strided(global<const In> data, uint64_t n, global<Acc> partials)
+template <class Op, class Array, class Acc, unsigned Block>
+__global__ void shared_strided(Array data, uint64_t n, global<Acc> partials)
 {
     const shared<Acc> x = load_tile<Op, Acc, Block>(data, n);
-    for (unsigned stride = 1; stride < Block; stride *= 2) {
+    for (unsigned stride = 1; stride < block_size<Block>(); stride *= 2) {
         const unsigned i = 2 * stride * threadIdx.x;
-        if (i < Block)
+        if (i < block_size<Block>())
             x[i] = Op::combine(x[i], x[i + stride]);
         __syncthreads();
     }

@@ -9,8 +9,8 @@
 namespace KERNELS
 {
 
-template <class Op, class In, class Acc, unsigned Block>
-__global__ void shared_last_warp(global<const In> data, uint64_t n, global<Acc> partials)
+template <class Op, class Array, class Acc, unsigned Block>
+__global__ void shared_last_warp(Array data, uint64_t n, global<Acc> partials)
 {
     const shared<Acc> x = load_two_tiles<Op, Acc, Block>(data, n);
     fold_sequential<Op, Block>(x, 2 * warp_size);

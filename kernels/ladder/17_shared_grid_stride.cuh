@@ -10,8 +10,8 @@
 namespace KERNELS
 {
 
-template <class Op, class In, class Acc, unsigned Block>
-__global__ void shared_grid_stride(global<const In> data, uint64_t n, global<Acc> partials)
+template <class Op, class Array, class Acc, unsigned Block>
+__global__ void shared_grid_stride(Array data, uint64_t n, global<Acc> partials)
 {
     const shared<Acc> x = make_tile(fold_grid_stride<Op, Acc>(data, n));
     fold_complete<Op, Block>(x);

@@ -9,8 +9,8 @@
 namespace KERNELS
 {
 
-template <class Op, class In, class Acc>
-__global__ void shuffle(global<const In> data, uint64_t n, global<Acc> partials)
+template <class Op, class Array, class Acc>
+__global__ void shuffle(Array data, uint64_t n, global<Acc> partials)
 {
     store_partial(partials, block_fold<Op>(fold_grid_stride<Op, Acc>(data, n)));
 }

@@ -10,8 +10,8 @@
 namespace KERNELS
 {
 
-template <class Op, class In, class Acc>
-__global__ void shuffle_vector(global<const In> data, uint64_t n, global<Acc> partials)
+template <class Op, class Array, class Acc>
+__global__ void shuffle_vector(Array data, uint64_t n, global<Acc> partials)
 {
     store_partial(partials, block_fold<Op>(fold_vectors<Op, Acc>(data, n)));
 }

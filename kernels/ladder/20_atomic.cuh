@@ -11,8 +11,8 @@
 namespace KERNELS
 {
 
-template <class Op, class In, class Acc>
-__global__ void atomic(global<const In> data, uint64_t n, global<Acc> result)
+template <class Op, class Array, class Acc>
+__global__ void atomic(Array data, uint64_t n, global<Acc> result)
 {
     const Acc value = block_fold<Op>(fold_vectors<Op, Acc>(data, n));
     if (threadIdx.x == 0)

@@ -11,9 +11,8 @@
 namespace KERNELS
 {
 
-template <class Op, class In, class Acc>
-__global__ void last_block(global<const In> data, uint64_t n, global<Acc> partials,
-                           global<unsigned> tickets)
+template <class Op, class Array, class Acc>
+__global__ void last_block(Array data, uint64_t n, global<Acc> partials, global<unsigned> tickets)
 {
     const Acc value = block_fold<Op>(fold_vectors<Op, Acc>(data, n));
     bool last = false;
@@ -25,7 +24,7 @@ __global__ void last_block(global<const In> data, uint64_t n, global<Acc> partia
     if (!__syncthreads_or(last))
         return;
     __threadfence();
-    const Acc total = block_fold<Op>(fold_partials<Op>(partials, gridDim.x));
+    const Acc total = block_fold<Op>(fold_partials<Op, Acc>(partials, gridDim.x));
     if (threadIdx.x == 0)
         partials[0] = total;
 }

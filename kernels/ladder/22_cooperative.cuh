@@ -9,14 +9,14 @@
 namespace KERNELS
 {
 
-template <class Op, class In, class Acc>
-__global__ void cooperative(global<const In> data, uint64_t n, global<Acc> partials)
+template <class Op, class Array, class Acc>
+__global__ void cooperative(Array data, uint64_t n, global<Acc> partials)
 {
     store_partial(partials, block_fold<Op>(fold_vectors<Op, Acc>(data, n)));
     grid_barrier();
     if (blockIdx.x > 0)
         return;
-    const Acc total = block_fold<Op>(fold_partials<Op>(partials, gridDim.x));
+    const Acc total = block_fold<Op>(fold_partials<Op, Acc>(partials, gridDim.x));
     if (threadIdx.x == 0)
         partials[0] = total;
 }

@@ -11,6 +11,7 @@
 #define __host__
 #define __device__
 #define __forceinline__ inline
+#define __noinline__    __attribute__((noinline))
 #define __launch_bounds__(...)
 
 #define threadIdx (simulator_here()->thread)

@@ -5,14 +5,16 @@
 np.int64(499999500000)
 """
 
-from gred._core import max, mean, min, prod, sum
+from gred._core import CudaError, max, mean, min, prod, sum
 from gred.measure import KernelTime, ReadLimit, kernel_time, read_limit
 from gred.order import thread_order
 from gred.records import Device, Method, build_info, devices, methods
+from gred.workspace import workspace_limit
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CudaError",
     "Device",
     "KernelTime",
     "Method",
@@ -28,4 +30,5 @@ __all__ = [
     "read_limit",
     "sum",
     "thread_order",
+    "workspace_limit",
 ]

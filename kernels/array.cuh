@@ -1,0 +1,91 @@
+/* What a rung reads. Most arrays are a plain pointer, `global<const In>`; any other is `gathered`:
+ * elements of a type that is known at run time, at whatever strides, under a mask. Both are read by
+ * load<Op, Acc>(array, i), element i as an accumulator. */
+#pragma once
+
+#include "ops.cuh"
+
+#include "../csrc/source.h"
+
+namespace KERNELS
+{
+
+template <class Op, class Acc, class In>
+__device__ __forceinline__ Acc load(global<const In> data, uint64_t i)
+{
+    return Acc(data[i]);
+}
+
+/* The array from position `first` on. */
+struct gathered {
+    global<const source> from;
+    uint64_t first;
+};
+
+__device__ __forceinline__ gathered operator+(gathered data, uint64_t by)
+{
+    return {data.from, data.first + by};
+}
+
+/* Where an element and its mask lie, in bytes. */
+struct place {
+    int64_t data, mask;
+};
+
+__device__ __forceinline__ uint64_t divide(uint64_t a, uint64_t b)
+{
+    return (a | b) >> 32 ? a / b : uint32_t(a) / uint32_t(b);
+}
+
+/* Position i of the dimensions before `end`, the last of them running fastest. */
+__device__ __forceinline__ place place_of(global<const source> from, unsigned end, uint64_t i)
+{
+    place at = {0, 0};
+    for (unsigned k = end; k-- > 0;) {
+        const uint64_t rest = k > 0 ? divide(i, from->shape[k]) : 0;
+        const int64_t index = int64_t(i - rest * from->shape[k]);
+        at.data += index * from->strides[k];
+        if (from->mask)
+            at.mask += index * from->mask_strides[k];
+        i = rest;
+    }
+    return at;
+}
+
+template <class Acc>
+struct loaded {
+    Acc value;
+    bool there; /* false: the mask hides it */
+};
+
+template <class Acc>
+__device__ __forceinline__ Acc accumulator_of(union scalar value)
+{
+    Acc accumulator;
+    memcpy(&accumulator, &value, sizeof accumulator);
+    return accumulator;
+}
+
+/* Out of line: a switch over all types in every loop would make the kernels large, and slow to
+ * compile. */
+template <class Acc>
+__device__ __noinline__ loaded<Acc> load_gathered(global<const source> from, uint64_t i)
+{
+    const place at = place_of(from, from->dimensions, i);
+    if (from->mask && !from->mask[at.mask])
+        return {Acc(0), false};
+    const union scalar element =
+        scalar_load(static_cast<const char *>(from->data) + at.data, from->input);
+    const union scalar converted = scalar_convert(element, from->input, from->type);
+    return {accumulator_of<Acc>(scalar_convert(converted, from->type, element_of<Acc>::value)),
+            true};
+}
+
+template <class Op, class Acc>
+__device__ __forceinline__ Acc load(gathered data, uint64_t i)
+{
+    const loaded<Acc> element = load_gathered<Acc>(data.from, data.first + i);
+    return element.there ? element.value : Op::template identity<Acc>();
+}
+
+} // namespace KERNELS

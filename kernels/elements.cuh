@@ -1,0 +1,117 @@
+/* Element types that C++ has no word for. An array's element becomes an accumulator by
+ * Acc(element).
+ */
+#pragma once
+
+#include "device.cuh"
+
+#include "../csrc/scalar.h"
+
+namespace KERNELS
+{
+
+struct boolean {
+    uint8_t byte;
+
+    template <class Acc>
+    __device__ __forceinline__ explicit operator Acc() const
+    {
+        return Acc(byte != 0);
+    }
+};
+
+struct float16 {
+    uint16_t bits;
+
+    template <class Acc>
+    __device__ __forceinline__ explicit operator Acc() const
+    {
+#ifdef __CUDA_ARCH__
+        float value;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+        return Acc(value);
+#else
+        return Acc(half_to_float(bits));
+#endif
+    }
+};
+
+struct bfloat16 {
+    uint16_t bits;
+
+    template <class Acc>
+    __device__ __forceinline__ explicit operator Acc() const
+    {
+        return Acc(bfloat_to_float(bits));
+    }
+};
+
+template <class T>
+struct complex {
+    T real, imag;
+
+    complex() = default;
+
+    __host__ __device__ __forceinline__ constexpr complex(T re, T im = 0) : real(re), imag(im) {}
+};
+
+template <class T>
+__device__ __forceinline__ complex<T> operator+(complex<T> a, complex<T> b)
+{
+    return {a.real + b.real, a.imag + b.imag};
+}
+
+template <class T>
+__device__ __forceinline__ complex<T> operator*(complex<T> a, complex<T> b)
+{
+    return {a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real};
+}
+
+/* As for floats, a value that is not equal to itself is NaN: one part of it suffices. */
+template <class T>
+__device__ __forceinline__ bool operator!=(complex<T> a, complex<T> b)
+{
+    return a.real != b.real || a.imag != b.imag;
+}
+
+/* By the real parts and, where they are equal, by the imaginary ones; NaN is not less or more than
+ * anything. */
+template <class T>
+__device__ __forceinline__ bool operator<(complex<T> a, complex<T> b)
+{
+    if (a != a || b != b)
+        return false;
+    return a.real < b.real || (a.real == b.real && a.imag < b.imag);
+}
+
+template <class T>
+__device__ __forceinline__ bool operator>(complex<T> a, complex<T> b)
+{
+    return b < a;
+}
+
+/* The enumerator of an accumulator's type. */
+template <class Acc>
+struct element_of;
+
+template <enum element Element>
+struct is_element {
+    static constexpr enum element value = Element;
+};
+
+template <>
+struct element_of<int32_t> : is_element<ELEMENT_INT32> {};
+template <>
+struct element_of<int64_t> : is_element<ELEMENT_INT64> {};
+template <>
+struct element_of<uint64_t> : is_element<ELEMENT_UINT64> {};
+template <>
+struct element_of<float> : is_element<ELEMENT_FLOAT32> {};
+template <>
+struct element_of<double> : is_element<ELEMENT_FLOAT64> {};
+template <>
+struct element_of<complex<float>> : is_element<ELEMENT_COMPLEX64> {};
+template <>
+struct element_of<complex<double>> : is_element<ELEMENT_COMPLEX128> {};
+
+} // namespace KERNELS
