@@ -1,7 +1,11 @@
 /* A fiber is made once with makecontext, the portable way onto a new stack, and from then on
  * switched with _setjmp/_longjmp: swapcontext would make two system calls a switch to save a signal
  * mask that never changes. glibc's fortified longjmp takes a jump to another stack for an error,
- * hence the #undef. */
+ * hence the #undef.
+ *
+ * AddressSanitizer takes a jump to another stack for an error, too, unless it is told of it, on the
+ * stack that is left and again on the one that is reached. It is where the bounds of the main
+ * fibers' stacks, which nobody made here, become known. */
 #undef _FORTIFY_SOURCE
 #define _GNU_SOURCE
 
@@ -9,6 +13,29 @@
 
 #include <stdint.h>
 #include <ucontext.h>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#define LEAVE(from, to)                                                                            \
+    __sanitizer_start_switch_fiber(&(from)->fake_stack, (to)->stack, (to)->stack_bytes)
+#define ARRIVE(self)                                                                               \
+    __sanitizer_finish_switch_fiber((self)->fake_stack, &(self)->before->stack,                    \
+                                    &(self)->before->stack_bytes)
+#define FORGET(memory, bytes) __asan_unpoison_memory_region(memory, bytes)
+#define SETJMP(fiber)         __builtin_setjmp((void **)(fiber)->at)
+#define LONGJMP(fiber)        asan_jump(fiber)
+__attribute__((noipa, no_sanitize_address)) static void asan_jump(struct fiber *to)
+{
+    __builtin_longjmp((void **)to->at, 1);
+}
+#else
+#define SETJMP(fiber)         _setjmp((fiber)->at)
+#define LONGJMP(fiber)        _longjmp((fiber)->at, 1)
+#define LEAVE(from, to)       ((void)0)
+#define ARRIVE(self)          ((void)0)
+#define FORGET(memory, bytes) ((void)(memory), (void)(bytes))
+#endif
 
 struct beginning {
     struct fiber *self, *maker;
@@ -21,6 +48,7 @@ static void begin(unsigned high, unsigned low)
 {
     const struct beginning *shared = (const void *)(uintptr_t)((uint64_t)high << 32 | low);
     const struct beginning own = *shared;
+    ARRIVE(own.self);
     fiber_switch(own.self, own.maker);
     own.body(own.argument);
 }
@@ -30,18 +58,32 @@ void fiber_make(struct fiber *self, struct fiber *maker, void *stack, size_t sta
 {
     struct beginning beginning = {self, maker, body, argument};
     const uint64_t address = (uintptr_t)&beginning;
-    ucontext_t here, there;
+    ucontext_t there;
     getcontext(&there);
     there.uc_stack.ss_sp = stack;
     there.uc_stack.ss_size = stack_bytes;
     there.uc_link = NULL;
     makecontext(&there, (void (*)(void))begin, 2, (unsigned)(address >> 32), (unsigned)address);
-    if (!_setjmp(maker->at))
-        swapcontext(&here, &there);
+    self->stack = stack;
+    self->stack_bytes = stack_bytes;
+    self->fake_stack = NULL;
+    self->before = maker;
+    LEAVE(maker, self);
+    if (!SETJMP(maker))
+        setcontext(&there);
+    ARRIVE(maker);
 }
 
 void fiber_switch(struct fiber *from, struct fiber *to)
 {
-    if (!_setjmp(from->at))
-        _longjmp(to->at, 1);
+    to->before = from;
+    LEAVE(from, to);
+    if (!SETJMP(from))
+        LONGJMP(to);
+    ARRIVE(from);
+}
+
+void fiber_abandon(void *stacks, size_t bytes)
+{
+    FORGET(stacks, bytes);
 }

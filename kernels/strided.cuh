@@ -1,9 +1,9 @@
-/* Strided arrays at the memory's pace: the default's own way of reading rows whose elements do not
- * touch.
+/* Strided arrays at the memory's pace: the default's own way of reading rows that do not touch, or
+ * whose elements do not.
  *
- * A group of neighbouring threads shares a row, or a stretch of a long one, so that a row's place
- * is worked out once for many elements; each thread has several loads in flight. Short rows get
- * small groups. */
+ * A group of neighbouring threads, its lanes, shares a row or a stretch of a long one, so that a
+ * row's place is worked out once for many elements; short rows get small groups. Each thread has
+ * several loads in flight, 16-byte ones where a row's elements touch. */
 #pragma once
 
 #include "vector.cuh"
@@ -19,45 +19,70 @@ struct strided {
 
 constexpr unsigned strided_in_flight = 8;
 
-/* One row, or a stretch of one. */
+/* A thread's full batches of loads in a stretch. */
+constexpr unsigned strided_batches = 4;
+
+/* `count` elements of one row. */
 template <class In>
-struct row {
+struct run_of {
     const char *data;
     const unsigned char *mask;
     int64_t stride, mask_stride;
+    unsigned count;
 };
 
-template <class Op, class Acc, class In>
-__device__ __forceinline__ Acc load(const row<In> &x, uint64_t j)
+template <class In>
+__device__ __forceinline__ const In &element_at(const char *data)
 {
-    if (x.mask && !x.mask[int64_t(j) * x.mask_stride])
-        return Op::template identity<Acc>();
-    return Acc(*reinterpret_cast<const In *>(x.data + int64_t(j) * x.stride));
+    return *reinterpret_cast<const In *>(data);
 }
 
-/* Elements start + lane, start + lane + lanes, ... of a row, below `end`: as many as may be in
- * flight at most. */
-template <class Op, class Acc, class In>
-__device__ __forceinline__ Acc fold_stretch(Acc value, const row<In> &x, uint64_t start,
-                                            uint64_t end, unsigned lanes)
+/* Up to `strided_in_flight` elements, `step` bytes apart; `lanes` is how far apart they are in the
+ * run. */
+template <class Op, class Acc, class In, bool All>
+__device__ __forceinline__ Acc fold_batch(Acc value, const char *data, int64_t step, unsigned first,
+                                          unsigned lanes, unsigned count)
 {
-    const uint64_t first = start + threadIdx.x % lanes;
     Acc loaded[strided_in_flight];
 #pragma unroll
     for (unsigned k = 0; k < strided_in_flight; k++)
-        loaded[k] = first + k * lanes < end ? load<Op, Acc>(x, first + k * lanes)
-                                            : Op::template identity<Acc>();
+        loaded[k] = All || first + k * lanes < count ? Acc(element_at<In>(data + k * step))
+                                                     : Op::template identity<Acc>();
 #pragma unroll
     for (unsigned k = 0; k < strided_in_flight; k++)
         value = Op::combine(value, loaded[k]);
     return value;
 }
 
+template <class Op, class Acc, class In>
+__device__ __forceinline__ Acc fold_apart(Acc value, const run_of<In> &x, unsigned lane,
+                                          unsigned lanes)
+{
+    const unsigned batch = lanes * strided_in_flight;
+    const int64_t step = int64_t(lanes) * x.stride;
+    const char *data = x.data + int64_t(lane) * x.stride;
+    unsigned first = lane;
+    for (; first + batch - lanes < x.count; first += batch, data += step * strided_in_flight)
+        value = fold_batch<Op, Acc, In, true>(value, data, step, first, lanes, x.count);
+    return fold_batch<Op, Acc, In, false>(value, data, step, first, lanes, x.count);
+}
+
+template <class Op, class Acc, class In>
+__device__ __forceinline__ Acc fold_masked(Acc value, const run_of<In> &x, unsigned lane,
+                                           unsigned lanes)
+{
+#pragma unroll 4
+    for (unsigned j = lane; j < x.count; j += lanes)
+        if (x.mask[int64_t(j) * x.mask_stride])
+            value = Op::combine(value, Acc(element_at<In>(x.data + int64_t(j) * x.stride)));
+    return value;
+}
+
 /* How many threads share a row of this length: a power of two that divides the block. */
-__device__ __forceinline__ unsigned lanes_for(uint64_t length)
+__device__ __forceinline__ unsigned lanes_for(uint64_t length, unsigned a_thread)
 {
     unsigned lanes = 1;
-    while (lanes < blockDim.x && lanes * strided_in_flight < length)
+    while (lanes < blockDim.x && uint64_t(lanes) * a_thread < length)
         lanes *= 2;
     return lanes;
 }
@@ -68,22 +93,32 @@ __device__ __forceinline__ Acc fold_vectors(strided<In> array, uint64_t n)
     const global<const source> from = array.from;
     const unsigned inner = from->dimensions - 1;
     const uint64_t length = from->shape[inner];
-    const unsigned lanes = lanes_for(length);
-    const uint64_t stretch = uint64_t(lanes) * strided_in_flight;
+    run_of<In> x = {nullptr, nullptr, from->strides[inner], from->mask_strides[inner], 0};
+    const char *const data = static_cast<const char *>(from->data);
+    const unsigned char *const mask = from->mask;
+    const bool touching = x.stride == sizeof(In) && !mask;
+    const unsigned a_thread = touching ? pack<In>::size * packs_in_flight : strided_in_flight;
+    const unsigned lanes = lanes_for(length, a_thread), lane = threadIdx.x % lanes;
+    const unsigned stretch = lanes * a_thread * strided_batches;
     const uint64_t stretches = divide(length + stretch - 1, stretch);
     const uint64_t items = divide(n, length) * stretches;
     const uint64_t groups = uint64_t(gridDim.x) * blockDim.x / lanes;
-    row<In> x = {nullptr, nullptr, from->strides[inner], from->mask_strides[inner]};
     Acc value = Op::template identity<Acc>();
     for (uint64_t item = (uint64_t(blockIdx.x) * blockDim.x + threadIdx.x) / lanes; item < items;
          item += groups) {
-        const uint64_t number = stretches == 1 ? item : divide(item, stretches);
+        const uint64_t number = stretches == 1 ? item : inner == 0 ? 0 : divide(item, stretches);
         const uint64_t start = (item - number * stretches) * stretch;
-        const uint64_t end = start + stretch < length ? start + stretch : length;
         const place at = place_of(from, inner, number);
-        x.data = static_cast<const char *>(from->data) + at.data;
-        x.mask = from->mask ? from->mask + at.mask : nullptr;
-        value = fold_stretch<Op>(value, x, start, end, lanes);
+        x.count = length - start < stretch ? unsigned(length - start) : stretch;
+        x.data = data + at.data + int64_t(start) * x.stride;
+        x.mask = mask + at.mask + int64_t(start) * x.mask_stride;
+        if (touching && reinterpret_cast<uintptr_t>(x.data) % sizeof(In) == 0)
+            value =
+                fold_packs<Op>(value, reinterpret_cast<const In *>(x.data), x.count, lane, lanes);
+        else if (mask)
+            value = fold_masked<Op>(value, x, lane, lanes);
+        else
+            value = fold_apart<Op>(value, x, lane, lanes);
     }
     return value;
 }

@@ -28,32 +28,31 @@ __device__ __forceinline__ Acc fold_pack(Acc value, const pack<In> &elements)
 }
 
 /* How many elements lie before the first 16-byte boundary, at most n. */
-template <class In>
-__device__ __forceinline__ uint64_t elements_to_boundary(global<const In> data, uint64_t n)
+template <class In, class Count>
+__device__ __forceinline__ Count elements_to_boundary(global<const In> data, Count n)
 {
-    const uint64_t elements = (16 - reinterpret_cast<uintptr_t>(data) % 16) % 16 / sizeof(In);
+    const Count elements = (16 - reinterpret_cast<uintptr_t>(data) % 16) % 16 / sizeof(In);
     return elements < n ? elements : n;
 }
 
-/* This thread's share of the array. The few elements before the first boundary and after the last
- * go to the first threads of the grid, one each; the rest are packs. */
-template <class Op, class Acc, class In>
-__device__ __forceinline__ Acc fold_vectors(global<const In> data, uint64_t n)
+/* The share that the thread of this rank, one of `threads`, has of n elements that touch. The few
+ * elements before the first boundary and after the last go to the first threads, one each; the rest
+ * are packs. `Count` is a type that holds n and does not overflow a little beyond it. */
+template <class Op, class Acc, class In, class Count>
+__device__ __forceinline__ Acc fold_packs(Acc value, global<const In> data, Count n, Count rank,
+                                          Count threads)
 {
-    const uint64_t rank = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-    const uint64_t threads = uint64_t(gridDim.x) * blockDim.x;
-    const uint64_t head = elements_to_boundary(data, n);
-    const uint64_t count = (n - head) / pack<In>::size;
-    const uint64_t tail = head + count * pack<In>::size;
+    const Count head = elements_to_boundary(data, n);
+    const Count count = (n - head) / pack<In>::size;
+    const Count tail = head + count * pack<In>::size;
     const global<const pack<In>> packs = reinterpret_cast<const pack<In> *>(data + head);
 
-    Acc value = Op::template identity<Acc>();
-    if (rank < head)
-        value = Op::combine(value, Acc(data[rank]));
-    if (rank < n - tail)
-        value = Op::combine(value, Acc(data[tail + rank]));
+    for (Count i = rank; i < head; i += threads)
+        value = Op::combine(value, Acc(data[i]));
+    for (Count i = tail + rank; i < n; i += threads)
+        value = Op::combine(value, Acc(data[i]));
 
-    uint64_t i = rank;
+    Count i = rank;
     for (; i + (packs_in_flight - 1) * threads < count; i += packs_in_flight * threads) {
         pack<In> loaded[packs_in_flight];
 #pragma unroll
@@ -66,6 +65,15 @@ __device__ __forceinline__ Acc fold_vectors(global<const In> data, uint64_t n)
     for (; i < count; i += threads)
         value = fold_pack<Op>(value, packs[i]);
     return value;
+}
+
+/* This thread's share of a whole array. */
+template <class Op, class Acc, class In>
+__device__ __forceinline__ Acc fold_vectors(global<const In> data, uint64_t n)
+{
+    const uint64_t rank = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    const uint64_t threads = uint64_t(gridDim.x) * blockDim.x;
+    return fold_packs<Op>(Op::template identity<Acc>(), data, n, rank, threads);
 }
 
 /* Gathered elements come one by one. */
