@@ -62,10 +62,21 @@ static bool element_of(PyArray_Descr *descr, const char *name, enum element *ele
     return false;
 }
 
+/* NumPy's classes of dtypes stand for their one instance. */
+static int convert_dtype(PyObject *dtype, PyArray_Descr **descr)
+{
+    if (!PyType_Check(dtype) || !PyType_IsSubtype((PyTypeObject *)dtype, &PyArrayDescr_Type))
+        return PyArray_DescrConverter(dtype, descr);
+    PyObject *instance = PyObject_CallNoArgs(dtype);
+    const int converted = instance ? PyArray_DescrConverter(instance, descr) : NPY_FAIL;
+    Py_XDECREF(instance);
+    return converted;
+}
+
 bool array_element(PyObject *dtype, const char *name, enum element *element)
 {
     PyArray_Descr *descr = NULL;
-    if (PyArray_DescrConverter(dtype, &descr) != NPY_SUCCEED) {
+    if (convert_dtype(dtype, &descr) != NPY_SUCCEED) {
         PyErr_Format(PyExc_TypeError, "%s: %R is not an element type; the supported ones are %s",
                      name, dtype, element_names());
         return false;
@@ -104,6 +115,17 @@ static PyArray_Descr *descr_for(enum element *element)
         return descr;
     *element = ELEMENT_FLOAT32;
     return PyArray_DescrFromType(NPY_FLOAT32);
+}
+
+bool array_promote(enum element a, enum element b, enum element *promoted)
+{
+    PyArray_Descr *of_a = descr_for(&a), *of_b = descr_for(&b);
+    PyArray_Descr *descr = of_a && of_b ? PyArray_PromoteTypes(of_a, of_b) : NULL;
+    const bool found = descr && element_of(descr, "out", promoted);
+    Py_XDECREF(descr);
+    Py_XDECREF(of_a);
+    Py_XDECREF(of_b);
+    return found;
 }
 
 PyObject *array_scalar(union scalar value, enum element element)

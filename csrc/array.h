@@ -52,6 +52,9 @@ void array_release(struct view *view);
  * TypeError that says what is supported. */
 bool array_element(PyObject *dtype, const char *name, enum element *element);
 
+/* The least type that both can be cast to, as NumPy has it. False with an exception set. */
+bool array_promote(enum element, enum element, enum element *promoted);
+
 /* A view of an array of bools, made of anything that NumPy casts to one safely. */
 bool array_of_bools(PyObject *object, const char *name, struct view *view);
 

@@ -290,6 +290,20 @@ static bool measure(struct job *job, struct copy *copy)
     return ran;
 }
 
+/* A mean is divided by what the mask lets through. */
+static bool count_selected(struct job *job)
+{
+    const struct plan *plan = job->plan;
+    if (!plan->finish.mean || !plan->source->mask)
+        return true;
+    for (uint64_t at = 0; at < plan->n; at += STRETCH) {
+        if (interrupted(job))
+            return false;
+        job->run->count += gather_count(plan->source, at, least(plan->n - at, STRETCH));
+    }
+    return true;
+}
+
 static bool run(void *opaque, const struct plan *plan, struct run *run)
 {
     const struct state *state = opaque;
@@ -297,8 +311,9 @@ static bool run(void *opaque, const struct plan *plan, struct run *run)
     struct copy copy = {0};
     if (plan->method && !make_copy(plan, &copy, &run->failure))
         return false;
-    const bool ran =
-        run->timing ? measure(&job, &copy) : fill_copy(&job, &copy) && run_once(&job, &copy);
+    const bool ran = run->timing
+                         ? measure(&job, &copy)
+                         : fill_copy(&job, &copy) && run_once(&job, &copy) && count_selected(&job);
     free(copy.values);
     return ran;
 }

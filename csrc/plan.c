@@ -350,30 +350,40 @@ static bool warn_of_lost_imaginary_part(void)
     return fine;
 }
 
-/* NumPy reduces in out's type if no other is asked for; but means of integers in float64, and those
- * of float16 in float32. */
-static enum element type_for_output(const struct request *request, enum element input)
+/* With an out, NumPy reduces in the type that the elements and out promote to; but means of
+ * integers in float64, and those of float16 in float32. */
+static bool choose_type_for_output(const struct request *request, struct source *source)
 {
-    if (request->mean && element_is_integer(input))
-        return ELEMENT_FLOAT64;
-    if (request->mean && input == ELEMENT_FLOAT16)
-        return ELEMENT_FLOAT32;
-    return request->out->view.source.input;
+    if (request->mean && element_is_integer(source->input))
+        source->type = ELEMENT_FLOAT64;
+    else if (request->mean && source->input == ELEMENT_FLOAT16)
+        source->type = ELEMENT_FLOAT32;
+    else
+        return array_promote(source->input, request->out->view.source.input, &source->type);
+    return true;
+}
+
+static bool loses_imaginary_part(enum element from, enum element to)
+{
+    return element_is_complex(from) && !element_is_complex(to);
 }
 
 static bool choose_type(const struct request *request, struct source *source, struct plan *plan)
 {
-    const enum element input = source->input;
     if (given(request->dtype)) {
         if (!array_element(request->dtype, "dtype", &source->type))
             return false;
+    } else if (request->out) {
+        if (!choose_type_for_output(request, source))
+            return false;
     } else {
-        source->type = request->out ? type_for_output(request, input)
-                                    : op_default_type(request->op, request->mean, input);
+        source->type = op_default_type(request->op, request->mean, source->input);
     }
     plan->accumulator = element_accumulator(source->type);
-    return !element_is_complex(input) || element_is_complex(source->type) ||
-           warn_of_lost_imaginary_part();
+    const bool lost =
+        loses_imaginary_part(source->input, source->type) ||
+        (request->out && loses_imaginary_part(source->type, request->out->view.source.input));
+    return !lost || warn_of_lost_imaginary_part();
 }
 
 /* Whether C's conversion from the elements to the accumulator is all that is asked. */
