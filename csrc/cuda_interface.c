@@ -3,6 +3,7 @@
 
 #include "cuda_interface.h"
 #include "newer_python.h"
+#include "stream.h"
 #include "strided.h"
 
 #include <string.h>
@@ -389,18 +390,30 @@ static int names_stream(PyObject *interface)
     return PyDict_Check(interface) ? PyDict_Contains(interface, names.stream) : 1;
 }
 
+/* 1: the stream is known, from the interface or, as *library then is, from the array's library. */
+static int knows_stream(PyObject *object, PyObject *interface, struct stream *library)
+{
+    const int named = names_stream(interface);
+    if (named)
+        return named;
+    return stream_of_library(object, library) ? library->given : -1;
+}
+
 static int view_object(PyObject *object, const struct view_request *request, struct view *view,
                        bool with_stream)
 {
     struct reading reading = {object, NULL, request->name, view};
+    struct stream library = {.given = false};
     int viewed = PyObject_GetOptionalAttr(object, names.interface, &reading.interface);
     if (viewed > 0 && with_stream)
-        viewed = names_stream(reading.interface);
+        viewed = knows_stream(object, reading.interface, &library);
     if (viewed > 0)
         viewed = read_interface(&reading) ? 1 : -1;
     Py_XDECREF(reading.interface);
     if (viewed > 0)
         view->owner = Py_NewRef(object);
+    if (viewed > 0 && library.given)
+        view->producer = library;
     return viewed;
 }
 

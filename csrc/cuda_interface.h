@@ -8,8 +8,9 @@
  * TypeError for a value of the wrong type, ValueError for a missing or impossible one. */
 int cuda_interface_view(PyObject *object, const struct view_request *, struct view *view);
 
-/* The same, but 0 also if the interface does not say which stream the data comes from: DLPack, if
- * the object has it, does, and where this one does it is as good, and faster. */
+/* The same, but 0 also if neither the interface says which stream the data comes from nor is the
+ * object's library known to: DLPack, if the object has it, does. Where the stream is known, this
+ * interface is as good, and faster. */
 int cuda_interface_view_with_stream(PyObject *object, const struct view_request *,
                                     struct view *view);
 

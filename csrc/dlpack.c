@@ -143,7 +143,7 @@ static bool settle_stream(PyObject *object, const struct dl_device *device,
     *stream = request->consumer;
     if (stream->given)
         return true;
-    if (request->in_background && !stream_of_library(object, device->index, stream))
+    if (request->in_background && !stream_of_library(object, stream))
         return false;
     if (stream->given)
         return true;

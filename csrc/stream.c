@@ -156,16 +156,18 @@ static PyObject *torch_of(PyObject *array)
     return torch;
 }
 
-bool stream_of_library(PyObject *array, int device, struct stream *stream)
+bool stream_of_library(PyObject *array, struct stream *stream)
 {
     *stream = (struct stream){.given = false};
     PyObject *torch = torch_of(array);
     if (!torch)
         return true;
     PyObject *cuda = PyObject_GetAttrString(torch, "cuda");
-    PyObject *current = cuda ? PyObject_CallMethod(cuda, "current_stream", "i", device) : NULL;
+    PyObject *device = cuda ? PyObject_GetAttrString(array, "device") : NULL;
+    PyObject *current = device ? PyObject_CallMethod(cuda, "current_stream", "O", device) : NULL;
     const int found = current ? parse_attribute(current, "cuda_stream", stream) : -1;
     Py_XDECREF(current);
+    Py_XDECREF(device);
     Py_XDECREF(cuda);
     Py_DECREF(torch);
     return found >= 0;

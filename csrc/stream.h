@@ -13,4 +13,4 @@ bool stream_parse(PyObject *object, struct stream *stream);
 /* The stream that an array's library works on at present, where the library is known to tell: for
  * PyTorch's tensors, which do not say so themselves. Else *stream is not given. False with an
  * exception set. */
-bool stream_of_library(PyObject *array, int device, struct stream *stream);
+bool stream_of_library(PyObject *array, struct stream *stream);

@@ -67,14 +67,28 @@ __device__ __forceinline__ Acc fold_apart(Acc value, const run_of<In> &x, unsign
     return fold_batch<Op, Acc, In, false>(value, data, step, first, lanes, x.count);
 }
 
+/* The mask's bytes first, all at once, then the elements that they let through. */
 template <class Op, class Acc, class In>
 __device__ __forceinline__ Acc fold_masked(Acc value, const run_of<In> &x, unsigned lane,
                                            unsigned lanes)
 {
-#pragma unroll 4
-    for (unsigned j = lane; j < x.count; j += lanes)
-        if (x.mask[int64_t(j) * x.mask_stride])
-            value = Op::combine(value, Acc(element_at<In>(x.data + int64_t(j) * x.stride)));
+    for (unsigned first = lane; first < x.count; first += lanes * strided_in_flight) {
+        bool shown[strided_in_flight];
+        Acc loaded[strided_in_flight];
+#pragma unroll
+        for (unsigned k = 0; k < strided_in_flight; k++) {
+            const unsigned j = first + k * lanes;
+            shown[k] = j < x.count && x.mask[int64_t(j) * x.mask_stride];
+        }
+#pragma unroll
+        for (unsigned k = 0; k < strided_in_flight; k++)
+            loaded[k] = shown[k]
+                            ? Acc(element_at<In>(x.data + int64_t(first + k * lanes) * x.stride))
+                            : Op::template identity<Acc>();
+#pragma unroll
+        for (unsigned k = 0; k < strided_in_flight; k++)
+            value = Op::combine(value, loaded[k]);
+    }
     return value;
 }
 
