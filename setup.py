@@ -21,15 +21,20 @@ DEPENDS += [str(path) for path in Path("kernels").rglob("*") if path.is_file()]
 OPS = ("sum", "prod", "min", "max")
 CUDA_SOURCES = ["csrc/cuda.c", "csrc/cuda_machine.c", "csrc/cuda_session.c"]
 WARNINGS = ["-Wall", "-Wextra", "-Werror"] if os.environ.get("GRED_WERROR") else []
-HOST_C = ["-std=c11", "-O3", "-fopenmp", "-fvisibility=hidden", *WARNINGS]
+SANITIZED = bool(os.environ.get("GRED_SANITIZE"))
+SANITIZERS = ["-fsanitize=address,undefined"] if SANITIZED else []
+CHECKS = ["-O1", "-g", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", *SANITIZERS]
+CHECKS = CHECKS if SANITIZED else []
+HOST_C = ["-std=c11", "-O3", "-fopenmp", "-fvisibility=hidden", *WARNINGS, *CHECKS]
 HOST_CXX = ["-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"]
-HOST_CXX += [*WARNINGS, "-Wno-unknown-pragmas"]
+HOST_CXX += [*WARNINGS, "-Wno-unknown-pragmas", *CHECKS]
+LIBRARIES = ["-fopenmp", "-lpthread", "-lstdc++", "-Wl,--exclude-libs,ALL"]
 CUDA_CXX = ["-std=c++17", "-O3", "-Xcompiler", "-fPIC,-fvisibility=hidden"]
 
 
 def find_nvcc() -> Path | None:
     """Look for nvcc in CUDA_HOME, CUDA_PATH, PATH, and the usual place, in this order."""
-    if os.environ.get("GRED_CUDA_ARCHS") == "none":
+    if os.environ.get("GRED_CUDA_ARCHS") == "none" or SANITIZED:
         return None
     homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
     candidates = [Path(home, "bin", "nvcc") for home in homes if home]
@@ -132,7 +137,6 @@ def kernel_units(table: str) -> list[tuple[str, str, list[str]]]:
     """List the compilations of the kernels: source, name, definitions. The slowest is first."""
     units = [("library.cu", "library", [])]
     units += [("methods.cu", op, [f"-DGRED_OP={op}"]) for op in OPS]
-    units += [("default.cu", f"default_{op}", [f"-DGRED_OP={op}"]) for op in OPS]
     return [*units, ("kernels.cu", "kernels", [f"-DGRED_TABLE={table}"])]
 
 
@@ -197,7 +201,7 @@ setup(
             include_dirs=[numpy.get_include()],
             define_macros=[("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION")],
             extra_compile_args=HOST_C,
-            extra_link_args=["-fopenmp", "-lpthread", "-lstdc++", "-Wl,--exclude-libs,ALL"],
+            extra_link_args=[*LIBRARIES, *SANITIZERS],
         )
     ],
     cmdclass={"build_ext": BuildExt},

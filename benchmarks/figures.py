@@ -1,9 +1,10 @@
 """Measures what the project promises in figures, and says which promises are kept.
 
-    python benchmarks/figures.py [--part gpu,simulated,import,build,tests] [--out DIR]
+    python benchmarks/figures.py [--part gpu,arrays,simulated,import,host,build,tests] [--out DIR]
 
 Results go to DIR/<machine>/figures.json (benchmarks/results unless said otherwise), where parts
-measured earlier on the same machine stay. Exit status 1 if a promise is broken.
+measured earlier on the same machine stay. Exit status 1 if a promise is broken, or if a rung is
+slower than in the results that are kept.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import interface_overhead
 import numpy as np
 
 import gred
@@ -56,6 +58,15 @@ FIRST_KERNEL = {
 READ_LIMITS = {1 << 28: 4.45, 1 << 30: 4.52, 1 << 32: None}
 LARGE_METHODS = ("shuffle_vector", "last_block")
 LARGE_TARGET = 4.2
+# Rates beside that of the same bytes, or the same array, read flat.
+TRANSPOSED_TARGET = 0.97
+EVERY_SECOND_TARGET = 0.45
+MATRIX_ROWS = 1 << 15
+HOST_ROWS = 1 << 14
+HOST_TURNS = 15
+FIVE_BILLION = 5 * 10**9
+PATTERN_SIZE = 10**6
+NO_SLOWER_THAN = 0.97
 SIMULATED_TARGETS = {"shared_modulo": 0.5, "shuffle": 0.1}
 IMPORT_TARGET = 0.030
 IMPORT_RUNS = 31
@@ -160,6 +171,103 @@ def timed_sum(array: Any, answer: Any, method: str, device: str, block: int | No
     return timed
 
 
+def measure_arrays() -> Iterator[Figure]:
+    """Measure arrays of other layouts, places and sizes than a flat one on the GPU."""
+    try:
+        import cupy
+    except ImportError:
+        raise SystemExit("the part 'arrays' needs CuPy") from None
+    device = options.resolve_device("cuda").name
+    yield from measure_layouts(cupy)
+    yield from measure_five_billion(cupy)
+    cupy.get_default_memory_pool().free_all_blocks()
+    matrix = host_matrix(HOST_ROWS)
+    yield from measure_transposed(
+        "arrays", "1 GiB float32 on the host, summed on the GPU", matrix, device
+    )
+    yield from measure_overhead()
+
+
+def rates_beside(flat: Any, timed: Any) -> list[float]:
+    """Divide the rate of useful bytes by the flat array's median one."""
+    rate = flat.nbytes / float(np.median(flat.seconds))
+    return [float(timed.nbytes / second / rate) for second in timed.seconds]
+
+
+def measure_layouts(cupy: Any) -> Iterator[Figure]:
+    """Measure views of a random 4 GiB matrix against the whole of it."""
+    matrix = cupy.random.random((MATRIX_ROWS, MATRIX_ROWS), dtype=cupy.float32)
+    layouts = {
+        "transposed": (matrix.T, TRANSPOSED_TARGET),
+        "every second column": (matrix[:, ::2], EVERY_SECOND_TARGET),
+        "every second row": (matrix[::2], None),
+        "all columns but one": (matrix[:, :-1], None),
+        "reversed": (matrix[::-1, ::-1], None),
+    }
+    flat = gred.kernel_time(matrix)
+    yield figure("arrays", "4 GiB float32, flat", terabytes(flat, flat.seconds), "TB/s")
+    for name, (view, target) in layouts.items():
+        timed = gred.kernel_time(view)
+        expected = float(view.sum(dtype=cupy.float64))
+        if abs(float(timed.result) - expected) > 1e-5 * expected:
+            raise SystemExit(f"{name}: {timed.result}, where CuPy has {expected}")
+        what = f"4 GiB float32, {name}: useful bytes, rate over flat"
+        yield figure("arrays", what, rates_beside(flat, timed), "x", at_least=target)
+
+
+def measure_five_billion(cupy: Any) -> Iterator[Figure]:
+    """Sum 5 * 10^9 int8."""
+    pattern = np.random.default_rng(0).integers(-100, 100, PATTERN_SIZE, np.int8)
+    repeats = FIVE_BILLION // PATTERN_SIZE
+    array = cupy.tile(cupy.asarray(pattern), repeats)
+    for method in ("auto", "unroll8"):
+        timed = gred.kernel_time(array, method=method)
+        if timed.result != int(pattern.sum(dtype=np.int64)) * repeats:
+            raise SystemExit(f"{method}: {timed.result} is not the sum of 5 * 10^9 int8")
+        what = f"{method}, 5 * 10^9 int8"
+        yield figure("arrays", what, terabytes(timed, timed.seconds), "TB/s")
+
+
+def measure_overhead() -> Iterator[Figure]:
+    """Measure what parsing an array costs, for each library that is here."""
+    rows, _ = interface_overhead.measure_all()
+    for row in rows:
+        what = f"parsing an array: {row.name}, over an empty function"
+        microseconds = [1e6 * second for second in row.seconds]
+        yield figure("arrays", what, microseconds, "us", at_most=row.goal)
+
+
+def host_matrix(rows: int) -> Any:
+    """Draw a random matrix on the host."""
+    return np.random.default_rng(0).random((rows, rows), np.float32)
+
+
+def measure_transposed(part: str, what: str, matrix: Any, device: str) -> Iterator[Figure]:
+    """Measure whole calls on a host matrix and on its transpose, turn about."""
+    seconds: dict[str, list[float]] = {"flat": [], "transposed": []}
+    views = {"flat": matrix, "transposed": matrix.T}
+    for turn in range(HOST_TURNS + 1):
+        for name in views if turn % 2 else reversed(views):
+            start = time.perf_counter()
+            gred.sum(views[name], device=device)
+            if turn:
+                seconds[name].append(time.perf_counter() - start)
+    flat = float(np.median(seconds["flat"]))
+    rates = [matrix.nbytes / second * 1e-9 for second in seconds["flat"]]
+    ratios = [flat / second for second in seconds["transposed"]]
+    yield figure(part, f"{what}, flat", rates, "GB/s")
+    yield figure(
+        part, f"{what}, transposed: rate over flat", ratios, "x", at_least=TRANSPOSED_TARGET
+    )
+
+
+def measure_host() -> Iterator[Figure]:
+    """Measure a transposed array on the host, held to two cores."""
+    with two_cores():
+        what = "256 MiB float32 on the host, 2 cores"
+        yield from measure_transposed("host", what, host_matrix(HOST_ROWS // 2), "host")
+
+
 def measure_simulated() -> Iterator[Figure]:
     """Measure the wall time of a whole call on the simulated device, held to two cores."""
     with two_cores():
@@ -227,10 +335,13 @@ def measure_tests() -> Iterator[Figure]:
     yield figure("tests", "pytest, 2 cores", [seconds], "s", at_most=TESTS_TARGET)
 
 
+GROUPS = {"cpu": ("simulated", "import", "host"), "gpu": ("gpu", "arrays")}
 PARTS: dict[str, Callable[[], Iterator[Figure]]] = {
     "gpu": measure_gpu,
+    "arrays": measure_arrays,
     "simulated": measure_simulated,
     "import": measure_import,
+    "host": measure_host,
     "build": measure_build,
     "tests": measure_tests,
 }
@@ -255,14 +366,28 @@ def has_gpu() -> bool:
 
 
 def parse_parts(text: str) -> list[str]:
-    """List the parts named; `cpu` is short for those that need no GPU and take seconds."""
-    parts = []
+    """List the parts named; `cpu` is short for those that need no GPU and take seconds.
+
+    `gpu` stands for all that need one.
+    """
+    parts: list[str] = []
     for name in text.split(","):
-        parts += ["simulated", "import"] if name == "cpu" else [name]
+        parts += [part for part in GROUPS.get(name, (name,)) if part not in parts]
     for name in parts:
         if name not in PARTS:
             raise argparse.ArgumentTypeError(f"{name!r} is not one of cpu, {', '.join(PARTS)}")
     return parts
+
+
+def slower_rungs(machine: record.Record, rows: Sequence[Figure]) -> Iterator[str]:
+    """Say which rungs are slower than in the results that are kept of the same machine."""
+    path = RESULTS / record.slug(machine) / "figures.json"
+    known = record.read_json(path)["rows"] if path.exists() else []
+    before = {row["what"]: row["value"] for row in known if row["part"] == "gpu"}
+    for row in rows:
+        was = before.get(row["what"], 0) if row["part"] == "gpu" else 0
+        if row["value"] < NO_SLOWER_THAN * was:
+            yield f"{row['what']}: {row['value']:.4g} {row['unit']}, and was {was:.4g}"
 
 
 def write(folder: Path, machine: record.Record, parts: Sequence[str], rows: list[Figure]) -> Path:
@@ -291,7 +416,7 @@ def main() -> int:
     if given.worker:
         work_simulated()
         return 0
-    parts = given.part or [*(["gpu"] if has_gpu() else []), "simulated", "import"]
+    parts = given.part or parse_parts("gpu,cpu" if has_gpu() else "cpu")
     rows: list[Figure] = []
     for part in parts:
         for row in PARTS[part]():
@@ -301,8 +426,11 @@ def main() -> int:
             beside = f"  promised {promise:g}  {verdict}" if promise else ""
             print(f"{row['what']:<62} {row['value']:>9.4g} {row['unit']}{beside}", flush=True)
     machine = record.describe_machine(options.resolve_device(None))
+    slower = list(slower_rungs(machine, rows))
+    for line in slower:
+        print(f"SLOWER  {line}")
     print(f"wrote {write(given.out, machine, parts, rows)}")
-    return 1 if any(row["kept"] is False for row in rows) else 0
+    return 1 if slower or any(row["kept"] is False for row in rows) else 0
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 
 #include "cuda_interface.h"
 #include "dlpack.h"
+#include "library.h"
 #include "strided.h"
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
@@ -195,14 +196,41 @@ static bool is_plain(PyObject *object)
            object == Py_None;
 }
 
-/* 1, 0 if the object offers none of them, -1. An interface that tells its stream is as good as
- * DLPack, and faster; one that does not may hide work under way. */
-static int view_interface(PyObject *object, const struct view_request *request, struct view *view)
+/* An interface whose stream is known is as good as DLPack, and faster; one of which it is not may
+ * hide work under way. 1, 0 if the object offers none of them, -1. */
+static int view_interfaces(PyObject *object, const struct view_request *request, struct view *view)
 {
     int viewed = cuda_interface_view_with_stream(object, request, view);
-    if (!viewed)
-        viewed = dlpack_view(object, request, view);
-    return viewed ? viewed : cuda_interface_view(object, request, view);
+    if (viewed > 0 || (viewed < 0 && !PyErr_ExceptionMatches(PyExc_Exception)))
+        return viewed;
+    /* What is wrong with one may be right with the other, such as an element type. */
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    const int exported = dlpack_view(object, request, view);
+    if (exported || !type) {
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+        return exported ? exported : cuda_interface_view(object, request, view);
+    }
+    PyErr_Restore(type, value, traceback);
+    return viewed;
+}
+
+static int view_interface(PyObject *object, const struct view_request *request, struct view *view)
+{
+    PyObject *resolved = library_resolve(object);
+    if (!resolved)
+        return -1;
+    int viewed = view_interfaces(resolved, request, view);
+    if (viewed > 0 && request->in_place && resolved != object) {
+        PyErr_Format(PyExc_ValueError, "%s is conjugated or negated only when it is read",
+                     request->name);
+        array_release(view);
+        viewed = -1;
+    }
+    Py_DECREF(resolved);
+    return viewed;
 }
 
 bool array_view(PyObject *object, const struct view_request *request, struct view *view)

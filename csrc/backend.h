@@ -39,7 +39,8 @@ struct run {
     enum thread_order order; /* of the simulated device */
     uint64_t seed;
     uint64_t workspace_limit; /* bytes of device memory; 0: what there is */
-    union scalar result;      /* an accumulator, unless the plan has an `out` */
+    union scalar result;      /* unless the plan has an `out` */
+    enum element accumulator; /* the result's type: the plan's, or one that holds more */
     uint64_t count;           /* elements that took part, for a mean under a mask */
     struct failure failure;
 };

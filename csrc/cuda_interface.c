@@ -2,8 +2,8 @@
 #include <Python.h>
 
 #include "cuda_interface.h"
+#include "library.h"
 #include "newer_python.h"
-#include "stream.h"
 #include "strided.h"
 
 #include <string.h>
@@ -396,7 +396,7 @@ static int knows_stream(PyObject *object, PyObject *interface, struct stream *li
     const int named = names_stream(interface);
     if (named)
         return named;
-    return stream_of_library(object, library) ? library->given : -1;
+    return library_stream(object, library) ? library->given : -1;
 }
 
 static int view_object(PyObject *object, const struct view_request *request, struct view *view,

@@ -4,8 +4,8 @@
 #include "backend.h"
 #include "dlpack.h"
 #include "execute.h"
+#include "library.h"
 #include "newer_python.h"
-#include "stream.h"
 #include "strided.h"
 
 /* ---- DLPack's binary interface ---- */
@@ -143,7 +143,7 @@ static bool settle_stream(PyObject *object, const struct dl_device *device,
     *stream = request->consumer;
     if (stream->given)
         return true;
-    if (request->in_background && !stream_of_library(object, stream))
+    if (request->in_background && !library_stream(object, stream))
         return false;
     if (stream->given)
         return true;
@@ -371,11 +371,23 @@ static bool read_data(const struct dl_tensor *tensor, const char *name, struct s
     return true;
 }
 
-/* The object has said where its memory is before the tensor did. */
+static bool is_on_device(int type)
+{
+    return type == DEVICE_CUDA || type == DEVICE_CUDA_MANAGED;
+}
+
+static bool is_supported(int type)
+{
+    return type == DEVICE_CPU || type == DEVICE_CUDA_HOST || is_on_device(type);
+}
+
+/* The object has said where its memory is before the tensor did. Whether host memory is page-locked
+ * does not matter, and not all agree on it. */
 static bool check_place(const struct dl_tensor *tensor, const char *name,
                         const struct dl_device *device)
 {
-    if (tensor->device_type == device->type)
+    if (is_supported(tensor->device_type) &&
+        is_on_device(tensor->device_type) == is_on_device(device->type))
         return true;
     PyErr_Format(PyExc_ValueError,
                  "%s: the DLPack tensor's device type is %d, but __dlpack_device__() says %d", name,
@@ -395,6 +407,15 @@ static bool read_capsule(PyObject *capsule, const char *name, const struct dl_de
     return false;
 }
 
+/* A capsule's destructor is anybody's code, and runs while an exception may be on its way. */
+static void drop(PyObject *capsule)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    Py_DECREF(capsule);
+    PyErr_Restore(type, value, traceback);
+}
+
 static int view_export(PyObject *object, PyObject *method, const struct dl_device *device,
                        const struct view_request *request, struct view *view)
 {
@@ -404,7 +425,7 @@ static int view_export(PyObject *object, PyObject *method, const struct dl_devic
     if (!capsule)
         return declined();
     const bool viewed = read_capsule(capsule, request->name, device, view);
-    Py_DECREF(capsule);
+    drop(capsule);
     return viewed ? 1 : -1;
 }
 

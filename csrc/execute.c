@@ -80,6 +80,7 @@ static bool run_without_gil(struct module_state *state, const struct backend *ba
 
 bool execute_plan(struct module_state *state, const struct plan *plan, struct run *run)
 {
+    run->accumulator = plan->accumulator;
     if (plan->n == 0 && !plan->out) {
         run->result = op_identity(plan->op, plan->accumulator);
         return true;

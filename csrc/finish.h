@@ -129,6 +129,15 @@ SCALAR union scalar finish_mean(enum element accumulator, enum element type, uni
     return scalar_convert(wide, ELEMENT_COMPLEX128, type);
 }
 
+/* The same for what was folded in another accumulator. */
+SCALAR struct finish finish_from(const struct finish *how, enum element accumulator)
+{
+    struct finish other = *how;
+    other.initial = scalar_convert(how->initial, how->accumulator, accumulator);
+    other.accumulator = accumulator;
+    return other;
+}
+
 SCALAR union scalar finish_result(const struct finish *how, union scalar folded)
 {
     if (how->has_initial)

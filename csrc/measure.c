@@ -94,7 +94,8 @@ static PyObject *timed(struct module_state *state, const struct plan *plan, stru
     struct run run = {.timing = timing};
     if (!timing_alloc(timing) || !execute_plan(state, plan, &run))
         return NULL;
-    const union scalar result = finish_result(&plan->finish, run.result);
+    const struct finish finish = finish_from(&plan->finish, run.accumulator);
+    const union scalar result = finish_result(&finish, run.result);
     return Py_BuildValue("NNKIKNsNN", floats(timing->seconds, timing->samples),
                          floats(timing->first_pass, timing->samples),
                          (unsigned long long)(plan->n * element_size(plan->source->input)),

@@ -50,9 +50,9 @@ static bool view_arguments(struct call *call, PyObject *const *slots)
     return mask_apply(slots[WHERE], &asked, &call->view, &call->mask);
 }
 
-static PyObject *deliver(struct call *call, const struct plan *plan, struct run *run)
+static PyObject *deliver(struct call *call, const struct plan *plan, const struct run *run)
 {
-    struct finish finish = plan->finish;
+    struct finish finish = finish_from(&plan->finish, run->accumulator);
     struct output *output = &call->output;
     if (finish.mean && plan->source->mask && plan->n)
         finish.count = run->count;
@@ -84,6 +84,8 @@ static PyObject *reduce(PyObject *module, const struct signature *signature, enu
                                     .dtype = slots[DTYPE],
                                     .device = slots[DEVICE],
                                     .initial = slots[INITIAL]};
+    if (call.request.initial == Py_Ellipsis) /* how the signature writes that there is none */
+        call.request.initial = NULL;
     struct plan plan;
     struct run run = {0};
     PyObject *result = NULL;

@@ -110,8 +110,10 @@ bool multiprocessor_prepare(struct multiprocessor *self, const struct simulator_
 
 void multiprocessor_release(struct multiprocessor *self)
 {
-    if (self->memory)
+    if (self->memory) {
+        fiber_abandon(self->memory, STACKS_BYTES);
         munmap(self->memory, STACKS_BYTES);
+    }
     free(self->threads);
     free(self->shared);
 }

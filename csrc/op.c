@@ -15,10 +15,15 @@ bool op_has_value_of_nothing(enum op op)
     return op == OP_SUM || op == OP_PROD;
 }
 
-/* What is left out is zero. */
+/* What is left out is zero. A sum begins with negative zero, which leaves every float what it is;
+ * finish.h makes it zero in the end. */
 union scalar op_identity(enum op op, enum element accumulator)
 {
     static const union scalar identities[OPS][ELEMENTS] = {
+        [OP_SUM] = {[ELEMENT_FLOAT32] = {.f32 = -0.0f},
+                    [ELEMENT_FLOAT64] = {.f64 = -0.0},
+                    [ELEMENT_COMPLEX64] = {.c64 = {-0.0f, -0.0f}},
+                    [ELEMENT_COMPLEX128] = {.c128 = {-0.0, -0.0}}},
         [OP_PROD] = {[ELEMENT_INT32] = {.i32 = 1},
                      [ELEMENT_INT64] = {.i64 = 1},
                      [ELEMENT_UINT64] = {.u64 = 1},

@@ -12,7 +12,7 @@ static bool launch_pass(struct passes *self, const void *kernel, struct entries_
         .arguments = arguments,
         .grid = grid,
         .block = self->plan->block,
-        .shared_bytes = workspace_shared_bytes(self->plan),
+        .shared_bytes = workspace_shared_bytes(self),
         .cooperative = self->plan->method->schedule == SCHEDULE_cooperative,
     };
     if (!self->machine->launch(self->machine, &launch))
@@ -26,7 +26,7 @@ static bool launch_pass(struct passes *self, const void *kernel, struct entries_
 /* The upper half onto the lower, until one element is left. */
 static bool run_levels(struct passes *self, uint64_t length, const void **result)
 {
-    const void *kernel = workspace_flat_kernel(self, self->plan->accumulator);
+    const void *kernel = workspace_flat_kernel(self, self->accumulator);
     for (uint64_t n = length; n > 1; n -= n / 2)
         if (!launch_pass(self, kernel, (struct entries_gathered){self->space.copy, 0}, n, NULL,
                          workspace_divide_up(n / 2, self->plan->block)))
@@ -52,7 +52,7 @@ static bool run_rounds(struct passes *self, struct entries_gathered array, uint6
         n = grid;
         if (n == 1 || !workspace_repeats(plan))
             break;
-        kernel = workspace_flat_kernel(self, plan->accumulator);
+        kernel = workspace_flat_kernel(self, self->accumulator);
     }
     *result = array.source;
     return true;
@@ -61,10 +61,9 @@ static bool run_rounds(struct passes *self, struct entries_gathered array, uint6
 static bool run_library(struct passes *self, struct entries_gathered array, uint64_t n,
                         const void **result)
 {
-    const struct plan *plan = self->plan;
     struct machine *machine = self->machine;
     library_reduce *reduce =
-        workspace_library(self, self->space.copy ? plan->accumulator : self->input.element);
+        workspace_library(self, self->space.copy ? self->accumulator : self->input.element);
     if (!machine->reduce(machine, reduce, array.source, n, self->space.partials[0]))
         return false;
     self->done = 1;
@@ -102,8 +101,8 @@ static bool restore_copy(struct passes *self, uint64_t start, uint64_t n)
                    grid = workspace_divide_up(n, BLOCK);
     const struct launch launch = {
         .kernel = self->input.form == FORM_FLAT
-                      ? machine->kernels->copy_flat(self->input.element, plan->accumulator)
-                      : machine->kernels->copy_gathered(plan->op, plan->accumulator),
+                      ? machine->kernels->copy_flat(self->input.element, self->accumulator)
+                      : machine->kernels->copy_gathered(plan->op, self->accumulator),
         .arguments = arguments,
         .grid = grid < most ? grid : most,
         .block = BLOCK,
@@ -114,9 +113,9 @@ static bool restore_copy(struct passes *self, uint64_t start, uint64_t n)
 static bool store_identity(struct passes *self, void *target)
 {
     const struct plan *plan = self->plan;
-    const union scalar identity = op_identity(plan->op, plan->accumulator);
+    const union scalar identity = op_identity(plan->op, self->accumulator);
     return self->machine->copy_in(self->machine, target, &identity,
-                                  element_size(plan->accumulator));
+                                  element_size(self->accumulator));
 }
 
 /* A fresh working copy, where the method works on one, and the identity, where its blocks combine
@@ -168,7 +167,7 @@ static bool reduce_results(struct passes *self, const void **result)
     struct passes last = *self;
     const uint64_t n = workspace_pieces(self);
     last.input = (struct input){
-        .form = FORM_FLAT, .element = self->plan->accumulator, .data = self->space.results};
+        .form = FORM_FLAT, .element = self->accumulator, .data = self->space.results};
     last.space.uploaded = NULL;
     last.space.copy = method_works_in_place(self->plan->method) ? self->space.results : NULL;
     if (self->plan->method->schedule == SCHEDULE_one_atomic &&
@@ -180,7 +179,7 @@ static bool reduce_results(struct passes *self, const void **result)
 static bool reduce_all(struct passes *self, const struct run *run, const void **result)
 {
     struct machine *machine = self->machine;
-    const size_t size = element_size(self->plan->accumulator);
+    const size_t size = element_size(self->accumulator);
     const uint64_t n = self->plan->n, count = workspace_pieces(self);
     for (uint64_t p = 0; p < count; p++) {
         const uint64_t start = p * self->piece, rest = n - start;
@@ -244,7 +243,7 @@ static bool count_selected(struct passes *self)
 static bool finish_on_device(struct passes *self, const void *folded)
 {
     const struct plan *plan = self->plan;
-    struct finish finish = plan->finish;
+    struct finish finish = finish_from(&plan->finish, self->accumulator);
     finish.count = self->fed;
     enum element out_element = plan->out_element;
     void *out = plan->out;
@@ -264,7 +263,8 @@ static bool deliver(struct passes *self, const void *folded, struct run *run)
     if (plan->out)
         return finish_on_device(self, folded);
     run->count = self->fed;
-    return machine->copy_out(machine, &run->result, folded, element_size(plan->accumulator)) &&
+    run->accumulator = self->accumulator;
+    return machine->copy_out(machine, &run->result, folded, element_size(self->accumulator)) &&
            (!self->space.counted ||
             machine->copy_out(machine, &run->count, self->space.counted, sizeof run->count));
 }

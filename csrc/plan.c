@@ -363,9 +363,10 @@ static bool choose_type_for_output(const struct request *request, struct source 
     return true;
 }
 
+/* Whether a complex number is true depends on both its parts. */
 static bool loses_imaginary_part(enum element from, enum element to)
 {
-    return element_is_complex(from) && !element_is_complex(to);
+    return element_is_complex(from) && !element_is_complex(to) && to != ELEMENT_BOOL;
 }
 
 static bool choose_type(const struct request *request, struct source *source, struct plan *plan)

@@ -249,38 +249,87 @@ SCALAR union scalar scalar_of_double(double value, double imaginary, enum elemen
     return result;
 }
 
-SCALAR union scalar scalar_convert(union scalar value, enum element from, enum element to)
+enum scalar_kind { SCALAR_SIGNED, SCALAR_UNSIGNED, SCALAR_FLOAT };
+
+/* A value of any type, in the widest of its kind. */
+struct scalar_wide {
+    enum scalar_kind kind;
+    int64_t integer; /* an unsigned one's bits */
+    double real, imag;
+};
+
+SCALAR struct scalar_wide scalar_widen(union scalar value, enum element from)
 {
+    struct scalar_wide wide;
+    wide.kind = SCALAR_SIGNED;
+    wide.integer = 0;
+    wide.real = wide.imag = 0;
     switch (from) {
     case ELEMENT_BOOL:
-        return scalar_of_int64(value.b8 != 0, to);
+        wide.integer = value.b8 != 0;
+        return wide;
     case ELEMENT_INT8:
-        return scalar_of_int64(value.i8, to);
+        wide.integer = value.i8;
+        return wide;
     case ELEMENT_INT16:
-        return scalar_of_int64(value.i16, to);
+        wide.integer = value.i16;
+        return wide;
     case ELEMENT_INT32:
-        return scalar_of_int64(value.i32, to);
+        wide.integer = value.i32;
+        return wide;
     case ELEMENT_INT64:
-        return scalar_of_int64(value.i64, to);
+        wide.integer = value.i64;
+        return wide;
     case ELEMENT_UINT8:
-        return scalar_of_int64(value.u8, to);
+        wide.integer = value.u8;
+        return wide;
     case ELEMENT_UINT16:
-        return scalar_of_int64(value.u16, to);
+        wide.integer = value.u16;
+        return wide;
     case ELEMENT_UINT32:
-        return scalar_of_int64(value.u32, to);
+        wide.integer = value.u32;
+        return wide;
     case ELEMENT_UINT64:
-        return scalar_of_uint64(value.u64, to);
-    case ELEMENT_FLOAT16:
-        return scalar_of_double((double)half_to_float(value.f16), 0, to);
-    case ELEMENT_BFLOAT16:
-        return scalar_of_double((double)bfloat_to_float(value.bf16), 0, to);
-    case ELEMENT_FLOAT32:
-        return scalar_of_double((double)value.f32, 0, to);
-    case ELEMENT_FLOAT64:
-        return scalar_of_double(value.f64, 0, to);
-    case ELEMENT_COMPLEX64:
-        return scalar_of_double((double)value.c64.real, (double)value.c64.imag, to);
+        wide.kind = SCALAR_UNSIGNED;
+        wide.integer = (int64_t)value.u64;
+        return wide;
     default:
-        return scalar_of_double(value.c128.real, value.c128.imag, to);
+        break;
+    }
+    wide.kind = SCALAR_FLOAT;
+    switch (from) {
+    case ELEMENT_FLOAT16:
+        wide.real = (double)half_to_float(value.f16);
+        break;
+    case ELEMENT_BFLOAT16:
+        wide.real = (double)bfloat_to_float(value.bf16);
+        break;
+    case ELEMENT_FLOAT32:
+        wide.real = (double)value.f32;
+        break;
+    case ELEMENT_FLOAT64:
+        wide.real = value.f64;
+        break;
+    case ELEMENT_COMPLEX64:
+        wide.real = (double)value.c64.real;
+        wide.imag = (double)value.c64.imag;
+        break;
+    default:
+        wide.real = value.c128.real;
+        wide.imag = value.c128.imag;
+    }
+    return wide;
+}
+
+SCALAR union scalar scalar_convert(union scalar value, enum element from, enum element to)
+{
+    const struct scalar_wide wide = scalar_widen(value, from);
+    switch (wide.kind) {
+    case SCALAR_SIGNED:
+        return scalar_of_int64(wide.integer, to);
+    case SCALAR_UNSIGNED:
+        return scalar_of_uint64((uint64_t)wide.integer, to);
+    default:
+        return scalar_of_double(wide.real, wide.imag, to);
     }
 }

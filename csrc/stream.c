@@ -73,8 +73,7 @@ static bool parse_protocol(PyObject *method, struct stream *stream)
     return parsed;
 }
 
-/* 1, 0 if the object has no such attribute, -1. */
-static int parse_attribute(PyObject *object, const char *name, struct stream *stream)
+int stream_parse_attribute(PyObject *object, const char *name, struct stream *stream)
 {
     PyObject *key = PyUnicode_FromString(name), *value = NULL;
     const int found = key ? PyObject_GetOptionalAttr(object, key, &value) : -1;
@@ -92,7 +91,7 @@ static bool parse_library(PyObject *object, struct stream *stream)
 {
     static const char *const names[] = {"ptr", "cuda_stream"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        const int found = parse_attribute(object, names[k], stream);
+        const int found = stream_parse_attribute(object, names[k], stream);
         if (found)
             return found > 0;
     }
@@ -138,37 +137,4 @@ bool stream_parse(PyObject *object, struct stream *stream)
     const bool parsed = parse_protocol(method, stream);
     Py_DECREF(method);
     return parsed;
-}
-
-/* The module torch, if the array is one of its tensors; a new reference. NULL if not, without an
- * exception. */
-static PyObject *torch_of(PyObject *array)
-{
-    PyObject *name = PyUnicode_FromString("torch");
-    PyObject *torch = name ? PyImport_GetModule(name) : NULL;
-    Py_XDECREF(name);
-    PyObject *type = torch ? PyObject_GetAttrString(torch, "Tensor") : NULL;
-    const int is_tensor = type && PyType_Check(type) ? PyObject_IsInstance(array, type) : 0;
-    Py_XDECREF(type);
-    if (is_tensor != 1)
-        Py_CLEAR(torch);
-    PyErr_Clear();
-    return torch;
-}
-
-bool stream_of_library(PyObject *array, struct stream *stream)
-{
-    *stream = (struct stream){.given = false};
-    PyObject *torch = torch_of(array);
-    if (!torch)
-        return true;
-    PyObject *cuda = PyObject_GetAttrString(torch, "cuda");
-    PyObject *device = cuda ? PyObject_GetAttrString(array, "device") : NULL;
-    PyObject *current = device ? PyObject_CallMethod(cuda, "current_stream", "O", device) : NULL;
-    const int found = current ? parse_attribute(current, "cuda_stream", stream) : -1;
-    Py_XDECREF(current);
-    Py_XDECREF(device);
-    Py_XDECREF(cuda);
-    Py_DECREF(torch);
-    return found >= 0;
 }

@@ -10,7 +10,6 @@
  * None: not given. False with a TypeError or ValueError. */
 bool stream_parse(PyObject *object, struct stream *stream);
 
-/* The stream that an array's library works on at present, where the library is known to tell: for
- * PyTorch's tensors, which do not say so themselves. Else *stream is not given. False with an
- * exception set. */
-bool stream_of_library(PyObject *array, struct stream *stream);
+/* A handle that is an object's attribute, where 0 is the legacy default stream. 1, 0 if the object
+ * has no such attribute, -1 with an exception set. */
+int stream_parse_attribute(PyObject *object, const char *name, struct stream *stream);

@@ -18,12 +18,12 @@ const void *workspace_flat_kernel(const struct passes *self, enum element input)
 {
     const struct plan *plan = self->plan;
     return self->machine->kernels->flat(plan->op, method_index_of(plan->method), input,
-                                        plan->accumulator, plan->block);
+                                        self->accumulator, plan->block);
 }
 
 library_reduce *workspace_library(const struct passes *self, enum element input)
 {
-    return self->machine->kernels->library(self->plan->op, input, self->plan->accumulator);
+    return self->machine->kernels->library(self->plan->op, input, self->accumulator);
 }
 
 /* In-place methods must not touch the caller's array, and a library takes what it takes. */
@@ -44,10 +44,10 @@ static bool takes_flat(const struct passes *self)
     if (!plan->direct)
         return false;
     if (method_works_in_place(plan->method))
-        return self->machine->kernels->copy_flat(input, plan->accumulator);
+        return self->machine->kernels->copy_flat(input, self->accumulator);
     if (plan->method->schedule == SCHEDULE_library)
         return workspace_library(self, input) ||
-               self->machine->kernels->copy_flat(input, plan->accumulator);
+               self->machine->kernels->copy_flat(input, self->accumulator);
     return workspace_flat_kernel(self, input);
 }
 
@@ -56,7 +56,7 @@ static bool takes_strided(const struct passes *self)
     const struct plan *plan = self->plan;
     return plan->direct && plan->on_device && plan->source->dimensions > 0 &&
            self->machine->kernels->strided(plan->op, method_index_of(plan->method),
-                                           plan->source->input, plan->accumulator);
+                                           plan->source->input, self->accumulator);
 }
 
 static enum form choose_form(const struct passes *self)
@@ -73,20 +73,21 @@ const void *workspace_first_kernel(const struct passes *self)
     const struct kernels *kernels = self->machine->kernels;
     const enum method_index method = method_index_of(plan->method);
     if (self->space.copy)
-        return workspace_flat_kernel(self, plan->accumulator);
+        return workspace_flat_kernel(self, self->accumulator);
     switch (self->input.form) {
     case FORM_FLAT:
         return workspace_flat_kernel(self, self->input.element);
     case FORM_STRIDED:
-        return kernels->strided(plan->op, method, self->input.element, plan->accumulator);
+        return kernels->strided(plan->op, method, self->input.element, self->accumulator);
     default:
-        return kernels->gathered(plan->op, method, plan->accumulator);
+        return kernels->gathered(plan->op, method, self->accumulator);
     }
 }
 
-size_t workspace_shared_bytes(const struct plan *plan)
+size_t workspace_shared_bytes(const struct passes *self)
 {
-    return method_works_in_place(plan->method) ? 0 : plan->block * element_size(plan->accumulator);
+    const struct plan *plan = self->plan;
+    return method_works_in_place(plan->method) ? 0 : plan->block * element_size(self->accumulator);
 }
 
 bool workspace_repeats(const struct plan *plan)
@@ -104,7 +105,7 @@ bool workspace_grid(const struct passes *self, const void *kernel, uint64_t n, u
     *grid = workspace_divide_up(n, (uint64_t)plan->block * plan->method->data_blocks);
     switch (plan->method->schedule) {
     case SCHEDULE_cooperative:
-        if (!machine->resident(machine, kernel, plan->block, workspace_shared_bytes(plan),
+        if (!machine->resident(machine, kernel, plan->block, workspace_shared_bytes(self),
                                &a_multiprocessor))
             return false;
         break;
@@ -148,7 +149,7 @@ void workspace_release(struct passes *self)
 static double bytes_an_element(const struct passes *self)
 {
     const struct plan *plan = self->plan;
-    const double size = (double)element_size(plan->accumulator);
+    const double size = (double)element_size(self->accumulator);
     double bytes = 0;
     if (!plan->on_device)
         bytes += (double)element_size(plan->source->input);
@@ -253,11 +254,18 @@ static bool prepare_input(struct passes *self)
            describe(self);
 }
 
+/* A counter that starts, and ends, at 0. */
+static bool needs_tickets(const struct plan *plan)
+{
+    return plan->method->schedule == SCHEDULE_last_block ||
+           plan->method->schedule == SCHEDULE_cooperative;
+}
+
 bool workspace_prepare(struct passes *self)
 {
     const struct plan *plan = self->plan;
     struct machine *machine = self->machine;
-    const size_t size = element_size(plan->accumulator);
+    const size_t size = element_size(self->accumulator);
     uint64_t count;
     if (!prepare_input(self))
         return false;
@@ -271,7 +279,7 @@ bool workspace_prepare(struct passes *self)
          !machine->allocate(machine, workspace_pieces(self) * size, &self->space.results)))
         return false;
     const unsigned zero = 0;
-    return plan->method->schedule != SCHEDULE_last_block ||
+    return !needs_tickets(plan) ||
            (machine->allocate(machine, sizeof zero, &self->space.tickets) &&
             machine->copy_in(machine, self->space.tickets, &zero, sizeof zero));
 }
@@ -289,9 +297,28 @@ bool workspace_shrink(struct passes *self)
     return true;
 }
 
+/* Kernels that gather are compiled for these alone. A result is rounded to its type only once, and
+ * integers wrap in the end as they would have on the way. */
+static enum element widest(enum element accumulator)
+{
+    switch (accumulator) {
+    case ELEMENT_INT32:
+        return ELEMENT_INT64;
+    case ELEMENT_FLOAT32:
+        return ELEMENT_FLOAT64;
+    case ELEMENT_COMPLEX64:
+        return ELEMENT_COMPLEX128;
+    default:
+        return accumulator;
+    }
+}
+
 void workspace_choose(struct passes *self, const struct run *run)
 {
+    self->accumulator = self->plan->accumulator;
     self->input.form = choose_form(self);
+    if (self->input.form == FORM_GATHERED)
+        self->accumulator = widest(self->accumulator);
     self->input.element = self->plan->source->input;
     self->piece = choose_piece(self, run);
 }

@@ -34,7 +34,8 @@ struct passes {
     const struct plan *plan;
     struct workspace space;
     struct input input;
-    uint64_t piece; /* elements */
+    enum element accumulator; /* the plan's, or a wider one where elements are gathered */
+    uint64_t piece;           /* elements */
     bool measured;
     uint64_t fed;  /* elements of a host array that took part */
     unsigned done; /* passes so far */
@@ -67,7 +68,7 @@ library_reduce *workspace_library(const struct passes *, enum element input);
 /* Whether a pass leaves partials that take another one. */
 bool workspace_repeats(const struct plan *);
 
-size_t workspace_shared_bytes(const struct plan *);
+size_t workspace_shared_bytes(const struct passes *);
 
 /* How many blocks a pass over n elements gets. */
 bool workspace_grid(const struct passes *, const void *kernel, uint64_t n, uint64_t *grid);

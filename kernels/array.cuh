@@ -52,11 +52,23 @@ __device__ __forceinline__ place place_of(global<const source> from, unsigned en
     return at;
 }
 
-template <class Acc>
 struct loaded {
-    Acc value;
-    bool there; /* false: the mask hides it */
+    union scalar value; /* an accumulator */
+    bool there;         /* false: the mask hides it */
 };
+
+/* Out of line, and the same for all kernels: a switch over all types in every loop would make them
+ * large, and slow to compile. */
+static __device__ __noinline__ loaded load_gathered(global<const source> from, uint64_t i,
+                                                    enum element accumulator)
+{
+    const place at = place_of(from, from->dimensions, i);
+    const bool there = !from->mask || from->mask[at.mask];
+    const void *data = static_cast<const char *>(from->data) + at.data;
+    const union scalar element = scalar_load(data, from->input);
+    const union scalar converted = scalar_convert(element, from->input, from->type);
+    return {scalar_convert(converted, from->type, accumulator), there};
+}
 
 template <class Acc>
 __device__ __forceinline__ Acc accumulator_of(union scalar value)
@@ -66,26 +78,11 @@ __device__ __forceinline__ Acc accumulator_of(union scalar value)
     return accumulator;
 }
 
-/* Out of line: a switch over all types in every loop would make the kernels large, and slow to
- * compile. */
-template <class Acc>
-__device__ __noinline__ loaded<Acc> load_gathered(global<const source> from, uint64_t i)
-{
-    const place at = place_of(from, from->dimensions, i);
-    if (from->mask && !from->mask[at.mask])
-        return {Acc(0), false};
-    const union scalar element =
-        scalar_load(static_cast<const char *>(from->data) + at.data, from->input);
-    const union scalar converted = scalar_convert(element, from->input, from->type);
-    return {accumulator_of<Acc>(scalar_convert(converted, from->type, element_of<Acc>::value)),
-            true};
-}
-
 template <class Op, class Acc>
 __device__ __forceinline__ Acc load(gathered data, uint64_t i)
 {
-    const loaded<Acc> element = load_gathered<Acc>(data.from, data.first + i);
-    return element.there ? element.value : Op::template identity<Acc>();
+    const loaded element = load_gathered(data.from, data.first + i, element_of<Acc>::value);
+    return element.there ? accumulator_of<Acc>(element.value) : Op::template identity<Acc>();
 }
 
 } // namespace KERNELS

@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #ifdef __CUDACC__
-#include <cooperative_groups.h>
 #define KERNELS cuda_kernels
 #else
 #include "simulated/words.h"
@@ -42,10 +41,21 @@ __device__ __forceinline__ shared<T> block_memory()
     return reinterpret_cast<T *>(bytes);
 }
 
-/* Every thread of every block waits here; cooperative launches only. */
-__device__ __forceinline__ void grid_barrier()
+/* Every thread of every block waits here, once a launch, which has to be cooperative: only then are
+ * all blocks sure to run at the same time. Blocks count themselves on `arrived`, which is 0 before
+ * and wraps around to 0 when the last one is there; that is what the others wait for. CUDA's own
+ * cooperative groups do much the same, in a header that is slow to compile. */
+__device__ __forceinline__ void grid_barrier(global<unsigned> arrived)
 {
-    cooperative_groups::this_grid().sync();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        if (atomicInc(arrived, gridDim.x - 1) != gridDim.x - 1)
+            while (*static_cast<volatile unsigned *>(arrived) != 0)
+                ;
+        __threadfence();
+    }
+    __syncthreads();
 }
 
 #else
@@ -56,7 +66,7 @@ shared<T> block_memory()
     return reinterpret_cast<T *>(simulator_shared_memory());
 }
 
-inline void grid_barrier()
+inline void grid_barrier(global<unsigned>)
 {
     simulator_barrier_grid();
 }

@@ -34,7 +34,8 @@ struct kernels {
     const void *(*flat)(enum op op, enum method_index method, enum element input,
                         enum element accumulator, unsigned block);
 
-    /* From an entries_gathered. */
+    /* From an entries_gathered; into the widest accumulator of a kind only: int64, uint64, float64
+     * and complex128. */
     const void *(*gathered)(enum op op, enum method_index method, enum element accumulator);
 
     /* From a pointer to a source with elements of type `input` and at least one dimension. */

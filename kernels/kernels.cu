@@ -11,10 +11,8 @@ namespace KERNELS
 #define DECLARE(op)                                                                                \
     const void *op##_flat(enum method_index, enum element input, enum element accumulator,         \
                           unsigned block);                                                         \
-    const void *op##_gathered(enum method_index, enum element accumulator);                        \
-    const void *op##_default_flat(enum element input, enum element accumulator);                   \
-    const void *op##_default_strided(enum element input, enum element accumulator);                \
-    const void *op##_default_gathered(enum element accumulator)
+    const void *op##_strided(enum method_index, enum element input, enum element accumulator);     \
+    const void *op##_gathered(enum method_index, enum element accumulator)
 DECLARE(sum);
 DECLARE(prod);
 DECLARE(min);
@@ -30,25 +28,21 @@ namespace
 const void *flat_entry(enum op op, enum method_index method, enum element input,
                        enum element accumulator, unsigned block)
 {
-    static decltype(&sum_flat) const rungs[OPS] = OPS_OF(flat);
-    static decltype(&sum_default_flat) const defaults[OPS] = OPS_OF(default_flat);
-    const void *entry = rungs[op](method, input, accumulator, block);
-    return entry || method != METHOD_last_block ? entry : defaults[op](input, accumulator);
-}
-
-const void *gathered_entry(enum op op, enum method_index method, enum element accumulator)
-{
-    static decltype(&sum_gathered) const rungs[OPS] = OPS_OF(gathered);
-    static decltype(&sum_default_gathered) const defaults[OPS] = OPS_OF(default_gathered);
-    const void *entry = rungs[op](method, accumulator);
-    return entry || method != METHOD_last_block ? entry : defaults[op](accumulator);
+    static decltype(&sum_flat) const of_op[OPS] = OPS_OF(flat);
+    return of_op[op](method, input, accumulator, block);
 }
 
 const void *strided_entry(enum op op, enum method_index method, enum element input,
                           enum element accumulator)
 {
-    static decltype(&sum_default_strided) const defaults[OPS] = OPS_OF(default_strided);
-    return method == METHOD_last_block ? defaults[op](input, accumulator) : nullptr;
+    static decltype(&sum_strided) const of_op[OPS] = OPS_OF(strided);
+    return of_op[op](method, input, accumulator);
+}
+
+const void *gathered_entry(enum op op, enum method_index method, enum element accumulator)
+{
+    static decltype(&sum_gathered) const of_op[OPS] = OPS_OF(gathered);
+    return of_op[op](method, accumulator);
 }
 
 /* Flat arrays have no mask, so any op will do. */
@@ -93,14 +87,10 @@ const void *copy_flat_entry(enum element input, enum element accumulator)
 const void *copy_gathered_entry(enum op op, enum element accumulator)
 {
     switch (accumulator) {
-    case ELEMENT_INT32:
-        return gathered_copy<int32_t>(op);
     case ELEMENT_INT64:
         return gathered_copy<int64_t>(op);
     case ELEMENT_UINT64:
         return gathered_copy<uint64_t>(op);
-    case ELEMENT_FLOAT32:
-        return gathered_copy<float>(op);
     case ELEMENT_FLOAT64:
         return gathered_copy<double>(op);
     default:

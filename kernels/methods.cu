@@ -2,6 +2,7 @@
  * that they can be compiled side by side. */
 #include "entries.h"
 #include "entry.cuh"
+#include "strided.cuh"
 
 #define GRED_KERNELS
 #include "ladder.def"
@@ -99,12 +100,13 @@ int pair_of(enum element input, enum element accumulator)
 
 #define GATHERED_IN_PLACE(name, blocks) {}
 
+/* Gathered elements are accumulated in the widest type of their kind. */
 #define GATHERED_READS(name, blocks)                                      \
     {                                                                     \
-        GATHERED_##blocks(name, int32_t),                                 \
+        nullptr,                                                          \
         GATHERED_##blocks(name, int64_t),                                 \
         GATHERED_##blocks(name, uint64_as),                               \
-        GATHERED_##blocks(name, float),                                   \
+        nullptr,                                                          \
         GATHERED_##blocks(name, double),                                  \
     }
 /* clang-format on */
@@ -131,18 +133,141 @@ const void *const gathered_entries[METHODS][PAIRS] = {
 #include "ladder.def"
 };
 
+/* ---- the default method, for every element type ---- */
+
+struct default_entry {
+    enum element input, accumulator;
+    const void *flat, *strided;
+};
+
+/* Types that the other rungs are compiled for have their flat kernels there. */
+#define FLAT(IN, In, ACC, Acc)                                                                     \
+    {ELEMENT_##IN, ELEMENT_##ACC, KERNEL_ENTRY(last_block<Op, global<const In>, Acc>), nullptr}
+#define STRIDED(IN, In, ACC, Acc)                                                                  \
+    {ELEMENT_##IN, ELEMENT_##ACC, nullptr, KERNEL_ENTRY(last_block<Op, strided<In>, Acc>)}
+#define BOTH(IN, In, ACC, Acc)                                                                     \
+    {ELEMENT_##IN, ELEMENT_##ACC, KERNEL_ENTRY(last_block<Op, global<const In>, Acc>),             \
+     KERNEL_ENTRY(last_block<Op, strided<In>, Acc>)}
+
+template <size_t N>
+const default_entry *find(const default_entry (&entries)[N], enum element input,
+                          enum element accumulator)
+{
+    for (const default_entry &entry : entries)
+        if (entry.input == input && entry.accumulator == accumulator)
+            return &entry;
+    return nullptr;
+}
+
+/* Sums, means of integers among them, are what arrays are mostly asked for: they alone have strided
+ * kernels for every type. Unsigned 64-bit sums are the same bits as signed ones. */
+template <class Op>
+const default_entry *find_sum(enum element input, enum element accumulator)
+{
+    static const default_entry entries[] = {
+        BOTH(BOOL, boolean, INT64, int64_t),
+        BOTH(INT8, int8_t, INT64, int64_t),
+        BOTH(INT16, int16_t, INT64, int64_t),
+        STRIDED(INT32, int32_t, INT64, int64_t),
+        STRIDED(INT64, int64_t, INT64, int64_t),
+        BOTH(UINT8, uint8_t, UINT64, int64_t),
+        BOTH(UINT16, uint16_t, UINT64, int64_t),
+        BOTH(UINT32, uint32_t, UINT64, int64_t),
+        STRIDED(UINT64, int64_t, UINT64, int64_t),
+        BOTH(FLOAT16, float16, FLOAT32, float),
+        BOTH(BFLOAT16, bfloat16, FLOAT32, float),
+        STRIDED(FLOAT32, float, FLOAT32, float),
+        STRIDED(FLOAT64, double, FLOAT64, double),
+        BOTH(COMPLEX64, complex<float>, COMPLEX64, complex<float>),
+        BOTH(COMPLEX128, complex<double>, COMPLEX128, complex<double>),
+        FLAT(BOOL, boolean, FLOAT64, double),
+        FLAT(INT8, int8_t, FLOAT64, double),
+        FLAT(INT16, int16_t, FLOAT64, double),
+        FLAT(INT32, int32_t, FLOAT64, double),
+        FLAT(INT64, int64_t, FLOAT64, double),
+        FLAT(UINT8, uint8_t, FLOAT64, double),
+        FLAT(UINT16, uint16_t, FLOAT64, double),
+        FLAT(UINT32, uint32_t, FLOAT64, double),
+        FLAT(UINT64, uint64_t, FLOAT64, double),
+    };
+    return find(entries, input, accumulator);
+}
+
+template <class Op>
+const default_entry *find_prod(enum element input, enum element accumulator)
+{
+    static const default_entry entries[] = {
+        FLAT(BOOL, boolean, INT64, int64_t),
+        FLAT(INT8, int8_t, INT64, int64_t),
+        FLAT(INT16, int16_t, INT64, int64_t),
+        FLAT(UINT8, uint8_t, UINT64, int64_t),
+        FLAT(UINT16, uint16_t, UINT64, int64_t),
+        FLAT(UINT32, uint32_t, UINT64, int64_t),
+        FLAT(FLOAT16, float16, FLOAT32, float),
+        FLAT(BFLOAT16, bfloat16, FLOAT32, float),
+        FLAT(COMPLEX64, complex<float>, COMPLEX64, complex<float>),
+        FLAT(COMPLEX128, complex<double>, COMPLEX128, complex<double>),
+    };
+    return find(entries, input, accumulator);
+}
+
+/* Least and greatest elements need no more than the least accumulator. */
+template <class Op>
+const default_entry *find_extreme(enum element input, enum element accumulator)
+{
+    static const default_entry entries[] = {
+        FLAT(BOOL, boolean, INT32, int32_t),
+        FLAT(INT8, int8_t, INT32, int32_t),
+        FLAT(INT16, int16_t, INT32, int32_t),
+        STRIDED(INT32, int32_t, INT32, int32_t),
+        FLAT(UINT8, uint8_t, INT32, int32_t),
+        FLAT(UINT16, uint16_t, INT32, int32_t),
+        FLAT(UINT32, uint32_t, INT64, int64_t),
+        FLAT(FLOAT16, float16, FLOAT32, float),
+        FLAT(BFLOAT16, bfloat16, FLOAT32, float),
+        STRIDED(FLOAT32, float, FLOAT32, float),
+        STRIDED(FLOAT64, double, FLOAT64, double),
+        FLAT(COMPLEX64, complex<float>, COMPLEX64, complex<float>),
+        FLAT(COMPLEX128, complex<double>, COMPLEX128, complex<double>),
+    };
+    return find(entries, input, accumulator);
+}
+
+template <class Op>
+const default_entry *find_default(enum element input, enum element accumulator)
+{
+    if constexpr (std::is_same_v<Op, sum>)
+        return find_sum<Op>(input, accumulator);
+    else if constexpr (std::is_same_v<Op, prod>)
+        return find_prod<Op>(input, accumulator);
+    else
+        return find_extreme<Op>(input, accumulator);
+}
+
 } // namespace
 
 const void *OF_OP(flat)(enum method_index method, enum element input, enum element accumulator,
                         unsigned block)
 {
     const int pair = pair_of(input, accumulator);
-    return pair == PAIRS ? nullptr
-                         : flat_entries[method][pair][__builtin_ctz(block / BLOCK_SIZE_MIN)];
+    if (pair != PAIRS)
+        return flat_entries[method][pair][__builtin_ctz(block / BLOCK_SIZE_MIN)];
+    const default_entry *entry =
+        method == METHOD_last_block ? find_default<GRED_OP>(input, accumulator) : nullptr;
+    return entry ? entry->flat : nullptr;
+}
+
+const void *OF_OP(strided)(enum method_index method, enum element input, enum element accumulator)
+{
+    const default_entry *entry =
+        method == METHOD_last_block ? find_default<GRED_OP>(input, accumulator) : nullptr;
+    return entry ? entry->strided : nullptr;
 }
 
 const void *OF_OP(gathered)(enum method_index method, enum element accumulator)
 {
+    if (method == METHOD_last_block && accumulator == ELEMENT_COMPLEX128)
+        return KERNEL_ENTRY(last_block<GRED_OP, gathered, complex<double>>);
     const int pair = pair_of_accumulator(accumulator);
     return pair == PAIRS ? nullptr : gathered_entries[method][pair];
 }

@@ -22,16 +22,19 @@ struct arithmetic<T, false> {
     using type = T;
 };
 
-/* The ends of a type: infinities where there are any. */
+/* What sums begin with, which leaves a negative zero what it is, and the ends of a type: infinities
+ * where there are any. */
 template <class T>
 struct ends {
     using limits = std::numeric_limits<T>;
+    static constexpr T nothing = T(-0.0);
     static constexpr T greatest = limits::has_infinity ? limits::infinity() : limits::max();
     static constexpr T least = limits::has_infinity ? -limits::infinity() : limits::lowest();
 };
 
 template <class T>
 struct ends<complex<T>> {
+    static constexpr complex<T> nothing = {ends<T>::nothing, ends<T>::nothing};
     static constexpr complex<T> greatest = {ends<T>::greatest, ends<T>::greatest};
     static constexpr complex<T> least = {ends<T>::least, ends<T>::least};
 };
@@ -40,7 +43,8 @@ struct sum {
     template <class T>
     static __host__ __device__ __forceinline__ T identity()
     {
-        return T(0);
+        constexpr T nothing = ends<T>::nothing;
+        return nothing;
     }
 
     template <class T>

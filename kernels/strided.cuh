@@ -37,57 +37,33 @@ __device__ __forceinline__ const In &element_at(const char *data)
     return *reinterpret_cast<const In *>(data);
 }
 
-/* Up to `strided_in_flight` elements, `step` bytes apart; `lanes` is how far apart they are in the
- * run. */
-template <class Op, class Acc, class In, bool All>
-__device__ __forceinline__ Acc fold_batch(Acc value, const char *data, int64_t step, unsigned first,
-                                          unsigned lanes, unsigned count)
-{
-    Acc loaded[strided_in_flight];
-#pragma unroll
-    for (unsigned k = 0; k < strided_in_flight; k++)
-        loaded[k] = All || first + k * lanes < count ? Acc(element_at<In>(data + k * step))
-                                                     : Op::template identity<Acc>();
-#pragma unroll
-    for (unsigned k = 0; k < strided_in_flight; k++)
-        value = Op::combine(value, loaded[k]);
-    return value;
-}
-
+/* Elements lane, lane + lanes, ... of a run. The mask's bytes come first, all at once, then the
+ * elements that it lets through. */
 template <class Op, class Acc, class In>
 __device__ __forceinline__ Acc fold_apart(Acc value, const run_of<In> &x, unsigned lane,
                                           unsigned lanes)
 {
-    const unsigned batch = lanes * strided_in_flight;
     const int64_t step = int64_t(lanes) * x.stride;
     const char *data = x.data + int64_t(lane) * x.stride;
-    unsigned first = lane;
-    for (; first + batch - lanes < x.count; first += batch, data += step * strided_in_flight)
-        value = fold_batch<Op, Acc, In, true>(value, data, step, first, lanes, x.count);
-    return fold_batch<Op, Acc, In, false>(value, data, step, first, lanes, x.count);
-}
-
-/* The mask's bytes first, all at once, then the elements that they let through. */
-template <class Op, class Acc, class In>
-__device__ __forceinline__ Acc fold_masked(Acc value, const run_of<In> &x, unsigned lane,
-                                           unsigned lanes)
-{
     for (unsigned first = lane; first < x.count; first += lanes * strided_in_flight) {
         bool shown[strided_in_flight];
         Acc loaded[strided_in_flight];
 #pragma unroll
-        for (unsigned k = 0; k < strided_in_flight; k++) {
-            const unsigned j = first + k * lanes;
-            shown[k] = j < x.count && x.mask[int64_t(j) * x.mask_stride];
+        for (unsigned k = 0; k < strided_in_flight; k++)
+            shown[k] = first + k * lanes < x.count;
+        if (x.mask) {
+#pragma unroll
+            for (unsigned k = 0; k < strided_in_flight; k++)
+                shown[k] = shown[k] && x.mask[int64_t(first + k * lanes) * x.mask_stride];
         }
 #pragma unroll
         for (unsigned k = 0; k < strided_in_flight; k++)
-            loaded[k] = shown[k]
-                            ? Acc(element_at<In>(x.data + int64_t(first + k * lanes) * x.stride))
-                            : Op::template identity<Acc>();
+            loaded[k] =
+                shown[k] ? Acc(element_at<In>(data + k * step)) : Op::template identity<Acc>();
 #pragma unroll
         for (unsigned k = 0; k < strided_in_flight; k++)
             value = Op::combine(value, loaded[k]);
+        data += strided_in_flight * step;
     }
     return value;
 }
@@ -129,8 +105,6 @@ __device__ __forceinline__ Acc fold_vectors(strided<In> array, uint64_t n)
         if (touching && reinterpret_cast<uintptr_t>(x.data) % sizeof(In) == 0)
             value =
                 fold_packs<Op>(value, reinterpret_cast<const In *>(x.data), x.count, lane, lanes);
-        else if (mask)
-            value = fold_masked<Op>(value, x, lane, lanes);
         else
             value = fold_apart<Op>(value, x, lane, lanes);
     }

@@ -17,6 +17,7 @@ needs_gpu = pytest.mark.skipif(not GPU_IS_HERE, reason="there is no GPU here")
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "gpu: runs on a GPU only")
+    config.addinivalue_line("markers", "unsanitized: measures memory or time, or other programs")
 
 
 def pytest_collection_modifyitems(items):

@@ -11,6 +11,9 @@ import numpy as np
 
 LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM = 1, 2
 NON_BLOCKING = 1
+NOT_READY = 600
+MICROSECONDS = 300_000
+ALIGNMENT = 64
 HANDLE = ctypes.c_void_p
 ADDRESS = ctypes.c_uint64
 SIZE = ctypes.c_size_t
@@ -32,6 +35,9 @@ PARAMETERS = {
     "cuMemsetD32Async": (ADDRESS, ctypes.c_uint, SIZE, HANDLE),
     "cuStreamCreate": (ctypes.POINTER(HANDLE), ctypes.c_uint),
     "cuStreamSynchronize": (HANDLE,),
+    "cuStreamQuery": (HANDLE,),
+    "cuStreamBeginCapture_v2": (HANDLE, ctypes.c_int),
+    "cuStreamEndCapture": (HANDLE, ctypes.POINTER(HANDLE)),
     "cuStreamDestroy_v2": (HANDLE,),
     "cuLaunchHostFunc": (HANDLE, ctypes.c_void_p, ctypes.c_void_p),
     "cuCtxSynchronize": (),
@@ -104,6 +110,14 @@ class Memory:
             getattr(library(), self.free)(self.address)
 
 
+class Offer:
+    """An object with an interface and nothing more, and what keeps its memory."""
+
+    def __init__(self, interface, memory=None):
+        self.__cuda_array_interface__ = interface
+        self.memory = memory
+
+
 class GpuArray:
     """A contiguous stretch of GPU memory as an array. Slices share it."""
 
@@ -117,8 +131,22 @@ class GpuArray:
         """Copy a host array."""
         array = np.ascontiguousarray(array)
         self = cls(Memory(max(array.nbytes, 1), where), array.size, array.dtype)
-        call("cuMemcpyHtoD_v2", self.address, array.ctypes.data, array.nbytes)
+        if array.nbytes:
+            call("cuMemcpyHtoD_v2", self.address, array.ctypes.data, array.nbytes)
         return self
+
+    @classmethod
+    def laid_out(cls, view: np.ndarray, where: str = "device") -> "GpuArray":
+        """Copy a host array as it lies: its strides, its alignment, what is between elements."""
+        if not view.size:
+            return cls.of(view, where).described(shape=view.shape)
+        first, end = np.lib.array_utils.byte_bounds(view)
+        around = np.frombuffer((ctypes.c_ubyte * (end - first)).from_address(first), np.uint8)
+        before = first % ALIGNMENT
+        memory = cls.of(np.pad(around, (before, 0)), where).memory
+        self = cls(memory, view.size, view.dtype)
+        place = (memory.address + before + view.ctypes.data - first, False)
+        return self.described(shape=view.shape, strides=view.strides, data=place)
 
     @classmethod
     def repeating(cls, array: np.ndarray, n: int) -> "GpuArray":
@@ -189,8 +217,22 @@ class Stream:
             library().cuStreamDestroy_v2(self.handle)
 
 
-def write_later(address: int, nbytes: int, word: int, stream: int, microseconds: int = 300_000):
-    """Put a delay on a stream, and behind it a write of every 32-bit word of some memory."""
+def delay(stream: int, microseconds: int = MICROSECONDS):
+    """Keep a stream busy for a while."""
     usleep = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p)
     call("cuLaunchHostFunc", stream, usleep, microseconds)
+
+
+def is_busy(stream: int) -> bool:
+    """Tell whether a stream still has something to do."""
+    status = library().cuStreamQuery(stream)
+    assert status in (0, NOT_READY), f"cuStreamQuery reports error {status}"
+    return status == NOT_READY
+
+
+def write_later(
+    address: int, nbytes: int, word: int, stream: int, microseconds: int = MICROSECONDS
+):
+    """Put a delay on a stream, and behind it a write of every 32-bit word of some memory."""
+    delay(stream, microseconds)
     call("cuMemsetD32Async", address, word, nbytes // 4, stream)

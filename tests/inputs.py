@@ -6,10 +6,23 @@ whose sums and products must be rounded, to be held against a derived bound.
 """
 
 import functools
+import re
 from typing import NamedTuple
 
 import numpy as np
-from reference import EXPONENTS, MANTISSA_BITS, Truth, accumulator, truth
+from reference import (
+    BFLOAT16,
+    COMPLEX,
+    EVERY_TYPE,
+    EXPONENTS,
+    INTEGERS,
+    MANTISSA_BITS,
+    PARTS,
+    Truth,
+    is_real,
+    result_type,
+    truth,
+)
 
 import gred
 
@@ -30,6 +43,10 @@ KINDS = (
     Kind("int32 into int32", np.dtype(np.int32), np.dtype(np.int32)),
 )
 FLOATS = tuple(kind for kind in KINDS if kind.given.kind == "f")
+MORE_KINDS = tuple(Kind(t.name, t) for t in EVERY_TYPE if t not in ELEMENT_TYPES)
+EVERY_KIND = (*KINDS, *MORE_KINDS)
+REAL_TYPES = tuple(t for t in EVERY_TYPE if t not in COMPLEX)
+TAKE_COMPLEX = ("auto", "last_block", "recursive")
 
 
 class Case(NamedTuple):
@@ -51,11 +68,21 @@ def block_sizes(method: str) -> tuple[int | None, ...]:
     return sizes.get(method) or (None,)
 
 
+def takes(method: str, *types: np.dtype) -> bool:
+    """Tell whether a method takes all the element types; most rungs have no complex ones."""
+    return method in TAKE_COMPLEX or not any(np.dtype(t) in COMPLEX for t in types)
+
+
 def lengths(block_size: int | None) -> list[int]:
     """List the lengths at which a reduction by blocks may go wrong."""
     block = block_size or 256
     around = {block - 1, block, block + 1, 8 * block - 1, 8 * block + 1}
     return sorted({0, 1, 2, 31, 32, 33, 1000, 4097, 100003} | around)
+
+
+def shown(value) -> str:
+    """Name a parameter by its value, and the same in every process."""
+    return re.sub(r" at 0x[0-9a-f]+|\s+", " ", repr(value))[:60]
 
 
 def reduce(op: str, a, **options):
@@ -66,29 +93,38 @@ def reduce(op: str, a, **options):
 @functools.cache
 def exact(op: str, kind: Kind, n: int) -> Case:
     """Make an array whose result is the same in every order."""
-    random = np.random.default_rng([n, OPS.index(op), KINDS.index(kind)])
-    result = accumulator(op, kind.given, kind.dtype)
+    random = np.random.default_rng([n, OPS.index(op), EVERY_KIND.index(kind)])
+    result = result_type(op, kind.given, kind.dtype)
     if op in ("min", "max"):
         array = _extremes(op, kind.given, n, random)
-    elif result.kind in "iu":
+    elif result in INTEGERS:
         array = _any_bits(kind.given, n, random)
     elif op == "prod":
-        array = _signs_and_powers_of_two(kind.given, n, random)
+        array = _units_and_powers_of_two(kind.given, n, random)
     else:
-        array = _small_integers(kind.given, n, random, 2 ** MANTISSA_BITS[result])
+        array = _small_integers(
+            kind.given, n, random, 2 ** MANTISSA_BITS[PARTS.get(result, result)]
+        )
     return _case(op, kind, array)
 
 
 @functools.cache
 def rounding(op: str, kind: Kind, n: int) -> Case:
     """Make an array of floats whose sums cancel and products need every bit; no order overflows."""
-    random = np.random.default_rng([n, OPS.index(op), KINDS.index(kind), 1])
+    random = np.random.default_rng([n, OPS.index(op), EVERY_KIND.index(kind), 1])
+    parts = [_rounding_part(op, n, random) for _ in range(1 + (kind.given in COMPLEX))]
+    if op == "prod" and kind.given in COMPLEX:
+        array = parts[0] * np.exp(1j * random.uniform(0, 2 * np.pi, n))
+    else:
+        array = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
+    return _case(op, kind, array.astype(kind.given))
+
+
+def _rounding_part(op: str, n: int, random) -> np.ndarray:
     if op == "prod":
         spread = min(0.5, 60 / n)
-        array = np.exp(random.uniform(-spread, spread, n)) * random.choice([-1, 1], n)
-    else:
-        array = random.normal(size=n) * 10 ** random.uniform(-3, 3, n)
-    return _case(op, kind, array.astype(kind.given))
+        return np.exp(random.uniform(-spread, spread, n)) * random.choice([-1, 1], n)
+    return random.normal(size=n) * 10 ** random.uniform(-3, 3, n)
 
 
 @functools.cache
@@ -98,21 +134,35 @@ def mixed(op: str, given: np.dtype, dtype: np.dtype, n: int) -> Case:
     What C leaves undefined is left out: no float lies beyond the integers that it becomes.
     """
     kind = Kind(f"{given} into {dtype}", given, dtype)
-    random = np.random.default_rng([n, OPS.index(op), given.num, dtype.num])
-    if given.kind in "iu" and dtype.kind in "iu":
-        return _case(op, kind, _any_bits(given, n, random))
-    if op == "prod" and dtype.kind == "f":
-        powers = np.ones(n)
-        powers[: EXPONENTS[dtype] // 2] = 2
-        return _case(op, kind, powers.astype(given))
-    odd = 2 * random.integers(0, 50, n) + 1
-    if dtype.kind in "iu":
-        return _case(op, kind, (odd + 0.75).astype(given))
+    random = np.random.default_rng([n, OPS.index(op), *map(EVERY_TYPE.index, (given, dtype))])
+    if given in INTEGERS and dtype in INTEGERS:
+        bits = _any_bits(given, n, random)
+        return _case(op, kind, abs(bits // 2) if (op, dtype) == ("mean", np.uint64) else bits)
+    if op == "prod" and dtype not in INTEGERS:
+        return _case(op, kind, _powers(given, dtype, n))
+    most = 5 if np.float16 in (given, dtype) else 50
+    odd = 2 * random.integers(0, most, n) + 1
+    if dtype == np.bool_ and op == "sum":
+        return _case(op, kind, np.where(np.arange(n) == n // 2, 0.5, 0.0).astype(given))
+    if dtype in INTEGERS:
+        return _case(op, kind, _with_imaginary_parts(odd + 0.75, given))
     if given == np.float64 and dtype == np.float32:
         return _case(op, kind, np.where(np.arange(n) % 2, -(2.0**24), 2.0**24 + 1))
     if given == np.float32 and dtype == np.float64:
         odd = 2**23 + odd
-    return _case(op, kind, odd.astype(given))
+    return _case(op, kind, _with_imaginary_parts(odd, given))
+
+
+def _with_imaginary_parts(values: np.ndarray, given: np.dtype) -> np.ndarray:
+    return (values + 1j * values[::-1] if given in COMPLEX else values).astype(given)
+
+
+def _powers(given: np.dtype, dtype: np.dtype, n: int) -> np.ndarray:
+    """Ones, with as many twos as a product in the type can hold."""
+    powers = np.ones(n, given)
+    exponents = min(EXPONENTS[PARTS.get(t, t)] for t in (given, dtype) if t not in INTEGERS)
+    powers[: exponents // 2] *= given.type(1 if given == np.bool_ else 2)
+    return powers
 
 
 def _case(op: str, kind: Kind, array: np.ndarray) -> Case:
@@ -122,34 +172,56 @@ def _case(op: str, kind: Kind, array: np.ndarray) -> Case:
 
 def _any_bits(given: np.dtype, n: int, random) -> np.ndarray:
     """Fill every bit at random. All are odd, so that no product is 0; sums and products wrap."""
+    if given == np.bool_:
+        return np.arange(n) % 7 != 6 if n < 7 else random.integers(0, 2, n).astype(bool)
     info = np.iinfo(given)
     return random.integers(info.min, info.max, n, given, endpoint=True) | given.type(1)
 
 
 def _small_integers(given: np.dtype, n: int, random, total: int) -> np.ndarray:
-    """Integers other than 0, in any type, whose magnitudes sum to `total` at most."""
-    most = min(total // max(n, 1), 2**30)
+    """Integers other than 0, in any type, whose magnitudes sum to `total` at most.
+
+    Or, where the type is too small for that, ones.
+    """
+    if given in COMPLEX:
+        parts = [_small_integers(PARTS[given], n, random, total) for _ in range(2)]
+        return (parts[0] + 1j * parts[1]).astype(given)
+    most = max(min(total // max(n, 1), 2**30), 1)
     magnitudes = random.integers(1, most, n, endpoint=True)
-    signs = 1 if given.kind == "u" else random.choice([-1, 1], n)
+    signs = 1 if given.kind in "ub" else random.choice([-1, 1], n)
     return (magnitudes * signs).astype(given)
 
 
-def _signs_and_powers_of_two(given: np.dtype, n: int, random) -> np.ndarray:
-    """Minus ones, with a few powers of two: in the last elements, and anywhere."""
+def _units_and_powers_of_two(given: np.dtype, n: int, random) -> np.ndarray:
+    """Minus ones, or units of every angle, with a few powers of two: the last, and anywhere."""
     array = np.full(n, -1, given)
-    count = EXPONENTS[given] // 2
-    array[n - min(n, count // 2) :] *= 2
+    if given in COMPLEX:
+        array[:] = random.choice([-1, 1j, -1j], n)
+    count = EXPONENTS[PARTS.get(given, given)] // 2
+    array[n - min(n, count // 2) :] *= given.type(2)
     array[random.integers(0, max(n, 1), min(n, count))] = -0.5
     return array
 
 
 def _extremes(op: str, given: np.dtype, n: int, random) -> np.ndarray:
     """Put the one least or greatest element last; all others are on the same side of 0."""
-    if given.kind == "f":
-        array = random.uniform(10, float(np.finfo(given).max), n).astype(given)
+    if given in COMPLEX:
+        first = random.integers(0, 2, n)
+        array = (7 + first + 1j * random.integers(10, 10**6, n) * (1 - 2 * first)).astype(given)
+        array[-1:] = 7 + 3j
+    elif given == np.bool_:
+        array = np.ones(n, bool)
+        array[-1:] = False
     else:
-        array = random.integers(10, np.iinfo(given).max, n, given, endpoint=True)
-    array[-1:] = 3
+        array = _others(given, n, random)
+        array[-1:] = 3
     if op == "min":
         return array
-    return ~array if given.kind == "u" else -array
+    return ~array if given.kind in "ub" else -array
+
+
+def _others(given: np.dtype, n: int, random) -> np.ndarray:
+    if not is_real(given):
+        return random.integers(10, np.iinfo(given).max, n, given, endpoint=True)
+    greatest = 3e38 if given == BFLOAT16 else float(np.finfo(given).max)
+    return random.uniform(10, greatest, n).astype(given)

@@ -1,70 +1,148 @@
 """The obviously right answers, and how far a float may be from them.
 
 Integers are reduced as Python's, modulo 2^bits; floats as math.fsum and decimal do, far beyond
-their own precision; least and greatest elements by NumPy. Nothing here asks gred.
+their own precision; least and greatest elements by Python's comparison. Nothing here asks gred.
 
 With unit roundoff u, k rounded operations give a relative error of at most
 gamma_k = k u / (1 - k u) (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition,
 chapters 3 and 4). A sum of n terms in any order is off by at most gamma_{n-1} times the sum of
 magnitudes, a product by at most gamma_{n-1} times its own magnitude. Where every partial result
-is a float, the error is 0.
+is a float, the error is 0. A complex sum is two real ones. A complex multiplication by the plain
+formula is off by at most d = sqrt(2) gamma_2 times the product's modulus (Higham, section 3.6), so
+a product of n factors by (1 + d)^(n-1) - 1 <= (n-1) d / (1 - (n-1) d) times its modulus.
+
+float16 and bfloat16 are accumulated in float32 and rounded once: rounding is monotonic, so the
+result lies between what the two ends of the accumulator's interval are rounded to.
+
+Where finite elements may overflow or underflow on the way, the order of operations decides what
+comes out: such a truth is `UNDECIDED`, and anything of the right type agrees with it.
 """
 
 import decimal
 import functools
 import math
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import ml_dtypes
 import numpy as np
 
-MANTISSA_BITS = {np.dtype(np.float32): 24, np.dtype(np.float64): 53}
-EXPONENTS = {np.dtype(np.float32): 126, np.dtype(np.float64): 1022}
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+NAMES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+INTEGERS = tuple(map(np.dtype, NAMES))
+REALS = (np.dtype(np.float16), BFLOAT16, np.dtype(np.float32), np.dtype(np.float64))
+COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
+EVERY_TYPE = (*INTEGERS, *REALS, *COMPLEX)
+
+MANTISSA_BITS = dict(zip(REALS, (11, 8, 24, 53), strict=True))
+EXPONENTS = dict(zip(REALS, (14, 126, 126, 1022), strict=True))
+PARTS = {COMPLEX[0]: REALS[2], COMPLEX[1]: REALS[3]}
 DIGITS = 60
+UNDECIDED = "whatever the order makes of it"
+A_NAN = "NaN in one part at least"
 
 
 class Truth(NamedTuple):
-    """The value, which is exact unless it is a float's, its type, and the error that is allowed."""
+    """The value, which is exact unless it is a float's, its type, and the error that is allowed.
 
-    value: int | float | Fraction
+    Both are pairs where the type is complex.
+    """
+
+    value: Any
     dtype: np.dtype
-    error: Fraction
+    error: Any
 
 
-def accumulator(op: str, given, dtype=None) -> np.dtype:
+def is_real(dtype: np.dtype) -> bool:
+    """Tell whether it is a floating-point type; bfloat16's kind does not say so."""
+    return np.dtype(dtype) in REALS
+
+
+def result_type(op: str, given, dtype=None) -> np.dtype:
     """Name the type of NumPy's result: sums of int32 are int64, means of integers are floats."""
-    given = np.dtype(given)
+    given = np.dtype(given).newbyteorder("=")
     if dtype is not None:
         return np.dtype(dtype)
-    if op == "mean" and given.kind in "iu":
+    if op == "mean" and given in INTEGERS:
         return np.dtype(np.float64)
-    if op in ("sum", "prod") and given == np.int32:
-        return np.dtype(np.int64)
+    if op in ("sum", "prod") and given in INTEGERS:
+        return np.dtype(np.uint64 if given.kind == "u" else np.int64)
     return given
+
+
+def accumulator(result: np.dtype) -> np.dtype:
+    """Name the type that floats are accumulated in: that of the results, but float32 at least."""
+    return REALS[2] if result in REALS[:2] else result
 
 
 def gamma(k: int, dtype: np.dtype) -> Fraction:
     """Bound the relative error of k rounded operations."""
-    unit = Fraction(1, 2 ** MANTISSA_BITS[dtype])
+    return _compound(k, Fraction(1, 2 ** MANTISSA_BITS[dtype]))
+
+
+def _compound(k: int, unit: Fraction) -> Fraction:
     assert k * unit < 1, "so many operations have no bound"
     return k * unit / (1 - k * unit)
 
 
-def truth(op: str, array: np.ndarray, dtype=None) -> Truth:
+def rounded(value: Fraction | int | float, dtype: np.dtype) -> Fraction | float:
+    """Round to the nearest float of a type, ties to even; beyond the greatest is infinity."""
+    value = Fraction(value)
+    if not value:
+        return value
+    bits, least = MANTISSA_BITS[dtype], -EXPONENTS[dtype]
+    exponent = value.numerator.bit_length() - value.denominator.bit_length()
+    exponent -= abs(value) < Fraction(2) ** exponent
+    quantum = Fraction(2) ** (max(exponent, least) - bits + 1)
+    nearest = round(value / quantum) * quantum
+    return nearest if abs(nearest) < Fraction(2) ** (EXPONENTS[dtype] + 2) else _infinity(nearest)
+
+
+def _infinity(value) -> float:
+    return math.inf if value > 0 else -math.inf
+
+
+def _plain(x: np.ndarray) -> np.ndarray:
+    """Floats that all of NumPy and math can work with, of the same values."""
+    return x.astype(np.float64) if is_real(x.dtype) else x
+
+
+def elements(array: np.ndarray, kind: np.dtype, where=True, initial=None) -> np.ndarray:
+    """Collect what takes part in a reduction, each element converted to the result's type."""
+    taken = np.asarray(array)[np.broadcast_to(where, np.shape(array))]
+    if kind not in COMPLEX and taken.dtype.kind == "c" and kind != np.bool_:
+        taken = taken.real
+    taken = taken.astype(kind).ravel()
+    if initial is None:
+        return taken
+    return np.concatenate([taken, np.full(1, initial, kind)])
+
+
+def truth(op: str, array: np.ndarray, dtype=None, *, where=True, initial=None) -> Truth:
     """Reduce an array without any doubt, each element converted to the result's type first."""
-    kind = accumulator(op, array.dtype, dtype)
-    x = array.astype(kind).ravel()
+    kind = result_type(op, array.dtype, dtype)
+    x = elements(array, kind, where, initial)
     if op in ("min", "max"):
-        return Truth(getattr(x, op)().item(), kind, Fraction(0))
-    if kind.kind == "f":
+        return _extreme(op, x)
+    if kind in COMPLEX:
+        rule = {"sum": _complex_sum, "prod": _complex_prod, "mean": _complex_mean}[op]
+        return Truth(*rule(x))
+    if is_real(kind):
         rule = {"sum": _float_sum, "prod": _float_prod, "mean": _float_mean}[op]
         return Truth(*rule(x))
     if op == "mean":
-        return Truth(math.trunc(float(_integer("sum", x)) / x.size), kind, Fraction(0))
+        mean = math.trunc(float(_integer("sum", x)) / x.size)
+        return Truth(bool(mean) or bool(x.any()) if kind == np.bool_ else mean, kind, Fraction(0))
     return Truth(_integer(op, x), kind, Fraction(0))
 
 
-def _integer(op: str, x: np.ndarray) -> int:
+# ---- integers and extremes ----
+
+
+def _integer(op: str, x: np.ndarray) -> int | bool:
+    """Wrap around at the type's ends; a bool is true if any is, or all are."""
+    if x.dtype == np.bool_:
+        return (any if op == "sum" else all)(x.tolist())
     bits = 8 * x.dtype.itemsize
     if op == "sum":
         wrapped = sum(x.tolist()) % 2**bits
@@ -73,67 +151,192 @@ def _integer(op: str, x: np.ndarray) -> int:
     return wrapped - 2**bits if x.dtype.kind == "i" and wrapped >= 2 ** (bits - 1) else wrapped
 
 
-def _special(x: np.ndarray) -> bool:
-    return not np.isfinite(x).all()
+def _extreme(op: str, x: np.ndarray) -> Truth:
+    """Take Python's least or greatest; one NaN is enough, and complex numbers go by their parts."""
+    choose = {"min": min, "max": max}[op]
+    if x.dtype in COMPLEX:
+        pairs = [(z.real, z.imag) for z in x.tolist()]
+        if any(math.isnan(part) for pair in pairs for part in pair):
+            return Truth((A_NAN, A_NAN), x.dtype, (Fraction(0),) * 2)
+        return Truth(choose(pairs), x.dtype, (Fraction(0),) * 2)
+    values = _plain(x).tolist()
+    nan = is_real(x.dtype) and any(map(math.isnan, values))
+    return Truth(math.nan if nan else choose(values), x.dtype, Fraction(0))
+
+
+# ---- sums and products of floats ----
+
+
+def _magnitude(x: np.ndarray) -> Fraction:
+    """Sum the magnitudes of all that is finite, exactly but for fsum's own rounding."""
+    finite = np.abs(_plain(x)[np.isfinite(_plain(x))])
+    half = Fraction(math.fsum(np.ldexp(finite, -200))) * 2**200
+    return half if half > 2**900 else Fraction(math.fsum(finite))
+
+
+def may_overflow(x: np.ndarray) -> bool:
+    """Tell whether a partial sum could be beyond the greatest float of the accumulator."""
+    greatest = Fraction(2) ** (EXPONENTS[accumulator(x.dtype)] + 2)
+    return _magnitude(x) * (1 + gamma(x.size + 2, accumulator(x.dtype))) >= greatest
+
+
+def leaves_range(x: np.ndarray, room: float = 1) -> bool:
+    """Tell whether a partial product could overflow, or underflow and lose bits of its own.
+
+    With less room, whether one leaves a part of the exponents' range around 1.
+    """
+    finite = np.abs(x[np.isfinite(x) & (x != 0)].astype(_widest(x.dtype)))
+    logarithms = np.log2(finite)
+    limit = EXPONENTS[_part(accumulator(x.dtype))] * room
+    positive, negative = logarithms.clip(min=0).sum(), logarithms.clip(max=0).sum()
+    return bool(positive > limit - 1 or negative < 1 - limit)
+
+
+def _widest(dtype: np.dtype) -> np.dtype:
+    return np.dtype(np.complex128) if dtype in COMPLEX else np.dtype(np.float64)
+
+
+def _part(dtype: np.dtype) -> np.dtype:
+    return PARTS.get(dtype, dtype)
 
 
 def sums_exactly(x: np.ndarray) -> bool:
     """Tell whether every partial sum is a float: multiples of a power of two, not too many."""
-    nonzero = np.abs(x[x != 0].astype(np.float64))
+    nonzero = np.abs(_plain(x[x != 0]))
     if nonzero.size == 0:
         return True
     mantissa, exponent = np.frexp(nonzero)
     whole = np.ldexp(mantissa, 53).astype(np.int64)
     lowest_bit = np.frexp((whole & -whole).astype(np.float64))[1] - 1 + exponent - 53
     quantum = Fraction(2) ** int(lowest_bit.min())
-    return Fraction(math.fsum(nonzero)) <= quantum * 2 ** MANTISSA_BITS[x.dtype]
+    return _magnitude(x) <= quantum * 2 ** MANTISSA_BITS[accumulator(x.dtype)]
 
 
 def multiplies_exactly(x: np.ndarray) -> bool:
     """Tell whether every partial product is a float: powers of two, not too many."""
-    mantissa, exponent = np.frexp(np.abs(x))
-    return bool((mantissa == 0.5).all()) and np.abs(exponent - 1).sum() <= EXPONENTS[x.dtype]
+    mantissa, exponent = np.frexp(np.abs(_plain(x)))
+    in_range = np.abs(exponent - 1).sum() <= EXPONENTS[accumulator(x.dtype)]
+    return bool((mantissa == 0.5).all()) and in_range
 
 
 def _float_sum(x: np.ndarray) -> tuple:
-    if _special(x):
+    if may_overflow(x):
+        return UNDECIDED, x.dtype, Fraction(0)
+    wide = _plain(x)
+    if not np.isfinite(wide).all():
         with np.errstate(invalid="ignore"):
-            return float(x.sum(dtype=np.float64)), x.dtype, Fraction(0)
-    total = math.fsum(x.astype(np.float64))
+            return float(wide[~np.isfinite(wide)].sum()), x.dtype, Fraction(0)
+    total = math.fsum(wide)
     if sums_exactly(x):
         return total, x.dtype, Fraction(0)
-    magnitude = Fraction(math.fsum(np.abs(x.astype(np.float64))))
+    magnitude = _magnitude(x)
     rounding_of_fsum = Fraction(abs(total)) / 2**53 + magnitude / 2**53
-    return total, x.dtype, gamma(x.size - 1, x.dtype) * magnitude + rounding_of_fsum
+    return total, x.dtype, gamma(x.size, accumulator(x.dtype)) * magnitude + rounding_of_fsum
+
+
+CONTEXT = decimal.Context(prec=DIGITS, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 
 
 def _float_prod(x: np.ndarray) -> tuple:
-    if _special(x) or (x == 0).any():
+    wide = _plain(x)
+    if leaves_range(x):
+        return UNDECIDED, x.dtype, Fraction(0)
+    if not np.isfinite(wide).all() or (wide == 0).any():
         with np.errstate(all="ignore"):
-            return float(x.prod(dtype=np.float64)), x.dtype, Fraction(0)
-    context = decimal.Context(prec=DIGITS, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
-    one = decimal.Decimal(1)
-    product = Fraction(functools.reduce(context.multiply, map(decimal.Decimal, x.tolist()), one))
+            return float(np.sign(wide).prod() * np.abs(wide[~np.isfinite(wide)]).prod()), x.dtype, 0
+    factors = map(decimal.Decimal, wide.tolist())
+    product = Fraction(functools.reduce(CONTEXT.multiply, factors, decimal.Decimal(1)))
     if multiplies_exactly(x):
-        return float(product), x.dtype, Fraction(0)
-    relative = gamma(x.size - 1, x.dtype) + Fraction(2 * x.size, 10 ** (DIGITS - 1))
+        return Fraction(float(product)), x.dtype, Fraction(0)
+    relative = gamma(x.size, accumulator(x.dtype)) + Fraction(2 * x.size, 10 ** (DIGITS - 1))
     return product, x.dtype, relative * abs(product)
 
 
 def _float_mean(x: np.ndarray) -> tuple:
     """Divide the sum. The quotient is rounded once more, or twice on its way through float64."""
+    if x.size == 0:
+        return math.nan, x.dtype, Fraction(0)
     total, dtype, error = _float_sum(x)
-    if not math.isfinite(total):
+    if total is UNDECIDED or not math.isfinite(total):
         return total, dtype, error
     exact = Fraction(total) / x.size
-    return exact, dtype, error / x.size + gamma(2, dtype) * (abs(exact) + error / x.size)
+    relative = gamma(2, accumulator(dtype))
+    tiny = Fraction(2) ** -(EXPONENTS[accumulator(dtype)] + MANTISSA_BITS[accumulator(dtype)])
+    return exact, dtype, error / x.size + relative * (abs(exact) + error / x.size) + tiny
+
+
+# ---- complex ----
+
+
+def _both(rule, x: np.ndarray) -> tuple:
+    (real, _, real_error), (imaginary, _, imaginary_error) = rule(x.real), rule(x.imag)
+    return (real, imaginary), x.dtype, (real_error, imaginary_error)
+
+
+def _complex_sum(x: np.ndarray) -> tuple:
+    return _both(_float_sum, x)
+
+
+def _complex_mean(x: np.ndarray) -> tuple:
+    """Divide by a complex n, as NumPy does: a part that is not finite may spoil the other."""
+    if x.size and not np.isfinite(x).all():
+        return (UNDECIDED,) * 2, x.dtype, (Fraction(0),) * 2
+    return _both(_float_mean, x)
+
+
+def _complex_prod(x: np.ndarray) -> tuple:
+    """Multiply. With half the range to spare, what underflows is nothing beside the bound."""
+    exact = _is_unit_times_power_of_two(x)
+    if not np.isfinite(x).all() or leaves_range(x, 1 if exact else 0.5):
+        return (UNDECIDED,) * 2, x.dtype, (Fraction(0),) * 2
+    real, imaginary = decimal.Decimal(1), decimal.Decimal(0)
+    multiply, add, subtract = CONTEXT.multiply, CONTEXT.add, CONTEXT.subtract
+    for z in x.astype(np.complex128).tolist():
+        a, b = decimal.Decimal(z.real), decimal.Decimal(z.imag)
+        real, imaginary = (
+            subtract(multiply(real, a), multiply(imaginary, b)),
+            add(multiply(real, b), multiply(imaginary, a)),
+        )
+    value = Fraction(real), Fraction(imaginary)
+    if exact:
+        return value, x.dtype, (Fraction(0),) * 2
+    root_of_two = Fraction(1415, 1000)
+    relative = _compound(x.size, root_of_two * gamma(2, _part(x.dtype)))
+    relative += Fraction(8 * x.size, 10 ** (DIGITS - 1))
+    error = relative * (abs(value[0]) + abs(value[1]))
+    return value, x.dtype, (error, error)
+
+
+def _is_unit_times_power_of_two(x: np.ndarray) -> bool:
+    """Tell whether each is 1, -1, i or -i times a power of two: then no product is rounded."""
+    on_axes = ((x.real == 0) != (x.imag == 0)).all()
+    return bool(on_axes) and multiplies_exactly((x.real + x.imag).astype(_part(x.dtype)))
+
+
+# ---- comparison ----
+
+
+def _in_range(found, value, error, dtype: np.dtype) -> bool:
+    if value is UNDECIDED:
+        return True
+    if isinstance(value, float) and math.isnan(value):
+        return math.isnan(found)
+    if isinstance(value, float) and math.isinf(value):
+        return found == value
+    if not is_real(dtype):
+        return found == value
+    low, high = (rounded(Fraction(value) + e, dtype) for e in (-error, error))
+    return low <= found <= high
 
 
 def agrees(got, expected: Truth) -> bool:
     """Compare a result with the truth: its type, and its value within the error allowed."""
     if not isinstance(got, np.generic) or got.dtype != expected.dtype:
         return False
-    value, found = expected.value, got.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return math.isnan(found) if math.isnan(value) else found == value
-    return math.isfinite(found) and abs(Fraction(found) - Fraction(value)) <= expected.error
+    if expected.dtype not in COMPLEX:
+        found = float(got) if is_real(got.dtype) else got.item()
+        return _in_range(found, expected.value, expected.error, got.dtype)
+    if expected.value[0] is A_NAN:
+        return bool(np.isnan(got))
+    parts = zip((got.real.item(), got.imag.item()), expected.value, expected.error, strict=True)
+    return all(_in_range(*part, _part(got.dtype)) for part in parts)

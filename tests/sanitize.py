@@ -1,28 +1,41 @@
-"""Runs every method once on a GPU, to be watched by compute-sanitizer.
+"""Runs every kernel once on a GPU, to be watched by compute-sanitizer.
 
     compute-sanitizer --tool memcheck python tests/sanitize.py
     compute-sanitizer --tool racecheck python tests/sanitize.py
 
 Lengths leave tails, block sizes are the least, a common one and the greatest, and element types
-meet each kernel's vector loads and conversions. Answers are checked, too. Exit status 1: one was
-wrong. pytest does not collect this file; `--device simulated` tries it without a GPU.
+meet each kernel's vector loads and conversions. The default method meets every element type, laid
+out and masked in every way that has a kernel of its own, and gives its result to the host or to the
+GPU. Answers are checked, too. Exit status 1: one was wrong. pytest does not collect this file;
+`--device simulated` tries it without a GPU.
 """
 
 import argparse
 import sys
 
 import numpy as np
-from gpu_arrays import GpuArray
-from inputs import KINDS, OPS, block_sizes, exact, methods_on, reduce
-from reference import agrees
+from gpu_arrays import GpuArray, call
+from inputs import EVERY_KIND, KINDS, OPS, Kind, block_sizes, exact, methods_on, reduce
+from reference import agrees, truth
 
 import gred
+from gred.testing import SimulatedArray
 
 LENGTHS = (1, 33, 1027, 9001)
 QUICK_LENGTHS = (1027,)
 BLOCK_SIZES = (None, 32, 256, 1024)
 QUICK_KINDS = ("int32", "float32")
 MARGIN = 3
+ROWS, COLUMNS = 33, 41
+FEW_BYTES = 2**14
+LAYOUTS = {
+    "flat": lambda x: x,
+    "rows that do not touch": lambda x: x[:, 1:],
+    "elements that do not touch": lambda x: x[:, ::2],
+    "short rows": lambda x: x.T[:, :3],
+}
+# Pairs that no kernel converts by C's rules alone, so that elements are gathered one by one.
+GATHERED = (("uint16", None), ("float32", "int32"), ("float16", "bool"))
 
 
 def arguments():
@@ -69,20 +82,110 @@ def wrong_answers(method, options):
     return runs, wrong
 
 
+# ---- the default method ----
+
+
+def there(view, device):
+    """Copy a host array to the device as it lies; the simulated one takes it in C order."""
+    return GpuArray.laid_out(view) if device == "cuda" else SimulatedArray(view)
+
+
+def result_there(op, a, device, dtype, **options):
+    """Reduce into an element on the device, and fetch that."""
+    zero = np.zeros(1, dtype)
+    out = there(zero, device)
+    reduce(op, a, out=out, dtype=dtype, **options)
+    if device == "cuda":
+        call("cuCtxSynchronize")
+        return out.host()[0]
+    return out.get()[0]
+
+
+def masks(view, device):
+    """Offer no mask, one on the device and one on the host."""
+    mask = np.arange(view.size).reshape(view.shape) % 3 != 1
+    return {
+        "no mask": ({}, True),
+        "a mask there": ({"where": there(mask, device)}, mask),
+        "a host mask": ({"where": mask}, mask),
+    }
+
+
+def kinds_of_default(quick):
+    return [kind for kind in EVERY_KIND if not quick or kind.name in QUICK_KINDS]
+
+
+def default_cases(options):
+    """List op, array and where it comes from, for every kernel of the default method."""
+    for kind in kinds_of_default(options.quick):
+        for op in OPS:
+            x = exact(op, kind, ROWS * COLUMNS).array.reshape(ROWS, COLUMNS)
+            for name, take in LAYOUTS.items():
+                yield op, kind, name, take(x)
+
+
+def wrong_defaults(options):
+    """Run the default method on every type, layout and kind of mask."""
+    runs, wrong, device = 0, [], options.device
+    for number, (op, kind, name, view) in enumerate(default_cases(options)):
+        a = there(view, device)
+        all_masks = masks(view, device) if name != "flat" else {"no mask": ({}, True)}
+        for turn, (masked, (where, mask)) in enumerate(all_masks.items()):
+            more = {"initial": 3} if op in ("min", "max") and where else {}
+            expected = truth(op, view, kind.dtype, where=mask, **more)
+            if (number + turn) % 2:
+                got = reduce(op, a, dtype=kind.dtype, **where, **more)
+            else:
+                got = result_there(op, a, device, expected.dtype, **where, **more)
+            runs += 1
+            if not agrees(got, expected):
+                wrong.append(f"{op} of {kind.name}, {name}, {masked}: {got!r}")
+    return runs, wrong
+
+
+# ---- arrays that are not flat, and pieces ----
+
+
+def wrong_gathered(method, options):
+    """Run a rung on elements that have to be gathered, and on an array in pieces."""
+    runs, wrong, device = 0, [], options.device
+    for given, dtype in GATHERED:
+        kind = Kind(given, np.dtype(given))
+        x = exact("sum", kind, ROWS * COLUMNS).array.reshape(ROWS, COLUMNS)
+        for view in (x[:, ::2], x.T[::3]):
+            expected = truth("sum", view, dtype)
+            got = gred.sum(there(view, device), method=method, dtype=dtype)
+            runs += 1
+            wrong += [] if agrees(got, expected) else [f"{given} into {dtype}, gathered: {got!r}"]
+    host = np.arange(-4000, 6001, dtype=np.int32)
+    with gred.workspace_limit(FEW_BYTES):
+        for view in (host, host[::-2]):
+            got = gred.sum(view, method=method, device=device)
+            runs += 1
+            wrong += [] if got == view.sum() else [f"{view.size} in pieces: {got!r}"]
+    return runs, wrong
+
+
+def told(what, runs, wrong):
+    """Print a line, and one for every wrong answer; tell whether there was one."""
+    print(f"{what:20} {runs} runs, {len(wrong)} wrong", flush=True)
+    for line in wrong:
+        print(f"    {line}", flush=True)
+    return bool(wrong)
+
+
 def main():
     options = arguments()
     chosen = options.methods.split(",") if options.methods else methods_on(options.device)
-    failed = False
+    failed = told("default", *wrong_defaults(options)) if not options.methods else False
     for method in chosen:
         runs, wrong = wrong_answers(method, options)
         timed = gred.kernel_time(
             np.ones(9001, np.float32), method=method, device=options.device, samples=2, warmup=0
         )
         wrong += [] if timed.result == 9001 else [f"kernel_time: {timed.result!r}"]
-        print(f"{method:20} {runs} runs, {len(wrong)} wrong", flush=True)
-        for line in wrong:
-            print(f"    {line}", flush=True)
-        failed |= bool(wrong)
+        more_runs, more_wrong = wrong_gathered(method, options)
+        failed |= told(method, runs + more_runs, wrong + more_wrong)
     gred.read_limit(options.device, 2**20, samples=1)
     sys.exit(failed)
 

@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from inputs import shown
 
 import gred
 
@@ -53,7 +54,9 @@ def refused(offer, error, *words, **options):
             assert word in str(caught.value), f"{word!r} is not in {caught.value}"
 
 
-@pytest.mark.parametrize("interface", [None, 3, "shape", [("shape", (3,))], (), object()], ids=repr)
+@pytest.mark.parametrize(
+    "interface", [None, 3, "shape", [("shape", (3,))], (), object()], ids=shown
+)
 def test_an_interface_that_is_no_dict_is_refused(interface):
     refused(Offer(interface), TypeError, "dict", type(interface).__name__)
 
@@ -121,7 +124,7 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.parametrize(("key", "value", "error", "word"), MALFORMED, ids=repr)
+@pytest.mark.parametrize(("key", "value", "error", "word"), MALFORMED, ids=shown)
 def test_a_malformed_entry_is_refused(key, value, error, word):
     refused(changed(**{key: value}), error, f"'{key}'", word)
 
@@ -133,30 +136,16 @@ def test_a_masked_array_is_refused(mask):
     refused(changed(mask=mask), ValueError, "mask")
 
 
-@pytest.mark.parametrize(
-    "strides", [(8,), (-4,), (0,), (2,), (-(2**63),)], ids=["gaps", "back", "0", "overlap", "far"]
-)
-def test_elements_that_lie_apart_are_refused(strides):
-    for op in (gred.sum, gred.kernel_time):
-        with pytest.raises(ValueError, match=r"a: .*contiguous.*strides"):
-            op(changed(strides=strides))
-
-
-def test_a_transposed_gpu_array_is_refused():
-    with pytest.raises(ValueError, match=r"a: .*contiguous"):
-        gred.sum(changed(shape=(3, 2), strides=(4, 12)))
-
-
-UNSUPPORTED = ["", "x", "|b1", "|i1", "<i2", "<u4", "<f2", "<c8", "|O8", "|V4", "<M8[s]"]
+UNSUPPORTED = ["", "x", "|O8", "|V4", "<V2", "<M8[s]", "<f16", "<c32", "<f1", "<i3", "|S3", "<U3"]
 
 
 @pytest.mark.parametrize("typestr", UNSUPPORTED)
 def test_an_unsupported_element_type_is_refused(typestr):
-    with pytest.raises(TypeError, match=r"a: .*int32, int64, uint64, float32.*float64"):
+    with pytest.raises(TypeError, match=r"a: .*bool, int8.*bfloat16.*complex128"):
         gred.sum(changed(typestr=typestr))
 
 
-@pytest.mark.parametrize("typestr", [">f4", ">i8"])
+@pytest.mark.parametrize("typestr", [">f4", ">i8", ">c16", ">f2"])
 def test_the_other_byte_order_is_refused_on_a_gpu(typestr):
     with pytest.raises(TypeError, match=r"a: .*byte order"):
         gred.sum(changed(typestr=typestr))
@@ -187,6 +176,11 @@ WELL_FORMED = [
     changed(version=99),
     changed(strides=None),
     changed(strides=(4,)),
+    changed(shape=(2,), strides=(8,)),
+    changed(strides=(0,)),
+    changed(shape=(2, 1), strides=(4, 12)),
+    changed(typestr="|b1"),
+    changed(typestr="<c8", shape=(1,)),
     changed(shape=(1, 3, 1), strides=(99, 4, -7)),
     changed(stream=None),
     changed(stream=1),
@@ -200,9 +194,11 @@ WELL_FORMED = [
 
 
 @pytest.mark.skipif(not NO_GPU, reason="there is a GPU here")
-@pytest.mark.parametrize("offer", [*WELL_FORMED, changed(shape=(0,), data=(0, False))])
+@pytest.mark.parametrize("offer", WELL_FORMED)
 def test_without_a_gpu_a_gpu_array_is_refused(offer):
-    refused(offer, RuntimeError, "GPU")
+    """Its memory is not the simulated device's either."""
+    with pytest.raises((RuntimeError, ValueError), match=r"a: .*GPU|GPU"):
+        gred.sum(offer)
 
 
 @pytest.mark.gpu
@@ -213,7 +209,7 @@ def test_a_pointer_to_host_memory_is_refused(offer):
 
 def test_errors_leave_references_and_memory_flat():
     offers = [changed(**{key: value}) for key, value, *_ in MALFORMED]
-    offers += [changed(strides=(8,)), changed(typestr="<f2"), changed(mask=True), changed()]
+    offers += [changed(strides=(6,)), changed(typestr="<f16"), changed(mask=True), changed()]
 
     def refuse_all():
         for offer in offers:

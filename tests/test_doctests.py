@@ -9,6 +9,8 @@ import gred
 import gred.measure
 import gred.order
 import gred.records
+import gred.testing
+import gred.workspace
 
 README = Path(__file__).parent.parent / "README.md"
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -20,7 +22,10 @@ def test_the_readmes_examples_are_true():
     assert results.failed == 0
 
 
-@pytest.mark.parametrize("module", [gred, gred.measure, gred.order, gred.records])
+MODULES = (gred, gred.measure, gred.order, gred.records, gred.testing, gred.workspace)
+
+
+@pytest.mark.parametrize("module", MODULES)
 def test_the_examples_of_python_docstrings_are_true(module):
     results = doctest.testmod(module, optionflags=OPTIONS)
     assert results.attempted > 0 or module is gred.measure

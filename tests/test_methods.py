@@ -8,6 +8,7 @@ from inputs import (
     ELEMENT_TYPES,
     FLOATS,
     KINDS,
+    MORE_KINDS,
     OPS,
     block_sizes,
     exact,
@@ -15,8 +16,9 @@ from inputs import (
     mixed,
     reduce,
     rounding,
+    takes,
 )
-from reference import agrees
+from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, agrees, result_type
 
 every_op = pytest.mark.parametrize("op", OPS)
 
@@ -43,6 +45,32 @@ def test_every_length_and_block_size_is_exact_on_exact_data(device, method, op, 
                 check(exact(op, kind, n), op, device=device, **options)
 
 
+@every_op
+def test_the_other_element_types_are_exact_on_exact_data(device, method, op):
+    for kind in MORE_KINDS:
+        for n in (1, 33, 1000, 4097) if takes(method, kind.given) else ():
+            check(exact(op, kind, n), op, method=method, device=device)
+
+
+@pytest.mark.parametrize("op", ["sum", "prod", "mean"])
+def test_the_other_floats_are_within_their_bound(device, method, op):
+    """float16 and bfloat16 are accumulated in float32 and rounded once: the bound is so."""
+    for kind in MORE_KINDS:
+        if kind.given not in INTEGERS and takes(method, kind.given):
+            for n in (33, 4097):
+                check(rounding(op, kind, n), op, method=method, device=device)
+
+
+@every_op
+def test_complex_numbers_are_refused_where_they_do_not_run(device, method, op):
+    for dtype in COMPLEX:
+        if not takes(method, dtype):
+            with pytest.raises(TypeError, match=f"{method}.*complex|complex.*{method}"):
+                reduce(op, np.ones(5, dtype), method=method, device=device)
+            with pytest.raises(TypeError, match="complex"):
+                reduce(op, np.ones(5), method=method, device=device, dtype=dtype)
+
+
 @pytest.mark.parametrize("op", ["sum", "prod", "mean"])
 @pytest.mark.parametrize("kind", FLOATS, ids=named)
 def test_rounding_errors_stay_within_their_bound(device, method, op, kind):
@@ -61,6 +89,25 @@ def test_each_element_is_converted_to_the_dtype_first(device, method, op):
                 check(mixed(op, given, dtype, n), op, method=method, device=device, dtype=dtype)
 
 
+CONVERTING = (
+    ("host", "auto"),
+    ("host", "recursive"),
+    ("simulated", "last_block"),
+    ("simulated", "interleaved"),
+    ("simulated", "shuffle_vector"),
+)
+
+
+@every_op
+@pytest.mark.parametrize(("place", "way"), CONVERTING)
+@pytest.mark.filterwarnings("ignore:.*imaginary part:numpy.exceptions.ComplexWarning")
+def test_every_type_becomes_every_other_as_in_numpy(place, way, op):
+    for given in EVERY_TYPE:
+        for dtype in EVERY_TYPE:
+            for n in (1, 333) if takes(way, given, dtype) else ():
+                check(mixed(op, given, dtype, n), op, method=way, device=place, dtype=dtype)
+
+
 def every_position(device, method, op, filler, special):
     """Put one special element at every position of 257, and reduce by the smallest blocks."""
     for position in range(257):
@@ -75,6 +122,18 @@ def every_position(device, method, op, filler, special):
 def test_nan_wins_wherever_it_lies(device, method, op, dtype):
     for position, got in every_position(device, method, op, dtype(1), dtype("nan")):
         assert np.isnan(got), f"NaN at {position} of 257 is lost"
+
+
+@pytest.mark.parametrize("op", ["min", "max"])
+def test_nan_wins_in_the_other_floats(device, method, op):
+    nans = [(np.float16, np.nan), (BFLOAT16, np.nan), (np.complex64, complex(9, np.nan))]
+    nans += [(np.complex128, complex(np.nan, -9)), (np.complex128, complex(0, np.nan))]
+    for dtype, nan in nans:
+        for position in (0, 1, 31, 128, 255, 256) if takes(method, dtype) else ():
+            array = np.ones(257, dtype)
+            array[position] = nan
+            got = reduce(op, array, method=method, device=device)
+            assert np.isnan(got), f"{nan} at {position} of 257 is lost"
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint64, np.float64])
@@ -101,7 +160,7 @@ SPECIAL_ARRAYS = {
 
 
 @every_op
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("values", SPECIAL_ARRAYS.values(), ids=SPECIAL_ARRAYS.keys())
 def test_special_values_are_numpys(device, method, op, dtype, values):
     filler = {"sum": -0.0, "prod": 1, "mean": -0.0, "min": np.inf, "max": -np.inf}[op]
@@ -129,31 +188,36 @@ def test_floats_overflow_to_infinity(device, method, dtype):
 
 
 def test_subnormal_floats_are_not_flushed_to_zero(device, method):
-    for dtype in (np.float32, np.float64):
+    for dtype in (np.float16, np.float32, np.float64):
         least = np.finfo(dtype).smallest_subnormal
         array = np.full(1000, least)
         assert reduce("sum", array, method=method, device=device) == 1000 * least
         assert reduce("max", array, method=method, device=device) == least
 
 
+def types_of(method):
+    return [dtype for dtype in EVERY_TYPE if takes(method, dtype)]
+
+
 def test_nothing_has_a_sum_and_a_product(device, method):
-    for given in ELEMENT_TYPES:
+    for given in types_of(method):
         nothing = np.empty((3, 0), given)
         for op, value in (("sum", 0), ("prod", 1)):
             got = reduce(op, nothing, method=method, device=device)
             assert got == value
-            assert got.dtype == getattr(np, op)(nothing).dtype
+            assert got.dtype == result_type(op, given)
 
 
 def test_nothing_has_no_least_or_greatest_element(device, method):
-    for op in ("min", "max"):
-        with pytest.raises(ValueError, match=f"{op}.*empty"):
-            reduce(op, np.empty(0), method=method, device=device)
+    for given in types_of(method):
+        for op in ("min", "max"):
+            with pytest.raises(ValueError, match=f"{op}.*empty"):
+                reduce(op, np.empty(0, given), method=method, device=device)
 
 
 def test_the_mean_of_nothing_is_nan_with_a_warning(device, method):
-    for given in ELEMENT_TYPES:
-        with pytest.warns(RuntimeWarning, match="empty"):
+    for given in types_of(method):
+        with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
             got = reduce("mean", np.empty(0, given), method=method, device=device)
         assert np.isnan(got)
-        assert got.dtype == (given if given.kind == "f" else np.float64)
+        assert got.dtype == result_type("mean", given)

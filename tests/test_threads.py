@@ -1,16 +1,23 @@
-"""Python's threads may reduce at once, and others go on while one does."""
+"""Python's threads may reduce at once, others go on while one does, and Ctrl-C ends a long run."""
 
 import contextvars
+import os
+import signal
+import subprocess
 import sys
+import sysconfig
+import textwrap
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pytest
 from inputs import ELEMENT_TYPES, OPS, methods_on, reduce
-from reference import agrees, truth
+from reference import COMPLEX, EVERY_TYPE, agrees, truth
 
 import gred
+from gred.testing import SimulatedArray
 
 
 def test_many_threads_at_once_are_all_right(device):
@@ -84,3 +91,248 @@ def test_the_order_of_threads_belongs_to_its_own_context():
     assert seen["copied"] == seen["here"] != seen["after"]
     if not getattr(sys.flags, "thread_inherit_context", False):
         assert seen["fresh"] == seen["after"]
+
+
+# ---- long and mixed ----
+
+SECONDS, WORKERS = 10, 16
+
+
+def jobs():
+    """Make all kinds of calls that a program could mix, each with its own right answer."""
+    random = np.random.default_rng(8)
+    rungs = [name for name in methods_on("simulated") if name != "cooperative"]
+    for number, dtype in enumerate(EVERY_TYPE):
+        x = (random.integers(0, 2, 4000) * (1 + number % 3)).astype(dtype).reshape(40, 100)
+        swapped = (
+            x if dtype.itemsize == 1 or dtype.kind == "V" else x.astype(x.dtype.newbyteorder())
+        )
+        ops = ("sum", "max") if dtype.kind in "fcV" else OPS
+        for turn, op in enumerate(ops):
+            for view in (x, x.T, x[::2, ::3], swapped):
+                right = truth(op, view)
+                yield op, view, {}, right
+                mask = np.arange(view.size).reshape(view.shape) % 3 > 0
+                if op == "sum":
+                    yield op, view, {"where": mask}, truth(op, view, where=mask)
+            if dtype not in COMPLEX:
+                rung = rungs[(3 * number + turn) % len(rungs)]
+                yield op, x[:, ::7], {"method": rung, "device": "simulated"}, truth(op, x[:, ::7])
+                yield op, SimulatedArray(x[:4]), {"method": rung}, truth(op, x[:4])
+    yield "sum", list(range(100)), {}, truth("sum", np.arange(100))
+    yield "sum", np.zeros(3), {"method": "none"}, ValueError
+    yield "max", np.zeros(0), {}, ValueError
+    yield "sum", np.zeros(3), {"dtype": "O"}, TypeError
+
+
+def is_right(op, a, options, right) -> bool:
+    if not isinstance(right, type):
+        return agrees(reduce(op, a, **options), right)
+    try:
+        reduce(op, a, **options)
+    except right:
+        return True
+    return False
+
+
+def test_sixteen_threads_are_right_for_ten_seconds():
+    """Every thread goes through all jobs in an order of its own; they share the arrays."""
+    work = list(jobs())
+    for job in work:
+        assert is_right(*job), job
+    end = time.monotonic() + SECONDS
+    wrong, done = [], []
+
+    def go(number):
+        random = np.random.default_rng(number)
+        count = 0
+        while time.monotonic() < end and not wrong:
+            job = work[random.integers(len(work))]
+            try:
+                if not is_right(*job):
+                    wrong.append(job)
+            except BaseException as error:
+                wrong.append((job, error))
+            count += 1
+        done.append(count)
+
+    threads = [threading.Thread(target=go, args=(number,)) for number in range(WORKERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert not any(thread.is_alive() for thread in threads)
+    assert not wrong, wrong[0]
+    assert len(done) == WORKERS
+    assert sum(done) > 1000
+
+
+# ---- forks ----
+
+
+def run(code: str, *, timeout: float = 120) -> str:
+    """Run code in a Python of its own, and return what it prints."""
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    child = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+    assert child.returncode == 0, child.stderr
+    return child.stdout
+
+
+FORKING = """
+import os, signal, threading, time, warnings
+import numpy as np
+import gred
+from gred.testing import SimulatedArray
+
+warnings.simplefilter("ignore")
+x = np.arange(300_000.0)[::-2]
+array = SimulatedArray(x[:5000])
+halves, mask = x[:3000].astype(np.float16), x > 1000
+
+def all_right():
+    assert gred.sum(x) == x.sum()
+    assert gred.sum(x, where=mask) == x[mask].sum()
+    assert gred.max(halves) == halves.max()
+    assert gred.sum(x[:5000], method="recursive") == x[:5000].sum()
+    assert gred.sum(x[:5000], method="unroll2", device="simulated") == x[:5000].sum()
+    assert gred.sum(array) == x[:5000].sum()
+
+def in_a_child():
+    child = os.fork()
+    if not child:
+        signal.alarm(60)
+        status = 1
+        try:
+            all_right()
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def test_a_forked_child_reduces_whatever_its_parent_has_done():
+    out = run(
+        FORKING
+        + textwrap.dedent(
+            """
+            in_a_child()
+            all_right()
+            in_a_child()
+            all_right()
+            print("all right")
+            """
+        )
+    )
+    assert out == "all right\n"
+
+
+def test_a_child_may_be_forked_while_other_threads_reduce():
+    """What those threads hold at that moment, nobody lets go of in the child."""
+    out = run(
+        FORKING
+        + textwrap.dedent(
+            """
+            end = time.monotonic() + 8
+            def busy():
+                while time.monotonic() < end:
+                    all_right()
+            threads = [threading.Thread(target=busy) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            children = 0
+            while time.monotonic() < end and children < 10:
+                in_a_child()
+                children += 1
+            end = 0
+            for thread in threads:
+                thread.join()
+            all_right()
+            print("children" if children else "none")
+            """
+        )
+    )
+    assert out == "children\n"
+
+
+# ---- Ctrl-C ----
+
+INTERRUPTED = """
+import os, signal, sys, threading, time, warnings
+import numpy as np
+import gred
+from gred.testing import SimulatedArray
+warnings.simplefilter("ignore")
+signal.signal(signal.SIGINT, signal.default_int_handler)
+huge = np.broadcast_to(np.ones(1, np.float32), 2**36)
+rows = np.broadcast_to(np.arange(1000.0)[::2], (2**26, 500))
+swapped = np.broadcast_to(np.ones(1, ">c16"), 2**36)
+mask = np.broadcast_to(np.array([True, False]), (2**35, 2))
+big = np.zeros(2**26, np.int32)
+sent = []
+def interrupt():
+    time.sleep(0.7)
+    sent.append(time.monotonic())
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt, daemon=True).start()
+try:
+    CALL
+    print("finished")
+except KeyboardInterrupt:
+    seconds = time.monotonic() - sent[0]
+    print("late: %.2f s" % seconds if seconds > 1 else "in time")
+assert gred.sum(big[:1000] + 1) == 1000
+assert gred.sum(big[:1000] + 1, method="unroll8", device="simulated") == 1000
+print("and goes on")
+"""
+
+LONG_CALLS = {
+    "one element 2^36 times": "gred.sum(huge)",
+    "rows with gaps": "gred.sum(rows)",
+    "conversion": "gred.sum(huge, dtype=np.float64)",
+    "halves": "gred.max(np.broadcast_to(np.ones(1, np.float16), 2**36))",
+    "complex in the other byte order": "gred.prod(swapped)",
+    "complex order": "gred.max(swapped)",
+    "a mask": "gred.sum(huge.reshape(2**35, 2), where=mask)",
+    "a mean": "gred.mean(huge)",
+    "out": "gred.sum(huge, out=np.zeros(()))",
+    "recursive": "while True: gred.sum(big, method='recursive')",
+    "recursive, gathered": "while True: gred.sum(big[::2], method='recursive', dtype=np.float64)",
+    "simulated": "gred.sum(big, method='neighbored', block_size=1024, device='simulated')",
+    "simulated, strided": "gred.sum(big.reshape(2**13, -1).T, device='simulated')",
+    "simulated, stride 0": "gred.sum(huge, device='simulated')",
+    "simulated array": "gred.sum(SimulatedArray(big[: 2**25])[::2], method='interleaved')",
+    "measured": "gred.kernel_time(big, samples=10**6, cold=False)",
+}
+
+
+@pytest.mark.unsanitized
+@pytest.mark.parametrize("call", LONG_CALLS.values(), ids=LONG_CALLS.keys())
+def test_ctrl_c_ends_a_long_run_within_a_second(call):
+    assert run(INTERRUPTED.replace("CALL", call)) == "in time\nand goes on\n"
+
+
+# ---- free threads ----
+
+
+@pytest.mark.skipif(
+    not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python has a GIL in any case"
+)
+def test_a_free_threaded_python_stays_free():
+    assert run("import gred, sys; print(sys._is_gil_enabled())") == "False\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+def test_a_handler_that_returns_lets_a_host_run_go_on():
+    code = """
+    import signal, numpy as np, gred
+    seen = []
+    signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
+    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+    got = gred.sum(np.broadcast_to(np.ones(1, np.float32), 2**29), dtype=np.float64)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    assert got == 2**29
+    assert seen
+    """
+    run(code)
+    assert signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, None)

@@ -10,10 +10,11 @@ namespace KERNELS
 {
 
 template <class Op, class Array, class Acc>
-__global__ void cooperative(Array data, uint64_t n, global<Acc> partials)
+__global__ void cooperative(Array data, uint64_t n, global<Acc> partials,
+                            global<unsigned> arrived)
 {
     store_partial(partials, block_fold<Op>(fold_vectors<Op, Acc>(data, n)));
-    grid_barrier();
+    grid_barrier(arrived);
     if (blockIdx.x > 0)
         return;
     const Acc total = block_fold<Op>(fold_partials<Op, Acc>(partials, gridDim.x));

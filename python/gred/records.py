@@ -36,6 +36,8 @@ class Device(NamedTuple):
 class Records(tuple[Any, ...]):
     """A tuple of records that shows itself as a table, at a prompt and in a notebook."""
 
+    __slots__ = ()
+
     columns: tuple[str, ...] = ()
 
     def cells(self, record: Any) -> list[str]:
@@ -59,6 +61,8 @@ class Records(tuple[Any, ...]):
 class Methods(Records):
     """What `methods` returns."""
 
+    __slots__ = ()
+
     columns = ("#", "method", "runs on", "block", "idea")
 
     def cells(self, record: Method) -> list[str]:
@@ -74,6 +78,8 @@ class Methods(Records):
 
 class Devices(Records):
     """What `devices` returns."""
+
+    __slots__ = ()
 
     columns = ("device", "what", "units", "memory", "bandwidth", "capability")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -39,10 +39,12 @@ class SimulatedArray:
 
     """
 
-    def __init__(self, a: ArrayLike, dtype: DTypeLike = None) -> None:
+    def __init__(self, a: ArrayLike, dtype: DTypeLike | None = None) -> None:
         array = np.asarray(a, dtype)
         self.memory = _core.SimulatedMemory(array.nbytes)
-        self._view = np.ndarray(array.shape, array.dtype, np.frombuffer(self.memory, np.uint8))
+        self._view = np.ndarray(
+            array.shape, array.dtype, np.frombuffer(cast(Any, self.memory), np.uint8)
+        )
         self._view[...] = array
         self._changes: dict[str, Any] = {}
 
@@ -97,7 +99,7 @@ class SimulatedArray:
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Version 3 of the interface, on the legacy default stream."""
         view = self._view
-        interface = {
+        interface: dict[str, Any] = {
             "shape": view.shape,
             "typestr": view.dtype.str,
             "descr": view.dtype.descr,

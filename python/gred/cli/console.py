@@ -199,7 +199,7 @@ class RichConsole:
             yield step
 
 
-Console: TypeAlias = "PlainConsole | RichConsole"
+Console: TypeAlias = PlainConsole | RichConsole
 
 
 def _styled(cell: str | Cell) -> Any:

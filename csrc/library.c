@@ -1,0 +1,49 @@
+#include "library.h"
+
+#include "stream.h"
+
+/* The module torch, if the array is one of its tensors; a new reference. NULL if not, without an
+ * exception. */
+static PyObject *torch_of(PyObject *array)
+{
+    PyObject *name = PyUnicode_FromString("torch");
+    PyObject *torch = name ? PyImport_GetModule(name) : NULL;
+    PyObject *type = torch ? PyObject_GetAttrString(torch, "Tensor") : NULL;
+    const bool is_tensor =
+        type && PyType_Check(type) && PyType_IsSubtype(Py_TYPE(array), (PyTypeObject *)type);
+    Py_XDECREF(type);
+    Py_XDECREF(name);
+    if (!is_tensor)
+        Py_CLEAR(torch);
+    PyErr_Clear();
+    return torch;
+}
+
+bool library_stream(PyObject *array, struct stream *stream)
+{
+    *stream = (struct stream){.given = false};
+    PyObject *torch = torch_of(array);
+    if (!torch)
+        return true;
+    PyObject *cuda = PyObject_GetAttrString(torch, "cuda");
+    PyObject *device = cuda ? PyObject_GetAttrString(array, "device") : NULL;
+    PyObject *current = device ? PyObject_CallMethod(cuda, "current_stream", "O", device) : NULL;
+    const int found = current ? stream_parse_attribute(current, "cuda_stream", stream) : -1;
+    Py_XDECREF(current);
+    Py_XDECREF(device);
+    Py_XDECREF(cuda);
+    Py_DECREF(torch);
+    return found >= 0;
+}
+
+PyObject *library_resolve(PyObject *array)
+{
+    PyObject *torch = torch_of(array);
+    if (!torch)
+        return Py_NewRef(array);
+    Py_DECREF(torch);
+    PyObject *conjugated = PyObject_CallMethod(array, "resolve_conj", NULL);
+    PyObject *resolved = conjugated ? PyObject_CallMethod(conjugated, "resolve_neg", NULL) : NULL;
+    Py_XDECREF(conjugated);
+    return resolved;
+}

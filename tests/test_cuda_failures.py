@@ -1,0 +1,454 @@
+"""On a GPU nothing that goes wrong takes the process or the device with it: the next call works."""
+
+import contextlib
+import gc
+import math
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from gpu_arrays import (
+    HANDLE,
+    GpuArray,
+    Memory,
+    Offer,
+    Stream,
+    call,
+    free_bytes,
+    library,
+)
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from inputs import methods_on
+from test_hostile_inputs import BYTES, NBYTES, REFUSALS, START, check, integers, interfaces, model
+from test_hostile_inputs import without_absent as chosen
+
+import gred
+
+pytestmark = pytest.mark.gpu
+METHODS = ("auto", *methods_on("cuda"))
+EXAMPLES = 3000
+THREAD_LOCAL = 1
+N = 100003
+
+
+@pytest.fixture(autouse=True)
+def the_next_call_is_right():
+    yield
+    assert gred.sum(GpuArray.of(np.arange(100003))) == 100003 * 50001
+    assert gred.sum(np.arange(10), device="cuda") == 45
+    call("cuCtxSynchronize")
+
+
+# ---- pointers ----
+
+
+def offered(pointer, n=10):
+    return Offer({"shape": (n,), "typestr": "<i4", "data": (pointer, False), "version": 3})
+
+
+@pytest.mark.parametrize("pointer", [1 << 12, 1 << 40, 1 << 47, 2**64 - 4096], ids=hex)
+def test_pointers_to_nowhere_are_refused(pointer):
+    """The driver may find fault with an address before gred can."""
+    with pytest.raises((ValueError, gred.CudaError)):
+        gred.sum(offered(pointer))
+    with pytest.raises((ValueError, gred.CudaError)):
+        gred.sum([1], out=offered(pointer, 1))
+
+
+def test_host_pointers_are_refused():
+    host = np.arange(10, dtype=np.int32)
+    with pytest.raises(ValueError, match=r"a: .*not a pointer to memory"):
+        gred.sum(offered(host.ctypes.data))
+    with pytest.raises(ValueError, match="out: "):
+        gred.sum(host, out=offered(host.ctypes.data, 1))
+    a, where = GpuArray.of(host), offered(host.ctypes.data)
+    where.__cuda_array_interface__["typestr"] = "|b1"
+    with pytest.raises(ValueError, match="where: "):
+        gred.sum(a, where=where)
+    assert host.sum() == 45
+
+
+@pytest.mark.parametrize("where", ["device", "managed", "pinned"])
+def test_freed_memory_is_refused(where):
+    memory = Memory(2**26, where)
+    address = memory.address
+    assert gred.sum(offered(address, 0)) == 0
+    del memory
+    gc.collect()
+    with pytest.raises(ValueError, match="a: "):
+        gred.sum(offered(address))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"shape": (2**38,)},
+        {"shape": (2,), "strides": (2**40,)},
+        {"shape": (2,), "strides": (-(2**40),)},
+        {"shape": (2**20, 2**20), "strides": (4, 2**21)},
+        {"shape": (2**62,)},
+        {"shape": (2**40,), "strides": (2**40,)},
+    ],
+    ids=str,
+)
+def test_arrays_that_reach_beyond_their_allocation_are_refused(changes):
+    a = GpuArray(Memory(2**26), 2**24, np.int32)
+    for method in ("auto", "unroll8", "halving"):
+        with pytest.raises(ValueError, match="a: "):
+            gred.sum(a.described(**changes), method=method)
+
+
+# ---- interfaces ----
+
+GPU_MEMORY = []
+
+
+def gpu_start():
+    """Give the address of a copy of the bytes that the drawn interfaces are about."""
+    if not GPU_MEMORY:
+        GPU_MEMORY.append(GpuArray.of(BYTES))
+    return GPU_MEMORY[0].address
+
+
+def moved(interface):
+    """Have the pointer, if it is one near the bytes, point to their copy on the GPU."""
+    data = interface.get("data")
+    near = isinstance(data, tuple) and len(data) == 2 and type(data[0]) is int
+    if not near or abs(data[0] - START) > 2**41:
+        return interface
+    return interface | {"data": (data[0] - START + gpu_start(), data[1])}
+
+
+def is_long(interface):
+    """Tell whether it has so many elements that, in memory that is there, it takes for ever."""
+    try:
+        return math.prod(integers(interface["shape"])) > 2**20
+    except Exception:
+        return False
+
+
+def elements_of(interface):
+    try:
+        return model(interface)
+    except Exception:
+        return None
+
+
+@settings(
+    max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
+@given(described=interfaces, op=st.sampled_from(("sum", "max")), stream=st.sampled_from((1, 2)))
+def test_hostile_interfaces_of_gpu_memory_do_no_harm(described, op, stream):
+    """What lies beyond the bytes may be somebody's: then any answer will do.
+
+    A handle that is no stream's cannot be told from one that is, so there is none among these.
+    """
+    interface = chosen(*described)
+    if not isinstance(interface, dict) or is_long(interface):
+        return
+    interface = interface | {"stream": stream}
+    elements = elements_of(interface)
+    if elements is not None:
+        check(op, Offer(moved(interface)), lambda: elements)
+        return
+    with contextlib.suppress(*REFUSALS, ZeroDivisionError):
+        getattr(gred, op)(Offer(moved(interface)))
+
+
+def test_after_hostile_interfaces_the_memory_is_as_it_was():
+    gpu_start()
+    np.testing.assert_array_equal(GPU_MEMORY[0].host(), BYTES)
+    assert len(BYTES) == NBYTES
+    call("cuCtxSynchronize")
+
+
+# ---- errors of CUDA's ----
+
+
+def fail_in_a_capture():
+    """Ask for what a stream that is being captured must not do."""
+    stream, a = Stream(), GpuArray.of(np.arange(10))
+    call("cuStreamBeginCapture_v2", stream.handle, THREAD_LOCAL)
+    try:
+        with pytest.raises(gred.CudaError) as caught:
+            gred.sum(a, stream=stream.handle)
+    finally:
+        library().cuStreamEndCapture(stream.handle, HANDLE())
+    return caught.value
+
+
+def test_an_error_of_cudas_says_which_call_and_why():
+    error = fail_in_a_capture()
+    assert isinstance(error, RuntimeError)
+    assert error.call.startswith("cuda")
+    assert error.name.startswith("cudaErrorStreamCapture")
+    assert error.text
+    assert str(error) == f"{error.call}: {error.text} ({error.name})"
+
+
+def test_errors_of_cudas_may_come_again_and_again():
+    for _ in range(20):
+        fail_in_a_capture()
+        assert gred.sum(np.arange(10), device="cuda") == 45
+
+
+def fail_for_want_of_memory():
+    """Measure what would need a working copy of terabytes; a measurement is never in pieces."""
+    a = GpuArray.of(np.ones(1, np.int32))
+    huge = a.described(shape=(2**38,), strides=(0,))
+    with pytest.raises(MemoryError, match="cudaMalloc"):
+        gred.kernel_time(huge, method="halving", samples=1, warmup=0)
+
+
+def test_out_of_memory_is_a_memory_error_and_no_more():
+    for _ in range(20):
+        fail_for_want_of_memory()
+        assert gred.sum(np.arange(10), method="halving", device="cuda") == 45
+
+
+def allocate_all_but(nbytes):
+    """Hold all of the GPU's memory but some."""
+    held, size = [], 2**34
+    while size >= 2**21:
+        if free_bytes() - nbytes < size:
+            size //= 2
+            continue
+        try:
+            held.append(Memory(size))
+        except RuntimeError:
+            size //= 2
+    return held
+
+
+@pytest.mark.parametrize("left", [2**28, 2**30])
+def test_a_full_gpu_takes_large_arrays_in_pieces(left):
+    host = np.random.default_rng(1).integers(-100, 100, 3 * 2**28, np.int32)
+    expected = host.sum()
+    held = allocate_all_but(left)
+    try:
+        for method in ("auto", "halving", "unroll8"):
+            assert gred.sum(host, method=method, device="cuda") == expected
+        assert gred.max(host[::3], device="cuda") == host[::3].max()
+    finally:
+        held.clear()
+
+
+BAD = [
+    {"method": "none"},
+    {"block_size": 48},
+    {"dtype": "O"},
+    {"device": "host"},
+    {"initial": "x"},
+    {"where": [[True, False]]},
+    {"out": GpuArray},
+    {"stream": 0},
+    {"stream": "x"},
+]
+
+
+def test_no_memory_is_lost_on_any_path():
+    a = GpuArray.of(np.ones(2**20, np.int32))
+    strided = a.described(shape=(2**19,), strides=(8,))
+    mask, out = np.arange(2**20) % 2 > 0, GpuArray.of(np.zeros(1, np.int64))
+
+    def all_paths():
+        for method in METHODS:
+            gred.sum(a, method=method, out=out)
+            gred.sum(strided, method=method)
+            gred.sum(a, method=method, where=mask)
+            gred.max(a, method=method, dtype=np.float64)
+        for options in BAD:
+            with pytest.raises((TypeError, ValueError)):
+                gred.sum(a, **options)
+        with pytest.raises(ValueError, match="a: "):
+            gred.sum(offered(1 << 40))
+        fail_in_a_capture()
+        fail_for_want_of_memory()
+        call("cuCtxSynchronize")
+
+    all_paths()
+    before = free_bytes()
+    for _ in range(30):
+        all_paths()
+    assert before - free_bytes() < 2**24
+
+
+# ---- forks ----
+
+
+def run(code: str) -> str:
+    """Run code in a Python of its own, with this folder's modules, and return what it prints."""
+    environment = os.environ | {"PYTHONPATH": os.path.dirname(__file__)}
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    child = subprocess.run(
+        command, capture_output=True, text=True, timeout=180, check=False, env=environment
+    )
+    assert child.returncode == 0, child.stderr
+    return child.stdout
+
+
+FORKING = """
+import os, signal, sys, warnings
+import numpy as np
+import gred
+from gpu_arrays import GpuArray, call
+warnings.simplefilter("ignore")
+x = np.arange(100_000)
+
+def in_a_child(work):
+    child = os.fork()
+    if not child:
+        signal.alarm(60)
+        status = 1
+        try:
+            work()
+            status = 0
+        except BaseException as error:
+            print(repr(error), file=sys.stderr, flush=True)
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+
+def host_works():
+    assert gred.sum(x) == x.sum()
+    assert gred.sum(x[::3], where=x[::3] > 7) == x[::3][x[::3] > 7].sum()
+    assert gred.sum(x[:5000], method="unroll2", device="simulated") == x[:5000].sum()
+
+def refused(call, what):
+    try:
+        call()
+    except gred.CudaError as error:
+        assert what in str(error), error
+    else:
+        raise AssertionError("no error")
+"""
+
+
+def test_a_child_of_a_process_that_used_the_gpu_is_told_so():
+    out = run(
+        FORKING
+        + textwrap.dedent(
+            """
+            a, one = GpuArray.of(x), GpuArray.of(x[:1])
+            assert gred.sum(a) == gred.sum(x, device="cuda") == x.sum()
+
+            def work():
+                host_works()
+                for _ in range(3):
+                    refused(lambda: gred.sum(x, device="cuda"), "fork")
+                    refused(lambda: gred.sum(a), "fork")
+                    refused(lambda: gred.sum(x, method="unroll8"), "fork")
+                    refused(lambda: gred.sum(x, out=one), "fork")
+                host_works()
+
+            for _ in range(3):
+                in_a_child(work)
+                assert gred.sum(a) == x.sum()
+            print("all right")
+            """
+        )
+    )
+    assert out == "all right\n"
+
+
+def test_a_child_may_use_the_gpu_where_its_parent_did_not():
+    out = run(
+        FORKING
+        + textwrap.dedent(
+            """
+            host_works()
+            def work():
+                assert gred.sum(x, device="cuda") == x.sum()
+                assert gred.sum(x, method="unroll8") == x.sum()
+            in_a_child(work)
+            in_a_child(work)
+            print("all right")
+            """
+        )
+    )
+    assert out == "all right\n"
+
+
+def test_a_child_of_a_process_whose_other_library_used_the_gpu_does_not_hang():
+    out = run(
+        FORKING
+        + textwrap.dedent(
+            """
+            a = GpuArray.of(x)
+            def work():
+                host_works()
+                refused(lambda: gred.sum(x, device="cuda"), "")
+                host_works()
+            in_a_child(work)
+            assert gred.sum(a) == x.sum()
+            print("all right")
+            """
+        )
+    )
+    assert out == "all right\n"
+
+
+def test_a_child_of_a_process_with_busy_threads_does_not_hang():
+    out = run(
+        FORKING
+        + textwrap.dedent(
+            """
+            import threading
+            from gpu_arrays import use_device
+            end = threading.Event()
+            def busy():
+                use_device(0)
+                a = GpuArray.of(x)
+                while not end.is_set():
+                    assert gred.sum(a) == gred.sum(x, device="cuda") == x.sum()
+            gred.sum(x, device="cuda")
+            threads = [threading.Thread(target=busy) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            def work():
+                host_works()
+                refused(lambda: gred.sum(x, device="cuda"), "fork")
+            for _ in range(10):
+                in_a_child(work)
+            end.set()
+            for thread in threads:
+                thread.join()
+            print("all right")
+            """
+        )
+    )
+    assert out == "all right\n"
+
+
+# ---- Ctrl-C ----
+
+
+def test_ctrl_c_ends_a_long_measurement_on_the_gpu():
+    out = run(
+        """
+        import os, signal, threading, time
+        import numpy as np
+        import gred
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        a = np.ones(2**24, np.float32)
+        gred.sum(a, device="cuda")
+        sent = []
+        def interrupt():
+            time.sleep(1)
+            sent.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Thread(target=interrupt).start()
+        try:
+            gred.kernel_time(a, samples=10**6)
+            print("finished")
+        except KeyboardInterrupt:
+            late = time.monotonic() - sent[0]
+            print("in time" if late < 1 else f"late: {late:.1f} s")
+        assert gred.sum(a, device="cuda") == 2**24
+        """
+    )
+    assert out == "in time\n"

@@ -1,0 +1,354 @@
+"""DLPack tensors go in; a capsule is taken once, and released once, whatever happens."""
+
+import gc
+import sys
+
+import capsules
+import numpy as np
+import pytest
+from capsules import BFLOAT, CPU, CUDA, CUDA_HOST, NEW, OLD, Producer, capsule_of
+from inputs import OPS, reduce, shown
+from reference import BFLOAT16, EVERY_TYPE, agrees, truth
+
+import gred
+
+NO_GPU = not any(device.name.startswith("cuda") for device in gred.devices())
+PLACES = [{"device": "host"}, {"method": "last_block", "device": "simulated"}]
+everywhere = pytest.mark.parametrize("where", PLACES, ids=["host", "simulated"])
+both_forms = pytest.mark.parametrize("name", [OLD, NEW], ids=["old", "new"])
+X = np.arange(1, 25, dtype=np.float32).reshape(2, 3, 4)
+
+
+@pytest.fixture(autouse=True)
+def the_next_call_is_right():
+    yield
+    assert gred.sum([1, 2, 3]) == 6
+
+
+# ---- NumPy's own capsules ----
+
+
+class Only:
+    """An array of which nothing is left but DLPack."""
+
+    def __init__(self, array, **forced):
+        self.array, self.forced = array, forced
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options | self.forced)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+class OnlyOld(Only):
+    """The same from before DLPack 1.0."""
+
+    def __dlpack__(self, *, stream=None):
+        return self.array.__dlpack__()
+
+
+FORMS = {"new": Only, "new, forced": lambda x: Only(x, max_version=(1, 0)), "old": OnlyOld}
+every_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
+
+
+@everywhere
+@every_form
+def test_numpys_own_capsules_go_in(form, where):
+    for dtype in EVERY_TYPE:
+        if dtype == BFLOAT16:
+            continue
+        x = (np.arange(60) % 2).astype(dtype).reshape(3, 4, 5)
+        for view in (x, x.T, x[::2, ::-1], x[1, 2, 3, ...], np.broadcast_to(x[0], x.shape), x[:0]):
+            view = view.copy() if form is OnlyOld and not view.flags.writeable else view
+            for op in OPS if view.size else ("sum", "prod"):
+                got = reduce(op, form(view), **where)
+                assert agrees(got, truth(op, view)), f"{op} of {dtype}: {got!r}"
+
+
+@every_form
+def test_numpys_capsules_are_given_back(form):
+    x = np.arange(1000.0)
+    producer = form(x)
+    before = sys.getrefcount(x)
+    for _ in range(50):
+        assert gred.sum(producer) == x.sum()
+        with pytest.raises(TypeError):
+            gred.sum(producer, where=x)
+        with pytest.raises(ValueError, match="method"):
+            gred.sum(producer, method="none")
+    assert sys.getrefcount(x) == before
+
+
+def test_the_memory_is_the_producers():
+    """Nothing is copied on the way: a write between two calls is seen, and nothing is written."""
+    x = np.zeros(10)
+    producer = Only(x)
+    assert gred.sum(producer) == 0
+    x[3] = 7
+    assert gred.sum(producer) == 7
+
+
+def test_a_read_only_tensor_goes_in_and_is_no_out():
+    x = np.arange(3.0)
+    x.setflags(write=False)
+    assert gred.sum(Only(x)) == 3
+    out = np.zeros(1)
+    out.setflags(write=False)
+    with pytest.raises((ValueError, TypeError)):
+        gred.sum(x, out=Only(out))
+
+
+# ---- capsules of our own ----
+
+
+@both_forms
+@everywhere
+def test_both_forms_are_read(name, where):
+    for x in (X, X.T, X[::-1, :, ::2], X[0, 0, 0, ...], X[:0], np.broadcast_to(X[0, 0], (5, 4))):
+        capsule = capsule_of(x, name)
+        assert gred.sum(Producer(capsule), **where) == x.sum()
+        assert capsule.deletions == 1
+
+
+@both_forms
+def test_strides_may_be_left_out_and_an_offset_given(name):
+    capsule = capsule_of(X, name, strides=None, byte_offset=8, shape=(20,))
+    assert gred.sum(Producer(capsule)) == X.ravel()[2:22].sum()
+    assert capsule.deletions == 1
+
+
+@both_forms
+def test_bfloat16_has_a_code_of_its_own(name):
+    x = np.arange(9).astype(BFLOAT16)
+    capsule = capsule_of(x.view(np.int16), name, code=BFLOAT)
+    got = gred.sum(Producer(capsule))
+    assert got == 36
+    assert got.dtype == BFLOAT16
+    assert capsule.deletions == 1
+
+
+@both_forms
+def test_a_tensor_need_have_no_deleter(name):
+    capsule = capsule_of(X, name, with_deleter=False)
+    assert gred.sum(Producer(capsule)) == X.sum()
+    assert capsule.deletions == 0
+
+
+def test_pinned_host_memory_is_host_memory():
+    capsule = capsule_of(X, device_type=CUDA_HOST)
+    assert gred.sum(Producer(capsule, (CUDA_HOST, 0))) == X.sum()
+
+
+def test_misaligned_host_memory_is_right():
+    memory = np.zeros(X.nbytes + 1, np.uint8)
+    shifted = memory[1:].view(np.float32)
+    shifted[:] = X.ravel()
+    assert gred.sum(Producer(capsule_of(shifted))) == X.sum()
+
+
+def test_the_newest_form_is_asked_for_first():
+    producer = Producer(capsule_of(X))
+    assert gred.sum(producer) == X.sum()
+    assert producer.calls[0]["max_version"][0] == 1
+    assert "stream" not in producer.calls[0] or producer.calls[0]["stream"] is None
+
+
+@both_forms
+def test_extents_of_1_and_0_may_have_any_stride(name):
+    assert (
+        gred.sum(Producer(capsule_of(X, name, shape=(1, 24, 1), strides=(2**62, 1, -7)))) == X.sum()
+    )
+    assert gred.sum(Producer(capsule_of(X, name, shape=(0, 2**40), strides=(2**62, 1)))) == 0
+    assert gred.sum(Producer(capsule_of(X, name, shape=(0,), strides=None, data=None))) == 0
+
+
+WRONG = {
+    "a negative extent": ({"shape": (-1,)}, ValueError),
+    "a negative extent beside 0": ({"shape": (0, -1)}, ValueError),
+    "too many elements": ({"shape": (2**40, 2**40), "strides": (0, 0)}, ValueError),
+    "too many bytes": ({"shape": (2**61,), "strides": None}, ValueError),
+    "far strides": ({"shape": (3,), "strides": (2**61,)}, ValueError),
+    "wild strides": ({"shape": (3,), "strides": (2**63 - 1,)}, ValueError),
+    "strides below 0": ({"shape": (3,), "strides": (-(2**61),)}, ValueError),
+    "no data": ({"data": None}, ValueError),
+    "no shape": ({"shape": None, "ndim": 3}, ValueError),
+    "negative dimensions": ({"ndim": -1}, ValueError),
+    "many dimensions": ({"ndim": 65, "shape": (1,) * 65, "strides": None}, ValueError),
+    "most dimensions": ({"ndim": 2**31 - 1}, ValueError),
+    "an offset to nowhere": ({"byte_offset": 2**64 - 1}, ValueError),
+    "an opaque type": ({"code": 3}, TypeError),
+    "an unknown type": ({"code": 99}, TypeError),
+    "a float of 8 bits": ({"bits": 8}, TypeError),
+    "a float of 80 bits": ({"bits": 80}, TypeError),
+    "a float of 128 bits": ({"bits": 128}, TypeError),
+    "a float of no bits": ({"bits": 0}, TypeError),
+    "an integer of 4 bits": ({"code": 0, "bits": 4}, TypeError),
+    "a bool of 1 bit": ({"code": 6, "bits": 1}, TypeError),
+    "a vector": ({"lanes": 4}, TypeError),
+    "no lanes": ({"lanes": 0}, TypeError),
+}
+
+
+@both_forms
+@pytest.mark.parametrize(("changes", "error"), WRONG.values(), ids=WRONG.keys())
+def test_a_wrong_tensor_is_refused_and_released(changes, error, name):
+    capsule = capsule_of(X, name, **changes)
+    with pytest.raises(error, match=r"a: .*DLPack"):
+        gred.sum(Producer(capsule))
+    assert capsule.deletions == 1
+
+
+def test_a_later_version_is_refused_and_released():
+    for version in ((2, 0), (99, 1), (0, 8), (2**32 - 1, 0)):
+        capsule = capsule_of(X, version=version)
+        with pytest.raises((TypeError, BufferError), match=r"a: .*version"):
+            gred.sum(Producer(capsule))
+        assert capsule.deletions == 1
+    later = capsule_of(X, version=(1, 99), flags=2**40)
+    assert gred.sum(Producer(later)) == X.sum()
+
+
+@pytest.mark.parametrize(
+    "name", [b"used_dltensor", b"used_dltensor_versioned", b"", b"x", None], ids=shown
+)
+def test_what_is_no_fresh_capsule_is_refused_and_left_alone(name):
+    capsule = capsule_of(X, name)
+    with pytest.raises((TypeError, BufferError), match=r"a: "):
+        gred.sum(Producer(capsule))
+    assert capsule.deletions == 0
+
+
+def test_a_capsule_is_taken_once():
+    capsule = capsule_of(X)
+    producer = Producer(capsule.make())
+    assert gred.sum(producer) == X.sum()
+    assert capsule.deletions == 1
+    assert capsules.python.PyCapsule_GetName(producer.capsule) == b"used_dltensor_versioned"
+    with pytest.raises((TypeError, BufferError)):
+        gred.sum(producer)
+    del producer
+    gc.collect()
+    assert capsule.deletions == 1
+
+
+@both_forms
+def test_a_capsule_is_released_whatever_fails_later(name):
+    for options, error in (
+        ({"method": "none"}, ValueError),
+        ({"device": "tpu"}, ValueError),
+        ({"dtype": "O"}, TypeError),
+        ({"where": 5.5 * X}, TypeError),
+        ({"initial": "x"}, ValueError),
+        ({"out": 3}, TypeError),
+        ({"stream": 0}, ValueError),
+        ({"method": "unroll8", "block_size": 3, "device": "simulated"}, ValueError),
+    ):
+        capsule = capsule_of(X, name)
+        producer = Producer(capsule)
+        with pytest.raises(error):
+            gred.sum(producer, **options)
+        assert capsule.deletions == len(producer.calls)
+
+
+# ---- devices ----
+
+
+@pytest.mark.parametrize("elsewhere", [4, 7, 8, 10, 14, 15, 99, 2**31 - 1])
+def test_memory_of_other_devices_is_refused(elsewhere):
+    capsule = capsule_of(X, device_type=elsewhere)
+    with pytest.raises(TypeError, match=rf"a: .*device type {elsewhere}"):
+        gred.sum(Producer(capsule, (elsewhere, 0)))
+
+
+@pytest.mark.skipif(not NO_GPU, reason="there is a GPU here")
+@pytest.mark.parametrize("gpu", [CUDA, 13])
+def test_without_a_gpu_its_memory_is_refused(gpu):
+    capsule = capsule_of(X, device_type=gpu)
+    with pytest.raises(RuntimeError, match="GPU"):
+        gred.sum(Producer(capsule, (gpu, 0)))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        1,
+        (1,),
+        (),
+        (1, 0, 0),
+        [1, 0],
+        ("1", 0),
+        (1, None),
+        (1.0, 0),
+        (-1, 0),
+        (2**70, 0),
+        "10",
+    ],
+    ids=shown,
+)
+def test_what_is_no_device_is_refused(answer):
+    with pytest.raises((TypeError, ValueError), match=r"a: .*__dlpack_device__"):
+        gred.sum(Producer(capsule_of(X), answer))
+
+
+def test_a_tensor_elsewhere_than_it_was_said_is_refused():
+    capsule = capsule_of(X, device_type=CUDA)
+    with pytest.raises((TypeError, ValueError), match="a: "):
+        gred.sum(Producer(capsule, (CPU, 0)))
+    assert capsule.deletions == 1
+
+
+# ---- producers ----
+
+
+def test_a_buffer_error_leaves_the_other_ways_open():
+    class Declining:
+        def __dlpack_device__(self):
+            return (CPU, 0)
+
+        def __dlpack__(self, **options):
+            raise BufferError("not this way")
+
+        def __array__(self, dtype=None, copy=None):
+            return np.array([1.0, 2.0])
+
+    assert gred.sum(Declining()) == 3
+
+
+@pytest.mark.parametrize("method", ["__dlpack__", "__dlpack_device__"])
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyError, MemoryError, KeyboardInterrupt])
+def test_a_producer_that_raises_is_heard(method, error):
+    def raising(self, **options):
+        raise error("no tensor today")
+
+    producer = type("Raising", (Producer,), {method: raising})(capsule_of(X))
+    with pytest.raises(error, match="no tensor today"):
+        gred.sum(producer)
+
+
+@pytest.mark.parametrize("answer", [None, 3, "dltensor", X, object(), b"", ()], ids=shown)
+def test_what_is_no_capsule_is_refused(answer):
+    with pytest.raises((TypeError, BufferError), match=r"a: .*__dlpack__"):
+        gred.sum(Producer(answer))
+
+
+def test_capsules_keep_memory_and_references_flat():
+    good, bad = Producer(capsule_of(X)), Producer(capsule_of(X, lanes=2))
+
+    def use():
+        assert gred.sum(good) == X.sum()
+        with pytest.raises(TypeError):
+            gred.sum(bad)
+        good.calls.clear()
+        bad.calls.clear()
+
+    use()
+    gc.collect()
+    before, blocks = sys.getrefcount(good), sys.getallocatedblocks()
+    for _ in range(300):
+        use()
+    gc.collect()
+    assert sys.getrefcount(good) == before
+    assert sys.getallocatedblocks() - blocks < 200
+    assert good.capsule.deletions == bad.capsule.deletions == 301

@@ -1,0 +1,275 @@
+"""100,000 calls leave references and memory as they were, and so does every error.
+
+Marked `unsanitized`: a sanitizer's own records grow with every call.
+"""
+
+import array
+import gc
+import itertools
+import sys
+import tracemalloc
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from capsules import CPU, NEW, OLD, Producer, capsule_of, deletions
+from inputs import shown
+
+import gred
+from gred.testing import SimulatedArray
+
+pytestmark = pytest.mark.unsanitized
+ROUNDS = 800
+GROWTH = 2**20
+SLACK = 30
+
+A = np.arange(1, 25, dtype=np.float64).reshape(4, 6)
+STRIDED, SWAPPED = A[::2, ::3], A.astype(">f8")
+HALVES, COMPLEX = A.astype(np.float16), A * 1j
+SIMULATED = SimulatedArray(A)
+MASK, OUT = A > 5, np.zeros(())
+SIMULATED_OUT = SimulatedArray(np.zeros(1))
+OLD_TENSOR, NEW_TENSOR = Producer(capsule_of(A, OLD)), Producer(capsule_of(A, NEW))
+BAD_TENSOR = Producer(capsule_of(A, lanes=3))
+RUNG = {"method": "shuffle", "device": "simulated"}
+READ_ONLY = np.zeros(())
+READ_ONLY.setflags(write=False)
+
+
+class Stream:
+    """A stream by CUDA's protocol."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def __cuda_stream__(self):
+        return self.answer
+
+
+class Raising:
+    """An object all of whose offers raise."""
+
+    def __getattr__(self, name):
+        if name.startswith("__") and name not in ("__dlpack__", "__array__"):
+            raise AttributeError(name)
+        raise OSError(name)
+
+    def __index__(self):
+        raise OSError
+
+
+STREAM, BAD_STREAM, RAISING = Stream((0, 2)), Stream((0, "x")), Raising()
+STANDARD = array.array("d", [1, 2, 3])
+
+GOOD = [
+    (A, {}),
+    (A.T, {"dtype": np.float32}),
+    (STRIDED, {}),
+    (SWAPPED, {"initial": 3}),
+    (HALVES, {"dtype": "f8"}),
+    (COMPLEX, {}),
+    (A, {"where": MASK, "initial": 1.5, "out": OUT}),
+    (A, {"out": SIMULATED_OUT}),
+    (A, RUNG),
+    (STRIDED, RUNG | {"where": MASK[::2, ::3], "block_size": 64}),
+    (SIMULATED, {}),
+    (SIMULATED.T, {"method": "last_block", "stream": STREAM}),
+    (OLD_TENSOR, {}),
+    (NEW_TENSOR, RUNG),
+    (STANDARD, {"method": "recursive"}),
+    ([1, 2.5], {}),
+    (3, {"initial": 2**70, "dtype": np.float64}),
+]
+
+BAD = [
+    (A, {"method": "unrol8"}),
+    (A, {"method": 3}),
+    (A, {"method": "cub", "device": "simulated"}),
+    (A, {"method": "unroll8", "device": "simulated", "block_size": 48}),
+    (A, {"method": "unroll8", "device": "simulated", "block_size": "big"}),
+    (A, {"device": "tpu"}),
+    (A, {"device": 3}),
+    (A, {"device": "cuda:99"}),
+    (A, {"dtype": "O"}),
+    (A, {"dtype": ">f8"}),
+    (A, {"dtype": "nonsense"}),
+    (A, {"axis": 0}),
+    (A, {"initial": "x"}),
+    (A, {"initial": [1, 2]}),
+    (A, {"initial": 1j}),
+    (A[:0], {"initial": None}),
+    (A, {"initial": 300, "dtype": np.int8}),
+    (A, {"where": A}),
+    (A, {"where": [True, False]}),
+    (A[0], {"where": MASK}),
+    (A, {"out": 3}),
+    (A, {"out": READ_ONLY}),
+    (A, {"out": np.zeros(2)}),
+    (A, {"out": SimulatedArray(np.zeros(2))}),
+    (A, {"out": RAISING}),
+    (A, {"stream": 0}),
+    (A, {"stream": -1}),
+    (A, {"stream": BAD_STREAM}),
+    (A, {"stream": RAISING}),
+    (COMPLEX, RUNG),
+    (A.astype("O"), {}),
+    (np.array(["a"]), {}),
+    (np.ma.array(A, mask=MASK), {}),
+    ([[1], [2, 3]], {}),
+    (RAISING, {}),
+    (None, {}),
+    (SIMULATED.described(shape=(1000,), strides=None), {}),
+    (SIMULATED.described(mask=1), {}),
+    (SIMULATED.described(stream=0), {}),
+    (SIMULATED.described(typestr="|O8"), {}),
+    (SIMULATED.described(shape=...), {}),
+    (SIMULATED.described(version="x"), {}),
+    (SIMULATED, {"device": "host"}),
+    (SIMULATED, {"out": 3}),
+    (BAD_TENSOR, {}),
+    (OLD_TENSOR, {"method": "none"}),
+    (NEW_TENSOR, {"where": A}),
+    (Producer(None), {}),
+    (Producer(NEW_TENSOR.capsule, (CPU, None)), {}),
+    (Producer(NEW_TENSOR.capsule, (99, 0)), {}),
+]
+WATCHED = [
+    A,
+    STRIDED,
+    SWAPPED,
+    HALVES,
+    COMPLEX,
+    SIMULATED,
+    MASK,
+    OUT,
+    OLD_TENSOR,
+    NEW_TENSOR,
+    STREAM,
+]
+WATCHED += [BAD_TENSOR, STANDARD, RAISING, READ_ONLY, A.dtype, np.float64, None, True, "shuffle"]
+WATCHED += [RAISING, BAD_STREAM, MASK.dtype, np.dtype(np.float32)]
+WATCHED += [a for a, _ in BAD if not isinstance(a, list)]
+
+
+def succeed(a, options):
+    gred.sum(a, **options)
+
+
+def fail(a, options):
+    try:
+        gred.sum(a, **options)
+    except Exception as error:
+        error.__traceback__ = None
+    else:
+        raise AssertionError(f"{options} is accepted")
+
+
+def forget():
+    """Drop what the stand-ins themselves remember."""
+    for producer in (OLD_TENSOR, NEW_TENSOR, BAD_TENSOR):
+        producer.calls.clear()
+    for a, _ in BAD:
+        if isinstance(a, Producer):
+            a.calls.clear()
+    deletions.clear()
+
+
+def resident() -> int:
+    """Tell how many bytes of memory this process has."""
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * 4096
+
+
+def stays_flat(work, rounds):
+    """Run work again and again, and watch references, Python's blocks and the process."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(rounds // 8 + 2):
+            work()
+        forget()
+        gc.collect()
+        counts, blocks, memory = (
+            [*map(sys.getrefcount, WATCHED)],
+            sys.getallocatedblocks(),
+            resident(),
+        )
+        for _ in range(rounds):
+            work()
+        forget()
+        gc.collect()
+    again = [*map(sys.getrefcount, WATCHED)]
+    for watched, before, after in zip(WATCHED, counts, again, strict=True):
+        assert abs(after - before) < SLACK, f"{after - before} references to {shown(watched)}"
+    assert sys.getallocatedblocks() - blocks < 300
+    assert resident() - memory < GROWTH
+
+
+@pytest.mark.parametrize(("a", "options"), GOOD, ids=shown)
+def test_calls_leave_references_and_memory_flat(a, options):
+    stays_flat(lambda: succeed(a, options), 2 * ROUNDS)
+
+
+@pytest.mark.parametrize(("a", "options"), BAD, ids=shown)
+def test_errors_leave_references_and_memory_flat(a, options):
+    stays_flat(lambda: fail(a, options), ROUNDS)
+
+
+def test_all_kinds_of_calls_in_turn_leave_memory_flat():
+    """The rest of 100,000 calls: good and bad ones in turn, so that one may spoil the other."""
+    alone = len(GOOD) * 2 * ROUNDS + len(BAD) * ROUNDS
+    rounds = max(100_000 - alone, 0) // (len(GOOD) + len(BAD)) + 1
+    assert alone + rounds * (len(GOOD) + len(BAD)) >= 100_000
+
+    def work():
+        for good, bad in itertools.zip_longest(GOOD, BAD):
+            if good:
+                succeed(*good)
+            fail(*bad)
+
+    stays_flat(work, rounds)
+
+
+def test_python_allocates_nothing_that_stays():
+    def work():
+        for a, options in GOOD:
+            succeed(a, options)
+        for a, options in BAD:
+            fail(a, options)
+        forget()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(20):
+            work()
+        gc.collect()
+        tracemalloc.start()
+        try:
+            work()
+            gc.collect()
+            before = tracemalloc.get_traced_memory()[0]
+            for _ in range(100):
+                work()
+            gc.collect()
+            grown = tracemalloc.get_traced_memory()[0] - before
+        finally:
+            tracemalloc.stop()
+    assert grown < 20_000, f"{grown} bytes in {100 * (len(GOOD) + len(BAD))} calls"
+
+
+def test_large_temporary_memory_is_given_back():
+    """Working copies, gathered elements and uploads of 8 MB each would show at once."""
+    x = np.ones((1000, 1000), ">f8")
+
+    def work():
+        gred.sum(x[:, ::2], device="simulated", method="last_block")
+        gred.sum(x[:, ::2], method="recursive")
+        gred.sum(np.ones(100_000, np.int8), method="halving", device="simulated")
+        fail(x, {"method": "recursive", "initial": "x"})
+
+    for _ in range(3):
+        work()
+    before = resident()
+    for _ in range(20):
+        work()
+    assert resident() - before < 16 * 2**20

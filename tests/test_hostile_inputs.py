@@ -1,0 +1,574 @@
+"""Whatever an object claims to be: an exception, or a right answer; never a crash.
+
+Hypothesis makes up more than 20,000 dictionaries, capsules and producers, most of them with
+something wrong. A model of the memory says what the right answer would be, if there is one.
+"""
+
+import gc
+import math
+
+import numpy as np
+import pytest
+from capsules import CODES, CPU, CUDA, CUDA_HOST, NEW, OLD, Capsule, Producer, capsule_of
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import gred
+from gred.testing import SimulatedArray
+
+DICTIONARIES, CAPSULES, PRODUCERS = 10_000, 12_000, 1_500
+assert 0.9 * DICTIONARIES + 0.8 * CAPSULES + PRODUCERS > 20_000
+REFUSALS = (TypeError, ValueError, RuntimeError, BufferError, OverflowError, MemoryError)
+NBYTES = 4096
+MEMORY = SimulatedArray((np.arange(NBYTES) * 37 % 251).astype(np.uint8))
+START = MEMORY.__cuda_array_interface__["data"][0]
+BYTES = MEMORY.get()
+
+
+def hostile(examples):
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+class Refuses:
+    """A value all of whose methods raise, but for those that Hypothesis itself needs."""
+
+    def __index__(self):
+        raise ZeroDivisionError
+
+    __bool__ = __len__ = __iter__ = __str__ = __int__ = __float__ = __index__
+    __hash__ = None
+
+    def __eq__(self, other):
+        raise ZeroDivisionError
+
+
+class Index:
+    """An integer in all but type."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __index__(self):
+        return self.value
+
+
+class Text(str):
+    """A kind of text that is equal to nothing."""
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        return False
+
+    __hash__ = str.__hash__
+
+
+REFUSES = Refuses()
+NUMBERS = (0, 1, 2, 3, 4, 7, 8, 60, -1, -4, 2**31, 2**32, 2**40, 2**62, 2**63 - 1, 2**63, -(2**63))
+NUMBERS += (2**64 - 1, 2**64, -(2**64))
+JUNK = (None, True, 1.5, "", "x", b"<f4", [], [3], (), (1,), {}, object(), REFUSES, Index(3), 1j)
+JUNK += (Index(-1), Index(2**70), np.int64(4), np.float32(2), range(3), Text("<f4"), float("nan"))
+numbers, junk = st.sampled_from(NUMBERS), st.sampled_from(JUNK)
+TYPESTRS = (
+    "|b1",
+    "|i1",
+    "|u1",
+    "<i2",
+    "<u2",
+    "<i4",
+    "<u4",
+    "<i8",
+    "<u8",
+    "<f2",
+    "<f4",
+    "<f8",
+    "<c8",
+)
+TYPESTRS += ("<c16", "=f4", ">i1")
+NO_TYPESTRS = (
+    ">f4",
+    "<V2",
+    "<f16",
+    "|O8",
+    "",
+    "f",
+    "<",
+    "<f",
+    "<f4 ",
+    "f4",
+    "<f0",
+    "<f99999999999",
+    "é",
+)
+NO_TYPESTRS += ("<f4\0", "\ud800", "<M8[s]", Text("<f4"), "<i04")
+
+
+def mostly(good, *others):
+    """Draw from the first most of the time."""
+    return st.one_of(*[good] * 6 * len(others), *others)
+
+
+# ---- __cuda_array_interface__ ----
+
+small = st.sampled_from((0, 1, 1, 2, 3, 5, 8, 16))
+shapes = mostly(
+    st.lists(small, max_size=4).map(tuple),
+    st.lists(st.one_of(small, numbers), max_size=3).map(tuple),
+    st.lists(st.one_of(small, junk), max_size=3).map(tuple),
+    st.integers(0, 100).map(lambda n: (1,) * n),
+    junk,
+)
+steps = st.sampled_from((0, 1, 2, 4, 8, 16, 24, 64, -4, -8, -16))
+strides = st.one_of(
+    st.none(),
+    st.lists(steps, max_size=4).map(tuple),
+    st.lists(st.one_of(steps, numbers, junk), max_size=4).map(tuple),
+    junk,
+)
+pointers = mostly(
+    st.sampled_from((0, 8, 16, 1024, NBYTES // 2, NBYTES - 16)).map(lambda k: START + k),
+    st.sampled_from((-8, -1, 1, 3, NBYTES - 8, NBYTES, 2**40)).map(lambda k: START + k),
+    numbers,
+    junk,
+)
+data = mostly(
+    st.tuples(pointers, st.booleans()),
+    st.tuples(pointers, junk),
+    st.lists(pointers, max_size=3).map(tuple),
+    junk,
+)
+ABSENT = object()
+entries = st.fixed_dictionaries(
+    {
+        "shape": shapes,
+        "typestr": mostly(st.sampled_from(TYPESTRS), st.sampled_from(NO_TYPESTRS), junk),
+        "data": data,
+        "version": mostly(st.sampled_from((2, 3, 3, 3)), numbers, junk),
+        "strides": mostly(st.just(ABSENT), strides, strides, strides),
+        "stream": mostly(st.sampled_from((ABSENT, None, 1, 2)), numbers, junk),
+        "mask": mostly(st.sampled_from((ABSENT, None)), junk),
+        "descr": mostly(st.sampled_from((ABSENT, None)), junk),
+        "dtype": st.just(ABSENT),
+    }
+)
+omissions = mostly(st.just(None), st.sampled_from(("shape", "typestr", "data", "version")))
+interfaces = st.one_of(*[st.tuples(entries, omissions)] * 30, st.tuples(junk, st.none()))
+
+
+class Offer:
+    """An object with an interface."""
+
+    def __init__(self, interface):
+        self.__cuda_array_interface__ = interface
+
+
+def without_absent(described, omitted):
+    if not isinstance(described, dict):
+        return described
+    kept = {key: value for key, value in described.items() if value is not ABSENT}
+    kept.pop(omitted, None)
+    return kept
+
+
+def integers(values):
+    return [value.__index__() for value in values]
+
+
+def extent(shape, steps, itemsize):
+    """Give the first byte, and the one behind the last, relative to the pointer."""
+    reach = [(n - 1) * step for n, step in zip(shape, steps, strict=True)]
+    return sum(r for r in reach if r < 0), sum(r for r in reach if r > 0) + itemsize
+
+
+def c_order(shape, itemsize):
+    """Give the strides of an array without any."""
+    return [itemsize * math.prod(shape[k + 1 :]) for k in range(len(shape))]
+
+
+def model(interface):
+    """Give the elements that are described, if all of them lie in the memory; else None."""
+    dtype = np.dtype(str(interface["typestr"]))
+    shape = integers(interface["shape"])
+    if min(shape, default=0) < 0:
+        return None
+    steps = interface.get("strides")
+    steps = c_order(shape, dtype.itemsize) if steps is None else integers(steps)
+    if math.prod(shape) == 0:
+        return np.empty(0, dtype)
+    low, high = extent(shape, steps, dtype.itemsize)
+    first = interface["data"][0].__index__() - START
+    if first + low < 0 or first + high > NBYTES:
+        return None
+    steps = [step if n > 1 else 0 for n, step in zip(shape, steps, strict=True)]
+    return np.ndarray(shape, dtype, BYTES, first, steps)
+
+
+def takes_for_ever(interface):
+    """Tell whether it may be an array of stride 0 that is right, and too long to be tried."""
+    try:
+        elements = model(interface)
+    except Exception:
+        return False
+    return elements is not None and elements.size > 20_000
+
+
+def right(got, op, elements):
+    """Hold an answer against NumPy's: exact for integers, close or as infinite for floats."""
+    with np.errstate(all="ignore"):
+        dtype = {"e": np.float32}.get(elements.dtype.char)
+        expected = getattr(np, op)(elements.astype(dtype or elements.dtype))
+        expected = expected.astype(elements.dtype) if dtype else expected
+        if got.dtype.kind not in "fc":
+            return got == expected
+        huge = np.abs(elements[np.isfinite(elements)].astype(complex)).max(initial=0)
+        limit = float(np.finfo(expected.dtype).max) / 4 / max(elements.size, 1)
+        if not np.isfinite(elements).all() or huge >= limit:
+            return True
+        magnitude = np.abs(elements.astype(complex)).sum()
+        error = magnitude * elements.size * float(np.finfo(got.dtype).eps)
+        return bool(abs(complex(got) - complex(expected)) <= error) or got == expected
+
+
+def check(op, offer, elements_of):
+    """Reduce: what comes back must be right, and what is raised a refusal."""
+    try:
+        got = getattr(gred, op)(offer)
+    except RuntimeError as error:
+        if "GPU" not in str(error):
+            raise
+        return False
+    except (*REFUSALS, ZeroDivisionError):
+        return False
+    elements = elements_of()
+    assert elements is not None, f"{got!r}, of memory that is not there"
+    assert right(got, op, elements), f"{got!r}, not of {elements!r}"
+    return True
+
+
+def test_hostile_dictionaries_end_in_an_exception_or_a_right_answer():
+    tried, answered = [], []
+
+    @hostile(DICTIONARIES)
+    @given(described=interfaces, op=st.sampled_from(("sum", "max")))
+    def fuzz(described, op):
+        interface = without_absent(*described)
+        if not takes_for_ever(interface):
+            tried.append(op)
+            answered.extend([op] * check(op, Offer(interface), lambda: model(interface)))
+
+    fuzz()
+    assert len(tried) > 0.9 * DICTIONARIES
+    assert 0.02 < len(answered) / len(tried) < 0.98
+    assert gred.sum(MEMORY) == BYTES.sum()
+    np.testing.assert_array_equal(MEMORY.get(), BYTES)
+
+
+CHANGING = ("shape", "typestr", "data", "version", "strides", "stream")
+
+
+@pytest.mark.parametrize("key", CHANGING)
+@pytest.mark.parametrize("deed", ["clear", "replace", "drop the memory", "recurse"])
+def test_an_entry_whose_code_changes_everything_does_no_harm(key, deed):
+    array = SimulatedArray(BYTES)
+    offer = Offer(dict(array.__cuda_array_interface__))
+    interface = offer.__cuda_array_interface__
+    interface["strides"] = (1,)
+    interface["stream"] = 1
+
+    class Deed:
+        def __init__(self, value):
+            self.value = value
+
+        def __index__(self):
+            if deed == "clear":
+                interface.clear()
+            elif deed == "replace":
+                interface.update({name: None for name in interface})
+            elif deed == "drop the memory":
+                nonlocal array
+                array = None
+            else:
+                assert gred.sum([1, 2]) == 3
+            gc.collect()
+            return self.value
+
+    good = interface[key]
+    if isinstance(good, tuple):
+        interface[key] = (Deed(good[0]), *good[1:])
+    elif isinstance(good, int):
+        interface[key] = Deed(good)
+    check("sum", offer, lambda: BYTES)
+    assert gred.sum(MEMORY) == BYTES.sum()
+
+
+# ---- DLPack ----
+
+HOST = np.frombuffer(BYTES.tobytes(), np.uint8)
+KINDS = {
+    (code, 8 * size): f"{kind}{size}" for kind, code in CODES.items() for size in (1, 2, 4, 8, 16)
+}
+SUPPORTED = {
+    pair: np.dtype(name)
+    for pair, name in KINDS.items()
+    if name[0] != "V" and name not in ("f1", "f16", "c1", "c2", "c4", "i16", "u16")
+    if not (name[0] == "b" and name != "b1")
+}
+good_types = st.sampled_from(sorted(SUPPORTED))
+bad_types = st.tuples(
+    st.sampled_from((0, 1, 2, 3, 4, 5, 6, 7, 255)), st.sampled_from((0, 1, 7, 24, 80, 128))
+)
+sound = {
+    "type": good_types,
+    "lanes": st.just(1),
+    "shape": st.lists(small, max_size=4),
+    "ndim": st.none(),
+    "strides": st.one_of(
+        st.none(), st.lists(st.sampled_from((0, 1, 2, 3, 8, -1)), min_size=4, max_size=4)
+    ),
+    "data": st.sampled_from((0, 8, 512, 2048)),
+    "byte_offset": st.just(0),
+    "device_type": st.just(CPU),
+    "version": st.sampled_from(((1, 0), (1, 9))),
+    "flags": st.sampled_from((0, 1, 2, 2**63)),
+    "name": st.sampled_from((OLD, NEW)),
+    "said": st.just(CPU),
+    "with_deleter": st.booleans(),
+}
+unsound = {
+    "type": bad_types,
+    "lanes": st.sampled_from((0, 2, 65535)),
+    "shape": st.one_of(
+        st.none(),
+        st.lists(st.sampled_from((0, 1, 3, -1, 2**62, 2**63 - 1, -(2**63))), max_size=4),
+    ),
+    "ndim": st.sampled_from((0, -1, 65, 80, 2**31 - 1, -(2**31))),
+    "strides": st.lists(st.sampled_from((0, 1, 2**60, 2**62, -(2**63))), min_size=4, max_size=4),
+    "data": st.sampled_from((1, 2047, None)),
+    "byte_offset": st.sampled_from((8, 1, 2**64 - 1, 2**63)),
+    "device_type": st.sampled_from((CUDA_HOST, CUDA, 0, 7, -1)),
+    "version": st.sampled_from(((2, 0), (0, 0), (2**32 - 1, 1))),
+    "name": st.sampled_from((None, b"", b"used_dltensor")),
+    "said": st.sampled_from((CUDA_HOST, CUDA, 4)),
+}
+
+
+@st.composite
+def tensors(draw):
+    """Draw a tensor in which up to three things are wrong."""
+    faults = draw(st.lists(st.sampled_from(sorted(unsound)), max_size=3))
+    return {key: draw((unsound if key in faults else sound)[key]) for key in sound}
+
+
+DEFINITE = "there is no such tensor"
+
+
+def tensor_model(drawn):
+    """Give a tensor's elements, `DEFINITE` if it must be refused, or None: nobody could tell."""
+    dtype = SUPPORTED.get(drawn["type"])
+    shape = drawn["shape"]
+    ndim = len(shape or ()) if drawn["ndim"] is None else drawn["ndim"]
+    hopeless = (
+        dtype is None
+        or drawn["lanes"] != 1
+        or not 0 <= ndim <= 64
+        or (shape is None and ndim > 0)
+        or drawn["name"] not in (OLD, NEW)
+        or (drawn["name"] == NEW and drawn["version"][0] != 1)
+        or drawn["device_type"] not in (CPU, CUDA_HOST)
+        or drawn["said"] != drawn["device_type"]
+    )
+    if hopeless:
+        return DEFINITE
+    shape = [*(shape or ()), *[0] * 80][:ndim]
+    if min(shape, default=0) < 0:
+        return DEFINITE
+    if math.prod(shape) == 0:
+        return np.empty(0, dtype)
+    size = dtype.itemsize
+    if math.prod(shape) * size >= 2**63 and drawn["strides"] is None:
+        return DEFINITE
+    if drawn["data"] is None:
+        return DEFINITE
+    steps = c_order(shape, size)
+    if drawn["strides"] is not None:
+        steps = [size * step for step in [*drawn["strides"], *[0] * 80][:ndim]]
+    low, high = extent(shape, steps, size)
+    first = drawn["data"] + drawn["byte_offset"]
+    if first + low < 0 or first + high > NBYTES or math.prod(shape) > 20_000:
+        return None
+    steps = [step if n > 1 else 0 for n, step in zip(shape, steps, strict=True)]
+    return np.ndarray(shape, dtype, BYTES, first, steps)
+
+
+def describe(drawn):
+    """Make the capsule that was drawn."""
+    changes = {
+        key: drawn[key] for key in ("lanes", "device_type", "version", "flags", "with_deleter")
+    }
+    changes |= {
+        "code": drawn["type"][0],
+        "bits": drawn["type"][1],
+        "byte_offset": drawn["byte_offset"],
+    }
+    changes |= {} if drawn["ndim"] is None else {"ndim": drawn["ndim"]}
+    data = None if drawn["data"] is None else HOST.ctypes.data + drawn["data"]
+    named = {"shape": drawn["shape"], "strides": drawn["strides"], "data": data}
+    return Capsule(drawn["name"], **named, **changes)
+
+
+def test_hostile_capsules_end_in_an_exception_or_a_right_answer():
+    tried, answered = [], []
+
+    @hostile(CAPSULES)
+    @given(drawn=tensors(), op=st.sampled_from(("sum", "max")))
+    def fuzz(drawn, op):
+        elements = tensor_model(drawn)
+        if elements is None:
+            return
+        capsule = describe(drawn)
+        producer = Producer(capsule, (drawn["said"], 0))
+        got = check(op, producer, lambda: None if elements is DEFINITE else elements)
+        assert got or elements is DEFINITE or elements.size == 0
+        made = len(producer.calls) if drawn["name"] in (OLD, NEW) else 0
+        assert capsule.deletions == made if drawn["with_deleter"] else capsule.deletions <= made
+        tried.append(op)
+        answered.extend([op] * got)
+
+    fuzz()
+    assert len(tried) > 0.8 * CAPSULES
+    assert 0.02 < len(answered) / len(tried) < 0.98
+
+
+# ---- producers ----
+
+ERRORS = (
+    ZeroDivisionError,
+    TypeError,
+    BufferError,
+    AttributeError,
+    KeyError,
+    RuntimeError,
+    MemoryError,
+)
+X = np.arange(24.0).reshape(4, 6)
+
+
+class Anything:
+    """An object with any attributes, all of them hostile."""
+
+    def __init__(self, deeds):
+        self.__dict__["deeds"] = deeds
+
+    def __getattr__(self, name):
+        kind, value = self.__dict__["deeds"].get(name, ("missing", None))
+        if kind == "missing":
+            raise AttributeError(name)
+        if kind == "raise":
+            raise value("hostile")
+        if kind == "raise when called":
+
+            def raising(*_, **__):
+                raise value("hostile")
+
+            return raising
+        return value if kind == "value" else lambda *_, **__: value
+
+
+def returned():
+    """Draw what a method returns."""
+    capsule = st.sampled_from((OLD, NEW)).map(lambda name: Offering(capsule_of(X, name)))
+    pairs = st.tuples(st.one_of(numbers, junk), st.one_of(numbers, junk))
+    return st.one_of(capsule, capsule, st.just((CPU, 0)), pairs, junk)
+
+
+class Offering:
+    """A capsule that is not yet made, and keeps what it points to."""
+
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+
+deeds = st.one_of(
+    st.tuples(st.just("missing"), st.none()),
+    st.tuples(st.sampled_from(("raise", "raise when called")), st.sampled_from(ERRORS)),
+    st.tuples(st.just("value"), junk),
+    st.tuples(st.just("return"), returned()),
+    st.tuples(st.just("return"), returned()),
+)
+NAMES = (
+    "__dlpack__",
+    "__dlpack_device__",
+    "__cuda_array_interface__",
+    "__array_interface__",
+    "__array__",
+)
+NAMES += ("__array_struct__", "dtype", "shape", "mask", "__len__", "__cuda_stream__")
+objects = st.fixed_dictionaries(
+    {
+        "__dlpack__": deeds,
+        "__dlpack_device__": st.one_of(deeds, st.just(("return", (CPU, 0)))),
+    },
+    optional={name: deeds for name in NAMES[2:]},
+)
+
+
+@hostile(PRODUCERS)
+@given(
+    drawn=objects,
+    role=st.sampled_from(("a", "a", "a", "where", "out", "initial", "stream", "dtype")),
+)
+def test_hostile_objects_end_in_an_exception_or_an_answer(drawn, role):
+    kept = []
+    for name, (kind, value) in drawn.items():
+        if isinstance(value, Offering):
+            kept.append(value.capsule)
+            drawn = drawn | {name: (kind, value.capsule.make())}
+    thing = Anything(drawn)
+    try:
+        got = gred.sum(thing) if role == "a" else gred.sum([1, 2, 3], **{role: thing})
+    except (*REFUSALS, *ERRORS):
+        pass
+    else:
+        if role == "a":
+            assert got == X.sum() or not kept
+    del thing, drawn
+    assert all(capsule.deletions <= 1 for capsule in kept)
+
+
+class Nameless(Refuses):
+    """A value that cannot even be shown in a message."""
+
+    def __repr__(self):
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(
+    "role", ["method", "block_size", "dtype", "device", "initial", "where", "out", "stream"]
+)
+def test_an_argument_that_cannot_be_shown_is_refused(role):
+    options = {"method": "unroll8", "device": "simulated"} if role == "block_size" else {}
+    with pytest.raises((TypeError, ValueError, ZeroDivisionError)):
+        gred.sum(X, **options | {role: Nameless()})
+
+
+@pytest.mark.parametrize(
+    "key", ["shape", "typestr", "data", "version", "strides", "stream", "mask", "descr"]
+)
+def test_an_entry_that_cannot_be_shown_is_refused(key):
+    good = MEMORY.__cuda_array_interface__
+    for value in (Nameless(), (Nameless(),), (Nameless(), Nameless()), [Nameless()]):
+        with pytest.raises((TypeError, ValueError, ZeroDivisionError)):
+            gred.sum(Offer(good | {key: value}))
+
+
+def test_after_all_that_everything_works():
+    gc.collect()
+    assert gred.sum(X) == X.sum()
+    assert gred.sum(SimulatedArray(X).T) == X.sum()
+    assert gred.sum(Producer(capsule_of(X))) == X.sum()

@@ -1,0 +1,91 @@
+"""NumPy's own tests of these reductions pass with gred in the place of NumPy.
+
+They are run from the installed NumPy by a pytest of its own, with the plugin numpy_with_gred.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+HERE = Path(__file__).parent
+NUMPY = Path(np.__file__).parent
+FILES = {
+    "_core/tests/test_multiarray.py": "TestStats or TestMinMax or TestBool or TestClip"
+    " or TestNonzero or (TestMethods and (prod or sum or fuzz)) or (TestArgmax and combinations)",
+    "_core/tests/test_numeric.py": "TestNonarrayArgs or TestStdVar or TestClip or TestBoolScalar"
+    " or TestNonzero or TestIsclose or TestAllclose",
+    "_core/tests/test_ufunc.py": "reduc or sum or TestUfunc or negative_zero or where",
+    "_core/tests/test_umath.py": "TestMaximum or TestMinimum or TestMinMax or reduc or TestAdd"
+    " or TestSpecialMethods or complex_nan_comparisons",
+    "_core/tests/test_regression.py": "",
+    "lib/tests/test_function_base.py": "TestAmax or TestAmin or TestProd or TestAverage or TestCov"
+    " or TestMedian or TestPtp or TestTrapezoid or TestFilterwindows",
+    "lib/tests/test_nanfunctions.py": "",
+    "matrixlib/tests/test_defmatrix.py": "",
+    "ma/tests/test_core.py": "TestMaskedArrayMathMethods or sum or mean or min or max",
+}
+# What is NumPy's promise and not gred's, each with its reason.
+DESELECTED = {
+    "lib/tests/test_function_base.py::TestMedian::test_empty": "counts the warning that NumPy's"
+    " division of 0 by 0 adds to the one of an empty mean",
+}
+# What these files make of gred at least; less means that NumPy does not come by.
+CALLS = {
+    "_core/tests/test_multiarray.py": {"prod": 8, "min": 500, "max": 500, "mean": 30},
+    "_core/tests/test_numeric.py": {"sum": 20, "prod": 100, "min": 20, "max": 20},
+    "_core/tests/test_ufunc.py": {"sum": 100, "prod": 100},
+    "_core/tests/test_umath.py": {"min": 1000, "max": 1000},
+    "lib/tests/test_function_base.py": {"sum": 80, "mean": 30},
+    "ma/tests/test_core.py": {"sum": 50, "min": 50, "max": 50},
+}
+
+pytestmark = pytest.mark.unsanitized
+there = pytest.mark.skipif(
+    not all((NUMPY / file).exists() for file in FILES), reason="this NumPy has no tests of its own"
+)
+
+
+def run(arguments, plugin, folder):
+    """Run pytest on NumPy's tests, and return its report."""
+    command = [sys.executable, "-m", "pytest", "-q", "-rf", "-p", "no:cacheprovider", "--tb=short"]
+    command += ["-c", os.devnull, "--rootdir", str(NUMPY), *(["-p", plugin] if plugin else [])]
+    environment = {**os.environ, "GRED_CALLS": str(folder / "calls"), "PYTHONPATH": str(HERE)}
+    done = subprocess.run(
+        [*command, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+        cwd=folder,
+        env=environment,
+    )
+    assert done.returncode in (0, 1), done.stdout[-5000:] + done.stderr[-5000:]
+    return done.stdout
+
+
+def failed(report):
+    """Name the tests that failed, as pytest takes them in the same folder."""
+    return re.findall(r"^(?:FAILED|ERROR) (\S+::.*?)(?: - |$)", report, re.MULTILINE)
+
+
+@there
+@pytest.mark.parametrize("file", FILES, ids=lambda file: Path(file).stem)
+def test_numpys_own_tests_pass_with_gred_in_its_place(file, tmp_path):
+    """No test fails that passes without gred; and gred is asked often enough for that to count."""
+    skipped = [name for name in DESELECTED if name.startswith(file)]
+    options = [f"--deselect={name}" for name in skipped]
+    report = run([str(NUMPY / file), "-k", FILES[file], *options], "numpy_with_gred", tmp_path)
+    assert re.search(r"\d+ passed", report), report[-3000:]
+    suspects = failed(report)
+    if suspects:
+        guilty = sorted(set(suspects) - set(failed(run(suspects, None, tmp_path))))
+        assert not guilty, f"{guilty}\n{report[-10000:]}"
+    counted = (tmp_path / "calls").read_text(encoding="ascii").split()
+    calls = dict(zip(counted[::2], map(int, counted[1::2]), strict=True))
+    for op, least in CALLS.get(file, {}).items():
+        assert calls.get(op, 0) >= least, calls

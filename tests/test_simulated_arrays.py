@@ -1,0 +1,467 @@
+"""Arrays in the simulated device's memory go in as those on a GPU do: read where they lie.
+
+They offer `__cuda_array_interface__`, so that all of it is tried on any machine.
+"""
+
+import gc
+import itertools
+import sys
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from inputs import EVERY_KIND, OPS, block_sizes, exact, methods_on, reduce, shown, takes
+from reference import BFLOAT16, COMPLEX, EVERY_TYPE, agrees, truth
+
+import gred
+from gred import _core
+from gred.testing import SimulatedArray
+
+X = np.arange(1, 61, dtype=np.float32).reshape(3, 4, 5)
+REFUSED = (ValueError, RuntimeError)
+RUNGS = ("auto", *methods_on("simulated"))
+every_rung = pytest.mark.parametrize("method", RUNGS)
+every_type = pytest.mark.parametrize("dtype", EVERY_TYPE, ids=str)
+
+
+@pytest.fixture(autouse=True)
+def the_next_call_is_right():
+    yield
+    assert gred.sum([1, 2, 3]) == 6
+    assert gred.sum(SimulatedArray(X)) == X.sum()
+
+
+class Offer:
+    """An object with an interface and nothing more."""
+
+    def __init__(self, interface, memory=None):
+        self.__cuda_array_interface__ = interface
+        self.memory = memory
+
+
+def address(array) -> int:
+    return array.__cuda_array_interface__["data"][0]
+
+
+# ---- the stand-in itself ----
+
+
+@every_type
+def test_a_simulated_array_holds_what_it_was_given(dtype):
+    x = (np.arange(24) % 2).astype(dtype).reshape(2, 3, 4)
+    array = SimulatedArray(x)
+    for mine, theirs in ((array, x), (array.T, x.T), (array[1:, ::-2], x[1:, ::-2])):
+        assert mine.shape == theirs.shape
+        assert mine.dtype == theirs.dtype
+        np.testing.assert_array_equal(mine.get().astype(complex), theirs.astype(complex))
+    x[...] = 0
+    assert array.get().astype(bool).any()
+
+
+def test_simulated_memory_is_a_writable_buffer():
+    memory = _core.SimulatedMemory(64)
+    assert memory.nbytes == len(memoryview(memory).cast("B")) == 64
+    bytes_of_it = np.frombuffer(memory, np.uint8)
+    assert bytes_of_it.ctypes.data == memory.address
+    bytes_of_it[:] = 3
+    array = Offer({"shape": (64,), "typestr": "|u1", "data": (memory.address, False), "version": 3})
+    assert gred.sum(array) == 192
+
+
+@pytest.mark.parametrize("nbytes", [-1, 2**62, 2**64, -(2**70), "8", 1.5, None], ids=shown)
+def test_memory_of_no_size_is_refused(nbytes):
+    with pytest.raises((TypeError, ValueError, OverflowError, MemoryError)):
+        _core.SimulatedMemory(nbytes)
+
+
+# ---- types, layouts, methods ----
+
+LAYOUTS = {
+    "C order": lambda x: x,
+    "transposed": lambda x: x.T,
+    "every other": lambda x: x[::2, ::3, ::2],
+    "an inner part": lambda x: x[1:3, 2:4, 1:],
+    "backwards": lambda x: x[::-1, :, ::-1],
+    "backwards, every other": lambda x: x[::-2, ::-1, ::-3],
+    "one column": lambda x: x[:, 3, 2],
+    "one element": lambda x: x[1:2, 2:3, 3:4],
+}
+every_layout = pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
+
+
+@every_type
+@every_layout
+def test_every_type_and_layout_is_read_where_it_lies(dtype, layout):
+    x = (np.arange(3 * 4 * 37) ** 2 % 13).astype(dtype).reshape(3, 4, 37)
+    for op in OPS:
+        if op == "prod":
+            x = np.ones_like(x)
+            x[1, 3, 1:6] = 1 if dtype == np.bool_ else 2
+        array = SimulatedArray(x)
+        for method in ("auto", "interleaved", "shuffle_vector", "shared_modulo"):
+            if takes(method, dtype):
+                got = reduce(op, layout(array), method=method)
+                assert agrees(got, truth(op, layout(x))), f"{op} by {method}: {got!r}"
+
+
+@every_rung
+def test_every_method_reads_simulated_arrays(method):
+    for kind in EVERY_KIND:
+        for op in OPS:
+            for n in (1, 1000, 4097) if takes(method, kind.given) else ():
+                case = exact(op, kind, n)
+                got = reduce(op, SimulatedArray(case.array), method=method, dtype=kind.dtype)
+                assert agrees(got, case.truth), f"{op} of {n} {kind.name}"
+
+
+@every_rung
+def test_every_method_walks_strides(method):
+    x = np.random.default_rng(6).integers(-(2**60), 2**60, (70, 131))
+    array = SimulatedArray(x)
+    for block_size in block_sizes(method)[::3]:
+        for mine, theirs in (
+            (array.T, x.T),
+            (array[::3, ::2], x[::3, ::2]),
+            (array[:, 5], x[:, 5]),
+        ):
+            for op in ("sum", "min"):
+                got = reduce(op, mine, method=method, block_size=block_size)
+                assert agrees(got, truth(op, theirs)), f"{op}, block_size {block_size}"
+
+
+@every_rung
+def test_simulated_arrays_are_never_written(method):
+    x = np.arange(1.0, 1001.0).reshape(10, 100)
+    array = SimulatedArray(x)
+    for view in (array, array.T, array[::2], array[:, ::-1]):
+        for op in OPS:
+            reduce(op, view, method=method)
+            gred.kernel_time(view, op, method=method, samples=1, warmup=0, cold=False)
+    np.testing.assert_array_equal(array.get(), x)
+
+
+def test_results_are_numpys_scalars():
+    for dtype in EVERY_TYPE:
+        got = gred.max(SimulatedArray(np.ones(3, dtype)))
+        assert type(got) is dtype.type
+
+
+def test_initial_where_and_dtype_go_with_simulated_arrays():
+    array = SimulatedArray(X)
+    mask = X % 3 == 0
+    assert gred.sum(array, initial=5) == X.sum() + 5
+    assert gred.sum(array, where=mask) == X[mask].sum()
+    assert gred.mean(array.T, where=mask.T) == X[mask].mean()
+    assert gred.max(array, where=mask, initial=-1) == 60
+    assert gred.sum(array, dtype=np.int8) == np.sum(X, dtype=np.int8)
+    assert gred.sum(SimulatedArray(X[:0])) == 0
+    with pytest.raises(ValueError, match="empty"):
+        gred.max(SimulatedArray(X[:0]))
+
+
+def test_a_simulated_array_is_reduced_on_its_device():
+    timed = gred.kernel_time(SimulatedArray(X), samples=1, warmup=0, cold=False)
+    assert timed.device == "simulated"
+    assert gred.sum(SimulatedArray(X), device="simulated") == X.sum()
+    with pytest.raises((ValueError, RuntimeError), match="device"):
+        gred.sum(SimulatedArray(X), device="host")
+    with pytest.raises((ValueError, RuntimeError), match="device"):
+        gred.sum(SimulatedArray(X), device="cuda")
+    with pytest.raises((ValueError, RuntimeError), match="recursive"):
+        gred.sum(SimulatedArray(X), method="recursive")
+
+
+# ---- the entries ----
+
+ARRAY = SimulatedArray(X)
+START = address(ARRAY)
+LAST = START + X.nbytes - 4
+FLOAT = "<f4"
+
+WELL_FORMED = {
+    "as it is": ({}, X),
+    "version 2": ({"version": 2, "stream": ...}, X),
+    "a later version": ({"version": 99}, X),
+    "strides None": ({"strides": None}, X),
+    "no strides": ({"strides": ...}, X),
+    "no stream": ({"stream": ...}, X),
+    "stream None": ({"stream": None}, X),
+    "the legacy stream": ({"stream": 1}, X),
+    "the per-thread stream": ({"stream": 2}, X),
+    "another stream": ({"stream": 2**64 - 1}, X),
+    "no mask": ({"mask": None}, X),
+    "descr": ({"descr": [("", FLOAT)]}, X),
+    "descr None": ({"descr": None}, X),
+    "an unknown entry": ({"colour": "blue"}, X),
+    "native byte order": ({"typestr": "=f4"}, X),
+    "read-only": ({"data": (START, True)}, X),
+    "a flag that is true": ({"data": (START, 1)}, X),
+    "NumPy's integers": ({"shape": tuple(map(np.int64, X.shape)), "strides": None}, X),
+    "no dimensions": ({"shape": (), "strides": None}, X[0, 0, 0]),
+    "no dimensions, no strides": ({"shape": (), "strides": ()}, X[0, 0, 0]),
+    "fewer elements": ({"shape": (7,), "strides": None}, X.ravel()[:7]),
+    "transposed": ({"shape": (5, 4, 3), "strides": (4, 20, 80)}, X),
+    "backwards": ({"shape": (60,), "strides": (-4,), "data": (LAST, False)}, X),
+    "every other": ({"shape": (30,), "strides": (8,)}, X.ravel()[::2]),
+    "one element many times": ({"shape": (1000,), "strides": (0,)}, np.ones(1000, X.dtype)),
+    "rows many times": ({"shape": (9, 60), "strides": (0, 4)}, np.tile(X.ravel(), 9)),
+    "overlapping windows": (
+        {"shape": (56, 5), "strides": (4, 4)},
+        np.lib.stride_tricks.sliding_window_view(X.ravel(), 5),
+    ),
+    "extents of 1": ({"shape": (1, 60, 1), "strides": (2**60, 4, -8)}, X),
+    "nothing": ({"shape": (0,), "strides": None}, X[:0]),
+    "nothing nowhere": ({"shape": (0,), "strides": None, "data": (0, False)}, X[:0]),
+    "nothing far away": ({"shape": (3, 0), "strides": (2**40, 4), "data": (8, False)}, X[:0]),
+    "unsigned bytes": ({"shape": (240,), "strides": None, "typestr": "|u1"}, X.ravel().view("u1")),
+    "bytes in any order": (
+        {"shape": (240,), "strides": None, "typestr": ">i1"},
+        X.ravel().view("i1"),
+    ),
+    "other elements": ({"shape": (30,), "strides": None, "typestr": "<i8"}, X.ravel().view("i8")),
+}
+
+
+@pytest.mark.parametrize(("changes", "elements"), WELL_FORMED.values(), ids=WELL_FORMED.keys())
+def test_what_is_well_formed_is_read(changes, elements):
+    offer = ARRAY.described(**{"descr": ...} | changes)
+    assert agrees(gred.sum(offer), truth("sum", elements))
+    if elements.size:
+        assert agrees(gred.max(offer), truth("max", elements))
+
+
+MALFORMED = {
+    "stream 0": ({"stream": 0}, ValueError),
+    "a mask": ({"mask": ARRAY}, ValueError),
+    "the other byte order": ({"typestr": ">f4"}, TypeError),
+    "a field": ({"descr": [("x", "<f4"), ("y", "<f4")]}, TypeError),
+    "descr of another type": ({"descr": [("", "<i4")]}, TypeError),
+    "descr that is no list": ({"descr": "f4"}, TypeError),
+    "two bytes that nobody knows": ({"typestr": "<V2", "strides": None}, TypeError),
+    "longdouble": ({"typestr": "<f16", "shape": (1,), "strides": None}, TypeError),
+    "objects": ({"typestr": "|O8"}, TypeError),
+    "one element too many": ({"shape": (61,), "strides": None}, REFUSED),
+    "one row too many": ({"shape": (4, 4, 5), "strides": None}, REFUSED),
+    "half of the last element outside": ({"data": (START + 2, False)}, REFUSED),
+    "before the start": ({"data": (START - 4, False), "shape": (1,), "strides": None}, REFUSED),
+    "behind the end": ({"data": (LAST + 4, False), "shape": (1,), "strides": None}, REFUSED),
+    "backwards from the start": ({"shape": (2,), "strides": (-4,)}, REFUSED),
+    "backwards beyond the start": (
+        {"shape": (61,), "strides": (-4,), "data": (LAST, False)},
+        REFUSED,
+    ),
+    "strides beyond the end": ({"shape": (60,), "strides": (8,)}, REFUSED),
+    "strides into the sky": ({"shape": (2,), "strides": (2**62,)}, REFUSED),
+    "strides around the world": ({"shape": (5,), "strides": (2**62,)}, REFUSED),
+    "strides below 0": ({"shape": (2,), "strides": (-(2**63),)}, REFUSED),
+    "two strides that make up for each other": (
+        {"shape": (2, 2), "strides": (2**62, -(2**62))},
+        REFUSED,
+    ),
+    "everything": ({"shape": (2**62,), "strides": None, "typestr": "|u1"}, REFUSED),
+    "null": ({"data": (0, False)}, ValueError),
+    "a small pointer": ({"data": (4096, False)}, REFUSED),
+    "the last pointer": ({"data": (2**64 - 4, False)}, REFUSED),
+    "misaligned": ({"data": (START + 1, False), "shape": (2,), "strides": None}, REFUSED),
+    "strides between elements": ({"shape": (3,), "strides": (6,)}, REFUSED),
+}
+
+
+@pytest.mark.parametrize(("changes", "error"), MALFORMED.values(), ids=MALFORMED.keys())
+def test_what_is_malformed_is_refused(changes, error):
+    offer = ARRAY.described(**{"descr": ...} | changes)
+    for function in (gred.sum, gred.max, gred.mean, gred.kernel_time):
+        with pytest.raises(error, match="a"):
+            function(offer)
+
+
+def test_bfloat16_is_known_by_its_dtype():
+    array = SimulatedArray(np.arange(5).astype(BFLOAT16))
+    assert array.__cuda_array_interface__["typestr"] == "<V2"
+    assert gred.sum(array).dtype == BFLOAT16
+    nameless = Offer(array.__cuda_array_interface__)
+    with pytest.raises(TypeError, match="bfloat16"):
+        gred.sum(nameless)
+    nameless.dtype = "bfloat16"
+    assert gred.sum(nameless) == 10
+
+
+def test_the_bounds_are_those_of_one_memory():
+    """Two memories that happen to be neighbours are still two."""
+    memories = sorted((_core.SimulatedMemory(64) for _ in range(50)), key=lambda m: m.address)
+    for first, second in itertools.pairwise(memories):
+        span = second.address + 64 - first.address
+        assert span >= 128
+        for nbytes in (span, 65, 128):
+            interface = {"shape": (nbytes,), "typestr": "|u1", "version": 3}
+            with pytest.raises(REFUSED):
+                gred.sum(Offer(interface | {"data": (first.address, False)}))
+        whole = {"shape": (64,), "typestr": "|u1", "version": 3, "data": (first.address, False)}
+        gred.sum(Offer(whole))
+
+
+# ---- lifetimes ----
+
+
+def test_freed_memory_is_refused():
+    array = SimulatedArray(np.ones(10_000))
+    interface = array.__cuda_array_interface__
+    assert gred.sum(Offer(interface)) == 10_000
+    del array
+    gc.collect()
+    with pytest.raises(REFUSED):
+        gred.sum(Offer(interface))
+
+
+def test_memory_that_vanishes_while_it_is_described_is_refused_or_kept():
+    class Vanishing:
+        def __init__(self):
+            self.array = SimulatedArray(np.ones(1000))
+
+        @property
+        def __cuda_array_interface__(self):
+            return self.array.__cuda_array_interface__ | {"version": Index(self)}
+
+    class Index(int):
+        def __new__(cls, owner):
+            return int.__new__(cls, 3)
+
+        def __init__(self, owner):
+            del owner.array
+            gc.collect()
+
+    with pytest.raises(REFUSED):
+        gred.sum(Vanishing())
+
+
+def test_memory_stays_while_it_is_reduced():
+    """The array is dropped by another thread in the middle of a long run."""
+    x = np.ones(600_000, np.int32)
+    for _ in range(3):
+        arrays = [SimulatedArray(x)]
+        results = []
+        offer = Offer(arrays[0].__cuda_array_interface__)
+        work = lambda offer=offer, results=results: results.append(  # noqa: E731
+            gred.sum(offer, method="neighbored")
+        )
+        thread = threading.Thread(target=work)
+        thread.start()
+        arrays.clear()
+        thread.join()
+        assert results in ([600_000], [])
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_memory_may_be_freed_from_any_thread():
+    def work():
+        for n in range(1, 60):
+            array = SimulatedArray(np.ones(n))
+            assert gred.sum(array) == n
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_views_keep_the_memory_alive():
+    view = SimulatedArray(X)[1:, ::2].T
+    gc.collect()
+    assert gred.sum(view) == X[1:, ::2].sum()
+
+
+def test_simulated_arrays_leave_references_and_memory_flat():
+    array = SimulatedArray(X)
+    outside = array.described(shape=(2**20,), strides=None)
+
+    def use():
+        gred.sum(array.T)
+        gred.sum(array[::2], where=X[::2] > 3, initial=1)
+        gred.sum(SimulatedArray(X))
+        with pytest.raises(REFUSED):
+            gred.sum(outside)
+
+    use()
+    gc.collect()
+    before, blocks = sys.getrefcount(array), sys.getallocatedblocks()
+    for _ in range(200):
+        use()
+    gc.collect()
+    assert sys.getrefcount(array) == before
+    assert sys.getallocatedblocks() - blocks < 200
+
+
+# ---- any layout ----
+
+
+@st.composite
+def views(draw):
+    """Draw a view of a simulated array together with NumPy's."""
+    shape = draw(st.lists(st.integers(1, 7), max_size=4).map(tuple))
+    dtype = draw(st.sampled_from(EVERY_TYPE))
+    x = (np.arange(np.prod(shape, dtype=int)) % 11).astype(dtype).reshape(shape)
+    mine = SimulatedArray(x)
+    bounds = st.integers(-8, 8) | st.none()
+    steps = st.sampled_from([None, 1, 2, 3, -1, -2])
+    index = tuple(slice(draw(bounds), draw(bounds), draw(steps)) for _ in shape)
+    if shape and draw(st.booleans()):
+        x, mine = x[index], mine[index]
+    if draw(st.booleans()):
+        x, mine = x.T, mine.T
+    return x, mine
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(views=views(), method=st.sampled_from(RUNGS))
+def test_any_view_is_right(views, method):
+    x, mine = views
+    method = method if takes(method, x.dtype) else "auto"
+    assert agrees(gred.sum(mine, method=method), truth("sum", x))
+    if x.size:
+        assert agrees(gred.max(mine, method=method), truth("max", x))
+
+
+# ---- little room ----
+
+
+@pytest.mark.parametrize("limit", [1, 100, 1024, 4096, 2**20])
+def test_with_little_workspace_arrays_go_in_pieces(limit):
+    x = np.random.default_rng(7).integers(-100, 100, (60, 211)).astype(np.int16)
+    try:
+        with gred.workspace_limit(limit):
+            for method in RUNGS:
+                for mine, theirs in (
+                    (x, x),
+                    (x.T[::2], x.T[::2]),
+                    (SimulatedArray(x)[:, ::3], x[:, ::3]),
+                ):
+                    for op in ("sum", "min"):
+                        got = reduce(op, mine, method=method, device="simulated")
+                        assert agrees(got, truth(op, theirs)), f"{op} by {method}"
+    except MemoryError as error:
+        pytest.fail(f"an out-of-memory error for want of a workspace: {error}")
+
+
+def test_the_workspace_limit_ends_with_its_with_block():
+    with gred.workspace_limit(4096), gred.workspace_limit(2**20):
+        assert gred.sum(np.ones(5000), method="halving", device="simulated") == 5000
+    with pytest.raises(ZeroDivisionError), gred.workspace_limit(4096):
+        raise ZeroDivisionError
+    assert gred.sum(np.ones(5000), method="halving", device="simulated") == 5000
+
+
+@pytest.mark.parametrize("limit", [0, -1, "x", 1.5, None, 2**70], ids=shown)
+def test_what_is_no_workspace_limit_is_refused(limit):
+    with pytest.raises((TypeError, ValueError, OverflowError)), gred.workspace_limit(limit):
+        pass
+
+
+def test_complex_arrays_lie_on_the_simulated_device_too():
+    for dtype in COMPLEX:
+        z = (X + 1j * X[::-1]).astype(dtype)
+        assert gred.sum(SimulatedArray(z).T) == z.sum()
+        with pytest.raises(TypeError, match="complex"):
+            gred.sum(SimulatedArray(z), method="unroll8")

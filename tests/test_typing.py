@@ -1,0 +1,149 @@
+"""The type stubs say what the module does, and docstrings have the form that tools read."""
+
+import importlib
+import importlib.util
+import inspect
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import gred
+
+pytestmark = pytest.mark.unsanitized
+PUBLIC = [name for name in gred.__all__ if callable(getattr(gred, name))]
+REDUCTIONS = ("sum", "prod", "min", "max", "mean")
+REDUCTION_PARAMETERS = [
+    "a",
+    "method",
+    "block_size",
+    "dtype",
+    "device",
+    "initial",
+    "where",
+    "out",
+    "stream",
+]
+# What numpydoc asks for beyond what this project promises: its own words for sections' order,
+# "See Also" and examples everywhere, and verbs in the form that it expects.
+NOT_ASKED = {"EX01", "SA01", "ES01", "SS06", "GL01", "GL02", "GL03", "RT03", "PR01", "PR02", "SS05"}
+NOT_ASKED |= {"PR06", "PR08", "PR09", "RT02", "RT04", "RT05", "YD01", "GL08", "PR04", "PR10"}
+needs_mypy = pytest.mark.skipif(
+    importlib.util.find_spec("mypy") is None, reason="mypy is not installed"
+)
+
+
+def tool(*command, **environment):
+    """Run a Python tool where neither the sources nor the tests are in the way."""
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+        cwd=environment.pop("cwd", "/"),
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@needs_mypy
+def test_the_package_is_strictly_typed(tmp_path):
+    tool("mypy", "--strict", "-p", "gred", "--cache-dir", str(tmp_path))
+
+
+@needs_mypy
+def test_the_stubs_are_what_the_module_has(tmp_path):
+    tool("mypy.stubtest", "gred", cwd=tmp_path)
+
+
+USES = """
+import numpy as np
+import gred
+from gred.testing import SimulatedArray
+
+x = np.ones((3, 4), np.float16)
+out = np.zeros(())
+gred.sum(x, dtype=np.float32, initial=1.5, where=x > 0, out=out, stream=1)
+gred.prod([1, 2], method="unroll8", block_size=64, device="simulated", initial=2)
+gred.min(x, initial=None)
+gred.max(SimulatedArray(x), stream=None)
+gred.mean(x, where=True, out=None)
+with gred.workspace_limit(2**20):
+    gred.sum(x)
+try:
+    gred.sum(x, device="cuda")
+except gred.CudaError as error:
+    print(error.call, error.name, error.text)
+"""
+MISUSES = ["gred.mean(1, initial=3)", "gred.sum(1, axis=0)", "gred.sum(1, 'unroll8')", "gred.sum()"]
+MISUSES += ["gred.sum(1, block_size='big')", "gred.workspace_limit('all')"]
+
+
+@needs_mypy
+def test_a_users_types_are_checked(tmp_path):
+    """What is right passes a strict check, and every line that is wrong is found."""
+    (tmp_path / "uses.py").write_text(textwrap.dedent(USES), encoding="utf-8")
+    tool("mypy", "--strict", str(tmp_path / "uses.py"), "--cache-dir", str(tmp_path / "cache"))
+    wrong = tmp_path / "misuses.py"
+    wrong.write_text("\n".join(["import gred", *MISUSES]), encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", str(wrong)]
+    command += ["--cache-dir", str(tmp_path / "cache"), "--no-error-summary"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    lines = {int(line.split(":")[1]) for line in found.stdout.splitlines() if "error:" in line}
+    assert lines == set(range(2, len(MISUSES) + 2)), found.stdout + found.stderr
+
+
+# ---- docstrings ----
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_docstrings_are_numpydocs(name):
+    validate = pytest.importorskip("numpydoc.validate", reason="numpydoc is not installed")
+    if isinstance(getattr(gred, name), type):
+        pytest.skip("records and errors say what they are in a line")
+    report = validate.validate(f"gred.{name}")
+    errors = [error for error in report["errors"] if error[0] not in NOT_ASKED]
+    assert not errors
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_document_every_argument(name):
+    scrape = pytest.importorskip("numpydoc.docscrape", reason="numpydoc is not installed")
+    function = getattr(gred, name)
+    document = scrape.NumpyDocString(inspect.getdoc(function))
+    documented = [part.strip() for p in document["Parameters"] for part in p.name.split(",")]
+    expected = [p for p in REDUCTION_PARAMETERS if (name, p) != ("mean", "initial")]
+    assert documented == list(inspect.signature(function).parameters) == expected
+    assert document["Summary"]
+    assert document["Returns"]
+    assert {raised.type for raised in document["Raises"]} >= {
+        "TypeError",
+        "ValueError",
+        "MemoryError",
+    }
+    assert ">>> " in "\n".join(document["Examples"])
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_signatures_can_be_read(name):
+    """Also by people: help() shows every argument with its default."""
+    parameters = inspect.signature(getattr(gred, name)).parameters
+    assert parameters["a"].kind is inspect.Parameter.POSITIONAL_ONLY
+    others = [p for p in parameters.values() if p.name != "a"]
+    assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in others)
+    assert parameters["where"].default is True
+    assert parameters["method"].default == "auto"
+    for none in ("block_size", "dtype", "device", "out", "stream"):
+        assert parameters[none].default is None
+
+
+def test_everything_public_is_documented():
+    for name in gred.__all__:
+        assert inspect.getdoc(getattr(gred, name)), name
+    testing = importlib.import_module("gred.testing")
+    assert inspect.getdoc(testing)
+    assert inspect.getdoc(testing.SimulatedArray)
