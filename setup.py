@@ -19,6 +19,8 @@ from setuptools.command.build_ext import build_ext
 DEPENDS = ["setup.py", *map(str, Path("csrc").glob("*.h"))]
 DEPENDS += [str(path) for path in Path("kernels").rglob("*") if path.is_file()]
 OPS = ("sum", "prod", "min", "max")
+LIBRARY = "library.cu"
+REGISTERS = 64  # a thread, so that a multiprocessor's 65,536 suffice for blocks of 1024
 CUDA_SOURCES = ["csrc/cuda.c", "csrc/cuda_machine.c", "csrc/cuda_session.c"]
 WARNINGS = ["-Wall", "-Wextra", "-Werror"] if os.environ.get("GRED_WERROR") else []
 SANITIZED = bool(os.environ.get("GRED_SANITIZE"))
@@ -116,6 +118,8 @@ class Toolkit:
     def compile(self, source: Path, target: Path, defines: list[str]) -> None:
         """Compile one kernel source."""
         flags = [*CUDA_CXX, *architecture_flags(self.architectures)]
+        if source.name != LIBRARY:
+            flags.append(f"-maxrregcount={REGISTERS}")
         build_object([self.nvcc, *flags, *defines, "-c", source, "-o", target], target)
 
 
@@ -135,7 +139,7 @@ def build_object(words: list, target: Path) -> None:
 
 def kernel_units(table: str) -> list[tuple[str, str, list[str]]]:
     """List the compilations of the kernels: source, name, definitions. The slowest is first."""
-    units = [("library.cu", "library", [])]
+    units = [(LIBRARY, "library", [])]
     units += [("methods.cu", op, [f"-DGRED_OP={op}"]) for op in OPS]
     return [*units, ("kernels.cu", "kernels", [f"-DGRED_TABLE={table}"])]
 

@@ -5,8 +5,10 @@
 #include "cuda_session.h"
 
 #include <cuda.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static void *create(void)
@@ -232,6 +234,32 @@ struct job {
 
 enum { PRODUCERS = sizeof((struct plan *)0)->producers / sizeof(struct stream) };
 
+/* CUDA reads what a handle points to, and the process ends where that cannot be read; what can, but
+ * is no stream, it recognises. The kernel reads it here first, and says so instead. The two default
+ * streams are no pointers. */
+static bool is_stream(uintptr_t handle)
+{
+    enum { PER_THREAD_DEFAULT_STREAM = 2 };
+    char bytes[64];
+    const struct iovec here = {bytes, sizeof bytes}, there = {(void *)handle, sizeof bytes};
+    return handle <= PER_THREAD_DEFAULT_STREAM ||
+           process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)sizeof bytes ||
+           errno != EFAULT;
+}
+
+static bool check_streams(const struct plan *plan, struct failure *failure)
+{
+    for (int k = 0; k <= PRODUCERS; k++) {
+        const struct stream *stream = k < PRODUCERS ? &plan->producers[k] : &plan->consumer;
+        if (stream->given && !is_stream(stream->handle)) {
+            failure_note(failure, FAILURE_VALUE, "stream %#llx is no handle of a stream",
+                         (unsigned long long)stream->handle);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Producers' work comes first. */
 static bool order_before(struct cuda_session *session, const struct plan *plan)
 {
@@ -243,14 +271,19 @@ static bool order_before(struct cuda_session *session, const struct plan *plan)
 }
 
 /* Where nobody waits, what producers do next, such as freeing or filling their memory again, comes
- * after what is under way here. */
+ * after what is under way here. A producer whose own stream is not known has to be waited for. */
 static bool order_after(struct cuda_session *session, const struct plan *plan)
 {
-    for (int k = 0; k < PRODUCERS; k++)
-        if (plan->producers[k].given &&
-            !cuda_session_order(session, session->stream, (cudaStream_t)plan->producers[k].handle))
-            return false;
-    return true;
+    bool ordered = true;
+    for (int k = 0; k < PRODUCERS && ordered; k++) {
+        const struct stream *producer = &plan->producers[k];
+        if (producer->passing)
+            ordered = cuda_check(session->machine.failure, cudaStreamSynchronize(session->stream),
+                                 "cudaStreamSynchronize");
+        else if (producer->given)
+            ordered = cuda_session_order(session, session->stream, (cudaStream_t)producer->handle);
+    }
+    return ordered;
 }
 
 static bool run_plan(struct cuda_session *session, const struct plan *plan, struct run *run)
@@ -280,7 +313,8 @@ static bool run_job(const struct job *job)
 {
     struct failure *failure = &job->run->failure;
     int previous = 0;
-    if (lost_in_fork(job->state, failure) || !enter_device(job->device, &previous, failure))
+    if (lost_in_fork(job->state, failure) || (job->plan && !check_streams(job->plan, failure)) ||
+        !enter_device(job->device, &previous, failure))
         return false;
     const bool ran = run_on_current_device(job);
     return leave_device(job->device, previous, failure) && ran;

@@ -64,7 +64,7 @@ bool mask_apply(PyObject *where, const struct view_request *request, struct view
                 struct mask *mask)
 {
     mask->on_device = false;
-    mask->producer.given = false;
+    mask->producer = (struct stream){.given = false};
     mask->view.owner = NULL;
     mask->view.pin = NULL;
     if (!where || where == Py_True)

@@ -3,9 +3,19 @@
 A test that takes `device` runs once a device; with `method`, once for every method of every
 device; with `rung`, once for every method that has block sizes. Without a GPU its cases skip, and
 say so.
+
+`pytest --thin` is for where every call takes many times as long, as under sanitizers. Every test
+runs, but with one in ten of Hypothesis's examples and, where a test has more than MOST cases that
+can run here, with about so many of them. A hash of its name chooses a case, so that no method, op
+or type is left out as a whole, and every run chooses the same.
 """
 
+import gc
+import zlib
+from collections import Counter
+
 import pytest
+from hypothesis import settings
 from inputs import block_sizes, methods_on
 
 import gred
@@ -13,17 +23,44 @@ import gred
 PLACES = ("host", "simulated", "cuda")
 GPU_IS_HERE = any(device.name == "cuda:0" for device in gred.devices())
 needs_gpu = pytest.mark.skipif(not GPU_IS_HERE, reason="there is no GPU here")
+MOST = 60
+
+
+def pytest_addoption(parser):
+    parser.addoption("--thin", action="store_true", help="run few cases of each test")
 
 
 def pytest_configure(config):
+    if config.getoption("thin"):
+        settings.register_profile("thin", max_examples=settings().max_examples // 10)
+        settings.load_profile("thin")
     config.addinivalue_line("markers", "gpu: runs on a GPU only")
     config.addinivalue_line("markers", "unsanitized: measures memory or time, or other programs")
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("gpu"):
             item.add_marker(needs_gpu)
+    if config.getoption("thin"):
+        left_out = [
+            item for item in items if not GPU_IS_HERE and needs_gpu.mark in item.own_markers
+        ]
+        left_out += thinned([item for item in items if item not in set(left_out)])
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+
+
+def thinned(items):
+    """Choose what to leave out of tests that have more than MOST cases."""
+    counts = Counter(item.function for item in items)
+    hashes = ((item, zlib.crc32(item.nodeid.encode()) / 2**32) for item in items)
+    return [item for item, place in hashes if place * counts[item.function] >= MOST]
+
+
+def pytest_collection_finish():
+    """Spare the many tests that collect garbage the walk over what pytest itself keeps."""
+    gc.freeze()
 
 
 def parameter(place: str, *more: str):

@@ -1,6 +1,7 @@
 """What Hypothesis draws: arrays of every element type, layout and value, and masks for them."""
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 from inputs import REAL_TYPES
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, PARTS
@@ -8,6 +9,11 @@ from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, PARTS
 SPECIAL = (0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 2.0**-30, 6.1e-5, 1e30, -1e30)
 FLAVOURS = ("small", "any bits", "special", "moderate")
 BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+def examples(count: int) -> int:
+    """Give the number of examples in Hypothesis's profile of now; `count` is for the usual 100."""
+    return count * settings().max_examples // 100
 
 
 def values(dtype: np.dtype, flavour: str, n: int, random) -> np.ndarray:

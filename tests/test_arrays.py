@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from drawn import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from inputs import ELEMENT_TYPES, OPS, reduce, shown
@@ -108,7 +109,7 @@ def views(draw):
 
 
 @everywhere
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(view=views())
 def test_any_view_sums_to_what_its_elements_do(view, where):
     expected = sum(view.ravel().tolist())

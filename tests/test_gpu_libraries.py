@@ -165,6 +165,8 @@ class Numba:
         self.cuda = pytest.importorskip("numba.cuda")
         if not self.cuda.is_available():
             pytest.skip("this Numba has no GPU")
+        if not hasattr(np, "row_stack"):  # NumPy 2.5 lacks what some Numbas overload
+            np.row_stack = np.vstack
         self.kept = []
 
     def make(self, host):
@@ -489,6 +491,8 @@ def zeros_on(library, stream):
 def fill_later(library, a, stream, value=7):
     """Have the library's own kernel write, once its stream comes to it."""
     handle = library.handle(stream)
+    library.fill(a, 0, stream)  # compiles the kernel, which takes longer than the delay
+    call("cuStreamSynchronize", handle)
     delay(handle)
     library.fill(a, value, stream)
     assert is_busy(handle)

@@ -9,15 +9,28 @@ import math
 
 import numpy as np
 import pytest
-from capsules import CODES, CPU, CUDA, CUDA_HOST, NEW, OLD, Capsule, Producer, capsule_of
+from capsules import (
+    CODES,
+    CPU,
+    CUDA,
+    CUDA_HOST,
+    CUDA_MANAGED,
+    NEW,
+    OLD,
+    Capsule,
+    Producer,
+    capsule_of,
+)
+from drawn import examples
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import gred
 from gred.testing import SimulatedArray
 
-DICTIONARIES, CAPSULES, PRODUCERS = 10_000, 12_000, 1_500
-assert 0.9 * DICTIONARIES + 0.8 * CAPSULES + PRODUCERS > 20_000
+COUNTS = 10_000, 12_000, 1_500
+assert 0.9 * COUNTS[0] + 0.8 * COUNTS[1] + COUNTS[2] > 20_000
+DICTIONARIES, CAPSULES, PRODUCERS = map(examples, COUNTS)
 REFUSALS = (TypeError, ValueError, RuntimeError, BufferError, OverflowError, MemoryError)
 NBYTES = 4096
 MEMORY = SimulatedArray((np.arange(NBYTES) * 37 % 251).astype(np.uint8))
@@ -366,6 +379,8 @@ def tensors(draw):
 
 
 DEFINITE = "there is no such tensor"
+GPU_IS_HERE = any(device.name == "cuda:0" for device in gred.devices())
+PLACES = {CPU: "host", CUDA_HOST: "host", CUDA: "gpu", CUDA_MANAGED: "gpu"}
 
 
 def tensor_model(drawn):
@@ -373,6 +388,7 @@ def tensor_model(drawn):
     dtype = SUPPORTED.get(drawn["type"])
     shape = drawn["shape"]
     ndim = len(shape or ()) if drawn["ndim"] is None else drawn["ndim"]
+    places = {PLACES.get(drawn["device_type"]), PLACES.get(drawn["said"])}
     hopeless = (
         dtype is None
         or drawn["lanes"] != 1
@@ -380,8 +396,8 @@ def tensor_model(drawn):
         or (shape is None and ndim > 0)
         or drawn["name"] not in (OLD, NEW)
         or (drawn["name"] == NEW and drawn["version"][0] != 1)
-        or drawn["device_type"] not in (CPU, CUDA_HOST)
-        or drawn["said"] != drawn["device_type"]
+        or places not in ({"host"}, {"gpu"})
+        or (places == {"gpu"} and not GPU_IS_HERE)
     )
     if hopeless:
         return DEFINITE
@@ -390,6 +406,8 @@ def tensor_model(drawn):
         return DEFINITE
     if math.prod(shape) == 0:
         return np.empty(0, dtype)
+    if places == {"gpu"}:
+        return DEFINITE  # the memory is the host's
     size = dtype.itemsize
     if math.prod(shape) * size >= 2**63 and drawn["strides"] is None:
         return DEFINITE

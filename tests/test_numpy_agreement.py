@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pytest
 from conftest import PLACES, parameter
-from drawn import arrays, converts, every_type, masks, values
+from drawn import arrays, converts, every_type, examples, masks, values
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from inputs import OPS, REAL_TYPES, methods_on, reduce, takes
@@ -19,7 +19,7 @@ import gred
 
 EXAMPLES = 400
 often = settings(
-    max_examples=EXAMPLES,
+    max_examples=examples(EXAMPLES),
     deadline=None,
     phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -10,6 +10,7 @@ import threading
 
 import numpy as np
 import pytest
+from drawn import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from inputs import EVERY_KIND, OPS, block_sizes, exact, methods_on, reduce, shown, takes
@@ -414,7 +415,7 @@ def views(draw):
     return x, mine
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(views=views(), method=st.sampled_from(RUNGS))
 def test_any_view_is_right(views, method):
     x, mine = views

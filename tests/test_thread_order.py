@@ -20,8 +20,10 @@ every_rung = pytest.mark.parametrize("rung", RUNGS)
 @every_rung
 @pytest.mark.parametrize("op", OPS)
 def test_the_answer_does_not_depend_on_the_order(rung, op, order, seed):
+    """Each op and order takes every other kind, so that each op meets all of them in some order."""
+    turn = (OPS.index(op) + ORDERS.index((order, seed))) % 2
     with gred.thread_order(order, seed):
-        for kind in KINDS:
+        for kind in KINDS[turn::2]:
             for block_size in block_sizes(rung)[1::2]:
                 for n in (1, 33, block_size + 1, 8 * block_size - 1, 4097):
                     case = exact(op, kind, n)

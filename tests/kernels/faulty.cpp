@@ -105,7 +105,7 @@ __global__ void half_a_shuffle(unsigned *results, uint64_t)
 __global__ void absent_block(unsigned *results, uint64_t)
 {
     if (blockIdx.x == 0)
-        grid_barrier();
+        grid_barrier(results);
     results[blockIdx.x] = 0;
 }
 
