@@ -30,8 +30,8 @@
     "    By default the method's own.\n"                                                           \
     "dtype : data-type, optional\n"                                                                \
     "    The type of the result, one of the element types above. Each element is\n"                \
-    "    converted to it first. float16 and bfloat16 are accumulated in float32 and\n"             \
-    "    rounded once, at the end.\n"                                                              \
+    "    converted to it first. float16 and bfloat16 are accumulated in at least\n"                \
+    "    float32 and rounded once, at the end.\n"                                                  \
     "device : str, optional\n"                                                                     \
     "    ``'host'``, ``'simulated'``, ``'cuda'`` or ``'cuda:N'``. By default a GPU array\n"        \
     "    is reduced on its GPU and a host array on the host; a rung goes to the GPU if\n"          \
@@ -55,8 +55,8 @@
     "out : array of one element, optional\n"                                                       \
     "    Where the result goes, converted to the type of `out`: a writable NumPy array,\n"         \
     "    or a GPU array that offers one of the interfaces above; then the call does not\n"         \
-    "    wait for the GPU. Without `dtype`, elements are converted to the type of `out`\n"         \
-    "    first.\n"                                                                                 \
+    "    wait for the GPU. Without `dtype`, elements are converted first to the type that\n"       \
+    "    theirs and that of `out` promote to.\n"                                                   \
     "stream : int or stream, optional\n"                                                           \
     "    The CUDA stream that the work on a GPU is ordered on, behind the work that\n"             \
     "    makes `a`: a handle, 1 for the legacy default stream, 2 for the thread's own,\n"          \

@@ -269,6 +269,8 @@ rows = np.broadcast_to(np.arange(1000.0)[::2], (2**26, 500))
 swapped = np.broadcast_to(np.ones(1, ">c16"), 2**36)
 mask = np.broadcast_to(np.array([True, False]), (2**35, 2))
 big = np.zeros(2**26, np.int32)
+stand_in = SimulatedArray(big[: 2**25])[::2]
+neighbored = dict(method="neighbored", block_size=1024, device="simulated")
 sent = []
 def interrupt():
     time.sleep(0.7)
@@ -298,10 +300,10 @@ LONG_CALLS = {
     "out": "gred.sum(huge, out=np.zeros(()))",
     "recursive": "while True: gred.sum(big, method='recursive')",
     "recursive, gathered": "while True: gred.sum(big[::2], method='recursive', dtype=np.float64)",
-    "simulated": "while True: gred.sum(big, method='neighbored', block_size=1024, device='simulated')",
-    "simulated, strided": "while True: gred.sum(rows.T, device='simulated')",
+    "simulated": "while True: gred.sum(big, **neighbored)",
+    "simulated, strided": "gred.sum(rows.T, device='simulated')",
     "simulated, stride 0": "gred.sum(huge, device='simulated')",
-    "simulated array": "while True: gred.sum(SimulatedArray(big[: 2**25])[::2], method='interleaved')",
+    "simulated array": "while True: gred.sum(stand_in, method='interleaved')",
     "measured": "gred.kernel_time(big, samples=10**6, cold=False)",
 }
 
