@@ -21,6 +21,8 @@ DEPENDS += [str(path) for path in Path("kernels").rglob("*") if path.is_file()]
 OPS = ("sum", "prod", "min", "max")
 LIBRARY = "library.cu"
 REGISTERS = 64  # a thread, so that a multiprocessor's 65,536 suffice for blocks of 1024
+SLOW_SOURCES = ["csrc/gather.c", "csrc/fold.c"]  # a loop for every pair of types
+DEPENDS += SLOW_SOURCES
 CUDA_SOURCES = ["csrc/cuda.c", "csrc/cuda_machine.c", "csrc/cuda_session.c"]
 WARNINGS = ["-Wall", "-Wextra", "-Werror"] if os.environ.get("GRED_WERROR") else []
 SANITIZED = bool(os.environ.get("GRED_SANITIZE"))
@@ -153,7 +155,7 @@ class BuildExt(build_ext):
         toolkit = Toolkit(nvcc) if nvcc else None
         folder = Path(self.build_temp, "kernels")
         folder.mkdir(parents=True, exist_ok=True)
-        jobs = self.simulated_jobs(folder)
+        jobs = self.slow_jobs(folder) + self.simulated_jobs(folder)
         if toolkit:
             shown = " ".join(toolkit.architectures)
             print(f"gred: kernels for CUDA {toolkit.version}, architectures {shown}", flush=True)
@@ -180,6 +182,18 @@ class BuildExt(build_ext):
             for source, name, defines in kernel_units("kernels_cuda")
         ]
 
+    def slow_jobs(self, folder: Path) -> list[tuple]:
+        """One call of the C compiler a source; setuptools would compile them one by one."""
+        compiler = os.environ.get("CC", "gcc").split()
+
+        def compile_unit(source: Path, target: Path) -> None:
+            build_object([*compiler, *HOST_C, "-fPIC", "-c", source, "-o", target], target)
+
+        return [
+            (compile_unit, Path(source), folder / Path(source).with_suffix(".o").name)
+            for source in SLOW_SOURCES
+        ]
+
     def simulated_jobs(self, folder: Path) -> list[tuple]:
         """One call of the host's C++ compiler a unit."""
         compiler = os.environ.get("CXX", "g++").split()
@@ -194,13 +208,13 @@ class BuildExt(build_ext):
         ]
 
 
-EITHER_CUDA = {*CUDA_SOURCES, "csrc/cuda_absent.c"}
+APART = {*SLOW_SOURCES, *CUDA_SOURCES, "csrc/cuda_absent.c"}
 
 setup(
     ext_modules=[
         Extension(
             "gred._core",
-            sources=sorted(set(map(str, Path("csrc").glob("*.c"))) - EITHER_CUDA),
+            sources=sorted(set(map(str, Path("csrc").glob("*.c"))) - APART),
             depends=DEPENDS,
             include_dirs=[numpy.get_include()],
             define_macros=[("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION")],

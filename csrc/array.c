@@ -17,7 +17,7 @@
 int array_setup(void)
 {
     import_array1(-1);
-    return cuda_interface_setup() < 0 ? -1 : dlpack_setup();
+    return library_setup() < 0 || cuda_interface_setup() < 0 ? -1 : dlpack_setup();
 }
 
 /* ---- element types ---- */

@@ -1,18 +1,32 @@
 #include "library.h"
 
+#include "newer_python.h"
 #include "stream.h"
 
-/* The module torch, if the array is one of its tensors; a new reference. NULL if not, without an
- * exception. */
+/* Made at import, constant from then on; looking up an interned string compares pointers. */
+static struct {
+    PyObject *torch, *tensor;
+} names;
+
+int library_setup(void)
+{
+    if (!names.torch)
+        names.torch = PyUnicode_InternFromString("torch");
+    if (!names.tensor)
+        names.tensor = PyUnicode_InternFromString("Tensor");
+    return names.torch && names.tensor ? 0 : -1;
+}
+
+/* The module torch, if it has been imported and the array is one of its tensors; a new reference.
+ * NULL if not, without an exception. This is asked of every array, so it has to be quick. */
 static PyObject *torch_of(PyObject *array)
 {
-    PyObject *name = PyUnicode_FromString("torch");
-    PyObject *torch = name ? PyImport_GetModule(name) : NULL;
-    PyObject *type = torch ? PyObject_GetAttrString(torch, "Tensor") : NULL;
+    PyObject *torch = NULL, *type = NULL;
+    if (PyDict_GetItemRef(PyImport_GetModuleDict(), names.torch, &torch) > 0)
+        PyObject_GetOptionalAttr(torch, names.tensor, &type);
     const bool is_tensor =
         type && PyType_Check(type) && PyType_IsSubtype(Py_TYPE(array), (PyTypeObject *)type);
     Py_XDECREF(type);
-    Py_XDECREF(name);
     if (!is_tensor)
         Py_CLEAR(torch);
     PyErr_Clear();

@@ -14,3 +14,6 @@ bool library_stream(PyObject *array, struct stream *stream);
 /* The array itself, or, where its library would conjugate or negate elements only when they are
  * read, a copy with that done; a new reference. NULL with an exception set. */
 PyObject *library_resolve(PyObject *array);
+
+/* Makes the constants that the others use; -1 with an exception set. */
+int library_setup(void);

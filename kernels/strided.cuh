@@ -68,6 +68,23 @@ __device__ __forceinline__ Acc fold_apart(Acc value, const run_of<In> &x, unsign
     return value;
 }
 
+/* The same where elements touch: packs, and what lies before and after them. */
+template <class Op, class Acc, class In>
+__device__ __forceinline__ Acc fold_touching(Acc value, const run_of<In> &x, unsigned lane,
+                                             unsigned lanes)
+{
+    const global<const In> data = reinterpret_cast<const In *>(x.data);
+    const unsigned head = elements_to_boundary(data, x.count);
+    const unsigned count = (x.count - head) / pack<In>::size;
+    const unsigned tail = head + count * pack<In>::size;
+    for (unsigned i = lane; i < head; i += lanes)
+        value = Op::combine(value, Acc(data[i]));
+    for (unsigned i = tail + lane; i < x.count; i += lanes)
+        value = Op::combine(value, Acc(data[i]));
+    return fold_packs<Op>(value, reinterpret_cast<const pack<In> *>(data + head), count, lane,
+                          lanes);
+}
+
 /* How many threads share a row of this length: a power of two that divides the block. */
 __device__ __forceinline__ unsigned lanes_for(uint64_t length, unsigned a_thread)
 {
@@ -103,8 +120,7 @@ __device__ __forceinline__ Acc fold_vectors(strided<In> array, uint64_t n)
         x.data = data + at.data + int64_t(start) * x.stride;
         x.mask = mask + at.mask + int64_t(start) * x.mask_stride;
         if (touching && reinterpret_cast<uintptr_t>(x.data) % sizeof(In) == 0)
-            value =
-                fold_packs<Op>(value, reinterpret_cast<const In *>(x.data), x.count, lane, lanes);
+            value = fold_touching<Op>(value, x, lane, lanes);
         else
             value = fold_apart<Op>(value, x, lane, lanes);
     }

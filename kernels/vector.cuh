@@ -35,23 +35,11 @@ __device__ __forceinline__ Count elements_to_boundary(global<const In> data, Cou
     return elements < n ? elements : n;
 }
 
-/* The share that the thread of this rank, one of `threads`, has of n elements that touch. The few
- * elements before the first boundary and after the last go to the first threads, one each; the rest
- * are packs. `Count` is a type that holds n and does not overflow a little beyond it. */
+/* Packs rank, rank + threads, ... below `count`. */
 template <class Op, class Acc, class In, class Count>
-__device__ __forceinline__ Acc fold_packs(Acc value, global<const In> data, Count n, Count rank,
-                                          Count threads)
+__device__ __forceinline__ Acc fold_packs(Acc value, global<const pack<In>> packs, Count count,
+                                          Count rank, Count threads)
 {
-    const Count head = elements_to_boundary(data, n);
-    const Count count = (n - head) / pack<In>::size;
-    const Count tail = head + count * pack<In>::size;
-    const global<const pack<In>> packs = reinterpret_cast<const pack<In> *>(data + head);
-
-    for (Count i = rank; i < head; i += threads)
-        value = Op::combine(value, Acc(data[i]));
-    for (Count i = tail + rank; i < n; i += threads)
-        value = Op::combine(value, Acc(data[i]));
-
     Count i = rank;
     for (; i + (packs_in_flight - 1) * threads < count; i += packs_in_flight * threads) {
         pack<In> loaded[packs_in_flight];
@@ -67,13 +55,24 @@ __device__ __forceinline__ Acc fold_packs(Acc value, global<const In> data, Coun
     return value;
 }
 
-/* This thread's share of a whole array. */
+/* This thread's share of the array. The few elements before the first boundary and after the last
+ * go to the first threads of the grid, one each; the rest are packs. */
 template <class Op, class Acc, class In>
 __device__ __forceinline__ Acc fold_vectors(global<const In> data, uint64_t n)
 {
     const uint64_t rank = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
     const uint64_t threads = uint64_t(gridDim.x) * blockDim.x;
-    return fold_packs<Op>(Op::template identity<Acc>(), data, n, rank, threads);
+    const uint64_t head = elements_to_boundary(data, n);
+    const uint64_t count = (n - head) / pack<In>::size;
+    const uint64_t tail = head + count * pack<In>::size;
+    const global<const pack<In>> packs = reinterpret_cast<const pack<In> *>(data + head);
+
+    Acc value = Op::template identity<Acc>();
+    if (rank < head)
+        value = Op::combine(value, Acc(data[rank]));
+    if (rank < n - tail)
+        value = Op::combine(value, Acc(data[tail + rank]));
+    return fold_packs<Op>(value, packs, count, rank, threads);
 }
 
 /* Gathered elements come one by one. */

@@ -491,7 +491,7 @@ def zeros_on(library, stream):
 def fill_later(library, a, stream, value=7):
     """Have the library's own kernel write, once its stream comes to it."""
     handle = library.handle(stream)
-    library.fill(a, 0, stream)  # compiles the kernel, which takes longer than the delay
+    library.fill(a, 1, stream)  # compiles the kernel, which takes longer than the delay
     call("cuStreamSynchronize", handle)
     delay(handle)
     library.fill(a, value, stream)

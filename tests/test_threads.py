@@ -330,10 +330,10 @@ def test_a_handler_that_returns_lets_a_host_run_go_on():
     import signal, numpy as np, gred
     seen = []
     signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
-    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
-    got = gred.sum(np.broadcast_to(np.ones(1, np.float32), 2**33), dtype=np.float64)
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    got = gred.sum(np.broadcast_to(np.ones(1, np.float32), 2**31), dtype=np.float64)
     signal.setitimer(signal.ITIMER_REAL, 0)
-    assert got == 2**33
+    assert got == 2**31
     assert seen
     """
     run(code)
