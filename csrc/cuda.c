@@ -4,11 +4,11 @@
 
 #include "cuda_session.h"
 
+#include "stream_handle.h"
+
 #include <cuda.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 static void *create(void)
@@ -61,12 +61,14 @@ static bool lost_in_fork(struct cuda_state *state, struct failure *failure)
 
 static int count(void *opaque, struct failure *failure)
 {
+    struct cuda_state *state = opaque;
     int devices = 0;
-    if (lost_in_fork(opaque, failure))
+    if (!state->absent && lost_in_fork(state, failure))
         return -1;
     const cudaError_t error = cudaGetDeviceCount(&devices);
     if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver) {
         cudaGetLastError();
+        state->absent = true;
         failure_note(failure, FAILURE_RUNTIME, "%s", cudaGetErrorString(error));
         return 0;
     }
@@ -133,6 +135,20 @@ static bool is_allocated(const void *first, uint64_t bytes)
     return true;
 }
 
+/* Whether page-locked memory goes on from the first to the last byte, as the GPU sees it. */
+static bool is_page_locked(const struct cudaPointerAttributes *first, const char *data,
+                           uint64_t bytes)
+{
+    struct cudaPointerAttributes last;
+    if (cudaPointerGetAttributes(&last, data + bytes - 1) != cudaSuccess) {
+        cudaGetLastError();
+        return false;
+    }
+    return first->devicePointer && last.type == cudaMemoryTypeHost &&
+           (const char *)last.devicePointer - (const char *)first->devicePointer ==
+               (ptrdiff_t)(bytes - 1);
+}
+
 /* Managed and page-locked memory may belong to no GPU: the current one can reach it. */
 static bool reachable_from(const struct cudaPointerAttributes *attributes, int *device,
                            struct failure *failure)
@@ -156,7 +172,8 @@ static enum located locate_array(struct view *view, struct failure *failure)
                      view->source.data);
         return LOCATED_NOWHERE;
     }
-    if (attributes.type != cudaMemoryTypeHost && !is_allocated(first, extent.bytes)) {
+    if (attributes.type == cudaMemoryTypeHost ? !is_page_locked(&attributes, first, extent.bytes)
+                                              : !is_allocated(first, extent.bytes)) {
         failure_note(failure, FAILURE_VALUE,
                      "the %llu bytes from %p on are not all in memory that was allocated",
                      (unsigned long long)extent.bytes, first);
@@ -234,24 +251,11 @@ struct job {
 
 enum { PRODUCERS = sizeof((struct plan *)0)->producers / sizeof(struct stream) };
 
-/* CUDA reads what a handle points to, and the process ends where that cannot be read; what can, but
- * is no stream, it recognises. The kernel reads it here first, and says so instead. The two default
- * streams are no pointers. */
-static bool is_stream(uintptr_t handle)
-{
-    enum { PER_THREAD_DEFAULT_STREAM = 2 };
-    char bytes[64];
-    const struct iovec here = {bytes, sizeof bytes}, there = {(void *)handle, sizeof bytes};
-    return handle <= PER_THREAD_DEFAULT_STREAM ||
-           process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)sizeof bytes ||
-           errno != EFAULT;
-}
-
 static bool check_streams(const struct plan *plan, struct failure *failure)
 {
     for (int k = 0; k <= PRODUCERS; k++) {
         const struct stream *stream = k < PRODUCERS ? &plan->producers[k] : &plan->consumer;
-        if (stream->given && !is_stream(stream->handle)) {
+        if (stream->given && !stream_is_readable(stream->handle)) {
             failure_note(failure, FAILURE_VALUE, "stream %#llx is no handle of a stream",
                          (unsigned long long)stream->handle);
             return false;
@@ -303,8 +307,9 @@ static bool run_on_current_device(const struct job *job)
         plan && plan->consumer.given ? (cudaStream_t)plan->consumer.handle : session->own_stream;
     const bool ran = plan ? run_plan(session, plan, job->run)
                           : passes_read(&session->machine, job->bytes, job->run);
-    if (!ran) /* a copy from the caller's memory may be under way */
-        cudaStreamSynchronize(session->stream);
+    /* A copy from the caller's memory may be under way. What goes wrong now is a consequence. */
+    if (!ran && cudaStreamSynchronize(session->stream) != cudaSuccess)
+        cudaGetLastError();
     cuda_session_return(job->state, session);
     return ran && job->run->failure.kind == FAILURE_NONE;
 }

@@ -5,6 +5,7 @@
 #include "gather.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static struct cuda_session *session_of(struct machine *machine)
 {
@@ -73,26 +74,35 @@ static size_t machine_room(struct machine *machine, size_t bytes)
 
 /* ---- host memory, by way of page-locked buffers ---- */
 
+static bool fill_staging(struct cuda_staging *staging, struct failure *failure)
+{
+    staging->bytes = (size_t)8 << 20;
+    for (int k = 0; k < CUDA_STAGES; k++)
+        if (!cuda_check(failure,
+                        cudaHostAlloc(&staging->buffers[k], staging->bytes, cudaHostAllocPortable),
+                        "cudaHostAlloc") ||
+            !cuda_check(failure,
+                        cudaEventCreateWithFlags(&staging->copied[k], cudaEventDisableTiming),
+                        "cudaEventCreateWithFlags"))
+            return false;
+    return true;
+}
+
 static bool make_staging(struct cuda_session *self)
 {
-    const size_t bytes = (size_t)8 << 20;
     struct failure *failure = self->machine.failure;
     if (self->staging)
         return true;
-    self->staging = calloc(1, sizeof *self->staging);
-    if (!self->staging) {
+    struct cuda_staging *staging = calloc(1, sizeof *staging);
+    if (!staging) {
         failure_note(failure, FAILURE_MEMORY, "out of memory for buffers");
         return false;
     }
-    self->staging->bytes = bytes;
-    for (int k = 0; k < CUDA_STAGES; k++)
-        if (!cuda_check(failure,
-                        cudaHostAlloc(&self->staging->buffers[k], bytes, cudaHostAllocPortable),
-                        "cudaHostAlloc") ||
-            !cuda_check(failure,
-                        cudaEventCreateWithFlags(&self->staging->copied[k], cudaEventDisableTiming),
-                        "cudaEventCreateWithFlags"))
-            return false;
+    if (!fill_staging(staging, failure)) {
+        cuda_staging_free(staging);
+        return false;
+    }
+    self->staging = staging;
     return true;
 }
 
@@ -133,11 +143,15 @@ static bool feed_stage(struct cuda_session *self, unsigned k, void *target,
                       "cudaEventRecord");
 }
 
-/* A few flat elements are not worth the detour. */
-static bool feed_directly(const struct source *source, size_t bytes)
+enum { FEW_BYTES = 1 << 15 };
+
+/* A few flat elements are not worth the detour. They go by way of the stack, which CUDA has to copy
+ * before it returns; the caller's memory may be page-locked, and would be read some time later. */
+static bool feed_few(struct machine *machine, void *target, const void *source, size_t bytes)
 {
-    enum { FEW_BYTES = 1 << 15 };
-    return bytes <= FEW_BYTES && source_is_flat(source);
+    char few[FEW_BYTES];
+    memcpy(few, source, bytes);
+    return machine_copy_in(machine, target, few, bytes);
 }
 
 static bool machine_feed(struct machine *machine, void *target, const struct source *source,
@@ -146,9 +160,8 @@ static bool machine_feed(struct machine *machine, void *target, const struct sou
     struct cuda_session *self = session_of(machine);
     const size_t size = element_size(source->input);
     *fed = length;
-    if (feed_directly(source, length * size))
-        return machine_copy_in(machine, target, (const char *)source->data + start * size,
-                               length * size);
+    if (length * size <= FEW_BYTES && source_is_flat(source))
+        return feed_few(machine, target, (const char *)source->data + start * size, length * size);
     if (!make_staging(self))
         return false;
     const uint64_t stage = self->staging->bytes / size;

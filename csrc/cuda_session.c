@@ -36,7 +36,7 @@ static bool make_pool(struct failure *failure, int device, cudaMemPool_t *pool)
                       "cudaMemPoolSetAttribute");
 }
 
-static void staging_free(struct cuda_staging *staging)
+void cuda_staging_free(struct cuda_staging *staging)
 {
     if (!staging)
         return;
@@ -58,7 +58,7 @@ void cuda_session_free(struct cuda_session *self)
         cudaEventDestroy(self->order);
     if (self->own_stream)
         cudaStreamDestroy(self->own_stream);
-    staging_free(self->staging);
+    cuda_staging_free(self->staging);
     free(self);
 }
 
@@ -116,8 +116,19 @@ struct cuda_session *cuda_session_borrow(struct cuda_state *state, int device,
     return session ? session : session_new(state, device, failure);
 }
 
+/* Whether nothing is being copied from the buffers any more. */
+static bool is_staging_idle(const struct cuda_staging *staging)
+{
+    bool idle = true;
+    for (int k = 0; k < CUDA_STAGES; k++)
+        idle &= cudaEventQuery(staging->copied[k]) == cudaSuccess;
+    if (!idle)
+        cudaGetLastError();
+    return idle;
+}
+
 /* Scratch memory goes back to the pool, so that an idle session holds none of the device's; the
- * staging buffers of all idle sessions but one are freed. */
+ * staging buffers of all idle sessions but one are freed, unless they are still in use. */
 void cuda_session_return(struct cuda_state *state, struct cuda_session *session)
 {
     struct machine *machine = &session->machine;
@@ -126,9 +137,10 @@ void cuda_session_return(struct cuda_state *state, struct cuda_session *session)
     session->scratch = session->library_workspace = NULL;
     session->library_workspace_bytes = 0;
     struct cuda_staging *surplus = NULL;
+    const bool spare = session->staging && is_staging_idle(session->staging);
     pthread_mutex_lock(&state->lock);
     struct cuda_session *first = state->idle[session->device];
-    if (session->staging && first && first->staging) {
+    if (spare && first && first->staging) {
         surplus = session->staging;
         session->staging = NULL;
     }
@@ -140,7 +152,7 @@ void cuda_session_return(struct cuda_state *state, struct cuda_session *session)
         state->idle[session->device] = session;
     }
     pthread_mutex_unlock(&state->lock);
-    staging_free(surplus);
+    cuda_staging_free(surplus);
 }
 
 bool cuda_session_order(struct cuda_session *self, cudaStream_t earlier, cudaStream_t later)

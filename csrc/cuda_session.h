@@ -35,6 +35,7 @@ struct cuda_session {
 struct cuda_state {
     pthread_mutex_t lock;
     pid_t maker; /* the process that the state was made in */
+    bool absent; /* there is no GPU, and there will be none */
     pid_t user;  /* the process that CUDA was used in; 0: none so far */
     cudaMemPool_t pools[CUDA_DEVICES_MAX];
     cudaStream_t handshakes[CUDA_DEVICES_MAX];
@@ -48,6 +49,8 @@ bool cuda_check(struct failure *failure, cudaError_t error, const char *call);
 struct cuda_session *cuda_session_borrow(struct cuda_state *, int device, struct failure *);
 void cuda_session_return(struct cuda_state *, struct cuda_session *);
 void cuda_session_free(struct cuda_session *);
+
+void cuda_staging_free(struct cuda_staging *); /* NULL is fine; so is one that is not complete */
 
 /* Work on `later` from now on waits for what is on `earlier` now. */
 bool cuda_session_order(struct cuda_session *, cudaStream_t earlier, cudaStream_t later);

@@ -6,6 +6,7 @@
 #include "execute.h"
 #include "library.h"
 #include "newer_python.h"
+#include "stream_handle.h"
 #include "strided.h"
 
 /* ---- DLPack's binary interface ---- */
@@ -135,18 +136,28 @@ static int ask_device(PyObject *object, const char *name, struct dl_device *devi
     return parsed ? 1 : -1;
 }
 
+/* The producer would use it as it is. */
+static bool check_handle(uintptr_t handle)
+{
+    if (stream_is_readable(handle))
+        return true;
+    PyErr_Format(PyExc_ValueError, "stream %p is no handle of a stream", (void *)handle);
+    return false;
+}
+
 /* The stream on which the data has to be ready: the caller's, or the backend's own. Where work goes
  * on after the call, the library's is wanted, since it has to wait in its turn. */
 static bool settle_stream(PyObject *object, const struct dl_device *device,
                           const struct view_request *request, struct stream *stream)
 {
-    *stream = request->consumer;
-    if (stream->given)
-        return true;
     if (request->in_background && !library_stream(object, stream))
         return false;
-    if (stream->given)
+    if (request->in_background && stream->given)
         return true;
+    *stream = request->consumer;
+    stream->passing = request->in_background;
+    if (stream->given)
+        return check_handle(stream->handle);
     stream->passing = true;
     struct failure failure = {0};
     void *state = execute_backend_state(request->state, &backend_cuda);

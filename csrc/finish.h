@@ -8,6 +8,7 @@
 struct finish {
     enum op op;
     bool mean, has_initial;
+    bool from_nothing;              /* the value of nothing takes part: no initial= replaces it */
     enum element accumulator, type; /* folded in, and the result's */
     union scalar initial;           /* an accumulator */
     uint64_t count;                 /* elements that took part; of a mean only */
@@ -90,7 +91,8 @@ SCALAR union scalar finish_combine(enum op op, enum element accumulator, union s
     }
 }
 
-/* A sum of negative zeros alone is zero, as in NumPy: there the sum of nothing is added. */
+/* As in NumPy, the sum of nothing is added, which makes zero of negative zeros, and the product of
+ * nothing multiplied, which makes NaN of a complex infinity's other part. Other values stay. */
 SCALAR union scalar finish_add_zero(enum element accumulator, union scalar sum)
 {
     switch (accumulator) {
@@ -112,6 +114,17 @@ SCALAR union scalar finish_add_zero(enum element accumulator, union scalar sum)
         break;
     }
     return sum;
+}
+
+SCALAR union scalar finish_times_one(enum element accumulator, union scalar product)
+{
+    union scalar one;
+    if (accumulator < ELEMENT_COMPLEX64)
+        return product;
+    one.c128.real = 1;
+    one.c128.imag = 0;
+    one = scalar_convert(one, ELEMENT_COMPLEX128, accumulator);
+    return finish_combine(OP_PROD, accumulator, product, one);
 }
 
 /* sum / count, divided in float64 and rounded to the result's type, once. An integer sum wraps in
@@ -142,8 +155,10 @@ SCALAR union scalar finish_result(const struct finish *how, union scalar folded)
 {
     if (how->has_initial)
         folded = finish_combine(how->op, how->accumulator, how->initial, folded);
-    else if (how->op == OP_SUM)
+    else if (how->from_nothing && how->op == OP_SUM)
         folded = finish_add_zero(how->accumulator, folded);
+    else if (how->from_nothing && how->op == OP_PROD)
+        folded = finish_times_one(how->accumulator, folded);
     if (how->mean)
         return finish_mean(how->accumulator, how->type, folded, how->count);
     return scalar_convert(folded, how->accumulator, how->type);

@@ -29,7 +29,7 @@ static PyObject *torch_of(PyObject *array)
     Py_XDECREF(type);
     if (!is_tensor)
         Py_CLEAR(torch);
-    PyErr_Clear();
+    PyErr_Clear(); /* what went wrong in looking does not matter */
     return torch;
 }
 

@@ -52,7 +52,7 @@ static bool broadcast(const struct source *mask, struct source *array)
 
 static bool check_place(const struct view *array, const struct view *mask)
 {
-    if (!mask->on_device ||
+    if (!mask->on_device || array->n == 0 ||
         (array->on_device && array->backend == mask->backend && array->device == mask->device))
         return true;
     PyErr_SetString(PyExc_ValueError, "where lies on a device, and the array does not lie there; "

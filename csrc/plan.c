@@ -250,7 +250,7 @@ static bool stay_where(const struct view *view, const char *name, const struct r
         return true;
     if (!parse_device(request->state, request->device, &plan->backend, &plan->device))
         return false;
-    if (plan->backend == view->backend && (plan->device == view->device || view->n == 0))
+    if (view->n == 0 || (plan->backend == view->backend && plan->device == view->device))
         return true;
     PyObject *place = device_name(view->backend, view->device);
     if (place)
@@ -265,6 +265,8 @@ static bool stay_where(const struct view *view, const char *name, const struct r
  * runs rungs. */
 static bool choose_device(const struct request *request, struct view *view, struct plan *plan)
 {
+    if (view->n == 0 && request->out && request->out->view.on_device)
+        return stay_where(&request->out->view, "out", request, plan);
     if (view->on_device)
         return plan_locate(request->state, view, "a") && stay_where(view, "a", request, plan);
     if (request->out && request->out->view.on_device)
@@ -419,6 +421,7 @@ static bool choose_initial(const struct request *request, const struct source *s
     const bool named = request->initial && request->initial != Py_None;
     const bool has_value = named || (op_has_value_of_nothing(plan->op) && !request->initial);
     plan->finish = (struct finish){.op = plan->op,
+                                   .from_nothing = !request->initial,
                                    .mean = request->mean,
                                    .has_initial = named,
                                    .accumulator = plan->accumulator,

@@ -248,6 +248,16 @@ static bool warn_of(double seconds, struct run *run)
     return false;
 }
 
+/* Leaves no more than about so many elements. */
+static void cut(struct source *source, uint64_t length)
+{
+    for (unsigned k = 0; k < source->dimensions; k++) {
+        const uint64_t times = source_length(source) / length;
+        if (times > 1)
+            source->shape[k] = source->shape[k] > times ? source->shape[k] / times : 1;
+    }
+}
+
 /* The work grows with the array's length, so a run on the first part of the array tells how long
  * all of it will take. */
 static bool warn_if_slow(struct state *state, const struct plan *plan, struct run *run)
@@ -258,9 +268,15 @@ static bool warn_if_slow(struct state *state, const struct plan *plan, struct ru
     if (elements <= (double)short_enough)
         return true;
     union scalar unwanted;
+    struct source beginning = *plan->source;
     struct plan part = *plan;
-    struct run trial = {.watch = run->watch, .order = run->order, .seed = run->seed};
-    part.n = plan->n < trial_length ? plan->n : trial_length;
+    struct run trial = {.watch = run->watch,
+                        .order = run->order,
+                        .seed = run->seed,
+                        .workspace_limit = run->workspace_limit};
+    cut(&beginning, trial_length);
+    part.source = &beginning;
+    part.n = source_length(&beginning);
     part.out = plan->out ? &unwanted : NULL;
     const double began = timing_now();
     if (!run_job(state, &part, 0, &trial)) {

@@ -192,6 +192,24 @@ static bool count_partials(const struct passes *self, uint64_t *count)
     return workspace_grid(self, workspace_first_kernel(self), most, count);
 }
 
+/* The mask as a source of its own, without the dimensions that it is broadcast along; the array's
+ * mask strides become those of the mask's elements, one byte each and one after the other. */
+static void compact_mask(struct source *array, struct source *mask)
+{
+    *mask = (struct source){.data = array->mask, .input = ELEMENT_BOOL, .type = ELEMENT_BOOL};
+    for (unsigned k = 0; k < array->dimensions; k++)
+        if (array->mask_strides[k]) {
+            mask->shape[mask->dimensions] = array->shape[k];
+            mask->strides[mask->dimensions++] = array->mask_strides[k];
+        }
+    int64_t stride = 1;
+    for (unsigned k = array->dimensions; k-- > 0;)
+        if (array->mask_strides[k]) {
+            array->mask_strides[k] = stride;
+            stride *= (int64_t)array->shape[k];
+        }
+}
+
 /* The source, where kernels can read it: with the memory that they are to find. */
 static bool describe(struct passes *self)
 {
@@ -206,33 +224,27 @@ static bool describe(struct passes *self)
         source.shape[0] = self->piece;
         source.strides[0] = (int64_t)element_size(source.input);
     } else if (self->space.mask) {
+        struct source mask;
+        compact_mask(&source, &mask);
         source.mask = self->space.mask;
-        int64_t stride = 1;
-        for (unsigned k = source.dimensions; k-- > 0;) {
-            source.mask_strides[k] = stride;
-            stride *= (int64_t)source.shape[k];
-        }
     }
     self->input.source = self->space.described;
     return machine->copy_in(machine, self->space.described, &source, sizeof source);
 }
 
-/* A host's mask goes to the device as one byte an element, in the array's order. */
+/* A host's mask goes to the device in the array's order, a byte an element of its own. */
 static bool upload_mask(struct passes *self)
 {
     const struct plan *plan = self->plan;
     struct machine *machine = self->machine;
     if (!plan->on_device || !plan->source->mask || plan->mask_on_device)
         return true;
-    struct source mask = *plan->source;
-    mask.data = mask.mask;
-    mask.mask = NULL;
-    mask.input = mask.type = ELEMENT_BOOL;
-    mask.swapped = false;
-    memcpy(mask.strides, plan->source->mask_strides, sizeof mask.strides);
+    struct source array = *plan->source, mask;
+    compact_mask(&array, &mask);
+    const uint64_t bytes = source_length(&mask);
     uint64_t fed;
-    return machine->allocate(machine, plan->n, &self->space.mask) &&
-           machine->feed(machine, self->space.mask, &mask, 0, plan->n, &fed);
+    return machine->allocate(machine, bytes, &self->space.mask) &&
+           machine->feed(machine, self->space.mask, &mask, 0, bytes, &fed);
 }
 
 static bool prepare_input(struct passes *self)

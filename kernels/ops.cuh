@@ -68,6 +68,15 @@ struct prod {
         using wrapping = typename arithmetic<T>::type;
         return T(wrapping(a) * wrapping(b));
     }
+
+    /* One times infinity would be NaN in one part; and every thread begins with one. */
+    template <class T>
+    static __device__ __forceinline__ complex<T> combine(complex<T> a, complex<T> b)
+    {
+        if (a.real == 1 && a.imag == 0)
+            return b;
+        return b.real == 1 && b.imag == 0 ? a : a * b;
+    }
 };
 
 struct min {
