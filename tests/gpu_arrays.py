@@ -200,7 +200,8 @@ class GpuArray:
     def host(self) -> np.ndarray:
         """Copy it to the host."""
         array = np.empty(self.n, self.dtype)
-        call("cuMemcpyDtoH_v2", array.ctypes.data, self.address, array.nbytes)
+        address, _ = self.changes.get("data", (self.address, False))
+        call("cuMemcpyDtoH_v2", array.ctypes.data, address, array.nbytes)
         return array
 
 

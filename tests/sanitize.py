@@ -93,7 +93,7 @@ def there(view, device):
 def result_there(op, a, device, dtype, **options):
     """Reduce into an element on the device, and fetch that."""
     zero = np.zeros(1, dtype)
-    out = there(zero, device)
+    out = GpuArray.of(zero) if device == "cuda" else SimulatedArray(zero)
     reduce(op, a, out=out, dtype=dtype, **options)
     if device == "cuda":
         call("cuCtxSynchronize")
