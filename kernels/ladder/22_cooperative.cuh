@@ -10,8 +10,7 @@ namespace KERNELS
 {
 
 template <class Op, class Array, class Acc>
-__global__ void cooperative(Array data, uint64_t n, global<Acc> partials,
-                            global<unsigned> arrived)
+__global__ void cooperative(Array data, uint64_t n, global<Acc> partials, global<unsigned> arrived)
 {
     store_partial(partials, block_fold<Op>(fold_vectors<Op, Acc>(data, n)));
     grid_barrier(arrived);
