@@ -185,16 +185,23 @@ static enum located locate_array(struct view *view, struct failure *failure)
     return reachable_from(&attributes, &view->device, failure) ? LOCATED_HERE : LOCATED_NOWHERE;
 }
 
-static enum located locate(void *state, struct view *view, struct failure *failure)
+/* How many GPUs there are for an array that lies on one. */
+static bool find_gpus(void *state, int *devices, struct failure *failure)
 {
     struct failure why = {0};
-    const int devices = count(state, &why);
-    if (devices < 0)
+    *devices = count(state, &why);
+    if (*devices < 0)
         *failure = why;
-    if (devices == 0)
+    if (*devices == 0)
         failure_note(failure, FAILURE_RUNTIME,
-                     "the array lies on a GPU, and there is no GPU to use (%s)", why.text);
-    if (devices <= 0)
+                     "the array lies on a GPU, and there is no GPU to use (%.300s)", why.text);
+    return *devices > 0;
+}
+
+static enum located locate(void *state, struct view *view, struct failure *failure)
+{
+    int devices;
+    if (!find_gpus(state, &devices, failure))
         return LOCATED_NOWHERE;
     view->backend = &backend_cuda;
     view->device = 0;
@@ -219,8 +226,8 @@ static bool leave_device(int device, int previous, struct failure *failure)
 static bool handshake(void *opaque, int device, uintptr_t *stream, struct failure *failure)
 {
     struct cuda_state *state = opaque;
-    const int devices = count(state, failure);
-    if (devices <= 0)
+    int devices;
+    if (!find_gpus(state, &devices, failure))
         return false;
     if (device < 0 || device >= devices) {
         failure_note(failure, FAILURE_VALUE, "there is no GPU number %d; there are %d", device,
