@@ -24,8 +24,9 @@ REGISTERS = 64  # a thread, so that a multiprocessor's 65,536 suffice for blocks
 SLOW_SOURCES = ["csrc/gather.c", "csrc/fold.c"]  # a loop for every pair of types
 DEPENDS += SLOW_SOURCES
 CUDA_SOURCES = ["csrc/cuda.c", "csrc/cuda_machine.c", "csrc/cuda_session.c"]
+SANITIZED = bool(os.environ.get("GRED_SANITIZE"))  # gcc then warns of what is not so
 WARNINGS = ["-Wall", "-Wextra", "-Werror"] if os.environ.get("GRED_WERROR") else []
-SANITIZED = bool(os.environ.get("GRED_SANITIZE"))
+WARNINGS = [] if SANITIZED else WARNINGS
 SANITIZERS = ["-fsanitize=address,undefined"] if SANITIZED else []
 CHECKS = ["-O1", "-g", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", *SANITIZERS]
 CHECKS = CHECKS if SANITIZED else []

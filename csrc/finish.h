@@ -67,6 +67,7 @@ SCALAR union scalar finish_combine(enum op op, enum element accumulator, union s
                                    union scalar b)
 {
     union scalar result;
+    result.c128.real = result.c128.imag = 0; /* what a shorter type leaves, too */
     switch (accumulator) {
     case ELEMENT_INT32:
         result.i32 = finish_combine_int32_t(op, a.i32, b.i32);
