@@ -1,9 +1,12 @@
+#define _GNU_SOURCE
+
 #include "simulated_memory.h"
 
 #include "execute.h"
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 struct simulated_block {
     struct simulated_memory *memory;
@@ -15,15 +18,29 @@ struct simulated_block {
 
 struct simulated_memory {
     pthread_mutex_t lock;
+    pid_t maker; /* of the lock */
     struct simulated_block *blocks;
 };
 
 struct simulated_memory *simulated_memory_create(void)
 {
     struct simulated_memory *self = calloc(1, sizeof *self);
-    if (self)
+    if (self) {
         pthread_mutex_init(&self->lock, NULL);
+        self->maker = getpid();
+    }
     return self;
+}
+
+/* A thread that held the lock when the process was forked is not there in the child to open it; the
+ * list is whole at every step. */
+static void lock(struct simulated_memory *self)
+{
+    if (self->maker != getpid()) {
+        pthread_mutex_init(&self->lock, NULL);
+        self->maker = getpid();
+    }
+    pthread_mutex_lock(&self->lock);
 }
 
 void simulated_memory_destroy(struct simulated_memory *self)
@@ -43,7 +60,7 @@ struct simulated_block *simulated_block_new(struct simulated_memory *memory, siz
     self->memory = memory;
     self->length = bytes;
     self->holders = 1;
-    pthread_mutex_lock(&memory->lock);
+    lock(memory);
     self->next = memory->blocks;
     memory->blocks = self;
     pthread_mutex_unlock(&memory->lock);
@@ -54,7 +71,7 @@ void simulated_block_release(void *opaque)
 {
     struct simulated_block *self = opaque;
     struct simulated_memory *memory = self->memory;
-    pthread_mutex_lock(&memory->lock);
+    lock(memory);
     const bool last = --self->holders == 0;
     struct simulated_block **link = &memory->blocks;
     while (last && *link != self)
@@ -71,7 +88,7 @@ void simulated_block_release(void *opaque)
 struct simulated_block *simulated_block_find(struct simulated_memory *memory, uintptr_t first,
                                              uint64_t bytes)
 {
-    pthread_mutex_lock(&memory->lock);
+    lock(memory);
     struct simulated_block *block = memory->blocks;
     while (block &&
            (first < (uintptr_t)block->bytes || first - (uintptr_t)block->bytes > block->length ||

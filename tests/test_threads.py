@@ -227,6 +227,7 @@ def test_a_forked_child_reduces_whatever_its_parent_has_done():
     assert out == "all right\n"
 
 
+@pytest.mark.unsanitized  # the sanitizers' own locks are not let go of in a child, either
 def test_a_child_may_be_forked_while_other_threads_reduce():
     """What those threads hold at that moment, nobody lets go of in the child."""
     out = run(
