@@ -16,25 +16,26 @@ import numpy
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-DEPENDS = ["setup.py", *map(str, Path("csrc").glob("*.h"))]
+DEPENDS = ["setup.py", *map(str, Path("csrc").rglob("*.h")), *map(str, Path("csrc").rglob("*.def"))]
 DEPENDS += [str(path) for path in Path("kernels").rglob("*") if path.is_file()]
 OPS = ("sum", "prod", "min", "max")
 LIBRARY = "library.cu"
 REGISTERS = 64  # a thread, so that a multiprocessor's 65,536 suffice for blocks of 1024
-SLOW_SOURCES = ["csrc/gather.c", "csrc/fold.c"]  # a loop for every pair of types
+SLOW_SOURCES = ["csrc/run/gather.c", "csrc/host/fold.c"]  # a loop for every pair of types
 DEPENDS += SLOW_SOURCES
-CUDA_SOURCES = ["csrc/cuda.c", "csrc/cuda_machine.c", "csrc/cuda_session.c"]
+CUDA_SOURCES = [f"csrc/cuda/{noun}.c" for noun in ("backend", "machine", "session")]
+ABSENT_CUDA = "csrc/cuda/absent.c"
 SANITIZED = bool(os.environ.get("GRED_SANITIZE"))  # gcc then warns of what is not so
 WARNINGS = ["-Wall", "-Wextra", "-Werror"] if os.environ.get("GRED_WERROR") else []
 WARNINGS = [] if SANITIZED else WARNINGS
 SANITIZERS = ["-fsanitize=address,undefined"] if SANITIZED else []
 CHECKS = ["-O1", "-g", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", *SANITIZERS]
 CHECKS = CHECKS if SANITIZED else []
-HOST_C = ["-std=c11", "-O3", "-fopenmp", "-fvisibility=hidden", *WARNINGS, *CHECKS]
-HOST_CXX = ["-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"]
+HOST_C = ["-Icsrc", "-std=c11", "-O3", "-fopenmp", "-fvisibility=hidden", *WARNINGS, *CHECKS]
+HOST_CXX = ["-Icsrc", "-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"]
 HOST_CXX += [*WARNINGS, "-Wno-unknown-pragmas", *CHECKS]
 LIBRARIES = ["-fopenmp", "-lpthread", "-lstdc++", "-Wl,--exclude-libs,ALL"]
-CUDA_CXX = ["-std=c++17", "-O3", "-Xcompiler", "-fPIC,-fvisibility=hidden"]
+CUDA_CXX = ["-Icsrc", "-std=c++17", "-O3", "-Xcompiler", "-fPIC,-fvisibility=hidden"]
 
 
 def find_nvcc() -> Path | None:
@@ -166,7 +167,7 @@ class BuildExt(build_ext):
             ext.extra_link_args += [f"-L{toolkit.libraries}", "-lcudart_static", "-ldl", "-lrt"]
         else:
             print("gred: no nvcc, so no GPU: host and simulated device only", flush=True)
-            ext.sources.append("csrc/cuda_absent.c")
+            ext.sources.append(ABSENT_CUDA)
         ext.define_macros += [
             ("GRED_CUDA_VERSION", f'"{toolkit.version if toolkit else ""}"'),
             ("GRED_ARCHITECTURES", f'"{" ".join(toolkit.architectures) if toolkit else ""}"'),
@@ -209,13 +210,13 @@ class BuildExt(build_ext):
         ]
 
 
-APART = {*SLOW_SOURCES, *CUDA_SOURCES, "csrc/cuda_absent.c"}
+APART = {*SLOW_SOURCES, *CUDA_SOURCES, ABSENT_CUDA}
 
 setup(
     ext_modules=[
         Extension(
             "gred._core",
-            sources=sorted(set(map(str, Path("csrc").glob("*.c"))) - APART),
+            sources=sorted(set(map(str, Path("csrc").rglob("*.c"))) - APART),
             depends=DEPENDS,
             include_dirs=[numpy.get_include()],
             define_macros=[("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION")],

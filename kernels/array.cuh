@@ -5,7 +5,7 @@
 
 #include "ops.cuh"
 
-#include "../csrc/source.h"
+#include "common/layout.h"
 
 namespace KERNELS
 {
@@ -18,7 +18,7 @@ __device__ __forceinline__ Acc load(global<const In> data, uint64_t i)
 
 /* The array from position `first` on. */
 struct gathered {
-    global<const source> from;
+    global<const layout> from;
     uint64_t first;
 };
 
@@ -38,7 +38,7 @@ __device__ __forceinline__ uint64_t divide(uint64_t a, uint64_t b)
 }
 
 /* Position i of the dimensions before `end`, the last of them running fastest. */
-__device__ __forceinline__ place place_of(global<const source> from, unsigned end, uint64_t i)
+__device__ __forceinline__ place place_of(global<const layout> from, unsigned end, uint64_t i)
 {
     place at = {0, 0};
     for (unsigned k = end; k-- > 0;) {
@@ -59,7 +59,7 @@ struct loaded {
 
 /* Out of line, and the same for all kernels: a switch over all types in every loop would make them
  * large, and slow to compile. */
-static __device__ __noinline__ loaded load_gathered(global<const source> from, uint64_t i,
+static __device__ __noinline__ loaded load_gathered(global<const layout> from, uint64_t i,
                                                     enum element accumulator)
 {
     const place at = place_of(from, from->dimensions, i);

@@ -5,7 +5,7 @@
 
 #include "device.cuh"
 
-#include "../csrc/scalar.h"
+#include "common/scalar.h"
 
 namespace KERNELS
 {

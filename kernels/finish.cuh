@@ -3,7 +3,7 @@
 
 #include "warp.cuh"
 
-#include "../csrc/finish.h"
+#include "common/finish.h"
 
 namespace KERNELS
 {
@@ -20,7 +20,7 @@ __global__ void finish_on_device(global<const unsigned char> folded, struct fini
 }
 
 /* Adds to *counted the elements that the mask lets through. */
-__global__ void count_selected(global<const source> from, uint64_t n,
+__global__ void count_selected(global<const layout> from, uint64_t n,
                                global<unsigned long long> counted)
 {
     const uint64_t threads = uint64_t(gridDim.x) * blockDim.x;

@@ -1,5 +1,5 @@
 /* The kernels beside the rungs, and the table through which the host's C code finds all of them. */
-#include "entries.h"
+#include "common/kernels.h"
 #include "entry.cuh"
 #include "finish.cuh"
 #include "read.cuh"

@@ -1,6 +1,6 @@
 /* The yardstick: CUB's DeviceReduce, with gred's ops, as a library_reduce. The simulated device has
  * no library. */
-#include "entries.h"
+#include "common/kernels.h"
 #include "ops.cuh"
 
 #ifdef __CUDACC__

@@ -1,11 +1,10 @@
 /* Instantiates every rung for one op, GRED_OP, and lists the addresses. One op a compilation, so
  * that they can be compiled side by side. */
-#include "entries.h"
+#include "common/kernels.h"
 #include "entry.cuh"
 #include "strided.cuh"
 
-#define GRED_KERNELS
-#include "ladder.def"
+#include "ladder.cuh"
 
 namespace KERNELS
 {
@@ -123,14 +122,14 @@ const rung_entries flat_entries[METHODS][PAIRS] = {
 #define RUNG(number, name, alias, schedule, blocks, ...) KIND_##schedule(FLAT)(name, blocks),
 #define HOST_METHOD(name, ...)                           {},
 #define LIBRARY_METHOD(name, ...)                        {},
-#include "ladder.def"
+#include "common/ladder.def"
 };
 
 const void *const gathered_entries[METHODS][PAIRS] = {
 #define RUNG(number, name, alias, schedule, blocks, ...) KIND_##schedule(GATHERED)(name, blocks),
 #define HOST_METHOD(name, ...)                           {},
 #define LIBRARY_METHOD(name, ...)                        {},
-#include "ladder.def"
+#include "common/ladder.def"
 };
 
 /* ---- the default method, for every element type ---- */

@@ -14,7 +14,7 @@ namespace KERNELS
 /* An array of one element type, known when the kernel is compiled, at any strides. */
 template <class In>
 struct strided {
-    global<const source> from;
+    global<const layout> from;
 };
 
 constexpr unsigned strided_in_flight = 8;
@@ -97,7 +97,7 @@ __device__ __forceinline__ unsigned lanes_for(uint64_t length, unsigned a_thread
 template <class Op, class Acc, class In>
 __device__ __forceinline__ Acc fold_vectors(strided<In> array, uint64_t n)
 {
-    const global<const source> from = array.from;
+    const global<const layout> from = array.from;
     const unsigned inner = from->dimensions - 1;
     const uint64_t length = from->shape[inner];
     run_of<In> x = {nullptr, nullptr, from->strides[inner], from->mask_strides[inner], 0};

@@ -36,16 +36,17 @@ def kernels(tmp_path_factory):
     if not shutil.which(C_COMPILER[0]) or not shutil.which(CXX_COMPILER[0]):
         pytest.skip("there is no C++ compiler here")
     folder = tmp_path_factory.mktemp("kernels")
-    sources = [ROOT / "csrc" / f"{noun}.c" for noun in ("fiber", "processor")]
-    for noun in ("simulator", "multiprocessor"):
-        sources += (ROOT / "csrc").glob(f"{noun}*.c")
+    sources = [ROOT / "csrc/common/processor.c"]
+    for noun in ("fiber", "simulator", "multiprocessor"):
+        sources += (ROOT / "csrc/simulated").glob(f"{noun}*.c")
     objects = []
     for source in sources:
         objects.append(folder / f"{source.stem}.o")
-        flags = ["-std=c11", "-O2", "-fPIC", "-c", source, "-o", objects[-1]]
+        flags = [f"-I{ROOT / 'csrc'}", "-std=c11", "-O2", "-fPIC", "-c", source, "-o", objects[-1]]
         compile_with(*C_COMPILER, *flags)
     library = folder / "kernels.so"
-    flags = ["-std=c++17", "-O2", "-fPIC", "-shared", f"-I{ROOT / 'kernels'}", "-o", library]
+    flags = ["-std=c++17", "-O2", "-fPIC", "-shared", f"-I{ROOT / 'csrc'}"]
+    flags += [f"-I{ROOT / 'kernels'}", "-o", library]
     flags += ["-Wno-unknown-pragmas", "-x", "c++", KERNELS, "-x", "none", *objects, "-lpthread"]
     compile_with(*CXX_COMPILER, *flags)
     return ctypes.CDLL(str(library))

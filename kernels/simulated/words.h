@@ -1,9 +1,9 @@
 /* CUDA's words on a CPU, as far as gred's kernels use them: each is a few lines on top of
- * csrc/simulator.h. Not modelled: time, memory's layout in banks and sectors, lanes in step, and
- * the weaker memory order of a GPU. */
+ * csrc/common/simulated_words.h. Not modelled: time, memory's layout in banks and sectors, lanes in
+ * step, and the weaker memory order of a GPU. */
 #pragma once
 
-#include "../../csrc/simulator.h"
+#include "common/simulated_words.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
  * Each sums the values 0 to blockDim.x - 1 of every block into results[blockIdx.x]. Every one of
  * them looks right to somebody who runs its threads in one order only. */
 #include "entry.cuh"
+#include "simulated/simulator.h"
 
 #include <stdio.h>
 #include <string.h>

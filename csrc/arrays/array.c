@@ -1,0 +1,267 @@
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "arrays/array.h"
+
+#include "arrays/cuda_interface.h"
+#include "arrays/dlpack.h"
+#include "arrays/protocol.h"
+#include "arrays/torch.h"
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#include <numpy/arrayobject.h>
+#include <numpy/arrayscalars.h>
+
+#include <string.h>
+
+int array_setup(void)
+{
+    import_array1(-1);
+    return torch_setup() < 0 || cuda_interface_setup() < 0 ? -1 : dlpack_setup();
+}
+
+/* ---- element types ---- */
+
+static const int numpy_types[ELEMENTS] = {
+    [ELEMENT_BOOL] = NPY_BOOL,
+    [ELEMENT_INT8] = NPY_INT8,
+    [ELEMENT_INT16] = NPY_INT16,
+    [ELEMENT_INT32] = NPY_INT32,
+    [ELEMENT_INT64] = NPY_INT64,
+    [ELEMENT_UINT8] = NPY_UINT8,
+    [ELEMENT_UINT16] = NPY_UINT16,
+    [ELEMENT_UINT32] = NPY_UINT32,
+    [ELEMENT_UINT64] = NPY_UINT64,
+    [ELEMENT_FLOAT16] = NPY_FLOAT16,
+    [ELEMENT_BFLOAT16] = NPY_NOTYPE,
+    [ELEMENT_FLOAT32] = NPY_FLOAT32,
+    [ELEMENT_FLOAT64] = NPY_FLOAT64,
+    [ELEMENT_COMPLEX64] = NPY_COMPLEX64,
+    [ELEMENT_COMPLEX128] = NPY_COMPLEX128,
+};
+
+/* NumPy has bfloat16 from ml_dtypes, as a type of a user's own: of the kind of raw bytes, and known
+ * by its scalars' type. */
+static bool is_bfloat16(PyArray_Descr *descr)
+{
+    const char *name = descr->typeobj ? descr->typeobj->tp_name : "";
+    const char *point = strrchr(name, '.');
+    return PyTypeNum_ISUSERDEF(descr->type_num) && PyDataType_ELSIZE(descr) == 2 &&
+           strcmp(point ? point + 1 : name, "bfloat16") == 0;
+}
+
+/* One kind and size is one element type, whatever C calls it: NumPy has two names for a 64-bit
+ * integer. */
+static bool element_of(PyArray_Descr *descr, const char *name, enum element *element)
+{
+    *element = is_bfloat16(descr) ? ELEMENT_BFLOAT16
+                                  : protocol_element(descr->kind, (size_t)PyDataType_ELSIZE(descr));
+    if (*element != ELEMENTS && (descr->kind != 'V' || is_bfloat16(descr)))
+        return true;
+    PyErr_Format(PyExc_TypeError, "%s: element type %S is not supported; the supported ones are %s",
+                 name, (PyObject *)descr, element_names());
+    return false;
+}
+
+/* NumPy's classes of dtypes stand for their one instance. */
+static int convert_dtype(PyObject *dtype, PyArray_Descr **descr)
+{
+    if (!PyType_Check(dtype) || !PyType_IsSubtype((PyTypeObject *)dtype, &PyArrayDescr_Type))
+        return PyArray_DescrConverter(dtype, descr);
+    PyObject *instance = PyObject_CallNoArgs(dtype);
+    const int converted = instance ? PyArray_DescrConverter(instance, descr) : NPY_FAIL;
+    Py_XDECREF(instance);
+    return converted;
+}
+
+bool array_element(PyObject *dtype, const char *name, enum element *element)
+{
+    PyArray_Descr *descr = NULL;
+    if (convert_dtype(dtype, &descr) != NPY_SUCCEED) {
+        PyErr_Format(PyExc_TypeError, "%s: %R is not an element type; the supported ones are %s",
+                     name, dtype, element_names());
+        return false;
+    }
+    bool supported = element_of(descr, name, element);
+    if (supported && !PyArray_ISNBO(descr->byteorder)) {
+        PyErr_Format(PyExc_TypeError,
+                     "%s: %R is not in this machine's byte order, and no other is supported", name,
+                     dtype);
+        supported = false;
+    }
+    Py_DECREF(descr);
+    return supported;
+}
+
+/* ml_dtypes' bfloat16; NULL without an exception where ml_dtypes is not installed. */
+static PyArray_Descr *bfloat16_descr(void)
+{
+    PyArray_Descr *descr = NULL;
+    PyObject *module = PyImport_ImportModule("ml_dtypes");
+    PyObject *type = module ? PyObject_GetAttrString(module, "bfloat16") : NULL;
+    if (!type || PyArray_DescrConverter(type, &descr) != NPY_SUCCEED)
+        PyErr_Clear();
+    Py_XDECREF(type);
+    Py_XDECREF(module);
+    return descr;
+}
+
+/* Without ml_dtypes a bfloat16 becomes a float32, which holds it exactly. */
+static PyArray_Descr *descr_for(enum element *element)
+{
+    if (*element != ELEMENT_BFLOAT16)
+        return PyArray_DescrFromType(numpy_types[*element]);
+    PyArray_Descr *descr = bfloat16_descr();
+    if (descr)
+        return descr;
+    *element = ELEMENT_FLOAT32;
+    return PyArray_DescrFromType(NPY_FLOAT32);
+}
+
+bool array_promote(enum element a, enum element b, enum element *promoted)
+{
+    PyArray_Descr *of_a = descr_for(&a), *of_b = descr_for(&b);
+    PyArray_Descr *descr = of_a && of_b ? PyArray_PromoteTypes(of_a, of_b) : NULL;
+    const bool found = descr && element_of(descr, "out", promoted);
+    Py_XDECREF(descr);
+    Py_XDECREF(of_a);
+    Py_XDECREF(of_b);
+    return found;
+}
+
+PyObject *array_scalar(union scalar value, enum element element)
+{
+    enum element shown = element;
+    PyArray_Descr *descr = descr_for(&shown);
+    if (!descr)
+        return NULL;
+    value = scalar_convert(value, element, shown);
+    PyObject *scalar = PyArray_Scalar(&value, descr, NULL);
+    Py_DECREF(descr);
+    return scalar;
+}
+
+bool array_value(PyObject *object, enum element element, union scalar *value)
+{
+    enum element held = element;
+    PyArray_Descr *descr = descr_for(&held);
+    memset(value, 0, sizeof *value);
+    const bool packed = descr && PyArray_Pack(descr, value, object) == 0;
+    Py_XDECREF(descr);
+    *value = scalar_convert(*value, held, element);
+    return packed;
+}
+
+/* ---- views ---- */
+
+/* NumPy's masked arrays are arrays with all their elements; to reduce those would be wrong. */
+static bool refuse_mask(PyObject *object, const char *name)
+{
+    if (!PyArray_Check(object) || PyArray_CheckExact(object) ||
+        !PyObject_HasAttrString(object, "mask"))
+        return true;
+    PyErr_Format(PyExc_TypeError, "%s: masked arrays are not supported; a.compressed() has no mask",
+                 name);
+    return false;
+}
+
+/* Takes over the reference to the array. */
+static bool view_numpy(PyArrayObject *array, const char *name, struct view *view)
+{
+    struct layout *layout = &view->layout;
+    protocol_begin(view, false);
+    view->owner = (PyObject *)array;
+    if (!element_of(PyArray_DESCR(array), name, &layout->input)) {
+        Py_CLEAR(view->owner);
+        return false;
+    }
+    layout->type = layout->input;
+    layout->data = PyArray_DATA(array);
+    layout->swapped = !PyArray_ISNBO(PyArray_DESCR(array)->byteorder);
+    layout->dimensions = (unsigned)PyArray_NDIM(array);
+    for (unsigned k = 0; k < layout->dimensions; k++) {
+        layout->shape[k] = (uint64_t)PyArray_DIM(array, (int)k);
+        layout->strides[k] = layout->shape[k] > 1 ? PyArray_STRIDE(array, (int)k) : 0;
+    }
+    view->n = (uint64_t)PyArray_SIZE(array);
+    view->read_only = !PyArray_ISWRITEABLE(array);
+    return true;
+}
+
+/* Python's own types offer no interface that might be asked for. */
+static bool is_plain(PyObject *object)
+{
+    return PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyLong_CheckExact(object) ||
+           PyFloat_CheckExact(object) || PyBool_Check(object) || PyComplex_CheckExact(object) ||
+           object == Py_None;
+}
+
+/* An interface whose stream is known is as good as DLPack, and faster; one of which it is not may
+ * hide work under way. 1, 0 if the object offers none of them, -1. */
+static int view_interfaces(PyObject *object, const struct view_request *request, struct view *view)
+{
+    int viewed = cuda_interface_view_with_stream(object, request, view);
+    if (viewed > 0 || (viewed < 0 && !PyErr_ExceptionMatches(PyExc_Exception)))
+        return viewed;
+    /* What is wrong with one may be right with the other, such as an element type. */
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    const int exported = dlpack_view(object, request, view);
+    if (exported || !type) {
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+        return exported ? exported : cuda_interface_view(object, request, view);
+    }
+    PyErr_Restore(type, value, traceback);
+    return viewed;
+}
+
+static int view_interface(PyObject *object, const struct view_request *request, struct view *view)
+{
+    PyObject *resolved = torch_resolve(object);
+    if (!resolved)
+        return -1;
+    int viewed = view_interfaces(resolved, request, view);
+    if (viewed > 0 && request->in_place && resolved != object) {
+        PyErr_Format(PyExc_ValueError, "%s is conjugated or negated only when it is read",
+                     request->name);
+        array_release(view);
+        viewed = -1;
+    }
+    Py_DECREF(resolved);
+    return viewed;
+}
+
+bool array_view(PyObject *object, const struct view_request *request, struct view *view)
+{
+    if (!PyArray_Check(object) && !is_plain(object)) {
+        const int viewed = view_interface(object, request, view);
+        if (viewed)
+            return viewed > 0;
+    }
+    if (!refuse_mask(object, request->name))
+        return false;
+    if (request->in_place && !PyArray_Check(object)) {
+        PyErr_Format(PyExc_TypeError, "%s must be an array, of NumPy or on a GPU; got %.200s",
+                     request->name, Py_TYPE(object)->tp_name);
+        return false;
+    }
+    PyObject *array = PyArray_FROM_O(object);
+    return array && view_numpy((PyArrayObject *)array, request->name, view);
+}
+
+void array_release(struct view *view)
+{
+    if (view->pin)
+        view->unpin(view->pin);
+    view->pin = NULL;
+    Py_CLEAR(view->owner);
+}
+
+bool array_of_bools(PyObject *object, const char *name, struct view *view)
+{
+    PyArray_Descr *descr = PyArray_DescrFromType(NPY_BOOL);
+    PyObject *array = descr ? PyArray_FromAny(object, descr, 0, 0, 0, NULL) : NULL;
+    return array && view_numpy((PyArrayObject *)array, name, view);
+}

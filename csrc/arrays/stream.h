@@ -1,0 +1,15 @@
+/* The streams of CUDA that Python's libraries have objects for. */
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "arrays/array.h"
+
+/* stream=: an integer, an object with __cuda_stream__, or a library's own stream. Left out, or
+ * None: not given. False with a TypeError or ValueError. */
+bool stream_parse(PyObject *object, struct stream *stream);
+
+/* A handle that is an object's attribute, where 0 is the legacy default stream. 1, 0 if the object
+ * has no such attribute, -1 with an exception set. */
+int stream_parse_attribute(PyObject *object, const char *name, struct stream *stream);

@@ -1,0 +1,19 @@
+/* What gred knows of PyTorch beyond the protocols, which do not tell all: the stream that a
+ * tensor's work goes to, and whether its elements are what lies in memory. */
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "arrays/array.h"
+
+/* The stream that an array's library works on at present, where the library is known to tell. Else
+ * *stream is not given. False with an exception set. */
+bool torch_stream(PyObject *array, struct stream *stream);
+
+/* The array itself, or, where its library would conjugate or negate elements only when they are
+ * read, a copy with that done; a new reference. NULL with an exception set. */
+PyObject *torch_resolve(PyObject *array);
+
+/* Makes the constants that the others use; -1 with an exception set. */
+int torch_setup(void);

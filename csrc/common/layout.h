@@ -1,0 +1,42 @@
+/* Where a reduction's elements lie and what they become on the way: what backends and kernels need
+ * to know of an array that is not simply flat. The same struct serves the host's loops and, copied
+ * to a device, the kernels. */
+#pragma once
+
+#include "common/element.h"
+
+enum { DIMENSIONS_MAX = 64 };
+
+/* Element (i0, i1, ...) lies at data + sum of ik * strides[k], in bytes, and takes part if there is
+ * no mask or mask[sum of ik * mask_strides[k]] is not 0. Once layout_normalise has seen it, strides
+ * are not negative, dimension 0 is the outermost, neighbouring dimensions that can be walked as one
+ * are one, and a single element has no dimensions. */
+struct layout {
+    const void *data;
+    const unsigned char *mask;
+    enum element input; /* the elements' type */
+    enum element type;  /* what each is converted to before it is accumulated */
+    bool swapped;       /* the other byte order; on the host only */
+    unsigned dimensions;
+    uint64_t shape[DIMENSIONS_MAX];
+    int64_t strides[DIMENSIONS_MAX], mask_strides[DIMENSIONS_MAX];
+};
+
+/* Brings dimensions into their best order; see layout.c. */
+void layout_normalise(struct layout *);
+
+/* How many elements there are, masked or not. */
+uint64_t layout_length(const struct layout *);
+
+/* Whether the elements are ready for the kernels that take a plain pointer: one after the other,
+ * all of them, aligned and in this machine's byte order. Needs a normalised layout. */
+bool layout_is_flat(const struct layout *);
+
+/* The bytes from the lowest to the highest element; of nothing, none. Any layout, as long as its
+ * extent has been found to fit the address space. */
+struct extent {
+    uintptr_t first;
+    uint64_t bytes;
+};
+
+struct extent layout_extent(const struct layout *);

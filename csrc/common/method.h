@@ -1,0 +1,56 @@
+/* The methods, from the one table in kernels/ladder.def. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* How a method's passes are launched. */
+enum schedule {
+    SCHEDULE_recursion,   /* on the host, no launches */
+    SCHEDULE_levels,      /* in place; a launch folds the upper half of the array onto the lower */
+    SCHEDULE_in_place,    /* in place; a block folds its data blocks to one partial; repeated on the
+                             partials */
+    SCHEDULE_tiles,       /* reads; otherwise as in_place */
+    SCHEDULE_grid_stride, /* reads; as many blocks as the device holds; repeated on the partials */
+    SCHEDULE_one_atomic,  /* one launch onto a result that holds the identity beforehand */
+    SCHEDULE_last_block,  /* one launch with a ticket counter that starts, and ends, at 0 */
+    SCHEDULE_cooperative, /* one cooperative launch, the grid sized by occupancy */
+    SCHEDULE_library,     /* a library's own function */
+};
+
+enum { METHOD_ON_HOST = 1, METHOD_ON_SIMULATED = 2, METHOD_ON_CUDA = 4 };
+
+enum { BLOCK_SIZE_MIN = 32, BLOCK_SIZE_MAX = 1024, BLOCK_SIZES = 6 };
+
+struct method {
+    int number; /* -1: not a rung */
+    const char *name;
+    const char *alias; /* "" where there is none */
+    enum schedule schedule;
+    unsigned places; /* METHOD_ON_... */
+    unsigned data_blocks;
+    unsigned threads;    /* a multiprocessor, for grid-stride schedules */
+    unsigned block_size; /* the default; 0: a block size has no meaning */
+    const char *source, *title, *idea;
+};
+
+/* One index a row of the table. */
+enum method_index {
+#define RUNG(number, name, ...)   METHOD_##name,
+#define HOST_METHOD(name, ...)    METHOD_##name,
+#define LIBRARY_METHOD(name, ...) METHOD_##name,
+#include "common/ladder.def"
+    METHODS
+};
+
+const struct method *method_at(enum method_index);
+enum method_index method_index_of(const struct method *);
+
+/* By name or alias; NULL if there is none. */
+const struct method *method_find(const char *name);
+
+/* The name or alias that a misspelt one is nearest to, NULL if none is near. */
+const char *method_nearest(const char *name);
+
+/* The working copy that an in-place method folds in is gred's own. */
+bool method_works_in_place(const struct method *);

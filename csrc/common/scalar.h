@@ -1,0 +1,335 @@
+/* Single values of any element type: loading, conversion, combination. Compiled for the host and,
+ * by nvcc, for GPUs too, so that every backend converts alike. With constant types a compiler
+ * leaves only the conversion itself.
+ *
+ * Conversions are NumPy's. Where C leaves a float's conversion to an integer undefined, the result
+ * is what x86 gives: the integer of its width with only the highest bit set; the narrower ones are
+ * cut out of 32 bits. */
+#pragma once
+
+#include "common/element.h"
+#include "common/op.h"
+
+#include <string.h>
+
+#ifdef __CUDACC__
+#define SCALAR static __host__ __device__ __forceinline__
+#else
+#define SCALAR static inline __attribute__((always_inline, unused))
+#endif
+
+/* ---- float16 and bfloat16 ---- */
+
+SCALAR float scalar_of_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+SCALAR float half_to_float(uint16_t half)
+{
+    const uint32_t sign = (uint32_t)(half & 0x8000u) << 16, rest = half & 0x7fffu;
+    if (rest >= 0x7c00u) /* infinity and NaN */
+        return scalar_of_bits(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
+    if (rest < 0x400u) { /* zero and subnormals, multiples of 2^-24 */
+        const float magnitude = (float)rest * 0x1p-24f;
+        return sign ? -magnitude : magnitude;
+    }
+    return scalar_of_bits(sign | ((rest << 13) + 0x38000000u));
+}
+
+/* Rounds to nearest, ties to even. */
+SCALAR uint16_t half_of_double(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint16_t sign = (uint16_t)(bits >> 48 & 0x8000u);
+    const uint64_t mantissa = bits & 0xfffffffffffffu;
+    const int exponent = (int)(bits >> 52 & 0x7ffu) - 1023;
+    if (exponent == 1024)
+        return (uint16_t)(sign | 0x7c00u | (mantissa ? 0x200u | (uint16_t)(mantissa >> 42) : 0u));
+    if (exponent > 15)
+        return (uint16_t)(sign | 0x7c00u);
+    if (exponent < -25)
+        return sign;
+    const uint64_t significand = mantissa | 0x10000000000000u;
+    const int dropped = exponent < -14 ? 42 - 14 - exponent : 42;
+    const uint64_t kept = significand >> dropped, half = (uint64_t)1 << (dropped - 1),
+                   rest = significand & ((half << 1) - 1);
+    const uint64_t rounded = kept + (rest > half || (rest == half && (kept & 1)));
+    /* A normal number's leading bit adds one to the exponent below it; so does a carry. */
+    const unsigned below = exponent < -14 ? 0u : (unsigned)(exponent + 14);
+    return (uint16_t)(sign + (below << 10) + rounded);
+}
+
+SCALAR float bfloat_to_float(uint16_t bfloat)
+{
+    return scalar_of_bits((uint32_t)bfloat << 16);
+}
+
+SCALAR uint16_t bfloat_of_float(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if ((bits & 0x7fffffffu) > 0x7f800000u)
+        return (uint16_t)(bits >> 16 | 0x40u);
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+/* ---- floats to integers ---- */
+
+SCALAR int64_t int64_of_double(double value)
+{
+    return value >= -0x1p63 && value < 0x1p63 ? (int64_t)value : INT64_MIN;
+}
+
+SCALAR int32_t int32_of_double(double value)
+{
+    return value > -0x1p31 - 1 && value < 0x1p31 ? (int32_t)value : INT32_MIN;
+}
+
+SCALAR uint64_t uint64_of_double(double value)
+{
+    return value >= 0x1p63 ? (uint64_t)int64_of_double(value - 0x1p63) ^ (uint64_t)1 << 63
+                           : (uint64_t)int64_of_double(value);
+}
+
+/* ---- any type to any type ---- */
+
+/* The value at an address of any alignment. */
+SCALAR union scalar scalar_load(const void *at, enum element element)
+{
+    union scalar value;
+    value.c128.real = value.c128.imag = 0; /* what a shorter type leaves, too */
+    switch (element) {
+#define LOAD(NAME, type, name, member)                                                             \
+    case ELEMENT_##NAME:                                                                           \
+        memcpy(&value.member, at, sizeof(type));                                                   \
+        break;
+        ELEMENT_TYPES(LOAD)
+#undef LOAD
+    default:
+        break;
+    }
+    return value;
+}
+
+SCALAR void scalar_store(void *at, union scalar value, enum element element)
+{
+    switch (element) {
+#define STORE(NAME, type, name, member)                                                            \
+    case ELEMENT_##NAME:                                                                           \
+        memcpy(at, &value.member, sizeof(type));                                                   \
+        break;
+        ELEMENT_TYPES(STORE)
+#undef STORE
+    default:
+        break;
+    }
+}
+
+SCALAR union scalar scalar_of_int64(int64_t value, enum element to)
+{
+    union scalar result;
+    switch (to) {
+    case ELEMENT_BOOL:
+        result.b8 = value != 0;
+        break;
+    case ELEMENT_INT8:
+    case ELEMENT_UINT8:
+        result.u8 = (uint8_t)value;
+        break;
+    case ELEMENT_INT16:
+    case ELEMENT_UINT16:
+        result.u16 = (uint16_t)value;
+        break;
+    case ELEMENT_INT32:
+    case ELEMENT_UINT32:
+        result.u32 = (uint32_t)value;
+        break;
+    case ELEMENT_INT64:
+    case ELEMENT_UINT64:
+        result.i64 = value;
+        break;
+    case ELEMENT_FLOAT16:
+        result.f16 = half_of_double((double)(float)value);
+        break;
+    case ELEMENT_BFLOAT16:
+        result.bf16 = bfloat_of_float((float)value);
+        break;
+    case ELEMENT_FLOAT32:
+        result.f32 = (float)value;
+        break;
+    case ELEMENT_FLOAT64:
+        result.f64 = (double)value;
+        break;
+    case ELEMENT_COMPLEX64:
+        result.c64.real = (float)value;
+        result.c64.imag = 0;
+        break;
+    default:
+        result.c128.real = (double)value;
+        result.c128.imag = 0;
+    }
+    return result;
+}
+
+/* As for int64, but for floats of values from 2^63 on. */
+SCALAR union scalar scalar_of_uint64(uint64_t value, enum element to)
+{
+    union scalar result;
+    switch (to) {
+    case ELEMENT_FLOAT16:
+        result.f16 = half_of_double((double)(float)value);
+        break;
+    case ELEMENT_BFLOAT16:
+        result.bf16 = bfloat_of_float((float)value);
+        break;
+    case ELEMENT_FLOAT32:
+        result.f32 = (float)value;
+        break;
+    case ELEMENT_FLOAT64:
+        result.f64 = (double)value;
+        break;
+    case ELEMENT_COMPLEX64:
+        result.c64.real = (float)value;
+        result.c64.imag = 0;
+        break;
+    case ELEMENT_COMPLEX128:
+        result.c128.real = (double)value;
+        result.c128.imag = 0;
+        break;
+    default:
+        result = scalar_of_int64((int64_t)value, to);
+    }
+    return result;
+}
+
+/* The imaginary part matters to complex types and to bool. */
+SCALAR union scalar scalar_of_double(double value, double imaginary, enum element to)
+{
+    union scalar result;
+    switch (to) {
+    case ELEMENT_BOOL:
+        result.b8 = value != 0 || imaginary != 0;
+        break;
+    case ELEMENT_INT64:
+        result.i64 = int64_of_double(value);
+        break;
+    case ELEMENT_UINT32: /* x86 goes through 64 bits */
+        result.u32 = (uint32_t)int64_of_double(value);
+        break;
+    case ELEMENT_UINT64:
+        result.u64 = uint64_of_double(value);
+        break;
+    case ELEMENT_FLOAT16:
+        result.f16 = half_of_double(value);
+        break;
+    case ELEMENT_BFLOAT16:
+        result.bf16 = bfloat_of_float((float)value);
+        break;
+    case ELEMENT_FLOAT32:
+        result.f32 = (float)value;
+        break;
+    case ELEMENT_FLOAT64:
+        result.f64 = value;
+        break;
+    case ELEMENT_COMPLEX64:
+        result.c64.real = (float)value;
+        result.c64.imag = (float)imaginary;
+        break;
+    case ELEMENT_COMPLEX128:
+        result.c128.real = value;
+        result.c128.imag = imaginary;
+        break;
+    default:
+        result = scalar_of_int64(int32_of_double(value), to);
+    }
+    return result;
+}
+
+enum scalar_kind { SCALAR_SIGNED, SCALAR_UNSIGNED, SCALAR_FLOAT };
+
+/* A value of any type, in the widest of its kind. */
+struct scalar_wide {
+    enum scalar_kind kind;
+    int64_t integer; /* an unsigned one's bits */
+    double real, imag;
+};
+
+SCALAR struct scalar_wide scalar_widen(union scalar value, enum element from)
+{
+    struct scalar_wide wide;
+    wide.kind = SCALAR_SIGNED;
+    wide.integer = 0;
+    wide.real = wide.imag = 0;
+    switch (from) {
+    case ELEMENT_BOOL:
+        wide.integer = value.b8 != 0;
+        return wide;
+    case ELEMENT_INT8:
+        wide.integer = value.i8;
+        return wide;
+    case ELEMENT_INT16:
+        wide.integer = value.i16;
+        return wide;
+    case ELEMENT_INT32:
+        wide.integer = value.i32;
+        return wide;
+    case ELEMENT_INT64:
+        wide.integer = value.i64;
+        return wide;
+    case ELEMENT_UINT8:
+        wide.integer = value.u8;
+        return wide;
+    case ELEMENT_UINT16:
+        wide.integer = value.u16;
+        return wide;
+    case ELEMENT_UINT32:
+        wide.integer = value.u32;
+        return wide;
+    case ELEMENT_UINT64:
+        wide.kind = SCALAR_UNSIGNED;
+        wide.integer = (int64_t)value.u64;
+        return wide;
+    default:
+        break;
+    }
+    wide.kind = SCALAR_FLOAT;
+    switch (from) {
+    case ELEMENT_FLOAT16:
+        wide.real = (double)half_to_float(value.f16);
+        break;
+    case ELEMENT_BFLOAT16:
+        wide.real = (double)bfloat_to_float(value.bf16);
+        break;
+    case ELEMENT_FLOAT32:
+        wide.real = (double)value.f32;
+        break;
+    case ELEMENT_FLOAT64:
+        wide.real = value.f64;
+        break;
+    case ELEMENT_COMPLEX64:
+        wide.real = (double)value.c64.real;
+        wide.imag = (double)value.c64.imag;
+        break;
+    default:
+        wide.real = value.c128.real;
+        wide.imag = value.c128.imag;
+    }
+    return wide;
+}
+
+SCALAR union scalar scalar_convert(union scalar value, enum element from, enum element to)
+{
+    const struct scalar_wide wide = scalar_widen(value, from);
+    switch (wide.kind) {
+    case SCALAR_SIGNED:
+        return scalar_of_int64(wide.integer, to);
+    case SCALAR_UNSIGNED:
+        return scalar_of_uint64((uint64_t)wide.integer, to);
+    default:
+        return scalar_of_double(wide.real, wide.imag, to);
+    }
+}

@@ -1,0 +1,81 @@
+/* Stands in for cuda.c where gred is built without nvcc: a backend with no devices. */
+#include "cuda/backend.h"
+
+static void *create(void)
+{
+    static char nothing;
+    return &nothing;
+}
+
+static void destroy(void *state)
+{
+    (void)state;
+}
+
+static int count(void *state, struct failure *failure)
+{
+    (void)state;
+    failure_note(failure, FAILURE_RUNTIME, "gred was built without nvcc");
+    return 0;
+}
+
+static bool describe(int index, struct device *device)
+{
+    (void)index;
+    (void)device;
+    return false;
+}
+
+static void note_absence(struct failure *failure)
+{
+    failure_note(failure, FAILURE_RUNTIME,
+                 "the array lies on a GPU, but gred was built without nvcc and uses no GPU");
+}
+
+static enum located locate(void *state, struct view *view, struct failure *failure)
+{
+    (void)state;
+    (void)view;
+    note_absence(failure);
+    return LOCATED_NOWHERE;
+}
+
+static bool handshake(void *state, int device, uintptr_t *stream, struct failure *failure)
+{
+    (void)state;
+    (void)device;
+    (void)stream;
+    note_absence(failure);
+    return false;
+}
+
+static bool run(void *state, const struct plan *plan, struct run *run)
+{
+    (void)plan;
+    count(state, &run->failure);
+    return false;
+}
+
+static bool read_memory(void *state, int index, size_t bytes, struct run *run)
+{
+    (void)index;
+    (void)bytes;
+    count(state, &run->failure);
+    return false;
+}
+
+const struct backend backend_cuda = {
+    .platform = {.name = "cuda",
+                 .place = METHOD_ON_CUDA,
+                 .numbered = true,
+                 .automatic = METHOD_last_block,
+                 .count = count,
+                 .locate = locate,
+                 .handshake = handshake},
+    .takes_workspace = true,
+    .create = create,
+    .destroy = destroy,
+    .describe = describe,
+    .run = run,
+    .read = read_memory,
+};

@@ -1,0 +1,44 @@
+/* A plan: everything that a call has decided before anything runs. All checks end here; a plan that
+ * was made can be run. */
+#pragma once
+
+#include "common/finish.h"
+#include "common/method.h"
+#include "plan/platform.h"
+
+struct mask;
+struct output;
+
+/* The arguments as Python gave them, NULL where one was left out, and what was made of those that
+ * are no mere choice. */
+struct request {
+    const struct platforms *platforms;
+    enum op op;
+    bool mean;
+    PyObject *method, *block_size, *dtype, *device, *initial;
+    const struct output *out; /* NULL: the result becomes a scalar */
+    struct stream consumer;
+};
+
+struct plan {
+    const struct platform *platform;
+    int device;
+    const struct method *method; /* NULL: the backend's own way */
+    unsigned block;              /* threads; 0 where a block size has no meaning */
+    enum op op;
+    enum element accumulator;
+    const struct layout *layout; /* normalised; the view's */
+    uint64_t n;                  /* its length, what a mask hides included */
+    bool flat;                   /* the layout is a plain run of elements */
+    bool direct;                 /* a plain conversion to the accumulator is all that is asked */
+    bool on_device, mask_on_device;
+    struct stream producers[3]; /* of the array, the mask and out: their work comes first */
+    struct stream consumer;
+    struct finish finish;
+    void *out; /* device memory, for a result that stays there; else NULL */
+    enum element out_element;
+};
+
+/* False with an exception set. The view's layout is normalised on the way. `mask` may be NULL. */
+bool plan_make(const struct request *request, struct view *view, const struct mask *mask,
+               struct plan *plan);

@@ -1,0 +1,186 @@
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "plan/platform.h"
+
+#include "common/raise.h"
+#include "plan/wrong.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct platform *platforms_on(const struct platforms *self, unsigned place)
+{
+    int k = 0;
+    while (self->all[k]->place != place)
+        k++;
+    return self->all[k];
+}
+
+void *platforms_state(const struct platforms *self, const struct platform *platform)
+{
+    int k = 0;
+    while (self->all[k] != platform)
+        k++;
+    return self->states[k];
+}
+
+int platforms_count(const struct platforms *self, const struct platform *platform,
+                    struct failure *why)
+{
+    return platform->count(platforms_state(self, platform), why);
+}
+
+PyObject *platform_name(const struct platform *platform, int device)
+{
+    return platform->numbered ? PyUnicode_FromFormat("%s:%d", platform->name, device)
+                              : PyUnicode_FromString(platform->name);
+}
+
+/* ---- device= ---- */
+
+#define DEVICES_ACCEPTED "None, 'host', 'simulated', 'cuda' or 'cuda:N'"
+
+/* ":12" -> 12, "" -> 0; false if it is neither. */
+static bool parse_index(const char *text, int *index)
+{
+    enum { DIGITS_MAX = 4 };
+    *index = 0;
+    if (*text == '\0')
+        return true;
+    const char *digits = text + 1;
+    const size_t count = strspn(digits, "0123456789");
+    if (*text != ':' || count == 0 || count > DIGITS_MAX || digits[count])
+        return false;
+    *index = atoi(digits);
+    return true;
+}
+
+static const struct platform *platform_named(const struct platforms *self, const char *text,
+                                             int *index)
+{
+    *index = 0;
+    for (int k = 0; k < PLATFORMS; k++) {
+        const struct platform *platform = self->all[k];
+        const size_t length = strlen(platform->name);
+        if (strncmp(text, platform->name, length) == 0 &&
+            (platform->numbered ? parse_index(text + length, index) : text[length] == '\0'))
+            return platform;
+    }
+    return NULL;
+}
+
+static bool check_index(const struct platforms *self, PyObject *device,
+                        const struct platform *platform, int index)
+{
+    struct failure why = {0};
+    const int count = platforms_count(self, platform, &why);
+    if (count < 0)
+        failure_raise(&why, self->cuda_error);
+    else if (count == 0)
+        PyErr_Format(PyExc_RuntimeError,
+                     "device %R: there is no GPU to use (%s); 'host' and 'simulated' need none",
+                     device, why.text);
+    else if (index >= count)
+        PyErr_Format(PyExc_ValueError, "device %R: there are %d GPUs here, 'cuda:0' to 'cuda:%d'",
+                     device, count, count - 1);
+    return index < count;
+}
+
+bool platforms_parse(const struct platforms *self, PyObject *device,
+                     const struct platform **platform, int *index)
+{
+    if (!PyUnicode_Check(device))
+        return wrong_type("device", DEVICES_ACCEPTED, device);
+    const char *text = plain_text(device);
+    *platform = text ? platform_named(self, text, index) : NULL;
+    if (*platform)
+        return check_index(self, device, *platform, *index);
+    PyErr_Format(PyExc_ValueError,
+                 "device must be " DEVICES_ACCEPTED "; got %R. gred.devices() lists what is here",
+                 device);
+    return false;
+}
+
+bool platforms_find_gpu(const struct platforms *self, bool *there)
+{
+    struct failure why = {0};
+    const int count = platforms_count(self, platforms_on(self, METHOD_ON_CUDA), &why);
+    *there = count > 0;
+    if (count < 0)
+        failure_raise(&why, self->cuda_error);
+    return count >= 0;
+}
+
+bool platforms_choose(const struct platforms *self, PyObject *device,
+                      const struct platform **platform, int *index)
+{
+    bool gpu;
+    if (argument_given(device))
+        return platforms_parse(self, device, platform, index);
+    if (!platforms_find_gpu(self, &gpu))
+        return false;
+    *platform = platforms_on(self, gpu ? METHOD_ON_CUDA : METHOD_ON_SIMULATED);
+    *index = 0;
+    return true;
+}
+
+/* ---- where memory lies ---- */
+
+/* Says whose memory it is that cannot be used. */
+static void raise_for(const char *name, const struct failure *failure, PyObject *cuda_error)
+{
+    struct failure named = *failure;
+    if (failure->kind == FAILURE_VALUE || failure->kind == FAILURE_RUNTIME)
+        snprintf(named.text, sizeof named.text, "%s: %.400s", name, failure->text);
+    failure_raise(&named, cuda_error);
+}
+
+static const struct platforms *platforms_of(const struct where *where)
+{
+    return (const struct platforms *)where;
+}
+
+static bool locate(const struct where *where, struct view *view, const char *name)
+{
+    const struct platforms *self = platforms_of(where);
+    struct failure failure = {0};
+    bool gpu = true;
+    if (view->platform)
+        return true;
+    if (view->n == 0 && !platforms_find_gpu(self, &gpu))
+        return false;
+    if (!gpu) { /* nothing lies everywhere */
+        view->platform = platforms_on(self, METHOD_ON_SIMULATED);
+        return true;
+    }
+    for (int k = 0; k < PLATFORMS; k++) {
+        const struct platform *platform = self->all[k];
+        const enum located located = platform->locate
+                                         ? platform->locate(self->states[k], view, &failure)
+                                         : LOCATED_ELSEWHERE;
+        if (located == LOCATED_HERE)
+            return true;
+        if (located == LOCATED_NOWHERE)
+            break;
+    }
+    raise_for(name, &failure, self->cuda_error);
+    return false;
+}
+
+static bool handshake(const struct where *where, int device, uintptr_t *stream)
+{
+    const struct platforms *self = platforms_of(where);
+    const struct platform *gpus = platforms_on(self, METHOD_ON_CUDA);
+    struct failure failure = {0};
+    const bool made = gpus->handshake(platforms_state(self, gpus), device, stream, &failure);
+    if (!made)
+        failure_raise(&failure, self->cuda_error);
+    return made;
+}
+
+void platforms_answer(struct platforms *self)
+{
+    self->where = (struct where){locate, handshake};
+}

@@ -1,0 +1,62 @@
+/* Where work can be done, as far as a plan has to know: one entry for each kind of device. What is
+ * done there is the backend's, which run/backend.h has and a plan never calls. */
+#pragma once
+
+#include "arrays/array.h"
+#include "common/failure.h"
+#include "common/method.h"
+
+enum located { LOCATED_HERE, LOCATED_ELSEWHERE, LOCATED_NOWHERE };
+
+struct platform {
+    const char *name;
+    unsigned place;              /* METHOD_ON_... */
+    bool numbered;               /* 'cuda:0', and not 'cuda' */
+    enum method_index automatic; /* what 'auto' is there; METHODS: a way of its own */
+
+    /* How many devices there are. Where there is none, or -1 if that cannot be told, `failure` says
+     * why. */
+    int (*count)(void *state, struct failure *failure);
+
+    /* Whether a view's device memory, all of it, lies on one of these devices; then view->platform
+     * and ->device say so. NULL where no memory can. */
+    enum located (*locate)(void *state, struct view *view, struct failure *failure);
+
+    /* A stream on a device, for a producer to work ahead of. NULL where there are no streams. */
+    bool (*handshake)(void *state, int device, uintptr_t *stream, struct failure *failure);
+};
+
+enum { PLATFORMS = 3 };
+
+/* Those that there are, best for rungs last, made by whoever knows the backends. */
+struct platforms {
+    struct where where; /* first, so that who asks where something lies asks these */
+    const struct platform *all[PLATFORMS];
+    void *states[PLATFORMS];
+    PyObject *cuda_error; /* what failures of CUDA's are raised as */
+};
+
+/* Answers for arrays. */
+void platforms_answer(struct platforms *);
+
+const struct platform *platforms_on(const struct platforms *, unsigned place);
+
+void *platforms_state(const struct platforms *, const struct platform *);
+
+/* How many devices a platform has; see there. */
+int platforms_count(const struct platforms *, const struct platform *, struct failure *why);
+
+/* Whether there is a GPU. One that is there but fails is an error: to go on without it would be
+ * slow, and silent. */
+bool platforms_find_gpu(const struct platforms *, bool *there);
+
+/* What device= names. False with an exception set. */
+bool platforms_parse(const struct platforms *, PyObject *device, const struct platform **,
+                     int *index);
+
+/* device= alone, or, without one, the best device for rungs that there is. */
+bool platforms_choose(const struct platforms *, PyObject *device, const struct platform **,
+                      int *index);
+
+/* "cuda:0" where devices are numbered; a new reference. */
+PyObject *platform_name(const struct platform *, int device);

@@ -1,0 +1,47 @@
+#include "python/arguments.h"
+
+/* Says which keywords there are. */
+static void unknown_keyword(const struct signature *signature, PyObject *name)
+{
+    PyObject *accepted = PyUnicode_FromString(signature->keywords[0]);
+    for (int k = 1; accepted && signature->keywords[k]; k++)
+        Py_SETREF(accepted, PyUnicode_FromFormat("%U, %s", accepted, signature->keywords[k]));
+    if (accepted)
+        PyErr_Format(PyExc_TypeError, "%s() has no keyword argument %R; it has %U",
+                     signature->function, name, accepted);
+    Py_XDECREF(accepted);
+}
+
+/* -1 with an exception set if there is no such keyword. */
+static int keyword_slot(const struct signature *signature, PyObject *name)
+{
+    for (int k = 0; signature->keywords[k]; k++)
+        if (PyUnicode_CompareWithASCIIString(name, signature->keywords[k]) == 0)
+            return signature->positional + k;
+    unknown_keyword(signature, name);
+    return -1;
+}
+
+bool arguments_parse(const struct signature *signature, PyObject *const *arguments,
+                     Py_ssize_t count, PyObject *names, PyObject *slots[ARGUMENTS_MAX])
+{
+    for (int k = 0; k < ARGUMENTS_MAX; k++)
+        slots[k] = NULL;
+    if (count < signature->required || count > signature->positional) {
+        PyErr_Format(PyExc_TypeError, "%s() takes %d%s positional argument%s; got %zd",
+                     signature->function, signature->required,
+                     signature->positional > signature->required ? " or more" : "",
+                     signature->positional == 1 ? "" : "s", count);
+        return false;
+    }
+    for (Py_ssize_t k = 0; k < count; k++)
+        slots[k] = arguments[k];
+    const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
+    for (Py_ssize_t k = 0; k < named; k++) {
+        const int slot = keyword_slot(signature, PyTuple_GET_ITEM(names, k));
+        if (slot < 0)
+            return false;
+        slots[slot] = arguments[count + k];
+    }
+    return true;
+}

@@ -1,0 +1,94 @@
+#include "python/execute.h"
+
+#include "common/raise.h"
+
+/* The thread that waits for a run, as its callbacks need it. */
+struct waiting {
+    PyThreadState *thread;
+};
+
+static bool interrupted(void *context)
+{
+    struct waiting *waiting = context;
+    PyEval_RestoreThread(waiting->thread);
+    const bool raised = PyErr_CheckSignals() != 0;
+    waiting->thread = PyEval_SaveThread();
+    return raised;
+}
+
+static bool warn_slow(void *context, double seconds)
+{
+    struct waiting *waiting = context;
+    PyEval_RestoreThread(waiting->thread);
+    const bool fine =
+        PyErr_WarnFormat(
+            PyExc_RuntimeWarning, 1,
+            "this will take about %ld seconds on the simulated device; fewer elements or "
+            "device='host' take less, and Ctrl-C ends it",
+            (long)(seconds + 0.5)) == 0;
+    waiting->thread = PyEval_SaveThread();
+    return fine;
+}
+
+/* The order of threads that is in force here, on this thread and in this context. */
+static bool read_order(struct module_state *state, struct run *run)
+{
+    PyObject *value = NULL;
+    if (PyContextVar_Get(state->thread_order, NULL, &value) < 0)
+        return false;
+    int order = ORDER_FORWARDS;
+    unsigned long long seed = 0;
+    const bool read = !value || PyArg_ParseTuple(value, "iK", &order, &seed);
+    Py_XDECREF(value);
+    run->order = (enum thread_order)order;
+    run->seed = seed;
+    return read;
+}
+
+/* How much workspace may be used on a device, here and in this context. */
+static bool read_workspace_limit(struct module_state *state, struct run *run)
+{
+    PyObject *value = NULL;
+    if (PyContextVar_Get(state->workspace_limit, NULL, &value) < 0)
+        return false;
+    run->workspace_limit = value ? PyLong_AsUnsignedLongLong(value) : 0;
+    Py_XDECREF(value);
+    return !PyErr_Occurred();
+}
+
+/* Runs the plan, or reads `bytes` where there is none, while other threads may use Python. */
+static bool run_without_gil(struct module_state *state, const struct platform *platform,
+                            const struct plan *plan, int index, size_t bytes, struct run *run)
+{
+    const struct backend *backend = backend_of(platform);
+    void *backend_state = platforms_state(&state->platforms, platform);
+    struct waiting waiting = {PyEval_SaveThread()};
+    const struct watch watch = {interrupted, warn_slow, &waiting};
+    run->watch = &watch;
+    const bool ran = plan ? backend->run(backend_state, plan, run)
+                          : backend->read(backend_state, index, bytes, run);
+    PyEval_RestoreThread(waiting.thread);
+    if (!ran)
+        failure_raise(&run->failure, state->platforms.cuda_error);
+    return ran;
+}
+
+bool execute_plan(struct module_state *state, const struct plan *plan, struct run *run)
+{
+    run->accumulator = plan->accumulator;
+    if (plan->n == 0 && !plan->out) {
+        run->result = op_identity(plan->op, plan->accumulator);
+        return true;
+    }
+    const struct backend *backend = backend_of(plan->platform);
+    if ((backend->takes_order && !read_order(state, run)) ||
+        (backend->takes_workspace && !read_workspace_limit(state, run)))
+        return false;
+    return run_without_gil(state, plan->platform, plan, plan->device, 0, run);
+}
+
+bool execute_read(struct module_state *state, const struct platform *platform, int index,
+                  size_t bytes, struct run *run)
+{
+    return run_without_gil(state, platform, NULL, index, bytes, run);
+}

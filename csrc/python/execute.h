@@ -1,0 +1,12 @@
+/* Runs plans without the GIL, lets Python interrupt them, and turns failures into exceptions. */
+#pragma once
+
+#include "python/state.h"
+#include "run/backend.h"
+
+/* True with run->result set to what the passes leave, or the plan's `out` written; false with an
+ * exception set. */
+bool execute_plan(struct module_state *, const struct plan *plan, struct run *run);
+
+bool execute_read(struct module_state *, const struct platform *, int index, size_t bytes,
+                  struct run *);

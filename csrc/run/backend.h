@@ -1,0 +1,68 @@
+/* What a backend is: a platform that a plan can choose, and the few functions that describe its
+ * devices and run plans on them. They run without the GIL and never touch Python. */
+#pragma once
+
+#include "common/failure.h"
+#include "common/thread_order.h"
+#include "plan/plan.h"
+
+struct device {
+    char name[16]; /* as device= spells it */
+    char title[256];
+    unsigned units;            /* cores or multiprocessors */
+    uint64_t memory, l2_cache; /* bytes */
+    uint64_t bandwidth;        /* bytes a second, 0: not known */
+    int capability;            /* 90 for 9.0; 0: not a GPU */
+};
+
+/* What a run asks of Python. Called from the thread that the plan runs in, without the GIL. */
+struct watch {
+    bool (*interrupted)(void *context);               /* true: a Python exception is set, stop */
+    bool (*warn_slow)(void *context, double seconds); /* false: a Python exception is set, stop */
+    void *context;
+};
+
+/* All samples of a measurement. The arrays belong to the caller. */
+struct timing {
+    unsigned samples, warmup;
+    bool cold; /* caches are flushed before each sample */
+    double *seconds, *first_pass;
+    unsigned passes;
+    uint64_t grid; /* blocks of the first pass, 0 where there are no blocks */
+    unsigned block;
+};
+
+struct run {
+    const struct watch *watch;
+    struct timing *timing;   /* NULL: run once, unmeasured */
+    enum thread_order order; /* of the simulated device */
+    uint64_t seed;
+    uint64_t workspace_limit; /* bytes of device memory; 0: what there is */
+    union scalar result;      /* unless the plan has an `out` */
+    enum element accumulator; /* the result's type: the plan's, or one that holds more */
+    uint64_t count;           /* elements that took part, for a mean under a mask */
+    struct failure failure;
+};
+
+struct backend {
+    struct platform platform; /* first, so that a plan's platform is a backend */
+    bool takes_order;         /* the order of threads is for it */
+    bool takes_workspace;     /* it works in memory of its own, which may be limited */
+
+    /* A backend's state; NULL when memory is short. */
+    void *(*create)(void);
+    void (*destroy)(void *state);
+
+    bool (*describe)(int index, struct device *device);
+
+    /* True: run->result is what the passes leave. False: run->failure says why not. */
+    bool (*run)(void *state, const struct plan *plan, struct run *run);
+
+    /* The time it takes to read `bytes`, best of several shapes; fills run->timing. */
+    bool (*read)(void *state, int index, size_t bytes, struct run *run);
+};
+
+static inline const struct backend *backend_of(const struct platform *platform)
+{
+    return (const struct backend *)platform;
+}

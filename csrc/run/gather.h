@@ -1,0 +1,16 @@
+/* Elements of a layout, brought together in memory: the host's loops fold what is gathered here,
+ * and copies to a device begin here. Positions count the elements as a normalised layout walks
+ * them, masked or not; any stretch can be gathered by itself, so threads can share the work. */
+#pragma once
+
+#include "common/layout.h"
+
+/* Elements `start` to `start + length`, those that the mask lets through, converted to layout->type
+ * and widened to its accumulator, at `target`. Returns how many there were. */
+uint64_t gather(const struct layout *, uint64_t start, uint64_t length, void *target);
+
+/* The same in the elements' own type, in this machine's byte order. */
+uint64_t gather_unconverted(const struct layout *, uint64_t start, uint64_t length, void *target);
+
+/* How many elements of a stretch the mask lets through. */
+uint64_t gather_count(const struct layout *, uint64_t start, uint64_t length);

@@ -1,0 +1,55 @@
+/* How a plan becomes launches: the passes, the same on every machine that launches kernels. A
+ * machine is what the passes need of a device; cuda_machine.c and simulated.c each fill one in. */
+#pragma once
+
+#include "run/backend.h"
+
+#include "common/kernels.h"
+
+struct launch {
+    const void *kernel;
+    void **arguments;
+    uint64_t grid;
+    unsigned block;
+    size_t shared_bytes;
+    bool cooperative;
+};
+
+enum moment { MOMENT_BEGIN, MOMENT_FIRST_PASS, MOMENT_END, MOMENTS };
+
+/* Every function that returns bool notes a failure and returns false if it cannot do its work. */
+struct machine {
+    unsigned multiprocessors;
+    const struct kernels *kernels;
+    struct failure *failure;
+
+    bool (*allocate)(struct machine *, size_t bytes, void **memory);
+    void (*release)(struct machine *, void *memory); /* NULL is fine */
+
+    /* How much of `bytes` there is room for. */
+    size_t (*room)(struct machine *, size_t bytes);
+
+    /* A few bytes from the host; they may change afterwards. */
+    bool (*copy_in)(struct machine *, void *target, const void *layout, size_t bytes);
+    bool (*copy_out)(struct machine *, void *target, const void *layout, size_t bytes); /* waits */
+    bool (*copy_within)(struct machine *, void *target, const void *layout, size_t bytes);
+
+    /* Elements of a layout in the host's memory, from `start` on, in their own type; *fed of them,
+     * those that the mask lets through. */
+    bool (*feed)(struct machine *, void *target, const struct layout *, uint64_t start,
+                 uint64_t length, uint64_t *fed);
+
+    bool (*launch)(struct machine *, const struct launch *);
+    bool (*resident)(struct machine *, const void *kernel, unsigned block, size_t shared_bytes,
+                     unsigned *blocks);
+    bool (*reduce)(struct machine *, library_reduce *, const void *data, uint64_t n, void *result);
+    bool (*flush)(struct machine *); /* the caches */
+    bool (*mark)(struct machine *, enum moment);
+    bool (*elapsed)(struct machine *, double *first_pass, double *seconds); /* waits */
+};
+
+/* Runs the plan once, or as often as run->timing asks for. */
+bool passes_run(struct machine *, const struct plan *, struct run *);
+
+/* Times the reading of `bytes` of memory; in read_limit.c. */
+bool passes_read(struct machine *, size_t bytes, struct run *);

@@ -1,0 +1,367 @@
+/* The simulated backend: a machine for passes.c whose memory is the host's and whose launches go to
+ * the simulator. */
+#define _GNU_SOURCE
+
+#include "simulated/backend.h"
+
+#include "common/clock.h"
+#include "common/processor.h"
+#include "run/gather.h"
+#include "run/passes.h"
+#include "simulated/memory.h"
+#include "simulated/simulator.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct session {
+    struct machine machine; /* first, so that a machine is a session */
+    struct simulator *simulator;
+    double moments[MOMENTS];
+};
+
+static struct session *session_of(struct machine *machine)
+{
+    return (struct session *)machine;
+}
+
+/* Fresh memory is full of garbage, as a GPU's is; zeros would hide a read of what nobody wrote. */
+static bool machine_allocate(struct machine *machine, size_t bytes, void **memory)
+{
+    enum { GARBAGE = 0xa5 };
+    *memory = aligned_alloc(256, (bytes / 256 + 1) * 256);
+    if (!*memory) {
+        failure_note(machine->failure, FAILURE_MEMORY,
+                     "out of memory for %zu bytes on the simulated device", bytes);
+        return false;
+    }
+    memset(*memory, GARBAGE, bytes);
+    return true;
+}
+
+static void machine_release(struct machine *machine, void *memory)
+{
+    (void)machine;
+    free(memory);
+}
+
+static bool machine_copy(struct machine *machine, void *target, const void *layout, size_t bytes)
+{
+    (void)machine;
+    memcpy(target, layout, bytes);
+    return true;
+}
+
+/* What a piece needs is got and filled at one go, which shall not take long. */
+static size_t machine_room(struct machine *machine, size_t bytes)
+{
+    const size_t enough = (size_t)256 << 20;
+    (void)machine;
+    return bytes < enough ? bytes : enough;
+}
+
+static bool machine_feed(struct machine *machine, void *target, const struct layout *layout,
+                         uint64_t start, uint64_t length, uint64_t *fed)
+{
+    (void)machine;
+    *fed = gather_unconverted(layout, start, length, target);
+    return true;
+}
+
+static bool machine_launch(struct machine *machine, const struct launch *launch)
+{
+    struct session *self = session_of(machine);
+    const struct simulator_launch simulated = {
+        .kernel = (void (*)(void **))launch->kernel,
+        .arguments = launch->arguments,
+        .grid = launch->grid,
+        .block = launch->block,
+        .shared_bytes = launch->shared_bytes,
+        .cooperative = launch->cooperative,
+    };
+    switch (simulator_launch(self->simulator, &simulated)) {
+    case SIMULATOR_DONE:
+        return true;
+    case SIMULATOR_INTERRUPTED:
+        failure_note(machine->failure, FAILURE_EXCEPTION, "interrupted");
+        return false;
+    default:
+        failure_note(machine->failure, FAILURE_RUNTIME, "simulated device: %s",
+                     simulator_message(self->simulator));
+        return false;
+    }
+}
+
+static bool machine_resident(struct machine *machine, const void *kernel, unsigned block,
+                             size_t shared_bytes, unsigned *blocks)
+{
+    (void)machine;
+    (void)kernel;
+    (void)block;
+    (void)shared_bytes;
+    *blocks = 1;
+    return true;
+}
+
+/* A simulated run is far too slow for a cache to make a difference. */
+static bool machine_flush(struct machine *machine)
+{
+    (void)machine;
+    return true;
+}
+
+static bool machine_mark(struct machine *machine, enum moment moment)
+{
+    session_of(machine)->moments[moment] = clock_now();
+    return true;
+}
+
+static bool machine_elapsed(struct machine *machine, double *first_pass, double *seconds)
+{
+    const double *moments = session_of(machine)->moments;
+    *first_pass = moments[MOMENT_FIRST_PASS] - moments[MOMENT_BEGIN];
+    *seconds = moments[MOMENT_END] - moments[MOMENT_BEGIN];
+    return true;
+}
+
+/* ---- the state: a simulator between runs ---- */
+
+struct state {
+    pthread_mutex_t lock;
+    struct simulator *idle;
+    struct simulated_memory *memory;
+    pid_t maker; /* a simulator's cores do not survive a fork, and a lock may never open again */
+};
+
+/* The idle simulator, if the process may still use the cores that it was made for, or a new one. */
+static struct simulator *borrow(struct state *state)
+{
+    if (state->maker != getpid())
+        return simulator_open();
+    pthread_mutex_lock(&state->lock);
+    struct simulator *idle = state->idle;
+    state->idle = NULL;
+    pthread_mutex_unlock(&state->lock);
+    if (idle && simulator_multiprocessors(idle) == processor_cores())
+        return idle;
+    simulator_close(idle);
+    return simulator_open();
+}
+
+/* Keeps the simulator for the next run, if it is in good order, in place of another. */
+static void give_back(struct state *state, struct simulator *simulator, bool usable)
+{
+    if (usable && state->maker == getpid()) {
+        pthread_mutex_lock(&state->lock);
+        struct simulator *other = state->idle;
+        state->idle = simulator;
+        simulator = other;
+        pthread_mutex_unlock(&state->lock);
+    }
+    simulator_close(simulator);
+}
+
+static void *create(void)
+{
+    struct state *state = calloc(1, sizeof *state);
+    struct simulated_memory *memory = simulated_memory_create();
+    if (!state || !memory) {
+        free(state);
+        free(memory);
+        return NULL;
+    }
+    pthread_mutex_init(&state->lock, NULL);
+    state->memory = memory;
+    state->maker = getpid();
+    return state;
+}
+
+static void destroy(void *opaque)
+{
+    struct state *state = opaque;
+    if (state->maker == getpid())
+        simulator_close(state->idle);
+    simulated_memory_destroy(state->memory);
+    pthread_mutex_destroy(&state->lock);
+    free(state);
+}
+
+struct simulated_memory *simulated_memory_of(void *opaque)
+{
+    return ((struct state *)opaque)->memory;
+}
+
+/* ---- runs ---- */
+
+static struct session session_on(struct simulator *simulator, struct failure *failure)
+{
+    return (struct session){
+        .machine =
+            {
+                .multiprocessors = simulator_multiprocessors(simulator),
+                .kernels = &kernels_simulated,
+                .failure = failure,
+                .allocate = machine_allocate,
+                .release = machine_release,
+                .copy_in = machine_copy,
+                .copy_out = machine_copy,
+                .copy_within = machine_copy,
+                .room = machine_room,
+                .feed = machine_feed,
+                .launch = machine_launch,
+                .resident = machine_resident,
+                .flush = machine_flush,
+                .mark = machine_mark,
+                .elapsed = machine_elapsed,
+            },
+        .simulator = simulator,
+    };
+}
+
+/* Runs a plan, or reads `bytes` where there is none. */
+static bool run_job(struct state *state, const struct plan *plan, size_t bytes, struct run *run)
+{
+    struct simulator *simulator = borrow(state);
+    if (!simulator) {
+        failure_note(&run->failure, FAILURE_MEMORY, "out of memory for the simulated device");
+        return false;
+    }
+    const struct simulator_watch watch = {run->watch->interrupted, run->watch->context};
+    simulator_set(simulator, run->order, run->seed, &watch);
+    struct session session = session_on(simulator, &run->failure);
+    const bool ran =
+        plan ? passes_run(&session.machine, plan, run) : passes_read(&session.machine, bytes, run);
+    give_back(state, simulator, ran);
+    return ran;
+}
+
+enum { SLOW_SECONDS = 10 };
+
+/* False if the warning became an exception. */
+static bool warn_of(double seconds, struct run *run)
+{
+    if (seconds < SLOW_SECONDS || run->watch->warn_slow(run->watch->context, seconds))
+        return true;
+    failure_note(&run->failure, FAILURE_EXCEPTION, "the warning was raised");
+    return false;
+}
+
+/* Leaves no more than about so many elements. */
+static void cut(struct layout *layout, uint64_t length)
+{
+    for (unsigned k = 0; k < layout->dimensions; k++) {
+        const uint64_t times = layout_length(layout) / length;
+        if (times > 1)
+            layout->shape[k] = layout->shape[k] > times ? layout->shape[k] / times : 1;
+    }
+}
+
+/* The work grows with the array's length, so a run on the first part of the array tells how long
+ * all of it will take. */
+static bool warn_if_slow(struct state *state, const struct plan *plan, struct run *run)
+{
+    const uint64_t trial_length = 1 << 20, short_enough = 1 << 23;
+    const unsigned runs = run->timing ? run->timing->warmup + run->timing->samples : 1;
+    const double elements = (double)plan->n * runs;
+    if (elements <= (double)short_enough)
+        return true;
+    union scalar unwanted;
+    struct layout beginning = *plan->layout;
+    struct plan part = *plan;
+    struct run trial = {.watch = run->watch,
+                        .order = run->order,
+                        .seed = run->seed,
+                        .workspace_limit = run->workspace_limit};
+    cut(&beginning, trial_length);
+    part.layout = &beginning;
+    part.n = layout_length(&beginning);
+    part.out = plan->out ? &unwanted : NULL;
+    const double began = clock_now();
+    if (!run_job(state, &part, 0, &trial)) {
+        run->failure = trial.failure;
+        return false;
+    }
+    return warn_of((clock_now() - began) * (elements / (double)part.n), run);
+}
+
+/* The same for reading. */
+static bool warn_if_reading_is_slow(struct state *state, size_t bytes, struct run *run)
+{
+    const size_t trial_bytes = 1 << 20;
+    const unsigned runs = run->timing->warmup + run->timing->samples;
+    if (bytes <= trial_bytes)
+        return true;
+    double seconds;
+    struct timing once = {.samples = 1, .seconds = &seconds};
+    struct run trial = {.watch = run->watch, .timing = &once};
+    const double began = clock_now();
+    if (!run_job(state, NULL, trial_bytes, &trial)) {
+        run->failure = trial.failure;
+        return false;
+    }
+    return warn_of((clock_now() - began) * ((double)bytes / (double)trial_bytes) * runs, run);
+}
+
+static bool run(void *state, const struct plan *plan, struct run *run)
+{
+    return warn_if_slow(state, plan, run) && run_job(state, plan, 0, run);
+}
+
+static bool read_memory(void *state, int index, size_t bytes, struct run *run)
+{
+    (void)index;
+    return warn_if_reading_is_slow(state, bytes, run) && run_job(state, NULL, bytes, run);
+}
+
+/* ---- the backend ---- */
+
+static int count(void *state, struct failure *failure)
+{
+    (void)state;
+    (void)failure;
+    return 1;
+}
+
+static bool describe(int index, struct device *device)
+{
+    (void)index;
+    *device = (struct device){.units = processor_cores(), .memory = processor_memory()};
+    snprintf(device->name, sizeof device->name, "simulated");
+    snprintf(device->title, sizeof device->title, "a GPU simulated on the CPU");
+    return true;
+}
+
+/* Nothing has an address. */
+static enum located locate(void *opaque, struct view *view, struct failure *failure)
+{
+    struct state *state = opaque;
+    const struct extent extent = layout_extent(&view->layout);
+    (void)failure;
+    if (extent.bytes == 0)
+        return LOCATED_ELSEWHERE;
+    view->pin = simulated_block_find(state->memory, extent.first, extent.bytes);
+    if (!view->pin)
+        return LOCATED_ELSEWHERE;
+    view->unpin = simulated_block_release;
+    view->platform = &backend_simulated.platform;
+    view->device = 0;
+    return LOCATED_HERE;
+}
+
+const struct backend backend_simulated = {
+    .platform = {.name = "simulated",
+                 .place = METHOD_ON_SIMULATED,
+                 .automatic = METHOD_last_block,
+                 .count = count,
+                 .locate = locate},
+    .takes_order = true,
+    .takes_workspace = true,
+    .create = create,
+    .destroy = destroy,
+    .describe = describe,
+    .run = run,
+    .read = read_memory,
+};

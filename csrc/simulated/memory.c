@@ -1,0 +1,92 @@
+#define _GNU_SOURCE
+
+#include "simulated/memory.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct simulated_memory {
+    pthread_mutex_t lock;
+    pid_t maker; /* of the lock */
+    struct simulated_block *blocks;
+};
+
+struct simulated_memory *simulated_memory_create(void)
+{
+    struct simulated_memory *self = calloc(1, sizeof *self);
+    if (self) {
+        pthread_mutex_init(&self->lock, NULL);
+        self->maker = getpid();
+    }
+    return self;
+}
+
+/* A thread that held the lock when the process was forked is not there in the child to open it; the
+ * list is whole at every step. */
+static void lock(struct simulated_memory *self)
+{
+    if (self->maker != getpid()) {
+        pthread_mutex_init(&self->lock, NULL);
+        self->maker = getpid();
+    }
+    pthread_mutex_lock(&self->lock);
+}
+
+void simulated_memory_destroy(struct simulated_memory *self)
+{
+    pthread_mutex_destroy(&self->lock);
+    free(self);
+}
+
+struct simulated_block *simulated_block_new(struct simulated_memory *memory, size_t bytes)
+{
+    enum { ALIGNMENT = 256 };
+    struct simulated_block *self = calloc(1, sizeof *self);
+    if (!self || posix_memalign(&self->bytes, ALIGNMENT, bytes ? bytes : 1) != 0) {
+        free(self);
+        return NULL;
+    }
+    self->memory = memory;
+    self->length = bytes;
+    self->holders = 1;
+    lock(memory);
+    self->next = memory->blocks;
+    memory->blocks = self;
+    pthread_mutex_unlock(&memory->lock);
+    return self;
+}
+
+void simulated_block_release(void *opaque)
+{
+    struct simulated_block *self = opaque;
+    struct simulated_memory *memory = self->memory;
+    lock(memory);
+    const bool last = --self->holders == 0;
+    struct simulated_block **link = &memory->blocks;
+    while (last && *link != self)
+        link = &(*link)->next;
+    if (last)
+        *link = self->next;
+    pthread_mutex_unlock(&memory->lock);
+    if (last) {
+        free(self->bytes);
+        free(self);
+    }
+}
+
+struct simulated_block *simulated_block_find(struct simulated_memory *memory, uintptr_t first,
+                                             uint64_t bytes)
+{
+    lock(memory);
+    struct simulated_block *block = memory->blocks;
+    while (block &&
+           (first < (uintptr_t)block->bytes || first - (uintptr_t)block->bytes > block->length ||
+            bytes > block->length - (first - (uintptr_t)block->bytes)))
+        block = block->next;
+    if (block)
+        block->holders++;
+    pthread_mutex_unlock(&memory->lock);
+    return block;
+}

@@ -1,0 +1,29 @@
+/* Memory of the simulated device: the host's, but known to be a device's by its address, so that an
+ * array interface's pointers can be checked without a GPU as the CUDA runtime checks them with one.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Blocks of memory that live as long as somebody holds them. */
+struct simulated_memory;
+
+struct simulated_memory *simulated_memory_create(void);
+void simulated_memory_destroy(struct simulated_memory *);
+
+struct simulated_block {
+    struct simulated_memory *memory;
+    struct simulated_block *next;
+    void *bytes;
+    size_t length;
+    unsigned holders;
+};
+
+/* NULL when memory is short. */
+struct simulated_block *simulated_block_new(struct simulated_memory *, size_t bytes);
+void simulated_block_release(void *block);
+
+/* The block that all of these bytes lie in, held; NULL if there is none. */
+struct simulated_block *simulated_block_find(struct simulated_memory *, uintptr_t first,
+                                             uint64_t bytes);

@@ -1,0 +1,344 @@
+#define _GNU_SOURCE
+
+#include "simulated/multiprocessor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+    STACK_BYTES = 64 << 10, /* of address space; a kernel touches one page or two */
+    STACKS_BYTES = (SIMULATOR_BLOCK_MAX + 1) *
+        STACK_BYTES,     /* one more, to find a multiple of the size */
+    SWITCHES_A_LOOK = 8, /* the caller's core looks at the clock once in so many switches */
+};
+
+static uintptr_t round_down_to_stack(uintptr_t address)
+{
+    return address & ~(uintptr_t)(STACK_BYTES - 1);
+}
+
+/* Where the stack around an address keeps the thread that it belongs to: at its upper end, beside
+ * the first frames. */
+static struct thread **owner_of_stack(uintptr_t address)
+{
+    return (struct thread **)(round_down_to_stack(address) + STACK_BYTES - 64);
+}
+
+/* The running thread. Every word of a kernel asks, so the answer lies where it costs nothing to
+ * find. */
+static inline struct thread *current(void)
+{
+    return *owner_of_stack((uintptr_t)__builtin_frame_address(0));
+}
+
+/* ---- threads ---- */
+
+/* The next thread of this sweep that can run; NULL at the sweep's end, and when it is time to look
+ * at the watch. */
+static struct thread *next_ready(struct multiprocessor *self)
+{
+    if (self->number == 0 && ++self->switches % SWITCHES_A_LOOK == 0)
+        return NULL;
+    while (self->next < self->launch->block && self->at[READY]) {
+        struct thread *thread = &self->threads[self->order[self->next++]];
+        if (thread->state == READY)
+            return thread;
+    }
+    return NULL;
+}
+
+/* Stops the running thread at a barrier and goes on with the next one. */
+static void wait_at(enum thread_state barrier)
+{
+    struct thread *self = current();
+    struct multiprocessor *home = self->home;
+    home->at[READY]--;
+    home->at[barrier]++;
+    self->state = barrier;
+    struct thread *next = next_ready(home);
+    fiber_switch(&self->fiber, next ? &next->fiber : &home->scheduler);
+}
+
+/* A fiber lives as long as its simulator and runs one block's kernel after the other. */
+static void thread_body(void *argument)
+{
+    struct thread *self = argument;
+    for (;;) {
+        const struct simulator_launch *launch = self->home->launch;
+        launch->kernel(launch->arguments);
+        wait_at(ENDED);
+    }
+}
+
+/* Gives the first `block` threads a fiber each, where they have none yet. False when memory is
+ * short. */
+static bool make_threads(struct multiprocessor *self, unsigned block)
+{
+    if (!self->memory) {
+        void *memory = mmap(NULL, STACKS_BYTES, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED)
+            return false;
+        self->memory = memory;
+    }
+    if (!self->threads && !(self->threads = calloc(SIMULATOR_BLOCK_MAX, sizeof *self->threads)))
+        return false;
+    const uintptr_t stacks = round_down_to_stack((uintptr_t)self->memory + STACK_BYTES - 1);
+    for (; self->made < block; self->made++) {
+        struct thread *thread = &self->threads[self->made];
+        const uintptr_t stack = stacks + (uintptr_t)self->made * STACK_BYTES;
+        thread->home = self;
+        thread->place.thread.x = self->made;
+        *owner_of_stack(stack) = thread;
+        fiber_make(&thread->fiber, &self->scheduler, (void *)stack, STACK_BYTES - 64, thread_body,
+                   thread);
+    }
+    return true;
+}
+
+bool multiprocessor_prepare(struct multiprocessor *self, const struct simulator_launch *launch,
+                            enum thread_order ordering)
+{
+    free(self->shared);
+    self->shared = malloc(launch->shared_bytes + 1);
+    self->launch = launch;
+    self->ordering = ordering;
+    return self->shared && make_threads(self, launch->block);
+}
+
+void multiprocessor_release(struct multiprocessor *self)
+{
+    if (self->memory) {
+        fiber_abandon(self->memory, STACKS_BYTES);
+        munmap(self->memory, STACKS_BYTES);
+    }
+    free(self->threads);
+    free(self->shared);
+}
+
+/* ---- barriers ---- */
+
+static const char *const barrier_names[THREAD_STATES] = {
+    [AT_BLOCK_BARRIER] = "__syncthreads()",
+    [AT_WARP_BARRIER] = "__syncwarp() or a shuffle",
+    [AT_GRID_BARRIER] = "the grid's barrier",
+};
+
+static unsigned first_in(const struct multiprocessor *self, enum thread_state state)
+{
+    unsigned t = 0;
+    while (t < self->launch->block && self->threads[t].state != state)
+        t++;
+    return t;
+}
+
+/* Says where the threads are that do not wait at `barrier`. */
+static void describe_the_others(const struct multiprocessor *self, enum thread_state barrier,
+                                char *text, size_t bytes)
+{
+    for (enum thread_state s = AT_BLOCK_BARRIER; s < ENDED; s++)
+        if (s != barrier && self->at[s]) {
+            snprintf(text, bytes, "thread %u waits at %s", first_in(self, s), barrier_names[s]);
+            return;
+        }
+    if (self->at[ENDED])
+        snprintf(text, bytes, "%u have ended, thread %u among them", self->at[ENDED],
+                 first_in(self, ENDED));
+    else if (barrier == AT_GRID_BARRIER)
+        snprintf(text, bytes, "the launch is not cooperative");
+    else
+        snprintf(text, bytes, "the masks do not match");
+}
+
+/* Some threads wait at a barrier that the others will never reach. */
+static void report_divergence(struct multiprocessor *self)
+{
+    enum thread_state barrier = AT_BLOCK_BARRIER;
+    while (!self->at[barrier])
+        barrier++;
+    char others[96], text[256];
+    describe_the_others(self, barrier, others, sizeof others);
+    const unsigned first = first_in(self, barrier);
+    snprintf(text, sizeof text,
+             "%u of the %u threads of block %u wait at %s, thread %u among them, which not all "
+             "will reach: %s",
+             self->at[barrier], self->launch->block, self->threads[first].place.block.x,
+             barrier_names[barrier], first, others);
+    simulator_stop(self->simulator, SIMULATOR_FAILED, text);
+}
+
+static void release(struct multiprocessor *self, struct thread *thread)
+{
+    self->at[thread->state]--;
+    self->at[READY]++;
+    thread->state = READY;
+}
+
+static void release_block(struct multiprocessor *self)
+{
+    for (unsigned t = 0; t < self->launch->block; t++)
+        release(self, &self->threads[t]);
+}
+
+/* Lets those warp barriers go at which all lanes of their mask have arrived. A shuffle's words
+ * change hands here, before any lane can go on to the next one. */
+static bool release_warps(struct multiprocessor *self)
+{
+    bool any = false;
+    for (unsigned w = 0; w < self->launch->block / SIMULATOR_WARP; w++) {
+        const unsigned waiting = self->warps[w].waiting;
+        for (unsigned left = waiting; left; left &= left - 1) {
+            const unsigned lane = (unsigned)__builtin_ctz(left);
+            struct thread *thread = &self->threads[w * SIMULATOR_WARP + lane];
+            if ((waiting & thread->mask) != thread->mask)
+                continue;
+            self->warps[w].waiting &= ~(1u << lane);
+            thread->received = self->warps[w].words[thread->source];
+            release(self, thread);
+            any = true;
+        }
+    }
+    return any;
+}
+
+static bool release_grid_barrier(struct multiprocessor *self)
+{
+    if (simulator_meet_grid(self->simulator)) {
+        release_block(self);
+        return true;
+    }
+    simulator_stop(self->simulator, SIMULATOR_FAILED,
+                   "some blocks wait at the grid's barrier that others never reach");
+    return false;
+}
+
+/* Nobody is ready: lets a complete barrier go. False when the block is over, for better or worse.
+ */
+static bool release_barrier(struct multiprocessor *self)
+{
+    const unsigned block = self->launch->block;
+    if (self->at[AT_WARP_BARRIER] && release_warps(self))
+        return true;
+    if (self->at[ENDED] == block)
+        return false;
+    if (self->at[AT_BLOCK_BARRIER] == block) {
+        self->verdict = self->voted;
+        self->voted = false;
+        release_block(self);
+        return true;
+    }
+    if (self->at[AT_GRID_BARRIER] == block && self->launch->cooperative)
+        return release_grid_barrier(self);
+    report_divergence(self);
+    return false;
+}
+
+/* ---- a block ---- */
+
+static void begin_block(struct multiprocessor *self, uint64_t index)
+{
+    enum { GARBAGE = 0xa5 };
+    const struct simulator_launch *launch = self->launch;
+    memset(self->shared, GARBAGE, launch->shared_bytes);
+    memset(self->warps, 0, sizeof *self->warps * (launch->block / SIMULATOR_WARP));
+    memset(self->at, 0, sizeof self->at);
+    self->at[READY] = launch->block;
+    self->voted = false;
+    for (unsigned t = 0; t < launch->block; t++) {
+        struct thread *thread = &self->threads[t];
+        thread->state = READY;
+        thread->source = 0;
+        thread->place.block.x = (unsigned)index;
+        thread->place.block_size = (struct simulator_index){launch->block, 1, 1};
+        thread->place.grid_size = (struct simulator_index){(unsigned)launch->grid, 1, 1};
+        self->order[t] = self->ordering == ORDER_BACKWARDS ? launch->block - 1 - t : t;
+    }
+}
+
+/* Fisher and Yates. */
+static void shuffle_threads(struct multiprocessor *self)
+{
+    for (unsigned k = self->launch->block - 1; k > 0; k--) {
+        const unsigned other = (unsigned)(simulator_random(&self->random) % (k + 1));
+        const unsigned swapped = self->order[k];
+        self->order[k] = self->order[other];
+        self->order[other] = swapped;
+    }
+}
+
+/* Runs every ready thread once, up to its next barrier: they hand over to each other, and the last
+ * one hands back. */
+static void sweep(struct multiprocessor *self)
+{
+    self->next = 0;
+    while (self->next < self->launch->block && self->at[READY] &&
+           !simulator_stopped(self->simulator)) {
+        struct thread *first = next_ready(self);
+        if (first)
+            fiber_switch(&self->scheduler, &first->fiber);
+        if (self->number == 0)
+            simulator_look_at_watch(self->simulator);
+    }
+}
+
+void multiprocessor_run_block(struct multiprocessor *self, uint64_t index, uint64_t seed)
+{
+    begin_block(self, index);
+    self->random = seed ^ (index * 0x9e3779b97f4a7c15);
+    do {
+        if (self->ordering == ORDER_SHUFFLED)
+            shuffle_threads(self);
+        sweep(self);
+    } while (!simulator_stopped(self->simulator) && release_barrier(self));
+}
+
+/* ---- the words ---- */
+
+const struct simulator_place *simulator_here(void)
+{
+    return &current()->place;
+}
+
+void *simulator_shared_memory(void)
+{
+    return current()->home->shared;
+}
+
+void simulator_barrier_block(void)
+{
+    wait_at(AT_BLOCK_BARRIER);
+}
+
+bool simulator_barrier_block_or(bool vote)
+{
+    struct multiprocessor *home = current()->home;
+    home->voted |= vote;
+    wait_at(AT_BLOCK_BARRIER);
+    return home->verdict;
+}
+
+void simulator_barrier_warp(unsigned mask)
+{
+    struct thread *self = current();
+    const unsigned tid = self->place.thread.x, lane = 1u << tid % SIMULATOR_WARP;
+    self->mask = mask | lane;
+    self->home->warps[tid / SIMULATOR_WARP].waiting |= lane;
+    wait_at(AT_WARP_BARRIER);
+}
+
+void simulator_barrier_grid(void)
+{
+    wait_at(AT_GRID_BARRIER);
+}
+
+uint64_t simulator_shuffle(unsigned mask, uint64_t word, unsigned source)
+{
+    struct thread *self = current();
+    const unsigned tid = self->place.thread.x;
+    self->home->warps[tid / SIMULATOR_WARP].words[tid % SIMULATOR_WARP] = word;
+    self->source = source;
+    simulator_barrier_warp(mask);
+    return self->received;
+}

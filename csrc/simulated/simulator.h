@@ -1,0 +1,58 @@
+/* A GPU made of CPU cores: runs a grid of blocks, a block's threads as fibers that switch at
+ * barriers and nowhere else, blocks in parallel on the cores. Between two barriers the threads may
+ * run in any order, so the order is a parameter, and an answer that depends on it betrays a race.
+ */
+#pragma once
+
+#include "common/simulated_words.h"
+#include "common/thread_order.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a simulation asks of the world outside, always from the thread that called simulator_launch.
+ */
+struct simulator_watch {
+    bool (*interrupted)(void *context); /* called about every 50 ms; true ends the run */
+    void *context;
+};
+
+struct simulator_launch {
+    void (*kernel)(void **arguments); /* one thread's work */
+    void **arguments;
+    uint64_t grid;
+    unsigned block;      /* a multiple of 32, at most SIMULATOR_BLOCK_MAX */
+    size_t shared_bytes; /* of shared memory a block */
+    bool cooperative;    /* all blocks at once: grid is at most simulator_multiprocessors() */
+};
+
+enum simulator_status { SIMULATOR_DONE, SIMULATOR_FAILED, SIMULATOR_INTERRUPTED };
+
+struct simulator;
+
+/* NULL when memory is short. A simulator keeps its cores and fibers from run to run; one run uses
+ * it at a time. */
+struct simulator *simulator_open(void);
+void simulator_close(struct simulator *);
+
+/* One per core that the process might use when the simulator was opened. */
+unsigned simulator_multiprocessors(const struct simulator *);
+
+/* For the launches that follow. `watch` may be NULL. At first the order is forwards, without a
+ * watch. */
+void simulator_set(struct simulator *, enum thread_order order, uint64_t seed,
+                   const struct simulator_watch *watch);
+
+/* Returns when the whole grid has run. After anything but SIMULATOR_DONE the simulator is only good
+ * for being closed, and for simulator_message, which tells what went wrong. */
+enum simulator_status simulator_launch(struct simulator *, const struct simulator_launch *);
+const char *simulator_message(const struct simulator *);
+
+#ifdef __cplusplus
+}
+#endif
