@@ -8,7 +8,6 @@
 #pragma once
 
 #include "common/element.h"
-#include "common/op.h"
 
 #include <string.h>
 
@@ -321,9 +320,8 @@ SCALAR struct scalar_wide scalar_widen(union scalar value, enum element from)
     return wide;
 }
 
-SCALAR union scalar scalar_convert(union scalar value, enum element from, enum element to)
+SCALAR union scalar scalar_narrow(struct scalar_wide wide, enum element to)
 {
-    const struct scalar_wide wide = scalar_widen(value, from);
     switch (wide.kind) {
     case SCALAR_SIGNED:
         return scalar_of_int64(wide.integer, to);
@@ -332,4 +330,9 @@ SCALAR union scalar scalar_convert(union scalar value, enum element from, enum e
     default:
         return scalar_of_double(wide.real, wide.imag, to);
     }
+}
+
+SCALAR union scalar scalar_convert(union scalar value, enum element from, enum element to)
+{
+    return scalar_narrow(scalar_widen(value, from), to);
 }

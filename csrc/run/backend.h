@@ -38,9 +38,8 @@ struct run {
     enum thread_order order; /* of the simulated device */
     uint64_t seed;
     uint64_t workspace_limit; /* bytes of device memory; 0: what there is */
-    union scalar result;      /* unless the plan has an `out` */
-    enum element accumulator; /* the result's type: the plan's, or one that holds more */
-    uint64_t count;           /* elements that took part, for a mean under a mask */
+    struct answer answer;     /* unless the plan has an `out` */
+    uint64_t count;           /* elements that took part, where the reduction counts */
     struct failure failure;
 };
 
@@ -55,7 +54,8 @@ struct backend {
 
     bool (*describe)(int index, struct device *device);
 
-    /* True: run->result is what the passes leave. False: run->failure says why not. */
+    /* True: run->answer is there, or the plan's `out` will be written. False: run->failure says why
+     * not. */
     bool (*run)(void *state, const struct plan *plan, struct run *run);
 
     /* The time it takes to read `bytes`, best of several shapes; fills run->timing. */
