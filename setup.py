@@ -18,10 +18,12 @@ from setuptools.command.build_ext import build_ext
 
 DEPENDS = ["setup.py", *map(str, Path("csrc").rglob("*.h")), *map(str, Path("csrc").rglob("*.def"))]
 DEPENDS += [str(path) for path in Path("kernels").rglob("*") if path.is_file()]
-OPS = ("sum", "prod", "min", "max")
+LADDER_FOLDS = ("sum", "prod", "min", "max")
+FOLD_GROUPS = ("places", "counts", "numbers", "moments")
+LOOPS = "kernels/host/loops.cpp"
 LIBRARY = "library.cu"
 REGISTERS = 64  # a thread, so that a multiprocessor's 65,536 suffice for blocks of 1024
-SLOW_SOURCES = ["csrc/run/gather.c", "csrc/host/fold.c"]  # a loop for every pair of types
+SLOW_SOURCES = ["csrc/run/gather.c"]  # a loop for every pair of types
 DEPENDS += SLOW_SOURCES
 CUDA_SOURCES = [f"csrc/cuda/{noun}.c" for noun in ("backend", "machine", "session")]
 ABSENT_CUDA = "csrc/cuda/absent.c"
@@ -144,7 +146,12 @@ def build_object(words: list, target: Path) -> None:
 def kernel_units(table: str) -> list[tuple[str, str, list[str]]]:
     """List the compilations of the kernels: source, name, definitions. The slowest is first."""
     units = [(LIBRARY, "library", [])]
-    units += [("methods.cu", op, [f"-DGRED_OP={op}"]) for op in OPS]
+    for fold in LADDER_FOLDS:
+        widens, averages = fold in ("sum", "prod"), fold == "sum"
+        defines = [f"-DGRED_FOLD={fold}", f"-DGRED_WIDENS={widens:d}"]
+        units.append(("methods.cu", fold, [*defines, f"-DGRED_AVERAGES={averages:d}"]))
+    units += [("folds.cu", group, [f"-DGRED_GROUP={group}"]) for group in FOLD_GROUPS]
+    units.append(("finishes.cu", "finishes", []))
     return [*units, ("kernels.cu", "kernels", [f"-DGRED_TABLE={table}"])]
 
 
@@ -204,7 +211,8 @@ class BuildExt(build_ext):
             words = [*compiler, *HOST_CXX, *defines, "-x", "c++", "-c", source, "-o", target]
             build_object(words, target)
 
-        return [
+        loops = (compile_unit, Path(LOOPS), folder / "loops.o", ["-O3", "-DGRED_HOST_LOOPS"])
+        return [loops] + [
             (compile_unit, Path("kernels", source), folder / f"simulated_{name}.o", defines)
             for source, name, defines in kernel_units("kernels_simulated")
         ]

@@ -3,15 +3,15 @@
 static const struct {
     bool ladder, indexed;
 } folds[FOLDS] = {
-#define FOLD(name, ladder, indexed) [FOLD_##name] = {ladder, indexed},
+#define FOLD(name, ladder, indexed, types) [FOLD_##name] = {ladder, indexed},
 #include "common/reductions.def"
 };
 
 static const struct reduction_row rows[REDUCTIONS] = {
-#define REDUCTION(name, fold, plain, values, result, nothing, counts, summary)                     \
-    [REDUCTION_##name] = {#name,           FOLD_##fold,     REDUCTION_##plain,                     \
-                          VALUES_##values, RESULT_##result, NOTHING_##nothing,                     \
-                          counts,          summary},
+#define REDUCTION(name, fold, plain, bools, values, result, nothing, counts, summary)              \
+    [REDUCTION_##name] = {#name,           FOLD_##fold,     REDUCTION_##plain, REDUCTION_##bools,  \
+                          VALUES_##values, RESULT_##result, NOTHING_##nothing, counts,             \
+                          summary},
 #include "common/reductions.def"
 };
 

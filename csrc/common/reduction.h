@@ -7,7 +7,7 @@
 #include "common/scalar.h"
 
 enum fold {
-#define FOLD(name, ladder, indexed) FOLD_##name,
+#define FOLD(name, ...) FOLD_##name,
 #include "common/reductions.def"
     FOLDS
 };
@@ -30,12 +30,17 @@ struct reduction_row {
     const char *name;
     enum fold fold;
     enum reduction plain; /* what it is where elements cannot be NaN */
+    enum reduction bools; /* what it is of truth values */
     enum values values;
     enum result result;
     enum nothing nothing;
     bool counts; /* it has to know how many elements took part */
     const char *summary;
 };
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 const struct reduction_row *reduction_row(enum reduction);
 
@@ -76,10 +81,6 @@ static inline struct finish finish_in(const struct finish *how, enum element acc
 }
 
 /* ---- states on the host, compiled from kernels/reductions/ by kernels/host/ ---- */
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 enum { STATE_BYTES_MAX = 128, STATE_ALIGNMENT = 16 };
 

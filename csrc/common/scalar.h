@@ -174,6 +174,29 @@ SCALAR union scalar scalar_of_int64(int64_t value, enum element to)
     return result;
 }
 
+/* The value of an integer type that has the same low bits. */
+SCALAR double scalar_wrapped(int64_t value, enum element type)
+{
+    switch (type) {
+    case ELEMENT_INT8:
+        return (double)(int8_t)value;
+    case ELEMENT_INT16:
+        return (double)(int16_t)value;
+    case ELEMENT_INT32:
+        return (double)(int32_t)value;
+    case ELEMENT_UINT8:
+        return (double)(uint8_t)value;
+    case ELEMENT_UINT16:
+        return (double)(uint16_t)value;
+    case ELEMENT_UINT32:
+        return (double)(uint32_t)value;
+    case ELEMENT_UINT64:
+        return (double)(uint64_t)value;
+    default:
+        return (double)value;
+    }
+}
+
 /* As for int64, but for floats of values from 2^63 on. */
 SCALAR union scalar scalar_of_uint64(uint64_t value, enum element to)
 {
