@@ -184,7 +184,8 @@ static bool view_numpy(PyArrayObject *array, const char *name, struct view *view
         layout->strides[k] = layout->shape[k] > 1 ? PyArray_STRIDE(array, (int)k) : 0;
     }
     view->n = (uint64_t)PyArray_SIZE(array);
-    view->read_only = !PyArray_ISWRITEABLE(array);
+    if (!PyArray_ISWRITEABLE(array))
+        view->read_only = "its flags do not have WRITEABLE";
     return true;
 }
 
@@ -206,7 +207,11 @@ static int view_interfaces(PyObject *object, const struct view_request *request,
     /* What is wrong with one may be right with the other, such as an element type. */
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    const int exported = dlpack_view(object, request, view);
+    int exported = dlpack_view(object, request, view);
+    if (exported > 0 && request->in_place && !cuda_interface_heed_read_only(object, view)) {
+        array_release(view);
+        exported = -1;
+    }
     if (exported || !type) {
         Py_XDECREF(type);
         Py_XDECREF(value);

@@ -21,9 +21,9 @@ struct stream {
 };
 
 struct view {
-    struct layout layout; /* dimensions as the array has them, until it is normalised */
-    uint64_t n;           /* elements, masked or not */
-    bool read_only;
+    struct layout layout;            /* dimensions as the array has them, until it is normalised */
+    uint64_t n;                      /* elements, masked or not */
+    const char *read_only;           /* why it must not be written; NULL: it may be */
     bool on_device;                  /* device memory, of a GPU or of the simulated device */
     struct stream producer;          /* its work comes first */
     const struct platform *platform; /* where device memory is, once somebody has asked */
