@@ -264,9 +264,44 @@ void array_release(struct view *view)
     Py_CLEAR(view->owner);
 }
 
+/* Takes over the reference to what NumPy makes of the object. */
+static PyObject *refuse_bools(PyObject *object, const char *name, PyArrayObject *array)
+{
+    PyObject *descr = (PyObject *)PyArray_DESCR(array);
+    PyObject *type = PyArray_Check(object) || PyArray_DESCR(array)->type_num != NPY_OBJECT
+                         ? PyObject_Str(descr)
+                         : PyUnicode_FromString(Py_TYPE(object)->tp_name);
+    if (type)
+        PyErr_Format(PyExc_TypeError, "%s must be an array of bool, not of %U", name, type);
+    Py_XDECREF(type);
+    Py_DECREF(array);
+    return NULL;
+}
+
+/* The array of an object that has a type of its own. NULL with an exception set. */
+static PyObject *bools_of_array(PyObject *object, const char *name)
+{
+    PyArrayObject *array = (PyArrayObject *)PyArray_FROM_O(object);
+    return !array || PyArray_ISBOOL(array) ? (PyObject *)array : refuse_bools(object, name, array);
+}
+
+/* NumPy casts Python's own values; of an object that it cannot look into it makes one that is true,
+ * and what it does not cast has another type or an __array__ that takes no dtype. */
+static PyObject *bools_of(PyObject *object, const char *name)
+{
+    PyObject *bools = PyArray_FROM_OT(object, NPY_BOOL);
+    if (!bools && !PyErr_ExceptionMatches(PyExc_TypeError))
+        return NULL;
+    PyErr_Clear();
+    if (bools &&
+        (PyArray_NDIM((PyArrayObject *)bools) || PyArray_IsAnyScalar(object) || is_plain(object)))
+        return bools;
+    Py_XDECREF(bools);
+    return bools_of_array(object, name);
+}
+
 bool array_of_bools(PyObject *object, const char *name, struct view *view)
 {
-    PyArray_Descr *descr = PyArray_DescrFromType(NPY_BOOL);
-    PyObject *array = descr ? PyArray_FromAny(object, descr, 0, 0, 0, NULL) : NULL;
-    return array && view_numpy((PyArrayObject *)array, name, view);
+    PyObject *bools = bools_of(object, name);
+    return bools && view_numpy((PyArrayObject *)bools, name, view);
 }

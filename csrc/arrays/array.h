@@ -55,7 +55,9 @@ bool array_element(PyObject *dtype, const char *name, enum element *element);
 /* The least type that both can be cast to, as NumPy has it. False with an exception set. */
 bool array_promote(enum element, enum element, enum element *promoted);
 
-/* A view of an array of bools, made of anything that NumPy casts to one safely. */
+/* A view of an array of bools, made of such an array or of what NumPy takes for true and false in
+ * Python. Arrays of other types are refused, and so are objects that are no arrays: NumPy takes
+ * them for true, whatever they hold. False with an exception set. */
 bool array_of_bools(PyObject *object, const char *name, struct view *view);
 
 /* NumPy's scalar of one value. A bfloat16 is one of ml_dtypes, or a float32 without that. */
