@@ -118,9 +118,25 @@ static PyArray_Descr *descr_for(enum element *element)
     return PyArray_DescrFromType(NPY_FLOAT32);
 }
 
+/* bfloat16 has 8 significant bits, in which all of bool, int8 and uint8 is exact. */
+static bool fits_bfloat16(enum element element)
+{
+    return element == ELEMENT_BFLOAT16 || element_size(element) == 1;
+}
+
+/* NumPy's rules end at bfloat16, and ml_dtypes, where it is installed, has none for float16 or
+ * integers of more than 8 bits. float32 holds all of bfloat16, so that NumPy's rules for float32 go
+ * on: with float16 or 16-bit integers float32, with longer integers float64. */
 bool array_promote(enum element a, enum element b, enum element *promoted)
 {
-    PyArray_Descr *of_a = descr_for(&a), *of_b = descr_for(&b);
+    if (fits_bfloat16(a) && fits_bfloat16(b) && (a == ELEMENT_BFLOAT16 || b == ELEMENT_BFLOAT16)) {
+        *promoted = ELEMENT_BFLOAT16;
+        return true;
+    }
+    a = a == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : a;
+    b = b == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : b;
+    PyArray_Descr *of_a = PyArray_DescrFromType(numpy_types[a]),
+                  *of_b = PyArray_DescrFromType(numpy_types[b]);
     PyArray_Descr *descr = of_a && of_b ? PyArray_PromoteTypes(of_a, of_b) : NULL;
     const bool found = descr && element_of(descr, "out", promoted);
     Py_XDECREF(descr);

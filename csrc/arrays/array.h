@@ -52,7 +52,9 @@ void array_release(struct view *view);
  * TypeError that says what is supported. */
 bool array_element(PyObject *dtype, const char *name, enum element *element);
 
-/* The least type that both can be cast to, as NumPy has it. False with an exception set. */
+/* The least type that both can be cast to, as NumPy has it, and beside it: bfloat16 stays bfloat16
+ * with bool and integers of 8 bits, all of which it holds, and is as good as float32 with others.
+ * False with an exception set. */
 bool array_promote(enum element, enum element, enum element *promoted);
 
 /* A view of an array of bools, made of such an array or of what NumPy takes for true and false in
