@@ -240,6 +240,8 @@ static int view_interfaces(PyObject *object, const struct view_request *request,
 
 static int view_interface(PyObject *object, const struct view_request *request, struct view *view)
 {
+    if (request->in_place && !torch_check_writable(object, request->name))
+        return -1;
     PyObject *resolved = torch_resolve(object);
     if (!resolved)
         return -1;

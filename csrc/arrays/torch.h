@@ -15,5 +15,9 @@ bool torch_stream(PyObject *array, struct stream *stream);
  * read, a copy with that done; a new reference. NULL with an exception set. */
 PyObject *torch_resolve(PyObject *array);
 
+/* False with a ValueError if the array is a tensor whose history PyTorch keeps, which nobody else
+ * may write to: its interfaces decline, and each for another reason. */
+bool torch_check_writable(PyObject *array, const char *name);
+
 /* Makes the constants that the others use; -1 with an exception set. */
 int torch_setup(void);
