@@ -124,6 +124,15 @@ def test_a_sum_of_negative_zeros_has_the_sign_of_its_initial(where):
 
 
 @everywhere
+@pytest.mark.parametrize("op", ["sum", "prod", "min", "max"])
+def test_an_initial_of_no_value_is_left_out(op, where):
+    """NumPy passes its own mark on, for what its caller left out."""
+    for a in (A, A[:0], FLOATS):
+        as_in_numpy(op, a, where, initial=np._NoValue)
+        as_in_numpy(op, a, where, initial=np._NoValue, where=np._NoValue)
+
+
+@everywhere
 def test_nan_as_initial_wins(where):
     for op in ("min", "max", "sum", "prod"):
         assert np.isnan(reduce(op, FLOATS, initial=np.nan, **where))
@@ -146,6 +155,15 @@ def test_a_conversion_that_raises_is_heard():
 
 
 # ---- where ----
+
+
+@everywhere
+def test_a_mask_of_no_value_is_left_out(where):
+    """NumPy passes its own mark on, for what its caller left out."""
+    for op in OPS:
+        for a in (A, FLOATS):
+            as_in_numpy(op, a, where, where=np._NoValue)
+
 
 MASKS = [
     True,

@@ -14,9 +14,27 @@
 
 #include <string.h>
 
+static PyObject *no_value; /* found at import, constant from then on */
+
+static int find_no_value(void)
+{
+    PyObject *numpy = no_value ? NULL : PyImport_ImportModule("numpy");
+    if (numpy)
+        no_value = PyObject_GetAttrString(numpy, "_NoValue");
+    Py_XDECREF(numpy);
+    return no_value ? 0 : -1;
+}
+
+bool array_is_no_value(PyObject *object)
+{
+    return object == no_value;
+}
+
 int array_setup(void)
 {
     import_array1(-1);
+    if (find_no_value() < 0)
+        return -1;
     return torch_setup() < 0 || cuda_interface_setup() < 0 ? -1 : dlpack_setup();
 }
 

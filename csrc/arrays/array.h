@@ -69,5 +69,8 @@ PyObject *array_scalar(union scalar value, enum element element);
  * exceptions. */
 bool array_value(PyObject *object, enum element element, union scalar *value);
 
+/* Whether it is what NumPy passes on for an argument that was left out: numpy._NoValue. */
+bool array_is_no_value(PyObject *object);
+
 /* Imports NumPy's C interface; -1 with an exception set. */
 int array_setup(void);

@@ -61,7 +61,7 @@ bool mask_apply(PyObject *where, const struct view_request *request, struct view
     mask->producer = (struct stream){.given = false};
     mask->view.owner = NULL;
     mask->view.pin = NULL;
-    if (!where || where == Py_True)
+    if (!where || where == Py_True || array_is_no_value(where))
         return true;
     if (!view_mask(where, request, mask) || !check_place(array, &mask->view) ||
         !broadcast(&mask->view.layout, &array->layout))
