@@ -2,7 +2,7 @@
  * https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html */
 #pragma once
 
-#include "arrays/array.h"
+#include "arrays/view.h"
 
 /* 1: a view was made. 0: the object has no __cuda_array_interface__. -1: an exception is set:
  * TypeError for a value of the wrong type, ValueError for a missing or impossible one. */

@@ -2,7 +2,7 @@
  * down, checked before anything is read through them. */
 #pragma once
 
-#include "arrays/array.h"
+#include "arrays/view.h"
 
 /* How a protocol calls its entries, for messages. */
 struct protocol_terms {

@@ -5,7 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "arrays/array.h"
+#include "arrays/view.h"
 
 /* The stream that an array's library works on at present, where the library is known to tell. Else
  * *stream is not given. False with an exception set. */
