@@ -5,6 +5,7 @@
 
 #include "arrays/cuda_interface.h"
 #include "arrays/dlpack.h"
+#include "arrays/jax.h"
 #include "arrays/protocol.h"
 #include "arrays/torch.h"
 
@@ -33,7 +34,7 @@ bool array_is_no_value(PyObject *object)
 int array_setup(void)
 {
     import_array1(-1);
-    if (find_no_value() < 0)
+    if (find_no_value() < 0 || jax_setup() < 0)
         return -1;
     return torch_setup() < 0 || cuda_interface_setup() < 0 ? -1 : dlpack_setup();
 }
@@ -258,7 +259,8 @@ static int view_interfaces(PyObject *object, const struct view_request *request,
 
 static int view_interface(PyObject *object, const struct view_request *request, struct view *view)
 {
-    if (request->in_place && !torch_check_writable(object, request->name))
+    if (request->in_place && (!torch_check_writable(object, request->name) ||
+                              !jax_check_writable(object, request->name)))
         return -1;
     PyObject *resolved = torch_resolve(object);
     if (!resolved)

@@ -1,15 +1,18 @@
-"""What gred knows of PyTorch, held with a stand-in for it where it is not installed."""
+"""What gred knows of PyTorch and JAX, held with stand-ins for them where they are not installed."""
 
-import importlib.util
 import sys
 import types
 
 import numpy as np
 import pytest
+from capsules import NEW, OLD, Producer, capsule_of
 
 import gred
 
 X = np.arange(1, 5, dtype=np.float32)
+
+
+# ---- PyTorch ----
 
 
 class Tensor:
@@ -75,7 +78,6 @@ def test_a_question_that_fails_is_heard(stand_in, monkeypatch):
     assert gred.sum(X) == 10
 
 
-@pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="PyTorch is not installed")
 def test_pytorchs_own_tensors_that_require_grad_are_no_out():
     torch = pytest.importorskip("torch")
     places = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
@@ -84,3 +86,43 @@ def test_pytorchs_own_tensors_that_require_grad_are_no_out():
         with pytest.raises(ValueError, match=r"out .*requires grad.*detach\(\)"):
             gred.sum(X, out=out)
         assert out.item() == 9
+
+
+# ---- JAX ----
+
+
+class Immutable(Producer):
+    """An array of a JAX that exports a capsule."""
+
+
+class Knowing(type):
+    """JAX's class of arrays is no base of theirs, but knows them."""
+
+    def __instancecheck__(cls, instance):
+        return type(instance) is Immutable
+
+
+@pytest.mark.parametrize("name", [OLD, NEW], ids=["old", "new"])
+def test_an_array_of_jax_is_never_written(monkeypatch, name):
+    """Whatever its capsule says: a GPU's has no version, and others' of that form are written."""
+    module = types.ModuleType("jax")
+    module.Array = Knowing("Array", (), {})
+    monkeypatch.setitem(sys.modules, "jax", module)
+    memory = np.full(1, 9.0, np.float32)
+    with pytest.raises(ValueError, match=r"out .*JAX"):
+        gred.sum(X, out=Immutable(capsule_of(memory, name)))
+    assert memory == 9
+    assert gred.sum(Immutable(capsule_of(X, name))) == 10
+    assert gred.sum(X, out=Producer(capsule_of(memory))).calls
+    assert memory == 10
+
+
+def test_jaxs_own_arrays_are_never_written(monkeypatch):
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    numpy = pytest.importorskip("jax.numpy")
+    for dtype in (numpy.float32, numpy.bfloat16):
+        out = numpy.full((1,), 9, dtype)
+        with pytest.raises(ValueError, match=r"out .*JAX"):
+            gred.sum(X, out=out)
+        assert float(out[0]) == 9
+        assert gred.sum(out) == 9
