@@ -15,7 +15,8 @@ enum fold {
 enum reduction {
 #define REDUCTION(name, ...) REDUCTION_##name,
 #include "common/reductions.def"
-    REDUCTIONS
+    REDUCTIONS,
+    FIRST_VARIANT = REDUCTION_sum_of_truth
 };
 
 /* What elements are converted to before they are taken in; see reductions.def. */
@@ -41,6 +42,9 @@ struct reduction_row {
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* By the name that Python knows it by. */
+bool reduction_find(const char *name, enum reduction *found);
 
 const struct reduction_row *reduction_row(enum reduction);
 

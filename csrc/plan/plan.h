@@ -28,6 +28,7 @@ struct plan {
     enum reduction reduction;
     enum fold fold;
     enum element accumulator;
+    bool counts;                 /* how many elements took part has to be known */
     const struct layout *layout; /* normalised; the view's */
     uint64_t n;                  /* its length, what a mask hides included */
     bool flat;                   /* the layout is a plain run of elements */

@@ -1,6 +1,7 @@
 #include "python/execute.h"
 
 #include "common/raise.h"
+#include "run/result.h"
 
 /* The thread that waits for a run, as its callbacks need it. */
 struct waiting {
@@ -73,11 +74,18 @@ static bool run_without_gil(struct module_state *state, const struct platform *p
     return ran;
 }
 
+/* What there is of no elements needs no device. */
+static void finish_nothing(const struct plan *plan, struct run *run)
+{
+    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
+    state_identity(plan->fold, plan->accumulator, state);
+    run_finish(run, plan, plan->accumulator, state, 0);
+}
+
 bool execute_plan(struct module_state *state, const struct plan *plan, struct run *run)
 {
-    run->accumulator = plan->accumulator;
     if (plan->n == 0 && !plan->out) {
-        run->result = op_identity(plan->op, plan->accumulator);
+        finish_nothing(plan, run);
         return true;
     }
     const struct backend *backend = backend_of(plan->platform);

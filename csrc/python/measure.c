@@ -1,5 +1,6 @@
 #include "python/measure.h"
 
+#include "python/answer.h"
 #include "python/arguments.h"
 #include "python/execute.h"
 
@@ -29,22 +30,18 @@ static bool count_argument(PyObject *object, const char *name, long least, long 
 
 static bool op_argument(PyObject *object, struct request *request)
 {
-    request->mean = false;
-    request->op = OP_SUM;
+    request->reduction = REDUCTION_sum;
     if (!object)
         return true;
     const char *text = PyUnicode_Check(object) ? PyUnicode_AsUTF8(object) : NULL;
     PyErr_Clear();
-    request->mean = text && strcmp(text, "mean") == 0;
-    if (request->mean)
+    if (text && reduction_find(text, &request->reduction))
         return true;
-    for (int op = 0; text && op < OPS; op++)
-        if (strcmp(text, op_name((enum op)op)) == 0) {
-            request->op = (enum op)op;
-            return true;
-        }
-    PyErr_Format(PyUnicode_Check(object) ? PyExc_ValueError : PyExc_TypeError,
-                 "op must be 'sum', 'prod', 'min', 'max' or 'mean'; got %R", object);
+    PyErr_Format(
+        PyUnicode_Check(object) ? PyExc_ValueError : PyExc_TypeError,
+        "op must be the name of a reduction, such as 'sum' (gred.reductions() lists them); "
+        "got %R",
+        object);
     return false;
 }
 
@@ -87,15 +84,12 @@ static PyObject *timed(struct module_state *state, const struct plan *plan, stru
     struct run run = {.timing = timing};
     if (!timing_alloc(timing) || !execute_plan(state, plan, &run))
         return NULL;
-    const struct finish finish = finish_from(&plan->finish, run.accumulator);
-    const union scalar result = finish_result(&finish, run.result);
     return Py_BuildValue("NNKIKNsNN", floats(timing->seconds, timing->samples),
                          floats(timing->first_pass, timing->samples),
                          (unsigned long long)(plan->n * element_size(plan->layout->input)),
                          timing->passes, (unsigned long long)timing->grid,
                          block_or_none(timing->block), plan->method ? plan->method->name : "loop",
-                         platform_name(plan->platform, plan->device),
-                         array_scalar(result, plan->finish.type));
+                         platform_name(plan->platform, plan->device), answer_to_python(plan, &run));
 }
 
 PyObject *measure_kernel_time(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
