@@ -113,14 +113,14 @@ static bool choose_block(const struct request *request, struct plan *plan)
 
 /* ---- types ---- */
 
-static bool warn_of_lost_imaginary_part(void)
+static bool warn_of_lost_imaginary_part(int frames)
 {
     PyObject *exceptions = PyImport_ImportModule("numpy.exceptions");
     PyObject *category = exceptions ? PyObject_GetAttrString(exceptions, "ComplexWarning") : NULL;
     const bool fine =
         category &&
-        PyErr_WarnEx(category, "Casting complex values to real discards the imaginary part", 1) ==
-            0;
+        PyErr_WarnEx(category, "Casting complex values to real discards the imaginary part",
+                     1 + frames) == 0;
     Py_XDECREF(category);
     Py_XDECREF(exceptions);
     return fine;
@@ -160,7 +160,7 @@ static bool choose_type(const struct request *request, struct layout *layout, st
     const bool lost =
         loses_imaginary_part(layout->input, layout->type) ||
         (request->out && loses_imaginary_part(layout->type, request->out->view.layout.input));
-    return !lost || warn_of_lost_imaginary_part();
+    return !lost || warn_of_lost_imaginary_part(request->frames);
 }
 
 /* Whether C's conversion from the elements to the accumulator is all that is asked. */

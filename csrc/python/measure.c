@@ -5,9 +5,12 @@
 
 #include <string.h>
 
+/* Both functions are called by gred/measure.py, whose frame is not the user's. */
+enum { WRAPPER_FRAMES = 1 };
+
 enum { SAMPLES_DEFAULT = 20, WARMUP_DEFAULT = 2, SAMPLES_LIMIT = 1000000, READ_DEFAULT = 1 << 28 };
 
-/* An integer argument from `least` on; the default where it was left out. */
+/* An integer argument from `least` to `most`; the default where it was left out. */
 static bool count_argument(PyObject *object, const char *name, long least, long most, long missing,
                            long *value)
 {
@@ -18,8 +21,13 @@ static bool count_argument(PyObject *object, const char *name, long least, long 
         PyErr_Format(PyExc_TypeError, "%s must be an integer; got %R", name, object);
         return false;
     }
-    *value = PyNumber_AsSsize_t(object, NULL);
-    if (*value < least || *value > most) {
+    PyObject *index = PyNumber_Index(object);
+    if (!index)
+        return false;
+    int overflow;
+    *value = PyLong_AsLongAndOverflow(index, &overflow);
+    Py_DECREF(index);
+    if (overflow || *value < least || *value > most) {
         PyErr_Format(PyExc_ValueError, "%s must be from %ld to %ld; got %R", name, least, most,
                      object);
         return false;
@@ -84,7 +92,7 @@ static void timing_free(struct timing *timing)
 
 static PyObject *timed(struct module_state *state, const struct plan *plan, struct timing *timing)
 {
-    struct run run = {.timing = timing};
+    struct run run = {.timing = timing, .frames = WRAPPER_FRAMES};
     if (!timing_alloc(timing) || !execute_plan(state, plan, &run))
         return NULL;
     const struct finish finish = finish_from(&plan->finish, run.accumulator);
@@ -93,7 +101,7 @@ static PyObject *timed(struct module_state *state, const struct plan *plan, stru
                          floats(timing->first_pass, timing->samples),
                          (unsigned long long)(plan->n * element_size(plan->layout->input)),
                          timing->passes, (unsigned long long)timing->grid,
-                         block_or_none(timing->block), plan->method ? plan->method->name : "loop",
+                         block_or_none(timing->block), plan->method ? plan->method->name : "auto",
                          platform_name(plan->platform, plan->device),
                          array_scalar(result, plan->finish.type));
 }
@@ -116,7 +124,8 @@ PyObject *measure_kernel_time(PyObject *module, PyObject *const *arguments, Py_s
                               .method = slots[METHOD],
                               .block_size = slots[BLOCK_SIZE],
                               .dtype = slots[DTYPE],
-                              .device = slots[DEVICE]};
+                              .device = slots[DEVICE],
+                              .frames = WRAPPER_FRAMES};
     const int cold = slots[COLD] ? PyObject_IsTrue(slots[COLD]) : 1;
     if (cold < 0 || !op_argument(slots[OP], &request) ||
         !count_argument(slots[SAMPLES], "samples", 1, SAMPLES_LIMIT, SAMPLES_DEFAULT, &samples) ||
@@ -154,7 +163,7 @@ PyObject *measure_read_limit(PyObject *module, PyObject *const *arguments, Py_ss
         !platforms_choose(&state->platforms, slots[DEVICE], &platform, &index))
         return NULL;
     struct timing timing = {.samples = (unsigned)samples, .warmup = WARMUP_DEFAULT};
-    struct run run = {.timing = &timing};
+    struct run run = {.timing = &timing, .frames = WRAPPER_FRAMES};
     PyObject *result = NULL;
     if (timing_alloc(&timing) && execute_read(state, platform, index, (size_t)nbytes, &run))
         result = Py_BuildValue("NlNKN", floats(timing.seconds, timing.samples), nbytes,
