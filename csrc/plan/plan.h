@@ -18,6 +18,7 @@ struct request {
     double ddof;
     const struct output *out; /* NULL: the result becomes a scalar */
     struct stream consumer;
+    int frames; /* Python frames of gred's own below the user's, which warnings pass over */
 };
 
 struct plan {

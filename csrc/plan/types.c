@@ -7,14 +7,14 @@
 #include "arrays/output.h"
 #include "plan/wrong.h"
 
-static bool warn_of_lost_imaginary_part(void)
+static bool warn_of_lost_imaginary_part(int frames)
 {
     PyObject *exceptions = PyImport_ImportModule("numpy.exceptions");
     PyObject *category = exceptions ? PyObject_GetAttrString(exceptions, "ComplexWarning") : NULL;
     const bool fine =
         category &&
-        PyErr_WarnEx(category, "Casting complex values to real discards the imaginary part", 1) ==
-            0;
+        PyErr_WarnEx(category, "Casting complex values to real discards the imaginary part",
+                     1 + frames) == 0;
     Py_XDECREF(category);
     Py_XDECREF(exceptions);
     return fine;
@@ -135,7 +135,7 @@ bool types_choose(const struct request *request, const struct layout *layout, st
     types->result = result_type(request, types->elements);
     if (!check_types(request, types))
         return false;
-    return !loses_parts(request, layout->input, types) || warn_of_lost_imaginary_part();
+    return !loses_parts(request, layout->input, types) || warn_of_lost_imaginary_part(request->frames);
 }
 
 bool types_convert_directly(const struct layout *layout, enum element accumulator)

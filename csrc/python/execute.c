@@ -6,6 +6,7 @@
 /* The thread that waits for a run, as its callbacks need it. */
 struct waiting {
     PyThreadState *thread;
+    int frames; /* of gred's own, which a warning passes over */
 };
 
 static bool interrupted(void *context)
@@ -23,7 +24,7 @@ static bool warn_slow(void *context, double seconds)
     PyEval_RestoreThread(waiting->thread);
     const bool fine =
         PyErr_WarnFormat(
-            PyExc_RuntimeWarning, 1,
+            PyExc_RuntimeWarning, 1 + waiting->frames,
             "this will take about %ld seconds on the simulated device; fewer elements or "
             "device='host' take less, and Ctrl-C ends it",
             (long)(seconds + 0.5)) == 0;
@@ -63,7 +64,7 @@ static bool run_without_gil(struct module_state *state, const struct platform *p
 {
     const struct backend *backend = backend_of(platform);
     void *backend_state = platforms_state(&state->platforms, platform);
-    struct waiting waiting = {PyEval_SaveThread()};
+    struct waiting waiting = {PyEval_SaveThread(), run->frames};
     const struct watch watch = {interrupted, warn_slow, &waiting};
     run->watch = &watch;
     const bool ran = plan ? backend->run(backend_state, plan, run)

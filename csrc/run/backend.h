@@ -35,6 +35,7 @@ struct timing {
 struct run {
     const struct watch *watch;
     struct timing *timing;   /* NULL: run once, unmeasured */
+    int frames;              /* Python frames of gred's own below the user's, for warnings */
     enum thread_order order; /* of the simulated device */
     uint64_t seed;
     uint64_t workspace_limit; /* bytes of device memory; 0: what there is */
