@@ -1,10 +1,11 @@
-/* How a plan becomes launches: the passes, the same on every machine that launches kernels. A
- * machine is what the passes need of a device; cuda_machine.c and simulated.c each fill one in. */
+/* How a plan's schedule is carried out, the same on every machine that launches kernels. A machine
+ * is what that needs of a device; cuda/machine.c and simulated/backend.c each fill one in. */
 #pragma once
 
 #include "run/backend.h"
 
 #include "common/kernels.h"
+#include "plan/schedule.h"
 
 struct launch {
     const void *kernel;
@@ -47,6 +48,10 @@ struct machine {
     bool (*mark)(struct machine *, enum moment);
     bool (*elapsed)(struct machine *, double *first_pass, double *seconds); /* waits */
 };
+
+/* What a run of the plan would do now; with memory for it, or in pieces that there is memory for.
+ */
+bool passes_schedule(struct machine *, const struct plan *, const struct run *, struct schedule *);
 
 /* Runs the plan once, or as often as run->timing asks for. */
 bool passes_run(struct machine *, const struct plan *, struct run *);
