@@ -32,10 +32,13 @@ struct timing {
     unsigned block;
 };
 
+struct explanation;
+
 struct run {
     const struct watch *watch;
-    struct timing *timing;   /* NULL: run once, unmeasured */
-    enum thread_order order; /* of the simulated device */
+    struct timing *timing;           /* NULL: run once, unmeasured */
+    struct explanation *explanation; /* filled instead of anything being run; else NULL */
+    enum thread_order order;         /* of the simulated device */
     uint64_t seed;
     uint64_t workspace_limit; /* bytes of device memory; 0: what there is */
     struct answer answer;     /* unless the plan has an `out` */

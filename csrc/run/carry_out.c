@@ -1,6 +1,7 @@
 /* Carries a schedule out on a machine: one arena, the pieces one after the other, each fed and
  * passed over, and the result where it is to go. What is done was decided when the schedule was
  * made. */
+#include "run/explanation.h"
 #include "run/result.h"
 #include "run/upload.h"
 #include "run/watch.h"
@@ -298,8 +299,9 @@ static bool schedule_within(struct machine *machine, const struct plan *plan, co
     return schedule_make(plan, &facts, schedule, machine->failure);
 }
 
-bool passes_schedule(struct machine *machine, const struct plan *plan, const struct run *run,
-                     struct schedule *schedule)
+/* With memory for it, or in pieces that there is memory for. */
+static bool passes_schedule(struct machine *machine, const struct plan *plan, const struct run *run,
+                            struct schedule *schedule)
 {
     const struct facts facts = facts_of(machine, run);
     if (!schedule_make(plan, &facts, schedule, machine->failure))
@@ -329,6 +331,11 @@ bool passes_run(struct machine *machine, const struct plan *plan, struct run *ru
     struct schedule schedule;
     if (!passes_schedule(machine, plan, run, &schedule))
         return false;
+    if (run->explanation) {
+        run->explanation->launches = true;
+        run->explanation->schedule = schedule;
+        return true;
+    }
     bool ran;
     do
         ran = carry_out(machine, &schedule, run);

@@ -49,11 +49,7 @@ struct machine {
     bool (*elapsed)(struct machine *, double *first_pass, double *seconds); /* waits */
 };
 
-/* What a run of the plan would do now; with memory for it, or in pieces that there is memory for.
- */
-bool passes_schedule(struct machine *, const struct plan *, const struct run *, struct schedule *);
-
-/* Runs the plan once, or as often as run->timing asks for. */
+/* Runs the plan once, or as often as run->timing asks for; or explains what it would do. */
 bool passes_run(struct machine *, const struct plan *, struct run *);
 
 /* Times the reading of `bytes` of memory; in read_limit.c. */
