@@ -10,7 +10,8 @@
 struct pretence {
     const char *reduction, *method, *input, *accumulator, *layout;
     unsigned long long n, limit;
-    unsigned block, multiprocessors, resident;
+    unsigned block, multiprocessors;
+    unsigned resident, resident_again; /* blocks of the first kernel, and of others */
     int direct, on_device, mask_on_device, out, whole;
 };
 
@@ -30,8 +31,11 @@ static library_reduce *pretended_library(enum fold fold, enum element input,
 static bool pretended_residence(void *device, const void *kernel, unsigned block,
                                 size_t shared_bytes, unsigned *blocks)
 {
+    struct pretence *self = device;
     (void)kernel, (void)block, (void)shared_bytes;
-    *blocks = *(const unsigned *)device;
+    *blocks = self->resident;
+    if (self->resident_again)
+        self->resident = self->resident_again;
     return true;
 }
 
@@ -110,7 +114,7 @@ static PyObject *schedule_of(struct pretence *self)
                                 .limit = self->limit,
                                 .whole = self->whole,
                                 .resident = pretended_residence,
-                                .device = &self->resident};
+                                .device = self};
     struct schedule schedule;
     struct failure failure = {0};
     if (schedule_make(&plan, &facts, &schedule, &failure))
@@ -122,10 +126,10 @@ static PyObject *schedule_of(struct pretence *self)
 
 PyObject *explain_pretended(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *names)
 {
-    static char *keywords[] = {"reduction",      "method", "n",          "input",
-                               "accumulator",    "layout", "block_size", "multiprocessors",
-                               "resident",       "limit",  "direct",     "on_device",
-                               "mask_on_device", "out",    "whole",      NULL};
+    static char *keywords[] = {
+        "reduction",  "method",          "n",        "input",          "accumulator", "layout",
+        "block_size", "multiprocessors", "resident", "resident_again", "limit",       "direct",
+        "on_device",  "mask_on_device",  "out",      "whole",          NULL};
     struct pretence self = {.layout = "flat",
                             .multiprocessors = 132,
                             .resident = 2,
@@ -134,10 +138,10 @@ PyObject *explain_pretended(PyObject *Py_UNUSED(module), PyObject *arguments, Py
                             .on_device = true,
                             .mask_on_device = true};
     if (!PyArg_ParseTupleAndKeywords(
-            arguments, names, "ssKss|sIIIKppppp", keywords, &self.reduction, &self.method, &self.n,
+            arguments, names, "ssKss|sIIIIKppppp", keywords, &self.reduction, &self.method, &self.n,
             &self.input, &self.accumulator, &self.layout, &self.block, &self.multiprocessors,
-            &self.resident, &self.limit, &self.direct, &self.on_device, &self.mask_on_device,
-            &self.out, &self.whole))
+            &self.resident, &self.resident_again, &self.limit, &self.direct, &self.on_device,
+            &self.mask_on_device, &self.out, &self.whole))
         return NULL;
     return schedule_of(&self);
 }

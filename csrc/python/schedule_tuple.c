@@ -107,9 +107,9 @@ static PyObject *parts_tuple(const struct arena *arena)
     bool complete = list;
     for (int part = 0; complete && part < PARTS; part++)
         if (arena->bytes[part])
-            complete = append(list, Py_BuildValue("snn", part_name((enum part)part),
-                                                  (Py_ssize_t)arena->at[part],
-                                                  (Py_ssize_t)arena->bytes[part]));
+            complete = append(list, Py_BuildValue("sKK", part_name((enum part)part),
+                                                  (unsigned long long)arena->at[part],
+                                                  (unsigned long long)arena->bytes[part]));
     return tuple_of(list, complete);
 }
 
@@ -119,8 +119,8 @@ PyObject *schedule_tuple(const struct schedule *self)
     PyObject *steps = steps_tuple(self, &leaves);
     PyObject *parts = parts_tuple(&self->arena);
     return Py_BuildValue(
-        "ssnKKNNns", form_name(&self->course.choice), element_name(self->course.choice.accumulator),
+        "ssnKKNNKs", form_name(&self->course.choice), element_name(self->course.choice.accumulator),
         (Py_ssize_t)self->course.state_bytes, (unsigned long long)self->pieces,
-        (unsigned long long)self->piece, steps, parts, (Py_ssize_t)self->arena.total,
+        (unsigned long long)self->piece, steps, parts, (unsigned long long)self->arena.total,
         self->finishes_on_device ? part_name(PART_OUT) : part_name(leaves));
 }
