@@ -118,12 +118,14 @@ struct kernel_array upload_array(const struct upload *self, uint64_t start)
 {
     const struct choice *choice = choice_of(self);
     const struct layout *layout = self->schedule->course.plan->layout;
-    if (choice->form != FORM_FLAT)
-        return (struct kernel_array){.at = address(self, PART_LAYOUT),
-                                     .first = choice->uploads ? 0 : start,
-                                     .base = choice->uploads ? start : 0};
-    if (choice->uploads)
-        return (struct kernel_array){.at = address(self, PART_UPLOADED), .base = start};
-    return (struct kernel_array){
-        .at = (const char *)layout->data + start * element_size(layout->input), .base = start};
+    struct kernel_array array = {.base = start};
+    if (choice->form != FORM_FLAT) {
+        array.at = address(self, PART_LAYOUT);
+        array.first = choice->uploads ? 0 : start;
+    } else if (choice->uploads) {
+        array.at = address(self, PART_UPLOADED);
+    } else {
+        array.at = (const char *)layout->data + start * element_size(layout->input);
+    }
+    return array;
 }
