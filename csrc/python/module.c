@@ -5,6 +5,7 @@
 #include "python/describe.h"
 #include "python/docs.h"
 #include "python/execute.h"
+#include "python/explain.h"
 #include "python/measure.h"
 #include "python/reduce.h"
 #include "python/simulated_memory.h"
@@ -42,6 +43,9 @@ static PyMethodDef functions[] = {
      "The samples and circumstances of a measurement, as a tuple."},
     {"read_limit", FAST(measure_read_limit),
      "The samples and circumstances of a measurement, as a tuple."},
+    {"explain", FAST(explain_call), "How a call would go, as a tuple."},
+    {"pretended_schedule", (PyCFunction)(void (*)(void))explain_pretended,
+     METH_VARARGS | METH_KEYWORDS, "The schedule for an array and a device that are not there."},
     {"parse", (PyCFunction)(void (*)(void))parse, METH_FASTCALL,
      "Reads where an array lies and what its elements are, and nothing more."},
     {"nothing", (PyCFunction)(void (*)(void))nothing, METH_FASTCALL, "Does nothing."},

@@ -32,11 +32,14 @@ struct timing {
     unsigned block;
 };
 
+struct explanation;
+
 struct run {
     const struct watch *watch;
-    struct timing *timing;   /* NULL: run once, unmeasured */
-    int frames;              /* Python frames of gred's own below the user's, for warnings */
-    enum thread_order order; /* of the simulated device */
+    int frames;                      /* of gred's own in Python, for warnings to pass over */
+    struct timing *timing;           /* NULL: run once, unmeasured */
+    struct explanation *explanation; /* filled instead of anything being run; else NULL */
+    enum thread_order order;         /* of the simulated device */
     uint64_t seed;
     uint64_t workspace_limit; /* bytes of device memory; 0: what there is */
     struct answer answer;     /* unless the plan has an `out` */
