@@ -2,6 +2,8 @@
 
 #include "simulated/multiprocessor.h"
 
+#include "simulated/random.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +11,8 @@
 
 enum {
     STACK_BYTES = 64 << 10, /* of address space; a kernel touches one page or two */
-    STACKS_BYTES = (SIMULATOR_BLOCK_MAX + 1) *
-        STACK_BYTES,     /* one more, to find a multiple of the size */
+    STACKS_BYTES =
+        (SIMULATOR_BLOCK_MAX + 1) * STACK_BYTES, /* one more, to find a multiple of the size */
     SWITCHES_A_LOOK = 8, /* the caller's core looks at the clock once in so many switches */
 };
 
@@ -166,7 +168,7 @@ static void report_divergence(struct multiprocessor *self)
              "will reach: %s",
              self->at[barrier], self->launch->block, self->threads[first].place.block.x,
              barrier_names[barrier], first, others);
-    simulator_stop(self->simulator, SIMULATOR_FAILED, text);
+    grid_stop(self->grid, SIMULATOR_FAILED, text);
 }
 
 static void release(struct multiprocessor *self, struct thread *thread)
@@ -205,12 +207,12 @@ static bool release_warps(struct multiprocessor *self)
 
 static bool release_grid_barrier(struct multiprocessor *self)
 {
-    if (simulator_meet_grid(self->simulator)) {
+    if (grid_meet(self->grid)) {
         release_block(self);
         return true;
     }
-    simulator_stop(self->simulator, SIMULATOR_FAILED,
-                   "some blocks wait at the grid's barrier that others never reach");
+    grid_stop(self->grid, SIMULATOR_FAILED,
+              "some blocks wait at the grid's barrier that others never reach");
     return false;
 }
 
@@ -261,7 +263,7 @@ static void begin_block(struct multiprocessor *self, uint64_t index)
 static void shuffle_threads(struct multiprocessor *self)
 {
     for (unsigned k = self->launch->block - 1; k > 0; k--) {
-        const unsigned other = (unsigned)(simulator_random(&self->random) % (k + 1));
+        const unsigned other = (unsigned)(random_next(&self->random) % (k + 1));
         const unsigned swapped = self->order[k];
         self->order[k] = self->order[other];
         self->order[other] = swapped;
@@ -273,13 +275,12 @@ static void shuffle_threads(struct multiprocessor *self)
 static void sweep(struct multiprocessor *self)
 {
     self->next = 0;
-    while (self->next < self->launch->block && self->at[READY] &&
-           !simulator_stopped(self->simulator)) {
+    while (self->next < self->launch->block && self->at[READY] && !grid_stopped(self->grid)) {
         struct thread *first = next_ready(self);
         if (first)
             fiber_switch(&self->scheduler, &first->fiber);
         if (self->number == 0)
-            simulator_look_at_watch(self->simulator);
+            grid_look_at_watch(self->grid);
     }
 }
 
@@ -291,7 +292,7 @@ void multiprocessor_run_block(struct multiprocessor *self, uint64_t index, uint6
         if (self->ordering == ORDER_SHUFFLED)
             shuffle_threads(self);
         sweep(self);
-    } while (!simulator_stopped(self->simulator) && release_barrier(self));
+    } while (!grid_stopped(self->grid) && release_barrier(self));
 }
 
 /* ---- the words ---- */
