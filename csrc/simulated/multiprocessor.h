@@ -5,6 +5,7 @@
 #include "common/thread_order.h"
 #include "simulated/fiber.h"
 #include "simulated/grid.h"
+#include "simulated/stacks.h"
 
 enum { WARPS_MAX = SIMULATOR_BLOCK_MAX / SIMULATOR_WARP };
 
@@ -38,7 +39,7 @@ struct multiprocessor {
     struct fiber scheduler;
     struct thread *threads;
     unsigned made; /* threads that have a fiber */
-    void *memory;  /* for the stacks */
+    struct stacks stacks;
     unsigned char *shared;
 
     const struct simulator_launch *launch;
