@@ -48,10 +48,10 @@ static void machine_release(struct machine *machine, void *memory)
     free(memory);
 }
 
-static bool machine_copy(struct machine *machine, void *target, const void *layout, size_t bytes)
+static bool machine_copy(struct machine *machine, void *target, const void *source, size_t bytes)
 {
     (void)machine;
-    memcpy(target, layout, bytes);
+    memcpy(target, source, bytes);
     return true;
 }
 
