@@ -46,7 +46,7 @@ static bool count_shown(struct job *job, uint64_t *count)
     enum { STRETCH = 1 << 26 }; /* elements between two thoughts of the watch */
     const struct plan *plan = job->plan;
     *count = plan->n;
-    if (!plan->layout->mask || !reduction_row(plan->reduction)->counts)
+    if (!plan->layout->mask || !plan->counts)
         return true;
     *count = 0;
     for (uint64_t at = 0; at < plan->n; at += STRETCH) {

@@ -135,7 +135,8 @@ bool types_choose(const struct request *request, const struct layout *layout, st
     types->result = result_type(request, types->elements);
     if (!check_types(request, types))
         return false;
-    return !loses_parts(request, layout->input, types) || warn_of_lost_imaginary_part(request->frames);
+    return !loses_parts(request, layout->input, types) ||
+           warn_of_lost_imaginary_part(request->frames);
 }
 
 bool types_convert_directly(const struct layout *layout, enum element accumulator)

@@ -71,7 +71,7 @@ PyObject *explain_call(PyObject *module, PyObject *const *arguments, Py_ssize_t 
 {
     static const char *const keywords[] = {"method", "block_size", "dtype",   "device",
                                            "where",  "out",        "initial", NULL};
-    static const struct signature signature = {"explain", 1, 2, keywords};
+    static const struct signature signature = {"explain", 1, 2, keywords, 0};
     PyObject *slots[ARGUMENTS_MAX];
     struct question question = {.state = PyModule_GetState(module)};
     if (!arguments_parse(&signature, arguments, count, names, slots))
@@ -88,7 +88,7 @@ PyObject *explain_call(PyObject *module, PyObject *const *arguments, Py_ssize_t 
     struct explanation explanation = {.launches = false};
     struct run run = {.explanation = &explanation};
     PyObject *explained = NULL;
-    if (reduction_parse(slots[REDUCTION], &question.request.reduction) &&
+    if (reduction_parse(slots[REDUCTION], "reduction", &question.request.reduction) &&
         view_arguments(&question, slots) &&
         plan_make(&question.request, &question.view, &question.mask, &plan) &&
         execute_plan(question.state, &plan, &run))

@@ -7,4 +7,4 @@
 #include "common/reduction.h"
 
 /* The sum where it was left out. False with an exception set. */
-bool reduction_parse(PyObject *object, enum reduction *reduction);
+bool reduction_parse(PyObject *object, const char *argument, enum reduction *reduction);
