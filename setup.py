@@ -34,7 +34,15 @@ SANITIZERS = ["-fsanitize=address,undefined"] if SANITIZED else []
 CHECKS = ["-O1", "-g", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", *SANITIZERS]
 CHECKS = CHECKS if SANITIZED else []
 HOST_C = ["-Icsrc", "-std=c11", "-O3", "-fopenmp", "-fvisibility=hidden", *WARNINGS, *CHECKS]
-HOST_CXX = ["-Icsrc", "-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"]
+HOST_CXX = [
+    "-Icsrc",
+    "-std=c++17",
+    "-O2",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fno-exceptions",
+    "-fno-rtti",
+]
 HOST_CXX += [*WARNINGS, "-Wno-unknown-pragmas", *CHECKS]
 LIBRARIES = ["-fopenmp", "-lpthread", "-lstdc++", "-Wl,--exclude-libs,ALL"]
 CUDA_CXX = ["-Icsrc", "-std=c++17", "-O3", "-Xcompiler", "-fPIC,-fvisibility=hidden"]

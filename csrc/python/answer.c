@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-static bool warn(const char *text)
+static bool warn(const struct run *run, const char *text)
 {
-    return PyErr_WarnEx(PyExc_RuntimeWarning, text, 1) == 0;
+    return PyErr_WarnEx(PyExc_RuntimeWarning, text, 1 + run->frames) == 0;
 }
 
 /* How many elements a quotient was made of. */
@@ -32,10 +32,10 @@ static bool warn_of_nothing(const struct plan *plan, const struct run *run)
 {
     const enum fold fold = plan->fold;
     if (reduction_row(plan->reduction)->nothing == NOTHING_nan && !(made_of(plan, run) > 0))
-        return warn(fold == FOLD_variance ? "Degrees of freedom <= 0 for slice"
-                                          : "Mean of empty slice");
+        return warn(run, fold == FOLD_variance ? "Degrees of freedom <= 0 for slice"
+                                               : "Mean of empty slice");
     if ((fold == FOLD_nanmin || fold == FOLD_nanmax) && is_nan(&run->answer.values[0]))
-        return warn("All-NaN slice encountered");
+        return warn(run, "All-NaN slice encountered");
     return true;
 }
 

@@ -121,7 +121,8 @@ static bool make_request(struct call *call, enum reduction reduction, PyObject *
                                 .block_size = slots[BLOCK_SIZE],
                                 .dtype = slots[DTYPE],
                                 .device = slots[DEVICE],
-                                .initial = slots[INITIAL]};
+                                .initial = slots[INITIAL],
+                                .frames = reduction == REDUCTION_describe};
     /* How the signature writes that there is none, and how NumPy does. */
     if (request->initial == Py_Ellipsis || array_is_no_value(request->initial))
         request->initial = NULL;
@@ -155,7 +156,7 @@ static PyObject *reduce(PyObject *module, const struct signature *signature,
         !make_request(&call, reduction, slots))
         return NULL;
     struct plan plan;
-    struct run run = {0};
+    struct run run = {.frames = call.request.frames};
     PyObject *result = NULL;
     if (view_arguments(&call, slots) && plan_make(&call.request, &call.view, &call.mask, &plan) &&
         execute_plan(call.state, &plan, &run))

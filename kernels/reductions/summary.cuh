@@ -89,21 +89,24 @@ struct summary {
     }
 };
 
-FINISHING(describe){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
-                                                                   const state_of<Fold> &state,
-                                                                   struct answer &answer){
-    const double count = state.numbers.count, nan = not_a_number<double>();
+/* A mean of floats is their sum, divided, as if by `mean`; a sum of integers may have wrapped. */
+FINISHING(describe){
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
+                             struct answer &answer){using total = typename Fold::total;
+const double count = state.numbers.count;
+const total whole = sum<total>::merge(total(0), state.sum);
 answer.values[0] = count_answer(uint64_t(count));
 answer.values[1] = count_answer(state.nans);
 answer.values[2] = value_answer(state.ends.least);
 answer.values[3] = value_answer(state.ends.greatest);
 answer.values[4] = value_answer(state.numbers.mean);
-answer.values[5] =
-    wide_answer(state.numbers.deviation / (count > how.ddof ? count - how.ddof : 0.0));
-answer.values[6] =
-    value_answer(sum<typename Fold::total>::merge(typename Fold::total(0), state.sum));
+if constexpr (!std::is_integral_v<total>)
+    answer.values[4] = mean_of(how, whole, count);
+answer.values[5] = wide_answer(variance_of(how, state.numbers));
+answer.values[6] = value_answer(whole);
 if (count == 0)
-    answer.values[2] = answer.values[3] = answer.values[4] = wide_answer(nan, 0);
+    answer.values[2] = answer.values[3] = answer.values[4] = wide_answer(not_a_number<double>());
 } // namespace KERNELS
 }
 ;

@@ -51,6 +51,17 @@ __host__ __device__ __forceinline__ moments<W> moments_of(const W (&x)[N], W tot
     return {double(N), mean, deviation};
 }
 
+/* 0, but NaN where a number is not finite: its deviation from itself. */
+__host__ __device__ __forceinline__ double vanishing(double x)
+{
+    return 0.0 * x;
+}
+
+__host__ __device__ __forceinline__ double vanishing(complex<double> x)
+{
+    return 0.0 * x.real + 0.0 * x.imag;
+}
+
 template <class V>
 struct variance {
     using value = V;
@@ -65,7 +76,7 @@ struct variance {
 
     FOLD_FUNCTION state lift(V x, uint64_t)
     {
-        return {1, widen(x), 0.0 * squared(difference(widen(x), wide(0)))};
+        return {1, widen(x), vanishing(widen(x))};
     }
 
     FOLD_FUNCTION state merge(state a, state b)
@@ -87,20 +98,20 @@ struct variance {
     }
 };
 
-/* NumPy divides by what is left of the count, and by no less than zero. The count is told, too. */
+/* NumPy divides by what is left of the count, and by no less than zero. */
 template <class Moments>
 __host__ __device__ __forceinline__ double variance_of(const struct finish &how,
-                                                       const Moments &state, struct answer &answer)
+                                                       const Moments &state)
 {
     const double left = state.count - how.ddof;
-    answer.values[1] = wide_answer(state.count);
-    return state.deviation / (left > 0 ? left : 0.0);
+    return state.deviation / (left <= 0 ? 0.0 : left);
 }
 
 FINISHING(var){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
                                                               const state_of<Fold> &state,
                                                               struct answer &answer){
-    answer.values[0] = wide_answer(variance_of(how, state, answer));
+    answer.values[0] = wide_answer(variance_of(how, state));
+answer.values[1] = wide_answer(state.count);
 } // namespace KERNELS
 }
 ;
@@ -108,7 +119,8 @@ FINISHING(var){template <class Fold> FOLD_FUNCTION void apply(const struct finis
 FINISHING(std){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
                                                               const state_of<Fold> &state,
                                                               struct answer &answer){
-    answer.values[0] = wide_answer(sqrt(variance_of(how, state, answer)));
+    answer.values[0] = wide_answer(sqrt(variance_of(how, state)));
+answer.values[1] = wide_answer(state.count);
 }
 }
 ;

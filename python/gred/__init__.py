@@ -5,10 +5,34 @@
 np.int64(499999500000)
 """
 
-from gred._core import CudaError, max, mean, min, prod, sum
+from gred._core import (
+    CudaError,
+    all,
+    any,
+    argmax,
+    argmin,
+    count_nonzero,
+    max,
+    mean,
+    min,
+    minmax,
+    nanmax,
+    nanmean,
+    nanmin,
+    nanprod,
+    nansum,
+    norm,
+    prod,
+    ptp,
+    std,
+    sum,
+    var,
+)
+from gred.explain import Explanation, explain
 from gred.measure import KernelTime, ReadLimit, kernel_time, read_limit
 from gred.order import thread_order
-from gred.records import Device, Method, build_info, devices, methods
+from gred.records import Device, Method, Reduction, build_info, devices, methods, reductions
+from gred.summary import Summary, describe
 from gred.workspace import workspace_limit
 
 __version__ = "0.1.0"
@@ -16,19 +40,40 @@ __version__ = "0.1.0"
 __all__ = [
     "CudaError",
     "Device",
+    "Explanation",
     "KernelTime",
     "Method",
     "ReadLimit",
+    "Reduction",
+    "Summary",
+    "all",
+    "any",
+    "argmax",
+    "argmin",
     "build_info",
+    "count_nonzero",
+    "describe",
     "devices",
+    "explain",
     "kernel_time",
     "max",
     "mean",
     "methods",
     "min",
+    "minmax",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nansum",
+    "norm",
     "prod",
+    "ptp",
     "read_limit",
+    "reductions",
+    "std",
     "sum",
     "thread_order",
+    "var",
     "workspace_limit",
 ]

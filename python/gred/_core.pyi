@@ -164,10 +164,408 @@ def mean(
     out: _Out,
     stream: Any = None,
 ) -> _Out: ...
+@overload
+def any(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    out: None = None,
+    stream: Any = None,
+) -> Any: ...
+@overload
+def any(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    out: _Out,
+    stream: Any = None,
+) -> _Out: ...
+@overload
+def all(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    out: None = None,
+    stream: Any = None,
+) -> Any: ...
+@overload
+def all(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    out: _Out,
+    stream: Any = None,
+) -> _Out: ...
+@overload
+def count_nonzero(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    out: None = None,
+    stream: Any = None,
+) -> Any: ...
+@overload
+def count_nonzero(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    out: _Out,
+    stream: Any = None,
+) -> _Out: ...
+@overload
+def argmin(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    out: None = None,
+    stream: Any = None,
+) -> Any: ...
+@overload
+def argmin(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    out: _Out,
+    stream: Any = None,
+) -> _Out: ...
+@overload
+def argmax(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    out: None = None,
+    stream: Any = None,
+) -> Any: ...
+@overload
+def argmax(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    out: _Out,
+    stream: Any = None,
+) -> _Out: ...
+@overload
+def var(
+    a: ArrayLike | Any,
+    /,
+    *,
+    ddof: float = 0,
+    correction: float | None = None,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    out: None = None,
+    stream: Any = None,
+) -> Any: ...
+@overload
+def var(
+    a: ArrayLike | Any,
+    /,
+    *,
+    ddof: float = 0,
+    correction: float | None = None,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    out: _Out,
+    stream: Any = None,
+) -> _Out: ...
+@overload
+def std(
+    a: ArrayLike | Any,
+    /,
+    *,
+    ddof: float = 0,
+    correction: float | None = None,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    out: None = None,
+    stream: Any = None,
+) -> Any: ...
+@overload
+def std(
+    a: ArrayLike | Any,
+    /,
+    *,
+    ddof: float = 0,
+    correction: float | None = None,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    out: _Out,
+    stream: Any = None,
+) -> _Out: ...
+@overload
+def ptp(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    out: None = None,
+    stream: Any = None,
+) -> Any: ...
+@overload
+def ptp(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    out: _Out,
+    stream: Any = None,
+) -> _Out: ...
+@overload
+def nansum(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    initial: Any = ...,
+    where: ArrayLike = True,
+    out: None = None,
+    stream: Any = None,
+) -> Any: ...
+@overload
+def nansum(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    initial: Any = ...,
+    where: ArrayLike = True,
+    out: _Out,
+    stream: Any = None,
+) -> _Out: ...
+@overload
+def nanprod(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    initial: Any = ...,
+    where: ArrayLike = True,
+    out: None = None,
+    stream: Any = None,
+) -> Any: ...
+@overload
+def nanprod(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    initial: Any = ...,
+    where: ArrayLike = True,
+    out: _Out,
+    stream: Any = None,
+) -> _Out: ...
+@overload
+def nanmin(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    initial: Any = ...,
+    where: ArrayLike = True,
+    out: None = None,
+    stream: Any = None,
+) -> Any: ...
+@overload
+def nanmin(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    initial: Any = ...,
+    where: ArrayLike = True,
+    out: _Out,
+    stream: Any = None,
+) -> _Out: ...
+@overload
+def nanmax(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    initial: Any = ...,
+    where: ArrayLike = True,
+    out: None = None,
+    stream: Any = None,
+) -> Any: ...
+@overload
+def nanmax(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    initial: Any = ...,
+    where: ArrayLike = True,
+    out: _Out,
+    stream: Any = None,
+) -> _Out: ...
+@overload
+def nanmean(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    out: None = None,
+    stream: Any = None,
+) -> Any: ...
+@overload
+def nanmean(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    out: _Out,
+    stream: Any = None,
+) -> _Out: ...
+@overload
+def norm(
+    a: ArrayLike | Any,
+    /,
+    ord: float | None = None,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    out: None = None,
+    stream: Any = None,
+) -> Any: ...
+@overload
+def norm(
+    a: ArrayLike | Any,
+    /,
+    ord: float | None = None,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    out: _Out,
+    stream: Any = None,
+) -> _Out: ...
+def minmax(
+    a: ArrayLike | Any,
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    stream: Any = None,
+) -> tuple[Any, Any]: ...
+def describe(
+    a: ArrayLike | Any,
+    /,
+    ddof: float = 0,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    stream: Any = None,
+) -> tuple[Any, ...]: ...
 def parse(a: Any, /) -> None: ...
 def nothing(*arguments: Any) -> None: ...
 def methods() -> tuple[tuple[Any, ...], ...]: ...
+def reductions() -> tuple[tuple[Any, ...], ...]: ...
 def devices() -> list[tuple[Any, ...]]: ...
+def explain(a: Any, reduction: str = "sum", /, **options: Any) -> tuple[Any, ...]: ...
+def pretended_schedule(**facts: Any) -> tuple[Any, ...]: ...
 def kernel_time(a: Any, op: str = "sum", /, **options: Any) -> tuple[Any, ...]: ...
 def read_limit(
     device: str | None = None, nbytes: int = ..., /, **options: Any

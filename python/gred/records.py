@@ -21,6 +21,15 @@ class Method(NamedTuple):
     default_block_size: int | None
 
 
+class Reduction(NamedTuple):
+    """One row of the table of reductions."""
+
+    name: str
+    on_ladder: bool
+    is_record: bool
+    summary: str
+
+
 class Device(NamedTuple):
     """A device that reductions can run on; bytes, and bytes a second."""
 
@@ -76,6 +85,18 @@ class Methods(Records):
         ]
 
 
+class Reductions(Records):
+    """What `reductions` returns."""
+
+    __slots__ = ()
+
+    columns = ("reduction", "every rung", "what it is")
+
+    def cells(self, record: Reduction) -> list[str]:
+        """Give name, whether all methods take it, and the one line on it."""
+        return [record.name, "yes" if record.on_ladder else "", record.summary]
+
+
 class Devices(Records):
     """What `devices` returns."""
 
@@ -111,6 +132,25 @@ def methods() -> Methods:
 
     """
     return Methods(Method(*row) for row in _core.methods())
+
+
+def reductions() -> Reductions:
+    """List the reductions that there are.
+
+    Returns
+    -------
+    tuple of Reduction
+        Each is a function of that name. Those that every method takes are the ladder's; the others
+        run by the default method alone. The tuple prints as a table.
+
+    Examples
+    --------
+    >>> import gred
+    >>> [r.name for r in gred.reductions() if r.on_ladder]
+    ['sum', 'prod', 'min', 'max', 'mean']
+
+    """
+    return Reductions(Reduction(*row) for row in _core.reductions())
 
 
 def devices() -> Devices:

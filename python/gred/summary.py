@@ -1,0 +1,110 @@
+"""What there is to say of an array at a glance, in one read of its memory."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from gred import _core
+
+
+class Summary(NamedTuple):
+    """What `describe` returns, as NumPy scalars; it prints as a table."""
+
+    count: Any
+    nans: Any
+    min: Any
+    max: Any
+    mean: Any
+    var: Any
+    sum: Any
+
+    @property
+    def std(self) -> Any:
+        """The standard deviation: the square root of `var`, in its type."""
+        return type(self.var)(np.sqrt(self.var)) if not math.isnan(self.var) else self.var
+
+    def _rows(self) -> list[tuple[str, str]]:
+        fields = ("count", "nans", "min", "max", "mean", "var", "std", "sum")
+        return [(field, str(getattr(self, field))) for field in fields]
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{field:<5}  {value}" for field, value in self._rows())
+
+    def _repr_html_(self) -> str:
+        rows = (
+            f"<tr><th>{field}</th><td>{escape(value)}</td></tr>" for field, value in self._rows()
+        )
+        return f"<table><tbody>{''.join(rows)}</tbody></table>"
+
+
+def describe(
+    a: ArrayLike | Any,
+    /,
+    ddof: float = 0,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    where: ArrayLike = True,
+    stream: Any = None,
+) -> Summary:
+    """Describe an array: count, NaNs, extremes, mean, variance and sum, in one read of the memory.
+
+    Parameters
+    ----------
+    a : array_like of any shape
+        As for `gred.sum`: any element type and layout, on a GPU or not. It is never written.
+    ddof : float, default 0
+        What is taken off the number of elements before the variance is divided by it.
+    method, block_size, dtype, device, where, stream
+        As for `gred.var`.
+
+    Returns
+    -------
+    Summary
+        ``count`` (int64): how many elements take part and are not NaN; ``nans`` (int64): how many
+        are. NaNs are left out of all else: ``min``, ``max``: of the elements' type, complex numbers
+        by their real parts first; ``mean`` and ``var``: of the types that `gred.mean` and
+        `gred.var` have; ``sum``: of that which `gred.sum` has, integers wrap around. Of nothing,
+        ``min``, ``max``, ``mean`` and ``var`` are NaN, without a warning. ``std`` is the square
+        root of ``var``.
+
+    Raises
+    ------
+    TypeError, ValueError, RuntimeError, MemoryError
+        As `gred.var`.
+
+    Examples
+    --------
+    >>> import gred
+    >>> gred.describe([3.0, float("nan"), 5.0, 7.0])
+    count  3
+    nans   1
+    min    3.0
+    max    7.0
+    mean   5.0
+    var    2.6666666666666665
+    std    1.632993161855452
+    sum    15.0
+    >>> gred.describe(range(10)).mean
+    np.float64(4.5)
+
+    """
+    return Summary(
+        *_core.describe(
+            a,
+            ddof,
+            method=method,
+            block_size=block_size,
+            dtype=dtype,
+            device=device,
+            where=where,
+            stream=stream,
+        )
+    )
