@@ -67,7 +67,7 @@ static uint64_t bytes_left(CUdeviceptr first, size_t bytes, CUdeviceptr address)
 }
 
 static bool is_true(struct cuda_pointers *self, CUpointer_attribute attribute, CUdeviceptr address,
-                    unsigned unless_told)
+                    bool unless_told)
 {
     unsigned answer = 0;
     return self->ask_one(&answer, attribute, address) == CUDA_SUCCESS ? answer != 0 : unless_told;
