@@ -3,8 +3,7 @@
 #include "python/answer.h"
 #include "python/arguments.h"
 #include "python/execute.h"
-
-#include <string.h>
+#include "python/reduction_argument.h"
 
 /* Both functions are called by gred/measure.py, whose frame is not the user's. */
 enum { WRAPPER_FRAMES = 1 };
@@ -34,23 +33,6 @@ static bool count_argument(PyObject *object, const char *name, long least, long 
         return false;
     }
     return true;
-}
-
-static bool op_argument(PyObject *object, struct request *request)
-{
-    request->reduction = REDUCTION_sum;
-    if (!object)
-        return true;
-    const char *text = PyUnicode_Check(object) ? PyUnicode_AsUTF8(object) : NULL;
-    PyErr_Clear();
-    if (text && reduction_find(text, &request->reduction))
-        return true;
-    PyErr_Format(
-        PyUnicode_Check(object) ? PyExc_ValueError : PyExc_TypeError,
-        "op must be the name of a reduction, such as 'sum' (gred.reductions() lists them); "
-        "got %R",
-        object);
-    return false;
 }
 
 static PyObject *floats(const double *values, unsigned count)
@@ -121,7 +103,7 @@ PyObject *measure_kernel_time(PyObject *module, PyObject *const *arguments, Py_s
                               .device = slots[DEVICE],
                               .frames = WRAPPER_FRAMES};
     const int cold = slots[COLD] ? PyObject_IsTrue(slots[COLD]) : 1;
-    if (cold < 0 || !op_argument(slots[OP], &request) ||
+    if (cold < 0 || !reduction_parse(slots[OP], &request.reduction) ||
         !count_argument(slots[SAMPLES], "samples", 1, SAMPLES_LIMIT, SAMPLES_DEFAULT, &samples) ||
         !count_argument(slots[WARMUP], "warmup", 0, SAMPLES_LIMIT, WARMUP_DEFAULT, &warmup) ||
         !array_view(slots[A], &(struct view_request){.name = "a", .where = &state->platforms.where},
