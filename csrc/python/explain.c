@@ -8,7 +8,7 @@
 #include "python/schedule_tuple.h"
 #include "run/explanation.h"
 
-/* It is called by gred/explain.py, whose frame is not the user's. */
+/* It is called by gred/explanation.py, whose frame is not the user's. */
 enum { WRAPPER_FRAMES = 1 };
 
 /* What is asked about, and what keeps it alive. */

@@ -6,6 +6,7 @@ np.int64(499999500000)
 """
 
 from gred._core import CudaError, max, mean, min, prod, sum
+from gred.explanation import Explanation, explain
 from gred.measure import KernelTime, ReadLimit, kernel_time, read_limit
 from gred.order import thread_order
 from gred.records import Device, Method, build_info, devices, methods
@@ -16,11 +17,13 @@ __version__ = "0.1.0"
 __all__ = [
     "CudaError",
     "Device",
+    "Explanation",
     "KernelTime",
     "Method",
     "ReadLimit",
     "build_info",
     "devices",
+    "explain",
     "kernel_time",
     "max",
     "mean",

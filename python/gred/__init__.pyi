@@ -7,6 +7,8 @@ from gred._core import mean as mean
 from gred._core import min as min
 from gred._core import prod as prod
 from gred._core import sum as sum
+from gred.explanation import Explanation as Explanation
+from gred.explanation import explain as explain
 from gred.measure import KernelTime as KernelTime
 from gred.measure import ReadLimit as ReadLimit
 from gred.measure import kernel_time as kernel_time
@@ -23,11 +25,13 @@ __version__: str
 __all__ = [
     "CudaError",
     "Device",
+    "Explanation",
     "KernelTime",
     "Method",
     "ReadLimit",
     "build_info",
     "devices",
+    "explain",
     "kernel_time",
     "max",
     "mean",
