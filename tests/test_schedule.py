@@ -14,6 +14,7 @@ from gred import _core
 
 GRID_MAX = 2**31 - 1
 SHARED_MAX = 48 * 2**10
+WARPS_MAX = 32  # of a block
 ALIGNMENT = 256
 LEAST_PIECE = 4096
 NO_LIMIT = 2**64 - 1
@@ -35,8 +36,8 @@ RUNGS = (*GROWING, *GRID_STRIDE, *ONE_LAUNCH)
 THREADS = dict.fromkeys(("shared_grid_stride", "shuffle"), 2048)  # a multiprocessor; others 1024
 
 LENGTHS = (1, 2, 33, 4097, 123_457, 2**33 + 7, 2**46)
-BLOCKS = (32, 1024)
 LIMITS = (NO_LIMIT, 2**20, 1)
+BLOCKS_AND_LIMITS = ((32, NO_LIMIT), (1024, 2**20), (32, 1))
 KINDS = (("int32", "int64", True), ("float32", "float32", True), ("int8", "float64", False))
 DOUBLES = ("float64", "float64", True)
 LAYOUTS = {
@@ -191,36 +192,24 @@ def test_the_rungs_of_this_file_are_all_that_there_are():
 @pytest.mark.parametrize("method", RUNGS)
 def test_every_schedule_reduces_all_elements_in_memory_of_its_own(method, layout):
     for n in LENGTHS:
-        for block in BLOCKS:
+        for block, limit in BLOCKS_AND_LIMITS:
+            if is_too_long(n, method, block):
+                continue
             for kind in KINDS:
-                for limit in LIMITS:
-                    if is_too_long(n, method, block):
-                        continue
-                    plan = schedule(
-                        method, n, kind, block_size=block, limit=limit, **LAYOUTS[layout]
-                    )
-                    check(plan, n, method, kind[0], limit)
+                options = {"block_size": block, "limit": limit, **LAYOUTS[layout]}
+                check(schedule(method, n, kind, **options), n, method, kind[0], limit)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("reduction", FOLDED_BY_ONE_METHOD)
 def test_states_of_any_size_fit_their_buffers(reduction, layout):
     for n in LENGTHS:
-        for kind in (DOUBLES, ("int8", "float64", False)):
-            for limit in LIMITS:
-                for block in BLOCKS:
-                    plan = schedule(
-                        "last_block",
-                        n,
-                        kind,
-                        reduction,
-                        block_size=block,
-                        limit=limit,
-                        **LAYOUTS[layout],
-                    )
-                    check(plan, n, "last_block", kind[0], limit)
-                    warps = max(1, block // 32)
-                    assert all(s.shared >= warps * plan.state_bytes for s in plan.chain("piece"))
+        for block, limit in BLOCKS_AND_LIMITS:
+            for kind in (DOUBLES, ("int8", "float64", False)):
+                options = {"block_size": block, "limit": limit, **LAYOUTS[layout]}
+                plan = schedule("last_block", n, kind, reduction, **options)
+                check(plan, n, "last_block", kind[0], limit)
+                assert all(s.shared >= WARPS_MAX * plan.state_bytes for s in plan.chain("piece"))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

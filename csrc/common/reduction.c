@@ -1,5 +1,7 @@
 #include "common/reduction.h"
 
+#include <string.h>
+
 static const struct {
     bool ladder, indexed;
 } folds[FOLDS] = {
@@ -14,6 +16,16 @@ static const struct reduction_row rows[REDUCTIONS] = {
                           summary},
 #include "common/reductions.def"
 };
+
+bool reduction_find(const char *name, enum reduction *found)
+{
+    for (int r = 0; r < FIRST_VARIANT; r++)
+        if (strcmp(name, rows[r].name) == 0) {
+            *found = (enum reduction)r;
+            return true;
+        }
+    return false;
+}
 
 const struct reduction_row *reduction_row(enum reduction reduction)
 {

@@ -43,6 +43,9 @@ struct reduction_row {
 extern "C" {
 #endif
 
+/* By the name that Python knows it by. */
+bool reduction_find(const char *name, enum reduction *found);
+
 const struct reduction_row *reduction_row(enum reduction);
 
 /* Whether every rung of the ladder takes it: its state is one value. */

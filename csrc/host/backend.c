@@ -39,6 +39,10 @@ static bool describe(int index, struct device *device)
 static bool run(void *state, const struct plan *plan, struct run *run)
 {
     struct work work = {.job = {.plan = plan, .run = run, .threads = state}};
+    if (run->explanation) {
+        work_explain(&work);
+        return true;
+    }
     bool ran = work_begin(&work);
     if (ran && run->timing)
         ran = measure_work(&work);

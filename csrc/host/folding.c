@@ -71,12 +71,19 @@ static struct layout layout_of_mask(const struct layout *layout)
     return mask;
 }
 
+static enum way way_of(const struct plan *plan)
+{
+    if (!loop_of_elements(plan->fold, plan->layout->input, plan->layout->type))
+        return CONVERTED;
+    return plan->flat ? IN_PLACE : GATHERED;
+}
+
 static void describe_folding(struct folding *self, const struct plan *plan)
 {
     const struct layout *layout = plan->layout;
     fold_values *const direct = loop_of_elements(plan->fold, layout->input, layout->type);
     self->layout = *layout;
-    self->way = !direct ? CONVERTED : plan->flat ? IN_PLACE : GATHERED;
+    self->way = way_of(plan);
     self->by_position = layout->mask && fold_is_indexed(plan->fold);
     if (self->by_position) {
         self->mask = layout_of_mask(layout);
@@ -207,19 +214,19 @@ static void merge_all(const struct folding *self, char *states, uint64_t n)
                         states + c * self->width);
 }
 
-static uint64_t part_length(const struct folding *self)
+static uint64_t part_length(enum way way)
 {
-    return self->way == IN_PLACE ? STRETCH : GATHERED_STRETCH;
+    return way == IN_PLACE ? STRETCH : GATHERED_STRETCH;
 }
 
 /* Folds a stretch's elements; the result is the first of the states. */
 static bool fold_stretch(struct job *job, const struct folding *self, uint64_t start, uint64_t n,
                          char *states)
 {
-    for (uint64_t at = 0; at < n; at += part_length(self)) {
+    for (uint64_t at = 0; at < n; at += part_length(self->way)) {
         if ((start || at) && watch_interrupted_lately(job->run, &job->asked))
             return false;
-        const uint64_t length = least(n - at, part_length(self));
+        const uint64_t length = least(n - at, part_length(self->way));
         struct part part = {.folding = self,
                             .start = start + at,
                             .n = length,
@@ -253,7 +260,7 @@ static bool fold_stretches(struct job *job, const struct folding *self, char *st
 static bool fold_in_memory(struct job *job, struct folding *self, void *state)
 {
     const uint64_t n = job->plan->n, stretches = divide_up(n, STRETCH);
-    const unsigned threads = threads_for(job->threads, pieces_of(least(n, part_length(self))));
+    const unsigned threads = threads_for(job->threads, pieces_of(least(n, part_length(self->way))));
     const size_t of_stretches = aligned(stretches * self->width),
                  of_chunks = aligned(chunks_of(least(n, STRETCH)) * self->width);
     char *const memory =
@@ -286,4 +293,16 @@ bool folding_run(struct job *job, void *state)
     const bool folded = fold_in_memory(job, self, state);
     free(self);
     return folded;
+}
+
+void folding_explain(const struct job *job, struct loops *loops)
+{
+    static const char *const ways[] = {[IN_PLACE] = "as it lies",
+                                       [GATHERED] = "gathered first",
+                                       [CONVERTED] = "gathered first, and converted"};
+    const struct plan *plan = job->plan;
+    const enum way way = way_of(plan);
+    const uint64_t pieces = pieces_of(least(plan->n, part_length(way)));
+    *loops = (struct loops){
+        .way = ways[way], .chunk = CHUNK, .threads = threads_for(job->threads, pieces)};
 }

@@ -2,6 +2,10 @@
 #pragma once
 
 #include "host/job.h"
+#include "run/loops.h"
 
 /* Folds all of the plan's elements to a state. False: the run's failure says why not. */
 bool folding_run(struct job *, void *state);
+
+/* How folding_run would go about it. */
+void folding_explain(const struct job *, struct loops *);

@@ -2,6 +2,7 @@
 
 #include "common/arithmetic.h"
 #include "host/folding.h"
+#include "run/explanation.h"
 #include "run/gather.h"
 #include "run/result.h"
 #include "run/watch.h"
@@ -65,4 +66,16 @@ bool work_finish(struct work *self)
         return false;
     run_finish(job->run, job->plan, job->plan->accumulator, self->state, count);
     return true;
+}
+
+void work_explain(const struct work *self)
+{
+    const struct plan *plan = self->job.plan;
+    struct loops *loops = &self->job.run->explanation->loops;
+    if (is_recursive(self))
+        *loops = (struct loops){.way = "copied, and its upper half folded onto the lower",
+                                .threads = 1,
+                                .copied = plan->n * element_size(plan->accumulator)};
+    else
+        folding_explain(&self->job, loops);
 }

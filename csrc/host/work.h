@@ -20,3 +20,6 @@ bool work_fold(struct work *);
 
 /* Fills the run's answer from what was folded. */
 bool work_finish(struct work *);
+
+/* Fills the run's explanation instead; nothing has to have begun. */
+void work_explain(const struct work *);

@@ -36,7 +36,7 @@ static struct step pass_over(const struct course *self, const void *kernel, enum
                              enum part writes, uint64_t n, uint64_t grid)
 {
     return (struct step){
-        .work = WORK_PASS,
+        .kind = STEP_PASS,
         .reads = reads,
         .writes = writes,
         .kernel = kernel,
@@ -82,7 +82,7 @@ static void add_rounds(const struct course *self, const void *kernel, uint64_t m
 static void add_library(library_reduce *library, enum part reads, uint64_t n, struct passes *passes)
 {
     passes->at[passes->count++] = (struct step){
-        .work = WORK_LIBRARY, .reads = reads, .writes = PART_PARTIALS, .library = library, .n = n};
+        .kind = STEP_LIBRARY, .reads = reads, .writes = PART_PARTIALS, .library = library, .n = n};
     passes->leaves = PART_PARTIALS;
 }
 
@@ -138,7 +138,7 @@ static struct step stride_over(const struct course *self, const void *kernel, ui
 struct step course_copy(const struct course *self, uint64_t n)
 {
     struct step step = stride_over(self, self->choice.copy, n, 512);
-    step.work = WORK_COPY;
+    step.kind = STEP_COPY;
     step.reads = self->choice.uploads ? PART_UPLOADED : PART_ARRAY;
     step.writes = PART_COPY;
     return step;
@@ -147,7 +147,7 @@ struct step course_copy(const struct course *self, uint64_t n)
 struct step course_count(const struct course *self)
 {
     struct step step = stride_over(self, self->kernels->count(), self->plan->n, 256);
-    step.work = WORK_COUNT;
+    step.kind = STEP_COUNT;
     step.reads = PART_LAYOUT;
     step.writes = PART_COUNTED;
     return step;
@@ -156,7 +156,7 @@ struct step course_count(const struct course *self)
 struct step course_finish(const struct course *self, enum part state)
 {
     return (struct step){
-        .work = WORK_FINISH,
+        .kind = STEP_FINISH,
         .reads = state,
         .writes = PART_OUT,
         .kernel = self->kernels->finish(self->plan->reduction, self->choice.accumulator),

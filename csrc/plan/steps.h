@@ -6,19 +6,19 @@
 #include "plan/arena.h"
 #include "plan/choice.h"
 
-enum work {
-    WORK_PASS,    /* elements or states to fewer states */
-    WORK_LIBRARY, /* the same, by a library's function */
-    WORK_COPY,    /* makes the working copy */
-    WORK_COUNT,   /* counts what a mask lets through */
-    WORK_FINISH,  /* makes the result of a state, on the device */
+enum step_kind {
+    STEP_PASS,    /* elements or states to fewer states */
+    STEP_LIBRARY, /* the same, by a library's function */
+    STEP_COPY,    /* makes the working copy */
+    STEP_COUNT,   /* counts what a mask lets through */
+    STEP_FINISH,  /* makes the result of a state, on the device */
 };
 
 struct step {
-    enum work work;
+    enum step_kind kind;
     enum part reads, writes;
     const void *kernel;
-    library_reduce *library; /* of WORK_LIBRARY, which has no kernel */
+    library_reduce *library; /* of STEP_LIBRARY, which has no kernel */
     uint64_t n;              /* what it reads: elements, or states */
     uint64_t grid;
     unsigned block;

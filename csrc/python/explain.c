@@ -8,6 +8,9 @@
 #include "python/schedule_tuple.h"
 #include "run/explanation.h"
 
+/* It is called by gred/explanation.py, whose frame is not the user's. */
+enum { WRAPPER_FRAMES = 1 };
+
 /* What is asked about, and what keeps it alive. */
 struct question {
     struct module_state *state;
@@ -17,7 +20,7 @@ struct question {
     struct output output;
 };
 
-enum { A, REDUCTION, METHOD, BLOCK_SIZE, DTYPE, DEVICE, WHERE, OUT, INITIAL };
+enum { A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, WHERE, OUT, INITIAL };
 
 /* False with an exception set; what was viewed is to be released in either case. */
 static bool view_arguments(struct question *self, PyObject *const *slots)
@@ -81,14 +84,15 @@ PyObject *explain_call(PyObject *module, PyObject *const *arguments, Py_ssize_t 
                                         .block_size = slots[BLOCK_SIZE],
                                         .dtype = slots[DTYPE],
                                         .device = slots[DEVICE],
-                                        .initial = slots[INITIAL]};
+                                        .initial = slots[INITIAL],
+                                        .frames = WRAPPER_FRAMES};
     if (question.request.initial == Py_Ellipsis) /* how the signature writes that there is none */
         question.request.initial = NULL;
     struct plan plan;
     struct explanation explanation = {.launches = false};
-    struct run run = {.explanation = &explanation};
+    struct run run = {.explanation = &explanation, .frames = WRAPPER_FRAMES};
     PyObject *explained = NULL;
-    if (reduction_parse(slots[REDUCTION], "reduction", &question.request.reduction) &&
+    if (reduction_parse(slots[OP], &question.request.reduction) &&
         view_arguments(&question, slots) &&
         plan_make(&question.request, &question.view, &question.mask, &plan) &&
         execute_plan(question.state, &plan, &run))

@@ -5,8 +5,6 @@
 #include "python/execute.h"
 #include "python/reduction_argument.h"
 
-#include <string.h>
-
 /* Both functions are called by gred/measure.py, whose frame is not the user's. */
 enum { WRAPPER_FRAMES = 1 };
 
@@ -105,7 +103,7 @@ PyObject *measure_kernel_time(PyObject *module, PyObject *const *arguments, Py_s
                               .device = slots[DEVICE],
                               .frames = WRAPPER_FRAMES};
     const int cold = slots[COLD] ? PyObject_IsTrue(slots[COLD]) : 1;
-    if (cold < 0 || !reduction_parse(slots[OP], "op", &request.reduction) ||
+    if (cold < 0 || !reduction_parse(slots[OP], &request.reduction) ||
         !count_argument(slots[SAMPLES], "samples", 1, SAMPLES_LIMIT, SAMPLES_DEFAULT, &samples) ||
         !count_argument(slots[WARMUP], "warmup", 0, SAMPLES_LIMIT, WARMUP_DEFAULT, &warmup) ||
         !array_view(slots[A], &(struct view_request){.name = "a", .where = &state->platforms.where},

@@ -92,6 +92,7 @@ static struct plan plan_of(const struct pretence *self, const struct layout *lay
                          .reduction = reduction,
                          .fold = reduction_row(reduction)->fold,
                          .accumulator = layout->type,
+                         .counts = reduction_row(reduction)->counts,
                          .layout = layout,
                          .n = self->n,
                          .flat = strcmp(self->layout, "flat") == 0,

@@ -7,14 +7,14 @@ static const char *form_name(const struct choice *choice)
     return names[choice->form];
 }
 
-static const char *work_name(enum work work)
+static const char *kind_name(enum step_kind kind)
 {
-    static const char *const names[] = {[WORK_PASS] = "pass",
-                                        [WORK_LIBRARY] = "library",
-                                        [WORK_COPY] = "copy",
-                                        [WORK_COUNT] = "count",
-                                        [WORK_FINISH] = "finish"};
-    return names[work];
+    static const char *const names[] = {[STEP_PASS] = "pass",
+                                        [STEP_LIBRARY] = "library",
+                                        [STEP_COPY] = "copy",
+                                        [STEP_COUNT] = "count",
+                                        [STEP_FINISH] = "finish"};
+    return names[kind];
 }
 
 static bool append(PyObject *list, PyObject *item)
@@ -27,7 +27,7 @@ static bool append(PyObject *list, PyObject *item)
 static bool append_step(PyObject *list, const char *when, const struct step *step)
 {
     return append(list,
-                  Py_BuildValue("ssKInOKss", when, work_name(step->work),
+                  Py_BuildValue("ssKInOKss", when, kind_name(step->kind),
                                 (unsigned long long)step->grid, step->block,
                                 (Py_ssize_t)step->shared_bytes,
                                 step->cooperative ? Py_True : Py_False, (unsigned long long)step->n,

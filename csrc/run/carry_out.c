@@ -53,7 +53,7 @@ static bool make_pass(struct carrying *self, const struct step *step, uint64_t s
     uint64_t n = step->n;
     void *written = address(self, step->writes), *tickets = address(self, PART_TICKETS);
     void *arguments[] = {&array, &n, &written, &tickets};
-    if (step->work == WORK_LIBRARY)
+    if (step->kind == STEP_LIBRARY)
         return self->machine->reduce(self->machine, step->library, array.at, n, written);
     return launch(self, step, arguments);
 }

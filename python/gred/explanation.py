@@ -161,7 +161,7 @@ def _looped(row: tuple[Any, ...], size: int) -> tuple[Any, ...]:
 
 def explain(
     a: ArrayLike | Any,
-    reduction: str = "sum",
+    op: str = "sum",
     /,
     *,
     method: str = "auto",
@@ -180,8 +180,8 @@ def explain(
     ----------
     a : array_like of any shape
         As for `gred.sum`.
-    reduction : str, default 'sum'
-        What to reduce by: the name of one of gred's functions.
+    op : str, default 'sum'
+        What to reduce by; `gred.reductions` lists them.
     method, block_size, dtype, device, initial, where, out
         As for `gred.sum`.
 
@@ -210,7 +210,7 @@ def explain(
     """
     options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
     options |= {"device": device, "initial": initial, "where": where, "out": out}
-    row = _core.explain(a, reduction, **options)
+    row = _core.explain(a, op, **options)
     name, place, why, method_name, block, elements, size, accumulator, how = row
     launches = len(how) > 4
     taken = _launched(how) if launches else _looped(how, size)

@@ -1,0 +1,11 @@
+/* How a backend that launches nothing goes through an array, in words and numbers. */
+#pragma once
+
+#include <stdint.h>
+
+struct loops {
+    const char *way;  /* how elements come to a loop; NULL: there are none */
+    uint64_t chunk;   /* elements that one loop folds to a state; 0: there are no chunks */
+    unsigned threads; /* that may share the work, at most */
+    uint64_t copied;  /* bytes of a working copy */
+};
