@@ -28,9 +28,11 @@ static void *create(void)
     struct state *state = calloc(1, sizeof *state);
     if (!state)
         return NULL;
-    cuda_sessions_open(&state->sessions);
     pthread_mutex_init(&state->making_handshake, NULL);
-    return state;
+    if (cuda_sessions_open(&state->sessions))
+        return state;
+    free(state);
+    return NULL;
 }
 
 /* In a forked child nothing of CUDA is there. */

@@ -1,21 +1,19 @@
-#define _GNU_SOURCE
-
 #include "cuda/session.h"
 
 #include "cuda/check.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { SCRATCH_L2_TIMES = 3 };
 
 /* Memory that the pool keeps between runs, so that small workspaces cost no call to the driver. */
 static const uint64_t pool_keeps_bytes = 64 << 20;
 
-void cuda_sessions_open(struct cuda_sessions *self)
+bool cuda_sessions_open(struct cuda_sessions *self)
 {
     pthread_mutex_init(&self->lock, NULL);
-    self->maker = getpid();
+    self->threads = threads_create();
+    return self->threads;
 }
 
 static bool make_pool(struct failure *failure, int device, cudaMemPool_t *pool)
@@ -79,7 +77,7 @@ static struct cuda_session *session_new(const struct cuda_sessions *sessions, in
         return NULL;
     }
     self->device = device;
-    self->threads = sessions->maker == getpid();
+    self->threads = sessions->threads;
     self->pool = sessions->pools[device];
     if (cuda_check(failure, cudaStreamCreateWithFlags(&self->own_stream, cudaStreamNonBlocking),
                    "cudaStreamCreateWithFlags") &&
@@ -104,6 +102,7 @@ void cuda_sessions_close(struct cuda_sessions *self, bool works)
         if (self->pools[d])
             cudaMemPoolDestroy(self->pools[d]);
     }
+    threads_destroy(self->threads);
     pthread_mutex_destroy(&self->lock);
 }
 

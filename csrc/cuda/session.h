@@ -12,7 +12,7 @@ struct cuda_session {
     struct cuda_session *next;
     int device;
     unsigned multiprocessors;
-    bool threads; /* OpenMP's may be used: they do not survive a fork */
+    struct threads *threads; /* all sessions' */
     cudaMemPool_t pool;
     cudaStream_t own_stream, stream; /* its own, and the one in use */
     cudaEvent_t events[MOMENTS];
@@ -27,12 +27,13 @@ struct cuda_session {
 /* The sessions that nobody uses now, and the pools of memory that all have in common. */
 struct cuda_sessions {
     pthread_mutex_t lock;
-    pid_t maker; /* the process that this was made in */
+    struct threads *threads; /* that gather what is fed */
     cudaMemPool_t pools[CUDA_GPUS_MAX];
     struct cuda_session *idle[CUDA_GPUS_MAX];
 };
 
-void cuda_sessions_open(struct cuda_sessions *);
+/* False when memory is short. */
+bool cuda_sessions_open(struct cuda_sessions *);
 
 /* Frees what CUDA gave only if it still `works` in this process. */
 void cuda_sessions_close(struct cuda_sessions *, bool works);

@@ -1,5 +1,6 @@
 #include "cuda/staging.h"
 
+#include "common/arithmetic.h"
 #include "cuda/check.h"
 #include "run/gather.h"
 
@@ -61,22 +62,33 @@ bool cuda_staging_is_idle(const struct cuda_staging *self)
     return idle;
 }
 
+/* Elements on their way to a buffer, in stretches. */
+struct gathering {
+    const struct cuda_feed *feed;
+    char *buffer;
+};
+
+enum { STRETCH = 1 << 15 };
+
+static void gather_stretch(void *context, uint64_t index, unsigned thread)
+{
+    const struct gathering *gathering = context;
+    const struct cuda_feed *feed = gathering->feed;
+    const uint64_t at = index * STRETCH;
+    (void)thread;
+    gather_unconverted(feed->layout, feed->start + at, least(feed->length - at, STRETCH),
+                       gathering->buffer + at * element_size(feed->layout->input));
+}
+
 /* One core cannot keep up with the bus. Under a mask nobody knows beforehand where a stretch's
  * elements will go. */
-static uint64_t gather_by_all(const struct layout *layout, uint64_t start, uint64_t length,
-                              char *target)
+static uint64_t gather_by_all(const struct cuda_feed *feed, void *buffer)
 {
-    const size_t size = element_size(layout->input);
-    const int64_t stretch = 1 << 15, stretches = ((int64_t)length + stretch - 1) / stretch;
-    if (layout->mask || stretches == 1)
-        return gather_unconverted(layout, start, length, target);
-#pragma omp parallel for schedule(static)
-    for (int64_t k = 0; k < stretches; k++) {
-        const uint64_t at = (uint64_t)(k * stretch), rest = length - at;
-        gather_unconverted(layout, start + at, rest < (uint64_t)stretch ? rest : (uint64_t)stretch,
-                           target + at * size);
-    }
-    return length;
+    struct gathering gathering = {feed, buffer};
+    if (feed->layout->mask)
+        return gather_unconverted(feed->layout, feed->start, feed->length, buffer);
+    threads_run(feed->threads, divide_up(feed->length, STRETCH), gather_stretch, &gathering);
+    return feed->length;
 }
 
 /* One buffer's worth: waits until the buffer is free, fills it and has it copied. */
@@ -86,8 +98,7 @@ static bool feed_stage(struct cuda_staging *self, unsigned k, const struct cuda_
     void *buffer = self->buffers[k];
     if (!cuda_check(failure, cudaEventSynchronize(self->copied[k]), "cudaEventSynchronize"))
         return false;
-    *fed = feed->threads ? gather_by_all(feed->layout, feed->start, feed->length, buffer)
-                         : gather_unconverted(feed->layout, feed->start, feed->length, buffer);
+    *fed = gather_by_all(feed, buffer);
     const size_t bytes = *fed * element_size(feed->layout->input);
     return cuda_check(
                failure,

@@ -4,6 +4,7 @@
 
 #include "common/failure.h"
 #include "common/layout.h"
+#include "run/threads.h"
 
 #include <cuda_runtime_api.h>
 
@@ -22,7 +23,7 @@ struct cuda_feed {
     uint64_t start, length;
     void *target;
     cudaStream_t stream;
-    bool threads; /* OpenMP's may be used: they do not survive a fork */
+    struct threads *threads; /* that gather them */
 };
 
 /* Has the elements copied; *fed of them, those that the mask lets through. */
