@@ -28,7 +28,7 @@ from gred._core import (
     sum,
     var,
 )
-from gred.explain import Explanation, explain
+from gred.explanation import Explanation, explain
 from gred.measure import KernelTime, ReadLimit, kernel_time, read_limit
 from gred.order import thread_order
 from gred.records import Device, Method, Reduction, build_info, devices, methods, reductions

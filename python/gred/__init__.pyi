@@ -22,8 +22,8 @@ from gred._core import ptp as ptp
 from gred._core import std as std
 from gred._core import sum as sum
 from gred._core import var as var
-from gred.explain import Explanation as Explanation
-from gred.explain import explain as explain
+from gred.explanation import Explanation as Explanation
+from gred.explanation import explain as explain
 from gred.measure import KernelTime as KernelTime
 from gred.measure import ReadLimit as ReadLimit
 from gred.measure import kernel_time as kernel_time
