@@ -2,7 +2,8 @@
  * GPU can read it, and how far the memory around it goes. */
 #pragma once
 
-#include "arrays/array.h"
+#include "arrays/view.h"
+#include "common/failure.h"
 
 #include <cuda.h>
 #include <stdatomic.h>
