@@ -73,6 +73,22 @@ struct in_runs {
     }
 };
 
+/* Adds N numbers up in a few lanes: enough for vector registers, and no more than fit in a
+ * thread's. */
+template <unsigned N, class T, class Number>
+__host__ __device__ __forceinline__ T added_in_lanes(Number number)
+{
+    constexpr unsigned lanes = N < 4 ? N : 4;
+    T totals[lanes];
+#pragma unroll
+    for (unsigned k = 0; k < N; k++)
+        totals[k % lanes] = k < lanes ? number(k) : totals[k % lanes] + number(k);
+#pragma unroll
+    for (unsigned k = 1; k < lanes; k++)
+        totals[0] = totals[0] + totals[k];
+    return totals[0];
+}
+
 /* ---- answers ---- */
 
 /* What a state of a fold becomes for a reduction; each is specialised beside its fold. */

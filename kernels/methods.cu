@@ -15,6 +15,9 @@ namespace
 
 using rung_entries = const void *[BLOCK_SIZES];
 
+/* The default block size of rungs that work in tiles. */
+constexpr unsigned tile_block = 256;
+
 /* Sums and products of int32 go to int64 by default; every other change of type is made while
  * gathering. */
 constexpr bool widens = GRED_WIDENS;
@@ -67,8 +70,11 @@ int pair_of(enum element input, enum element accumulator)
 #define FLAT_any_block(name, In, Acc, block) KERNEL_ENTRY(name<GRED_FOLD<Acc>, global<const In>>)
 #define FLAT_each_block(name, In, Acc, block)                                                      \
     KERNEL_ENTRY(name<GRED_FOLD<Acc>, global<const In>, block>)
-#define GATHERED_any_block(name, Acc)  KERNEL_ENTRY(name<GRED_FOLD<Acc>, gathered>)
-#define GATHERED_each_block(name, Acc) KERNEL_ENTRY(name<GRED_FOLD<Acc>, gathered, 0>)
+#define FLAT_default_block(name, In, Acc, block)                                                   \
+    KERNEL_ENTRY(name<GRED_FOLD<Acc>, global<const In>, (block) == tile_block ? tile_block : 0>)
+#define GATHERED_any_block(name, Acc)     KERNEL_ENTRY(name<GRED_FOLD<Acc>, gathered>)
+#define GATHERED_default_block(name, Acc) GATHERED_each_block(name, Acc)
+#define GATHERED_each_block(name, Acc)    KERNEL_ENTRY(name<GRED_FOLD<Acc>, gathered, 0>)
 
 /* clang-format off */
 #define FOR_BLOCKS(ENTRY, ...)                                            \

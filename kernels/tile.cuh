@@ -2,9 +2,10 @@
  * fold it into its first element. Every element of the tile is written before it is read: what lies
  * past the array's end is the op's identity.
  *
- * The block size is a template parameter where it is a rung's idea or pays: with one that is only
- * known at run time, rung 11's modulo is a division and runs at less than half the speed. A block
- * size of 0 stands for the one of the launch. */
+ * The block size is a template parameter: with one that is only known at run time, rung 11's modulo
+ * is a division and runs at less than half the speed, and rungs 12 to 15 at 0.92 of it. For these
+ * it is compiled in for the default one alone; a block size of 0 stands for the one of the launch.
+ */
 #pragma once
 
 #include "grid_stride.cuh"

@@ -26,6 +26,13 @@ static void machine_release(struct machine *machine, void *memory)
                    "cudaFreeAsync");
 }
 
+static bool machine_clear(struct machine *machine, void *target, size_t bytes)
+{
+    return cuda_check(machine->failure,
+                      cudaMemsetAsync(target, 0, bytes, session_of(machine)->stream),
+                      "cudaMemsetAsync");
+}
+
 static bool machine_copy_in(struct machine *machine, void *target, const void *source, size_t bytes)
 {
     return cuda_check(
@@ -224,6 +231,7 @@ struct cuda_machine cuda_machine_over(struct cuda_session *session, struct failu
         .allocate = machine_allocate,
         .release = machine_release,
         .room = machine_room,
+        .clear = machine_clear,
         .copy_in = machine_copy_in,
         .copy_out = machine_copy_out,
         .copy_within = machine_copy_within,

@@ -71,11 +71,10 @@ static bool make_copy(struct carrying *self, uint64_t start, uint64_t n)
 static bool count_shown(struct carrying *self)
 {
     const struct step step = course_count(&self->schedule->course);
-    const uint64_t zero = 0;
     uint64_t n = step.n;
     void *layout = address(self, PART_LAYOUT), *counted = address(self, PART_COUNTED);
     void *arguments[] = {&layout, &n, &counted};
-    return self->machine->copy_in(self->machine, counted, &zero, sizeof zero) &&
+    return self->machine->clear(self->machine, counted, sizeof(uint64_t)) &&
            launch(self, &step, arguments);
 }
 
@@ -106,9 +105,8 @@ static bool store_identity(struct carrying *self)
 
 static bool store_no_tickets(struct carrying *self)
 {
-    const unsigned zero = 0;
     void *tickets = address(self, PART_TICKETS);
-    return !tickets || self->machine->copy_in(self->machine, tickets, &zero, sizeof zero);
+    return !tickets || self->machine->clear(self->machine, tickets, sizeof(unsigned));
 }
 
 /* What the passes expect to find: the identity where blocks combine, and a fresh working copy. */

@@ -30,6 +30,8 @@ struct machine {
     /* How much of `bytes` there is room for. */
     size_t (*room)(struct machine *, size_t bytes);
 
+    bool (*clear)(struct machine *, void *target, size_t bytes); /* to zeros */
+
     /* A few bytes from the host; they may change afterwards. */
     bool (*copy_in)(struct machine *, void *target, const void *layout, size_t bytes);
     bool (*copy_out)(struct machine *, void *target, const void *layout, size_t bytes); /* waits */

@@ -48,6 +48,13 @@ static void machine_release(struct machine *machine, void *memory)
     free(memory);
 }
 
+static bool machine_clear(struct machine *machine, void *target, size_t bytes)
+{
+    (void)machine;
+    memset(target, 0, bytes);
+    return true;
+}
+
 static bool machine_copy(struct machine *machine, void *target, const void *source, size_t bytes)
 {
     (void)machine;
@@ -206,6 +213,7 @@ static struct session session_on(struct simulator *simulator, struct failure *fa
                 .failure = failure,
                 .allocate = machine_allocate,
                 .release = machine_release,
+                .clear = machine_clear,
                 .copy_in = machine_copy,
                 .copy_out = machine_copy,
                 .copy_within = machine_copy,

@@ -10,13 +10,13 @@
 namespace KERNELS
 {
 
-template <class Fold, class Array>
+template <class Fold, class Array, unsigned Block>
 __global__ void shared_strided(Array data, uint64_t n, global<state_of<Fold>> partials)
 {
-    const shared<state_of<Fold>> x = load_tile<Fold>(data, n);
-    for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
+    const shared<state_of<Fold>> x = load_tile<Fold, Block>(data, n);
+    for (unsigned stride = 1; stride < block_size<Block>(); stride *= 2) {
         const unsigned i = 2 * stride * threadIdx.x;
-        if (i < blockDim.x)
+        if (i < block_size<Block>())
             x[i] = Fold::merge(x[i], x[i + stride]);
         __syncthreads();
     }

@@ -8,11 +8,11 @@
 namespace KERNELS
 {
 
-template <class Fold, class Array>
+template <class Fold, class Array, unsigned Block>
 __global__ void shared_sequential(Array data, uint64_t n, global<state_of<Fold>> partials)
 {
-    const shared<state_of<Fold>> x = load_tile<Fold>(data, n);
-    fold_sequential<Fold>(x);
+    const shared<state_of<Fold>> x = load_tile<Fold, Block>(data, n);
+    fold_sequential<Fold, Block>(x);
     store_partial(partials, x[0]);
 }
 

@@ -9,12 +9,12 @@
 namespace KERNELS
 {
 
-template <class Fold, class Array>
+template <class Fold, class Array, unsigned Block>
 __global__ void shared_last_warp(Array data, uint64_t n, global<state_of<Fold>> partials)
 {
-    const shared<state_of<Fold>> x = load_two_tiles<Fold>(data, n);
-    fold_sequential<Fold>(x, 2 * warp_size);
-    fold_last_warp<Fold>(x);
+    const shared<state_of<Fold>> x = load_two_tiles<Fold, Block>(data, n);
+    fold_sequential<Fold, Block>(x, 2 * warp_size);
+    fold_last_warp<Fold, Block>(x);
     store_partial(partials, x[0]);
 }
 

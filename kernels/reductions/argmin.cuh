@@ -23,9 +23,10 @@ struct by_least {
         return a < b;
     }
 
+    /* Of numbers. */
     FOLD_FUNCTION V best(V a, V b)
     {
-        return least_of(a, b);
+        return b < a ? b : a;
     }
 };
 
@@ -40,7 +41,7 @@ struct by_greatest {
 
     FOLD_FUNCTION V best(V a, V b)
     {
-        return greatest_of(a, b);
+        return b > a ? b : a;
     }
 };
 
@@ -74,27 +75,28 @@ struct place_of_best {
         return b.index < a.index ? b : a;
     }
 
-    /* NaN is as good as NaN. */
-    FOLD_FUNCTION bool same(V a, V b)
-    {
-        return !(a != b) || (is_nan(a) && is_nan(b));
-    }
-
     /* The best value first, and its position only where it matters. */
     template <unsigned N, class Positions>
     FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions at)
     {
         V best = x[0];
+        bool nan = is_nan(x[0]);
 #pragma unroll
-        for (unsigned k = 1; k < N; k++)
+        for (unsigned k = 1; k < N; k++) {
             best = Order<V>::best(best, x[k]);
-        if (s.index != UINT64_MAX && !Order<V>::better(best, s.value) && !is_nan(best))
+            nan = nan || is_nan(x[k]);
+        }
+        if (s.index != UINT64_MAX && !Order<V>::better(best, s.value) && !nan)
             return;
         unsigned first = 0;
+        V found = x[0];
 #pragma unroll
-        for (unsigned k = N; k-- > 0;)
-            first = same(x[k], best) ? k : first;
-        s = merge(s, lift(best, at(first)));
+        for (unsigned k = N; k-- > 0;) {
+            const bool wanted = nan ? is_nan(x[k]) : !(x[k] != best);
+            first = wanted ? k : first;
+            found = wanted ? x[k] : found;
+        }
+        s = merge(s, lift(found, at(first)));
     }
 };
 

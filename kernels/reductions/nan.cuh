@@ -38,19 +38,13 @@ struct nansum {
     template <unsigned N, class Positions>
     FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions)
     {
-        V shown[N];
         unsigned count = 0;
 #pragma unroll
-        for (unsigned k = 0; k < N; k++) {
+        for (unsigned k = 0; k < N; k++)
             count += !is_nan(x[k]);
-            shown[k] = is_nan(x[k]) ? sum<V>::identity() : x[k];
-        }
-#pragma unroll
-        for (unsigned half = N / 2; half > 0; half /= 2)
-#pragma unroll
-            for (unsigned k = 0; k < half; k++)
-                shown[k] = sum<V>::merge(shown[k], shown[k + half]);
-        s = {sum<V>::merge(s.total, shown[0]), s.count + count};
+        const V total = added_in_lanes<N, V>(
+            [&](unsigned k) { return is_nan(x[k]) ? sum<V>::identity() : x[k]; });
+        s = {sum<V>::merge(s.total, total), s.count + count};
     }
 };
 

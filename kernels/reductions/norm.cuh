@@ -44,25 +44,17 @@ struct norm2 {
     template <unsigned N, class Positions>
     FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions)
     {
-        double squares[N];
         bool plain = true;
 #pragma unroll
-        for (unsigned k = 0; k < N; k++) {
+        for (unsigned k = 0; k < N; k++)
             plain = plain && is_plain_value(x[k]);
-            squares[k] = squared(widen(x[k]));
-        }
-        if (!plain) {
-#pragma unroll
-            for (unsigned k = 0; k < N; k++)
-                s = merge(s, lift(x[k], 0));
+        if (plain) {
+            s.middle += added_in_lanes<N, double>([&](unsigned k) { return squared(widen(x[k])); });
             return;
         }
 #pragma unroll
-        for (unsigned half = N / 2; half > 0; half /= 2)
-#pragma unroll
-            for (unsigned k = 0; k < half; k++)
-                squares[k] += squares[k + half];
-        s.middle += squares[0];
+        for (unsigned k = 0; k < N; k++)
+            s = merge(s, lift(x[k], 0));
     }
 
   private:

@@ -66,26 +66,38 @@ struct summary {
     template <unsigned N, class Positions>
     FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions)
     {
-        wide numbers[N], sum_of_shown = wide(0);
-        unsigned shown = 0;
-        state part = identity();
-#pragma unroll
-        for (unsigned k = 0; k < N; k++) {
-            const bool nan = is_nan(x[k]);
-            numbers[k] = nan ? wide(0) : widen(x[k]);
-            sum_of_shown = sum_of_shown + numbers[k];
-            shown += !nan;
-            part.sum = sum<total>::merge(part.sum, nan ? total(0) : summed<V>::from(x[k]));
-            part.ends = nan ? part.ends : extremes<V>::merge(part.ends, extremes<V>::lift(x[k], 0));
-        }
-        const double inverse = shown == N ? 1.0 / N : 1.0 / (shown ? shown : 1);
-        part.numbers = {double(shown), scaled(sum_of_shown, inverse), 0};
+        wide numbers[N];
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            part.numbers.deviation +=
-                is_nan(x[k]) ? 0.0 : squared(difference(numbers[k], part.numbers.mean));
-        part.nans = N - shown;
-        s = merge(s, part);
+            numbers[k] = widen(x[k]);
+        const wide whole = added_in_lanes<N, wide>([&](unsigned k) { return numbers[k]; });
+        if (is_nan(whole)) /* one of them is, or there are both infinities */
+            return absorb_one_by_one(s, x);
+        s.numbers = merged(s.numbers, moments_of(numbers, whole));
+        s.sum = sum<total>::merge(s.sum, total_of_batch(x, whole));
+#pragma unroll
+        for (unsigned k = 0; k < N; k++) {
+            s.ends.least = x[k] < s.ends.least ? x[k] : s.ends.least;
+            s.ends.greatest = x[k] > s.ends.greatest ? x[k] : s.ends.greatest;
+        }
+    }
+
+  private:
+    template <unsigned N>
+    FOLD_FUNCTION void absorb_one_by_one(state &s, const V (&x)[N])
+    {
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            s = merge(s, lift(x[k], 0));
+    }
+
+    template <unsigned N>
+    FOLD_FUNCTION total total_of_batch(const V (&x)[N], wide whole)
+    {
+        if constexpr (std::is_integral_v<V>)
+            return added_in_lanes<N, total>([&](unsigned k) { return summed<V>::from(x[k]); });
+        else
+            return whole;
     }
 };
 

@@ -44,11 +44,8 @@ template <class W, unsigned N>
 __host__ __device__ __forceinline__ moments<W> moments_of(const W (&x)[N], W total)
 {
     const W mean = scaled(total, 1.0 / N);
-    double deviation = 0;
-#pragma unroll
-    for (unsigned k = 0; k < N; k++)
-        deviation += squared(difference(x[k], mean));
-    return {double(N), mean, deviation};
+    return {double(N), mean,
+            added_in_lanes<N, double>([&](unsigned k) { return squared(difference(x[k], mean)); })};
 }
 
 /* 0, but NaN where a number is not finite: its deviation from itself. */
@@ -87,14 +84,12 @@ struct variance {
     template <unsigned N, class Positions>
     FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions)
     {
-        wide numbers[N], total = widen(x[0]);
-        numbers[0] = total;
+        wide numbers[N];
 #pragma unroll
-        for (unsigned k = 1; k < N; k++) {
+        for (unsigned k = 0; k < N; k++)
             numbers[k] = widen(x[k]);
-            total = total + numbers[k];
-        }
-        s = merged(s, moments_of(numbers, total));
+        s = merged(s, moments_of(numbers,
+                                 added_in_lanes<N, wide>([&](unsigned k) { return numbers[k]; })));
     }
 };
 
