@@ -190,8 +190,7 @@ bool schedule_make(const struct plan *plan, const struct facts *facts, struct sc
     if (!schedule_fits(plan, failure) || !set_course(plan, facts, &self->course, failure))
         return false;
     self->finishes_on_device = plan->out != NULL;
-    self->counts =
-        plan->on_device && plan->layout->mask && plan->n && plan->counts;
+    self->counts = plan->on_device && plan->layout->mask && plan->n && plan->counts;
     if (plan->n == 0) {
         self->pieces = self->piece = 0;
         self->arena = (struct arena){.total = 0};
