@@ -101,7 +101,7 @@ def test_any_number_of_bytes_can_be_read(device, nbytes):
 @pytest.mark.parametrize(
     ("error", "words", "arguments", "options"),
     [
-        (ValueError, ("op", "'sum'", "'mean'", "'median'"), (ARRAY, "median"), {}),
+        (ValueError, ("op", "'sum'", "reductions()", "'median'"), (ARRAY, "median"), {}),
         (ValueError, ("op",), (ARRAY, "\ud800"), {}),
         (TypeError, ("op", "3"), (ARRAY, 3), {}),
         (TypeError, ("op", "None"), (ARRAY, None), {}),

@@ -45,7 +45,7 @@ static bool run(void *state, const struct plan *plan, struct run *run)
     }
     bool ran = work_begin(&work);
     if (ran && run->timing)
-        ran = measure_work(&work);
+        ran = measure_work(&work) && work_finish(&work);
     else if (ran)
         ran = work_prepare(&work) && work_fold(&work) && work_finish(&work);
     work_end(&work);

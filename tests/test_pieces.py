@@ -1,0 +1,71 @@
+"""An array that is taken in pieces gives what it gives as a whole, whatever it is folded by.
+
+Positions count from the array's beginning, and states of pieces are merged in their order.
+"""
+
+import numpy as np
+import pytest
+
+import gred
+from gred.testing import SimulatedArray
+
+LIMITS = (1, 2**16, 2**30)
+LENGTHS = (1, 4096, 4097, 50_003)
+MERGED = ("var", "std", "ptp", "any", "all", "count_nonzero", "nansum", "nanmax")
+
+
+def drawn(n, dtype):
+    return np.random.default_rng(n).integers(-100, 100, n).astype(dtype)
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("dtype", ["f8", ">f8", "i2", "c8"])
+@pytest.mark.parametrize("name", ["argmin", "argmax"])
+def test_positions_are_the_arrays_and_not_the_pieces(name, dtype, limit):
+    for n in LENGTHS:
+        x = drawn(n, dtype)
+        with gred.workspace_limit(limit):
+            for view in (x, x[::-1], x[::2]):
+                got = getattr(gred, name)(view, device="simulated")
+                assert got == getattr(np, name)(view), f"{n} elements"
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("dtype", ["f8", ">f8", "i2"])
+def test_what_a_mask_hides_keeps_its_position(dtype, limit):
+    for n in LENGTHS[1:]:
+        x = drawn(n, dtype)
+        shown = np.random.default_rng(n + 1).random(n) < 0.4
+        expected = np.flatnonzero(shown)[np.argmax(x[shown])]
+        with gred.workspace_limit(limit):
+            assert gred.argmax(x, where=shown, device="simulated") == expected
+
+
+def test_a_piece_that_a_mask_hides_wholly_takes_no_part():
+    x = drawn(50_003, "f8")
+    shown = np.zeros(len(x), bool)
+    shown[30_000:30_100] = True
+    with gred.workspace_limit(1):
+        at = gred.argmin(x, where=shown, device="simulated")
+        assert at == 30_000 + x[30_000:30_100].argmin()
+        for method in ("last_block", "unroll8", "halving", "shuffle", "atomic"):
+            assert gred.sum(x, where=shown, method=method, device="simulated") == x[shown].sum()
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("name", MERGED)
+def test_states_of_pieces_are_merged(name, limit):
+    for n in LENGTHS:
+        x = drawn(n, "f8")
+        with gred.workspace_limit(limit):
+            got = getattr(gred, name)(x, device="simulated")
+        assert got == pytest.approx(getattr(np, name)(x), rel=1e-12)
+
+
+def test_a_result_of_pieces_may_stay_on_the_device():
+    x = drawn(50_003, "f8")
+    out = SimulatedArray(np.zeros(1, np.int64))
+    for limit in LIMITS:
+        with gred.workspace_limit(limit):
+            gred.argmax(x, out=out)
+        assert out.get()[0] == x.argmax()
