@@ -76,8 +76,8 @@ class BuildExt(build_ext):
         nvcc = find_nvcc(os.environ)
         toolkit = Toolkit(nvcc, os.environ) if nvcc else None
         if toolkit:
-            shown = " ".join(toolkit.architectures)
-            print(f"gred: kernels for CUDA {toolkit.version}, architectures {shown}", flush=True)
+            shown = f"architectures {' '.join(toolkit.architectures)}, by {nvcc}"
+            print(f"gred: kernels for CUDA {toolkit.version}, {shown}", flush=True)
             ext.include_dirs.append(str(toolkit.libraries.parent / "include"))
             ext.extra_link_args += [f"-L{toolkit.libraries}", "-lcudart_static", "-ldl", "-lrt"]
         else:
