@@ -17,6 +17,7 @@ from setuptools.command.build_ext import build_ext
 
 sys.path.insert(0, str(Path(__file__).parent / "build_backend"))
 from toolkit import Toolkit, find_nvcc, without_nvcc
+from wheels import driver_version
 
 HEADERS = [path for suffix in ("h", "def") for path in Path("csrc").rglob(f"*.{suffix}")]
 HEADERS += [path for path in Path("kernels").rglob("*") if path.is_file()]
@@ -81,7 +82,7 @@ class BuildExt(build_ext):
             ext.include_dirs.append(str(toolkit.libraries.parent / "include"))
             ext.extra_link_args += [f"-L{toolkit.libraries}", "-lcudart_static", "-ldl", "-lrt"]
         else:
-            why = without_nvcc(os.environ)
+            why = without_nvcc(os.environ, driver_version())
             print(f"gred: {why}, so no GPU: host and simulated device only", flush=True)
         ext.define_macros += [
             ("GRED_CUDA_VERSION", f'"{toolkit.version if toolkit else ""}"'),

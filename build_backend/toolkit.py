@@ -44,16 +44,19 @@ def find_nvcc(environment: Mapping[str, str]) -> Path | None:
     return toolkit_nvcc(environment) or in_wheels
 
 
-def without_nvcc(environment: Mapping[str, str]) -> str:
-    """Say why there is no nvcc."""
-    driver = wheels.driver_version() if wheels.wants_cuda(environment) else None
-    if driver is not None and driver < wheels.VERSION:
-        least, runs = ("{}.{}".format(*version) for version in (wheels.VERSION, driver))
+def without_nvcc(environment: Mapping[str, str], driver: tuple[int, int] | None) -> str:
+    """Say why there is no nvcc, and what would bring it."""
+    if not wheels.wants_cuda(environment):
+        return "CUDA left out"
+    if driver is None:
+        return "no nvcc"
+    least, runs = ("{}.{}".format(*version) for version in (wheels.VERSION, driver))
+    if driver < wheels.VERSION:
         return (
             f"no nvcc, and none as wheels, which are of CUDA {least}, for the driver runs {runs} "
-            "at most: install a CUDA toolkit or a newer driver to build for the GPU"
+            "at most: install a CUDA toolkit or a newer driver"
         )
-    return "no nvcc"
+    return "no nvcc, nor its wheels, which pip installs unless --no-build-isolation is given"
 
 
 def cuda_version(nvcc: Path) -> str:

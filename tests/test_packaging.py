@@ -218,6 +218,19 @@ def test_wheels_that_are_asked_for_and_not_there_are_named(building):
         building("toolkit").find_nvcc({"GRED_CUDA": "wheels"})
 
 
+@pytest.mark.parametrize(
+    ("environment", "driver", "why"),
+    [
+        ({"GRED_CUDA_ARCHS": "none"}, (13, 0), "CUDA left out"),
+        ({}, None, "no nvcc"),
+        ({}, (12, 8), "no nvcc, .* CUDA 13.0, .* runs 12.8 .* newer driver"),
+        ({}, (13, 1), "no nvcc, .* --no-build-isolation .*"),
+    ],
+)
+def test_a_build_without_nvcc_says_why(building, environment, driver, why):
+    assert re.fullmatch(why, building("toolkit").without_nvcc(environment, driver))
+
+
 @pytest.fixture
 def fake_nvcc(tmp_path):
     nvcc = tmp_path / "home" / "bin" / "nvcc"
