@@ -21,10 +21,12 @@ from wheels import driver_version
 
 HEADERS = [path for suffix in ("h", "def") for path in Path("csrc").rglob(f"*.{suffix}")]
 HEADERS += [path for path in Path("kernels").rglob("*") if path.is_file()]
-OPS = ("sum", "prod", "min", "max")
+LADDER_FOLDS = ("sum", "prod", "min", "max")
+FOLD_GROUPS = ("places", "counts", "numbers", "moments")
+LOOPS = "kernels/host/loops.cpp"
 LIBRARY = "library.cu"
 REGISTERS = 64  # a thread, so that a multiprocessor's 65,536 suffice for blocks of 1024
-SLOW_SOURCES = ["csrc/run/gather.c", "csrc/host/fold.c"]  # a loop for every pair of types
+SLOW_SOURCES = ["csrc/run/gather.c"]  # a loop for every pair of types
 ABSENT_CUDA = "csrc/cuda/absent.c"
 CUDA_SOURCES = sorted(set(map(str, Path("csrc/cuda").glob("*.c"))) - {ABSENT_CUDA})
 SANITIZED = bool(os.environ.get("GRED_SANITIZE"))  # gcc then warns of what is not so
@@ -42,7 +44,12 @@ LIBRARIES = ["-fopenmp", "-lpthread", "-lstdc++", "-Wl,--exclude-libs,ALL"]
 def kernel_units(table: str) -> list[tuple[str, str, list[str]]]:
     """List the compilations of the kernels: source, name, definitions. The slowest is first."""
     units = [(LIBRARY, "library", [])]
-    units += [("methods.cu", op, [f"-DGRED_OP={op}"]) for op in OPS]
+    for fold in LADDER_FOLDS:
+        widens, averages = fold in ("sum", "prod"), fold == "sum"
+        defines = [f"-DGRED_FOLD={fold}", f"-DGRED_WIDENS={widens:d}"]
+        units.append(("methods.cu", fold, [*defines, f"-DGRED_AVERAGES={averages:d}"]))
+    units += [("folds.cu", group, [f"-DGRED_GROUP={group}"]) for group in FOLD_GROUPS]
+    units.append(("finishes.cu", "finishes", []))
     return [*units, ("kernels.cu", "kernels", [f"-DGRED_TABLE={table}"])]
 
 
@@ -120,10 +127,12 @@ class BuildExt(build_ext):
         ]
 
     def slow_jobs(self) -> list[Job]:
-        """One call of the C compiler a source, without the options that Python was built with."""
-        compiler = os.environ.get("CC", "gcc").split()
-        words = [*compiler, *HOST_C, "-fPIC"]
-        return [Job(words, Path(source), self.object(source)) for source in SLOW_SOURCES]
+        """Compile the host's loops, without the options that Python was built with."""
+        cc, cxx = (os.environ.get(*names).split() for names in (("CC", "gcc"), ("CXX", "g++")))
+        loops = [*cxx, *HOST_CXX, "-O3", "-DGRED_HOST_LOOPS", "-x", "c++"]
+        jobs = [Job(loops, Path(LOOPS), self.object(LOOPS))]
+        words = [*cc, *HOST_C, "-fPIC"]
+        return jobs + [Job(words, Path(source), self.object(source)) for source in SLOW_SOURCES]
 
     def plain_jobs(self, ext: Extension, more: list[str]) -> list[Job]:
         """One call of the C compiler a source; setuptools would compile them one by one."""

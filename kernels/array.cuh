@@ -1,30 +1,39 @@
-/* What a rung reads. Most arrays are a plain pointer, `global<const In>`; any other is `gathered`:
- * elements of a type that is known at run time, at whatever strides, under a mask. Both are read by
- * load<Op, Acc>(array, i), element i as an accumulator. */
+/* What a rung reads. Most arrays are a plain pointer, `global<const In>`; one whose elements'
+ * positions matter is `positioned<In>`; any other is `gathered`: elements of a type that is known
+ * at run time, at whatever strides, under a mask. All are read by load<Fold>(array, i), the state
+ * of element i. */
 #pragma once
 
-#include "ops.cuh"
+#include "fold.cuh"
 
 #include "common/layout.h"
 
 namespace KERNELS
 {
 
-template <class Op, class Acc, class In>
-__device__ __forceinline__ Acc load(global<const In> data, uint64_t i)
+template <class Fold, class In>
+__device__ __forceinline__ state_of<Fold> load(global<const In> data, uint64_t i)
 {
-    return Acc(data[i]);
+    return Fold::lift(value_of<Fold>(data[i]), i);
 }
+
+/* These and `gathered` are a struct kernel_array. */
+template <class In>
+struct positioned {
+    global<const In> at;
+    uint64_t first; /* not used */
+    uint64_t base;
+};
 
 /* The array from position `first` on. */
 struct gathered {
     global<const layout> from;
-    uint64_t first;
+    uint64_t first, base;
 };
 
 __device__ __forceinline__ gathered operator+(gathered data, uint64_t by)
 {
-    return {data.from, data.first + by};
+    return {data.from, data.first + by, data.base + by};
 }
 
 /* Where an element and its mask lie, in bytes. */
@@ -70,19 +79,13 @@ static __device__ __noinline__ loaded load_gathered(global<const layout> from, u
     return {scalar_convert(converted, from->type, accumulator), there};
 }
 
-template <class Acc>
-__device__ __forceinline__ Acc accumulator_of(union scalar value)
+template <class Fold>
+__device__ __forceinline__ state_of<Fold> load(gathered data, uint64_t i)
 {
-    Acc accumulator;
-    memcpy(&accumulator, &value, sizeof accumulator);
-    return accumulator;
-}
-
-template <class Op, class Acc>
-__device__ __forceinline__ Acc load(gathered data, uint64_t i)
-{
-    const loaded element = load_gathered(data.from, data.first + i, element_of<Acc>::value);
-    return element.there ? accumulator_of<Acc>(element.value) : Op::template identity<Acc>();
+    using value = value_of<Fold>;
+    const loaded element = load_gathered(data.from, data.first + i, element_of<value>::value);
+    return element.there ? Fold::lift(value_from<value>(element.value), data.base + i)
+                         : Fold::identity();
 }
 
 } // namespace KERNELS

@@ -4,7 +4,7 @@
  * that starts from the guess that nobody has been here yet. */
 #pragma once
 
-#include "ops.cuh"
+#include "reductions/sum.cuh"
 
 #include <string.h>
 
@@ -24,16 +24,16 @@ struct word<8> {
     using type = unsigned long long;
 };
 
-template <class Op, class T>
+template <class Fold, class T>
 struct atomic_combination {
     static __device__ __forceinline__ void apply(global<T> target, T value)
     {
         using bits = typename word<sizeof(T)>::type;
         const global<bits> place = reinterpret_cast<bits *>(target);
-        T current = Op::template identity<T>();
+        T current = Fold::identity();
         bits expected, seen;
         for (;;) {
-            const T combined = Op::combine(current, value);
+            const T combined = Fold::merge(current, value);
             bits desired;
             memcpy(&expected, &current, sizeof expected);
             memcpy(&desired, &combined, sizeof desired);
@@ -56,22 +56,26 @@ struct atomic_addition {
 };
 
 template <>
-struct atomic_combination<sum, int32_t> : atomic_addition<int32_t> {};
+struct atomic_combination<sum<int32_t>, int32_t> : atomic_addition<int32_t> {
+};
 
 template <>
-struct atomic_combination<sum, int64_t> : atomic_addition<int64_t> {};
+struct atomic_combination<sum<int64_t>, int64_t> : atomic_addition<int64_t> {
+};
 
 template <>
-struct atomic_combination<sum, uint64_t> : atomic_addition<uint64_t> {};
+struct atomic_combination<sum<uint64_t>, uint64_t> : atomic_addition<uint64_t> {
+};
 
 template <>
-struct atomic_combination<sum, double> : atomic_addition<double> {};
+struct atomic_combination<sum<double>, double> : atomic_addition<double> {
+};
 
 /* target = combine(target, value), as one step that no other thread can come between. */
-template <class Op, class T>
+template <class Fold, class T>
 __device__ __forceinline__ void atomic_combine(global<T> target, T value)
 {
-    atomic_combination<Op, T>::apply(target, value);
+    atomic_combination<Fold, T>::apply(target, value);
 }
 
 } // namespace KERNELS

@@ -1,18 +1,23 @@
 /* The words that kernels are written in.
  *
  * Kernels are compiled twice: by nvcc for a GPU, and by the host's C++ compiler for the simulated
- * device, where simulated/words.h gives CUDA's words a meaning. Both compilations end up in one
- * module, so each lives in a namespace of its own, which every kernel file opens as `namespace
- * KERNELS`.
+ * device, where simulated/words.h gives CUDA's words a meaning. What they have in common with the
+ * host's loops, the folds above all, is compiled a third time for those, with host/words.h. All
+ * compilations end up in one module, so each lives in a namespace of its own, which every kernel
+ * file opens as `namespace KERNELS`.
  *
  * Memory is named by where it lies: `global<T>` and `shared<T>` are plain pointers, until somebody
  * wants to count. */
 #pragma once
 
+#include <math.h>
 #include <stdint.h>
 
 #ifdef __CUDACC__
 #define KERNELS cuda_kernels
+#elif defined(GRED_HOST_LOOPS)
+#include "host/words.h"
+#define KERNELS host_loops
 #else
 #include "simulated/words.h"
 #define KERNELS simulated_kernels
@@ -58,7 +63,7 @@ __device__ __forceinline__ void grid_barrier(global<unsigned> arrived)
     __syncthreads();
 }
 
-#else
+#elif !defined(GRED_HOST_LOOPS)
 
 template <class T>
 shared<T> block_memory()

@@ -5,10 +5,13 @@
 
 #include <utility>
 
-/* sum_flat, prod_flat, ...: what a compilation for the op GRED_OP defines. */
-#define OF_OP(what)            OF_OP_JOIN(GRED_OP, what)
-#define OF_OP_JOIN(op, what)   OF_OP_PASTED(op, what)
-#define OF_OP_PASTED(op, what) op##_##what
+/* sum_flat, prod_flat, ...: what a compilation for the fold GRED_FOLD defines. */
+#define OF_FOLD(what)              OF_FOLD_JOIN(GRED_FOLD, what)
+#define OF_FOLD_JOIN(fold, what)   OF_FOLD_PASTED(fold, what)
+#define OF_FOLD_PASTED(fold, what) fold##_##what
+
+/* The same for a group of folds, GRED_GROUP. */
+#define OF_GROUP(what) OF_FOLD_JOIN(GRED_GROUP, what)
 
 namespace KERNELS
 {

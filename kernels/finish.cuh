@@ -1,35 +1,45 @@
-/* Results that stay on the device, and the counting that a mean under a mask needs. */
+/* Results that stay on the device, and the merging of a few states. */
 #pragma once
 
-#include "warp.cuh"
-
-#include "common/finish.h"
+#include "partial.cuh"
 
 namespace KERNELS
 {
 
+/* Out of line: a switch over all types, which every finish needs once. */
+static __device__ __noinline__ void store_answer(const struct scalar_wide &value,
+                                                 enum element result, enum element out_type,
+                                                 global<unsigned char> out)
+{
+    const union scalar rounded = scalar_narrow(value, result);
+    scalar_store(out, scalar_convert(rounded, result, out_type), out_type);
+}
+
 /* One thread. `counted` is the device's own count of what took part, null where the host knows. */
-__global__ void finish_on_device(global<const unsigned char> folded, struct finish how,
+template <class Finishing, class Fold>
+__global__ void finish_on_device(global<const state_of<Fold>> state, struct finish how,
                                  global<const uint64_t> counted, enum element out_type,
                                  global<unsigned char> out)
 {
+    struct answer answer;
     if (counted)
         how.count = *counted;
-    const union scalar result = finish_result(&how, scalar_load(folded, how.accumulator));
-    scalar_store(out, scalar_convert(result, how.type, out_type), out_type);
+    Finishing::template apply<Fold>(how, *state, answer);
+    store_answer(answer.values[0], how.result, out_type, out);
 }
 
-/* Adds to *counted the elements that the mask lets through. */
-__global__ void count_selected(global<const layout> from, uint64_t n,
-                               global<unsigned long long> counted)
+/* One thread of the grid merges n states in their order; there are few. The arguments are those of
+ * a pass. */
+template <class Fold>
+__global__ void merge_few(global<const state_of<Fold>> states, uint64_t n,
+                          global<state_of<Fold>> merged, global<unsigned>)
 {
-    const uint64_t threads = uint64_t(gridDim.x) * blockDim.x;
-    int64_t count = 0;
-    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += threads)
-        count += from->mask[place_of(from, from->dimensions, i).mask] != 0;
-    count = warp_fold<sum>(count);
-    if (threadIdx.x % warp_size == 0)
-        atomicAdd(counted, static_cast<unsigned long long>(count));
+    if (blockIdx.x || threadIdx.x)
+        return;
+    state_of<Fold> state = Fold::identity();
+    for (uint64_t i = 0; i < n; i++)
+        state = Fold::merge(state, states[i]);
+    *merged = state;
 }
 
 } // namespace KERNELS

@@ -9,23 +9,24 @@ namespace KERNELS
 {
 
 /* Elements i and i + apart, as far as the array reaches; the identity where it does not. */
-template <class Op, class Acc, class Array>
-__device__ __forceinline__ Acc fold_pair(Array data, uint64_t n, uint64_t i, uint64_t apart)
+template <class Fold, class Array>
+__device__ __forceinline__ state_of<Fold> fold_pair(Array data, uint64_t n, uint64_t i,
+                                                    uint64_t apart)
 {
     if (i + apart < n)
-        return Op::combine(load<Op, Acc>(data, i), load<Op, Acc>(data, i + apart));
-    return i < n ? load<Op, Acc>(data, i) : Op::template identity<Acc>();
+        return Fold::merge(load<Fold>(data, i), load<Fold>(data, i + apart));
+    return i < n ? load<Fold>(data, i) : Fold::identity();
 }
 
 /* This thread's share of the array, two elements a step. */
-template <class Op, class Acc, class Array>
-__device__ __forceinline__ Acc fold_grid_stride(Array data, uint64_t n)
+template <class Fold, class Array>
+__device__ __forceinline__ state_of<Fold> fold_grid_stride(Array data, uint64_t n)
 {
     const unsigned block = blockDim.x;
     const uint64_t step = uint64_t(gridDim.x) * block * 2;
-    Acc value = Op::template identity<Acc>();
+    state_of<Fold> value = Fold::identity();
     for (uint64_t i = uint64_t(blockIdx.x) * block * 2 + threadIdx.x; i < n; i += step)
-        value = Op::combine(value, fold_pair<Op, Acc>(data, n, i, block));
+        value = Fold::merge(value, fold_pair<Fold>(data, n, i, block));
     return value;
 }
 

@@ -1,66 +1,101 @@
 /* The kernels beside the rungs, and the table through which the host's C code finds all of them. */
 #include "common/kernels.h"
+#include "count.cuh"
 #include "entry.cuh"
-#include "finish.cuh"
 #include "read.cuh"
+#include "reductions.cuh"
 #include "working_copy.cuh"
 
 namespace KERNELS
 {
 
-#define DECLARE(op)                                                                                \
-    const void *op##_flat(enum method_index, enum element input, enum element accumulator,         \
-                          unsigned block);                                                         \
-    const void *op##_strided(enum method_index, enum element input, enum element accumulator);     \
-    const void *op##_gathered(enum method_index, enum element accumulator)
-DECLARE(sum);
-DECLARE(prod);
-DECLARE(min);
-DECLARE(max);
+#define DECLARE_FOLD(name)                                                                         \
+    const void *name##_flat(enum method_index, enum element input, enum element accumulator,       \
+                            unsigned block);                                                       \
+    const void *name##_strided(enum method_index, enum element input, enum element accumulator);   \
+    const void *name##_gathered(enum method_index, enum element accumulator)
+DECLARE_FOLD(sum);
+DECLARE_FOLD(prod);
+DECLARE_FOLD(min);
+DECLARE_FOLD(max);
 
-library_reduce *library_entry(enum op, enum element input, enum element accumulator);
+#define DECLARE_GROUP(name)                                                                        \
+    const void *name##_flat(enum fold, enum element input, enum element accumulator);              \
+    const void *name##_gathered(enum fold, enum element accumulator)
+DECLARE_GROUP(places);
+DECLARE_GROUP(counts);
+DECLARE_GROUP(numbers);
+DECLARE_GROUP(moments);
+
+library_reduce *library_entry(enum fold, enum element input, enum element accumulator);
+const void *merge_entry(enum fold, enum element accumulator);
+const void *finish_entry(enum reduction, enum element accumulator);
 
 namespace
 {
 
-#define OPS_OF(what) {sum_##what, prod_##what, min_##what, max_##what}
+enum { ON_LADDER = FOLD_max + 1 };
 
-const void *flat_entry(enum op op, enum method_index method, enum element input,
+#define FOLDS_OF(what)                                                                             \
+    {                                                                                              \
+        sum_##what, prod_##what, min_##what, max_##what                                            \
+    }
+
+const void *first_of(const void *const (&entries)[4])
+{
+    for (const void *entry : entries)
+        if (entry)
+            return entry;
+    return nullptr;
+}
+
+const void *flat_entry(enum fold fold, enum method_index method, enum element input,
                        enum element accumulator, unsigned block)
 {
-    static decltype(&sum_flat) const of_op[OPS] = OPS_OF(flat);
-    return of_op[op](method, input, accumulator, block);
+    static decltype(&sum_flat) const of_fold[ON_LADDER] = FOLDS_OF(flat);
+    if (fold_is_on_ladder(fold))
+        return of_fold[fold](method, input, accumulator, block);
+    if (method != METHOD_last_block)
+        return nullptr;
+    return first_of({places_flat(fold, input, accumulator), counts_flat(fold, input, accumulator),
+                     numbers_flat(fold, input, accumulator),
+                     moments_flat(fold, input, accumulator)});
 }
 
-const void *strided_entry(enum op op, enum method_index method, enum element input,
+const void *strided_entry(enum fold fold, enum method_index method, enum element input,
                           enum element accumulator)
 {
-    static decltype(&sum_strided) const of_op[OPS] = OPS_OF(strided);
-    return of_op[op](method, input, accumulator);
+    static decltype(&sum_strided) const of_fold[ON_LADDER] = FOLDS_OF(strided);
+    return fold_is_on_ladder(fold) ? of_fold[fold](method, input, accumulator) : nullptr;
 }
 
-const void *gathered_entry(enum op op, enum method_index method, enum element accumulator)
+const void *gathered_entry(enum fold fold, enum method_index method, enum element accumulator)
 {
-    static decltype(&sum_gathered) const of_op[OPS] = OPS_OF(gathered);
-    return of_op[op](method, accumulator);
+    static decltype(&sum_gathered) const of_fold[ON_LADDER] = FOLDS_OF(gathered);
+    if (fold_is_on_ladder(fold))
+        return of_fold[fold](method, accumulator);
+    if (method != METHOD_last_block)
+        return nullptr;
+    return first_of({places_gathered(fold, accumulator), counts_gathered(fold, accumulator),
+                     numbers_gathered(fold, accumulator), moments_gathered(fold, accumulator)});
 }
 
-/* Flat arrays have no mask, so any op will do. */
+/* Flat arrays have no mask, so any fold will do. */
 template <class In, class Acc>
 const void *flat_copy()
 {
-    return KERNEL_ENTRY(working_copy<sum, global<const In>, Acc>);
+    return KERNEL_ENTRY(working_copy<sum<Acc>, global<const In>>);
 }
 
-/* What a mask hides becomes the op's identity. */
+/* What a mask hides becomes the fold's identity. */
 template <class Acc>
-const void *gathered_copy(enum op op)
+const void *gathered_copy(enum fold fold)
 {
-    static const void *const entries[OPS] = {KERNEL_ENTRY(working_copy<sum, gathered, Acc>),
-                                             KERNEL_ENTRY(working_copy<prod, gathered, Acc>),
-                                             KERNEL_ENTRY(working_copy<min, gathered, Acc>),
-                                             KERNEL_ENTRY(working_copy<max, gathered, Acc>)};
-    return entries[op];
+    static const void *const entries[ON_LADDER] = {KERNEL_ENTRY(working_copy<sum<Acc>, gathered>),
+                                                   KERNEL_ENTRY(working_copy<prod<Acc>, gathered>),
+                                                   KERNEL_ENTRY(working_copy<min<Acc>, gathered>),
+                                                   KERNEL_ENTRY(working_copy<max<Acc>, gathered>)};
+    return entries[fold];
 }
 
 const void *copy_flat_entry(enum element input, enum element accumulator)
@@ -84,23 +119,18 @@ const void *copy_flat_entry(enum element input, enum element accumulator)
     }
 }
 
-const void *copy_gathered_entry(enum op op, enum element accumulator)
+const void *copy_gathered_entry(enum fold fold, enum element accumulator)
 {
     switch (accumulator) {
     case ELEMENT_INT64:
-        return gathered_copy<int64_t>(op);
+        return gathered_copy<int64_t>(fold);
     case ELEMENT_UINT64:
-        return gathered_copy<uint64_t>(op);
+        return gathered_copy<uint64_t>(fold);
     case ELEMENT_FLOAT64:
-        return gathered_copy<double>(op);
+        return gathered_copy<double>(fold);
     default:
         return nullptr;
     }
-}
-
-const void *finish_entry()
-{
-    return KERNEL_ENTRY(finish_on_device);
 }
 
 const void *count_entry()
@@ -119,7 +149,8 @@ const void *read_entry(unsigned shape)
 } // namespace KERNELS
 
 const struct kernels GRED_TABLE = {
-    KERNELS::flat_entry,    KERNELS::gathered_entry,  KERNELS::strided_entry,
-    KERNELS::library_entry, KERNELS::copy_flat_entry, KERNELS::copy_gathered_entry,
-    KERNELS::finish_entry,  KERNELS::count_entry,     KERNELS::read_entry,
+    KERNELS::flat_entry,          KERNELS::gathered_entry, KERNELS::strided_entry,
+    KERNELS::merge_entry,         KERNELS::library_entry,  KERNELS::copy_flat_entry,
+    KERNELS::copy_gathered_entry, KERNELS::finish_entry,   KERNELS::count_entry,
+    KERNELS::read_entry,
 };

@@ -1,7 +1,7 @@
-/* The yardstick: CUB's DeviceReduce, with gred's ops, as a library_reduce. The simulated device has
- * no library. */
+/* The yardstick: CUB's DeviceReduce, with gred's folds, as a library_reduce. The simulated device
+ * has no library. */
 #include "common/kernels.h"
-#include "ops.cuh"
+#include "reductions.cuh"
 
 #ifdef __CUDACC__
 
@@ -12,53 +12,66 @@ namespace KERNELS
 namespace
 {
 
-template <class Op, class T>
+template <class Fold>
 struct functor {
-    __device__ T operator()(T a, T b) const
+    __device__ state_of<Fold> operator()(state_of<Fold> a, state_of<Fold> b) const
     {
-        return Op::combine(a, b);
+        return Fold::merge(a, b);
     }
 };
 
-template <class Op, class In, class Acc>
+template <class Fold, class In>
 int reduce(void *workspace, size_t *workspace_bytes, const void *data, void *result, int64_t n,
            void *stream)
 {
-    return cub::DeviceReduce::Reduce(
-        workspace, *workspace_bytes, static_cast<const In *>(data), static_cast<Acc *>(result), n,
-        functor<Op, Acc>(), Op::template identity<Acc>(), static_cast<cudaStream_t>(stream));
+    return cub::DeviceReduce::Reduce(workspace, *workspace_bytes, static_cast<const In *>(data),
+                                     static_cast<state_of<Fold> *>(result), n, functor<Fold>(),
+                                     Fold::identity(), static_cast<cudaStream_t>(stream));
 }
 
-template <class Op>
+template <template <class> class Fold>
 library_reduce *of_same_type(enum element element)
 {
     switch (element) {
     case ELEMENT_INT32:
-        return reduce<Op, int32_t, int32_t>;
+        return reduce<Fold<int32_t>, int32_t>;
     case ELEMENT_INT64:
-        return reduce<Op, int64_t, int64_t>;
+        return reduce<Fold<int64_t>, int64_t>;
     case ELEMENT_UINT64:
-        return reduce<Op, uint64_t, uint64_t>;
+        return reduce<Fold<uint64_t>, uint64_t>;
     case ELEMENT_FLOAT32:
-        return reduce<Op, float, float>;
+        return reduce<Fold<float>, float>;
     case ELEMENT_FLOAT64:
-        return reduce<Op, double, double>;
+        return reduce<Fold<double>, double>;
     default:
         return nullptr;
     }
 }
 
+template <template <class> class Fold>
+library_reduce *of_sum_or_product(enum element input, enum element accumulator)
+{
+    if (input == ELEMENT_INT32 && accumulator == ELEMENT_INT64)
+        return reduce<Fold<int64_t>, int32_t>;
+    return input == accumulator ? of_same_type<Fold>(input) : nullptr;
+}
+
 } // namespace
 
-library_reduce *library_entry(enum op op, enum element input, enum element accumulator)
+library_reduce *library_entry(enum fold fold, enum element input, enum element accumulator)
 {
-    if (op == OP_SUM && input == ELEMENT_INT32 && accumulator == ELEMENT_INT64)
-        return reduce<sum, int32_t, int64_t>;
-    if (op == OP_PROD && input == ELEMENT_INT32 && accumulator == ELEMENT_INT64)
-        return reduce<prod, int32_t, int64_t>;
-    static decltype(&of_same_type<sum>) const of_op[OPS] = {of_same_type<sum>, of_same_type<prod>,
-                                                            of_same_type<min>, of_same_type<max>};
-    return input == accumulator ? of_op[op](input) : nullptr;
+    switch (fold) {
+    case FOLD_sum:
+        return of_sum_or_product<sum>(input, accumulator);
+    case FOLD_prod:
+        return of_sum_or_product<prod>(input, accumulator);
+    case FOLD_min:
+        return input == accumulator ? of_same_type<min>(input) : nullptr;
+    case FOLD_max:
+        return input == accumulator ? of_same_type<max>(input) : nullptr;
+    default:
+        return nullptr;
+    }
 }
 
 } // namespace KERNELS
@@ -68,7 +81,7 @@ library_reduce *library_entry(enum op op, enum element input, enum element accum
 namespace KERNELS
 {
 
-library_reduce *library_entry(enum op, enum element, enum element)
+library_reduce *library_entry(enum fold, enum element, enum element)
 {
     return nullptr;
 }

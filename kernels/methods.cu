@@ -1,10 +1,12 @@
-/* Instantiates every rung for one op, GRED_OP, and lists the addresses. One op a compilation, so
- * that they can be compiled side by side. */
+/* Instantiates every rung for one fold, GRED_FOLD, and lists the addresses. One fold a compilation,
+ * so that they can be compiled side by side. GRED_WIDENS says whether integers are folded in 64
+ * bits, GRED_AVERAGES whether means are made of it, for which they are folded in float64. */
 #include "common/kernels.h"
 #include "entry.cuh"
 #include "strided.cuh"
 
 #include "ladder.cuh"
+#include "reductions.cuh"
 
 namespace KERNELS
 {
@@ -15,13 +17,13 @@ using rung_entries = const void *[BLOCK_SIZES];
 
 /* Sums and products of int32 go to int64 by default; every other change of type is made while
  * gathering. */
-constexpr bool widens = std::is_same_v<GRED_OP, sum> || std::is_same_v<GRED_OP, prod>;
+constexpr bool widens = GRED_WIDENS;
 
 /* They are the same bits for both 64-bit integers, so unsigned ones are taken for signed. */
 using uint64_as = std::conditional_t<widens, int64_t, uint64_t>;
 
-/* Where the op does not widen, the last pair is there twice rather than missing. */
-using widened = std::conditional_t<widens, int64_t, int32_t>;
+/* Where the fold does not widen, the last pair is there twice rather than missing. */
+using int32_into = std::conditional_t<widens, int64_t, int32_t>;
 
 enum pair {
     INT32_INT32,
@@ -60,13 +62,13 @@ int pair_of(enum element input, enum element accumulator)
 
 /* A rung's template arguments depend on what it reads, its own working copy or the caller's array;
  * the block size is among them or not. */
-#define IN_PLACE_any_block(name, T, block)   KERNEL_ENTRY(name<GRED_OP, T>)
-#define IN_PLACE_each_block(name, T, block)  KERNEL_ENTRY(name<GRED_OP, T, block>)
-#define FLAT_any_block(name, In, Acc, block) KERNEL_ENTRY(name<GRED_OP, global<const In>, Acc>)
+#define IN_PLACE_any_block(name, T, block)   KERNEL_ENTRY(name<GRED_FOLD<T>>)
+#define IN_PLACE_each_block(name, T, block)  KERNEL_ENTRY(name<GRED_FOLD<T>, block>)
+#define FLAT_any_block(name, In, Acc, block) KERNEL_ENTRY(name<GRED_FOLD<Acc>, global<const In>>)
 #define FLAT_each_block(name, In, Acc, block)                                                      \
-    KERNEL_ENTRY(name<GRED_OP, global<const In>, Acc, block>)
-#define GATHERED_any_block(name, Acc)  KERNEL_ENTRY(name<GRED_OP, gathered, Acc>)
-#define GATHERED_each_block(name, Acc) KERNEL_ENTRY(name<GRED_OP, gathered, Acc, 0>)
+    KERNEL_ENTRY(name<GRED_FOLD<Acc>, global<const In>, block>)
+#define GATHERED_any_block(name, Acc)  KERNEL_ENTRY(name<GRED_FOLD<Acc>, gathered>)
+#define GATHERED_each_block(name, Acc) KERNEL_ENTRY(name<GRED_FOLD<Acc>, gathered, 0>)
 
 /* clang-format off */
 #define FOR_BLOCKS(ENTRY, ...)                                            \
@@ -94,7 +96,7 @@ int pair_of(enum element input, enum element accumulator)
         FOR_BLOCKS(FLAT_##blocks, name, uint64_as, uint64_as),            \
         FOR_BLOCKS(FLAT_##blocks, name, float, float),                    \
         FOR_BLOCKS(FLAT_##blocks, name, double, double),                  \
-        FOR_BLOCKS(FLAT_##blocks, name, int32_t, widened),                \
+        FOR_BLOCKS(FLAT_##blocks, name, int32_t, int32_into),                \
     }
 
 #define GATHERED_IN_PLACE(name, blocks) {}
@@ -141,132 +143,96 @@ struct default_entry {
 
 /* Types that the other rungs are compiled for have their flat kernels there. */
 #define FLAT(IN, In, ACC, Acc)                                                                     \
-    {ELEMENT_##IN, ELEMENT_##ACC, KERNEL_ENTRY(last_block<Op, global<const In>, Acc>), nullptr}
+    {                                                                                              \
+        ELEMENT_##IN, ELEMENT_##ACC, KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, global<const In>>),   \
+            nullptr                                                                                \
+    }
 #define STRIDED(IN, In, ACC, Acc)                                                                  \
-    {ELEMENT_##IN, ELEMENT_##ACC, nullptr, KERNEL_ENTRY(last_block<Op, strided<In>, Acc>)}
+    {                                                                                              \
+        ELEMENT_##IN, ELEMENT_##ACC, nullptr,                                                      \
+            KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, strided<In>>)                                  \
+    }
 #define BOTH(IN, In, ACC, Acc)                                                                     \
-    {ELEMENT_##IN, ELEMENT_##ACC, KERNEL_ENTRY(last_block<Op, global<const In>, Acc>),             \
-     KERNEL_ENTRY(last_block<Op, strided<In>, Acc>)}
+    {                                                                                              \
+        ELEMENT_##IN, ELEMENT_##ACC, KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, global<const In>>),   \
+            KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, strided<In>>)                                  \
+    }
 
-template <size_t N>
-const default_entry *find(const default_entry (&entries)[N], enum element input,
-                          enum element accumulator)
+/* Unsigned 64-bit sums and products are the same bits as signed ones. Least and greatest elements
+ * need no more than the least accumulator. Complex products know their first element. */
+const default_entry default_entries[] = {
+#if GRED_WIDENS
+    BOTH(BOOL, boolean, INT64, int64_t),
+    BOTH(INT8, int8_t, INT64, int64_t),
+    BOTH(INT16, int16_t, INT64, int64_t),
+    STRIDED(INT32, int32_t, INT64, int64_t),
+    BOTH(UINT8, uint8_t, UINT64, int64_t),
+    BOTH(UINT16, uint16_t, UINT64, int64_t),
+    BOTH(UINT32, uint32_t, UINT64, int64_t),
+    STRIDED(UINT64, int64_t, UINT64, int64_t),
+#else
+    BOTH(BOOL, boolean, INT32, int32_t),
+    BOTH(INT8, int8_t, INT32, int32_t),
+    BOTH(INT16, int16_t, INT32, int32_t),
+    STRIDED(INT32, int32_t, INT32, int32_t),
+    BOTH(UINT8, uint8_t, INT32, int32_t),
+    BOTH(UINT16, uint16_t, INT32, int32_t),
+    BOTH(UINT32, uint32_t, INT64, int64_t),
+    STRIDED(UINT64, uint64_t, UINT64, uint64_t),
+#endif
+    STRIDED(INT64, int64_t, INT64, int64_t),
+    BOTH(FLOAT16, float16, FLOAT32, float),
+    BOTH(BFLOAT16, bfloat16, FLOAT32, float),
+    STRIDED(FLOAT32, float, FLOAT32, float),
+    STRIDED(FLOAT64, double, FLOAT64, double),
+    BOTH(COMPLEX64, complex<float>, COMPLEX64, complex<float>),
+    BOTH(COMPLEX128, complex<double>, COMPLEX128, complex<double>),
+#if GRED_AVERAGES
+    BOTH(BOOL, boolean, FLOAT64, double),
+    BOTH(INT8, int8_t, FLOAT64, double),
+    BOTH(INT16, int16_t, FLOAT64, double),
+    BOTH(INT32, int32_t, FLOAT64, double),
+    BOTH(INT64, int64_t, FLOAT64, double),
+    BOTH(UINT8, uint8_t, FLOAT64, double),
+    BOTH(UINT16, uint16_t, FLOAT64, double),
+    BOTH(UINT32, uint32_t, FLOAT64, double),
+    BOTH(UINT64, uint64_t, FLOAT64, double),
+    BOTH(FLOAT32, float, FLOAT64, double),
+#endif
+};
+
+const default_entry *find_default(enum element input, enum element accumulator)
 {
-    for (const default_entry &entry : entries)
+    for (const default_entry &entry : default_entries)
         if (entry.input == input && entry.accumulator == accumulator)
             return &entry;
     return nullptr;
 }
 
-/* Sums, means of integers among them, are what arrays are mostly asked for: they alone have strided
- * kernels for every type. Unsigned 64-bit sums are the same bits as signed ones. */
-template <class Op>
-const default_entry *find_sum(enum element input, enum element accumulator)
-{
-    static const default_entry entries[] = {
-        BOTH(BOOL, boolean, INT64, int64_t),
-        BOTH(INT8, int8_t, INT64, int64_t),
-        BOTH(INT16, int16_t, INT64, int64_t),
-        STRIDED(INT32, int32_t, INT64, int64_t),
-        STRIDED(INT64, int64_t, INT64, int64_t),
-        BOTH(UINT8, uint8_t, UINT64, int64_t),
-        BOTH(UINT16, uint16_t, UINT64, int64_t),
-        BOTH(UINT32, uint32_t, UINT64, int64_t),
-        STRIDED(UINT64, int64_t, UINT64, int64_t),
-        BOTH(FLOAT16, float16, FLOAT32, float),
-        BOTH(BFLOAT16, bfloat16, FLOAT32, float),
-        STRIDED(FLOAT32, float, FLOAT32, float),
-        STRIDED(FLOAT64, double, FLOAT64, double),
-        BOTH(COMPLEX64, complex<float>, COMPLEX64, complex<float>),
-        BOTH(COMPLEX128, complex<double>, COMPLEX128, complex<double>),
-        FLAT(BOOL, boolean, FLOAT64, double),
-        FLAT(INT8, int8_t, FLOAT64, double),
-        FLAT(INT16, int16_t, FLOAT64, double),
-        FLAT(INT32, int32_t, FLOAT64, double),
-        FLAT(INT64, int64_t, FLOAT64, double),
-        FLAT(UINT8, uint8_t, FLOAT64, double),
-        FLAT(UINT16, uint16_t, FLOAT64, double),
-        FLAT(UINT32, uint32_t, FLOAT64, double),
-        FLAT(UINT64, uint64_t, FLOAT64, double),
-    };
-    return find(entries, input, accumulator);
-}
-
-template <class Op>
-const default_entry *find_prod(enum element input, enum element accumulator)
-{
-    static const default_entry entries[] = {
-        FLAT(BOOL, boolean, INT64, int64_t),
-        FLAT(INT8, int8_t, INT64, int64_t),
-        FLAT(INT16, int16_t, INT64, int64_t),
-        FLAT(UINT8, uint8_t, UINT64, int64_t),
-        FLAT(UINT16, uint16_t, UINT64, int64_t),
-        FLAT(UINT32, uint32_t, UINT64, int64_t),
-        FLAT(FLOAT16, float16, FLOAT32, float),
-        FLAT(BFLOAT16, bfloat16, FLOAT32, float),
-        FLAT(COMPLEX64, complex<float>, COMPLEX64, complex<float>),
-        FLAT(COMPLEX128, complex<double>, COMPLEX128, complex<double>),
-    };
-    return find(entries, input, accumulator);
-}
-
-/* Least and greatest elements need no more than the least accumulator. */
-template <class Op>
-const default_entry *find_extreme(enum element input, enum element accumulator)
-{
-    static const default_entry entries[] = {
-        FLAT(BOOL, boolean, INT32, int32_t),
-        FLAT(INT8, int8_t, INT32, int32_t),
-        FLAT(INT16, int16_t, INT32, int32_t),
-        STRIDED(INT32, int32_t, INT32, int32_t),
-        FLAT(UINT8, uint8_t, INT32, int32_t),
-        FLAT(UINT16, uint16_t, INT32, int32_t),
-        FLAT(UINT32, uint32_t, INT64, int64_t),
-        FLAT(FLOAT16, float16, FLOAT32, float),
-        FLAT(BFLOAT16, bfloat16, FLOAT32, float),
-        STRIDED(FLOAT32, float, FLOAT32, float),
-        STRIDED(FLOAT64, double, FLOAT64, double),
-        FLAT(COMPLEX64, complex<float>, COMPLEX64, complex<float>),
-        FLAT(COMPLEX128, complex<double>, COMPLEX128, complex<double>),
-    };
-    return find(entries, input, accumulator);
-}
-
-template <class Op>
-const default_entry *find_default(enum element input, enum element accumulator)
-{
-    if constexpr (std::is_same_v<Op, sum>)
-        return find_sum<Op>(input, accumulator);
-    else if constexpr (std::is_same_v<Op, prod>)
-        return find_prod<Op>(input, accumulator);
-    else
-        return find_extreme<Op>(input, accumulator);
-}
-
 } // namespace
 
-const void *OF_OP(flat)(enum method_index method, enum element input, enum element accumulator,
-                        unsigned block)
+const void *OF_FOLD(flat)(enum method_index method, enum element input, enum element accumulator,
+                          unsigned block)
 {
     const int pair = pair_of(input, accumulator);
     if (pair != PAIRS)
         return flat_entries[method][pair][__builtin_ctz(block / BLOCK_SIZE_MIN)];
     const default_entry *entry =
-        method == METHOD_last_block ? find_default<GRED_OP>(input, accumulator) : nullptr;
+        method == METHOD_last_block ? find_default(input, accumulator) : nullptr;
     return entry ? entry->flat : nullptr;
 }
 
-const void *OF_OP(strided)(enum method_index method, enum element input, enum element accumulator)
+const void *OF_FOLD(strided)(enum method_index method, enum element input, enum element accumulator)
 {
     const default_entry *entry =
-        method == METHOD_last_block ? find_default<GRED_OP>(input, accumulator) : nullptr;
+        method == METHOD_last_block ? find_default(input, accumulator) : nullptr;
     return entry ? entry->strided : nullptr;
 }
 
-const void *OF_OP(gathered)(enum method_index method, enum element accumulator)
+const void *OF_FOLD(gathered)(enum method_index method, enum element accumulator)
 {
     if (method == METHOD_last_block && accumulator == ELEMENT_COMPLEX128)
-        return KERNEL_ENTRY(last_block<GRED_OP, gathered, complex<double>>);
+        return KERNEL_ENTRY(last_block<GRED_FOLD<complex<double>>, gathered>);
     const int pair = pair_of_accumulator(accumulator);
     return pair == PAIRS ? nullptr : gathered_entries[method][pair];
 }

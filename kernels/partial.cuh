@@ -1,7 +1,7 @@
 /* What a block leaves for the next pass. */
 #pragma once
 
-#include "ops.cuh"
+#include "fold.cuh"
 
 namespace KERNELS
 {

@@ -39,15 +39,15 @@ __device__ __forceinline__ const In &element_at(const char *data)
 
 /* Elements lane, lane + lanes, ... of a run. The mask's bytes come first, all at once, then the
  * elements that it lets through. */
-template <class Op, class Acc, class In>
-__device__ __forceinline__ Acc fold_apart(Acc value, const run_of<In> &x, unsigned lane,
-                                          unsigned lanes)
+template <class Fold, class In>
+__device__ __forceinline__ state_of<Fold> fold_apart(state_of<Fold> value, const run_of<In> &x,
+                                                     unsigned lane, unsigned lanes)
 {
     const int64_t step = int64_t(lanes) * x.stride;
     const char *data = x.data + int64_t(lane) * x.stride;
     for (unsigned first = lane; first < x.count; first += lanes * strided_in_flight) {
         bool shown[strided_in_flight];
-        Acc loaded[strided_in_flight];
+        state_of<Fold> loaded[strided_in_flight];
 #pragma unroll
         for (unsigned k = 0; k < strided_in_flight; k++)
             shown[k] = first + k * lanes < x.count;
@@ -58,31 +58,31 @@ __device__ __forceinline__ Acc fold_apart(Acc value, const run_of<In> &x, unsign
         }
 #pragma unroll
         for (unsigned k = 0; k < strided_in_flight; k++)
-            loaded[k] =
-                shown[k] ? Acc(element_at<In>(data + k * step)) : Op::template identity<Acc>();
+            loaded[k] = shown[k] ? Fold::lift(value_of<Fold>(element_at<In>(data + k * step)), 1)
+                                 : Fold::identity();
 #pragma unroll
         for (unsigned k = 0; k < strided_in_flight; k++)
-            value = Op::combine(value, loaded[k]);
+            value = Fold::merge(value, loaded[k]);
         data += strided_in_flight * step;
     }
     return value;
 }
 
 /* The same where elements touch: packs, and what lies before and after them. */
-template <class Op, class Acc, class In>
-__device__ __forceinline__ Acc fold_touching(Acc value, const run_of<In> &x, unsigned lane,
-                                             unsigned lanes)
+template <class Fold, class In>
+__device__ __forceinline__ state_of<Fold> fold_touching(state_of<Fold> value, const run_of<In> &x,
+                                                        unsigned lane, unsigned lanes)
 {
     const global<const In> data = reinterpret_cast<const In *>(x.data);
     const unsigned head = elements_to_boundary(data, x.count);
     const unsigned count = (x.count - head) / pack<In>::size;
     const unsigned tail = head + count * pack<In>::size;
     for (unsigned i = lane; i < head; i += lanes)
-        value = Op::combine(value, Acc(data[i]));
+        value = Fold::merge(value, Fold::lift(value_of<Fold>(data[i]), 1));
     for (unsigned i = tail + lane; i < x.count; i += lanes)
-        value = Op::combine(value, Acc(data[i]));
-    return fold_packs<Op>(value, reinterpret_cast<const pack<In> *>(data + head), count, lane,
-                          lanes);
+        value = Fold::merge(value, Fold::lift(value_of<Fold>(data[i]), 1));
+    return fold_packs<Fold>(value, reinterpret_cast<const pack<In> *>(data + head), count, lane,
+                            lanes, 1);
 }
 
 /* How many threads share a row of this length: a power of two that divides the block. */
@@ -94,8 +94,8 @@ __device__ __forceinline__ unsigned lanes_for(uint64_t length, unsigned a_thread
     return lanes;
 }
 
-template <class Op, class Acc, class In>
-__device__ __forceinline__ Acc fold_vectors(strided<In> array, uint64_t n)
+template <class Fold, class In>
+__device__ __forceinline__ state_of<Fold> fold_vectors(strided<In> array, uint64_t n)
 {
     const global<const layout> from = array.from;
     const unsigned inner = from->dimensions - 1;
@@ -110,7 +110,7 @@ __device__ __forceinline__ Acc fold_vectors(strided<In> array, uint64_t n)
     const uint64_t stretches = divide(length + stretch - 1, stretch);
     const uint64_t items = divide(n, length) * stretches;
     const uint64_t groups = uint64_t(gridDim.x) * blockDim.x / lanes;
-    Acc value = Op::template identity<Acc>();
+    state_of<Fold> value = Fold::identity();
     for (uint64_t item = (uint64_t(blockIdx.x) * blockDim.x + threadIdx.x) / lanes; item < items;
          item += groups) {
         const uint64_t number = stretches == 1 ? item : inner == 0 ? 0 : divide(item, stretches);
@@ -120,9 +120,9 @@ __device__ __forceinline__ Acc fold_vectors(strided<In> array, uint64_t n)
         x.data = data + at.data + int64_t(start) * x.stride;
         x.mask = mask + at.mask + int64_t(start) * x.mask_stride;
         if (touching && reinterpret_cast<uintptr_t>(x.data) % sizeof(In) == 0)
-            value = fold_touching<Op>(value, x, lane, lanes);
+            value = fold_touching<Fold>(value, x, lane, lanes);
         else
-            value = fold_apart<Op>(value, x, lane, lanes);
+            value = fold_apart<Fold>(value, x, lane, lanes);
     }
     return value;
 }

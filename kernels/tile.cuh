@@ -2,9 +2,9 @@
  * fold it into its first element. Every element of the tile is written before it is read: what lies
  * past the array's end is the op's identity.
  *
- * The block size is a template parameter of these rungs: with one that is only known at run time,
- * rung 11's modulo is a division and runs at less than half the speed. Where elements have to be
- * gathered the block size is 0, which stands for the one of the launch: gathering takes longer. */
+ * The block size is a template parameter where it is a rung's idea or pays: with one that is only
+ * known at run time, rung 11's modulo is a division and runs at less than half the speed. A block
+ * size of 0 stands for the one of the launch. */
 #pragma once
 
 #include "grid_stride.cuh"
@@ -29,38 +29,38 @@ __device__ __forceinline__ shared<T> make_tile(T value)
 }
 
 /* The block's stretch of the array: one element a thread. */
-template <class Op, class Acc, unsigned Block, class Array>
-__device__ __forceinline__ shared<Acc> load_tile(Array data, uint64_t n)
+template <class Fold, unsigned Block = 0, class Array>
+__device__ __forceinline__ shared<state_of<Fold>> load_tile(Array data, uint64_t n)
 {
     const uint64_t start = uint64_t(blockIdx.x) * block_size<Block>();
-    return make_tile(threadIdx.x < n - start ? load<Op, Acc>(data, start + threadIdx.x)
-                                             : Op::template identity<Acc>());
+    return make_tile(threadIdx.x < n - start ? load<Fold>(data, start + threadIdx.x)
+                                             : Fold::identity());
 }
 
 /* Two elements a thread, a block apart, folded on the way in. */
-template <class Op, class Acc, unsigned Block, class Array>
-__device__ __forceinline__ shared<Acc> load_two_tiles(Array data, uint64_t n)
+template <class Fold, unsigned Block = 0, class Array>
+__device__ __forceinline__ shared<state_of<Fold>> load_two_tiles(Array data, uint64_t n)
 {
     const uint64_t start = uint64_t(blockIdx.x) * block_size<Block>() * 2;
-    return make_tile(fold_pair<Op, Acc>(data + start, n - start, threadIdx.x, block_size<Block>()));
+    return make_tile(fold_pair<Fold>(data + start, n - start, threadIdx.x, block_size<Block>()));
 }
 
 /* One level of a tree: the first `stride` threads each fold in the element `stride` further on. */
-template <class Op, class T>
+template <class Fold, class T>
 __device__ __forceinline__ void fold_level(shared<T> x, unsigned stride)
 {
     const unsigned tid = threadIdx.x;
     if (tid < stride)
-        x[tid] = Op::combine(x[tid], x[tid + stride]);
+        x[tid] = Fold::merge(x[tid], x[tid + stride]);
 }
 
 /* Sequential addressing, from half the block down to `last`, with a barrier of the whole block
  * after every level. */
-template <class Op, unsigned Block, class T>
+template <class Fold, unsigned Block = 0, class T>
 __device__ __forceinline__ void fold_sequential(shared<T> x, unsigned last = 1)
 {
     for (unsigned stride = block_size<Block>() / 2; stride >= last; stride /= 2) {
-        fold_level<Op>(x, stride);
+        fold_level<Fold>(x, stride);
         __syncthreads();
     }
 }
@@ -69,33 +69,33 @@ __device__ __forceinline__ void fold_sequential(shared<T> x, unsigned last = 1)
  * stores and the loads of the next, one between those loads and the stores that follow. All lanes
  * work at every level; the upper ones' results are never used, and cost nothing. A block of 32
  * lacks the first level. */
-template <class Op, unsigned Block, class T>
+template <class Fold, unsigned Block = 0, class T>
 __device__ __forceinline__ void fold_last_warp(shared<T> x)
 {
     const unsigned tid = threadIdx.x;
     if (tid >= warp_size)
         return;
-    T value = block_size<Block>() > warp_size ? Op::combine(x[tid], x[tid + warp_size]) : x[tid];
+    T value = block_size<Block>() > warp_size ? Fold::merge(x[tid], x[tid + warp_size]) : x[tid];
 #pragma unroll
     for (unsigned stride = warp_size / 2; stride > 0; stride /= 2) {
         x[tid] = value;
         __syncwarp();
-        value = Op::combine(value, x[tid ^ stride]);
+        value = Fold::merge(value, x[tid ^ stride]);
         __syncwarp();
     }
     x[tid] = value;
 }
 
 /* The whole tree for a block of `Block` threads, written out by the compiler. */
-template <class Op, unsigned Block, class T>
+template <class Fold, unsigned Block = 0, class T>
 __device__ __forceinline__ void fold_complete(shared<T> x)
 {
 #pragma unroll
     for (unsigned stride = block_size<Block>() / 2; stride > warp_size; stride /= 2) {
-        fold_level<Op>(x, stride);
+        fold_level<Fold>(x, stride);
         __syncthreads();
     }
-    fold_last_warp<Op, Block>(x);
+    fold_last_warp<Fold, Block>(x);
 }
 
 } // namespace KERNELS

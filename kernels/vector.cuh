@@ -18,13 +18,26 @@ struct alignas(16) pack {
  * way. */
 constexpr unsigned packs_in_flight = 4;
 
-template <class Op, class Acc, class In>
-__device__ __forceinline__ Acc fold_pack(Acc value, const pack<In> &elements)
+/* Takes packs in, `apart` elements from each other, the first of which begins at position `first`.
+ */
+template <class Fold, unsigned Packs, class In>
+__device__ __forceinline__ void take_packs(state_of<Fold> &state, const pack<In> (&loaded)[Packs],
+                                           uint64_t first, uint64_t apart)
 {
+    constexpr unsigned size = pack<In>::size;
+    const in_runs<size> at = {first, apart};
+    if constexpr (absorbs<Fold>::value) {
+        value_of<Fold> values[Packs * size];
 #pragma unroll
-    for (unsigned k = 0; k < pack<In>::size; k++)
-        value = Op::combine(value, Acc(elements.at[k]));
-    return value;
+        for (unsigned k = 0; k < Packs * size; k++)
+            values[k] = value_of<Fold>(loaded[k / size].at[k % size]);
+        Fold::absorb(state, values, at);
+    } else {
+#pragma unroll
+        for (unsigned k = 0; k < Packs * size; k++)
+            state = Fold::merge(state,
+                                Fold::lift(value_of<Fold>(loaded[k / size].at[k % size]), at(k)));
+    }
 }
 
 /* How many elements lie before the first 16-byte boundary, at most n. */
@@ -35,30 +48,34 @@ __device__ __forceinline__ Count elements_to_boundary(global<const In> data, Cou
     return elements < n ? elements : n;
 }
 
-/* Packs rank, rank + threads, ... below `count`. */
-template <class Op, class Acc, class In, class Count>
-__device__ __forceinline__ Acc fold_packs(Acc value, global<const pack<In>> packs, Count count,
-                                          Count rank, Count threads)
+/* Packs rank, rank + threads, ... below `count`; the first pack of all begins at position `first`.
+ */
+template <class Fold, class In, class Count>
+__device__ __forceinline__ state_of<Fold> fold_packs(state_of<Fold> state,
+                                                     global<const pack<In>> packs, Count count,
+                                                     Count rank, Count threads, uint64_t first)
 {
+    constexpr unsigned size = pack<In>::size;
     Count i = rank;
     for (; i + (packs_in_flight - 1) * threads < count; i += packs_in_flight * threads) {
         pack<In> loaded[packs_in_flight];
 #pragma unroll
         for (unsigned k = 0; k < packs_in_flight; k++)
             loaded[k] = packs[i + k * threads];
-#pragma unroll
-        for (unsigned k = 0; k < packs_in_flight; k++)
-            value = fold_pack<Op>(value, loaded[k]);
+        take_packs<Fold>(state, loaded, first + uint64_t(i) * size, uint64_t(threads) * size);
     }
-    for (; i < count; i += threads)
-        value = fold_pack<Op>(value, packs[i]);
-    return value;
+    for (; i < count; i += threads) {
+        const pack<In> loaded[1] = {packs[i]};
+        take_packs<Fold>(state, loaded, first + uint64_t(i) * size, 0);
+    }
+    return state;
 }
 
 /* This thread's share of the array. The few elements before the first boundary and after the last
- * go to the first threads of the grid, one each; the rest are packs. */
-template <class Op, class Acc, class In>
-__device__ __forceinline__ Acc fold_vectors(global<const In> data, uint64_t n)
+ * go to the first threads of the grid, one each; the rest are packs. Positions rise. */
+template <class Fold, class In>
+__device__ __forceinline__ state_of<Fold> fold_positioned(global<const In> data, uint64_t n,
+                                                          uint64_t base)
 {
     const uint64_t rank = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
     const uint64_t threads = uint64_t(gridDim.x) * blockDim.x;
@@ -67,47 +84,62 @@ __device__ __forceinline__ Acc fold_vectors(global<const In> data, uint64_t n)
     const uint64_t tail = head + count * pack<In>::size;
     const global<const pack<In>> packs = reinterpret_cast<const pack<In> *>(data + head);
 
-    Acc value = Op::template identity<Acc>();
+    state_of<Fold> state = Fold::identity();
     if (rank < head)
-        value = Op::combine(value, Acc(data[rank]));
+        state = Fold::merge(state, Fold::lift(value_of<Fold>(data[rank]), base + rank));
+    state = fold_packs<Fold>(state, packs, count, rank, threads, base + head);
     if (rank < n - tail)
-        value = Op::combine(value, Acc(data[tail + rank]));
-    return fold_packs<Op>(value, packs, count, rank, threads);
+        state =
+            Fold::merge(state, Fold::lift(value_of<Fold>(data[tail + rank]), base + tail + rank));
+    return state;
+}
+
+template <class Fold, class In>
+__device__ __forceinline__ state_of<Fold> fold_vectors(global<const In> data, uint64_t n)
+{
+    return fold_positioned<Fold>(data, n, 0);
+}
+
+template <class Fold, class In>
+__device__ __forceinline__ state_of<Fold> fold_vectors(positioned<In> data, uint64_t n)
+{
+    return fold_positioned<Fold>(data.at, n, data.base);
 }
 
 /* Gathered elements come one by one. */
-template <class Op, class Acc>
-__device__ __forceinline__ Acc fold_vectors(gathered data, uint64_t n)
+template <class Fold>
+__device__ __forceinline__ state_of<Fold> fold_vectors(gathered data, uint64_t n)
 {
     const uint64_t threads = uint64_t(gridDim.x) * blockDim.x;
-    Acc value = Op::template identity<Acc>();
+    state_of<Fold> state = Fold::identity();
     for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += threads)
-        value = Op::combine(value, load<Op, Acc>(data, i));
-    return value;
+        state = Fold::merge(state, load<Fold>(data, i));
+    return state;
 }
 
 /* A load from L2, past this multiprocessor's L1. */
 template <class T>
 __device__ __forceinline__ T load_shared_by_all(global<const T> at)
 {
-    return T(__ldcg(at));
-}
-
-template <class T>
-__device__ __forceinline__ complex<T> load_shared_by_all(global<const complex<T>> at)
-{
-    return {load_shared_by_all(&at->real), load_shared_by_all(&at->imag)};
+    const global<const word_of<T>> from = reinterpret_cast<const word_of<T> *>(at);
+    words<T> loaded;
+#pragma unroll
+    for (unsigned k = 0; k < words<T>::count; k++)
+        loaded.at[k] = __ldcg(from + k);
+    T value;
+    memcpy(&value, &loaded, sizeof value);
+    return value;
 }
 
 /* This thread's share of the partials that other blocks have just written, when one block folds
  * them all. They are read from L2, which all blocks share; this multiprocessor's L1 may hold older
  * values. */
-template <class Op, class T>
+template <class Fold, class T>
 __device__ __forceinline__ T fold_partials(global<const T> partials, unsigned count)
 {
-    T value = Op::template identity<T>();
+    T value = Fold::identity();
     for (unsigned i = threadIdx.x; i < count; i += blockDim.x)
-        value = Op::combine(value, load_shared_by_all(partials + i));
+        value = Fold::merge(value, load_shared_by_all(partials + i));
     return value;
 }
 

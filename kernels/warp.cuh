@@ -6,42 +6,52 @@
 namespace KERNELS
 {
 
+/* What a state is moved in: the widest words that it is made of. */
+template <class T>
+using word_of = std::conditional_t<sizeof(T) % sizeof(uint64_t) == 0, unsigned long long, unsigned>;
+
+template <class T>
+struct words {
+    static constexpr unsigned count = sizeof(T) / sizeof(word_of<T>);
+    word_of<T> at[count];
+};
+
 template <class T>
 __device__ __forceinline__ T shuffle_down(T value, unsigned offset)
 {
-    return T(__shfl_down_sync(whole_warp, value, offset));
-}
-
-template <class T>
-__device__ __forceinline__ complex<T> shuffle_down(complex<T> value, unsigned offset)
-{
-    return {shuffle_down(value.real, offset), shuffle_down(value.imag, offset)};
+    words<T> moved;
+    memcpy(&moved, &value, sizeof value);
+#pragma unroll
+    for (unsigned k = 0; k < words<T>::count; k++)
+        moved.at[k] = __shfl_down_sync(whole_warp, moved.at[k], offset);
+    memcpy(&value, &moved, sizeof value);
+    return value;
 }
 
 /* Lane 0's result is the fold of the whole warp's values. */
-template <class Op, class T>
+template <class Fold, class T>
 __device__ __forceinline__ T warp_fold(T value)
 {
 #pragma unroll
     for (unsigned offset = warp_size / 2; offset > 0; offset /= 2)
-        value = Op::combine(value, shuffle_down(value, offset));
+        value = Fold::merge(value, shuffle_down(value, offset));
     return value;
 }
 
 /* Thread 0's result is the fold of the whole block's values. Whoever calls it twice puts a barrier
  * in between. */
-template <class Op, class T>
+template <class Fold, class T>
 __device__ __forceinline__ T block_fold(T value)
 {
     const shared<T> of_warps = block_memory<T>();
     const unsigned lane = threadIdx.x % warp_size;
-    value = warp_fold<Op>(value);
+    value = warp_fold<Fold>(value);
     if (lane == 0)
         of_warps[threadIdx.x / warp_size] = value;
     __syncthreads();
     if (threadIdx.x < warp_size) {
-        value = lane < blockDim.x / warp_size ? of_warps[lane] : Op::template identity<T>();
-        value = warp_fold<Op>(value);
+        value = lane < blockDim.x / warp_size ? of_warps[lane] : Fold::identity();
+        value = warp_fold<Fold>(value);
     }
     return value;
 }

@@ -6,12 +6,12 @@
 namespace KERNELS
 {
 
-template <class Op, class Array, class Acc>
-__global__ void working_copy(Array data, uint64_t n, global<Acc> target)
+template <class Fold, class Array>
+__global__ void working_copy(Array data, uint64_t n, global<state_of<Fold>> target)
 {
     const uint64_t step = uint64_t(gridDim.x) * blockDim.x;
     for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step)
-        target[i] = load<Op, Acc>(data, i);
+        target[i] = load<Fold>(data, i);
 }
 
 } // namespace KERNELS

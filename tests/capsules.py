@@ -10,7 +10,7 @@ from collections import Counter
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 INT, UINT, FLOAT, BFLOAT, COMPLEX, BOOL = 0, 1, 2, 4, 5, 6
 CODES = {"i": INT, "u": UINT, "f": FLOAT, "c": COMPLEX, "b": BOOL, "V": BFLOAT}
-READ_ONLY = 1
+READ_ONLY, COPIED = 1, 2
 OLD, NEW = b"dltensor", b"dltensor_versioned"
 MOST_DIMENSIONS = 80
 

@@ -1,9 +1,13 @@
 """`dtype=`, `initial=`, `where=`, `out=` and `stream=`: NumPy's answers, and NumPy's refusals."""
 
 import ctypes
+import itertools
 import math
+import os
+import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -120,6 +124,15 @@ def test_a_sum_of_negative_zeros_has_the_sign_of_its_initial(where):
 
 
 @everywhere
+@pytest.mark.parametrize("op", ["sum", "prod", "min", "max"])
+def test_an_initial_of_no_value_is_left_out(op, where):
+    """NumPy passes its own mark on, for what its caller left out."""
+    for a in (A, A[:0], FLOATS):
+        as_in_numpy(op, a, where, initial=np._NoValue)
+        as_in_numpy(op, a, where, initial=np._NoValue, where=np._NoValue)
+
+
+@everywhere
 def test_nan_as_initial_wins(where):
     for op in ("min", "max", "sum", "prod"):
         assert np.isnan(reduce(op, FLOATS, initial=np.nan, **where))
@@ -142,6 +155,15 @@ def test_a_conversion_that_raises_is_heard():
 
 
 # ---- where ----
+
+
+@everywhere
+def test_a_mask_of_no_value_is_left_out(where):
+    """NumPy passes its own mark on, for what its caller left out."""
+    for op in OPS:
+        for a in (A, FLOATS):
+            as_in_numpy(op, a, where, where=np._NoValue)
+
 
 MASKS = [
     True,
@@ -370,6 +392,48 @@ def test_the_bytes_of_out_are_of_its_own_type():
             a, out = np.ones(3, dtype), np.zeros((), dtype)
             reduce(op, a, out=out)
             assert out == (3 if op == "sum" and dtype != np.bool_ else 1)
+
+
+INTO_EVERY_OUT = """
+import sys
+if sys.argv[1] == "hidden":
+    sys.modules["ml_dtypes"] = None
+import numpy as np
+from capsules import BFLOAT, Producer, capsule_of
+import gred
+
+for values in ([1, 0.5, 100.5, 16, 2], [2**24, 1]):
+    bits = (np.array(values, np.float32).view(np.uint32) >> 16).astype(np.int16)
+    for name in sys.argv[2:]:
+        for op in ("sum", "min", "max", "mean"):
+            out = np.zeros((), name)
+            getattr(gred, op)(Producer(capsule_of(bits, code=BFLOAT)), out=out)
+            print(op, name, out.item())
+"""
+
+
+@pytest.mark.parametrize("ml_dtypes", ["installed", "hidden"])
+def test_bfloat16_goes_into_every_out(ml_dtypes):
+    """It is converted as float32 is, which holds it: with long integers it becomes float64."""
+    names = [np.dtype(t).name for t in EVERY_TYPE if t != BFLOAT16]
+    here = str(Path(__file__).parent)
+    printed = subprocess.run(
+        [sys.executable, "-c", INTO_EVERY_OUT, ml_dtypes, *names],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([here, *sys.path])},
+    )
+    assert printed.returncode == 0, printed.stderr
+    lines = iter(printed.stdout.splitlines())
+    for values in ([1, 0.5, 100.5, 16, 2], [2**24, 1]):
+        for name, op in itertools.product(names, ("sum", "min", "max", "mean")):
+            a = np.array(values, np.promote_types(np.float32, name))
+            line, result = next(lines), np.asarray(getattr(np, op)(a))
+            if converts(result, np.dtype(name)):
+                with np.errstate(over="ignore"):
+                    assert line == f"{op} {name} {result.astype(name).item()}"
 
 
 def test_mean_with_out_is_numpys():

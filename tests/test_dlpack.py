@@ -6,7 +6,18 @@ import sys
 import capsules
 import numpy as np
 import pytest
-from capsules import BFLOAT, CPU, CUDA, CUDA_HOST, NEW, OLD, Producer, capsule_of
+from capsules import (
+    BFLOAT,
+    COPIED,
+    CPU,
+    CUDA,
+    CUDA_HOST,
+    NEW,
+    OLD,
+    READ_ONLY,
+    Producer,
+    capsule_of,
+)
 from inputs import OPS, reduce, shown
 from reference import BFLOAT16, EVERY_TYPE, agrees, truth
 
@@ -97,6 +108,89 @@ def test_a_read_only_tensor_goes_in_and_is_no_out():
     out.setflags(write=False)
     with pytest.raises((ValueError, TypeError)):
         gred.sum(x, out=Only(out))
+
+
+@pytest.mark.parametrize("kind", [CPU, CUDA_HOST])
+def test_a_host_tensor_without_a_version_is_no_out(kind):
+    """It does not say that it may be written, NumPy takes it for read-only, and JAX's must stay."""
+    out = np.full(1, 9.0)
+    capsule = capsule_of(out, OLD, device_type=kind)
+    assert not np.from_dlpack(OnlyOld(out)).flags.writeable
+    with pytest.raises(ValueError, match=r"out is read-only.*version"):
+        gred.sum(X, out=Producer(capsule, (kind, 0)))
+    assert out == 9
+    assert capsule.deletions == 1
+
+
+@pytest.mark.parametrize("flags", [READ_ONLY, COPIED, READ_ONLY | COPIED])
+def test_a_tensor_that_must_not_be_written_or_is_a_copy_is_no_out(flags):
+    out = np.full(1, 9.0)
+    with pytest.raises(ValueError, match="out is read-only"):
+        gred.sum(X, out=Producer(capsule_of(out, flags=flags)))
+    assert out == 9
+
+
+def test_a_tensor_that_says_that_it_may_be_written_is_an_out():
+    out = np.zeros(1)
+    producer = Producer(capsule_of(out))
+    assert gred.sum(X, out=producer) is producer
+    assert out == X.sum()
+
+
+class Both(Producer):
+    """A tensor, and an interface beside it that names no stream, so that DLPack is used."""
+
+    def __init__(self, array, **entries):
+        super().__init__(capsule_of(array))
+        self.__cuda_array_interface__ = {
+            "shape": array.shape,
+            "typestr": array.dtype.str,
+            "version": 3,
+        } | entries
+
+
+def test_an_interface_that_says_read_only_counts_where_dlpack_has_the_pointer():
+    out = np.full(1, 9.0)
+    with pytest.raises(ValueError, match=r"out is read-only.*__cuda_array_interface__"):
+        gred.sum(X, out=Both(out, data=(out.ctypes.data, True)))
+    assert out == 9
+    assert gred.sum(Both(X, data=(X.ctypes.data, True))) == X.sum()
+    for data in ((out.ctypes.data, False), None, (1, 2, True), "data"):
+        out[:] = 9
+        gred.sum(X, out=Both(out, data=data))
+        assert out == X.sum()
+
+
+# ---- masks ----
+
+
+def test_a_mask_of_another_type_than_bool_is_refused_whatever_offers_it():
+    """NumPy takes an object for true of which it knows nothing, and so would count everything."""
+
+    class Nothing(Only):
+        def __dlpack__(self, **options):
+            raise BufferError
+
+    a = np.arange(5)
+    for dtype in EVERY_TYPE:
+        mask = np.array([1, 0, 1, 0, 0]).astype(dtype)
+        if dtype == np.bool_:
+            assert gred.sum(a, where=Only(mask)) == gred.sum(a, where=memoryview(mask)) == 2
+            continue
+        forms = [mask, *([] if dtype == BFLOAT16 else [Only(mask), OnlyOld(mask)])]
+        forms += [] if dtype in (BFLOAT16, np.float16) else [memoryview(mask)]
+        for form in forms:
+            with pytest.raises(TypeError, match=rf"where must be .*bool.* {np.dtype(dtype)}$"):
+                gred.sum(a, where=form)
+
+    class Array:
+        def __array__(self):
+            return a > 2
+
+    assert gred.sum(a, where=Array()) == 7
+    for opaque in (Nothing(a > 2), object(), {}, len):
+        with pytest.raises(TypeError, match="where"):
+            gred.sum(a, where=opaque)
 
 
 # ---- capsules of our own ----

@@ -699,6 +699,37 @@ def test_what_a_producer_puts_on_the_handshakes_stream_comes_first(named, with_o
     assert (out.host()[0] if with_out else got) == 7 * N
 
 
+def test_out_waits_for_a_producer_whose_stream_is_not_known():
+    """Nothing else would keep its memory for what is under way: nobody can tell its own stream."""
+    producer = on_gpu(np.zeros(N, np.int32), CUDA, NEW, "device")
+    out = GpuArray.of(np.zeros(1, np.int64))
+    gred.sum(producer, out=out)
+
+    class Late(Producer):
+        def __dlpack__(self, **options):
+            write_later(self.memory.address, self.memory.nbytes, 7, options["stream"])
+            return super().__dlpack__(**options)
+
+    producer.__class__ = Late
+    gred.sum(producer, out=out)
+    assert not is_busy(producer.calls[-1]["stream"])
+    assert out.host()[0] == 7 * N
+
+
+@pytest.mark.parametrize("name", [OLD, NEW])
+def test_a_tensor_on_the_gpu_is_an_out_with_a_version_or_without(name):
+    out = on_gpu(np.zeros(1), CUDA, name, "device")
+    assert gred.sum(np.arange(10), out=out) is out
+    assert out.memory.host()[0] == 45
+
+
+def test_pinned_memory_without_a_version_is_no_out():
+    out = on_gpu(np.zeros(1), CUDA_HOST, OLD, "pinned")
+    with pytest.raises(ValueError, match="out is read-only"):
+        gred.sum(np.arange(10), out=out)
+    assert out.memory.host()[0] == 0
+
+
 def test_errors_release_capsules_too():
     producer = on_gpu(np.arange(10), CUDA, NEW, "device")
     for options in (

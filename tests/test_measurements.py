@@ -1,6 +1,7 @@
 """Kernel times and read limits say what was measured, and refuse what cannot be."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ def test_a_kernel_time_says_what_was_run(device, rung):
 
 def test_auto_says_what_it_was(device):
     timed = quickly(ARRAY, device=device)
-    assert timed.method == ("loop" if device == "host" else "last_block")
+    assert timed.method == ("auto" if device == "host" else "last_block")
     assert timed.result == 500500
     assert (timed.block_size is None) == (device == "host")
 
@@ -42,8 +43,15 @@ def test_the_host_has_no_blocks(method):
     timed = quickly(ARRAY, method=method, device="host")
     assert timed.block_size is None
     assert timed.device == "host"
-    assert timed.method == ("loop" if method == "auto" else method)
+    assert timed.method == method
     np.testing.assert_array_equal(timed.seconds, timed.first_pass)
+
+
+def test_what_was_run_can_be_asked_for_again(device, method):
+    timed = quickly(ARRAY, method=method, device=device)
+    again = quickly(ARRAY, method=timed.method, device=timed.device, block_size=timed.block_size)
+    assert again.method == timed.method
+    assert again.block_size == timed.block_size
 
 
 @pytest.mark.parametrize("op", OPS)
@@ -131,7 +139,12 @@ def test_a_measurement_checks_its_arguments(error, words, arguments, options):
         (TypeError, DEVICES, (3,), {}),
         (ValueError, ("nbytes", "0"), ("host", 0), {}),
         (ValueError, ("nbytes", "-1"), ("host", -1), {}),
-        (MemoryError, ("memory",), ("host", 10**30), {}),
+        (ValueError, ("nbytes", "from 1024 to", str(2**64)), ("host", 2**64), {}),
+        (ValueError, ("nbytes", str(2**63 - 1), str(2**63)), ("host", 2**63), {}),
+        (ValueError, ("nbytes", str(-(2**63) - 1)), ("host", -(2**63) - 1), {}),
+        (ValueError, ("nbytes",), ("simulated", 10**30), {}),
+        (MemoryError, ("memory",), ("host", 2**63 - 1), {}),
+        (MemoryError, ("memory",), ("host", 2**62), {}),
         (TypeError, ("nbytes", "1e6"), ("host", 1e6), {}),
         (ValueError, ("samples", "0"), ("host", 2**16), {"samples": 0}),
         (TypeError, ("samples",), ("host", 2**16), {"samples": "many"}),
@@ -144,3 +157,70 @@ def test_a_read_limit_checks_its_arguments(error, words, arguments, options):
     assert caught.type is error
     for word in words:
         assert re.search(re.escape(word).replace("1e6", "1e6|1000000.0"), str(caught.value))
+
+
+class Unready:
+    """An integer that cannot say which."""
+
+    def __index__(self):
+        raise ZeroDivisionError
+
+
+def test_an_integers_own_error_is_the_callers():
+    with pytest.raises(ZeroDivisionError):
+        gred.read_limit("host", Unready())
+    with pytest.raises(ZeroDivisionError):
+        gred.kernel_time(ARRAY, samples=Unready())
+
+
+@pytest.mark.parametrize("integer", [np.int16, np.uint64, lambda n: np.array(n)])
+def test_counts_may_be_integers_of_numpys(integer):
+    timed = gred.kernel_time(ARRAY, samples=integer(3), warmup=integer(0), cold=False)
+    assert len(timed.seconds) == 3
+    assert gred.read_limit("host", integer(2048), samples=integer(1)).nbytes == 2048
+
+
+# ---- warnings ----
+
+COMPLEX = np.ones(3, np.complex64)
+LOST = {
+    "sum": lambda: gred.sum(COMPLEX, dtype=float),
+    "kernel_time": lambda: gred.kernel_time(COMPLEX, dtype=float, samples=1),
+}
+ENDLESS = np.broadcast_to(np.int8(1), 2**36)
+SLOW = {
+    "sum": lambda: gred.sum(ENDLESS, method="neighbored", device="simulated"),
+    "kernel_time": lambda: gred.kernel_time(ENDLESS, method="neighbored", device="simulated"),
+    "read_limit": lambda: gred.read_limit("simulated", 2**26, samples=10**6),
+}
+
+
+def assert_here(warning, call):
+    """The warning is of the line that called gred, and of no other."""
+    assert warning.filename == __file__
+    assert warning.lineno == call.__code__.co_firstlineno
+
+
+@pytest.mark.parametrize("call", LOST.values(), ids=LOST.keys())
+def test_a_warning_of_types_points_to_the_call(call):
+    with pytest.warns(np.exceptions.ComplexWarning, match="imaginary") as caught:
+        call()
+    assert_here(caught[0], call)
+
+
+@pytest.mark.parametrize("call", SLOW.values(), ids=SLOW.keys())
+def test_a_warning_of_a_long_run_points_to_the_call(call, monkeypatch):
+    """The run ends there, because showing the warning fails."""
+    shown = []
+
+    def show(message, category, filename, lineno, *_):
+        shown.append(warnings.WarningMessage(message, category, filename, lineno))
+        raise KeyboardInterrupt
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        monkeypatch.setattr(warnings, "showwarning", show)
+        with pytest.raises(KeyboardInterrupt):
+            call()
+    assert issubclass(shown[0].category, RuntimeWarning)
+    assert_here(shown[0], call)

@@ -332,5 +332,6 @@ def test_every_unit_of_the_kernels_has_its_source_and_an_object_of_its_own(build
     assert len({name for _, name, _ in units}) == len(units)
     for source, _, _ in units:
         assert (ROOT / "kernels" / source).exists()
+    assert (ROOT / script["LOOPS"]).exists()
     listed = {*script["SOURCES"], *script["APART"]}
     assert listed == {str(path.relative_to(ROOT)) for path in ROOT.glob("csrc/**/*.c")}

@@ -303,6 +303,42 @@ def test_the_bounds_are_those_of_one_memory():
         gred.sum(Offer(whole))
 
 
+# ---- what cannot be copied there ----
+
+WITH_REFERENCES = {
+    "None": [None],
+    "objects": np.array([1, "two"], object),
+    "a simulated array": ARRAY,
+    "a record with an object": np.zeros(3, [("x", "f4"), ("y", object)]),
+    "an empty array of objects": np.zeros(0, object),
+    "strings of any length": np.array(["a", "b" * 100], np.dtypes.StringDType()),
+}
+
+
+@pytest.mark.parametrize("a", WITH_REFERENCES.values(), ids=WITH_REFERENCES.keys())
+def test_what_holds_references_is_refused_before_memory_is_allocated(a, monkeypatch):
+    monkeypatch.setattr(_core, "SimulatedMemory", None)
+    with pytest.raises(TypeError, match=r"a: .*references"):
+        SimulatedArray(a)
+
+
+def test_a_dtype_that_holds_references_is_refused(monkeypatch):
+    monkeypatch.setattr(_core, "SimulatedMemory", None)
+    with pytest.raises(TypeError, match=r"a: .*object.*references"):
+        SimulatedArray([1, 2], dtype=object)
+
+
+@pytest.mark.parametrize("mask", [False, True, [True, False, False]])
+def test_a_masked_array_is_refused_as_gred_refuses_it(mask):
+    masked = np.ma.array([1, 2, 3], mask=mask)
+    with pytest.raises(TypeError) as theirs:
+        gred.sum(masked)
+    with pytest.raises(TypeError) as mine:
+        SimulatedArray(masked)
+    assert str(mine.value) == str(theirs.value)
+    assert gred.sum(SimulatedArray(masked.compressed())) == masked.compressed().sum()
+
+
 # ---- lifetimes ----
 
 
@@ -385,7 +421,8 @@ def test_simulated_arrays_leave_references_and_memory_flat():
         with pytest.raises(REFUSED):
             gred.sum(outside)
 
-    use()
+    for _ in range(20):
+        use()
     gc.collect()
     before, blocks = sys.getrefcount(array), sys.getallocatedblocks()
     for _ in range(200):
@@ -454,7 +491,15 @@ def test_the_workspace_limit_ends_with_its_with_block():
     assert gred.sum(np.ones(5000), method="halving", device="simulated") == 5000
 
 
-@pytest.mark.parametrize("limit", [0, -1, "x", 1.5, None, 2**70], ids=shown)
+@pytest.mark.parametrize("integer", [np.int16, np.uint64, np.int64, lambda n: np.array(n)])
+def test_a_workspace_limit_may_be_an_integer_of_numpys(integer):
+    with gred.workspace_limit(integer(4096)):
+        assert gred.sum(np.ones(5000), method="halving", device="simulated") == 5000
+
+
+@pytest.mark.parametrize(
+    "limit", [0, -1, "x", 1.5, None, 2**70, True, np.True_, np.int8(-1), np.ones(2)], ids=shown
+)
 def test_what_is_no_workspace_limit_is_refused(limit):
     with pytest.raises((TypeError, ValueError, OverflowError)), gred.workspace_limit(limit):
         pass

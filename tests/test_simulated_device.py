@@ -37,7 +37,7 @@ def kernels(tmp_path_factory):
         pytest.skip("there is no C++ compiler here")
     folder = tmp_path_factory.mktemp("kernels")
     sources = [ROOT / "csrc/common/processor.c"]
-    for noun in ("fiber", "simulator", "multiprocessor"):
+    for noun in ("fiber", "grid", "multiprocessor", "simulator", "stacks"):
         sources += (ROOT / "csrc/simulated").glob(f"{noun}*.c")
     objects = []
     for source in sources:
@@ -148,6 +148,32 @@ def test_an_error_harms_no_other_run(run):
         assert run("early return", n=1)[0] == FAILED
         assert run("tree") == (DONE, "", [RIGHT] * 3)
     assert gred.sum(range(1000), method="unroll2", device="simulated") == 499500
+
+
+# ---- stacks ----
+
+DEEP = """
+import ctypes, resource, sys
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+kernels = ctypes.CDLL(sys.argv[1])
+results, message = (ctypes.c_uint * 1)(), ctypes.create_string_buffer(1000)
+grid, block, depth = ctypes.c_uint64(1), ctypes.c_uint(256), ctypes.c_uint64(int(sys.argv[2]))
+orders = ctypes.c_int(0), ctypes.c_uint64(0)
+sizes = grid, block, depth
+status = kernels.run_kernel(b"recursion", *sizes, *orders, results, message, ctypes.c_size_t(1000))
+print(status, results[0] > 0)
+"""
+
+
+@pytest.mark.unsanitized  # they catch it, too, and in their own way
+def test_a_kernel_that_recurses_too_deep_does_not_reach_its_neighbours_stack(kernels):
+    def dig(nbytes):
+        command = [sys.executable, "-c", DEEP, kernels._name, str(nbytes)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        return done.returncode, done.stdout
+
+    assert dig(20_000) == (0, "0 True\n")
+    assert dig(70_000) == (-signal.SIGSEGV, "")
 
 
 # ---- long runs ----

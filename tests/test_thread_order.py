@@ -4,6 +4,7 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 from inputs import KINDS, OPS, block_sizes, exact, methods_on, reduce
 from reference import agrees
@@ -126,7 +127,13 @@ def test_a_seed_out_of_range_is_refused(seed):
         gred.thread_order("shuffled", seed).__enter__()
 
 
-@pytest.mark.parametrize("seed", ["7", 1.5, None])
+@pytest.mark.parametrize("seed", ["7", 1.5, None, np.float64(7), np.True_, np.arange(2)])
 def test_a_seed_that_is_no_integer_is_refused(seed):
     with pytest.raises(TypeError, match="seed"):
         gred.thread_order("shuffled", seed).__enter__()
+
+
+@pytest.mark.parametrize("integer", [np.int8, np.uint64, np.int64, lambda n: np.array(n)])
+def test_a_seed_may_be_an_integer_of_numpys(integer):
+    with gred.thread_order("shuffled", integer(7)):
+        assert gred.sum(range(1000), method="atomic", device="simulated") == 499500

@@ -5,6 +5,7 @@
 
 #include "arrays/cuda_interface.h"
 #include "arrays/dlpack.h"
+#include "arrays/jax.h"
 #include "arrays/protocol.h"
 #include "arrays/torch.h"
 
@@ -14,9 +15,27 @@
 
 #include <string.h>
 
+static PyObject *no_value; /* found at import, constant from then on */
+
+static int find_no_value(void)
+{
+    PyObject *numpy = no_value ? NULL : PyImport_ImportModule("numpy");
+    if (numpy)
+        no_value = PyObject_GetAttrString(numpy, "_NoValue");
+    Py_XDECREF(numpy);
+    return no_value ? 0 : -1;
+}
+
+bool array_is_no_value(PyObject *object)
+{
+    return object == no_value;
+}
+
 int array_setup(void)
 {
     import_array1(-1);
+    if (find_no_value() < 0 || jax_setup() < 0)
+        return -1;
     return torch_setup() < 0 || cuda_interface_setup() < 0 ? -1 : dlpack_setup();
 }
 
@@ -118,9 +137,25 @@ static PyArray_Descr *descr_for(enum element *element)
     return PyArray_DescrFromType(NPY_FLOAT32);
 }
 
+/* bfloat16 has 8 significant bits, in which all of bool, int8 and uint8 is exact. */
+static bool fits_bfloat16(enum element element)
+{
+    return element == ELEMENT_BFLOAT16 || element_size(element) == 1;
+}
+
+/* NumPy's rules end at bfloat16, and ml_dtypes, where it is installed, has none for float16 or
+ * integers of more than 8 bits. float32 holds all of bfloat16, so that NumPy's rules for float32 go
+ * on: with float16 or 16-bit integers float32, with longer integers float64. */
 bool array_promote(enum element a, enum element b, enum element *promoted)
 {
-    PyArray_Descr *of_a = descr_for(&a), *of_b = descr_for(&b);
+    if (fits_bfloat16(a) && fits_bfloat16(b) && (a == ELEMENT_BFLOAT16 || b == ELEMENT_BFLOAT16)) {
+        *promoted = ELEMENT_BFLOAT16;
+        return true;
+    }
+    a = a == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : a;
+    b = b == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : b;
+    PyArray_Descr *of_a = PyArray_DescrFromType(numpy_types[a]),
+                  *of_b = PyArray_DescrFromType(numpy_types[b]);
     PyArray_Descr *descr = of_a && of_b ? PyArray_PromoteTypes(of_a, of_b) : NULL;
     const bool found = descr && element_of(descr, "out", promoted);
     Py_XDECREF(descr);
@@ -184,7 +219,8 @@ static bool view_numpy(PyArrayObject *array, const char *name, struct view *view
         layout->strides[k] = layout->shape[k] > 1 ? PyArray_STRIDE(array, (int)k) : 0;
     }
     view->n = (uint64_t)PyArray_SIZE(array);
-    view->read_only = !PyArray_ISWRITEABLE(array);
+    if (!PyArray_ISWRITEABLE(array))
+        view->read_only = "its flags do not have WRITEABLE";
     return true;
 }
 
@@ -206,7 +242,11 @@ static int view_interfaces(PyObject *object, const struct view_request *request,
     /* What is wrong with one may be right with the other, such as an element type. */
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    const int exported = dlpack_view(object, request, view);
+    int exported = dlpack_view(object, request, view);
+    if (exported > 0 && request->in_place && !cuda_interface_heed_read_only(object, view)) {
+        array_release(view);
+        exported = -1;
+    }
     if (exported || !type) {
         Py_XDECREF(type);
         Py_XDECREF(value);
@@ -219,6 +259,9 @@ static int view_interfaces(PyObject *object, const struct view_request *request,
 
 static int view_interface(PyObject *object, const struct view_request *request, struct view *view)
 {
+    if (request->in_place && (!torch_check_writable(object, request->name) ||
+                              !jax_check_writable(object, request->name)))
+        return -1;
     PyObject *resolved = torch_resolve(object);
     if (!resolved)
         return -1;
@@ -259,9 +302,44 @@ void array_release(struct view *view)
     Py_CLEAR(view->owner);
 }
 
+/* Takes over the reference to what NumPy makes of the object. */
+static PyObject *refuse_bools(PyObject *object, const char *name, PyArrayObject *array)
+{
+    PyObject *descr = (PyObject *)PyArray_DESCR(array);
+    PyObject *type = PyArray_Check(object) || PyArray_DESCR(array)->type_num != NPY_OBJECT
+                         ? PyObject_Str(descr)
+                         : PyUnicode_FromString(Py_TYPE(object)->tp_name);
+    if (type)
+        PyErr_Format(PyExc_TypeError, "%s must be an array of bool, not of %U", name, type);
+    Py_XDECREF(type);
+    Py_DECREF(array);
+    return NULL;
+}
+
+/* The array of an object that has a type of its own. NULL with an exception set. */
+static PyObject *bools_of_array(PyObject *object, const char *name)
+{
+    PyArrayObject *array = (PyArrayObject *)PyArray_FROM_O(object);
+    return !array || PyArray_ISBOOL(array) ? (PyObject *)array : refuse_bools(object, name, array);
+}
+
+/* NumPy casts Python's own values; of an object that it cannot look into it makes one that is true,
+ * and what it does not cast has another type or an __array__ that takes no dtype. */
+static PyObject *bools_of(PyObject *object, const char *name)
+{
+    PyObject *bools = PyArray_FROM_OT(object, NPY_BOOL);
+    if (!bools && !PyErr_ExceptionMatches(PyExc_TypeError))
+        return NULL;
+    PyErr_Clear();
+    if (bools &&
+        (PyArray_NDIM((PyArrayObject *)bools) || PyArray_IsAnyScalar(object) || is_plain(object)))
+        return bools;
+    Py_XDECREF(bools);
+    return bools_of_array(object, name);
+}
+
 bool array_of_bools(PyObject *object, const char *name, struct view *view)
 {
-    PyArray_Descr *descr = PyArray_DescrFromType(NPY_BOOL);
-    PyObject *array = descr ? PyArray_FromAny(object, descr, 0, 0, 0, NULL) : NULL;
-    return array && view_numpy((PyArrayObject *)array, name, view);
+    PyObject *bools = bools_of(object, name);
+    return bools && view_numpy((PyArrayObject *)bools, name, view);
 }

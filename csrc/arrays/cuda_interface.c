@@ -40,6 +40,8 @@ static const struct protocol_terms terms = {
     .data = INTERFACE "['data']",
 };
 
+static const char says_read_only[] = "its " INTERFACE "['data'] says so";
+
 /* What is being read, and where to. */
 struct reading {
     PyObject *object, *interface;
@@ -311,7 +313,7 @@ static bool parse_data(const struct reading *reading)
         const int read_only = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));
         parsed = read_only >= 0;
         reading->view->layout.data = (const void *)address;
-        reading->view->read_only = read_only > 0;
+        reading->view->read_only = read_only > 0 ? says_read_only : NULL;
     }
     Py_DECREF(data);
     return parsed;
@@ -426,4 +428,34 @@ int cuda_interface_view_with_stream(PyObject *object, const struct view_request 
                                     struct view *view)
 {
     return view_object(object, request, view, true);
+}
+
+/* The flag behind the pointer. 1, 0 also where there is none, -1 with an exception set. */
+static int read_flag(PyObject *interface)
+{
+    PyObject *data = NULL;
+    int flag = PyDict_Check(interface) ? PyDict_GetItemRef(interface, names.data, &data) : 0;
+    if (flag > 0 && PyTuple_Check(data) && PyTuple_GET_SIZE(data) == 2)
+        flag = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));
+    else if (flag > 0)
+        flag = 0;
+    Py_XDECREF(data);
+    return flag;
+}
+
+bool cuda_interface_heed_read_only(PyObject *object, struct view *view)
+{
+    PyObject *interface;
+    int flag = PyObject_GetOptionalAttr(object, names.interface, &interface);
+    if (flag > 0)
+        flag = read_flag(interface);
+    Py_XDECREF(interface);
+    if (flag > 0)
+        view->read_only = says_read_only;
+    if (flag >= 0)
+        return true;
+    if (!PyErr_ExceptionMatches(PyExc_Exception))
+        return false;
+    PyErr_Clear(); /* an interface that cannot be read says nothing */
+    return true;
 }

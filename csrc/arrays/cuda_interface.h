@@ -2,7 +2,7 @@
  * https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html */
 #pragma once
 
-#include "arrays/array.h"
+#include "arrays/view.h"
 
 /* 1: a view was made. 0: the object has no __cuda_array_interface__. -1: an exception is set:
  * TypeError for a value of the wrong type, ValueError for a missing or impossible one. */
@@ -13,6 +13,10 @@ int cuda_interface_view(PyObject *object, const struct view_request *, struct vi
  * interface is as good, and faster. */
 int cuda_interface_view_with_stream(PyObject *object, const struct view_request *,
                                     struct view *view);
+
+/* Whether the object has an interface that says that its memory is read-only, whatever else is said
+ * there; view->read_only then tells so. False with an exception set. */
+bool cuda_interface_heed_read_only(PyObject *object, struct view *view);
 
 /* Makes the constants that the others use; -1 with an exception set. */
 int cuda_interface_setup(void);

@@ -269,6 +269,20 @@ static void refuse_capsule(PyObject *object, const char *name)
         name, kind, content ? content : "nothing");
 }
 
+/* Why the tensor must not be written, or NULL. Before there were versions, capsules did not tell.
+ * Libraries of GPU arrays wrote to each other's all the same; on the host NumPy takes them for
+ * read-only, and some are: JAX's arrays never change. */
+static const char *why_read_only(const struct dl_versioned *versioned, bool on_device)
+{
+    if (!versioned)
+        return on_device ? NULL
+                         : "its DLPack capsule is of the form without a version, which does not "
+                           "say that it may be written";
+    if (versioned->flags & FLAG_READ_ONLY)
+        return "its DLPack capsule says so";
+    return versioned->flags & FLAG_COPIED ? "its DLPack capsule is of a copy" : NULL;
+}
+
 /* The tensor, which is the view's from now on. NULL with an exception set. */
 static const struct dl_tensor *own(PyObject *capsule, const char *name, struct view *view)
 {
@@ -283,16 +297,15 @@ static const struct dl_tensor *own(PyObject *capsule, const char *name, struct v
     }
     view->owner = holder;
     void *managed = PyCapsule_GetPointer(holder, HOLDER);
-    if (form == UNVERSIONED)
+    const struct dl_versioned *versioned = form == VERSIONED ? managed : NULL;
+    view->read_only = why_read_only(versioned, view->on_device);
+    if (!versioned)
         return &((struct dl_managed *)managed)->tensor;
-    const struct dl_versioned *versioned = managed;
     if (versioned->major != VERSION_MAJOR) {
         PyErr_Format(PyExc_TypeError, "%s: DLPack's version %u.%u is not supported; %d is", name,
                      (unsigned)versioned->major, (unsigned)versioned->minor, VERSION_MAJOR);
         return NULL;
     }
-    /* What is written to a copy is lost. */
-    view->read_only = versioned->flags & (FLAG_READ_ONLY | FLAG_COPIED);
     return &versioned->tensor;
 }
 

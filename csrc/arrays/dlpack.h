@@ -2,7 +2,7 @@
  * https://dmlc.github.io/dlpack/latest/python_spec.html */
 #pragma once
 
-#include "arrays/array.h"
+#include "arrays/view.h"
 
 /* 1: a view was made. 0: the object has no __dlpack__, or declines by a BufferError, and may have
  * something else to offer; no exception is set. -1: an exception is set. */

@@ -1,6 +1,6 @@
 #include "arrays/mask.h"
 
-/* A mask on a device is taken as it lies; anything else becomes NumPy's. */
+/* A mask that offers its memory is taken as it lies; anything else becomes NumPy's. */
 static bool view_mask(PyObject *where, const struct view_request *request, struct mask *mask)
 {
     struct view *view = &mask->view;
@@ -8,20 +8,16 @@ static bool view_mask(PyObject *where, const struct view_request *request, struc
     asked.name = "where";
     view->owner = NULL;
     view->pin = NULL;
-    if (PyObject_HasAttrString(where, "__cuda_array_interface__") ||
-        PyObject_HasAttrString(where, "__dlpack_device__")) {
-        if (!array_view(where, &asked, view))
-            return false;
-        if (view->layout.input == ELEMENT_BOOL)
-            return !view->on_device || request->where->locate(request->where, view, "where");
-        if (view->on_device) {
-            PyErr_Format(PyExc_TypeError, "where must be an array of bool, not of %s",
-                         element_name(view->layout.input));
-            return false;
-        }
-        array_release(view);
-    }
-    return array_of_bools(where, "where", view);
+    if (!PyObject_HasAttrString(where, "__cuda_array_interface__") &&
+        !PyObject_HasAttrString(where, "__dlpack_device__"))
+        return array_of_bools(where, "where", view);
+    if (!array_view(where, &asked, view))
+        return false;
+    if (view->layout.input == ELEMENT_BOOL)
+        return !view->on_device || request->where->locate(request->where, view, "where");
+    PyErr_Format(PyExc_TypeError, "where must be an array of bool, not of %s",
+                 element_name(view->layout.input));
+    return false;
 }
 
 static bool broadcast(const struct layout *mask, struct layout *array)
@@ -65,7 +61,7 @@ bool mask_apply(PyObject *where, const struct view_request *request, struct view
     mask->producer = (struct stream){.given = false};
     mask->view.owner = NULL;
     mask->view.pin = NULL;
-    if (!where || where == Py_True)
+    if (!where || where == Py_True || array_is_no_value(where))
         return true;
     if (!view_mask(where, request, mask) || !check_place(array, &mask->view) ||
         !broadcast(&mask->view.layout, &array->layout))

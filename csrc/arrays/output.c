@@ -20,7 +20,7 @@ bool output_parse(PyObject *out, const struct view_request *request, struct outp
         return false;
     }
     if (output->view.read_only) {
-        PyErr_SetString(PyExc_ValueError, "out is read-only");
+        PyErr_Format(PyExc_ValueError, "out is read-only: %s", output->view.read_only);
         return false;
     }
     return !output->view.on_device || request->where->locate(request->where, &output->view, "out");

@@ -32,7 +32,7 @@ void protocol_begin(struct view *view, bool on_device)
 {
     view->layout.mask = NULL;
     view->layout.swapped = false;
-    view->read_only = false;
+    view->read_only = NULL;
     view->on_device = on_device;
     view->producer = (struct stream){.given = false};
     view->platform = NULL;

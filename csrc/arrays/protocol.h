@@ -2,7 +2,7 @@
  * down, checked before anything is read through them. */
 #pragma once
 
-#include "arrays/array.h"
+#include "arrays/view.h"
 
 /* How a protocol calls its entries, for messages. */
 struct protocol_terms {
@@ -13,8 +13,7 @@ struct protocol_terms {
  * bfloat16. ELEMENTS if there is none. */
 enum element protocol_element(char kind, size_t size);
 
-/* A view of nothing yet: everything but where and what its elements are. Dimensions have room for
- * many, and are left as they lie. */
+/* A view of nothing yet: all is set but the layout's pointer, types and dimensions. */
 void protocol_begin(struct view *, bool on_device);
 
 /* Sets view->n from the dimensions and the shape, in which a negative number is still recognised.

@@ -4,7 +4,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "arrays/array.h"
+#include "arrays/view.h"
 
 /* stream=: an integer, an object with __cuda_stream__, or a library's own stream. Left out, or
  * None: not given. False with a TypeError or ValueError. */

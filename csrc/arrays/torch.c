@@ -61,3 +61,20 @@ PyObject *torch_resolve(PyObject *array)
     Py_XDECREF(conjugated);
     return resolved;
 }
+
+bool torch_check_writable(PyObject *array, const char *name)
+{
+    PyObject *torch = torch_of(array);
+    if (!torch)
+        return true;
+    Py_DECREF(torch);
+    PyObject *requires_grad = PyObject_GetAttrString(array, "requires_grad");
+    const int keeps = requires_grad ? PyObject_IsTrue(requires_grad) : -1;
+    Py_XDECREF(requires_grad);
+    if (keeps > 0)
+        PyErr_Format(PyExc_ValueError,
+                     "%s is a tensor that requires grad, and PyTorch would not know of what is "
+                     "written to it; %s.detach() shares its memory and may be written",
+                     name, name);
+    return keeps == 0;
+}

@@ -54,6 +54,10 @@ union scalar {
 #undef ELEMENT_MEMBER
 };
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 size_t element_size(enum element);
 const char *element_name(enum element);
 
@@ -65,3 +69,7 @@ bool element_is_complex(enum element);
 
 /* The names of all, for messages: "bool, int8, ...". */
 const char *element_names(void);
+
+#ifdef __cplusplus
+}
+#endif

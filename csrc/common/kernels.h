@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/method.h"
-#include "common/op.h"
+#include "common/reduction.h"
 
 #include <stdint.h>
 
@@ -20,38 +20,44 @@ enum { READ_SHAPES = 3 };
 typedef int library_reduce(void *workspace, size_t *workspace_bytes, const void *data, void *result,
                            int64_t n, void *stream);
 
-/* An array that is not flat, as a kernel's argument: a layout in device memory, from a position
- * on. */
-struct entries_gathered {
-    const void *layout;
-    uint64_t first;
+/* An array as a kernel's argument. Kernels of flat arrays that do not ask for positions take the
+ * pointer alone, which comes first. */
+struct kernel_array {
+    const void *at; /* elements that lie one after the other, or a layout, in device memory */
+    uint64_t first; /* of a layout: the position to begin at */
+    uint64_t base;  /* what a position is counted from in the whole array */
 };
 
-/* Kernels of a method take (array, n, partials[, tickets]). The array is a plain pointer, or an
- * entries_gathered, or a pointer to a layout. NULL stands for what is not compiled. */
+/* Kernels of a method take (array, n, partials[, tickets]): n elements of the array to states. NULL
+ * stands for what is not compiled. */
 struct kernels {
-    /* From a pointer to elements of type `input`, each converted to the accumulator. */
-    const void *(*flat)(enum op op, enum method_index method, enum element input,
+    /* From elements of type `input`, each converted to the accumulator. */
+    const void *(*flat)(enum fold fold, enum method_index method, enum element input,
                         enum element accumulator, unsigned block);
 
-    /* From an entries_gathered; into the widest accumulator of a kind only: int64, uint64, float64
+    /* From a layout of any type; into the widest accumulator of a kind only: int64, uint64, float64
      * and complex128. */
-    const void *(*gathered)(enum op op, enum method_index method, enum element accumulator);
+    const void *(*gathered)(enum fold fold, enum method_index method, enum element accumulator);
 
-    /* From a pointer to a layout with elements of type `input` and at least one dimension. */
-    const void *(*strided)(enum op op, enum method_index method, enum element input,
+    /* From a layout with elements of type `input` and at least one dimension, all of it. */
+    const void *(*strided)(enum fold fold, enum method_index method, enum element input,
                            enum element accumulator);
 
-    /* The same for a library's function, of flat arrays only. */
-    library_reduce *(*library)(enum op op, enum element input, enum element accumulator);
+    /* Merges states that lie one after the other: (states as a kernel_array, n, partials, tickets);
+     * on the ladder the method's own kernel of flat arrays does it. */
+    const void *(*merge)(enum fold fold, enum element accumulator);
 
-    /* Copies, with the op's identity where a mask hides an element: arguments (array, n, target).
+    /* A library's own function, of flat arrays only. */
+    library_reduce *(*library)(enum fold fold, enum element input, enum element accumulator);
+
+    /* Copies, with the fold's identity where a mask hides an element: arguments (array, n, target).
      */
     const void *(*copy_flat)(enum element input, enum element accumulator);
-    const void *(*copy_gathered)(enum op op, enum element accumulator);
+    const void *(*copy_gathered)(enum fold fold, enum element accumulator);
 
-    /* Arguments (folded, struct finish, counted, type of out, out), for one thread. */
-    const void *(*finish)(void);
+    /* Arguments (state, struct finish, counted, type of out, out), for one thread. `counted` is the
+     * device's own count of what took part, null where finish.count says it. */
+    const void *(*finish)(enum reduction reduction, enum element accumulator);
 
     /* Counts what a mask lets through: arguments (layout, n, counted). */
     const void *(*count)(void);

@@ -100,7 +100,7 @@ static void merge(struct layout *layout)
     layout->dimensions = kept;
 }
 
-void layout_normalise(struct layout *layout)
+void layout_normalise(struct layout *layout, bool in_order)
 {
     if (element_size(layout->input) == 1)
         layout->swapped = false;
@@ -112,10 +112,11 @@ void layout_normalise(struct layout *layout)
     for (unsigned k = 0; k < layout->dimensions; k++) {
         if (!layout->mask)
             layout->mask_strides[k] = 0;
-        if (runs_backwards(layout, k))
+        if (!in_order && runs_backwards(layout, k))
             turn(layout, k);
     }
-    sort(layout);
+    if (!in_order)
+        sort(layout);
     merge(layout);
 }
 

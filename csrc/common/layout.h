@@ -8,9 +8,9 @@
 enum { DIMENSIONS_MAX = 64 };
 
 /* Element (i0, i1, ...) lies at data + sum of ik * strides[k], in bytes, and takes part if there is
- * no mask or mask[sum of ik * mask_strides[k]] is not 0. Once layout_normalise has seen it, strides
- * are not negative, dimension 0 is the outermost, neighbouring dimensions that can be walked as one
- * are one, and a single element has no dimensions. */
+ * no mask or mask[sum of ik * mask_strides[k]] is not 0. Once layout_normalise has seen it,
+ * dimension 0 is the outermost, neighbouring dimensions that can be walked as one are one, a single
+ * element has no dimensions, and strides are not negative, unless the array's order matters. */
 struct layout {
     const void *data;
     const unsigned char *mask;
@@ -22,8 +22,9 @@ struct layout {
     int64_t strides[DIMENSIONS_MAX], mask_strides[DIMENSIONS_MAX];
 };
 
-/* Brings dimensions into their best order; see layout.c. */
-void layout_normalise(struct layout *);
+/* Brings dimensions into their best order; see layout.c. `in_order`: elements are still walked in
+ * the array's own order. */
+void layout_normalise(struct layout *, bool in_order);
 
 /* How many elements there are, masked or not. */
 uint64_t layout_length(const struct layout *);

@@ -3,23 +3,15 @@
 #include <string.h>
 
 static const struct method methods[METHODS] = {
-#define RUNG(number, name, alias, schedule, blocks, data_blocks, threads, block_size, source,      \
-             title, idea)                                                                          \
-    {number,                                                                                       \
-     #name,                                                                                        \
-     alias,                                                                                        \
-     SCHEDULE_##schedule,                                                                          \
-     METHOD_ON_SIMULATED | METHOD_ON_CUDA,                                                         \
-     data_blocks,                                                                                  \
-     threads,                                                                                      \
-     block_size,                                                                                   \
-     source,                                                                                       \
-     title,                                                                                        \
+#define RUNG(number, name, alias, style, blocks, data_blocks, threads, block_size, source, title,  \
+             idea)                                                                                 \
+    {number,      #name,   alias,      STYLE_##style, METHOD_ON_SIMULATED | METHOD_ON_CUDA,        \
+     data_blocks, threads, block_size, source,        title,                                       \
      idea},
 #define HOST_METHOD(name, source, title, idea)                                                     \
-    {-1, #name, "", SCHEDULE_recursion, METHOD_ON_HOST, 1, 0, 0, source, title, idea},
+    {-1, #name, "", STYLE_recursion, METHOD_ON_HOST, 1, 0, 0, source, title, idea},
 #define LIBRARY_METHOD(name, source, title, idea)                                                  \
-    {-1, #name, "", SCHEDULE_library, METHOD_ON_CUDA, 1, 0, 0, source, title, idea},
+    {-1, #name, "", STYLE_library, METHOD_ON_CUDA, 1, 0, 0, source, title, idea},
 #include "common/ladder.def"
 };
 
@@ -84,5 +76,5 @@ const char *method_nearest(const char *name)
 
 bool method_works_in_place(const struct method *method)
 {
-    return method->schedule == SCHEDULE_levels || method->schedule == SCHEDULE_in_place;
+    return method->style == STYLE_levels || method->style == STYLE_in_place;
 }

@@ -5,17 +5,17 @@
 #include <stddef.h>
 
 /* How a method's passes are launched. */
-enum schedule {
-    SCHEDULE_recursion,   /* on the host, no launches */
-    SCHEDULE_levels,      /* in place; a launch folds the upper half of the array onto the lower */
-    SCHEDULE_in_place,    /* in place; a block folds its data blocks to one partial; repeated on the
+enum style {
+    STYLE_recursion,   /* on the host, no launches */
+    STYLE_levels,      /* in place; a launch folds the upper half of the array onto the lower */
+    STYLE_in_place,    /* in place; a block folds its data blocks to one partial; repeated on the
                              partials */
-    SCHEDULE_tiles,       /* reads; otherwise as in_place */
-    SCHEDULE_grid_stride, /* reads; as many blocks as the device holds; repeated on the partials */
-    SCHEDULE_one_atomic,  /* one launch onto a result that holds the identity beforehand */
-    SCHEDULE_last_block,  /* one launch with a ticket counter that starts, and ends, at 0 */
-    SCHEDULE_cooperative, /* one cooperative launch, the grid sized by occupancy */
-    SCHEDULE_library,     /* a library's own function */
+    STYLE_tiles,       /* reads; otherwise as in_place */
+    STYLE_grid_stride, /* reads; as many blocks as the device holds; repeated on the partials */
+    STYLE_one_atomic,  /* one launch onto a result that holds the identity beforehand */
+    STYLE_last_block,  /* one launch with a ticket counter that starts, and ends, at 0 */
+    STYLE_cooperative, /* one cooperative launch, the grid sized by occupancy */
+    STYLE_library,     /* a library's own function */
 };
 
 enum { METHOD_ON_HOST = 1, METHOD_ON_SIMULATED = 2, METHOD_ON_CUDA = 4 };
@@ -26,7 +26,7 @@ struct method {
     int number; /* -1: not a rung */
     const char *name;
     const char *alias; /* "" where there is none */
-    enum schedule schedule;
+    enum style style;
     unsigned places; /* METHOD_ON_... */
     unsigned data_blocks;
     unsigned threads;    /* a multiprocessor, for grid-stride schedules */

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "common/element.h"
-#include "common/op.h"
 
 #include <string.h>
 
@@ -175,6 +174,29 @@ SCALAR union scalar scalar_of_int64(int64_t value, enum element to)
     return result;
 }
 
+/* The value of an integer type that has the same low bits. */
+SCALAR double scalar_wrapped(int64_t value, enum element type)
+{
+    switch (type) {
+    case ELEMENT_INT8:
+        return (double)(int8_t)value;
+    case ELEMENT_INT16:
+        return (double)(int16_t)value;
+    case ELEMENT_INT32:
+        return (double)(int32_t)value;
+    case ELEMENT_UINT8:
+        return (double)(uint8_t)value;
+    case ELEMENT_UINT16:
+        return (double)(uint16_t)value;
+    case ELEMENT_UINT32:
+        return (double)(uint32_t)value;
+    case ELEMENT_UINT64:
+        return (double)(uint64_t)value;
+    default:
+        return (double)value;
+    }
+}
+
 /* As for int64, but for floats of values from 2^63 on. */
 SCALAR union scalar scalar_of_uint64(uint64_t value, enum element to)
 {
@@ -321,9 +343,8 @@ SCALAR struct scalar_wide scalar_widen(union scalar value, enum element from)
     return wide;
 }
 
-SCALAR union scalar scalar_convert(union scalar value, enum element from, enum element to)
+SCALAR union scalar scalar_narrow(struct scalar_wide wide, enum element to)
 {
-    const struct scalar_wide wide = scalar_widen(value, from);
     switch (wide.kind) {
     case SCALAR_SIGNED:
         return scalar_of_int64(wide.integer, to);
@@ -332,4 +353,9 @@ SCALAR union scalar scalar_convert(union scalar value, enum element from, enum e
     default:
         return scalar_of_double(wide.real, wide.imag, to);
     }
+}
+
+SCALAR union scalar scalar_convert(union scalar value, enum element from, enum element to)
+{
+    return scalar_narrow(scalar_widen(value, from), to);
 }

@@ -1,4 +1,5 @@
-/* Stands in for cuda.c where gred is built without nvcc: a backend with no devices. */
+/* Stands in for the rest of this room where gred is built without nvcc: a backend with no devices.
+ */
 #include "cuda/backend.h"
 
 static void *create(void)

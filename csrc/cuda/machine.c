@@ -1,15 +1,14 @@
-/* A machine for passes.c on top of the CUDA runtime. Memory comes from a pool of gred's own, in
- * stream order: other libraries' pools stay as they were. */
-#include "cuda/session.h"
+/* Memory comes from a pool of gred's own, in stream order: other libraries' pools stay as they
+ * were. */
+#include "cuda/machine.h"
 
-#include "run/gather.h"
+#include "cuda/check.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static struct cuda_session *session_of(struct machine *machine)
 {
-    return (struct cuda_session *)machine;
+    return ((struct cuda_machine *)machine)->session;
 }
 
 static bool machine_allocate(struct machine *machine, size_t bytes, void **memory)
@@ -27,30 +26,30 @@ static void machine_release(struct machine *machine, void *memory)
                    "cudaFreeAsync");
 }
 
-static bool machine_copy_in(struct machine *machine, void *target, const void *layout, size_t bytes)
+static bool machine_copy_in(struct machine *machine, void *target, const void *source, size_t bytes)
 {
     return cuda_check(
         machine->failure,
-        cudaMemcpyAsync(target, layout, bytes, cudaMemcpyHostToDevice, session_of(machine)->stream),
+        cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, session_of(machine)->stream),
         "cudaMemcpyAsync to the device");
 }
 
-static bool machine_copy_out(struct machine *machine, void *target, const void *layout,
+static bool machine_copy_out(struct machine *machine, void *target, const void *source,
                              size_t bytes)
 {
     struct cuda_session *self = session_of(machine);
     return cuda_check(machine->failure,
-                      cudaMemcpyAsync(target, layout, bytes, cudaMemcpyDeviceToHost, self->stream),
+                      cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, self->stream),
                       "cudaMemcpyAsync from the device") &&
            cuda_check(machine->failure, cudaStreamSynchronize(self->stream),
                       "cudaStreamSynchronize");
 }
 
-static bool machine_copy_within(struct machine *machine, void *target, const void *layout,
+static bool machine_copy_within(struct machine *machine, void *target, const void *source,
                                 size_t bytes)
 {
     return cuda_check(machine->failure,
-                      cudaMemcpyAsync(target, layout, bytes, cudaMemcpyDeviceToDevice,
+                      cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice,
                                       session_of(machine)->stream),
                       "cudaMemcpyAsync within the device");
 }
@@ -74,83 +73,14 @@ static size_t machine_room(struct machine *machine, size_t bytes)
 
 /* ---- host memory, by way of page-locked buffers ---- */
 
-static bool fill_staging(struct cuda_staging *staging, struct failure *failure)
-{
-    staging->bytes = (size_t)8 << 20;
-    for (int k = 0; k < CUDA_STAGES; k++)
-        if (!cuda_check(failure,
-                        cudaHostAlloc(&staging->buffers[k], staging->bytes, cudaHostAllocPortable),
-                        "cudaHostAlloc") ||
-            !cuda_check(failure,
-                        cudaEventCreateWithFlags(&staging->copied[k], cudaEventDisableTiming),
-                        "cudaEventCreateWithFlags"))
-            return false;
-    return true;
-}
-
-static bool make_staging(struct cuda_session *self)
-{
-    struct failure *failure = self->machine.failure;
-    if (self->staging)
-        return true;
-    struct cuda_staging *staging = calloc(1, sizeof *staging);
-    if (!staging) {
-        failure_note(failure, FAILURE_MEMORY, "out of memory for buffers");
-        return false;
-    }
-    if (!fill_staging(staging, failure)) {
-        cuda_staging_free(staging);
-        return false;
-    }
-    self->staging = staging;
-    return true;
-}
-
-/* One core cannot keep up with the bus. Under a mask nobody knows beforehand where a stretch's
- * elements will go. */
-static uint64_t gather_by_all(const struct layout *layout, uint64_t start, uint64_t length,
-                              char *target)
-{
-    const size_t size = element_size(layout->input);
-    const int64_t stretch = 1 << 15, stretches = ((int64_t)length + stretch - 1) / stretch;
-    if (layout->mask || stretches == 1)
-        return gather_unconverted(layout, start, length, target);
-#pragma omp parallel for schedule(static)
-    for (int64_t k = 0; k < stretches; k++) {
-        const uint64_t at = (uint64_t)(k * stretch), rest = length - at;
-        gather_unconverted(layout, start + at, rest < (uint64_t)stretch ? rest : (uint64_t)stretch,
-                           target + at * size);
-    }
-    return length;
-}
-
-/* One buffer's worth: waits until the buffer is free, fills it and has it copied. */
-static bool feed_stage(struct cuda_session *self, unsigned k, void *target,
-                       const struct layout *layout, uint64_t start, uint64_t length, uint64_t *fed)
-{
-    struct failure *failure = self->machine.failure;
-    struct cuda_staging *staging = self->staging;
-    if (!cuda_check(failure, cudaEventSynchronize(staging->copied[k]), "cudaEventSynchronize"))
-        return false;
-    *fed = self->threads ? gather_by_all(layout, start, length, staging->buffers[k])
-                         : gather_unconverted(layout, start, length, staging->buffers[k]);
-    const size_t bytes = *fed * element_size(layout->input);
-    return cuda_check(failure,
-                      cudaMemcpyAsync(target, staging->buffers[k], bytes, cudaMemcpyHostToDevice,
-                                      self->stream),
-                      "cudaMemcpyAsync to the device") &&
-           cuda_check(failure, cudaEventRecord(staging->copied[k], self->stream),
-                      "cudaEventRecord");
-}
-
 enum { FEW_BYTES = 1 << 15 };
 
 /* A few flat elements are not worth the detour. They go by way of the stack, which CUDA has to copy
  * before it returns; the caller's memory may be page-locked, and would be read some time later. */
-static bool feed_few(struct machine *machine, void *target, const void *layout, size_t bytes)
+static bool feed_few(struct machine *machine, void *target, const void *source, size_t bytes)
 {
     char few[FEW_BYTES];
-    memcpy(few, layout, bytes);
+    memcpy(few, source, bytes);
     return machine_copy_in(machine, target, few, bytes);
 }
 
@@ -162,18 +92,17 @@ static bool machine_feed(struct machine *machine, void *target, const struct lay
     *fed = length;
     if (length * size <= FEW_BYTES && layout_is_flat(layout))
         return feed_few(machine, target, (const char *)layout->data + start * size, length * size);
-    if (!make_staging(self))
+    if (!self->staging && !(self->staging = cuda_staging_new(machine->failure)))
         return false;
-    const uint64_t stage = self->staging->bytes / size;
-    *fed = 0;
-    for (uint64_t at = 0, k = 0; at < length; at += stage, k = (k + 1) % CUDA_STAGES) {
-        uint64_t staged;
-        if (!feed_stage(self, (unsigned)k, (char *)target + *fed * size, layout, start + at,
-                        length - at < stage ? length - at : stage, &staged))
-            return false;
-        *fed += staged;
-    }
-    return true;
+    const struct cuda_feed feed = {
+        .layout = layout,
+        .start = start,
+        .length = length,
+        .target = target,
+        .stream = self->stream,
+        .threads = self->threads,
+    };
+    return cuda_staging_feed(self->staging, &feed, fed, machine->failure);
 }
 
 /* ---- kernels ---- */
@@ -230,11 +159,12 @@ static bool machine_reduce(struct machine *machine, library_reduce *reduce, cons
 }
 
 /* Memory to flush the L2 cache with, larger than the cache. */
-static bool allocate_scratch(struct cuda_session *self)
+static bool allocate_scratch(struct machine *machine)
 {
     enum { ANY_BYTE = 0x5a };
-    return machine_allocate(&self->machine, self->scratch_bytes, &self->scratch) &&
-           cuda_check(self->machine.failure,
+    struct cuda_session *self = session_of(machine);
+    return machine_allocate(machine, self->scratch_bytes, &self->scratch) &&
+           cuda_check(machine->failure,
                       cudaMemsetAsync(self->scratch, ANY_BYTE, self->scratch_bytes, self->stream),
                       "cudaMemsetAsync");
 }
@@ -245,7 +175,7 @@ static bool machine_flush(struct machine *machine)
 {
     enum { SHAPE = 1, BLOCK = 512, BLOCKS_A_MULTIPROCESSOR = 2, PACK_BYTES = 16 };
     struct cuda_session *self = session_of(machine);
-    if (!self->scratch && !allocate_scratch(self))
+    if (!self->scratch && !allocate_scratch(machine))
         return false;
     uint64_t packs = self->scratch_bytes / PACK_BYTES;
     void *arguments[] = {&self->scratch, &packs, &self->scratch};
@@ -285,11 +215,12 @@ static bool machine_elapsed(struct machine *machine, double *first_pass, double 
     return true;
 }
 
-void cuda_machine_init(struct machine *machine, unsigned multiprocessors)
+struct cuda_machine cuda_machine_over(struct cuda_session *session, struct failure *failure)
 {
-    *machine = (struct machine){
-        .multiprocessors = multiprocessors,
+    const struct machine machine = {
+        .multiprocessors = session->multiprocessors,
         .kernels = &kernels_cuda,
+        .failure = failure,
         .allocate = machine_allocate,
         .release = machine_release,
         .room = machine_room,
@@ -304,4 +235,5 @@ void cuda_machine_init(struct machine *machine, unsigned multiprocessors)
         .mark = machine_mark,
         .elapsed = machine_elapsed,
     };
+    return (struct cuda_machine){machine, session};
 }

@@ -2,6 +2,8 @@
 
 #include "cuda/session.h"
 
+#include "cuda/check.h"
+
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -10,17 +12,10 @@ enum { SCRATCH_L2_TIMES = 3 };
 /* Memory that the pool keeps between runs, so that small workspaces cost no call to the driver. */
 static const uint64_t pool_keeps_bytes = 64 << 20;
 
-bool cuda_check(struct failure *failure, cudaError_t error, const char *call)
+void cuda_sessions_open(struct cuda_sessions *self)
 {
-    if (error == cudaSuccess)
-        return true;
-    cudaGetLastError();
-    if (error == cudaErrorMemoryAllocation)
-        failure_note(failure, FAILURE_MEMORY, "%s: %s (%s)", call, cudaGetErrorString(error),
-                     cudaGetErrorName(error));
-    else
-        failure_note_cuda(failure, call, cudaGetErrorName(error), cudaGetErrorString(error));
-    return false;
+    pthread_mutex_init(&self->lock, NULL);
+    self->maker = getpid();
 }
 
 static bool make_pool(struct failure *failure, int device, cudaMemPool_t *pool)
@@ -36,20 +31,9 @@ static bool make_pool(struct failure *failure, int device, cudaMemPool_t *pool)
                       "cudaMemPoolSetAttribute");
 }
 
-void cuda_staging_free(struct cuda_staging *staging)
-{
-    if (!staging)
-        return;
-    for (int k = 0; k < CUDA_STAGES; k++) {
-        if (staging->copied[k])
-            cudaEventDestroy(staging->copied[k]);
-        if (staging->buffers[k])
-            cudaFreeHost(staging->buffers[k]);
-    }
-    free(staging);
-}
+/* ---- one session ---- */
 
-void cuda_session_free(struct cuda_session *self)
+static void session_free(struct cuda_session *self)
 {
     for (int e = 0; e < MOMENTS; e++)
         if (self->events[e])
@@ -71,7 +55,22 @@ static bool make_events(struct cuda_session *self, struct failure *failure)
                       "cudaEventCreateWithFlags");
 }
 
-static struct cuda_session *session_new(struct cuda_state *state, int device,
+static bool ask_device(struct cuda_session *self, int device, struct failure *failure)
+{
+    int multiprocessors = 0, l2_bytes = 0;
+    if (!cuda_check(
+            failure,
+            cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
+            "cudaDeviceGetAttribute") ||
+        !cuda_check(failure, cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device),
+                    "cudaDeviceGetAttribute"))
+        return false;
+    self->multiprocessors = (unsigned)multiprocessors;
+    self->scratch_bytes = SCRATCH_L2_TIMES * (size_t)l2_bytes;
+    return true;
+}
+
+static struct cuda_session *session_new(const struct cuda_sessions *sessions, int device,
                                         struct failure *failure)
 {
     struct cuda_session *self = calloc(1, sizeof *self);
@@ -79,67 +78,70 @@ static struct cuda_session *session_new(struct cuda_state *state, int device,
         failure_note(failure, FAILURE_MEMORY, "out of memory for a CUDA session");
         return NULL;
     }
-    int multiprocessors = 0, l2_bytes = 0;
-    if (!cuda_check(failure, cudaStreamCreateWithFlags(&self->own_stream, cudaStreamNonBlocking),
-                    "cudaStreamCreateWithFlags") ||
-        !cuda_check(
-            failure,
-            cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
-            "cudaDeviceGetAttribute") ||
-        !cuda_check(failure, cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device),
-                    "cudaDeviceGetAttribute") ||
-        !make_events(self, failure)) {
-        cuda_session_free(self);
-        return NULL;
-    }
     self->device = device;
-    self->threads = state->maker == getpid();
-    self->pool = state->pools[device];
-    self->scratch_bytes = SCRATCH_L2_TIMES * (size_t)l2_bytes;
-    cuda_machine_init(&self->machine, (unsigned)multiprocessors);
-    return self;
+    self->threads = sessions->maker == getpid();
+    self->pool = sessions->pools[device];
+    if (cuda_check(failure, cudaStreamCreateWithFlags(&self->own_stream, cudaStreamNonBlocking),
+                   "cudaStreamCreateWithFlags") &&
+        ask_device(self, device, failure) && make_events(self, failure))
+        return self;
+    session_free(self);
+    return NULL;
 }
 
-struct cuda_session *cuda_session_borrow(struct cuda_state *state, int device,
+/* ---- all of them ---- */
+
+/* At the interpreter's end the driver may be gone already: whatever these calls say then is of no
+ * use to anybody. */
+void cuda_sessions_close(struct cuda_sessions *self, bool works)
+{
+    for (int d = 0; d < CUDA_GPUS_MAX && works; d++) {
+        while (self->idle[d]) {
+            struct cuda_session *session = self->idle[d];
+            self->idle[d] = session->next;
+            session_free(session);
+        }
+        if (self->pools[d])
+            cudaMemPoolDestroy(self->pools[d]);
+    }
+    pthread_mutex_destroy(&self->lock);
+}
+
+struct cuda_session *cuda_session_borrow(struct cuda_sessions *self, int device,
                                          struct failure *failure)
 {
-    pthread_mutex_lock(&state->lock);
-    struct cuda_session *session = state->idle[device];
+    pthread_mutex_lock(&self->lock);
+    struct cuda_session *session = self->idle[device];
     bool ready = true;
     if (session)
-        state->idle[device] = session->next;
-    else if (!state->pools[device])
-        ready = make_pool(failure, device, &state->pools[device]);
-    pthread_mutex_unlock(&state->lock);
+        self->idle[device] = session->next;
+    else if (!self->pools[device])
+        ready = make_pool(failure, device, &self->pools[device]);
+    pthread_mutex_unlock(&self->lock);
     if (!ready)
         return NULL;
-    return session ? session : session_new(state, device, failure);
+    return session ? session : session_new(self, device, failure);
 }
 
-/* Whether nothing is being copied from the buffers any more. */
-static bool is_staging_idle(const struct cuda_staging *staging)
+static void free_behind(struct cuda_session *session, void *memory, struct failure *failure)
 {
-    bool idle = true;
-    for (int k = 0; k < CUDA_STAGES; k++)
-        idle &= cudaEventQuery(staging->copied[k]) == cudaSuccess;
-    if (!idle)
-        cudaGetLastError();
-    return idle;
+    if (memory)
+        cuda_check(failure, cudaFreeAsync(memory, session->stream), "cudaFreeAsync");
 }
 
 /* Scratch memory goes back to the pool, so that an idle session holds none of the device's; the
  * staging buffers of all idle sessions but one are freed, unless they are still in use. */
-void cuda_session_return(struct cuda_state *state, struct cuda_session *session)
+void cuda_session_return(struct cuda_sessions *self, struct cuda_session *session,
+                         struct failure *failure)
 {
-    struct machine *machine = &session->machine;
-    machine->release(machine, session->scratch);
-    machine->release(machine, session->library_workspace);
+    free_behind(session, session->scratch, failure);
+    free_behind(session, session->library_workspace, failure);
     session->scratch = session->library_workspace = NULL;
     session->library_workspace_bytes = 0;
     struct cuda_staging *surplus = NULL;
-    const bool spare = session->staging && is_staging_idle(session->staging);
-    pthread_mutex_lock(&state->lock);
-    struct cuda_session *first = state->idle[session->device];
+    const bool spare = session->staging && cuda_staging_is_idle(session->staging);
+    pthread_mutex_lock(&self->lock);
+    struct cuda_session *first = self->idle[session->device];
     if (spare && first && first->staging) {
         surplus = session->staging;
         session->staging = NULL;
@@ -149,16 +151,8 @@ void cuda_session_return(struct cuda_state *state, struct cuda_session *session)
         first->next = session;
     } else {
         session->next = first;
-        state->idle[session->device] = session;
+        self->idle[session->device] = session;
     }
-    pthread_mutex_unlock(&state->lock);
+    pthread_mutex_unlock(&self->lock);
     cuda_staging_free(surplus);
-}
-
-bool cuda_session_order(struct cuda_session *self, cudaStream_t earlier, cudaStream_t later)
-{
-    struct failure *failure = self->machine.failure;
-    return earlier == later ||
-           (cuda_check(failure, cudaEventRecord(self->order, earlier), "cudaEventRecord") &&
-            cuda_check(failure, cudaStreamWaitEvent(later, self->order, 0), "cudaStreamWaitEvent"));
 }

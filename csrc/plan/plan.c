@@ -6,9 +6,8 @@
 #include "arrays/mask.h"
 #include "arrays/output.h"
 #include "plan/method_argument.h"
+#include "plan/types.h"
 #include "plan/wrong.h"
-
-#include <string.h>
 
 /* ---- where ---- */
 
@@ -111,117 +110,21 @@ static bool choose_block(const struct request *request, struct plan *plan)
     return true;
 }
 
-/* ---- types ---- */
+/* ---- what is refused ---- */
 
-static bool warn_of_lost_imaginary_part(void)
+/* A fold whose state is more than one value is the default method's, which merges any. */
+static bool check_method(const struct plan *plan)
 {
-    PyObject *exceptions = PyImport_ImportModule("numpy.exceptions");
-    PyObject *category = exceptions ? PyObject_GetAttrString(exceptions, "ComplexWarning") : NULL;
-    const bool fine =
-        category &&
-        PyErr_WarnEx(category, "Casting complex values to real discards the imaginary part", 1) ==
-            0;
-    Py_XDECREF(category);
-    Py_XDECREF(exceptions);
-    return fine;
-}
-
-/* With an out, NumPy reduces in the type that the elements and out promote to; but means of
- * integers in float64, and those of float16 in float32. */
-static bool choose_type_for_output(const struct request *request, struct layout *layout)
-{
-    if (request->mean && element_is_integer(layout->input))
-        layout->type = ELEMENT_FLOAT64;
-    else if (request->mean && layout->input == ELEMENT_FLOAT16)
-        layout->type = ELEMENT_FLOAT32;
-    else
-        return array_promote(layout->input, request->out->view.layout.input, &layout->type);
-    return true;
-}
-
-/* Whether a complex number is true depends on both its parts. */
-static bool loses_imaginary_part(enum element from, enum element to)
-{
-    return element_is_complex(from) && !element_is_complex(to) && to != ELEMENT_BOOL;
-}
-
-static bool choose_type(const struct request *request, struct layout *layout, struct plan *plan)
-{
-    if (argument_given(request->dtype)) {
-        if (!array_element(request->dtype, "dtype", &layout->type))
-            return false;
-    } else if (request->out) {
-        if (!choose_type_for_output(request, layout))
-            return false;
-    } else {
-        layout->type = op_default_type(request->op, request->mean, layout->input);
-    }
-    plan->accumulator = element_accumulator(layout->type);
-    const bool lost =
-        loses_imaginary_part(layout->input, layout->type) ||
-        (request->out && loses_imaginary_part(layout->type, request->out->view.layout.input));
-    return !lost || warn_of_lost_imaginary_part();
-}
-
-/* Whether C's conversion from the elements to the accumulator is all that is asked. */
-static bool converts_directly(const struct layout *layout, enum element accumulator)
-{
-    const enum element input = layout->input, type = layout->type;
-    if (input == type)
+    const char *name = reduction_row(plan->reduction)->name;
+    if (fold_is_on_ladder(plan->fold) || !plan->method ||
+        plan->method == method_at(plan->platform->automatic))
         return true;
-    if (type != accumulator || element_is_complex(input) || element_is_complex(type))
-        return false;
-    return element_is_integer(input) || !element_is_integer(type);
+    PyErr_Format(PyExc_ValueError,
+                 "method '%s' does not run %s: only sum, prod, min, max and mean climb the ladder; "
+                 "leave method out, or say 'auto'",
+                 plan->method->name, name);
+    return false;
 }
-
-/* The sum of truth values is whether there is a true one, their product whether all are, as in
- * NumPy. */
-static void reduce_truth(struct plan *plan)
-{
-    union scalar nothing = {0};
-    if (plan->op == OP_SUM || plan->op == OP_PROD) {
-        nothing.i32 = plan->op == OP_PROD;
-        plan->op = plan->op == OP_SUM ? OP_MAX : OP_MIN;
-        plan->finish.op = plan->op;
-        if (!plan->finish.has_initial)
-            plan->finish.initial = nothing;
-        plan->finish.has_initial = true;
-    }
-}
-
-static bool choose_initial(const struct request *request, const struct layout *layout,
-                           struct plan *plan)
-{
-    const bool named = request->initial && request->initial != Py_None;
-    const bool has_value = named || (op_has_value_of_nothing(plan->op) && !request->initial);
-    plan->finish = (struct finish){.op = plan->op,
-                                   .from_nothing = !request->initial,
-                                   .mean = request->mean,
-                                   .has_initial = named,
-                                   .accumulator = plan->accumulator,
-                                   .type = layout->type,
-                                   .count = plan->n};
-    if (!has_value && !request->mean && plan->n == 0) {
-        PyErr_Format(PyExc_ValueError, "%s of an empty array has no value; initial= gives it one",
-                     op_name(plan->op));
-        return false;
-    }
-    if (!has_value && !request->mean && layout->mask) {
-        PyErr_Format(PyExc_ValueError,
-                     "%s has no value where the mask hides all; where= needs initial=, too",
-                     op_name(plan->op));
-        return false;
-    }
-    union scalar initial;
-    if (!named)
-        return true;
-    if (!array_value(request->initial, layout->type, &initial))
-        return false;
-    plan->finish.initial = scalar_convert(initial, layout->type, plan->accumulator);
-    return true;
-}
-
-/* ---- the plan ---- */
 
 static bool check_complex(const struct plan *plan)
 {
@@ -234,18 +137,29 @@ static bool check_complex(const struct plan *plan)
     return false;
 }
 
-static bool check_size(const struct plan *plan)
+/* Where nothing is needed of a reduction that has no value then, or the mask may leave nothing. */
+static bool check_nothing(const struct request *request, const struct plan *plan)
 {
-    const uint64_t grid_max = INT32_MAX;
-    if (plan->block && plan->n / plan->block / plan->method->data_blocks >= grid_max) {
+    const struct reduction_row *row = reduction_row(request->reduction);
+    const bool named = plan->finish.has_initial;
+    const bool has_value = named || row->nothing == NOTHING_nan ||
+                           (row->nothing == NOTHING_value && !request->initial);
+    const bool takes_initial = row->nothing != NOTHING_error;
+    if (!has_value && plan->n == 0) {
+        PyErr_Format(PyExc_ValueError, "%s of an empty array has no value%s", row->name,
+                     takes_initial ? "; initial= gives it one" : "");
+        return false;
+    }
+    if (!has_value && takes_initial && plan->layout->mask) {
         PyErr_Format(PyExc_ValueError,
-                     "%s of %llu elements in blocks of %u needs more blocks than a grid can have; "
-                     "choose a larger block_size",
-                     plan->method->name, (unsigned long long)plan->n, plan->block);
+                     "%s has no value where the mask hides all; where= needs initial=, too",
+                     row->name);
         return false;
     }
     return true;
 }
+
+/* ---- the plan ---- */
 
 static bool choose_method(const struct request *request, struct view *view, struct plan *plan)
 {
@@ -258,12 +172,58 @@ static bool choose_method(const struct request *request, struct view *view, stru
     return choose_block(request, plan);
 }
 
+/* What the reduction is of these values. */
+static enum reduction resolved(enum reduction asked, enum element type)
+{
+    const enum reduction plain = element_is_integer(type) ? reduction_row(asked)->plain : asked;
+    return type == ELEMENT_BOOL ? reduction_row(plain)->bools : plain;
+}
+
+static bool choose_initial(const struct request *request, struct plan *plan)
+{
+    struct finish *finish = &plan->finish;
+    union scalar initial;
+    finish->from_nothing = !request->initial;
+    finish->has_initial = argument_given(request->initial);
+    if (!finish->has_initial)
+        return true;
+    if (!array_value(request->initial, finish->type, &initial))
+        return false;
+    finish->initial = scalar_convert(initial, finish->type, plan->accumulator);
+    return true;
+}
+
+/* Whether the run has to count what takes part: the reduction may want to know, or nothing may. */
+static bool has_to_count(const struct plan *plan)
+{
+    const struct reduction_row *row = reduction_row(plan->reduction);
+    return row->counts || (row->nothing == NOTHING_error && plan->layout->mask);
+}
+
+static bool choose_reduction(const struct request *request, struct layout *layout,
+                             struct plan *plan)
+{
+    struct types types;
+    if (!types_choose(request, layout, &types))
+        return false;
+    layout->type = types.elements;
+    plan->reduction = resolved(request->reduction, types.elements);
+    plan->fold = reduction_row(plan->reduction)->fold;
+    plan->accumulator = element_accumulator(types.elements);
+    plan->finish = (struct finish){.accumulator = plan->accumulator,
+                                   .type = types.elements,
+                                   .result = types.result,
+                                   .count = plan->n,
+                                   .ddof = request->ddof};
+    plan->counts = has_to_count(plan);
+    return choose_initial(request, plan) && check_nothing(request, plan);
+}
+
 bool plan_make(const struct request *request, struct view *view, const struct mask *mask,
                struct plan *plan)
 {
     struct layout *layout = &view->layout;
     *plan = (struct plan){
-        .op = request->op,
         .layout = layout,
         .n = view->n,
         .on_device = view->on_device,
@@ -271,16 +231,13 @@ bool plan_make(const struct request *request, struct view *view, const struct ma
         .consumer = request->consumer,
     };
     if (!choose_method(request, view, plan) || !check_out(request->out, plan) ||
-        !choose_type(request, layout, plan) || !choose_initial(request, layout, plan) ||
-        !check_complex(plan) || !check_size(plan))
+        !choose_reduction(request, layout, plan) || !check_method(plan) || !check_complex(plan))
         return false;
-    layout_normalise(layout);
+    layout_normalise(layout, fold_is_indexed(plan->fold));
     plan->flat = layout_is_flat(layout);
-    plan->direct = converts_directly(layout, plan->accumulator);
+    plan->direct = types_convert_directly(layout, plan->accumulator);
     plan->producers[0] = view->producer;
     if (mask)
         plan->producers[1] = mask->producer;
-    if (layout->type == ELEMENT_BOOL)
-        reduce_truth(plan);
     return true;
 }

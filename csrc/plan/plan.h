@@ -2,8 +2,8 @@
  * was made can be run. */
 #pragma once
 
-#include "common/finish.h"
 #include "common/method.h"
+#include "common/reduction.h"
 #include "plan/platform.h"
 
 struct mask;
@@ -13,11 +13,12 @@ struct output;
  * are no mere choice. */
 struct request {
     const struct platforms *platforms;
-    enum op op;
-    bool mean;
+    enum reduction reduction;
     PyObject *method, *block_size, *dtype, *device, *initial;
+    double ddof;
     const struct output *out; /* NULL: the result becomes a scalar */
     struct stream consumer;
+    int frames; /* Python frames of gred's own below the user's, which warnings pass over */
 };
 
 struct plan {
@@ -25,8 +26,10 @@ struct plan {
     int device;
     const struct method *method; /* NULL: the backend's own way */
     unsigned block;              /* threads; 0 where a block size has no meaning */
-    enum op op;
+    enum reduction reduction;
+    enum fold fold;
     enum element accumulator;
+    bool counts;                 /* how many elements took part has to be known */
     const struct layout *layout; /* normalised; the view's */
     uint64_t n;                  /* its length, what a mask hides included */
     bool flat;                   /* the layout is a plain run of elements */

@@ -26,10 +26,27 @@ void *platforms_state(const struct platforms *self, const struct platform *platf
     return self->states[k];
 }
 
+/* Lets other threads use Python while a platform gets ready, which may take a second. Questions to
+ * one that is ready are not worth it. */
+static PyThreadState *let_others_go_on(const struct platform *platform, void *state, int device)
+{
+    return platform->ready && !platform->ready(state, device) ? PyEval_SaveThread() : NULL;
+}
+
+static void go_on(PyThreadState *thread)
+{
+    if (thread)
+        PyEval_RestoreThread(thread);
+}
+
 int platforms_count(const struct platforms *self, const struct platform *platform,
                     struct failure *why)
 {
-    return platform->count(platforms_state(self, platform), why);
+    void *state = platforms_state(self, platform);
+    PyThreadState *thread = let_others_go_on(platform, state, -1);
+    const int count = platform->count(state, why);
+    go_on(thread);
+    return count;
 }
 
 PyObject *platform_name(const struct platform *platform, int device)
@@ -142,6 +159,17 @@ static const struct platforms *platforms_of(const struct where *where)
     return (const struct platforms *)where;
 }
 
+static enum located locate_on(const struct platform *platform, void *state, struct view *view,
+                              struct failure *failure)
+{
+    if (!platform->locate)
+        return LOCATED_ELSEWHERE;
+    PyThreadState *thread = let_others_go_on(platform, state, -1);
+    const enum located located = platform->locate(state, view, failure);
+    go_on(thread);
+    return located;
+}
+
 static bool locate(const struct where *where, struct view *view, const char *name)
 {
     const struct platforms *self = platforms_of(where);
@@ -156,10 +184,7 @@ static bool locate(const struct where *where, struct view *view, const char *nam
         return true;
     }
     for (int k = 0; k < PLATFORMS; k++) {
-        const struct platform *platform = self->all[k];
-        const enum located located = platform->locate
-                                         ? platform->locate(self->states[k], view, &failure)
-                                         : LOCATED_ELSEWHERE;
+        const enum located located = locate_on(self->all[k], self->states[k], view, &failure);
         if (located == LOCATED_HERE)
             return true;
         if (located == LOCATED_NOWHERE)
@@ -174,7 +199,10 @@ static bool handshake(const struct where *where, int device, uintptr_t *stream)
     const struct platforms *self = platforms_of(where);
     const struct platform *gpus = platforms_on(self, METHOD_ON_CUDA);
     struct failure failure = {0};
-    const bool made = gpus->handshake(platforms_state(self, gpus), device, stream, &failure);
+    void *state = platforms_state(self, gpus);
+    PyThreadState *thread = let_others_go_on(gpus, state, device);
+    const bool made = gpus->handshake(state, device, stream, &failure);
+    go_on(thread);
     if (!made)
         failure_raise(&failure, self->cuda_error);
     return made;

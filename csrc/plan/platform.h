@@ -14,6 +14,10 @@ struct platform {
     bool numbered;               /* 'cuda:0', and not 'cuda' */
     enum method_index automatic; /* what 'auto' is there; METHODS: a way of its own */
 
+    /* Whether the questions below take no time to speak of; -1: those about no device in
+     * particular. If not, they are asked without the GIL. NULL: they never take long. */
+    bool (*ready)(void *state, int device);
+
     /* How many devices there are. Where there is none, or -1 if that cannot be told, `failure` says
      * why. */
     int (*count)(void *state, struct failure *failure);

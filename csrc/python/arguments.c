@@ -3,9 +3,12 @@
 /* Says which keywords there are. */
 static void unknown_keyword(const struct signature *signature, PyObject *name)
 {
-    PyObject *accepted = PyUnicode_FromString(signature->keywords[0]);
-    for (int k = 1; accepted && signature->keywords[k]; k++)
-        Py_SETREF(accepted, PyUnicode_FromFormat("%U, %s", accepted, signature->keywords[k]));
+    PyObject *accepted = PyUnicode_FromString("");
+    for (int k = 0; accepted && signature->keywords[k]; k++)
+        if (*signature->keywords[k])
+            Py_SETREF(accepted, PyUnicode_FromFormat("%U%s%s", accepted,
+                                                     PyUnicode_GET_LENGTH(accepted) ? ", " : "",
+                                                     signature->keywords[k]));
     if (accepted)
         PyErr_Format(PyExc_TypeError, "%s() has no keyword argument %R; it has %U",
                      signature->function, name, accepted);
@@ -16,8 +19,10 @@ static void unknown_keyword(const struct signature *signature, PyObject *name)
 static int keyword_slot(const struct signature *signature, PyObject *name)
 {
     for (int k = 0; signature->keywords[k]; k++)
-        if (PyUnicode_CompareWithASCIIString(name, signature->keywords[k]) == 0)
-            return signature->positional + k;
+        if (*signature->keywords[k] &&
+            PyUnicode_CompareWithASCIIString(name, signature->keywords[k]) == 0)
+            return (signature->first_keyword ? signature->first_keyword : signature->positional) +
+                   k;
     unknown_keyword(signature, name);
     return -1;
 }
@@ -41,6 +46,11 @@ bool arguments_parse(const struct signature *signature, PyObject *const *argumen
         const int slot = keyword_slot(signature, PyTuple_GET_ITEM(names, k));
         if (slot < 0)
             return false;
+        if (slots[slot]) {
+            PyErr_Format(PyExc_TypeError, "%s() got %R twice", signature->function,
+                         PyTuple_GET_ITEM(names, k));
+            return false;
+        }
         slots[slot] = arguments[count + k];
     }
     return true;

@@ -5,14 +5,15 @@
 #include <Python.h>
 #include <stdbool.h>
 
-enum { ARGUMENTS_MAX = 12 };
+enum { ARGUMENTS_MAX = 16 };
 
 struct signature {
     const char *function;
-    int required;   /* positional, and needed */
-    int positional; /* those that may be given by position, the required ones first; they have no
-                       keyword */
-    const char *const *keywords; /* of the slots after the positional ones, NULL at the end */
+    int required;                /* positional, and needed */
+    int positional;              /* those that may be given by position, the required ones first */
+    const char *const *keywords; /* of the slots from `first_keyword` on, NULL at the end; "" where
+                                    a slot has none */
+    int first_keyword;           /* 0: the first that is not positional */
 };
 
 /* Borrowed references; NULL in a slot whose argument was left out. False with a TypeError set. */

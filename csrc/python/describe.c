@@ -60,6 +60,27 @@ PyObject *describe_methods(PyObject *module, PyObject *Py_UNUSED(ignored))
     return methods;
 }
 
+/* A reduction's name, whether every rung takes it, whether it has a record for a result, and its
+ * one line. */
+static PyObject *describe_reduction(const struct reduction_row *row)
+{
+    return Py_BuildValue("sNNs", row->name, PyBool_FromLong(fold_is_on_ladder(row->fold)),
+                         PyBool_FromLong(row->result == RESULT_record), row->summary);
+}
+
+PyObject *describe_reductions(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    PyObject *reductions = PyTuple_New(FIRST_VARIANT);
+    for (int r = 0; reductions && r < FIRST_VARIANT; r++) {
+        PyObject *reduction = describe_reduction(reduction_row((enum reduction)r));
+        if (!reduction)
+            Py_CLEAR(reductions);
+        else
+            PyTuple_SET_ITEM(reductions, r, reduction);
+    }
+    return reductions;
+}
+
 static PyObject *capability(int value)
 {
     return value ? PyUnicode_FromFormat("%d.%d", value / 10, value % 10) : Py_NewRef(Py_None);

@@ -5,4 +5,5 @@
 #include <Python.h>
 
 PyObject *describe_methods(PyObject *module, PyObject *ignored);
+PyObject *describe_reductions(PyObject *module, PyObject *ignored);
 PyObject *describe_devices(PyObject *module, PyObject *ignored);

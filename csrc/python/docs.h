@@ -1,17 +1,31 @@
-/* The docstrings of the reductions. The first line is the signature, for inspect and help; it can
- * only name constants, so that `...` stands for an initial value that is not given. */
+/* The docstrings of the reductions, put together of what they have in common. The first line is the
+ * signature, for inspect and help; it can only name constants, so that `...` stands for an initial
+ * value that is not given. */
 #pragma once
 
-#define DOC_SIGNATURE_BEGIN                                                                        \
-    "($module, a, /, *, method='auto', block_size=None, dtype=None, device=None, "
+#define SIGNATURE_folded                                                                           \
+    "($module, a, /, *, method='auto', block_size=None, dtype=None, device=None, initial=..., "    \
+    "where=True, out=None, stream=None)\n--\n\n"
+#define SIGNATURE_averaged                                                                         \
+    "($module, a, /, *, method='auto', block_size=None, dtype=None, device=None, where=True, "     \
+    "out=None, stream=None)\n--\n\n"
+#define SIGNATURE_spread                                                                           \
+    "($module, a, /, *, ddof=0, correction=None, method='auto', block_size=None, dtype=None, "     \
+    "device=None, where=True, out=None, stream=None)\n--\n\n"
+#define SIGNATURE_counted                                                                          \
+    "($module, a, /, *, method='auto', block_size=None, device=None, where=True, out=None, "       \
+    "stream=None)\n--\n\n"
+#define SIGNATURE_measured                                                                         \
+    "($module, a, /, ord=None, *, method='auto', block_size=None, dtype=None, device=None, "       \
+    "where=True, out=None, stream=None)\n--\n\n"
+#define SIGNATURE_recorded                                                                         \
+    "($module, a, /, *, method='auto', block_size=None, dtype=None, device=None, where=True, "     \
+    "stream=None)\n--\n\n"
+#define SIGNATURE_described                                                                        \
+    "($module, a, /, ddof=0, *, method='auto', block_size=None, dtype=None, device=None, "         \
+    "where=True, stream=None)\n--\n\n"
 
-#define DOC_SIGNATURE_END "where=True, out=None, stream=None)\n--\n\n"
-
-#define DOC_SIGNATURE DOC_SIGNATURE_BEGIN "initial=..., " DOC_SIGNATURE_END
-
-#define DOC_SIGNATURE_OF_MEAN DOC_SIGNATURE_BEGIN DOC_SIGNATURE_END
-
-#define DOC_PARAMETERS_BEGIN                                                                       \
+#define PARAMETER_a                                                                                \
     "\n"                                                                                           \
     "Parameters\n"                                                                                 \
     "----------\n"                                                                                 \
@@ -21,54 +35,95 @@
     "    of any layout, on a GPU or not, that offers ``__cuda_array_interface__`` or\n"            \
     "    ``__dlpack__``. Elements are bool, int8 to int64, uint8 to uint64, float16,\n"            \
     "    bfloat16, float32, float64, complex64 or complex128. The array is never\n"                \
-    "    written.\n"                                                                               \
+    "    written.\n"
+#define PARAMETER_ord                                                                              \
+    "ord : {None, 2, 1, inf, -inf, 0}, optional\n"                                                 \
+    "    Which norm of the vector x of all elements: the square root of the sum of\n"              \
+    "    ``abs(x)**2`` (None and 2), the sum of ``abs(x)``, its greatest or least\n"               \
+    "    value, or how many elements are not zero.\n"
+#define PARAMETER_ddof                                                                             \
+    "ddof : float, default 0\n"                                                                    \
+    "    What is taken off the number of elements before dividing by it.\n"
+#define PARAMETER_correction                                                                       \
+    "correction : float, optional\n"                                                               \
+    "    Another name for `ddof`, as in the array API standard.\n"
+#define PARAMETER_method_ladder                                                                    \
     "method : str, default 'auto'\n"                                                               \
     "    ``'auto'``, or a method's name; `gred.methods` lists them. All take every real\n"         \
-    "    type; complex numbers are for ``'auto'``, ``'recursive'`` and ``'last_block'``.\n"        \
+    "    type; complex numbers are for ``'auto'``, ``'recursive'`` and ``'last_block'``.\n"
+#define PARAMETER_method_default                                                                   \
+    "method : str, default 'auto'\n"                                                               \
+    "    ``'auto'``, or ``'last_block'``, which it is on a device: only sum, prod, min,\n"         \
+    "    max and mean climb the ladder.\n"
+#define PARAMETER_block_size                                                                       \
     "block_size : int, optional\n"                                                                 \
-    "    Threads a block, a power of two from 32 to 1024, for rungs of the ladder.\n"              \
-    "    By default the method's own.\n"                                                           \
+    "    Threads a block, a power of two from 32 to 1024, on a device. By default the\n"           \
+    "    method's own.\n"
+#define PARAMETER_dtype                                                                            \
     "dtype : data-type, optional\n"                                                                \
-    "    The type of the result, one of the element types above. Each element is\n"                \
-    "    converted to it first. float16 and bfloat16 are accumulated in at least\n"                \
-    "    float32 and rounded once, at the end.\n"                                                  \
+    "    One of the element types above, which each element is converted to first: the\n"          \
+    "    type of the result, unless that is said to be another below. float16 and\n"               \
+    "    bfloat16 are accumulated in at least float32 and rounded once, at the end.\n"
+#define PARAMETER_device                                                                           \
     "device : str, optional\n"                                                                     \
     "    ``'host'``, ``'simulated'``, ``'cuda'`` or ``'cuda:N'``. By default a GPU array\n"        \
     "    is reduced on its GPU and a host array on the host; a rung goes to the GPU if\n"          \
     "    there is one, else to the simulated device.\n"
-
-#define DOC_INITIAL_FOR                                                                            \
+#define PARAMETER_initial                                                                          \
     "initial : scalar, optional\n"                                                                 \
     "    A value that takes part, too, once. It is converted to the result's type.\n"
-
-#define DOC_INITIAL_IDENTITY                                                                       \
-    DOC_INITIAL_FOR                                                                                \
+#define INITIAL_value                                                                              \
     "    With None nothing stands in for elements: there must be some, and no `where`.\n"
-
-#define DOC_INITIAL_NEEDED                                                                         \
-    DOC_INITIAL_FOR                                                                                \
-    "    With `where` it is needed, as with an array that may be empty.\n"
-
-#define DOC_PARAMETERS_END                                                                         \
+#define INITIAL_initial "    With `where` it is needed, as with an array that may be empty.\n"
+#define PARAMETER_where                                                                            \
     "where : array_like of bool, default True\n"                                                   \
-    "    The elements that take part; broadcast to the shape of `a`.\n"                            \
+    "    The elements that take part; broadcast to the shape of `a`.\n"
+#define PARAMETER_out                                                                              \
     "out : array of one element, optional\n"                                                       \
     "    Where the result goes, converted to the type of `out`: a writable NumPy array,\n"         \
     "    or a GPU array that offers one of the interfaces above; then the call does not\n"         \
-    "    wait for the GPU. Without `dtype`, elements are converted first to the type that\n"       \
-    "    theirs and that of `out` promote to.\n"                                                   \
+    "    wait for the GPU, unless an array came by a DLPack producer whose stream is\n"            \
+    "    not known.\n"
+#define PARAMETER_out_promotes                                                                     \
+    "    Without `dtype`, elements are converted first to the type that theirs and that\n"         \
+    "    of `out` promote to.\n"
+#define PARAMETER_stream                                                                           \
     "stream : int or stream, optional\n"                                                           \
     "    The CUDA stream that the work on a GPU is ordered on, behind the work that\n"             \
     "    makes `a`: a handle, 1 for the legacy default stream, 2 for the thread's own,\n"          \
     "    an object with ``__cuda_stream__``, or a stream of CuPy, PyTorch or Numba.\n"             \
-    "    Elsewhere it makes no difference.\n"                                                      \
+    "    Elsewhere it makes no difference.\n"
+
+#define PARAMETERS_folded(nothing)                                                                 \
+    PARAMETER_a PARAMETER_method_ladder PARAMETER_block_size PARAMETER_dtype PARAMETER_device      \
+        PARAMETER_initial INITIAL_##nothing PARAMETER_where PARAMETER_out PARAMETER_out_promotes   \
+            PARAMETER_stream
+#define PARAMETERS_nan_folded(nothing)                                                             \
+    PARAMETER_a PARAMETER_method_default PARAMETER_block_size PARAMETER_dtype PARAMETER_device     \
+        PARAMETER_initial INITIAL_##nothing PARAMETER_where PARAMETER_out PARAMETER_out_promotes   \
+            PARAMETER_stream
+#define PARAMETERS_averaged(method)                                                                \
+    PARAMETER_a PARAMETER_method_##method PARAMETER_block_size PARAMETER_dtype PARAMETER_device    \
+        PARAMETER_where PARAMETER_out PARAMETER_out_promotes PARAMETER_stream
+#define PARAMETERS_spread                                                                          \
+    PARAMETER_a PARAMETER_ddof PARAMETER_correction PARAMETER_method_default PARAMETER_block_size  \
+        PARAMETER_dtype PARAMETER_device PARAMETER_where PARAMETER_out PARAMETER_stream
+#define PARAMETERS_counted                                                                         \
+    PARAMETER_a PARAMETER_method_default PARAMETER_block_size PARAMETER_device PARAMETER_where     \
+        PARAMETER_out PARAMETER_stream
+#define PARAMETERS_measured                                                                        \
+    PARAMETER_a PARAMETER_ord PARAMETER_method_default PARAMETER_block_size PARAMETER_dtype        \
+        PARAMETER_device PARAMETER_where PARAMETER_out PARAMETER_stream
+#define PARAMETERS_recorded                                                                        \
+    PARAMETER_a PARAMETER_method_default PARAMETER_block_size PARAMETER_dtype PARAMETER_device     \
+        PARAMETER_where PARAMETER_stream
+
+#define RETURNS                                                                                    \
     "\n"                                                                                           \
     "Returns\n"                                                                                    \
-    "-------\n"                                                                                    \
-    "NumPy scalar\n"
-
-#define DOC_RAISES                                                                                 \
-    "    `out` itself, if it was given.\n"                                                         \
+    "-------\n"
+#define RETURNS_OUT "    `out` itself, if it was given.\n"
+#define RAISES                                                                                     \
     "\n"                                                                                           \
     "Raises\n"                                                                                     \
     "------\n"                                                                                     \
@@ -78,14 +133,14 @@
     "    If there is no such method, device or block size, the method does not run on\n"           \
     "    the device, a shape does not fit, or an interface describes memory that is not\n"         \
     "    there.\n"
-
-#define DOC_EMPTY "    Or if no element takes part and there is no `initial`.\n"
-
-#define DOC_OVERFLOW                                                                               \
+#define RAISES_initial "    Or if no element takes part and there is no `initial`.\n"
+#define RAISES_empty                                                                               \
+    "    Or if no element takes part; where the result stays on a GPU, a mask that hides\n"        \
+    "    all is not noticed.\n"
+#define RAISES_overflow                                                                            \
     "OverflowError\n"                                                                              \
     "    If `initial` is an int that the result's type cannot hold.\n"
-
-#define DOC_RAISES_END                                                                             \
+#define RAISES_devices                                                                             \
     "RuntimeError\n"                                                                               \
     "    If a GPU is asked for and there is none.\n"                                               \
     "CudaError\n"                                                                                  \
@@ -97,109 +152,293 @@
     "-----\n"                                                                                      \
     "RuntimeWarning\n"                                                                             \
     "    If the simulated device will take more than some ten seconds.\n"
-
-#define DOC_COMPLEX_WARNING                                                                        \
+#define WARNS_complex                                                                              \
     "numpy.exceptions.ComplexWarning\n"                                                            \
     "    If the imaginary part of complex elements is lost to a real `dtype`.\n"
-
-#define DOC_SUM                                                                                    \
-    "sum" DOC_SIGNATURE "The sum of all elements of an array.\n" DOC_PARAMETERS_BEGIN              \
-        DOC_INITIAL_IDENTITY DOC_PARAMETERS_END                                                    \
-    "    int64 for bool and narrower signed integers, uint64 for narrower unsigned\n"              \
-    "    ones, else of the elements' type, unless `dtype` or `out` says otherwise.\n"              \
-    "    Integers wrap around; sums of bool are true if any element is. The sum of\n"              \
-    "    nothing is 0.\n" DOC_RAISES DOC_OVERFLOW DOC_RAISES_END DOC_COMPLEX_WARNING "\n"          \
-    "Examples\n"                                                                                   \
-    "--------\n"                                                                                   \
-    ">>> import gred, numpy as np\n"                                                               \
-    ">>> gred.sum(np.arange(10))\n"                                                                \
-    "np.int64(45)\n"                                                                               \
-    ">>> gred.sum(np.arange(10), method='unroll8', device='simulated')\n"                          \
-    "np.int64(45)\n"                                                                               \
-    "\n"                                                                                           \
-    "Only some of the elements, and a first summand:\n"                                            \
-    "\n"                                                                                           \
-    ">>> gred.sum([[1, 2], [3, 4]], where=[True, False], initial=100)\n"                           \
-    "np.int64(104)\n"                                                                              \
-    "\n"                                                                                           \
-    "A type to convert to, and a place for the result:\n"                                          \
-    "\n"                                                                                           \
-    ">>> tenths = np.full((64, 64), 0.1, np.float16)\n"                                            \
-    ">>> gred.sum(tenths), gred.sum(tenths.T, dtype=np.float64)\n"                                 \
-    "(np.float16(409.5), np.float64(409.5))\n"                                                     \
-    ">>> out = np.zeros(())\n"                                                                     \
-    ">>> gred.sum([1.5, 2.0], out=out) is out\n"                                                   \
-    "True\n"                                                                                       \
-    ">>> out\n"                                                                                    \
-    "array(3.5)\n"
-
-#define DOC_PROD                                                                                   \
-    "prod" DOC_SIGNATURE "The product of all elements of an array.\n" DOC_PARAMETERS_BEGIN         \
-        DOC_INITIAL_IDENTITY DOC_PARAMETERS_END                                                    \
-    "    int64 for bool and narrower signed integers, uint64 for narrower unsigned\n"              \
-    "    ones, else of the elements' type, unless `dtype` or `out` says otherwise.\n"              \
-    "    Integers wrap around; products of bool are true if all elements are. The\n"               \
-    "    product of nothing is 1.\n" DOC_RAISES DOC_OVERFLOW DOC_RAISES_END DOC_COMPLEX_WARNING    \
+#define EXAMPLES                                                                                   \
     "\n"                                                                                           \
     "Examples\n"                                                                                   \
     "--------\n"                                                                                   \
-    ">>> import gred, numpy as np\n"                                                               \
-    ">>> gred.prod([1.5, 2.0, 4.0])\n"                                                             \
-    "np.float64(12.0)\n"                                                                           \
-    ">>> gred.prod([1, 0, 3, 4], where=[True, False, True, True], initial=-1)\n"                   \
-    "np.int64(-12)\n"                                                                              \
-    ">>> gred.prod([1 + 1j, 1 - 1j], dtype=np.complex64)\n"                                        \
-    "np.complex64(2+0j)\n"                                                                         \
-    ">>> gred.prod([True, False, True], dtype=bool)\n"                                             \
-    "np.False_\n"
+    ">>> import gred, numpy as np\n"
 
-#define DOC_MIN                                                                                    \
-    "min" DOC_SIGNATURE                                                                            \
-    "The least element of an array; NaN if there is one.\n" DOC_PARAMETERS_BEGIN                   \
-        DOC_INITIAL_NEEDED DOC_PARAMETERS_END                                                      \
-    "    Of the elements' type, unless `dtype` or `out` says otherwise. Complex numbers\n"         \
-    "    are ordered by their real parts first, then by their imaginary parts.\n" DOC_RAISES       \
-        DOC_EMPTY DOC_OVERFLOW DOC_RAISES_END DOC_COMPLEX_WARNING "\n"                             \
-    "Examples\n"                                                                                   \
-    "--------\n"                                                                                   \
-    ">>> import gred, numpy as np\n"                                                               \
-    ">>> gred.min([3, 1, 2])\n"                                                                    \
-    "np.int64(1)\n"                                                                                \
-    ">>> gred.min([3, 1, 2], where=[True, False, True], initial=100)\n"                            \
-    "np.int64(2)\n"                                                                                \
-    ">>> gred.min(np.array([0.5, -0.25], np.float16))\n"                                           \
-    "np.float16(-0.25)\n"
+/* A docstring: name, kind of signature, parameters, what is returned, raised and warned of more,
+ * examples. */
+#define DOCUMENTED(name, kind, summary, parameters, returns, raises, warns, examples)              \
+    name SIGNATURE_##kind summary                                                                  \
+        "\n" parameters RETURNS returns RAISES raises RAISES_devices warns EXAMPLES examples
 
-#define DOC_MAX                                                                                    \
-    "max" DOC_SIGNATURE                                                                            \
-    "The greatest element of an array; NaN if there is one.\n" DOC_PARAMETERS_BEGIN                \
-        DOC_INITIAL_NEEDED DOC_PARAMETERS_END                                                      \
-    "    Of the elements' type, unless `dtype` or `out` says otherwise. Complex numbers\n"         \
-    "    are ordered by their real parts first, then by their imaginary parts.\n" DOC_RAISES       \
-        DOC_EMPTY DOC_OVERFLOW DOC_RAISES_END DOC_COMPLEX_WARNING "\n"                             \
-    "Examples\n"                                                                                   \
-    "--------\n"                                                                                   \
-    ">>> import gred, numpy as np\n"                                                               \
-    ">>> gred.max([3.0, float('nan'), 2.0])\n"                                                     \
-    "np.float64(nan)\n"                                                                            \
-    ">>> gred.max([], initial=0.0)\n"                                                              \
-    "np.float64(0.0)\n"                                                                            \
-    ">>> gred.max([1 + 2j, 1 + 3j, 9j])\n"                                                         \
-    "np.complex128(1+3j)\n"
+#define DOC_sum(summary)                                                                           \
+    DOCUMENTED("sum", folded, summary, PARAMETERS_folded(value),                                   \
+               "NumPy scalar\n"                                                                    \
+               "    int64 for bool and narrower signed integers, uint64 for narrower unsigned\n"   \
+               "    ones, else of the elements' type, unless `dtype` or `out` says otherwise.\n"   \
+               "    Integers wrap around; with ``dtype=bool`` the sum is whether any element is\n" \
+               "    true, as in NumPy. The sum of nothing is 0.\n" RETURNS_OUT,                    \
+               RAISES_overflow, WARNS_complex,                                                     \
+               ">>> gred.sum(np.arange(10))\n"                                                     \
+               "np.int64(45)\n"                                                                    \
+               ">>> gred.sum(np.arange(10), method='unroll8', device='simulated')\n"               \
+               "np.int64(45)\n"                                                                    \
+               "\n"                                                                                \
+               "Only some of the elements, and a first summand:\n"                                 \
+               "\n"                                                                                \
+               ">>> gred.sum([[1, 2], [3, 4]], where=[True, False], initial=100)\n"                \
+               "np.int64(104)\n"                                                                   \
+               "\n"                                                                                \
+               "A type to convert to, and a place for the result:\n"                               \
+               "\n"                                                                                \
+               ">>> tenths = np.full((64, 64), 0.1, np.float16)\n"                                 \
+               ">>> gred.sum(tenths), gred.sum(tenths.T, dtype=np.float64)\n"                      \
+               "(np.float16(409.5), np.float64(409.5))\n"                                          \
+               ">>> out = np.zeros(())\n"                                                          \
+               ">>> gred.sum([1.5, 2.0], out=out) is out\n"                                        \
+               "True\n"                                                                            \
+               ">>> out\n"                                                                         \
+               "array(3.5)\n")
 
-#define DOC_MEAN                                                                                   \
-    "mean" DOC_SIGNATURE_OF_MEAN "The mean of all elements of an array: their sum, divided "       \
-    "once.\n" DOC_PARAMETERS_BEGIN DOC_PARAMETERS_END                                              \
-    "    float64 for bool and integers, else of the elements' type, unless `dtype` or\n"           \
-    "    `out` says otherwise. The mean of nothing is NaN.\n" DOC_RAISES DOC_RAISES_END            \
-    "RuntimeWarning\n"                                                                             \
-    "    If no element takes part.\n" DOC_COMPLEX_WARNING "\n"                                     \
-    "Examples\n"                                                                                   \
-    "--------\n"                                                                                   \
-    ">>> import gred, numpy as np\n"                                                               \
-    ">>> gred.mean([1, 2, 4, 5])\n"                                                                \
-    "np.float64(3.0)\n"                                                                            \
-    ">>> gred.mean([[1, 2], [4, 5]], where=[[True], [False]])\n"                                   \
-    "np.float64(1.5)\n"                                                                            \
-    ">>> gred.mean(np.array([1, 2], np.float16))\n"                                                \
-    "np.float16(1.5)\n"
+#define DOC_prod(summary)                                                                          \
+    DOCUMENTED(                                                                                    \
+        "prod", folded, summary, PARAMETERS_folded(value),                                         \
+        "NumPy scalar\n"                                                                           \
+        "    int64 for bool and narrower signed integers, uint64 for narrower unsigned\n"          \
+        "    ones, else of the elements' type, unless `dtype` or `out` says otherwise.\n"          \
+        "    Integers wrap around; with ``dtype=bool`` the product is whether all elements are\n"  \
+        "    true, as in NumPy. The product of nothing is 1.\n" RETURNS_OUT,                       \
+        RAISES_overflow, WARNS_complex,                                                            \
+        ">>> gred.prod([1.5, 2.0, 4.0])\n"                                                         \
+        "np.float64(12.0)\n"                                                                       \
+        ">>> gred.prod([1, 0, 3, 4], where=[True, False, True, True], initial=-1)\n"               \
+        "np.int64(-12)\n"                                                                          \
+        ">>> gred.prod([1 + 1j, 1 - 1j], dtype=np.complex64)\n"                                    \
+        "np.complex64(2+0j)\n"                                                                     \
+        ">>> gred.prod([True, False, True], dtype=bool)\n"                                         \
+        "np.False_\n")
+
+#define DOC_min(summary)                                                                           \
+    DOCUMENTED(                                                                                    \
+        "min", folded, summary, PARAMETERS_folded(initial),                                        \
+        "NumPy scalar\n"                                                                           \
+        "    Of the elements' type, unless `dtype` or `out` says otherwise. Complex numbers\n"     \
+        "    are ordered by their real parts first, then by their imaginary parts.\n" RETURNS_OUT, \
+        RAISES_initial RAISES_overflow, WARNS_complex,                                             \
+        ">>> gred.min([3, 1, 2])\n"                                                                \
+        "np.int64(1)\n"                                                                            \
+        ">>> gred.min([3, 1, 2], where=[True, False, True], initial=100)\n"                        \
+        "np.int64(2)\n"                                                                            \
+        ">>> gred.min(np.array([0.5, -0.25], np.float16))\n"                                       \
+        "np.float16(-0.25)\n")
+
+#define DOC_max(summary)                                                                           \
+    DOCUMENTED(                                                                                    \
+        "max", folded, summary, PARAMETERS_folded(initial),                                        \
+        "NumPy scalar\n"                                                                           \
+        "    Of the elements' type, unless `dtype` or `out` says otherwise. Complex numbers\n"     \
+        "    are ordered by their real parts first, then by their imaginary parts.\n" RETURNS_OUT, \
+        RAISES_initial RAISES_overflow, WARNS_complex,                                             \
+        ">>> gred.max([3.0, float('nan'), 2.0])\n"                                                 \
+        "np.float64(nan)\n"                                                                        \
+        ">>> gred.max([], initial=0.0)\n"                                                          \
+        "np.float64(0.0)\n"                                                                        \
+        ">>> gred.max([1 + 2j, 1 + 3j, 9j])\n"                                                     \
+        "np.complex128(1+3j)\n")
+
+#define DOC_mean(summary)                                                                          \
+    DOCUMENTED(                                                                                    \
+        "mean", averaged, summary, PARAMETERS_averaged(ladder),                                    \
+        "NumPy scalar\n"                                                                           \
+        "    float64 for bool and integers, else of the elements' type, unless `dtype` or\n"       \
+        "    `out` says otherwise. The mean of nothing is NaN.\n" RETURNS_OUT,                     \
+        "",                                                                                        \
+        "RuntimeWarning\n"                                                                         \
+        "    If no element takes part.\n" WARNS_complex,                                           \
+        ">>> gred.mean([1, 2, 4, 5])\n"                                                            \
+        "np.float64(3.0)\n"                                                                        \
+        ">>> gred.mean([[1, 2], [4, 5]], where=[[True], [False]])\n"                               \
+        "np.float64(1.5)\n"                                                                        \
+        ">>> gred.mean(np.array([1, 2], np.float16))\n"                                            \
+        "np.float16(1.5)\n")
+
+#define DOC_any(summary)                                                                           \
+    DOCUMENTED("any", counted, summary, PARAMETERS_counted,                                        \
+               "numpy.bool\n"                                                                      \
+               "    NaN is not zero. Of nothing it is False.\n" RETURNS_OUT,                       \
+               "", "",                                                                             \
+               ">>> gred.any([0.0, 0.5])\n"                                                        \
+               "np.True_\n"                                                                        \
+               ">>> gred.any([])\n"                                                                \
+               "np.False_\n")
+
+#define DOC_all(summary)                                                                           \
+    DOCUMENTED("all", counted, summary, PARAMETERS_counted,                                        \
+               "numpy.bool\n"                                                                      \
+               "    NaN is not zero. Of nothing it is True.\n" RETURNS_OUT,                        \
+               "", "",                                                                             \
+               ">>> gred.all([[1, 2], [0, 4]])\n"                                                  \
+               "np.False_\n"                                                                       \
+               ">>> gred.all([[1, 2], [0, 4]], where=[[True], [False]])\n"                         \
+               "np.True_\n")
+
+#define DOC_count_nonzero(summary)                                                                 \
+    DOCUMENTED("count_nonzero", counted, summary, PARAMETERS_counted,                              \
+               "numpy.int64\n"                                                                     \
+               "    NaN is not zero.\n" RETURNS_OUT,                                               \
+               "", "",                                                                             \
+               ">>> gred.count_nonzero([0, 3, 0, 4])\n"                                            \
+               "np.int64(2)\n")
+
+#define DOC_argmin(summary)                                                                        \
+    DOCUMENTED(                                                                                    \
+        "argmin", counted, summary, PARAMETERS_counted,                                            \
+        "numpy.int64\n"                                                                            \
+        "    The position in C order, from 0 on. `out`, if given, is of int64.\n" RETURNS_OUT,     \
+        RAISES_empty, "",                                                                          \
+        ">>> gred.argmin([[3, 1], [1, 2]])\n"                                                      \
+        "np.int64(1)\n"                                                                            \
+        ">>> gred.argmin([3.0, float('nan'), 1.0])\n"                                              \
+        "np.int64(1)\n")
+
+#define DOC_argmax(summary)                                                                        \
+    DOCUMENTED(                                                                                    \
+        "argmax", counted, summary, PARAMETERS_counted,                                            \
+        "numpy.int64\n"                                                                            \
+        "    The position in C order, from 0 on. `out`, if given, is of int64.\n" RETURNS_OUT,     \
+        RAISES_empty, "",                                                                          \
+        ">>> gred.argmax([[3, 7], [7, 2]])\n"                                                      \
+        "np.int64(1)\n"                                                                            \
+        ">>> gred.argmax([3, 7, 5], where=[True, False, True])\n"                                  \
+        "np.int64(2)\n")
+
+#define DOC_var(summary)                                                                           \
+    DOCUMENTED(                                                                                    \
+        "var", spread, summary, PARAMETERS_spread,                                                 \
+        "NumPy scalar\n"                                                                           \
+        "    float64 for bool and integers, else of the elements' type or, of complex\n"           \
+        "    ones, of their parts', unless `dtype` says otherwise. It is computed in float64\n"    \
+        "    and in one read, by the formula of Chan, Golub and LeVeque (1983), \"Algorithms\n"    \
+        "    for computing the sample variance: analysis and recommendations\"; of complex\n"      \
+        "    numbers from squared magnitudes. Of nothing it is NaN.\n" RETURNS_OUT,                \
+        "    Or if both `ddof` and `correction` are given.\n",                                     \
+        "RuntimeWarning\n"                                                                         \
+        "    If no more elements than `ddof` take part.\n" WARNS_complex,                          \
+        ">>> gred.var([1, 2, 3, 4])\n"                                                             \
+        "np.float64(1.25)\n"                                                                       \
+        ">>> gred.var([1, 2, 3, 4, 5], ddof=1)\n"                                                  \
+        "np.float64(2.5)\n")
+
+#define DOC_std(summary)                                                                           \
+    DOCUMENTED(                                                                                    \
+        "std", spread, summary, PARAMETERS_spread,                                                 \
+        "NumPy scalar\n"                                                                           \
+        "    float64 for bool and integers, else of the elements' type or, of complex\n"           \
+        "    ones, of their parts', unless `dtype` says otherwise. The variance is computed in "   \
+        "float64\n"                                                                                \
+        "    and in one read, by the formula of Chan, Golub and LeVeque (1983), \"Algorithms\n"    \
+        "    for computing the sample variance: analysis and recommendations\"; of complex\n"      \
+        "    numbers from squared magnitudes. Of nothing it is NaN.\n" RETURNS_OUT,                \
+        "    Or if both `ddof` and `correction` are given.\n",                                     \
+        "RuntimeWarning\n"                                                                         \
+        "    If no more elements than `ddof` take part.\n" WARNS_complex,                          \
+        ">>> gred.std([1, 1, 5, 5])\n"                                                             \
+        "np.float64(2.0)\n")
+
+#define DOC_ptp(summary)                                                                           \
+    DOCUMENTED(                                                                                    \
+        "ptp", averaged, summary, PARAMETERS_averaged(default),                                    \
+        "NumPy scalar\n"                                                                           \
+        "    Of the elements' type, unless `dtype` or `out` says otherwise; integers wrap\n"       \
+        "    around, and bool is refused.\n" RETURNS_OUT,                                          \
+        RAISES_empty, WARNS_complex,                                                               \
+        ">>> gred.ptp([4, 9, 2])\n"                                                                \
+        "np.int64(7)\n")
+
+#define DOC_nansum(summary)                                                                        \
+    DOCUMENTED("nansum", folded, summary, PARAMETERS_nan_folded(value),                            \
+               "NumPy scalar\n"                                                                    \
+               "    int64 for bool and narrower signed integers, uint64 for narrower unsigned\n"   \
+               "    ones, else of the elements' type, unless `dtype` or `out` says otherwise.\n"   \
+               "    Integers wrap around. The sum of nothing is 0.\n" RETURNS_OUT,                 \
+               RAISES_overflow, WARNS_complex,                                                     \
+               ">>> gred.nansum([1.0, float('nan'), 2.0])\n"                                       \
+               "np.float64(3.0)\n")
+
+#define DOC_nanprod(summary)                                                                       \
+    DOCUMENTED("nanprod", folded, summary, PARAMETERS_nan_folded(value),                           \
+               "NumPy scalar\n"                                                                    \
+               "    int64 for bool and narrower signed integers, uint64 for narrower unsigned\n"   \
+               "    ones, else of the elements' type, unless `dtype` or `out` says otherwise.\n"   \
+               "    Integers wrap around. The product of nothing is 1.\n" RETURNS_OUT,             \
+               RAISES_overflow, WARNS_complex,                                                     \
+               ">>> gred.nanprod([2.0, float('nan'), 4.0])\n"                                      \
+               "np.float64(8.0)\n")
+
+#define DOC_nanmin(summary)                                                                        \
+    DOCUMENTED(                                                                                    \
+        "nanmin", folded, summary, PARAMETERS_nan_folded(initial),                                 \
+        "NumPy scalar\n"                                                                           \
+        "    Of the elements' type, unless `dtype` or `out` says otherwise. Complex numbers\n"     \
+        "    are ordered by their real parts first, then by their imaginary parts.\n" RETURNS_OUT, \
+        RAISES_initial RAISES_overflow,                                                            \
+        "RuntimeWarning\n"                                                                         \
+        "    If all elements are NaN, which the result is then.\n" WARNS_complex,                  \
+        ">>> gred.nanmin([2.0, float('nan'), 4.0])\n"                                              \
+        "np.float64(2.0)\n")
+
+#define DOC_nanmax(summary)                                                                        \
+    DOCUMENTED(                                                                                    \
+        "nanmax", folded, summary, PARAMETERS_nan_folded(initial),                                 \
+        "NumPy scalar\n"                                                                           \
+        "    Of the elements' type, unless `dtype` or `out` says otherwise. Complex numbers\n"     \
+        "    are ordered by their real parts first, then by their imaginary parts.\n" RETURNS_OUT, \
+        RAISES_initial RAISES_overflow,                                                            \
+        "RuntimeWarning\n"                                                                         \
+        "    If all elements are NaN, which the result is then.\n" WARNS_complex,                  \
+        ">>> gred.nanmax([2.0, float('nan'), 4.0])\n"                                              \
+        "np.float64(4.0)\n")
+
+#define DOC_nanmean(summary)                                                                       \
+    DOCUMENTED(                                                                                    \
+        "nanmean", averaged, summary, PARAMETERS_averaged(default),                                \
+        "NumPy scalar\n"                                                                           \
+        "    float64 for bool and integers, else of the elements' type, unless `dtype` or\n"       \
+        "    `out` says otherwise. The mean of nothing is NaN.\n" RETURNS_OUT,                     \
+        "",                                                                                        \
+        "RuntimeWarning\n"                                                                         \
+        "    If no element that is not NaN takes part.\n" WARNS_complex,                           \
+        ">>> gred.nanmean([1.0, float('nan'), 4.0])\n"                                             \
+        "np.float64(2.5)\n")
+
+#define DOC_norm(summary)                                                                          \
+    DOCUMENTED(                                                                                    \
+        "norm", measured, summary, PARAMETERS_measured,                                            \
+        "NumPy scalar\n"                                                                           \
+        "    float64 for bool and integers, else of the elements' type or, of complex\n"           \
+        "    ones, of their parts', unless `dtype` says otherwise. Squares of large and of\n"      \
+        "    small magnitudes neither overflow nor underflow: they are summed apart, as in\n"      \
+        "    Blue (1978), \"A portable Fortran program to find the Euclidean norm of a\n"          \
+        "    vector\", with the constants of Anderson (2017), \"Algorithm 978\".\n" RETURNS_OUT,   \
+        "    Or if there is no such `ord`, or no element for the least magnitude.\n",              \
+        WARNS_complex,                                                                             \
+        ">>> gred.norm([3, 4])\n"                                                                  \
+        "np.float64(5.0)\n"                                                                        \
+        ">>> gred.norm([1e200, 1e200], 2), gred.norm([1, -5, 2], np.inf)\n"                        \
+        "(np.float64(1.414213562373095e+200), np.float64(5.0))\n")
+
+#define DOC_minmax(summary)                                                                        \
+    DOCUMENTED(                                                                                    \
+        "minmax", recorded, summary, PARAMETERS_recorded,                                          \
+        "tuple of two NumPy scalars\n"                                                             \
+        "    The least and the greatest element, of the elements' type or `dtype`; both are\n"     \
+        "    NaN if there is one.\n",                                                              \
+        RAISES_empty, WARNS_complex,                                                               \
+        ">>> gred.minmax([4, 9, 2])\n"                                                             \
+        "(np.int64(2), np.int64(9))\n")
+
+#define DOC_describe(summary)                                                                      \
+    DOCUMENTED("describe", described, summary,                                                     \
+               PARAMETER_a PARAMETER_ddof PARAMETER_method_default PARAMETER_block_size            \
+                   PARAMETER_dtype PARAMETER_device PARAMETER_where PARAMETER_stream,              \
+               "tuple\n"                                                                           \
+               "    count, nans, min, max, mean, var, sum.\n",                                     \
+               "", WARNS_complex,                                                                  \
+               ">>> gred.describe([1.0, 4.0]).mean\n"                                              \
+               "np.float64(2.5)\n")

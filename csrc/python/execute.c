@@ -1,10 +1,12 @@
 #include "python/execute.h"
 
 #include "common/raise.h"
+#include "run/result.h"
 
 /* The thread that waits for a run, as its callbacks need it. */
 struct waiting {
     PyThreadState *thread;
+    int frames; /* of gred's own, which a warning passes over */
 };
 
 static bool interrupted(void *context)
@@ -22,7 +24,7 @@ static bool warn_slow(void *context, double seconds)
     PyEval_RestoreThread(waiting->thread);
     const bool fine =
         PyErr_WarnFormat(
-            PyExc_RuntimeWarning, 1,
+            PyExc_RuntimeWarning, 1 + waiting->frames,
             "this will take about %ld seconds on the simulated device; fewer elements or "
             "device='host' take less, and Ctrl-C ends it",
             (long)(seconds + 0.5)) == 0;
@@ -62,7 +64,7 @@ static bool run_without_gil(struct module_state *state, const struct platform *p
 {
     const struct backend *backend = backend_of(platform);
     void *backend_state = platforms_state(&state->platforms, platform);
-    struct waiting waiting = {PyEval_SaveThread()};
+    struct waiting waiting = {PyEval_SaveThread(), run->frames};
     const struct watch watch = {interrupted, warn_slow, &waiting};
     run->watch = &watch;
     const bool ran = plan ? backend->run(backend_state, plan, run)
@@ -73,11 +75,18 @@ static bool run_without_gil(struct module_state *state, const struct platform *p
     return ran;
 }
 
+/* What there is of no elements needs no device. */
+static void finish_nothing(const struct plan *plan, struct run *run)
+{
+    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
+    state_identity(plan->fold, plan->accumulator, state);
+    run_finish(run, plan, plan->accumulator, state, 0);
+}
+
 bool execute_plan(struct module_state *state, const struct plan *plan, struct run *run)
 {
-    run->accumulator = plan->accumulator;
     if (plan->n == 0 && !plan->out) {
-        run->result = op_identity(plan->op, plan->accumulator);
+        finish_nothing(plan, run);
         return true;
     }
     const struct backend *backend = backend_of(plan->platform);

@@ -1,13 +1,18 @@
 #include "python/measure.h"
 
+#include "python/answer.h"
 #include "python/arguments.h"
 #include "python/execute.h"
+#include "python/reduction_argument.h"
 
 #include <string.h>
 
+/* Both functions are called by gred/measure.py, whose frame is not the user's. */
+enum { WRAPPER_FRAMES = 1 };
+
 enum { SAMPLES_DEFAULT = 20, WARMUP_DEFAULT = 2, SAMPLES_LIMIT = 1000000, READ_DEFAULT = 1 << 28 };
 
-/* An integer argument from `least` on; the default where it was left out. */
+/* An integer argument from `least` to `most`; the default where it was left out. */
 static bool count_argument(PyObject *object, const char *name, long least, long most, long missing,
                            long *value)
 {
@@ -18,34 +23,18 @@ static bool count_argument(PyObject *object, const char *name, long least, long 
         PyErr_Format(PyExc_TypeError, "%s must be an integer; got %R", name, object);
         return false;
     }
-    *value = PyNumber_AsSsize_t(object, NULL);
-    if (*value < least || *value > most) {
+    PyObject *index = PyNumber_Index(object);
+    if (!index)
+        return false;
+    int overflow;
+    *value = PyLong_AsLongAndOverflow(index, &overflow);
+    Py_DECREF(index);
+    if (overflow || *value < least || *value > most) {
         PyErr_Format(PyExc_ValueError, "%s must be from %ld to %ld; got %R", name, least, most,
                      object);
         return false;
     }
     return true;
-}
-
-static bool op_argument(PyObject *object, struct request *request)
-{
-    request->mean = false;
-    request->op = OP_SUM;
-    if (!object)
-        return true;
-    const char *text = PyUnicode_Check(object) ? PyUnicode_AsUTF8(object) : NULL;
-    PyErr_Clear();
-    request->mean = text && strcmp(text, "mean") == 0;
-    if (request->mean)
-        return true;
-    for (int op = 0; text && op < OPS; op++)
-        if (strcmp(text, op_name((enum op)op)) == 0) {
-            request->op = (enum op)op;
-            return true;
-        }
-    PyErr_Format(PyUnicode_Check(object) ? PyExc_ValueError : PyExc_TypeError,
-                 "op must be 'sum', 'prod', 'min', 'max' or 'mean'; got %R", object);
-    return false;
 }
 
 static PyObject *floats(const double *values, unsigned count)
@@ -84,18 +73,15 @@ static void timing_free(struct timing *timing)
 
 static PyObject *timed(struct module_state *state, const struct plan *plan, struct timing *timing)
 {
-    struct run run = {.timing = timing};
+    struct run run = {.timing = timing, .frames = WRAPPER_FRAMES};
     if (!timing_alloc(timing) || !execute_plan(state, plan, &run))
         return NULL;
-    const struct finish finish = finish_from(&plan->finish, run.accumulator);
-    const union scalar result = finish_result(&finish, run.result);
     return Py_BuildValue("NNKIKNsNN", floats(timing->seconds, timing->samples),
                          floats(timing->first_pass, timing->samples),
                          (unsigned long long)(plan->n * element_size(plan->layout->input)),
                          timing->passes, (unsigned long long)timing->grid,
-                         block_or_none(timing->block), plan->method ? plan->method->name : "loop",
-                         platform_name(plan->platform, plan->device),
-                         array_scalar(result, plan->finish.type));
+                         block_or_none(timing->block), plan->method ? plan->method->name : "auto",
+                         platform_name(plan->platform, plan->device), answer_to_python(plan, &run));
 }
 
 PyObject *measure_kernel_time(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
@@ -104,7 +90,7 @@ PyObject *measure_kernel_time(PyObject *module, PyObject *const *arguments, Py_s
     enum { A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, SAMPLES, WARMUP, COLD };
     static const char *const keywords[] = {"method",  "block_size", "dtype", "device",
                                            "samples", "warmup",     "cold",  NULL};
-    static const struct signature signature = {"kernel_time", 1, 2, keywords};
+    static const struct signature signature = {"kernel_time", 1, 2, keywords, 0};
     PyObject *slots[ARGUMENTS_MAX];
     struct view view = {0};
     struct plan plan;
@@ -116,9 +102,10 @@ PyObject *measure_kernel_time(PyObject *module, PyObject *const *arguments, Py_s
                               .method = slots[METHOD],
                               .block_size = slots[BLOCK_SIZE],
                               .dtype = slots[DTYPE],
-                              .device = slots[DEVICE]};
+                              .device = slots[DEVICE],
+                              .frames = WRAPPER_FRAMES};
     const int cold = slots[COLD] ? PyObject_IsTrue(slots[COLD]) : 1;
-    if (cold < 0 || !op_argument(slots[OP], &request) ||
+    if (cold < 0 || !reduction_parse(slots[OP], "op", &request.reduction) ||
         !count_argument(slots[SAMPLES], "samples", 1, SAMPLES_LIMIT, SAMPLES_DEFAULT, &samples) ||
         !count_argument(slots[WARMUP], "warmup", 0, SAMPLES_LIMIT, WARMUP_DEFAULT, &warmup) ||
         !array_view(slots[A], &(struct view_request){.name = "a", .where = &state->platforms.where},
@@ -142,7 +129,7 @@ PyObject *measure_read_limit(PyObject *module, PyObject *const *arguments, Py_ss
 {
     enum { DEVICE, NBYTES, SAMPLES };
     static const char *const keywords[] = {"samples", NULL};
-    static const struct signature signature = {"read_limit", 0, 2, keywords};
+    static const struct signature signature = {"read_limit", 0, 2, keywords, 0};
     PyObject *slots[ARGUMENTS_MAX];
     struct module_state *state = PyModule_GetState(module);
     const struct platform *platform;
@@ -154,7 +141,7 @@ PyObject *measure_read_limit(PyObject *module, PyObject *const *arguments, Py_ss
         !platforms_choose(&state->platforms, slots[DEVICE], &platform, &index))
         return NULL;
     struct timing timing = {.samples = (unsigned)samples, .warmup = WARMUP_DEFAULT};
-    struct run run = {.timing = &timing};
+    struct run run = {.timing = &timing, .frames = WRAPPER_FRAMES};
     PyObject *result = NULL;
     if (timing_alloc(&timing) && execute_read(state, platform, index, (size_t)nbytes, &run))
         result = Py_BuildValue("NlNKN", floats(timing.seconds, timing.samples), nbytes,

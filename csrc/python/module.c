@@ -1,123 +1,14 @@
-/* The extension module gred._core: Python's arguments in, a request out, and the answer back. */
+/* The extension module gred._core: its functions, its types and its state. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "arrays/mask.h"
-#include "arrays/output.h"
-#include "arrays/stream.h"
-#include "python/arguments.h"
 #include "python/describe.h"
 #include "python/docs.h"
 #include "python/execute.h"
+#include "python/explain.h"
 #include "python/measure.h"
+#include "python/reduce.h"
 #include "python/simulated_memory.h"
-
-/* A call's arguments and all that they keep alive. */
-struct call {
-    struct module_state *state;
-    struct request request;
-    struct view view;
-    struct mask mask;
-    struct output output;
-};
-
-enum { A, METHOD, BLOCK_SIZE, DTYPE, DEVICE, WHERE, OUT, STREAM, INITIAL };
-
-/* The mean of nothing is NaN, with a warning, as in NumPy. */
-static bool warn_of_empty_mean(void)
-{
-    return PyErr_WarnEx(PyExc_RuntimeWarning, "Mean of empty slice", 1) == 0;
-}
-
-/* False with an exception set; what was viewed is to be released in either case. */
-static bool view_arguments(struct call *call, PyObject *const *slots)
-{
-    struct request *request = &call->request;
-    const struct where *where = &call->state->platforms.where;
-    struct view_request asked = {.name = "a", .where = where};
-    call->view.owner = call->mask.view.owner = call->output.view.owner = NULL;
-    call->view.pin = call->mask.view.pin = call->output.view.pin = NULL;
-    if (!stream_parse(slots[STREAM], &asked.consumer) ||
-        !output_parse(slots[OUT], &asked, &call->output))
-        return false;
-    request->consumer = asked.consumer;
-    request->out = call->output.object ? &call->output : NULL;
-    asked.in_background = call->output.view.on_device;
-    if (!array_view(slots[A], &asked, &call->view))
-        return false;
-    /* The mask has to lie where the array does. */
-    if (slots[WHERE] && call->view.on_device && !where->locate(where, &call->view, "a"))
-        return false;
-    return mask_apply(slots[WHERE], &asked, &call->view, &call->mask);
-}
-
-static PyObject *deliver(struct call *call, const struct plan *plan, const struct run *run)
-{
-    struct finish finish = finish_from(&plan->finish, run->accumulator);
-    struct output *output = &call->output;
-    if (finish.mean && plan->layout->mask && plan->n)
-        finish.count = run->count;
-    const bool known = !plan->out || plan->n == 0;
-    if (finish.mean && finish.count == 0 && known && !warn_of_empty_mean())
-        return NULL;
-    if (plan->out)
-        return Py_NewRef(output->object);
-    const union scalar result = finish_result(&finish, run->result);
-    if (!output->object)
-        return array_scalar(result, finish.type);
-    output_store(output, result, finish.type);
-    return Py_NewRef(output->object);
-}
-
-static PyObject *reduce(PyObject *module, const struct signature *signature, enum op op, bool mean,
-                        PyObject *const *arguments, Py_ssize_t count, PyObject *names)
-{
-    PyObject *slots[ARGUMENTS_MAX];
-    struct call call;
-    if (!arguments_parse(signature, arguments, count, names, slots))
-        return NULL;
-    call.state = PyModule_GetState(module);
-    call.request = (struct request){.platforms = &call.state->platforms,
-                                    .op = op,
-                                    .mean = mean,
-                                    .method = slots[METHOD],
-                                    .block_size = slots[BLOCK_SIZE],
-                                    .dtype = slots[DTYPE],
-                                    .device = slots[DEVICE],
-                                    .initial = slots[INITIAL]};
-    if (call.request.initial == Py_Ellipsis) /* how the signature writes that there is none */
-        call.request.initial = NULL;
-    struct plan plan;
-    struct run run = {0};
-    PyObject *result = NULL;
-    if (view_arguments(&call, slots) && plan_make(&call.request, &call.view, &call.mask, &plan) &&
-        execute_plan(call.state, &plan, &run))
-        result = deliver(&call, &plan, &run);
-    array_release(&call.view);
-    mask_release(&call.mask);
-    output_release(&call.output);
-    return result;
-}
-
-/* A mean has no initial value, as in NumPy. */
-static const char *const mean_keywords[] = {"method", "block_size", "dtype",  "device",
-                                            "where",  "out",        "stream", NULL};
-static const char *const keywords[] = {"method", "block_size", "dtype",   "device", "where",
-                                       "out",    "stream",     "initial", NULL};
-
-#define DEFINE_REDUCTION(function, op, mean, keywords)                                             \
-    static PyObject *reduce_##function(PyObject *module, PyObject *const *arguments,               \
-                                       Py_ssize_t count, PyObject *names)                          \
-    {                                                                                              \
-        static const struct signature signature = {#function, 1, 1, keywords};                     \
-        return reduce(module, &signature, op, mean, arguments, count, names);                      \
-    }
-
-DEFINE_REDUCTION(sum, OP_SUM, false, keywords)
-DEFINE_REDUCTION(prod, OP_PROD, false, keywords)
-DEFINE_REDUCTION(min, OP_MIN, false, keywords)
-DEFINE_REDUCTION(max, OP_MAX, false, keywords)
-DEFINE_REDUCTION(mean, OP_SUM, true, mean_keywords)
 
 /* What it takes to understand an array, for measurements: views it and lets it go. */
 static PyObject *parse(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
@@ -144,19 +35,22 @@ static PyObject *nothing(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED
 #define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
 
 static PyMethodDef functions[] = {
-    {"sum", FAST(reduce_sum), DOC_SUM},
-    {"prod", FAST(reduce_prod), DOC_PROD},
-    {"min", FAST(reduce_min), DOC_MIN},
-    {"max", FAST(reduce_max), DOC_MAX},
-    {"mean", FAST(reduce_mean), DOC_MEAN},
+#define REDUCTION(name, fold, plain, bools, values, result, nothing, counts, summary)              \
+    {#name, FAST(reduce_##name), DOC_##name(summary)},
+#define VARIANT(name, ...)
+#include "common/reductions.def"
     {"kernel_time", FAST(measure_kernel_time),
      "The samples and circumstances of a measurement, as a tuple."},
     {"read_limit", FAST(measure_read_limit),
      "The samples and circumstances of a measurement, as a tuple."},
+    {"explain", FAST(explain_call), "How a call would go, as a tuple."},
+    {"pretended_schedule", (PyCFunction)(void (*)(void))explain_pretended,
+     METH_VARARGS | METH_KEYWORDS, "The schedule for an array and a device that are not there."},
     {"parse", (PyCFunction)(void (*)(void))parse, METH_FASTCALL,
      "Reads where an array lies and what its elements are, and nothing more."},
     {"nothing", (PyCFunction)(void (*)(void))nothing, METH_FASTCALL, "Does nothing."},
     {"methods", describe_methods, METH_NOARGS, "The table of methods, as tuples."},
+    {"reductions", describe_reductions, METH_NOARGS, "The table of reductions, as tuples."},
     {"devices", describe_devices, METH_NOARGS, "The devices that are here, as tuples."},
     {NULL, NULL, 0, NULL},
 };

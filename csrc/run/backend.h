@@ -32,15 +32,18 @@ struct timing {
     unsigned block;
 };
 
+struct explanation;
+
 struct run {
     const struct watch *watch;
-    struct timing *timing;   /* NULL: run once, unmeasured */
-    enum thread_order order; /* of the simulated device */
+    int frames;                      /* of gred's own in Python, for warnings to pass over */
+    struct timing *timing;           /* NULL: run once, unmeasured */
+    struct explanation *explanation; /* filled instead of anything being run; else NULL */
+    enum thread_order order;         /* of the simulated device */
     uint64_t seed;
     uint64_t workspace_limit; /* bytes of device memory; 0: what there is */
-    union scalar result;      /* unless the plan has an `out` */
-    enum element accumulator; /* the result's type: the plan's, or one that holds more */
-    uint64_t count;           /* elements that took part, for a mean under a mask */
+    struct answer answer;     /* unless the plan has an `out` */
+    uint64_t count;           /* elements that took part, where the reduction counts */
     struct failure failure;
 };
 
@@ -55,7 +58,8 @@ struct backend {
 
     bool (*describe)(int index, struct device *device);
 
-    /* True: run->result is what the passes leave. False: run->failure says why not. */
+    /* True: run->answer is there, or the plan's `out` will be written. False: run->failure says why
+     * not. */
     bool (*run)(void *state, const struct plan *plan, struct run *run);
 
     /* The time it takes to read `bytes`, best of several shapes; fills run->timing. */

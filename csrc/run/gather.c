@@ -4,13 +4,15 @@
  */
 #include "run/gather.h"
 
+#include "common/arithmetic.h"
 #include "common/scalar.h"
 
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { BUFFER = 512, ELEMENT_BYTES_MAX = 16 };
+/* A buffer lies on the stack, which may be a small one. */
+enum { BUFFER_BYTES = 4096, ELEMENT_BYTES_MAX = 16 };
 
 /* Rows of elements at equal distances. */
 struct tile {
@@ -100,11 +102,6 @@ static struct tile part_at(const struct walk *walk)
     return part;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* The next 1 to `most` positions: whole rows, or a part of one. Needs walk->left >= most >= 1. */
 static struct tile walk_next(struct walk *walk, uint64_t most)
 {
@@ -190,7 +187,7 @@ typedef uint64_t mover(const struct tile *, char *restrict target);
         return (uint64_t)(end - target) / sizeof(type);                                            \
     }
 
-/* MOVERS(name, type, byte order, size, whether it swaps, whether elements are complex) */
+/* MOVERS(name, type, byte order) */
 #define EACH_MOVER(MOVERS)                                                                         \
     MOVERS(1, uint8_t, AS_IS)                                                                      \
     MOVERS(2, uint16_t, AS_IS)                                                                     \
@@ -244,7 +241,7 @@ static uint64_t collect(struct walk *walk, uint64_t most, void *target)
 uint64_t gather_unconverted(const struct layout *layout, uint64_t start, uint64_t length,
                             void *target)
 {
-    _Alignas(ELEMENT_BYTES_MAX) char buffer[BUFFER * ELEMENT_BYTES_MAX];
+    _Alignas(ELEMENT_BYTES_MAX) char buffer[BUFFER_BYTES];
     const size_t size = element_size(layout->input);
     struct walk walk;
     walk_start(&walk, layout, start, length);
@@ -252,7 +249,7 @@ uint64_t gather_unconverted(const struct layout *layout, uint64_t start, uint64_
         return collect(&walk, length, target);
     char *end = target;
     while (walk.left) {
-        const size_t bytes = collect(&walk, BUFFER, buffer) * size;
+        const size_t bytes = collect(&walk, BUFFER_BYTES / size, buffer) * size;
         memcpy(end, buffer, bytes);
         end += bytes;
     }
@@ -319,7 +316,7 @@ static bool is_plain(const struct layout *layout)
 
 uint64_t gather(const struct layout *layout, uint64_t start, uint64_t length, void *target)
 {
-    _Alignas(ELEMENT_BYTES_MAX) char buffer[BUFFER * ELEMENT_BYTES_MAX];
+    _Alignas(ELEMENT_BYTES_MAX) char buffer[BUFFER_BYTES];
     const enum element accumulator = element_accumulator(layout->type);
     const size_t step = element_size(layout->input), width = element_size(accumulator);
     converter *const convert_all = converters[layout->input][layout->type];
@@ -333,7 +330,7 @@ uint64_t gather(const struct layout *layout, uint64_t start, uint64_t length, vo
     struct walk walk;
     walk_start(&walk, layout, start, length);
     while (walk.left) {
-        const uint64_t collected = collect(&walk, BUFFER, buffer);
+        const uint64_t collected = collect(&walk, BUFFER_BYTES / step, buffer);
         convert_all(buffer, collected, (char *)target + kept * width);
         kept += collected;
     }

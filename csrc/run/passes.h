@@ -1,10 +1,11 @@
-/* How a plan becomes launches: the passes, the same on every machine that launches kernels. A
- * machine is what the passes need of a device; cuda_machine.c and simulated.c each fill one in. */
+/* How a plan's schedule is carried out, the same on every machine that launches kernels. A machine
+ * is what that needs of a device; cuda/machine.c and simulated/backend.c each fill one in. */
 #pragma once
 
 #include "run/backend.h"
 
 #include "common/kernels.h"
+#include "plan/schedule.h"
 
 struct launch {
     const void *kernel;
@@ -48,7 +49,7 @@ struct machine {
     bool (*elapsed)(struct machine *, double *first_pass, double *seconds); /* waits */
 };
 
-/* Runs the plan once, or as often as run->timing asks for. */
+/* Runs the plan once, or as often as run->timing asks for; or explains what it would do. */
 bool passes_run(struct machine *, const struct plan *, struct run *);
 
 /* Times the reading of `bytes` of memory; in read_limit.c. */

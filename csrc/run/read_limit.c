@@ -1,22 +1,11 @@
 /* The limit that every reduction is measured against: how fast a machine reads its memory. */
+#include "common/arithmetic.h"
 #include "common/clock.h"
 #include "run/passes.h"
+#include "run/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static uint64_t divide_up(uint64_t n, uint64_t by)
-{
-    return n / by + (n % by != 0);
-}
-
-static bool interrupted(struct machine *machine, const struct run *run)
-{
-    if (!run->watch->interrupted(run->watch->context))
-        return false;
-    failure_note(machine->failure, FAILURE_EXCEPTION, "interrupted");
-    return true;
-}
 
 /* The sample that as many others exceed as not: few samples, so counting is enough. */
 static double median_of(const struct timing *timing)
@@ -40,7 +29,7 @@ enum { READ_BLOCK = 512, PACK_BYTES = 16 };
 static const unsigned read_grids[] = {0, 2, 4};
 
 static bool measure_read(struct machine *machine, unsigned shape, unsigned blocks, void *data,
-                         void *sink, size_t bytes, const struct run *run, struct timing *timing)
+                         void *sink, size_t bytes, struct run *run, struct timing *timing)
 {
     static const unsigned loads[READ_SHAPES] = {2, 4, 8};
     uint64_t packs = bytes / PACK_BYTES;
@@ -55,7 +44,7 @@ static bool measure_read(struct machine *machine, unsigned shape, unsigned block
     };
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         double first_pass, seconds;
-        if (interrupted(machine, run) || !machine->flush(machine) ||
+        if (watch_interrupted(run) || !machine->flush(machine) ||
             !machine->mark(machine, MOMENT_BEGIN) || !machine->launch(machine, &launch) ||
             !machine->mark(machine, MOMENT_FIRST_PASS) || !machine->mark(machine, MOMENT_END) ||
             !machine->elapsed(machine, &first_pass, &seconds))
@@ -70,7 +59,7 @@ static bool measure_read(struct machine *machine, unsigned shape, unsigned block
 
 /* Tries every shape and leaves the best one's samples in run->timing. */
 static bool read_shapes(struct machine *machine, void *data, void *sink, size_t bytes,
-                        const struct run *run)
+                        struct run *run)
 {
     struct timing *best = run->timing;
     struct timing trial = *best;

@@ -48,10 +48,10 @@ static void machine_release(struct machine *machine, void *memory)
     free(memory);
 }
 
-static bool machine_copy(struct machine *machine, void *target, const void *layout, size_t bytes)
+static bool machine_copy(struct machine *machine, void *target, const void *source, size_t bytes)
 {
     (void)machine;
-    memcpy(target, layout, bytes);
+    memcpy(target, source, bytes);
     return true;
 }
 
@@ -307,7 +307,8 @@ static bool warn_if_reading_is_slow(struct state *state, size_t bytes, struct ru
 
 static bool run(void *state, const struct plan *plan, struct run *run)
 {
-    return warn_if_slow(state, plan, run) && run_job(state, plan, 0, run);
+    return schedule_fits(plan, &run->failure) &&
+           (run->explanation || warn_if_slow(state, plan, run)) && run_job(state, plan, 0, run);
 }
 
 static bool read_memory(void *state, int index, size_t bytes, struct run *run)

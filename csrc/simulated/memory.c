@@ -3,13 +3,15 @@
 #include "simulated/memory.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 struct simulated_memory {
     pthread_mutex_t lock;
-    pid_t maker; /* of the lock */
+    _Atomic pid_t maker; /* of the lock; -pid: that process is making it again */
     struct simulated_block *blocks;
 };
 
@@ -23,14 +25,27 @@ struct simulated_memory *simulated_memory_create(void)
     return self;
 }
 
-/* A thread that held the lock when the process was forked is not there in the child to open it; the
- * list is whole at every step. */
+/* A thread that held the lock when the process was forked is not there in the child to open it. So
+ * the first of the child's threads that wants the lock makes it again, and the others wait until it
+ * has: two locks in turn would let two threads in. The list is whole at every step. */
+static void renew_lock(struct simulated_memory *self, pid_t here)
+{
+    pid_t maker = self->maker;
+    while (maker != here)
+        if (maker == -here) {
+            sched_yield();
+            maker = self->maker;
+        } else if (atomic_compare_exchange_weak(&self->maker, &maker, -here)) {
+            pthread_mutex_init(&self->lock, NULL);
+            self->maker = maker = here;
+        }
+}
+
 static void lock(struct simulated_memory *self)
 {
-    if (self->maker != getpid()) {
-        pthread_mutex_init(&self->lock, NULL);
-        self->maker = getpid();
-    }
+    const pid_t here = getpid();
+    if (self->maker != here)
+        renew_lock(self, here);
     pthread_mutex_lock(&self->lock);
 }
 

@@ -2,35 +2,20 @@
 
 #include "simulated/multiprocessor.h"
 
+#include "simulated/random.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-enum {
-    STACK_BYTES = 64 << 10, /* of address space; a kernel touches one page or two */
-    STACKS_BYTES = (SIMULATOR_BLOCK_MAX + 1) *
-        STACK_BYTES,     /* one more, to find a multiple of the size */
-    SWITCHES_A_LOOK = 8, /* the caller's core looks at the clock once in so many switches */
-};
-
-static uintptr_t round_down_to_stack(uintptr_t address)
-{
-    return address & ~(uintptr_t)(STACK_BYTES - 1);
-}
-
-/* Where the stack around an address keeps the thread that it belongs to: at its upper end, beside
- * the first frames. */
-static struct thread **owner_of_stack(uintptr_t address)
-{
-    return (struct thread **)(round_down_to_stack(address) + STACK_BYTES - 64);
-}
+/* The caller's core looks at the clock once in so many switches. */
+enum { SWITCHES_A_LOOK = 8 };
 
 /* The running thread. Every word of a kernel asks, so the answer lies where it costs nothing to
  * find. */
 static inline struct thread *current(void)
 {
-    return *owner_of_stack((uintptr_t)__builtin_frame_address(0));
+    return *stack_owner((uintptr_t)__builtin_frame_address(0));
 }
 
 /* ---- threads ---- */
@@ -76,23 +61,17 @@ static void thread_body(void *argument)
  * short. */
 static bool make_threads(struct multiprocessor *self, unsigned block)
 {
-    if (!self->memory) {
-        void *memory = mmap(NULL, STACKS_BYTES, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory == MAP_FAILED)
-            return false;
-        self->memory = memory;
-    }
+    if (!self->stacks.memory && !stacks_open(&self->stacks, SIMULATOR_BLOCK_MAX))
+        return false;
     if (!self->threads && !(self->threads = calloc(SIMULATOR_BLOCK_MAX, sizeof *self->threads)))
         return false;
-    const uintptr_t stacks = round_down_to_stack((uintptr_t)self->memory + STACK_BYTES - 1);
     for (; self->made < block; self->made++) {
         struct thread *thread = &self->threads[self->made];
-        const uintptr_t stack = stacks + (uintptr_t)self->made * STACK_BYTES;
+        const struct stack stack = stacks_take(&self->stacks, self->made);
         thread->home = self;
         thread->place.thread.x = self->made;
-        *owner_of_stack(stack) = thread;
-        fiber_make(&thread->fiber, &self->scheduler, (void *)stack, STACK_BYTES - 64, thread_body,
+        *stack_owner((uintptr_t)stack.memory) = thread;
+        fiber_make(&thread->fiber, &self->scheduler, stack.memory, stack.bytes, thread_body,
                    thread);
     }
     return true;
@@ -110,10 +89,7 @@ bool multiprocessor_prepare(struct multiprocessor *self, const struct simulator_
 
 void multiprocessor_release(struct multiprocessor *self)
 {
-    if (self->memory) {
-        fiber_abandon(self->memory, STACKS_BYTES);
-        munmap(self->memory, STACKS_BYTES);
-    }
+    stacks_close(&self->stacks);
     free(self->threads);
     free(self->shared);
 }
@@ -166,7 +142,7 @@ static void report_divergence(struct multiprocessor *self)
              "will reach: %s",
              self->at[barrier], self->launch->block, self->threads[first].place.block.x,
              barrier_names[barrier], first, others);
-    simulator_stop(self->simulator, SIMULATOR_FAILED, text);
+    grid_stop(self->grid, SIMULATOR_FAILED, text);
 }
 
 static void release(struct multiprocessor *self, struct thread *thread)
@@ -205,12 +181,12 @@ static bool release_warps(struct multiprocessor *self)
 
 static bool release_grid_barrier(struct multiprocessor *self)
 {
-    if (simulator_meet_grid(self->simulator)) {
+    if (grid_meet(self->grid)) {
         release_block(self);
         return true;
     }
-    simulator_stop(self->simulator, SIMULATOR_FAILED,
-                   "some blocks wait at the grid's barrier that others never reach");
+    grid_stop(self->grid, SIMULATOR_FAILED,
+              "some blocks wait at the grid's barrier that others never reach");
     return false;
 }
 
@@ -261,7 +237,7 @@ static void begin_block(struct multiprocessor *self, uint64_t index)
 static void shuffle_threads(struct multiprocessor *self)
 {
     for (unsigned k = self->launch->block - 1; k > 0; k--) {
-        const unsigned other = (unsigned)(simulator_random(&self->random) % (k + 1));
+        const unsigned other = (unsigned)(random_next(&self->random) % (k + 1));
         const unsigned swapped = self->order[k];
         self->order[k] = self->order[other];
         self->order[other] = swapped;
@@ -273,13 +249,12 @@ static void shuffle_threads(struct multiprocessor *self)
 static void sweep(struct multiprocessor *self)
 {
     self->next = 0;
-    while (self->next < self->launch->block && self->at[READY] &&
-           !simulator_stopped(self->simulator)) {
+    while (self->next < self->launch->block && self->at[READY] && !grid_stopped(self->grid)) {
         struct thread *first = next_ready(self);
         if (first)
             fiber_switch(&self->scheduler, &first->fiber);
         if (self->number == 0)
-            simulator_look_at_watch(self->simulator);
+            grid_look_at_watch(self->grid);
     }
 }
 
@@ -291,7 +266,7 @@ void multiprocessor_run_block(struct multiprocessor *self, uint64_t index, uint6
         if (self->ordering == ORDER_SHUFFLED)
             shuffle_threads(self);
         sweep(self);
-    } while (!simulator_stopped(self->simulator) && release_barrier(self));
+    } while (!grid_stopped(self->grid) && release_barrier(self));
 }
 
 /* ---- the words ---- */

@@ -2,10 +2,10 @@
  * fibers, which run one after the other from barrier to barrier. */
 #pragma once
 
+#include "common/thread_order.h"
 #include "simulated/fiber.h"
-#include "simulated/simulator.h"
-
-#include <pthread.h>
+#include "simulated/grid.h"
+#include "simulated/stacks.h"
 
 enum { WARPS_MAX = SIMULATOR_BLOCK_MAX / SIMULATOR_WARP };
 
@@ -34,13 +34,12 @@ struct warp {
 };
 
 struct multiprocessor {
-    struct simulator *simulator;
-    unsigned number;
-    pthread_t core;
+    struct grid *grid; /* that its blocks are part of */
+    unsigned number;   /* 0: the caller's own core */
     struct fiber scheduler;
     struct thread *threads;
     unsigned made; /* threads that have a fiber */
-    void *memory;  /* for the stacks */
+    struct stacks stacks;
     unsigned char *shared;
 
     const struct simulator_launch *launch;
@@ -60,17 +59,3 @@ bool multiprocessor_prepare(struct multiprocessor *, const struct simulator_laun
 
 void multiprocessor_run_block(struct multiprocessor *, uint64_t index, uint64_t seed);
 void multiprocessor_release(struct multiprocessor *);
-
-/* ---- what a block needs of the whole simulation, in simulator.c ---- */
-
-bool simulator_stopped(struct simulator *);
-void simulator_stop(struct simulator *, enum simulator_status, const char *message);
-
-/* For the caller's own core only: asks the watch, now and then. */
-void simulator_look_at_watch(struct simulator *);
-
-/* True when every block of the grid is at its barrier, false when one never will be. */
-bool simulator_meet_grid(struct simulator *);
-
-/* splitmix64 (Steele, Lea, Flood 2014). */
-uint64_t simulator_random(uint64_t *state);

@@ -4,47 +4,36 @@
 
 #include "common/processor.h"
 #include "simulated/multiprocessor.h"
+#include "simulated/random.h"
 
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-enum { WATCH_MILLISECONDS = 50 };
+/* A multiprocessor and the thread of the operating system that it runs on. */
+struct core {
+    struct multiprocessor multiprocessor;
+    struct simulator *simulator;
+    pthread_t thread; /* but for the first, which is the caller's */
+};
 
 struct simulator {
     enum thread_order order;
     uint64_t seed;
-    const struct simulator_watch *watch;
-    struct timespec looked;
+    struct grid grid;
 
-    struct multiprocessor *multiprocessors;
-    unsigned count, running; /* multiprocessors, and those of them that have a core */
+    struct core *cores;
+    unsigned count, running; /* cores, and those of them that have a thread */
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
     const struct simulator_launch *launch;
-    uint64_t generation;                   /* of the launch */
-    unsigned busy;                         /* cores still at work on it */
-    unsigned at_grid_barrier, past_kernel; /* blocks of a cooperative launch */
-    uint64_t grid_barriers;
+    uint64_t generation; /* of the launch */
+    unsigned busy;       /* cores still at work on it */
     bool closing;
 
     atomic_uint_fast64_t next_block;
-    atomic_bool stop;
-    enum simulator_status status;
-    char message[256];
 };
 
 /* ---- the order of blocks ---- */
-
-uint64_t simulator_random(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-}
 
 static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
 {
@@ -60,94 +49,33 @@ static uint64_t block_in_order(const struct simulator *self, uint64_t i, uint64_
     if (self->order == ORDER_BACKWARDS)
         return grid - 1 - i;
     uint64_t state = self->seed;
-    const uint64_t b = simulator_random(&state) % grid;
+    const uint64_t b = random_next(&state) % grid;
     uint64_t a;
     do {
-        a = simulator_random(&state) % grid;
+        a = random_next(&state) % grid;
     } while (grid > 1 && greatest_common_divisor(a, grid) != 1);
     return (a * i + b) % grid;
 }
 
-/* ---- ends of a run ---- */
-
-void simulator_stop(struct simulator *self, enum simulator_status status, const char *message)
-{
-    pthread_mutex_lock(&self->lock);
-    if (self->status == SIMULATOR_DONE) {
-        self->status = status;
-        snprintf(self->message, sizeof self->message, "%s", message);
-    }
-    atomic_store(&self->stop, true);
-    pthread_cond_broadcast(&self->changed);
-    pthread_mutex_unlock(&self->lock);
-}
-
-bool simulator_stopped(struct simulator *self)
-{
-    return atomic_load_explicit(&self->stop, memory_order_relaxed);
-}
-
-static long milliseconds_since(const struct timespec *then)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (now.tv_sec - then->tv_sec) * 1000 + (now.tv_nsec - then->tv_nsec) / 1000000;
-}
-
-void simulator_look_at_watch(struct simulator *self)
-{
-    const struct simulator_watch *watch = self->watch;
-    if (!watch || simulator_stopped(self) || milliseconds_since(&self->looked) < WATCH_MILLISECONDS)
-        return;
-    clock_gettime(CLOCK_MONOTONIC, &self->looked);
-    if (watch->interrupted(watch->context))
-        simulator_stop(self, SIMULATOR_INTERRUPTED, "interrupted");
-}
-
-bool simulator_meet_grid(struct simulator *self)
-{
-    pthread_mutex_lock(&self->lock);
-    const uint64_t barrier = self->grid_barriers;
-    if (++self->at_grid_barrier == self->launch->grid) {
-        self->at_grid_barrier = 0;
-        self->grid_barriers++;
-        pthread_cond_broadcast(&self->changed);
-    }
-    while (self->grid_barriers == barrier && !self->past_kernel && !simulator_stopped(self))
-        pthread_cond_wait(&self->changed, &self->lock);
-    const bool met = self->grid_barriers != barrier;
-    pthread_mutex_unlock(&self->lock);
-    return met;
-}
-
 /* ---- cores ---- */
-
-/* A cooperative block is past its kernel: whoever still waits for it at the grid's barrier waits in
- * vain. */
-static void leave_kernel(struct simulator *self)
-{
-    pthread_mutex_lock(&self->lock);
-    self->past_kernel++;
-    pthread_cond_broadcast(&self->changed);
-    pthread_mutex_unlock(&self->lock);
-}
 
 /* One core's part of a launch: blocks, one after the other, until none is left. Of a cooperative
  * launch every core takes at most one, so that all run at once. */
-static void run_blocks(struct multiprocessor *core, const struct simulator_launch *launch)
+static void run_blocks(struct core *core, const struct simulator_launch *launch)
 {
     struct simulator *self = core->simulator;
-    if (!multiprocessor_prepare(core, launch, self->order)) {
-        simulator_stop(self, SIMULATOR_FAILED, "out of memory for the threads of a block");
+    if (!multiprocessor_prepare(&core->multiprocessor, launch, self->order)) {
+        grid_stop(&self->grid, SIMULATOR_FAILED, "out of memory for the threads of a block");
         return;
     }
-    while (!simulator_stopped(self)) {
+    while (!grid_stopped(&self->grid)) {
         const uint64_t i = atomic_fetch_add(&self->next_block, 1);
         if (i >= launch->grid)
             return;
-        multiprocessor_run_block(core, block_in_order(self, i, launch->grid), self->seed);
+        multiprocessor_run_block(&core->multiprocessor, block_in_order(self, i, launch->grid),
+                                 self->seed);
         if (launch->cooperative) {
-            leave_kernel(self);
+            grid_leave(&self->grid);
             return;
         }
     }
@@ -155,7 +83,7 @@ static void run_blocks(struct multiprocessor *core, const struct simulator_launc
 
 static void *core_body(void *argument)
 {
-    struct multiprocessor *core = argument;
+    struct core *core = argument;
     struct simulator *self = core->simulator;
     uint64_t seen = 0;
     pthread_mutex_lock(&self->lock);
@@ -175,32 +103,34 @@ static void *core_body(void *argument)
     return NULL;
 }
 
-/* Gives every multiprocessor but the caller's a thread of the operating system, once. */
+/* Gives every core but the caller's its thread, once. */
 static void start_cores(struct simulator *self)
 {
     if (self->running)
         return;
     self->running = 1;
     while (self->running < self->count) {
-        struct multiprocessor *next = &self->multiprocessors[self->running];
-        if (pthread_create(&next->core, NULL, core_body, next))
+        struct core *next = &self->cores[self->running];
+        if (pthread_create(&next->thread, NULL, core_body, next))
             return;
         self->running++;
     }
 }
 
+/* Looks up now and then: somebody may want the run to end. */
 static void wait_for_cores(struct simulator *self)
 {
+    enum { LOOK_NANOSECONDS = 50000000, SECOND = 1000000000 };
     pthread_mutex_lock(&self->lock);
     while (self->busy) {
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += WATCH_MILLISECONDS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
+        until.tv_nsec += LOOK_NANOSECONDS;
+        until.tv_sec += until.tv_nsec / SECOND;
+        until.tv_nsec %= SECOND;
         pthread_cond_timedwait(&self->changed, &self->lock, &until);
         pthread_mutex_unlock(&self->lock);
-        simulator_look_at_watch(self);
+        grid_look_at_watch(&self->grid);
         pthread_mutex_lock(&self->lock);
     }
     pthread_mutex_unlock(&self->lock);
@@ -209,18 +139,18 @@ static void wait_for_cores(struct simulator *self)
 enum simulator_status simulator_launch(struct simulator *self,
                                        const struct simulator_launch *launch)
 {
-    if (self->status != SIMULATOR_DONE)
-        return self->status;
+    if (self->grid.status != SIMULATOR_DONE)
+        return self->grid.status;
     if (launch->grid > 1)
         start_cores(self);
     if (launch->cooperative && launch->grid > 1 && launch->grid > self->running) {
-        simulator_stop(self, SIMULATOR_FAILED,
-                       "a cooperative launch of more blocks than can run at once");
-        return self->status;
+        grid_stop(&self->grid, SIMULATOR_FAILED,
+                  "a cooperative launch of more blocks than can run at once");
+        return self->grid.status;
     }
+    grid_begin(&self->grid, launch->grid);
     pthread_mutex_lock(&self->lock);
     self->launch = launch;
-    self->at_grid_barrier = self->past_kernel = 0;
     atomic_store(&self->next_block, 0);
     if (launch->grid > 1) {
         self->busy = self->running - 1;
@@ -228,9 +158,9 @@ enum simulator_status simulator_launch(struct simulator *self,
         pthread_cond_broadcast(&self->changed);
     }
     pthread_mutex_unlock(&self->lock);
-    run_blocks(&self->multiprocessors[0], launch);
+    run_blocks(&self->cores[0], launch);
     wait_for_cores(self);
-    return self->status;
+    return self->grid.status;
 }
 
 /* ---- opening and closing ---- */
@@ -246,15 +176,17 @@ struct simulator *simulator_open(void)
     if (!self)
         return NULL;
     self->count = processor_cores();
-    self->multiprocessors = calloc(self->count, sizeof *self->multiprocessors);
-    if (!self->multiprocessors) {
+    self->cores = calloc(self->count, sizeof *self->cores);
+    if (!self->cores) {
         free(self);
         return NULL;
     }
     for (unsigned m = 0; m < self->count; m++) {
-        self->multiprocessors[m].simulator = self;
-        self->multiprocessors[m].number = m;
+        self->cores[m].simulator = self;
+        self->cores[m].multiprocessor.grid = &self->grid;
+        self->cores[m].multiprocessor.number = m;
     }
+    grid_open(&self->grid);
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->changed, NULL);
     return self;
@@ -265,8 +197,7 @@ void simulator_set(struct simulator *self, enum thread_order order, uint64_t see
 {
     self->order = order;
     self->seed = seed;
-    self->watch = watch;
-    clock_gettime(CLOCK_MONOTONIC, &self->looked);
+    grid_watch(&self->grid, watch);
 }
 
 void simulator_close(struct simulator *self)
@@ -278,16 +209,17 @@ void simulator_close(struct simulator *self)
     pthread_cond_broadcast(&self->changed);
     pthread_mutex_unlock(&self->lock);
     for (unsigned m = 1; m < self->running; m++)
-        pthread_join(self->multiprocessors[m].core, NULL);
+        pthread_join(self->cores[m].thread, NULL);
     for (unsigned m = 0; m < self->count; m++)
-        multiprocessor_release(&self->multiprocessors[m]);
+        multiprocessor_release(&self->cores[m].multiprocessor);
     pthread_mutex_destroy(&self->lock);
     pthread_cond_destroy(&self->changed);
-    free(self->multiprocessors);
+    grid_close(&self->grid);
+    free(self->cores);
     free(self);
 }
 
 const char *simulator_message(const struct simulator *self)
 {
-    return self->message;
+    return self->grid.message;
 }

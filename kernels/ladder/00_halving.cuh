@@ -6,18 +6,18 @@
  * once altogether. */
 #pragma once
 
-#include "../ops.cuh"
+#include "../fold.cuh"
 
 namespace KERNELS
 {
 
-template <class Op, class T>
-__global__ void halving(global<T> data, uint64_t n, global<T>)
+template <class Fold>
+__global__ void halving(global<state_of<Fold>> data, uint64_t n, global<state_of<Fold>>)
 {
     const uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
     const uint64_t half = n - n / 2;
     if (i < n / 2)
-        data[i] = Op::combine(data[i], data[i + half]);
+        data[i] = Fold::merge(data[i], data[i + half]);
 }
 
 } // namespace KERNELS

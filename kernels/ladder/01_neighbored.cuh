@@ -10,14 +10,14 @@
 namespace KERNELS
 {
 
-template <class Op, class T>
-__global__ void neighbored(global<T> data, uint64_t n, global<T> partials)
+template <class Fold>
+__global__ void neighbored(global<state_of<Fold>> data, uint64_t n, global<state_of<Fold>> partials)
 {
-    const slice<T> x = own_slice(data, n, blockDim.x);
+    const slice<state_of<Fold>> x = own_slice(data, n, blockDim.x);
     const unsigned tid = threadIdx.x;
     for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
         if (tid % (2 * stride) == 0 && tid + stride < x.count)
-            *x.own = Op::combine(*x.own, x.own[stride]);
+            *x.own = Fold::merge(*x.own, x.own[stride]);
         __syncthreads();
     }
     store_partial(partials, x.at[0]);

@@ -10,14 +10,15 @@
 namespace KERNELS
 {
 
-template <class Op, class T>
-__global__ void neighbored_less(global<T> data, uint64_t n, global<T> partials)
+template <class Fold>
+__global__ void neighbored_less(global<state_of<Fold>> data, uint64_t n,
+                                global<state_of<Fold>> partials)
 {
-    const slice<T> x = own_slice(data, n, blockDim.x);
+    const slice<state_of<Fold>> x = own_slice(data, n, blockDim.x);
     for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
         const unsigned i = 2 * stride * threadIdx.x;
         if (i + stride < x.count)
-            x.at[i] = Op::combine(x.at[i], x.at[i + stride]);
+            x.at[i] = Fold::merge(x.at[i], x.at[i + stride]);
         __syncthreads();
     }
     store_partial(partials, x.at[0]);

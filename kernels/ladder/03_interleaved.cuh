@@ -9,12 +9,13 @@
 namespace KERNELS
 {
 
-template <class Op, class T>
-__global__ void interleaved(global<T> data, uint64_t n, global<T> partials)
+template <class Fold>
+__global__ void interleaved(global<state_of<Fold>> data, uint64_t n,
+                            global<state_of<Fold>> partials)
 {
-    const slice<T> x = own_slice(data, n, blockDim.x);
-    T value = own_element<Op>(x);
-    fold_interleaved<Op>(x, value);
+    const slice<state_of<Fold>> x = own_slice(data, n, blockDim.x);
+    state_of<Fold> value = own_element<Fold>(x);
+    fold_interleaved<Fold>(x, value);
     store_partial(partials, value);
 }
 

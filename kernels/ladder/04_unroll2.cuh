@@ -9,13 +9,13 @@
 namespace KERNELS
 {
 
-template <class Op, class T>
-__global__ void unroll2(global<T> data, uint64_t n, global<T> partials)
+template <class Fold>
+__global__ void unroll2(global<state_of<Fold>> data, uint64_t n, global<state_of<Fold>> partials)
 {
-    const slice<T> all = own_slice(data, n, 2 * blockDim.x);
-    T value = fold_data_blocks<Op, 2>(all);
-    const slice<T> x = first_data_block(all);
-    fold_interleaved<Op>(x, value);
+    const slice<state_of<Fold>> all = own_slice(data, n, 2 * blockDim.x);
+    state_of<Fold> value = fold_data_blocks<Fold, 2>(all);
+    const slice<state_of<Fold>> x = first_data_block(all);
+    fold_interleaved<Fold>(x, value);
     store_partial(partials, value);
 }
 

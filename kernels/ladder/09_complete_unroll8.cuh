@@ -9,25 +9,26 @@
 namespace KERNELS
 {
 
-template <class Op, class T>
-__global__ void complete_unroll8(global<T> data, uint64_t n, global<T> partials)
+template <class Fold>
+__global__ void complete_unroll8(global<state_of<Fold>> data, uint64_t n,
+                                 global<state_of<Fold>> partials)
 {
-    const slice<T> all = own_slice(data, n, 8 * blockDim.x);
-    T value = fold_data_blocks<Op, 8>(all);
-    const slice<T> x = first_data_block(all);
+    const slice<state_of<Fold>> all = own_slice(data, n, 8 * blockDim.x);
+    state_of<Fold> value = fold_data_blocks<Fold, 8>(all);
+    const slice<state_of<Fold>> x = first_data_block(all);
     if (blockDim.x >= 1024)
-        fold_level<Op>(x, value, 512);
+        fold_level<Fold>(x, value, 512);
     __syncthreads();
     if (blockDim.x >= 512)
-        fold_level<Op>(x, value, 256);
+        fold_level<Fold>(x, value, 256);
     __syncthreads();
     if (blockDim.x >= 256)
-        fold_level<Op>(x, value, 128);
+        fold_level<Fold>(x, value, 128);
     __syncthreads();
     if (blockDim.x >= 128)
-        fold_level<Op>(x, value, 64);
+        fold_level<Fold>(x, value, 64);
     __syncthreads();
-    fold_last_warp<Op>(x, value);
+    fold_last_warp<Fold>(x, value);
     store_partial(partials, value);
 }
 

@@ -9,14 +9,14 @@
 namespace KERNELS
 {
 
-template <class Op, class Array, class Acc, unsigned Block>
-__global__ void shared_modulo(Array data, uint64_t n, global<Acc> partials)
+template <class Fold, class Array, unsigned Block>
+__global__ void shared_modulo(Array data, uint64_t n, global<state_of<Fold>> partials)
 {
-    const shared<Acc> x = load_tile<Op, Acc, Block>(data, n);
+    const shared<state_of<Fold>> x = load_tile<Fold, Block>(data, n);
     const unsigned tid = threadIdx.x;
     for (unsigned stride = 1; stride < block_size<Block>(); stride *= 2) {
         if (tid % (2 * stride) == 0)
-            x[tid] = Op::combine(x[tid], x[tid + stride]);
+            x[tid] = Fold::merge(x[tid], x[tid + stride]);
         __syncthreads();
     }
     store_partial(partials, x[0]);

@@ -10,14 +10,14 @@
 namespace KERNELS
 {
 
-template <class Op, class Array, class Acc, unsigned Block>
-__global__ void shared_strided(Array data, uint64_t n, global<Acc> partials)
+template <class Fold, class Array>
+__global__ void shared_strided(Array data, uint64_t n, global<state_of<Fold>> partials)
 {
-    const shared<Acc> x = load_tile<Op, Acc, Block>(data, n);
-    for (unsigned stride = 1; stride < block_size<Block>(); stride *= 2) {
+    const shared<state_of<Fold>> x = load_tile<Fold>(data, n);
+    for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
         const unsigned i = 2 * stride * threadIdx.x;
-        if (i < block_size<Block>())
-            x[i] = Op::combine(x[i], x[i + stride]);
+        if (i < blockDim.x)
+            x[i] = Fold::merge(x[i], x[i + stride]);
         __syncthreads();
     }
     store_partial(partials, x[0]);

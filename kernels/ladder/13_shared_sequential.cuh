@@ -8,11 +8,11 @@
 namespace KERNELS
 {
 
-template <class Op, class Array, class Acc, unsigned Block>
-__global__ void shared_sequential(Array data, uint64_t n, global<Acc> partials)
+template <class Fold, class Array>
+__global__ void shared_sequential(Array data, uint64_t n, global<state_of<Fold>> partials)
 {
-    const shared<Acc> x = load_tile<Op, Acc, Block>(data, n);
-    fold_sequential<Op, Block>(x);
+    const shared<state_of<Fold>> x = load_tile<Fold>(data, n);
+    fold_sequential<Fold>(x);
     store_partial(partials, x[0]);
 }
 

@@ -10,11 +10,11 @@
 namespace KERNELS
 {
 
-template <class Op, class Array, class Acc, unsigned Block>
-__global__ void shared_grid_stride(Array data, uint64_t n, global<Acc> partials)
+template <class Fold, class Array, unsigned Block>
+__global__ void shared_grid_stride(Array data, uint64_t n, global<state_of<Fold>> partials)
 {
-    const shared<Acc> x = make_tile(fold_grid_stride<Op, Acc>(data, n));
-    fold_complete<Op, Block>(x);
+    const shared<state_of<Fold>> x = make_tile(fold_grid_stride<Fold>(data, n));
+    fold_complete<Fold, Block>(x);
     store_partial(partials, x[0]);
 }
 

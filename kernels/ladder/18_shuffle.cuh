@@ -9,10 +9,10 @@
 namespace KERNELS
 {
 
-template <class Op, class Array, class Acc>
-__global__ void shuffle(Array data, uint64_t n, global<Acc> partials)
+template <class Fold, class Array>
+__global__ void shuffle(Array data, uint64_t n, global<state_of<Fold>> partials)
 {
-    store_partial(partials, block_fold<Op>(fold_grid_stride<Op, Acc>(data, n)));
+    store_partial(partials, block_fold<Fold>(fold_grid_stride<Fold>(data, n)));
 }
 
 } // namespace KERNELS

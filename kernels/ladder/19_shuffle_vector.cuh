@@ -10,10 +10,10 @@
 namespace KERNELS
 {
 
-template <class Op, class Array, class Acc>
-__global__ void shuffle_vector(Array data, uint64_t n, global<Acc> partials)
+template <class Fold, class Array>
+__global__ void shuffle_vector(Array data, uint64_t n, global<state_of<Fold>> partials)
 {
-    store_partial(partials, block_fold<Op>(fold_vectors<Op, Acc>(data, n)));
+    store_partial(partials, block_fold<Fold>(fold_vectors<Fold>(data, n)));
 }
 
 } // namespace KERNELS

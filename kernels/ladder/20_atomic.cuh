@@ -11,12 +11,12 @@
 namespace KERNELS
 {
 
-template <class Op, class Array, class Acc>
-__global__ void atomic(Array data, uint64_t n, global<Acc> result)
+template <class Fold, class Array>
+__global__ void atomic(Array data, uint64_t n, global<state_of<Fold>> result)
 {
-    const Acc value = block_fold<Op>(fold_vectors<Op, Acc>(data, n));
+    const state_of<Fold> value = block_fold<Fold>(fold_vectors<Fold>(data, n));
     if (threadIdx.x == 0)
-        atomic_combine<Op>(result, value);
+        atomic_combine<Fold>(result, value);
 }
 
 } // namespace KERNELS

@@ -11,10 +11,11 @@
 namespace KERNELS
 {
 
-template <class Op, class Array, class Acc>
-__global__ void last_block(Array data, uint64_t n, global<Acc> partials, global<unsigned> tickets)
+template <class Fold, class Array>
+__global__ void last_block(Array data, uint64_t n, global<state_of<Fold>> partials,
+                           global<unsigned> tickets)
 {
-    const Acc value = block_fold<Op>(fold_vectors<Op, Acc>(data, n));
+    const state_of<Fold> value = block_fold<Fold>(fold_vectors<Fold>(data, n));
     bool last = false;
     if (threadIdx.x == 0) {
         partials[blockIdx.x] = value;
@@ -24,7 +25,7 @@ __global__ void last_block(Array data, uint64_t n, global<Acc> partials, global<
     if (!__syncthreads_or(last))
         return;
     __threadfence();
-    const Acc total = block_fold<Op>(fold_partials<Op, Acc>(partials, gridDim.x));
+    const state_of<Fold> total = block_fold<Fold>(fold_partials<Fold>(partials, gridDim.x));
     if (threadIdx.x == 0)
         partials[0] = total;
 }

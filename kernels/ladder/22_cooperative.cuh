@@ -9,14 +9,15 @@
 namespace KERNELS
 {
 
-template <class Op, class Array, class Acc>
-__global__ void cooperative(Array data, uint64_t n, global<Acc> partials, global<unsigned> arrived)
+template <class Fold, class Array>
+__global__ void cooperative(Array data, uint64_t n, global<state_of<Fold>> partials,
+                            global<unsigned> arrived)
 {
-    store_partial(partials, block_fold<Op>(fold_vectors<Op, Acc>(data, n)));
+    store_partial(partials, block_fold<Fold>(fold_vectors<Fold>(data, n)));
     grid_barrier(arrived);
     if (blockIdx.x > 0)
         return;
-    const Acc total = block_fold<Op>(fold_partials<Op, Acc>(partials, gridDim.x));
+    const state_of<Fold> total = block_fold<Fold>(fold_partials<Fold>(partials, gridDim.x));
     if (threadIdx.x == 0)
         partials[0] = total;
 }

@@ -1,5 +1,5 @@
 from contextlib import AbstractContextManager
-from typing import Literal
+from typing import Literal, SupportsIndex
 
 from gred._core import CudaError as CudaError
 from gred._core import max as max
@@ -41,5 +41,5 @@ __all__ = [
 ]
 
 def thread_order(
-    order: Literal["forwards", "backwards", "shuffled"], seed: int = 0
+    order: Literal["forwards", "backwards", "shuffled"], seed: SupportsIndex = 0
 ) -> AbstractContextManager[None]: ...

@@ -1,7 +1,9 @@
 """The order in which the simulated device runs its threads and blocks."""
 
+import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import SupportsIndex
 
 from gred import _core
 
@@ -9,7 +11,7 @@ _ORDERS = {"forwards": 0, "backwards": 1, "shuffled": 2}
 
 
 @contextmanager
-def thread_order(order: str, seed: int = 0) -> Iterator[None]:
+def thread_order(order: str, seed: SupportsIndex = 0) -> Iterator[None]:
     """Within a ``with`` block, run the simulated device's threads and blocks in another order.
 
     Between two barriers the threads of a block may run in any order, and so may the blocks of a
@@ -40,8 +42,10 @@ def thread_order(order: str, seed: int = 0) -> Iterator[None]:
     if not isinstance(order, str) or order not in _ORDERS:
         error = ValueError if isinstance(order, str) else TypeError
         raise error(f"order must be one of {', '.join(map(repr, _ORDERS))}; got {order!r}")
-    if not isinstance(seed, int):
-        raise TypeError(f"seed must be an integer; got {seed!r}")
+    try:
+        seed = operator.index(seed)
+    except TypeError:
+        raise TypeError(f"seed must be an integer; got {seed!r}") from None
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed must be from 0 to 2**64 - 1; got {seed!r}")
     token = _core.thread_order.set((_ORDERS[order], seed))

@@ -14,6 +14,19 @@ __all__ = ["SimulatedArray"]
 _LEGACY_DEFAULT_STREAM = 1
 
 
+def _plain(a: ArrayLike, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:
+    """Take `a` as an array whose elements are what their bytes are, or refuse it."""
+    if isinstance(a, np.ma.MaskedArray):
+        raise TypeError("a: masked arrays are not supported; a.compressed() has no mask")
+    array = np.asarray(a, dtype)
+    if array.dtype.hasobject:
+        raise TypeError(
+            f"a: elements of type {array.dtype} are references, which have no meaning in a "
+            "device's memory; give an array of numbers"
+        )
+    return array
+
+
 class SimulatedArray:
     """An array in the simulated device's memory, which offers ``__cuda_array_interface__``.
 
@@ -23,9 +36,17 @@ class SimulatedArray:
     Parameters
     ----------
     a : array_like
-        What is copied into the device's memory, in C order.
+        What is copied into the device's memory, in C order. Masked arrays have no place for their
+        mask there.
     dtype : data-type, optional
-        The element type. By default that of `a`.
+        The element type, of plain bytes: no objects, no StringDType. By default that of `a`.
+
+    Raises
+    ------
+    TypeError
+        If the elements hold references, or `a` is a masked array.
+    MemoryError
+        If there is no memory for it.
 
     Examples
     --------
@@ -40,7 +61,7 @@ class SimulatedArray:
     """
 
     def __init__(self, a: ArrayLike, dtype: DTypeLike | None = None) -> None:
-        array = np.asarray(a, dtype)
+        array = _plain(a, dtype)
         self.memory = _core.SimulatedMemory(array.nbytes)
         self._view = np.ndarray(
             array.shape, array.dtype, np.frombuffer(cast(Any, self.memory), np.uint8)

@@ -1,13 +1,15 @@
 """How much memory gred may use on a device beside the arrays."""
 
+import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import SupportsIndex
 
 from gred import _core
 
 
 @contextmanager
-def workspace_limit(nbytes: int) -> Iterator[None]:
+def workspace_limit(nbytes: SupportsIndex) -> Iterator[None]:
     """Within a ``with`` block, use at most so much of a device's memory as workspace.
 
     Host arrays are copied to the device they are reduced on, and the rungs that work in place
@@ -34,8 +36,12 @@ def workspace_limit(nbytes: int) -> Iterator[None]:
     np.float64(1048576.0)
 
     """
-    if not isinstance(nbytes, int) or isinstance(nbytes, bool):
-        raise TypeError(f"nbytes must be an integer; got {nbytes!r}")
+    try:
+        if isinstance(nbytes, bool):
+            raise TypeError
+        nbytes = operator.index(nbytes)
+    except TypeError:
+        raise TypeError(f"nbytes must be an integer; got {nbytes!r}") from None
     if not 1 <= nbytes < 2**64:
         raise ValueError(f"nbytes must be from 1 to 2**64 - 1; got {nbytes!r}")
     token = _core.workspace_limit.set(nbytes)

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 namespace KERNELS
 {
@@ -110,6 +111,26 @@ __global__ void absent_block(unsigned *results, uint64_t)
     results[blockIdx.x] = 0;
 }
 
+/* One thread calls itself until what it needs is more than a stack, and ends the process if nobody
+ * stops it: it is in the next thread's stack by then. A call looks at its caller's frame, so that
+ * no compiler makes a loop of it. */
+__attribute__((noinline)) static unsigned dig(uint64_t bytes, volatile unsigned char *above)
+{
+    volatile unsigned char hole[256];
+    hole[bytes % sizeof hole] = above ? above[0] : 1;
+    const unsigned deeper = bytes > sizeof hole ? dig(bytes - sizeof hole, hole) : 1;
+    return deeper + hole[bytes % sizeof hole];
+}
+
+__global__ void recursion(unsigned *results, uint64_t n)
+{
+    if (threadIdx.x != blockDim.x / 2)
+        return;
+    results[blockIdx.x] = dig(n, nullptr);
+    if (n > 65536)
+        _exit(0);
+}
+
 struct named_kernel {
     const char *name;
     const void *entry;
@@ -126,6 +147,7 @@ static const named_kernel kernels[] = {
     {"early return", KERNEL_ENTRY(early_return), false},
     {"two barriers", KERNEL_ENTRY(two_barriers), false},
     {"half a shuffle", KERNEL_ENTRY(half_a_shuffle), false},
+    {"recursion", KERNEL_ENTRY(recursion), false},
     {"absent block", KERNEL_ENTRY(absent_block), true},
 };
 

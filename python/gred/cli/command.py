@@ -1,41 +1,72 @@
 """Where a call of `python -m gred` comes in: picks the job and turns what went wrong into a status.
 
-0: every answer right. 1: an answer wrong. 2: asked for what cannot be. 130: interrupted.
+0: every answer right. 1: an answer wrong. 2: asked for what cannot be. 130: interrupted. 141: the
+reader of standard output has gone, which ends the command as SIGPIPE ends others: without a word.
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import re
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TextIO, cast
 
 from gred.cli import ladder, sweep
 from gred.cli.console import Console, make_console
 from gred.cli.options import UsageError
+from gred.cli.streams import OutputError, open_what_is_closed
 
 PROGRAM = "python -m gred"
+
+_RIGHT, _REFUSED, _INTERRUPTED, _UNREAD = 0, 2, 130, 141
+
+# Characters of a word, and of an error, that are shown whole.
+_WORD, _LINE = 256, 1000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with `arguments`, by default the process's own; the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    open_what_is_closed()
     console = make_console()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("always", RuntimeWarning)
-            warnings.showwarning = _note_warnings(console)
-            if given[:1] == ["sweep"]:
-                return sweep.run(sweep.parser(f"{PROGRAM} sweep").parse_args(given[1:]), console)
-            return ladder.run(ladder.parser(PROGRAM).parse_args(given), console)
+        status = _run(given, console)
+        console.stdout.flush()
+        return status
     except KeyboardInterrupt:
         console.note("interrupted")
-        return 130
-    except UsageError as error:
-        console.note(f"gred: {error}", "red")
-    except (ValueError, TypeError, RuntimeError, MemoryError, OSError) as error:
+        return _INTERRUPTED
+    except OutputError as lost:
+        if isinstance(lost.__cause__, BrokenPipeError):
+            return _UNREAD
+        console.note(f"gred: standard output: {_one_line(lost.__cause__ or lost)}", "red")
+    except (UsageError, ValueError, TypeError, RuntimeError, MemoryError, OSError) as error:
         console.note(f"gred: {_one_line(error)}", "red")
-    return 2
+    return _REFUSED
+
+
+def _run(given: Sequence[str], console: Console) -> int:
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", RuntimeWarning)
+        warnings.showwarning = _note_warnings(console)
+        try:
+            if given[:1] == ["sweep"]:
+                parser = sweep.parser(f"{PROGRAM} sweep")
+                return sweep.run(_parse(parser, given[1:], console), console)
+            return ladder.run(_parse(ladder.parser(PROGRAM), given, console), console)
+        except SystemExit:  # argparse has shown its help
+            return _RIGHT
+
+
+def _parse(
+    parser: argparse.ArgumentParser, given: Sequence[str], console: Console
+) -> argparse.Namespace:
+    """Parse, and let help go where a lost reader is noticed: argparse itself ignores it."""
+    with contextlib.redirect_stdout(cast(TextIO, console.stdout)):
+        return parser.parse_args(given)
 
 
 def _note_warnings(console: Console) -> Any:
@@ -47,5 +78,11 @@ def _note_warnings(console: Console) -> Any:
     return show
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+def _one_line(error: BaseException) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    text = re.sub(rf"\S{{{_WORD + 1},}}", lambda word: _cut(word[0], 60, 20), text)
+    return _cut(text, 500, 300) if len(text) > _LINE else text
+
+
+def _cut(text: str, first: int, last: int) -> str:
+    return f"{text[:first]}... ({len(text)} characters) ...{text[-last:]}"

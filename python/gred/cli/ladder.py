@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import gred
-from gred.cli import options, record, units
+from gred.cli import files, options, record, units
 from gred.cli.answer import numpy_answer
-from gred.cli.console import Cell, Column, Console, bar
+from gred.cli.console import Cell, Column, Console, Table, bar
 from gred.cli.data import random_array
 from gred.cli.measure import Row, Sampling, device_for, measure, read_limit
 
@@ -22,7 +22,7 @@ EPILOG = """\
 Sums and products accumulate in the array's own element type, int32 in int32, as the published
 ladders do; gred.sum itself, like NumPy, adds int32 in int64. `recursive` always runs on the host,
 `cub` only on a GPU. Exit status: 0 every answer right, 1 an answer wrong, 2 bad arguments,
-130 interrupted.
+130 interrupted, 141 nobody reads the output.
 
 The same over many array sizes and block sizes, with plots: python -m gred sweep --help"""
 
@@ -62,8 +62,9 @@ def parser(prog: str) -> argparse.ArgumentParser:
         type=options.argument(options.parse_block_size),
         help="threads in a block, for every method that has blocks (default: each method's own)",
     )
-    parser.add_argument("--json", metavar="FILE", type=Path, help="write everything measured")
-    parser.add_argument("--plot", metavar="FILE", type=Path, help="draw it (.svg, .png, .pdf)")
+    place: Any = {"metavar": "FILE", "type": files.parse_place}
+    parser.add_argument("--json", **place, help="write everything measured; - is standard output")
+    parser.add_argument("--plot", **place, help="draw it (.svg, .png, .pdf)")
     return parser
 
 
@@ -105,24 +106,45 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, console: Console) -> int:
     """Climb, print, write; the exit status."""
-    options.check_file("--json", given.json)
-    options.check_file("--plot", given.plot)
+    files.check_apart({"--json": given.json, "--plot": given.plot})
     options.check_plot("--plot", given.plot)
     settings = _settings(given)
+    files.check_file("--json", given.json)
+    files.check_file("--plot", given.plot)
+    if given.json == files.STANDARD_OUTPUT:
+        console.leave_stdout()
     machine = record.describe_machine(settings.device)
-    introduce(console, machine, "the ladder of parallel reduction, climbed")
-    limit, rows = climb(settings, console)
+    with console.files_first(bool(given.json or given.plot)):
+        introduce(console, machine, "the ladder of parallel reduction, climbed")
+        limit, rows = climb(settings, console)
+        kept = record.ladder_record(machine, _run_record(settings, limit), rows)
+        written, failure = files.write_all(_jobs(given, kept, console))
     _print(console, settings, limit, rows)
-    written = record.ladder_record(machine, _run_record(settings, limit), rows)
-    if given.json:
-        record.write_json(given.json, written)
-    if given.plot:
+    tell_written(console, written, failure)
+    return 0 if all(row.right for row in rows) else 1
+
+
+def _jobs(given: argparse.Namespace, kept: record.Record, console: Console) -> list[files.Job]:
+    def draw() -> None:
         from gred.cli import plots
 
-        plots.save(plots.ladder_figure(written), given.plot, written)
-    for path in filter(None, (given.json, given.plot)):
-        console.line(f"wrote {path}")
-    return 0 if all(row.right for row in rows) else 1
+        plots.save(plots.ladder_figure(kept), given.plot, kept)
+
+    jobs = []
+    if given.json:
+        jobs.append(files.text_job(given.json, lambda: record.json_text(kept), console.stdout))
+    if given.plot:
+        jobs.append(files.Job(given.plot, draw))
+    return jobs
+
+
+def tell_written(console: Console, written: Sequence[Path], failure: OSError | None) -> None:
+    """Name the files there are now; why one is not there comes last, as the command's error."""
+    for path in written:
+        if path != files.STANDARD_OUTPUT:
+            console.line(f"wrote {path}")
+    if failure:
+        raise failure
 
 
 def choose_methods(wanted: tuple[Any, ...] | None, device: Any, host_too: bool) -> tuple[Any, ...]:
@@ -237,7 +259,8 @@ def _print(console: Console, settings: Settings, limit: float, rows: Sequence[Ro
     first = next((row for row in rows if row.number is not None), rows[0])
     columns = _columns(console.width)
     entries = [_entries(console, row, first, peak, device) for row in rows]
-    console.table(columns, [[line[column.title] for column in columns] for line in entries])
+    cells = [[line[column.title] for column in columns] for line in entries]
+    console.table(Table(columns, cells))
     few, many = min(len(r.samples) for r in rows), max(len(r.samples) for r in rows)
     samples = str(few) if few == many else f"{few} to {many}"
     for text in (
@@ -257,23 +280,20 @@ def _op_text(settings: Settings) -> str:
 
 
 def _columns(width: int) -> list[Column]:
-    """Choose the table's columns; what a narrow terminal has no room for goes."""
-    left_out = set() if _bar_width(width) else {"bar"}
-    if width < _WIDTH_WITHOUT_BAR:
-        left_out.add("block")
+    """List the table's columns, with bars where the terminal has room for them."""
     columns = (
-        Column("#", style="dim"),
+        Column("#", style="dim", rank=5),
         Column("method", right=False, style="bold"),
-        Column("block", style="dim"),
+        Column("block", style="dim", rank=6),
         Column("time"),
-        Column("±", style="dim"),
-        Column("GB/s", style="bold"),
-        Column("share"),
-        Column("", right=False, style="cyan"),
-        Column("speed-up"),
+        Column("±", style="dim", rank=4),
+        Column("GB/s", style="bold", rank=1),
+        Column("share", rank=2),
+        Column("", right=False, style="cyan", rank=7),
+        Column("speed-up", rank=3),
         Column("answer", right=False),
     )
-    return [column for column in columns if (column.title or "bar") not in left_out]
+    return [column for column in columns if column.title or _bar_width(width)]
 
 
 def _bar_width(width: int) -> int:

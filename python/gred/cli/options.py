@@ -1,4 +1,4 @@
-"""What the command's arguments mean: sizes, ranges, names and files, each checked before any work.
+"""What the command's arguments mean: sizes, ranges and names, each checked before any work.
 
 Whatever is wrong raises UsageError with one line that says what was given and what is accepted.
 """
@@ -17,6 +17,10 @@ import gred
 
 ELEMENT_TYPES = ("int32", "int64", "uint64", "float32", "float64")
 OPS = ("sum", "prod", "min", "max")
+# gred.kernel_time takes no more.
+MOST_SAMPLES = 1_000_000
+_MOST_SEEDS = 2**64
+_MOST_DIGITS = 40
 EXTRA = "pip install 'gred[cli]'"
 
 _Value = TypeVar("_Value")
@@ -59,7 +63,7 @@ def parse_size(text: str) -> int:
     given = text.strip()
     size = None
     if re.fullmatch(r"\d[\d_]*", given):
-        size = int(given.replace("_", ""))
+        size = _whole(given)
     elif power := re.fullmatch(r"(\d{1,4})(?:\*\*|\^)(\d{1,2})", given):
         size = int(power[1]) ** int(power[2])
     elif re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,2}", given):
@@ -71,18 +75,24 @@ def parse_size(text: str) -> int:
     return size
 
 
-def parse_count(text: str) -> int:
-    """Read a whole number from 1 up."""
-    if not text.isdecimal() or int(text) < 1:
-        raise UsageError(f"{text!r} is not a whole number from 1 up")
-    return int(text)
+def _whole(text: str) -> int:
+    """Read digits. So many that Python refuses to are a number beyond every range, too."""
+    digits = text.replace("_", "").lstrip("0")
+    return int(digits or "0") if len(digits) <= _MOST_DIGITS else 10**_MOST_DIGITS
+
+
+def parse_samples(text: str) -> int:
+    """Read how often to measure."""
+    if not text.isdecimal() or not 1 <= _whole(text) <= MOST_SAMPLES:
+        raise UsageError(f"{text!r} is not a whole number from 1 to {MOST_SAMPLES}")
+    return _whole(text)
 
 
 def parse_seed(text: str) -> int:
-    """Read a whole number from 0 up."""
-    if not text.isdecimal():
-        raise UsageError(f"{text!r} is not a whole number from 0 up")
-    return int(text)
+    """Read a seed of random data."""
+    if not text.isdecimal() or _whole(text) >= _MOST_SEEDS:
+        raise UsageError(f"{text!r} is not a whole number from 0 to 2**64 - 1")
+    return _whole(text)
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
@@ -165,26 +175,12 @@ def check_memory(device: Any, size: int, dtype: str) -> None:
             )
 
 
-def check_file(option: str, path: Path | None) -> None:
-    """Refuse a file to write that has no folder."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise UsageError(f"{option} {path}: this is a folder; name a file")
-    if not path.parent.is_dir():
-        raise UsageError(f"{option} {path}: there is no folder {path.parent}")
-
-
-def check_folder(option: str, path: Path | None) -> None:
-    """Refuse a folder to make that is a file."""
-    if path is not None and path.exists() and not path.is_dir():
-        raise UsageError(f"{option} {path}: this is a file; name a folder")
-
-
 def check_plot(option: str, path: Path | None) -> None:
     """Refuse a file that matplotlib cannot draw, or any where there is no matplotlib."""
     if path is None:
         return
+    if path.name == str(path) == "-":
+        raise UsageError(f"{option} -: a drawing does not go to standard output; name a file")
     require_matplotlib(option)
     from matplotlib.backend_bases import FigureCanvasBase
 

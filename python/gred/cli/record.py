@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import datetime
 import hashlib
+import io
 import json
 import os
 import platform
@@ -142,13 +143,18 @@ def _digits(value: float) -> float:
     return float(f"{value:.5g}")
 
 
-def write_json(path: Path, record: Record) -> None:
+def json_text(record: Record) -> str:
     """Write JSON with each row on a line of its own, so that files stay short."""
     rows = [json.dumps(row, allow_nan=False) for row in record["rows"]]
     head = json.dumps({**record, "rows": []}, indent=1, allow_nan=False)
     body = ",\n  ".join(rows)
     text = head.replace('"rows": []', f'"rows": [\n  {body}\n ]') if rows else head
-    path.write_text(text + "\n", encoding="utf-8")
+    return text + "\n"
+
+
+def write_json(path: Path, record: Record) -> None:
+    """Keep a record in a file."""
+    path.write_text(json_text(record), encoding="utf-8")
 
 
 def read_json(path: Path) -> Record:
@@ -164,13 +170,14 @@ def rows_of(record: Record) -> list[Record]:
     return [dict(zip(record["columns"], row, strict=True)) for row in record["rows"]]
 
 
-def write_csv(path: Path, rows: Sequence[Row]) -> None:
+def csv_text(rows: Sequence[Row]) -> str:
     """Write a line a row: everything but the single samples."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        summaries = [_summary(row) for row in rows]
-        writer = csv.DictWriter(file, list(summaries[0]) if summaries else [], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(summaries)
+    summaries = [_summary(row) for row in rows]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(summaries[0]) if summaries else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(summaries)
+    return text.getvalue()
 
 
 def digest(data: Any) -> str:

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gred.cli import ladder, options, record, units
+from gred.cli import files, ladder, options, record, units
 from gred.cli.answer import numpy_answer
-from gred.cli.console import Cell, Column, Console, Step
+from gred.cli.console import Cell, Column, Console, Step, Table
 from gred.cli.data import random_array
 from gred.cli.measure import Row, Sampling, device_for, measure, read_limit
 
@@ -95,16 +95,19 @@ def parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--samples",
         metavar="N",
-        type=options.argument(options.parse_count),
+        type=options.argument(options.parse_samples),
         help="runs of each kept, after warm-up (default: 20 on a GPU, else 7)",
     )
     parser.add_argument(
         "--quick", action="store_true", help="few sizes and blocks, and an end within a minute"
     )
-    parser.add_argument("--out", metavar="DIR", type=Path, help="write JSON, CSV and plots here")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="write every sample")
-    parser.add_argument("--csv", metavar="FILE", type=Path, help="write a line a row")
-    parser.add_argument("--plots", metavar="DIR", type=Path, help="draw here (SVG)")
+    for option, metavar, what in (
+        ("--out", "DIR", "write JSON, CSV and plots here"),
+        ("--json", "FILE", "write every sample; - is standard output"),
+        ("--csv", "FILE", "write a line a row; - is standard output"),
+        ("--plots", "DIR", "draw here (SVG)"),
+    ):
+        parser.add_argument(option, metavar=metavar, type=files.parse_place, help=what)
     return parser
 
 
@@ -112,10 +115,15 @@ def run(given: argparse.Namespace, console: Console) -> int:
     """Measure, print, write; the exit status."""
     plan = _plan(given)
     places = _places(given)
+    if files.STANDARD_OUTPUT in places:
+        console.leave_stdout()
     machine = record.describe_machine(plan.device)
-    ladder.introduce(console, machine, "a sweep over array sizes and block sizes")
-    _print_plan(console, plan)
-    rows, left_out = _measure_all(plan, console)
+    with console.files_first(True):
+        ladder.introduce(console, machine, "a sweep over array sizes and block sizes")
+        _print_plan(console, plan)
+        rows, left_out = _measure_all(plan, console)
+        kept = record.sweep_record(machine, _run_record(plan, left_out), rows)
+        written, failure = files.write_all(_jobs(places, kept, rows, console))
     _print_best(console, plan, rows)
     if left_out:
         console.line(f"left out to end in time: {left_out}", "yellow")
@@ -126,22 +134,19 @@ def run(given: argparse.Namespace, console: Console) -> int:
             f"where NumPy has {row.expected}",
             "bold red",
         )
-    written = record.sweep_record(machine, _run_record(plan, left_out), rows)
-    for path in _write(places, written, rows):
-        console.line(f"wrote {path}")
+    ladder.tell_written(console, written, failure)
     return 0 if all(row.right for row in rows) else 1
 
 
 def _places(given: argparse.Namespace) -> Places:
     """Check where to write, so that no measurement is made in vain."""
-    for option, path in (("--json", given.json), ("--csv", given.csv)):
-        options.check_file(option, path)
+    files.check_apart({"--json": given.json, "--csv": given.csv})
     for option, path in (("--out", given.out), ("--plots", given.plots)):
-        options.check_folder(option, path)
+        files.check_folder(option, path)
     out = given.out
     if not (out or given.json or given.csv or given.plots):
         out = Path("gred-sweep")
-        options.check_folder("--out", out)
+        files.check_folder("--out", out)
     places = Places(
         given.json or (out and out / "sweep.json"),
         given.csv or (out and out / "sweep.csv"),
@@ -149,9 +154,31 @@ def _places(given: argparse.Namespace) -> Places:
     )
     if places.plots:
         options.require_matplotlib("--plots" if given.plots else "--out")
-    for folder in filter(None, (out, places.plots)):
-        folder.mkdir(parents=True, exist_ok=True)
+    for option, path in (("--json", given.json), ("--csv", given.csv)):
+        files.check_file(option, path)
+    for option, folder in (("--out", out), ("--plots" if given.plots else "--out", places.plots)):
+        if folder:
+            files.make_folder(option, folder)
+    _check_inside(given, places)
     return places
+
+
+def _check_inside(given: argparse.Namespace, places: Places) -> None:
+    """Check the files of the folders, which are there by now."""
+    if not given.json:
+        files.check_file("--out", places.json)
+    if not given.csv:
+        files.check_file("--out", places.csv)
+    if places.plots:
+        for path in _drawings(places.plots):
+            files.check_file("--plots" if given.plots else "--out", path)
+
+
+def _drawings(folder: Path) -> dict[Path, Any]:
+    """Name the drawings and the functions that make them."""
+    from gred.cli import plots
+
+    return {folder / f"{name}.svg": figure for name, figure in plots.SWEEP_FIGURES.items()}
 
 
 def _plan(given: argparse.Namespace) -> Plan:
@@ -279,15 +306,15 @@ def _print_plan(console: Console, plan: Plan) -> None:
 def _print_best(console: Console, plan: Plan, rows: Sequence[Row]) -> None:
     """Show each method's best block size at the largest array that it was measured on."""
     columns = [
-        Column("#", style="dim"),
+        Column("#", style="dim", rank=7),
         Column("method", right=False, style="bold"),
-        Column("elements"),
-        Column("best block"),
+        Column("elements", rank=5),
+        Column("best block", rank=3),
         Column("time"),
-        Column("±", style="dim"),
-        Column("GB/s", style="bold"),
-        Column("read limit"),
-        Column("share"),
+        Column("±", style="dim", rank=6),
+        Column("GB/s", style="bold", rank=1),
+        Column("read limit", rank=4),
+        Column("share", rank=2),
         Column("answers", right=False),
     ]
     entries = []
@@ -295,7 +322,7 @@ def _print_best(console: Console, plan: Plan, rows: Sequence[Row]) -> None:
         mine = [row for row in rows if row.method == method.name]
         if mine:
             entries.append(_best(mine))
-    console.table(columns, entries)
+    console.table(Table(columns, entries))
 
 
 def _best(rows: Sequence[Row]) -> list[str | Cell]:
@@ -329,17 +356,19 @@ def _run_record(plan: Plan, left_out: str) -> record.Record:
     }
 
 
-def _write(places: Places, written: record.Record, rows: Sequence[Row]) -> Iterator[Path]:
-    if places.json:
-        record.write_json(places.json, written)
-        yield places.json
-    if places.csv:
-        record.write_csv(places.csv, rows)
-        yield places.csv
-    if places.plots:
+def _jobs(
+    places: Places, kept: record.Record, rows: Sequence[Row], console: Console
+) -> list[files.Job]:
+    def drawing(path: Path, figure: Any) -> files.Job:
         from gred.cli import plots
 
-        for name, figure in plots.SWEEP_FIGURES.items():
-            path = places.plots / f"{name}.svg"
-            plots.save(figure(written), path, written)
-            yield path
+        return files.Job(path, lambda: plots.save(figure(kept), path, kept))
+
+    jobs = []
+    if places.json:
+        jobs.append(files.text_job(places.json, lambda: record.json_text(kept), console.stdout))
+    if places.csv:
+        jobs.append(files.text_job(places.csv, lambda: record.csv_text(rows), console.stdout))
+    if places.plots:
+        jobs += [drawing(path, figure) for path, figure in _drawings(places.plots).items()]
+    return jobs

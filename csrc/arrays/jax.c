@@ -1,0 +1,45 @@
+#include "arrays/jax.h"
+
+#include "common/newer_python.h"
+
+/* Made at import, constant from then on. */
+static struct {
+    PyObject *jax, *array;
+} names;
+
+int jax_setup(void)
+{
+    if (!names.jax)
+        names.jax = PyUnicode_InternFromString("jax");
+    if (!names.array)
+        names.array = PyUnicode_InternFromString("Array");
+    return names.jax && names.array ? 0 : -1;
+}
+
+/* JAX's own class of arrays is no base of theirs, and has to be asked. 1, 0, or -1 with an
+ * exception set. */
+static int is_array(PyObject *object)
+{
+    PyObject *jax, *type;
+    int found = PyDict_GetItemRef(PyImport_GetModuleDict(), names.jax, &jax);
+    if (found > 0) {
+        found = PyObject_GetOptionalAttr(jax, names.array, &type);
+        Py_DECREF(jax);
+    }
+    if (found > 0) {
+        found = PyType_Check(type) ? PyObject_IsInstance(object, type) : 0;
+        Py_DECREF(type);
+    }
+    return found;
+}
+
+bool jax_check_writable(PyObject *object, const char *name)
+{
+    const int is = is_array(object);
+    if (is > 0)
+        PyErr_Format(PyExc_ValueError,
+                     "%s is an array of JAX, and those are never written; take the result that the "
+                     "call returns",
+                     name);
+    return is == 0;
+}

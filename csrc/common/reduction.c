@@ -1,0 +1,31 @@
+#include "common/reduction.h"
+
+static const struct {
+    bool ladder, indexed;
+} folds[FOLDS] = {
+#define FOLD(name, ladder, indexed, types) [FOLD_##name] = {ladder, indexed},
+#include "common/reductions.def"
+};
+
+static const struct reduction_row rows[REDUCTIONS] = {
+#define REDUCTION(name, fold, plain, bools, values, result, nothing, counts, summary)              \
+    [REDUCTION_##name] = {#name,           FOLD_##fold,     REDUCTION_##plain, REDUCTION_##bools,  \
+                          VALUES_##values, RESULT_##result, NOTHING_##nothing, counts,             \
+                          summary},
+#include "common/reductions.def"
+};
+
+const struct reduction_row *reduction_row(enum reduction reduction)
+{
+    return &rows[reduction];
+}
+
+bool fold_is_on_ladder(enum fold fold)
+{
+    return folds[fold].ladder;
+}
+
+bool fold_is_indexed(enum fold fold)
+{
+    return folds[fold].indexed;
+}

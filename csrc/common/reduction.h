@@ -1,0 +1,118 @@
+/* Reductions and the folds they rest on, from the one table in reductions.def. A fold is what
+ * passes compute: a state, of a size that depends on the type of the values, that elements are
+ * taken into and that merges with another. A reduction is what becomes of a state in the end. */
+#pragma once
+
+#include "common/element.h"
+#include "common/scalar.h"
+
+enum fold {
+#define FOLD(name, ...) FOLD_##name,
+#include "common/reductions.def"
+    FOLDS
+};
+
+enum reduction {
+#define REDUCTION(name, ...) REDUCTION_##name,
+#include "common/reductions.def"
+    REDUCTIONS,
+    FIRST_VARIANT = REDUCTION_sum_of_truth
+};
+
+/* What elements are converted to before they are taken in; see reductions.def. */
+enum values { VALUES_own, VALUES_wide, VALUES_floating };
+
+enum result { RESULT_same, RESULT_real, RESULT_bool, RESULT_index, RESULT_count, RESULT_record };
+
+/* What there is of no elements. */
+enum nothing { NOTHING_value, NOTHING_initial, NOTHING_nan, NOTHING_error };
+
+struct reduction_row {
+    const char *name;
+    enum fold fold;
+    enum reduction plain; /* what it is where elements cannot be NaN */
+    enum reduction bools; /* what it is of truth values */
+    enum values values;
+    enum result result;
+    enum nothing nothing;
+    bool counts; /* it has to know how many elements took part */
+    const char *summary;
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+const struct reduction_row *reduction_row(enum reduction);
+
+/* Whether every rung of the ladder takes it: its state is one value. */
+bool fold_is_on_ladder(enum fold);
+
+/* Whether an element's position in the array matters. */
+bool fold_is_indexed(enum fold);
+
+/* ---- what becomes of a state ---- */
+
+/* What a state is finished with. */
+struct finish {
+    enum element accumulator; /* the values that the state was made of */
+    enum element type;        /* what elements were converted to */
+    enum element result;      /* of the answer's first value */
+    bool has_initial;
+    bool from_nothing;    /* the value of nothing takes part: no initial= replaces it */
+    union scalar initial; /* an accumulator */
+    uint64_t count;       /* elements that took part, where the reduction counts */
+    double ddof;
+};
+
+enum { ANSWER_VALUES = 8 };
+
+/* One value for most reductions; a record's in order. Not rounded to the result's type. */
+struct answer {
+    struct scalar_wide values[ANSWER_VALUES];
+};
+
+/* The same for a state whose values were accumulated in another type. */
+static inline struct finish finish_in(const struct finish *how, enum element accumulator)
+{
+    struct finish other = *how;
+    other.initial = scalar_convert(how->initial, how->accumulator, accumulator);
+    other.accumulator = accumulator;
+    return other;
+}
+
+/* ---- states on the host, compiled from kernels/reductions/ by kernels/host/ ---- */
+
+enum { STATE_BYTES_MAX = 128, STATE_ALIGNMENT = 16 };
+
+size_t state_bytes(enum fold, enum element accumulator);
+
+/* What merges with any state to that state. */
+void state_identity(enum fold, enum element accumulator, void *state);
+
+void state_finish(enum reduction, const struct finish *, const void *state, struct answer *);
+
+/* Folds n >= 1 values, aligned and one after the other, to a state; the first is number `first` of
+ * the array. */
+typedef void fold_values(const void *values, size_t n, uint64_t first, void *state);
+
+/* Folds n >= 1 states, one after the other, to one, which may be the first of them. */
+typedef void merge_states(const void *states, size_t n, void *state);
+
+/* Folds each of n values onto the one at the same place in `onto`. */
+typedef void fold_pairs(void *onto, const void *values, size_t n);
+
+/* A loop over elements of type `input` that are converted to `type` on the way. NULL where no loop
+ * does both at once: then they have to be gathered first, and folded as what they became. */
+fold_values *loop_of_elements(enum fold, enum element input, enum element type);
+
+/* Over values that are in their accumulator already. */
+fold_values *loop_of_values(enum fold, enum element accumulator);
+merge_states *loop_of_states(enum fold, enum element accumulator);
+
+/* Of folds on the ladder only. */
+fold_pairs *loop_of_pairs(enum fold, enum element accumulator);
+
+#ifdef __cplusplus
+}
+#endif

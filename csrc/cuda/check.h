@@ -1,0 +1,12 @@
+/* Errors of CUDA's, noted as failures. */
+#pragma once
+
+#include "common/failure.h"
+
+#include <cuda_runtime_api.h>
+
+#include <stdbool.h>
+
+/* False, with the failure noted, unless `error` is cudaSuccess. `call` is the function that gave
+ * it. */
+bool cuda_check(struct failure *failure, cudaError_t error, const char *call);

@@ -1,0 +1,14 @@
+/* The order of a run's work and what other streams do with the same memory. */
+#pragma once
+
+#include "cuda/session.h"
+
+/* Whether the plan's streams can be handles of streams at all. */
+bool cuda_order_check(const struct plan *, struct failure *);
+
+/* Producers' work comes before what is put on the session's stream from now on. */
+bool cuda_order_before(struct cuda_session *, const struct plan *, struct failure *);
+
+/* Where nobody waits, what producers do next, such as freeing or filling their memory again, comes
+ * after what is under way here. */
+bool cuda_order_after(struct cuda_session *, const struct plan *, struct failure *);

@@ -1,0 +1,181 @@
+/* The questions are the driver's cuPointerGetAttribute and -Attributes, since these answer without
+ * a context, too: other threads than those that use CUDA have none, and that of one GPU knows
+ * nothing of another's memory. */
+#include "cuda/pointer.h"
+
+#include "cuda/check.h"
+
+/* ---- the driver's functions ---- */
+
+/* NULL, with a failure noted, if it cannot be had. */
+static void *find_function(const char *name, struct failure *failure)
+{
+    enum { CUDA_12 = 12000 };
+    void *function = NULL;
+    enum cudaDriverEntryPointQueryResult found;
+    if (cuda_check(
+            failure,
+            cudaGetDriverEntryPointByVersion(name, &function, CUDA_12, cudaEnableDefault, &found),
+            "cudaGetDriverEntryPointByVersion") &&
+        !function)
+        failure_note(failure, FAILURE_RUNTIME, "the driver has no function %s", name);
+    return function;
+}
+
+/* Two threads may both do so: they find the same. */
+static bool find_functions(struct cuda_pointers *self, struct failure *failure)
+{
+    if (!self->ask_several)
+        self->ask_several = (cuda_ask_attributes *)find_function("cuPointerGetAttributes", failure);
+    if (!self->ask_one)
+        self->ask_one = (cuda_ask_attribute *)find_function("cuPointerGetAttribute", failure);
+    return self->ask_several && self->ask_one;
+}
+
+/* ---- what is known of an address ---- */
+
+struct known {
+    CUmemorytype type; /* 0: it is nobody's */
+    int device;        /* negative: no GPU's in particular */
+    CUdeviceptr first; /* of the range around it, which is not all memory, see `bytes_from` */
+    size_t bytes;
+};
+
+/* The driver's errors have the runtime's numbers. */
+static bool ask(struct cuda_pointers *self, CUdeviceptr address, struct known *known,
+                struct failure *failure)
+{
+    CUpointer_attribute attributes[] = {
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+        CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+        CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+    };
+    *known = (struct known){.device = -1};
+    void *answers[] = {&known->type, &known->device, &known->first, &known->bytes};
+    enum { COUNT = sizeof answers / sizeof *answers };
+    const CUresult error = self->ask_several(COUNT, attributes, answers, address);
+    if (error != CUDA_ERROR_INVALID_VALUE && error != CUDA_ERROR_INVALID_CONTEXT)
+        return cuda_check(failure, (cudaError_t)error, "cuPointerGetAttributes");
+    *known = (struct known){.device = -1}; /* no address of CUDA's, says either error here */
+    return true;
+}
+
+static uint64_t bytes_left(CUdeviceptr first, size_t bytes, CUdeviceptr address)
+{
+    return first <= address && address - first < bytes ? bytes - (address - first) : 0;
+}
+
+static bool is_true(struct cuda_pointers *self, CUpointer_attribute attribute, CUdeviceptr address,
+                    unsigned unless_told)
+{
+    unsigned answer = 0;
+    return self->ask_one(&answer, attribute, address) == CUDA_SUCCESS ? answer != 0 : unless_told;
+}
+
+/* How many bytes of memory there are from an address of a GPU's on; 0: none. A range may have been
+ * reserved and then mapped to memory piece by piece, with gaps, which a kernel must not read. */
+static uint64_t bytes_from(struct cuda_pointers *self, const struct known *known,
+                           CUdeviceptr address)
+{
+    const uint64_t range = bytes_left(known->first, known->bytes, address);
+    CUdeviceptr first = 0;
+    size_t bytes = 0;
+    if (self->ask_one(&first, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, address) == CUDA_SUCCESS &&
+        self->ask_one(&bytes, CU_POINTER_ATTRIBUTE_MAPPING_SIZE, address) == CUDA_SUCCESS) {
+        const uint64_t mapping = bytes_left(first, bytes, address);
+        if (mapping)
+            return mapping < range ? mapping : range;
+    }
+    const bool whole = is_true(self, CU_POINTER_ATTRIBUTE_IS_MANAGED, address, false) ||
+                       is_true(self, CU_POINTER_ATTRIBUTE_MAPPED, address, true);
+    return whole ? range : 0;
+}
+
+/* ---- whether all of an array is memory ---- */
+
+/* Whether memory follows on memory for so many bytes, where `known` is what is known of the first.
+ */
+static bool is_allocated(struct cuda_pointers *self, const struct known *known, CUdeviceptr address,
+                         uint64_t bytes)
+{
+    struct known here = *known;
+    struct failure ignored = {0};
+    for (;;) {
+        const uint64_t piece = here.type == CU_MEMORYTYPE_HOST
+                                   ? bytes_left(here.first, here.bytes, address)
+                                   : bytes_from(self, &here, address);
+        if (piece >= bytes)
+            return true;
+        address += piece;
+        bytes -= piece;
+        if (piece == 0 || !ask(self, address, &here, &ignored) || here.type != known->type)
+            return false;
+    }
+}
+
+/* The range of page-locked memory may be told as the GPU's addresses, where these are others than
+ * the host's. The first byte and the last then have to be as far apart there as here. */
+static bool is_page_locked(const struct known *known, const void *on_gpu, const char *data,
+                           uint64_t bytes)
+{
+    if (known->type != CU_MEMORYTYPE_HOST ||
+        bytes_left(known->first, known->bytes, (CUdeviceptr)data))
+        return false;
+    struct cudaPointerAttributes last;
+    if (cudaPointerGetAttributes(&last, data + bytes - 1) != cudaSuccess) {
+        cudaGetLastError();
+        return false;
+    }
+    return last.type == cudaMemoryTypeHost &&
+           (const char *)last.devicePointer - (const char *)on_gpu == (ptrdiff_t)(bytes - 1);
+}
+
+/* ---- a view ---- */
+
+/* What the runtime knows of page-locked memory: the driver tells its address on a GPU only where
+ * that one is current, which the runtime sees to. NULL, perhaps with a failure noted: no GPU has
+ * one. */
+static const void *address_on_gpu(const void *first, struct failure *failure)
+{
+    struct cudaPointerAttributes attributes;
+    return cuda_check(failure, cudaPointerGetAttributes(&attributes, first),
+                      "cudaPointerGetAttributes")
+               ? attributes.devicePointer
+               : NULL;
+}
+
+static bool refuse_pointer(const struct view *view, struct failure *failure)
+{
+    failure_note(failure, FAILURE_VALUE, "%p is not a pointer to memory that a GPU can read",
+                 view->layout.data);
+    return false;
+}
+
+static bool refuse_extent(const struct extent *extent, struct failure *failure)
+{
+    failure_note(failure, FAILURE_VALUE,
+                 "the %llu bytes from %p on are not all in memory that was allocated",
+                 (unsigned long long)extent->bytes, (const void *)extent->first);
+    return false;
+}
+
+bool cuda_pointer_locate(struct cuda_pointers *self, struct view *view, struct failure *failure)
+{
+    const struct extent extent = layout_extent(&view->layout);
+    const void *first = (const void *)extent.first, *on_gpu = first;
+    struct known known;
+    if (!find_functions(self, failure) || !ask(self, extent.first, &known, failure))
+        return false;
+    if (known.type == CU_MEMORYTYPE_HOST)
+        on_gpu = address_on_gpu(first, failure);
+    if (!known.type || !on_gpu)
+        return refuse_pointer(view, failure);
+    if (!is_allocated(self, &known, extent.first, extent.bytes) &&
+        !is_page_locked(&known, on_gpu, first, extent.bytes))
+        return refuse_extent(&extent, failure);
+    view->layout.data = (const char *)on_gpu + ((uintptr_t)view->layout.data - extent.first);
+    view->device = known.device;
+    /* Managed and page-locked memory may belong to no GPU: the current one can reach it. */
+    return known.device >= 0 || cuda_check(failure, cudaGetDevice(&view->device), "cudaGetDevice");
+}

@@ -1,0 +1,289 @@
+/* A layout is folded in chunks of fixed length and the chunks' states in turn, so a sum's bits do
+ * not depend on the number of threads nor on where its elements lie, and rounding errors grow with
+ * the chunk's length and not with the array's. Elements that are not ready for a loop are gathered
+ * into a thread's own buffer first, a chunk at a time. */
+#include "host/folding.h"
+
+#include "common/arithmetic.h"
+#include "run/gather.h"
+#include "run/watch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CHUNK = 4096,              /* elements folded by one loop */
+    STRETCH = 1 << 26,         /* elements folded to one state, and between two thoughts of the
+                                  watch */
+    GATHERED_STRETCH = 1 << 24 /* the latter where elements are gathered first */
+};
+
+/* How a layout's elements come to a loop: as they lie, brought together, or converted, too. */
+enum way { IN_PLACE, GATHERED, CONVERTED };
+
+/* What one thread gathers into. */
+struct buffer {
+    size_t elements, shown, states; /* where each begins, bytes */
+    size_t bytes;                   /* of all */
+};
+
+struct folding {
+    struct layout layout;
+    struct layout mask; /* its bytes as elements, where positions matter */
+    enum way way;
+    bool by_position; /* under a mask: what is hidden still counts in positions */
+    enum fold fold;
+    enum element accumulator;
+    fold_values *fold_elements;
+    merge_states *merge;
+    size_t size, width; /* of an element as a loop takes it and of a state, bytes */
+    struct buffer buffer;
+    char *buffers; /* one a thread, in an array */
+};
+
+/* ---- making one ---- */
+
+static size_t aligned(size_t bytes)
+{
+    enum { CACHE_LINE = 64 };
+    return divide_up(bytes, CACHE_LINE) * CACHE_LINE;
+}
+
+static struct buffer describe_buffer(const struct folding *self)
+{
+    struct buffer buffer = {0};
+    if (self->way == IN_PLACE)
+        return buffer;
+    buffer.shown = buffer.elements + aligned(CHUNK * self->size);
+    buffer.states = buffer.shown + (self->by_position ? aligned(CHUNK) : 0);
+    buffer.bytes = buffer.states + (self->by_position ? aligned(2 * self->width) : 0);
+    return buffer;
+}
+
+static struct layout layout_of_mask(const struct layout *layout)
+{
+    struct layout mask = *layout;
+    mask.data = layout->mask;
+    mask.mask = NULL;
+    mask.input = mask.type = ELEMENT_BOOL;
+    mask.swapped = false;
+    memcpy(mask.strides, layout->mask_strides, sizeof mask.strides);
+    return mask;
+}
+
+static void describe_folding(struct folding *self, const struct plan *plan)
+{
+    const struct layout *layout = plan->layout;
+    fold_values *const direct = loop_of_elements(plan->fold, layout->input, layout->type);
+    self->layout = *layout;
+    self->way = !direct ? CONVERTED : plan->flat ? IN_PLACE : GATHERED;
+    self->by_position = layout->mask && fold_is_indexed(plan->fold);
+    if (self->by_position) {
+        self->mask = layout_of_mask(layout);
+        self->layout.mask = NULL;
+    }
+    self->fold = plan->fold;
+    self->accumulator = plan->accumulator;
+    self->fold_elements = direct ? direct : loop_of_values(plan->fold, plan->accumulator);
+    self->merge = loop_of_states(plan->fold, plan->accumulator);
+    self->size = element_size(direct ? layout->input : plan->accumulator);
+    self->width = state_bytes(plan->fold, plan->accumulator);
+    self->buffer = describe_buffer(self);
+}
+
+/* ---- a chunk ---- */
+
+static uint64_t bring_together(const struct folding *self, uint64_t start, uint64_t n, void *target)
+{
+    return self->way == CONVERTED ? gather(&self->layout, start, n, target)
+                                  : gather_unconverted(&self->layout, start, n, target);
+}
+
+/* Folds the elements that the mask lets through. */
+static void fold_gathered(const struct folding *self, char *buffer, uint64_t start, uint64_t n,
+                          void *state)
+{
+    void *const elements = buffer + self->buffer.elements;
+    const uint64_t kept = bring_together(self, start, n, elements);
+    if (kept)
+        self->fold_elements(elements, kept, start, state);
+    else
+        state_identity(self->fold, self->accumulator, state);
+}
+
+/* The first place from `at` on where the mask shows an element, or hides one; n: there is none. */
+static uint64_t find(const unsigned char *shown, uint64_t at, uint64_t n, bool wanted)
+{
+    while (at < n && (shown[at] != 0) != wanted)
+        at++;
+    return at;
+}
+
+/* The same where positions matter: the elements between two hidden ones are folded by themselves,
+ * from where they are in the array. */
+static void fold_runs(const struct folding *self, char *buffer, uint64_t start, uint64_t n,
+                      void *state)
+{
+    char *const elements = buffer + self->buffer.elements, *const both =
+                                                               buffer + self->buffer.states;
+    unsigned char *const shown = (unsigned char *)buffer + self->buffer.shown;
+    bring_together(self, start, n, elements);
+    gather_unconverted(&self->mask, start, n, shown);
+    bool any = false;
+    for (uint64_t end, at = find(shown, 0, n, true); at < n; at = find(shown, end, n, true)) {
+        end = find(shown, at, n, false);
+        self->fold_elements(elements + at * self->size, end - at, start + at,
+                            any ? both + self->width : both);
+        if (any)
+            self->merge(both, 2, both);
+        any = true;
+    }
+    if (any)
+        memcpy(state, both, self->width);
+    else
+        state_identity(self->fold, self->accumulator, state);
+}
+
+static void fold_chunk(const struct folding *self, char *buffer, uint64_t start, uint64_t n,
+                       void *state)
+{
+    if (self->way == IN_PLACE)
+        self->fold_elements((const char *)self->layout.data + start * self->size, n, start, state);
+    else if (self->by_position)
+        fold_runs(self, buffer, start, n, state);
+    else
+        fold_gathered(self, buffer, start, n, state);
+}
+
+/* ---- many chunks ---- */
+
+static uint64_t chunks_of(uint64_t n)
+{
+    return divide_up(n, CHUNK);
+}
+
+/* Pieces are so large that taking one costs little, and so many that threads end together; up to
+ * SERIAL chunks are not worth waking other threads for. */
+static uint64_t chunks_a_piece(uint64_t chunks)
+{
+    enum { SERIAL = 16, LEAST = 4, PIECES = 256 };
+    if (chunks <= SERIAL)
+        return SERIAL;
+    return divide_up(chunks, PIECES) > LEAST ? divide_up(chunks, PIECES) : LEAST;
+}
+
+static uint64_t pieces_of(uint64_t n)
+{
+    return divide_up(chunks_of(n), chunks_a_piece(chunks_of(n)));
+}
+
+/* Elements that are folded without a thought of the watch. */
+struct part {
+    const struct folding *folding;
+    uint64_t start, n, chunks; /* the last: in each of its pieces */
+    char *states;
+};
+
+static void fold_piece(void *context, uint64_t index, unsigned thread)
+{
+    const struct part *part = context;
+    const struct folding *self = part->folding;
+    char *const buffer = self->buffers + thread * self->buffer.bytes;
+    const uint64_t first = index * part->chunks,
+                   end = least(first + part->chunks, chunks_of(part->n));
+    for (uint64_t chunk = first; chunk < end; chunk++) {
+        const uint64_t at = chunk * CHUNK;
+        fold_chunk(self, buffer, part->start + at, least(part->n - at, CHUNK),
+                   part->states + chunk * self->width);
+    }
+}
+
+/* Merges states in their place, chunk by chunk, until the first is all. */
+static void merge_all(const struct folding *self, char *states, uint64_t n)
+{
+    for (; n > 1; n = chunks_of(n))
+        for (uint64_t c = 0; c < chunks_of(n); c++)
+            self->merge(states + c * CHUNK * self->width, least(n - c * CHUNK, CHUNK),
+                        states + c * self->width);
+}
+
+static uint64_t part_length(const struct folding *self)
+{
+    return self->way == IN_PLACE ? STRETCH : GATHERED_STRETCH;
+}
+
+/* Folds a stretch's elements; the result is the first of the states. */
+static bool fold_stretch(struct job *job, const struct folding *self, uint64_t start, uint64_t n,
+                         char *states)
+{
+    for (uint64_t at = 0; at < n; at += part_length(self)) {
+        if ((start || at) && watch_interrupted_lately(job->run, &job->asked))
+            return false;
+        const uint64_t length = least(n - at, part_length(self));
+        struct part part = {.folding = self,
+                            .start = start + at,
+                            .n = length,
+                            .chunks = chunks_a_piece(chunks_of(length)),
+                            .states = states + at / CHUNK * self->width};
+        threads_run(job->threads, pieces_of(length), fold_piece, &part);
+    }
+    merge_all(self, states, chunks_of(n));
+    return true;
+}
+
+/* Stretches, and then the states that they leave. */
+static bool fold_stretches(struct job *job, const struct folding *self, char *states,
+                           char *of_chunks)
+{
+    const uint64_t n = job->plan->n, stretches = divide_up(n, STRETCH);
+    for (uint64_t s = 0; s < stretches; s++) {
+        const uint64_t start = s * STRETCH;
+        if (!fold_stretch(job, self, start, least(n - start, STRETCH), of_chunks))
+            return false;
+        memcpy(states + s * self->width, of_chunks, self->width);
+    }
+    merge_all(self, states, stretches);
+    return true;
+}
+
+/* ---- memory ---- */
+
+/* Room for the states of all stretches, for those of a stretch's chunks, and for a buffer a thread:
+ * from the heap, since a thread of the user's may have a stack of any size. */
+static bool fold_in_memory(struct job *job, struct folding *self, void *state)
+{
+    const uint64_t n = job->plan->n, stretches = divide_up(n, STRETCH);
+    const unsigned threads = threads_for(job->threads, pieces_of(least(n, part_length(self))));
+    const size_t of_stretches = aligned(stretches * self->width),
+                 of_chunks = aligned(chunks_of(least(n, STRETCH)) * self->width);
+    char *const memory =
+        aligned_alloc(aligned(1), of_stretches + of_chunks + threads * self->buffer.bytes);
+    if (!memory) {
+        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
+        return false;
+    }
+    self->buffers = memory + of_stretches + of_chunks;
+    const bool folded = fold_stretches(job, self, memory, memory + of_stretches);
+    if (folded)
+        memcpy(state, memory, self->width);
+    free(memory);
+    return folded;
+}
+
+bool folding_run(struct job *job, void *state)
+{
+    const struct plan *plan = job->plan;
+    if (plan->n == 0) {
+        state_identity(plan->fold, plan->accumulator, state);
+        return true;
+    }
+    struct folding *self = calloc(1, sizeof *self);
+    if (!self) {
+        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
+        return false;
+    }
+    describe_folding(self, plan);
+    const bool folded = fold_in_memory(job, self, state);
+    free(self);
+    return folded;
+}

@@ -1,0 +1,120 @@
+#include "host/measure.h"
+
+#include "common/arithmetic.h"
+#include "common/clock.h"
+#include "common/processor.h"
+#include "run/watch.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- caches ---- */
+
+struct scratch {
+    char *memory;
+    size_t bytes;
+};
+
+/* More memory than the last cache holds, to flush it with. */
+static struct scratch scratch_new(bool wanted)
+{
+    enum { TIMES = 2, UNKNOWN_CACHE = 32 << 20 };
+    const uint64_t cache = processor_last_level_cache();
+    const size_t bytes = TIMES * (size_t)(cache ? cache : UNKNOWN_CACHE);
+    return (struct scratch){wanted ? malloc(bytes) : NULL, bytes};
+}
+
+static void flush(struct scratch scratch)
+{
+    if (scratch.memory)
+        memset(scratch.memory, 0x5a, scratch.bytes);
+}
+
+/* ---- a plan's work ---- */
+
+/* One run, timed from where the working copy is as new and the caches are as asked for. */
+static bool sample(struct work *work, struct scratch scratch, double *seconds)
+{
+    if (watch_interrupted_lately(work->job.run, &work->job.asked) || !work_prepare(work))
+        return false;
+    flush(scratch);
+    const double began = clock_now();
+    const bool ran = work_fold(work);
+    *seconds = clock_now() - began;
+    return ran;
+}
+
+bool measure_work(struct work *work)
+{
+    struct run *run = work->job.run;
+    struct timing *timing = run->timing;
+    const struct scratch scratch = scratch_new(timing->cold);
+    bool ran = !timing->cold || scratch.memory;
+    if (!ran)
+        failure_note(&run->failure, FAILURE_MEMORY, "out of memory to flush the caches with");
+    for (unsigned s = 0; ran && s < timing->warmup + timing->samples; s++) {
+        double seconds;
+        ran = sample(work, scratch, &seconds);
+        if (ran && s >= timing->warmup)
+            timing->seconds[s - timing->warmup] = timing->first_pass[s - timing->warmup] = seconds;
+    }
+    timing->passes = 1;
+    timing->grid = timing->block = 0;
+    free(scratch.memory);
+    return ran;
+}
+
+/* ---- the read limit ---- */
+
+enum { WORDS_A_PIECE = 1 << 17 };
+
+/* Words that are read and combined, so that no compiler leaves a load out. */
+struct reading {
+    const uint64_t *words;
+    uint64_t n;
+    _Atomic uint64_t folded;
+};
+
+static void read_piece(void *context, uint64_t index, unsigned thread)
+{
+    struct reading *reading = context;
+    const uint64_t first = index * WORDS_A_PIECE, end = least(first + WORDS_A_PIECE, reading->n);
+    uint64_t folded = 0;
+    (void)thread;
+    for (uint64_t i = first; i < end; i++)
+        folded ^= reading->words[i];
+    atomic_fetch_xor_explicit(&reading->folded, folded, memory_order_relaxed);
+}
+
+static bool read_often(struct job *job, struct reading *reading, struct scratch scratch)
+{
+    struct timing *timing = job->run->timing;
+    for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
+        if (watch_interrupted_lately(job->run, &job->asked))
+            return false;
+        flush(scratch);
+        const double began = clock_now();
+        threads_run(job->threads, divide_up(reading->n, WORDS_A_PIECE), read_piece, reading);
+        if (s >= timing->warmup)
+            timing->seconds[s - timing->warmup] = clock_now() - began;
+    }
+    return true;
+}
+
+bool measure_reading(struct job *job, size_t bytes)
+{
+    uint64_t *words = malloc(bytes);
+    const struct scratch scratch = scratch_new(true);
+    bool read = words && scratch.memory;
+    if (read) {
+        clock_random(words, bytes);
+        struct reading reading = {.words = words, .n = bytes / sizeof *words};
+        read = read_often(job, &reading, scratch);
+    } else {
+        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory to read");
+    }
+    free(words);
+    free(scratch.memory);
+    return read;
+}

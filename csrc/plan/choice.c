@@ -1,0 +1,120 @@
+#include "plan/choice.h"
+
+static const void *flat_kernel(const struct plan *plan, const struct kernels *kernels,
+                               enum element input, enum element accumulator)
+{
+    return kernels->flat(plan->fold, method_index_of(plan->method), input, accumulator,
+                         plan->block);
+}
+
+/* Whether a kernel takes the array as a plain pointer: the method's own, or the copying one. */
+static bool takes_flat(const struct plan *plan, const struct kernels *kernels)
+{
+    const enum element input = plan->layout->input, accumulator = plan->accumulator;
+    if (!plan->direct)
+        return false;
+    if (method_works_in_place(plan->method))
+        return kernels->copy_flat(input, accumulator);
+    if (plan->method->style == STYLE_library)
+        return kernels->library(plan->fold, input, accumulator) ||
+               kernels->copy_flat(input, accumulator);
+    return flat_kernel(plan, kernels, input, accumulator);
+}
+
+static const void *strided_kernel(const struct plan *plan, const struct kernels *kernels)
+{
+    return kernels->strided(plan->fold, method_index_of(plan->method), plan->layout->input,
+                            plan->accumulator);
+}
+
+/* What a mask hides is left out on the way to a device, unless positions matter. */
+static bool keeps_host_mask(const struct plan *plan)
+{
+    return !plan->on_device && plan->layout->mask && fold_is_indexed(plan->fold);
+}
+
+static enum form choose_form(const struct plan *plan, const struct kernels *kernels)
+{
+    const bool masked = keeps_host_mask(plan);
+    const bool flat = plan->on_device ? plan->flat : !masked; /* what is uploaded is flat */
+    if (flat && takes_flat(plan, kernels))
+        return FORM_FLAT;
+    const bool has_rows = plan->on_device ? plan->layout->dimensions > 0 : masked;
+    return plan->direct && has_rows && strided_kernel(plan, kernels) ? FORM_STRIDED : FORM_GATHERED;
+}
+
+/* Kernels that gather are compiled for these alone. A result is rounded to its type only once, and
+ * integers wrap in the end as they would have on the way. */
+static enum element widest(enum element accumulator)
+{
+    switch (accumulator) {
+    case ELEMENT_INT32:
+        return ELEMENT_INT64;
+    case ELEMENT_FLOAT32:
+        return ELEMENT_FLOAT64;
+    case ELEMENT_COMPLEX64:
+        return ELEMENT_COMPLEX128;
+    default:
+        return accumulator;
+    }
+}
+
+static const void *copying_kernel(const struct plan *plan, const struct kernels *kernels,
+                                  const struct choice *choice)
+{
+    return choice->form == FORM_FLAT ? kernels->copy_flat(plan->layout->input, choice->accumulator)
+                                     : kernels->copy_gathered(plan->fold, choice->accumulator);
+}
+
+static const void *first_kernel(const struct plan *plan, const struct kernels *kernels,
+                                const struct choice *choice)
+{
+    if (choice->copy)
+        return flat_kernel(plan, kernels, choice->accumulator, choice->accumulator);
+    switch (choice->form) {
+    case FORM_FLAT:
+        return flat_kernel(plan, kernels, plan->layout->input, choice->accumulator);
+    case FORM_STRIDED:
+        return strided_kernel(plan, kernels);
+    default:
+        return kernels->gathered(plan->fold, method_index_of(plan->method), choice->accumulator);
+    }
+}
+
+/* A library takes what it takes, and all else as a working copy. */
+static bool choose_library(const struct plan *plan, const struct kernels *kernels,
+                           struct choice *choice)
+{
+    choice->library_again = kernels->library(plan->fold, choice->accumulator, choice->accumulator);
+    if (choice->form == FORM_FLAT)
+        choice->library = kernels->library(plan->fold, plan->layout->input, choice->accumulator);
+    if (choice->library)
+        return choice->library_again;
+    choice->library = choice->library_again;
+    choice->copy = copying_kernel(plan, kernels, choice);
+    return choice->library && choice->copy;
+}
+
+bool choice_make(const struct plan *plan, const struct kernels *kernels, struct choice *choice)
+{
+    *choice = (struct choice){.form = choose_form(plan, kernels),
+                              .accumulator = plan->accumulator,
+                              .uploads = !plan->on_device,
+                              .uploads_mask =
+                                  keeps_host_mask(plan) ||
+                                  (plan->on_device && plan->layout->mask && !plan->mask_on_device)};
+    if (choice->form == FORM_GATHERED)
+        choice->accumulator = widest(plan->accumulator);
+    if (plan->method->style == STYLE_library)
+        return choose_library(plan, kernels, choice);
+    if (method_works_in_place(plan->method)) {
+        choice->copy = copying_kernel(plan, kernels, choice);
+        if (!choice->copy)
+            return false;
+    }
+    choice->first = first_kernel(plan, kernels, choice);
+    choice->again = fold_is_on_ladder(plan->fold)
+                        ? flat_kernel(plan, kernels, choice->accumulator, choice->accumulator)
+                        : kernels->merge(plan->fold, choice->accumulator);
+    return choice->first && choice->again;
+}

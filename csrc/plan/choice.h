@@ -1,0 +1,27 @@
+/* Which kernels take a plan's array, and in which form: decided from the plan and the table of
+ * kernels that there are, and from nothing else. */
+#pragma once
+
+#include "common/kernels.h"
+#include "plan/plan.h"
+
+/* How an array comes to the first kernel. */
+enum form {
+    FORM_FLAT,     /* its elements, one after the other */
+    FORM_STRIDED,  /* a layout of elements of a type that the kernel was compiled for */
+    FORM_GATHERED, /* a layout of elements of any type, read one by one */
+};
+
+struct choice {
+    enum form form;
+    enum element accumulator; /* the plan's, or one that holds more, where elements are gathered */
+    bool uploads;      /* the array lies on the host, and has to be brought, piece by piece */
+    bool uploads_mask; /* a host's mask is brought, too, rather than applied on the way */
+    const void *copy;  /* makes the working copy; NULL: there is none */
+    const void *first; /* reads the array, or the working copy if there is one */
+    const void *again; /* reads states that lie one after the other */
+    library_reduce *library, *library_again; /* the same, where a library's function does it */
+};
+
+/* False where no kernel was compiled for this. */
+bool choice_make(const struct plan *, const struct kernels *, struct choice *);

@@ -1,0 +1,205 @@
+#include "plan/schedule.h"
+
+#include "common/arithmetic.h"
+
+/* ---- grids ---- */
+
+static bool grid_grows(const struct plan *plan)
+{
+    return plan->method->style == STYLE_levels || plan->method->style == STYLE_in_place ||
+           plan->method->style == STYLE_tiles;
+}
+
+bool schedule_fits(const struct plan *plan, struct failure *failure)
+{
+    const uint64_t grid_max = INT32_MAX;
+    if (!plan->method || !grid_grows(plan) ||
+        plan->n / plan->block / plan->method->data_blocks < grid_max)
+        return true;
+    failure_note(failure, FAILURE_VALUE,
+                 "%s of %llu elements in blocks of %u needs more blocks than a grid can have; "
+                 "choose a larger block_size",
+                 plan->method->name, (unsigned long long)plan->n, plan->block);
+    return false;
+}
+
+/* How many blocks a kernel's grid may have. */
+static bool bound_grid(const struct course *course, const struct facts *facts, const void *kernel,
+                       uint64_t *most)
+{
+    const struct plan *plan = course->plan;
+    unsigned a_multiprocessor = 0;
+    *most = UINT64_MAX;
+    if (grid_grows(plan) || plan->method->style == STYLE_library)
+        return true;
+    if (plan->method->style == STYLE_cooperative) {
+        if (!facts->resident(facts->device, kernel, plan->block, course->shared_bytes,
+                             &a_multiprocessor))
+            return false;
+    } else {
+        a_multiprocessor = plan->method->threads / plan->block;
+    }
+    *most = (uint64_t)facts->multiprocessors * (a_multiprocessor ? a_multiprocessor : 1);
+    return true;
+}
+
+/* States that are no single values are merged by one block. */
+static bool bound_again(struct course *course, const struct facts *facts)
+{
+    course->again_most = 1;
+    return !fold_is_on_ladder(course->plan->fold) ||
+           bound_grid(course, facts, course->choice.again, &course->again_most);
+}
+
+/* Trees take a value a thread; warps that shuffle leave a state each, of at most 32 warps. */
+static size_t shared_bytes(const struct course *course)
+{
+    enum { WARPS_MAX = 32 };
+    const size_t values = course->plan->block * element_size(course->choice.accumulator);
+    const size_t states = WARPS_MAX * course->state_bytes;
+    if (method_works_in_place(course->plan->method))
+        return 0;
+    return values > states ? values : states;
+}
+
+static bool set_course(const struct plan *plan, const struct facts *facts, struct course *course,
+                       struct failure *failure)
+{
+    *course = (struct course){
+        .plan = plan, .kernels = facts->kernels, .multiprocessors = facts->multiprocessors};
+    if (!choice_make(plan, facts->kernels, &course->choice)) {
+        failure_note(failure, FAILURE_RUNTIME, "%s has no kernel for the %s of %s as %s",
+                     plan->method->name, reduction_row(plan->reduction)->name,
+                     element_name(plan->layout->input), element_name(course->choice.accumulator));
+        return false;
+    }
+    course->state_bytes = state_bytes(plan->fold, course->choice.accumulator);
+    course->shared_bytes = shared_bytes(course);
+    if (bound_grid(course, facts, course->choice.first, &course->first_most) &&
+        bound_again(course, facts))
+        return true;
+    failure_note(failure, FAILURE_RUNTIME, "the device does not say how many blocks it holds");
+    return false;
+}
+
+/* ---- memory ---- */
+
+/* How many states the passes leave in a part. */
+static uint64_t states_in(const struct passes *passes, enum part part)
+{
+    uint64_t most = 0;
+    for (unsigned k = 0; k < passes->count; k++)
+        if (passes->at[k].writes == part && passes->at[k].grid > most)
+            most = passes->at[k].grid;
+    return most;
+}
+
+/* Buffers that suffice for the passes over any piece and over what the pieces leave. One state
+ * there must be, for a piece of which no element takes part. */
+static void reserve_partials(const struct schedule *self, struct arena *arena)
+{
+    const struct course *course = &self->course;
+    const size_t size = course->state_bytes;
+    struct passes passes;
+    course_over_piece(course, self->piece, &passes);
+    uint64_t first = states_in(&passes, PART_PARTIALS);
+    uint64_t other = states_in(&passes, PART_OTHER_PARTIALS);
+    if (self->pieces > 1) {
+        course_over_results(course, self->pieces, &passes);
+        const uint64_t more = states_in(&passes, PART_PARTIALS);
+        const uint64_t other_more = states_in(&passes, PART_OTHER_PARTIALS);
+        first = first > more ? first : more;
+        other = other > other_more ? other : other_more;
+    }
+    arena_reserve(arena, PART_PARTIALS, first ? first : 1, size);
+    if (other)
+        arena_reserve(arena, PART_OTHER_PARTIALS, other, size);
+}
+
+/* A host's mask of a device's array, without the dimensions that it is broadcast along. */
+static uint64_t mask_length(const struct layout *layout)
+{
+    uint64_t length = 1;
+    for (unsigned k = 0; k < layout->dimensions; k++)
+        length *= layout->mask_strides[k] ? layout->shape[k] : 1;
+    return length;
+}
+
+static void reserve_input(const struct schedule *self, struct arena *arena)
+{
+    const struct choice *choice = &self->course.choice;
+    const struct layout *layout = self->course.plan->layout;
+    if (choice->uploads)
+        arena_reserve(arena, PART_UPLOADED, self->piece, element_size(layout->input));
+    if (choice->uploads_mask)
+        arena_reserve(arena, PART_MASK, choice->uploads ? self->piece : mask_length(layout), 1);
+    if (choice->form != FORM_FLAT)
+        arena_reserve(arena, PART_LAYOUT, 1, sizeof *layout);
+    if (choice->copy)
+        arena_reserve(arena, PART_COPY, self->piece, element_size(choice->accumulator));
+}
+
+static void lay_out(struct schedule *self)
+{
+    struct arena *arena = &self->arena;
+    *arena = (struct arena){.total = 0};
+    reserve_input(self, arena);
+    reserve_partials(self, arena);
+    if (course_needs_tickets(&self->course))
+        arena_reserve(arena, PART_TICKETS, 1, sizeof(unsigned));
+    if (self->pieces > 1)
+        arena_reserve(arena, PART_RESULTS, self->pieces, self->course.state_bytes);
+    if (self->counts)
+        arena_reserve(arena, PART_COUNTED, 1, sizeof(uint64_t));
+}
+
+/* ---- pieces ---- */
+
+static void cut(struct schedule *self, uint64_t piece)
+{
+    const uint64_t n = self->course.plan->n;
+    self->piece = piece < n ? piece : n;
+    self->pieces = divide_up(n, self->piece);
+    lay_out(self);
+}
+
+/* Whether smaller pieces need less memory. */
+static bool grows(const struct course *course)
+{
+    return course->choice.uploads || course->choice.copy || course_repeats(course);
+}
+
+/* The largest pieces that the limit lets there be, or the least. */
+static void cut_to_limit(struct schedule *self, uint64_t limit)
+{
+    uint64_t fits = 1, too_many = divide_up(self->course.plan->n, LEAST_PIECE);
+    while (fits + 1 < too_many) {
+        const uint64_t middle = fits + (too_many - fits) / 2;
+        cut(self, middle * LEAST_PIECE);
+        if (self->arena.total <= limit)
+            fits = middle;
+        else
+            too_many = middle;
+    }
+    cut(self, fits * LEAST_PIECE);
+}
+
+bool schedule_make(const struct plan *plan, const struct facts *facts, struct schedule *self,
+                   struct failure *failure)
+{
+    if (!schedule_fits(plan, failure) || !set_course(plan, facts, &self->course, failure))
+        return false;
+    self->finishes_on_device = plan->out != NULL;
+    self->counts =
+        plan->on_device && plan->layout->mask && plan->n && plan->counts;
+    if (plan->n == 0) {
+        self->pieces = self->piece = 0;
+        self->arena = (struct arena){.total = 0};
+        arena_reserve(&self->arena, PART_PARTIALS, 1, self->course.state_bytes);
+        return true;
+    }
+    cut(self, plan->n);
+    if (self->arena.total > facts->limit && !facts->whole && grows(&self->course))
+        cut_to_limit(self, facts->limit);
+    return true;
+}

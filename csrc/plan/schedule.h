@@ -1,0 +1,39 @@
+/* The schedule: all that a plan's run on a device will do, as data. It is made by a pure function
+ * of the plan and of facts about the device, so that it can be tested and shown without one;
+ * backends only carry it out. */
+#pragma once
+
+#include "common/failure.h"
+#include "plan/steps.h"
+
+/* What a schedule depends on, besides the plan. */
+struct facts {
+    const struct kernels *kernels;
+    unsigned multiprocessors;
+    uint64_t limit; /* bytes of memory that the run may work in */
+    bool whole;     /* the array may not be taken in pieces, whatever the limit */
+
+    /* How many blocks of a kernel a multiprocessor holds at a time; asked only where the grid
+     * depends on it. False where the device cannot tell. */
+    bool (*resident)(void *device, const void *kernel, unsigned block, size_t shared_bytes,
+                     unsigned *blocks);
+    void *device;
+};
+
+/* However low the limit, a piece has so many elements, if the array does. */
+enum { LEAST_PIECE = 1 << 12 };
+
+struct schedule {
+    struct course course;
+    uint64_t pieces, piece; /* how many, and of how many elements; the last may have fewer */
+    struct arena arena;
+    bool finishes_on_device; /* the result goes to the plan's `out`; else its state to the host */
+    bool counts;             /* the device counts what the mask lets through */
+};
+
+/* False with the reason noted. The schedule points to the plan, which has to outlast it. */
+bool schedule_make(const struct plan *, const struct facts *, struct schedule *, struct failure *);
+
+/* Whether the plan's grids can be launched at all: those of some methods grow with the array. It
+ * is the first thing that schedule_make looks at, for whoever wants to know before. */
+bool schedule_fits(const struct plan *, struct failure *);

@@ -1,0 +1,167 @@
+#include "plan/steps.h"
+
+#include "common/arithmetic.h"
+
+bool course_repeats(const struct course *self)
+{
+    switch (self->plan->method->style) {
+    case STYLE_in_place:
+    case STYLE_tiles:
+    case STYLE_grid_stride:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool course_begins_with_identity(const struct course *self)
+{
+    return self->plan->method->style == STYLE_one_atomic;
+}
+
+bool course_needs_tickets(const struct course *self)
+{
+    return self->plan->method->style == STYLE_last_block ||
+           self->plan->method->style == STYLE_cooperative;
+}
+
+/* ---- passes ---- */
+
+static uint64_t elements_a_block(const struct plan *plan)
+{
+    return (uint64_t)plan->block * plan->method->data_blocks;
+}
+
+static struct step pass_over(const struct course *self, const void *kernel, enum part reads,
+                             enum part writes, uint64_t n, uint64_t grid)
+{
+    return (struct step){
+        .work = WORK_PASS,
+        .reads = reads,
+        .writes = writes,
+        .kernel = kernel,
+        .n = n,
+        .grid = grid,
+        .block = self->plan->block,
+        .shared_bytes = self->shared_bytes,
+        .cooperative = self->plan->method->style == STYLE_cooperative,
+    };
+}
+
+/* The upper half onto the lower, until one element is left. */
+static void add_levels(const struct course *self, enum part where, uint64_t n,
+                       struct passes *passes)
+{
+    for (; n > 1; n -= n / 2)
+        passes->at[passes->count++] = pass_over(self, self->choice.again, where, where, n,
+                                                divide_up(n / 2, self->plan->block));
+    passes->leaves = where;
+}
+
+/* The kernel on what there is, then the other on the states that are left, until one is. Where
+ * blocks fold their states in the same launch, one is left at once. */
+static void add_rounds(const struct course *self, const void *kernel, uint64_t most,
+                       enum part reads, uint64_t n, struct passes *passes)
+{
+    enum part writes = PART_PARTIALS, other = PART_OTHER_PARTIALS;
+    const uint64_t a_block = elements_a_block(self->plan);
+    for (;;) {
+        const uint64_t grid = least(divide_up(n, a_block), most);
+        passes->at[passes->count++] = pass_over(self, kernel, reads, writes, n, grid);
+        passes->leaves = reads = writes;
+        if (grid == 1 || !course_repeats(self))
+            return;
+        n = grid;
+        kernel = self->choice.again;
+        most = self->again_most;
+        writes = other;
+        other = reads;
+    }
+}
+
+static void add_library(library_reduce *library, enum part reads, uint64_t n, struct passes *passes)
+{
+    passes->at[passes->count++] = (struct step){
+        .work = WORK_LIBRARY, .reads = reads, .writes = PART_PARTIALS, .library = library, .n = n};
+    passes->leaves = PART_PARTIALS;
+}
+
+void course_over_piece(const struct course *self, uint64_t n, struct passes *passes)
+{
+    const struct choice *choice = &self->choice;
+    const enum part reads = choice->copy ? PART_COPY : choice->uploads ? PART_UPLOADED : PART_ARRAY;
+    passes->count = 0;
+    switch (self->plan->method->style) {
+    case STYLE_levels:
+        add_levels(self, reads, n, passes);
+        break;
+    case STYLE_library:
+        add_library(choice->library, reads, n, passes);
+        break;
+    default:
+        add_rounds(self, choice->first, self->first_most, reads, n, passes);
+    }
+}
+
+/* They are the device's own, so that methods that work in place do so here, too. */
+void course_over_results(const struct course *self, uint64_t n, struct passes *passes)
+{
+    const struct choice *choice = &self->choice;
+    passes->count = 0;
+    switch (self->plan->method->style) {
+    case STYLE_levels:
+        add_levels(self, PART_RESULTS, n, passes);
+        break;
+    case STYLE_library:
+        add_library(choice->library_again, PART_RESULTS, n, passes);
+        break;
+    default:
+        add_rounds(self, choice->again, self->again_most, PART_RESULTS, n, passes);
+    }
+}
+
+/* ---- beside the passes ---- */
+
+/* A launch that strides over n elements. */
+static struct step stride_over(const struct course *self, const void *kernel, uint64_t n,
+                               unsigned block)
+{
+    enum { BLOCKS_A_MULTIPROCESSOR = 8 };
+    return (struct step){
+        .kernel = kernel,
+        .n = n,
+        .grid = least(divide_up(n, block), self->multiprocessors * BLOCKS_A_MULTIPROCESSOR),
+        .block = block,
+    };
+}
+
+struct step course_copy(const struct course *self, uint64_t n)
+{
+    struct step step = stride_over(self, self->choice.copy, n, 512);
+    step.work = WORK_COPY;
+    step.reads = self->choice.uploads ? PART_UPLOADED : PART_ARRAY;
+    step.writes = PART_COPY;
+    return step;
+}
+
+struct step course_count(const struct course *self)
+{
+    struct step step = stride_over(self, self->kernels->count(), self->plan->n, 256);
+    step.work = WORK_COUNT;
+    step.reads = PART_LAYOUT;
+    step.writes = PART_COUNTED;
+    return step;
+}
+
+struct step course_finish(const struct course *self, enum part state)
+{
+    return (struct step){
+        .work = WORK_FINISH,
+        .reads = state,
+        .writes = PART_OUT,
+        .kernel = self->kernels->finish(self->plan->reduction, self->choice.accumulator),
+        .n = 1,
+        .grid = 1,
+        .block = 1,
+    };
+}

@@ -1,0 +1,150 @@
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "plan/types.h"
+
+#include "arrays/array.h"
+#include "arrays/output.h"
+#include "plan/wrong.h"
+
+static bool warn_of_lost_imaginary_part(int frames)
+{
+    PyObject *exceptions = PyImport_ImportModule("numpy.exceptions");
+    PyObject *category = exceptions ? PyObject_GetAttrString(exceptions, "ComplexWarning") : NULL;
+    const bool fine =
+        category &&
+        PyErr_WarnEx(category, "Casting complex values to real discards the imaginary part",
+                     1 + frames) == 0;
+    Py_XDECREF(category);
+    Py_XDECREF(exceptions);
+    return fine;
+}
+
+/* Whether a complex number is true depends on both its parts. */
+static bool loses_imaginary_part(enum element from, enum element to)
+{
+    return element_is_complex(from) && !element_is_complex(to) && to != ELEMENT_BOOL;
+}
+
+static enum element out_type(const struct request *request)
+{
+    return request->out->view.layout.input;
+}
+
+static enum element widened(enum element integer)
+{
+    const bool is_signed = integer <= ELEMENT_INT64;
+    return is_signed ? ELEMENT_INT64 : ELEMENT_UINT64;
+}
+
+/* The type that NumPy reduces in when nobody asks for one. */
+static enum element default_type(enum values values, enum element input)
+{
+    if (!element_is_integer(input) || values == VALUES_own)
+        return input;
+    return values == VALUES_floating ? ELEMENT_FLOAT64 : widened(input);
+}
+
+/* With an out, NumPy's ufuncs reduce in the type that the elements and out promote to; means too,
+ * but those of integers in float64, and those of float16 in float32. */
+static bool promote_with_output(const struct request *request, enum element input,
+                                enum element *type)
+{
+    const struct reduction_row *row = reduction_row(request->reduction);
+    const bool mean = row->values == VALUES_floating;
+    if (row->result != RESULT_same || (mean && element_is_integer(input)))
+        *type = default_type(row->values, input);
+    else if (mean && input == ELEMENT_FLOAT16)
+        *type = ELEMENT_FLOAT32;
+    else
+        return array_promote(input, out_type(request), type);
+    return true;
+}
+
+static bool choose_elements(const struct request *request, enum element input, enum element *type)
+{
+    if (argument_given(request->dtype))
+        return array_element(request->dtype, "dtype", type);
+    if (request->out)
+        return promote_with_output(request, input, type);
+    *type = default_type(reduction_row(request->reduction)->values, input);
+    return true;
+}
+
+static enum element real_part(enum element type)
+{
+    return type == ELEMENT_COMPLEX64    ? ELEMENT_FLOAT32
+           : type == ELEMENT_COMPLEX128 ? ELEMENT_FLOAT64
+                                        : type;
+}
+
+/* A quotient goes to out as it is; a sum has been one of the elements' type before. */
+static enum element result_type(const struct request *request, enum element elements)
+{
+    const struct reduction_row *row = reduction_row(request->reduction);
+    switch (row->result) {
+    case RESULT_bool:
+        return ELEMENT_BOOL;
+    case RESULT_index:
+    case RESULT_count:
+        return ELEMENT_INT64;
+    case RESULT_real:
+        return request->out ? real_part(out_type(request)) : real_part(elements);
+    default:
+        return row->values == VALUES_floating && request->out ? out_type(request) : elements;
+    }
+}
+
+static bool check_types(const struct request *request, const struct types *types)
+{
+    const struct reduction_row *row = reduction_row(request->reduction);
+    if (row->fold == FOLD_extremes && row->result == RESULT_same &&
+        types->elements == ELEMENT_BOOL) {
+        PyErr_Format(PyExc_TypeError, "%s does not take bool: a difference of truth values is none",
+                     row->name);
+        return false;
+    }
+    if (row->values == VALUES_floating && row->result == RESULT_real &&
+        element_is_integer(types->elements)) {
+        PyErr_Format(PyExc_TypeError, "dtype of %s must be a float or complex type; got %s",
+                     row->name, element_name(types->elements));
+        return false;
+    }
+    if (row->result == RESULT_index && request->out && out_type(request) != ELEMENT_INT64) {
+        PyErr_Format(PyExc_TypeError, "out of %s must be of int64, as positions are; it is of %s",
+                     row->name, element_name(out_type(request)));
+        return false;
+    }
+    return true;
+}
+
+/* Positions, counts and truth values have no parts to lose, and magnitudes are meant. */
+static bool loses_parts(const struct request *request, enum element input,
+                        const struct types *types)
+{
+    if (loses_imaginary_part(input, types->elements))
+        return true;
+    return reduction_row(request->reduction)->result == RESULT_same && request->out &&
+           loses_imaginary_part(types->elements, out_type(request));
+}
+
+bool types_choose(const struct request *request, const struct layout *layout, struct types *types)
+{
+    if (!choose_elements(request, layout->input, &types->elements))
+        return false;
+    types->result = result_type(request, types->elements);
+    if (!check_types(request, types))
+        return false;
+    return !loses_parts(request, layout->input, types) ||
+           warn_of_lost_imaginary_part(request->frames);
+}
+
+bool types_convert_directly(const struct layout *layout, enum element accumulator)
+{
+    const enum element input = layout->input, type = layout->type;
+    if (input == type)
+        return true;
+    if (type != accumulator || element_is_complex(input) || element_is_complex(type))
+        return false;
+    return element_is_integer(input) || !element_is_integer(type);
+}

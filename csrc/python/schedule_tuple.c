@@ -1,0 +1,126 @@
+#include "python/schedule_tuple.h"
+
+static const char *form_name(const struct choice *choice)
+{
+    static const char *const names[] = {
+        [FORM_FLAT] = "flat", [FORM_STRIDED] = "strided", [FORM_GATHERED] = "gathered"};
+    return names[choice->form];
+}
+
+static const char *work_name(enum work work)
+{
+    static const char *const names[] = {[WORK_PASS] = "pass",
+                                        [WORK_LIBRARY] = "library",
+                                        [WORK_COPY] = "copy",
+                                        [WORK_COUNT] = "count",
+                                        [WORK_FINISH] = "finish"};
+    return names[work];
+}
+
+static bool append(PyObject *list, PyObject *item)
+{
+    const bool appended = item && PyList_Append(list, item) == 0;
+    Py_XDECREF(item);
+    return appended;
+}
+
+static bool append_step(PyObject *list, const char *when, const struct step *step)
+{
+    return append(list,
+                  Py_BuildValue("ssKInOKss", when, work_name(step->work),
+                                (unsigned long long)step->grid, step->block,
+                                (Py_ssize_t)step->shared_bytes,
+                                step->cooperative ? Py_True : Py_False, (unsigned long long)step->n,
+                                part_name(step->reads), part_name(step->writes)));
+}
+
+static bool append_passes(PyObject *list, const char *when, const struct passes *passes)
+{
+    for (unsigned k = 0; k < passes->count; k++)
+        if (!append_step(list, when, &passes->at[k]))
+            return false;
+    return true;
+}
+
+/* A piece of n elements. */
+static bool append_piece(PyObject *list, const char *when, const struct course *course, uint64_t n,
+                         struct passes *passes)
+{
+    course_over_piece(course, n, passes);
+    if (course->choice.copy) {
+        const struct step copy = course_copy(course, n);
+        if (!append_step(list, when, &copy))
+            return false;
+    }
+    return append_passes(list, when, passes);
+}
+
+static bool append_pieces(PyObject *list, const struct schedule *self, struct passes *passes)
+{
+    const struct course *course = &self->course;
+    passes->leaves = PART_PARTIALS;
+    if (self->pieces == 0)
+        return true;
+    const uint64_t last = course->plan->n - (self->pieces - 1) * self->piece;
+    if (!append_piece(list, "piece", course, self->piece, passes))
+        return false;
+    if (self->pieces == 1)
+        return true;
+    if (last != self->piece && !append_piece(list, "last piece", course, last, passes))
+        return false;
+    course_over_results(course, self->pieces, passes);
+    return append_passes(list, "results", passes);
+}
+
+/* What is done once, when the pieces are. */
+static bool append_end(PyObject *list, const struct schedule *self, enum part leaves)
+{
+    const struct step count = self->counts ? course_count(&self->course) : (struct step){.n = 0};
+    if (self->counts && !append_step(list, "end", &count))
+        return false;
+    if (!self->finishes_on_device)
+        return true;
+    const struct step finish = course_finish(&self->course, leaves);
+    return append_step(list, "end", &finish);
+}
+
+static PyObject *tuple_of(PyObject *list, bool complete)
+{
+    PyObject *tuple = complete ? PyList_AsTuple(list) : NULL;
+    Py_XDECREF(list);
+    return tuple;
+}
+
+static PyObject *steps_tuple(const struct schedule *self, enum part *leaves)
+{
+    struct passes passes;
+    PyObject *list = PyList_New(0);
+    const bool complete =
+        list && append_pieces(list, self, &passes) && append_end(list, self, passes.leaves);
+    *leaves = passes.leaves;
+    return tuple_of(list, complete);
+}
+
+static PyObject *parts_tuple(const struct arena *arena)
+{
+    PyObject *list = PyList_New(0);
+    bool complete = list;
+    for (int part = 0; complete && part < PARTS; part++)
+        if (arena->bytes[part])
+            complete = append(list, Py_BuildValue("sKK", part_name((enum part)part),
+                                                  (unsigned long long)arena->at[part],
+                                                  (unsigned long long)arena->bytes[part]));
+    return tuple_of(list, complete);
+}
+
+PyObject *schedule_tuple(const struct schedule *self)
+{
+    enum part leaves = PART_PARTIALS;
+    PyObject *steps = steps_tuple(self, &leaves);
+    PyObject *parts = parts_tuple(&self->arena);
+    return Py_BuildValue(
+        "ssnKKNNKs", form_name(&self->course.choice), element_name(self->course.choice.accumulator),
+        (Py_ssize_t)self->course.state_bytes, (unsigned long long)self->pieces,
+        (unsigned long long)self->piece, steps, parts, (unsigned long long)self->arena.total,
+        self->finishes_on_device ? part_name(PART_OUT) : part_name(leaves));
+}

@@ -1,0 +1,344 @@
+/* Carries a schedule out on a machine: one arena, the pieces one after the other, each fed and
+ * passed over, and the result where it is to go. What is done was decided when the schedule was
+ * made. */
+#include "run/explanation.h"
+#include "run/result.h"
+#include "run/upload.h"
+#include "run/watch.h"
+
+struct carrying {
+    struct machine *machine;
+    const struct schedule *schedule;
+    struct run *run;
+    char *memory; /* the arena */
+    struct upload upload;
+    uint64_t fed;  /* elements that took part, as far as the host knows */
+    unsigned done; /* passes over the last piece */
+    uint64_t grid; /* of the first of them */
+};
+
+static void *address(const struct carrying *self, enum part part)
+{
+    const struct arena *arena = &self->schedule->arena;
+    return arena->bytes[part] ? self->memory + arena->at[part] : NULL;
+}
+
+/* ---- one step ---- */
+
+static bool launch(struct carrying *self, const struct step *step, void **arguments)
+{
+    const struct launch launch = {
+        .kernel = step->kernel,
+        .arguments = arguments,
+        .grid = step->grid,
+        .block = step->block,
+        .shared_bytes = step->shared_bytes,
+        .cooperative = step->cooperative,
+    };
+    return self->machine->launch(self->machine, &launch);
+}
+
+/* What a step reads, as a kernel's argument; `start` is where the piece begins in the array. */
+static struct kernel_array what_is_read(const struct carrying *self, const struct step *step,
+                                        uint64_t start)
+{
+    if (step->reads == PART_ARRAY || step->reads == PART_UPLOADED)
+        return upload_array(&self->upload, start);
+    return (struct kernel_array){.at = address(self, step->reads)};
+}
+
+static bool make_pass(struct carrying *self, const struct step *step, uint64_t start)
+{
+    struct kernel_array array = what_is_read(self, step, start);
+    uint64_t n = step->n;
+    void *written = address(self, step->writes), *tickets = address(self, PART_TICKETS);
+    void *arguments[] = {&array, &n, &written, &tickets};
+    if (step->work == WORK_LIBRARY)
+        return self->machine->reduce(self->machine, step->library, array.at, n, written);
+    return launch(self, step, arguments);
+}
+
+static bool make_copy(struct carrying *self, uint64_t start, uint64_t n)
+{
+    const struct step step = course_copy(&self->schedule->course, n);
+    struct kernel_array array = what_is_read(self, &step, start);
+    void *copy = address(self, PART_COPY);
+    void *arguments[] = {&array, &n, &copy};
+    return launch(self, &step, arguments);
+}
+
+/* Counts what the mask of a device array lets through, on the device. */
+static bool count_shown(struct carrying *self)
+{
+    const struct step step = course_count(&self->schedule->course);
+    const uint64_t zero = 0;
+    uint64_t n = step.n;
+    void *layout = address(self, PART_LAYOUT), *counted = address(self, PART_COUNTED);
+    void *arguments[] = {&layout, &n, &counted};
+    return self->machine->copy_in(self->machine, counted, &zero, sizeof zero) &&
+           launch(self, &step, arguments);
+}
+
+/* One thread makes the result of the state that is left, where it is to stay. */
+static bool finish_on_device(struct carrying *self, enum part leaves)
+{
+    const struct course *course = &self->schedule->course;
+    const struct step step = course_finish(course, leaves);
+    struct finish finish = finish_in(&course->plan->finish, course->choice.accumulator);
+    finish.count = self->fed;
+    enum element out_element = course->plan->out_element;
+    void *state = address(self, leaves), *counted = address(self, PART_COUNTED);
+    void *out = course->plan->out;
+    void *arguments[] = {&state, &finish, &counted, &out_element, &out};
+    return launch(self, &step, arguments);
+}
+
+/* ---- one piece ---- */
+
+static bool store_identity(struct carrying *self)
+{
+    const struct course *course = &self->schedule->course;
+    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
+    state_identity(course->plan->fold, course->choice.accumulator, state);
+    return self->machine->copy_in(self->machine, address(self, PART_PARTIALS), state,
+                                  course->state_bytes);
+}
+
+static bool store_no_tickets(struct carrying *self)
+{
+    const unsigned zero = 0;
+    void *tickets = address(self, PART_TICKETS);
+    return !tickets || self->machine->copy_in(self->machine, tickets, &zero, sizeof zero);
+}
+
+/* What the passes expect to find: the identity where blocks combine, and a fresh working copy. */
+static bool make_ready(struct carrying *self, uint64_t start, uint64_t n)
+{
+    const struct course *course = &self->schedule->course;
+    if (course_begins_with_identity(course) && !store_identity(self))
+        return false;
+    return !course->choice.copy || make_copy(self, start, n);
+}
+
+static bool make_passes(struct carrying *self, const struct passes *passes, uint64_t start)
+{
+    struct machine *machine = self->machine;
+    for (unsigned k = 0; k < passes->count; k++)
+        if (!make_pass(self, &passes->at[k], start) ||
+            (k == 0 && self->run->timing && !machine->mark(machine, MOMENT_FIRST_PASS)))
+            return false;
+    self->done = passes->count;
+    self->grid = passes->count ? passes->at[0].grid : 0;
+    return true;
+}
+
+static bool feed_piece(struct carrying *self, uint64_t start, uint64_t length, uint64_t *n)
+{
+    if (!upload_piece(&self->upload, start, length, n))
+        return false;
+    self->fed += *n;
+    return true;
+}
+
+/* *leaves is the part that begins with the piece's state. */
+static bool reduce_piece(struct carrying *self, uint64_t start, uint64_t length, enum part *leaves)
+{
+    struct passes passes;
+    uint64_t n;
+    if (!feed_piece(self, start, length, &n))
+        return false;
+    *leaves = PART_PARTIALS;
+    if (n == 0)
+        return store_identity(self);
+    course_over_piece(&self->schedule->course, n, &passes);
+    *leaves = passes.leaves;
+    return make_ready(self, start, n) && make_passes(self, &passes, start);
+}
+
+/* ---- all of them ---- */
+
+static bool keep_result(struct carrying *self, uint64_t piece, enum part leaves)
+{
+    const size_t size = self->schedule->course.state_bytes;
+    char *results = address(self, PART_RESULTS);
+    return !results || self->machine->copy_within(self->machine, results + piece * size,
+                                                  address(self, leaves), size);
+}
+
+static bool reduce_results(struct carrying *self, enum part *leaves)
+{
+    const struct course *course = &self->schedule->course;
+    struct passes passes;
+    course_over_results(course, self->schedule->pieces, &passes);
+    *leaves = passes.leaves;
+    if (course_begins_with_identity(course) && !store_identity(self))
+        return false;
+    return make_passes(self, &passes, 0);
+}
+
+static bool reduce_all(struct carrying *self, enum part *leaves)
+{
+    const struct schedule *schedule = self->schedule;
+    const uint64_t n = schedule->course.plan->n;
+    for (uint64_t p = 0; p < schedule->pieces; p++) {
+        const uint64_t start = p * schedule->piece, rest = n - start;
+        if ((p && watch_interrupted(self->run)) ||
+            !reduce_piece(self, start, rest < schedule->piece ? rest : schedule->piece, leaves) ||
+            !keep_result(self, p, *leaves))
+            return false;
+    }
+    return schedule->pieces == 1 || reduce_results(self, leaves);
+}
+
+/* ---- measured ---- */
+
+/* From where the working copy is as new and the caches are as asked for. */
+static bool sample(struct carrying *self, const struct passes *passes, uint64_t n,
+                   double *first_pass, double *seconds)
+{
+    struct machine *machine = self->machine;
+    return !watch_interrupted(self->run) && make_ready(self, 0, n) &&
+           (!self->run->timing->cold || machine->flush(machine)) &&
+           machine->mark(machine, MOMENT_BEGIN) && make_passes(self, passes, 0) &&
+           machine->mark(machine, MOMENT_END) && machine->elapsed(machine, first_pass, seconds);
+}
+
+static bool measure(struct carrying *self, enum part *leaves)
+{
+    struct timing *timing = self->run->timing;
+    struct passes passes;
+    uint64_t n;
+    if (!feed_piece(self, 0, self->schedule->piece, &n))
+        return false;
+    course_over_piece(&self->schedule->course, n, &passes);
+    *leaves = passes.leaves;
+    for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
+        double first_pass, seconds;
+        if (!sample(self, &passes, n, &first_pass, &seconds))
+            return false;
+        if (s >= timing->warmup) {
+            timing->first_pass[s - timing->warmup] = self->done ? first_pass : seconds;
+            timing->seconds[s - timing->warmup] = seconds;
+        }
+    }
+    timing->passes = self->done;
+    timing->grid = self->grid;
+    timing->block = self->schedule->course.plan->block;
+    return true;
+}
+
+/* ---- runs ---- */
+
+static bool deliver(struct carrying *self, enum part leaves)
+{
+    const struct schedule *schedule = self->schedule;
+    struct machine *machine = self->machine;
+    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
+    uint64_t count = self->fed;
+    if (schedule->counts && !count_shown(self))
+        return false;
+    if (schedule->finishes_on_device)
+        return finish_on_device(self, leaves);
+    if (!machine->copy_out(machine, state, address(self, leaves), schedule->course.state_bytes) ||
+        (schedule->counts &&
+         !machine->copy_out(machine, &count, address(self, PART_COUNTED), sizeof count)))
+        return false;
+    run_finish(self->run, schedule->course.plan, schedule->course.choice.accumulator, state, count);
+    return true;
+}
+
+static bool reduce(struct carrying *self)
+{
+    enum part leaves = PART_PARTIALS;
+    if (self->schedule->pieces == 0) /* nothing to reduce, but a result to be left somewhere */
+        return store_identity(self) && deliver(self, leaves);
+    return upload_prepare(&self->upload) && store_no_tickets(self) &&
+           (self->run->timing ? measure(self, &leaves) : reduce_all(self, &leaves)) &&
+           deliver(self, leaves);
+}
+
+static bool carry_out(struct machine *machine, const struct schedule *schedule, struct run *run)
+{
+    void *memory = NULL;
+    if (!machine->allocate(machine, schedule->arena.total, &memory))
+        return false;
+    struct carrying self = {.machine = machine,
+                            .schedule = schedule,
+                            .run = run,
+                            .memory = memory,
+                            .upload = {machine, schedule, memory, 0}};
+    const bool reduced = reduce(&self);
+    machine->release(machine, memory);
+    return reduced;
+}
+
+/* ---- schedules ---- */
+
+static bool resident(void *device, const void *kernel, unsigned block, size_t shared_bytes,
+                     unsigned *blocks)
+{
+    struct machine *machine = device;
+    return machine->resident(machine, kernel, block, shared_bytes, blocks);
+}
+
+static struct facts facts_of(struct machine *machine, const struct run *run)
+{
+    return (struct facts){.kernels = machine->kernels,
+                          .multiprocessors = machine->multiprocessors,
+                          .limit = run->workspace_limit ? run->workspace_limit : UINT64_MAX,
+                          .whole = run->timing,
+                          .resident = resident,
+                          .device = machine};
+}
+
+static bool schedule_within(struct machine *machine, const struct plan *plan, const struct run *run,
+                            uint64_t limit, struct schedule *schedule)
+{
+    struct facts facts = facts_of(machine, run);
+    facts.limit = limit;
+    return schedule_make(plan, &facts, schedule, machine->failure);
+}
+
+/* With memory for it, or in pieces that there is memory for. */
+static bool passes_schedule(struct machine *machine, const struct plan *plan, const struct run *run,
+                            struct schedule *schedule)
+{
+    const struct facts facts = facts_of(machine, run);
+    if (!schedule_make(plan, &facts, schedule, machine->failure))
+        return false;
+    const uint64_t room = machine->room(machine, schedule->arena.total);
+    return room >= schedule->arena.total || schedule_within(machine, plan, run, room, schedule);
+}
+
+/* Another user of the device may have taken the memory that there was room for: then smaller pieces
+ * may do. True if there are such. */
+static bool shrink(struct machine *machine, const struct run *run, struct schedule *schedule)
+{
+    const uint64_t piece = schedule->piece;
+    if (machine->failure->kind != FAILURE_MEMORY)
+        return false;
+    const struct failure failure = *machine->failure;
+    *machine->failure = (struct failure){0};
+    if (schedule_within(machine, schedule->course.plan, run, schedule->arena.total / 2, schedule) &&
+        schedule->piece < piece)
+        return true;
+    *machine->failure = failure;
+    return false;
+}
+
+bool passes_run(struct machine *machine, const struct plan *plan, struct run *run)
+{
+    struct schedule schedule;
+    if (!passes_schedule(machine, plan, run, &schedule))
+        return false;
+    if (run->explanation) {
+        run->explanation->launches = true;
+        run->explanation->schedule = schedule;
+        return true;
+    }
+    bool ran;
+    do
+        ran = carry_out(machine, &schedule, run);
+    while (!ran && shrink(machine, run, &schedule));
+    return ran;
+}

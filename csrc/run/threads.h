@@ -1,0 +1,29 @@
+/* Threads that share the pieces of a job. The caller takes part, so a job is done even where no
+ * thread can be started; how pieces fall to threads changes nothing about what they compute.
+ *
+ * Threads start when there is first a job for them, at most as many as the cores that this process
+ * may use (its affinity, its control group's quota) and OMP_NUM_THREADS say, and sleep between
+ * jobs. They have no signals, and stacks of a size of their own. A forked child starts its own. */
+#pragma once
+
+#include <stdint.h>
+
+struct threads;
+
+/* Does piece number `index`. `thread` is a number that no other thread has in the same job: below
+ * threads_for. */
+typedef void threads_piece(void *context, uint64_t index, unsigned thread);
+
+/* NULL when memory is short. Nothing is started yet. */
+struct threads *threads_create(void);
+
+/* Ends the threads; no job may be under way. */
+void threads_destroy(struct threads *);
+
+/* How many threads may take part in a job of so many pieces. */
+unsigned threads_for(struct threads *, uint64_t pieces);
+
+/* Does all pieces and returns when they are done. Any number of threads may call at once: their
+ * jobs stand in a queue, each caller works on its own and the pool's threads help the first that
+ * has pieces left, so that no core rests while there is work and no caller waits for another. */
+void threads_run(struct threads *, uint64_t pieces, threads_piece *piece, void *context);

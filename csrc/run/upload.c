@@ -1,0 +1,131 @@
+#include "run/upload.h"
+
+static const struct choice *choice_of(const struct upload *self)
+{
+    return &self->schedule->course.choice;
+}
+
+static void *address(const struct upload *self, enum part part)
+{
+    return self->memory + self->schedule->arena.at[part];
+}
+
+static bool feed(const struct upload *self, enum part part, const struct layout *layout,
+                 uint64_t start, uint64_t length, uint64_t *fed)
+{
+    return self->machine->feed(self->machine, address(self, part), layout, start, length, fed);
+}
+
+/* ---- layouts ---- */
+
+static bool describe(struct upload *self, const struct layout *layout, uint64_t n)
+{
+    self->described = n;
+    return self->machine->copy_in(self->machine, address(self, PART_LAYOUT), layout,
+                                  sizeof *layout);
+}
+
+/* What is uploaded lies one after the other, and so does its mask. Kernels rely on the length. */
+static bool describe_piece(struct upload *self, uint64_t n)
+{
+    struct layout layout = *self->schedule->course.plan->layout;
+    if (n == self->described)
+        return true;
+    layout.data = address(self, PART_UPLOADED);
+    layout.mask = choice_of(self)->uploads_mask ? address(self, PART_MASK) : NULL;
+    layout.swapped = false;
+    layout.dimensions = 1;
+    layout.shape[0] = n;
+    layout.strides[0] = (int64_t)element_size(layout.input);
+    layout.mask_strides[0] = 1;
+    return describe(self, &layout, n);
+}
+
+/* The mask as a layout of its own, without the dimensions that it is broadcast along; the array's
+ * mask strides become those of the mask's elements, one byte each and one after the other. */
+static void compact_mask(struct layout *array, struct layout *mask)
+{
+    *mask = (struct layout){.data = array->mask, .input = ELEMENT_BOOL, .type = ELEMENT_BOOL};
+    for (unsigned k = 0; k < array->dimensions; k++)
+        if (array->mask_strides[k]) {
+            mask->shape[mask->dimensions] = array->shape[k];
+            mask->strides[mask->dimensions++] = array->mask_strides[k];
+        }
+    int64_t stride = 1;
+    for (unsigned k = array->dimensions; k-- > 0;)
+        if (array->mask_strides[k]) {
+            array->mask_strides[k] = stride;
+            stride *= (int64_t)array->shape[k];
+        }
+}
+
+bool upload_prepare(struct upload *self)
+{
+    const struct plan *plan = self->schedule->course.plan;
+    struct layout array = *plan->layout, mask;
+    uint64_t fed;
+    if (choice_of(self)->uploads || choice_of(self)->form == FORM_FLAT)
+        return true;
+    if (choice_of(self)->uploads_mask) {
+        compact_mask(&array, &mask);
+        if (!feed(self, PART_MASK, &mask, 0, layout_length(&mask), &fed))
+            return false;
+        array.mask = address(self, PART_MASK);
+    }
+    return describe(self, &array, plan->n);
+}
+
+/* ---- pieces ---- */
+
+/* The mask of every element, as it is walked with them. */
+static struct layout mask_beside(const struct layout *array)
+{
+    struct layout mask = *array;
+    mask.data = array->mask;
+    mask.mask = NULL;
+    mask.input = mask.type = ELEMENT_BOOL;
+    mask.swapped = false;
+    for (unsigned k = 0; k < array->dimensions; k++)
+        mask.strides[k] = array->mask_strides[k];
+    return mask;
+}
+
+/* All elements, and the mask beside them. */
+static bool feed_both(struct upload *self, uint64_t start, uint64_t length)
+{
+    struct layout array = *self->schedule->course.plan->layout;
+    const struct layout mask = mask_beside(&array);
+    uint64_t fed;
+    array.mask = NULL;
+    return feed(self, PART_UPLOADED, &array, start, length, &fed) &&
+           feed(self, PART_MASK, &mask, start, length, &fed);
+}
+
+bool upload_piece(struct upload *self, uint64_t start, uint64_t length, uint64_t *n)
+{
+    const struct choice *choice = choice_of(self);
+    *n = length;
+    if (!choice->uploads)
+        return true;
+    if (choice->uploads_mask
+            ? !feed_both(self, start, length)
+            : !feed(self, PART_UPLOADED, self->schedule->course.plan->layout, start, length, n))
+        return false;
+    return choice->form == FORM_FLAT || *n == 0 || describe_piece(self, *n);
+}
+
+struct kernel_array upload_array(const struct upload *self, uint64_t start)
+{
+    const struct choice *choice = choice_of(self);
+    const struct layout *layout = self->schedule->course.plan->layout;
+    struct kernel_array array = {.base = start};
+    if (choice->form != FORM_FLAT) {
+        array.at = address(self, PART_LAYOUT);
+        array.first = choice->uploads ? 0 : start;
+    } else if (choice->uploads) {
+        array.at = address(self, PART_UPLOADED);
+    } else {
+        array.at = (const char *)layout->data + start * element_size(layout->input);
+    }
+    return array;
+}

@@ -1,0 +1,26 @@
+/* What the simulated device is asked to run, and how it ends. */
+#pragma once
+
+#include "common/simulated_words.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a simulation asks of the world outside, always from the thread that called simulator_launch.
+ */
+struct simulator_watch {
+    bool (*interrupted)(void *context); /* called about every 50 ms; true ends the run */
+    void *context;
+};
+
+struct simulator_launch {
+    void (*kernel)(void **arguments); /* one thread's work */
+    void **arguments;
+    uint64_t grid;
+    unsigned block;      /* a multiple of 32, at most SIMULATOR_BLOCK_MAX */
+    size_t shared_bytes; /* of shared memory a block */
+    bool cooperative;    /* all blocks at once: grid is at most simulator_multiprocessors() */
+};
+
+enum simulator_status { SIMULATOR_DONE, SIMULATOR_FAILED, SIMULATOR_INTERRUPTED };

@@ -1,0 +1,28 @@
+/* From an accumulator's enumerator to its type: a template is instantiated for each that a fold
+ * takes, and the one that was asked for is returned. */
+#pragma once
+
+#include "fold.cuh"
+
+namespace KERNELS
+{
+
+/* ENTRY(type) is an expression; cases of a switch over an enum element. */
+#define ACCUMULATORS_floats(ENTRY)                                                                 \
+    case ELEMENT_FLOAT32:                                                                          \
+        return ENTRY(float);                                                                       \
+    case ELEMENT_FLOAT64:                                                                          \
+        return ENTRY(double);                                                                      \
+    case ELEMENT_COMPLEX64:                                                                        \
+        return ENTRY(complex<float>);                                                              \
+    case ELEMENT_COMPLEX128:                                                                       \
+        return ENTRY(complex<double>);
+
+#define ACCUMULATORS_all(ENTRY)                                                                    \
+    ACCUMULATORS_floats(ENTRY) case ELEMENT_INT32 : return ENTRY(int32_t);                         \
+    case ELEMENT_INT64:                                                                            \
+        return ENTRY(int64_t);                                                                     \
+    case ELEMENT_UINT64:                                                                           \
+        return ENTRY(uint64_t);
+
+} // namespace KERNELS

@@ -1,0 +1,131 @@
+/* What a fold is, and what every fold may leave to others.
+ *
+ * A fold is a type: of the values that it takes in,
+ *
+ *     using value = ...;                                what elements are converted to
+ *     using state = ...;                                trivially copyable, of 4-byte words
+ *     static state identity();                          merges with any state to that state
+ *     static state lift(value x, uint64_t index);       one value's state; its position in the
+ * array static state merge(state a, state b);             of two parts of the array, a's the
+ * earlier
+ *
+ * and, where taking many values at once is better than merging one after the other,
+ *
+ *     template <unsigned N, class Positions>
+ *     static void absorb(state &s, const value (&x)[N], Positions at);
+ *
+ * x[k] being number at(k) of the array, numbers that rise with k.
+ *
+ * A reduction is what becomes of a fold's state: finishing<REDUCTION_name>::apply. */
+#pragma once
+
+#include "values.cuh"
+
+#include "common/reduction.h"
+
+namespace KERNELS
+{
+
+#define FOLD_FUNCTION static __host__ __device__ __forceinline__
+
+template <class Fold>
+using state_of = typename Fold::state;
+
+template <class Fold>
+using value_of = typename Fold::value;
+
+/* Whether a fold takes many values at once in a way of its own. */
+template <class Fold, class = void>
+struct absorbs : std::false_type {
+};
+
+template <class Fold>
+struct absorbs<Fold, std::void_t<typename Fold::absorbs_many>> : std::true_type {
+};
+
+/* Whether a fold asks for positions. */
+template <class Fold, class = void>
+struct is_indexed : std::false_type {
+};
+
+template <class Fold>
+struct is_indexed<Fold, std::void_t<typename Fold::asks_for_positions>> : std::true_type {
+};
+
+/* Positions one after the other. */
+struct in_a_row {
+    uint64_t first;
+
+    __host__ __device__ __forceinline__ uint64_t operator()(unsigned k) const
+    {
+        return first + k;
+    }
+};
+
+/* Runs of `length` that begin `apart` from each other. */
+template <unsigned Length>
+struct in_runs {
+    uint64_t first, apart;
+
+    __host__ __device__ __forceinline__ uint64_t operator()(unsigned k) const
+    {
+        return first + k / Length * apart + k % Length;
+    }
+};
+
+/* ---- answers ---- */
+
+/* What a state of a fold becomes for a reduction; each is specialised beside its fold. */
+template <enum reduction Reduction>
+struct finishing;
+
+#define FINISHING(name)                                                                            \
+    template <>                                                                                    \
+    struct finishing<REDUCTION_##name>
+
+__host__ __device__ __forceinline__ struct scalar_wide wide_answer(double real, double imag = 0)
+{
+    return {SCALAR_FLOAT, 0, real, imag};
+}
+
+__host__ __device__ __forceinline__ struct scalar_wide count_answer(uint64_t count)
+{
+    return {SCALAR_SIGNED, int64_t(count), 0, 0};
+}
+
+template <class T>
+__host__ __device__ __forceinline__ struct scalar_wide value_answer(T x)
+{
+    if constexpr (std::is_same_v<T, uint64_t>)
+        return {SCALAR_UNSIGNED, int64_t(x), 0, 0};
+    else if constexpr (std::is_integral_v<T>)
+        return {SCALAR_SIGNED, int64_t(x), 0, 0};
+    else
+        return wide_answer(double(x));
+}
+
+template <class T>
+__host__ __device__ __forceinline__ struct scalar_wide value_answer(complex<T> x)
+{
+    return wide_answer(double(x.real), double(x.imag));
+}
+
+template <class T>
+__host__ __device__ __forceinline__ T value_from(union scalar value)
+{
+    T typed;
+    memcpy(&typed, &value, sizeof typed);
+    return typed;
+}
+
+/* The state with what the caller wants it to begin with. */
+template <class Fold>
+__host__ __device__ __forceinline__ state_of<Fold> with_initial(const struct finish &how,
+                                                                state_of<Fold> state)
+{
+    if (!how.has_initial)
+        return state;
+    return Fold::merge(Fold::lift(value_from<value_of<Fold>>(how.initial), 1), state);
+}
+
+} // namespace KERNELS

@@ -1,0 +1,168 @@
+/* Instantiates the default method for folds that are not on the ladder, those of the group
+ * GRED_GROUP, and lists the addresses. A few groups, so that they can be compiled side by side. */
+#include "accumulators.cuh"
+#include "common/kernels.h"
+#include "entry.cuh"
+#include "ladder/21_last_block.cuh"
+#include "reductions.cuh"
+
+namespace KERNELS
+{
+namespace
+{
+
+/* How a fold reads a flat array. */
+template <class Fold, class In>
+using flat_array = std::conditional_t<is_indexed<Fold>::value, positioned<In>, global<const In>>;
+
+template <template <class> class Fold, class V, class In>
+const void *flat_kernel()
+{
+    return KERNEL_ENTRY(last_block<Fold<V>, flat_array<Fold<V>, In>>);
+}
+
+constexpr unsigned pair_of(enum element input, enum element accumulator)
+{
+    return unsigned(input) * ELEMENTS + unsigned(accumulator);
+}
+
+#define PAIR(IN, In, ACC, V)                                                                       \
+    case pair_of(ELEMENT_##IN, ELEMENT_##ACC):                                                     \
+        return flat_kernel<Fold, V, In>();
+
+/* clang-format off */
+#define PAIRS_floats                                 \
+    PAIR(FLOAT16, float16, FLOAT32, float)           \
+    PAIR(BFLOAT16, bfloat16, FLOAT32, float)         \
+    PAIR(FLOAT32, float, FLOAT32, float)             \
+    PAIR(FLOAT64, double, FLOAT64, double)           \
+    PAIR(COMPLEX64, complex<float>, COMPLEX64, complex<float>) \
+    PAIR(COMPLEX128, complex<double>, COMPLEX128, complex<double>)
+
+#define PAIRS_integers                               \
+    PAIR(INT32, int32_t, INT32, int32_t)             \
+    PAIR(INT64, int64_t, INT64, int64_t)             \
+    PAIR(UINT32, uint32_t, INT64, int64_t)           \
+    PAIR(UINT64, uint64_t, UINT64, uint64_t)
+
+#define PAIRS_integers_in_float64                    \
+    PAIR(INT32, int32_t, FLOAT64, double)            \
+    PAIR(INT64, int64_t, FLOAT64, double)            \
+    PAIR(UINT32, uint32_t, FLOAT64, double)          \
+    PAIR(UINT64, uint64_t, FLOAT64, double)
+
+#define PAIRS_narrow                                 \
+    PAIR(BOOL, boolean, INT32, int32_t)              \
+    PAIR(INT8, int8_t, INT32, int32_t)               \
+    PAIR(INT16, int16_t, INT32, int32_t)             \
+    PAIR(UINT8, uint8_t, INT32, int32_t)             \
+    PAIR(UINT16, uint16_t, INT32, int32_t)
+/* clang-format on */
+
+/* Types that a group has no kernel for are gathered. */
+template <template <class> class Fold>
+const void *of_own_values(enum element input, enum element accumulator)
+{
+    switch (pair_of(input, accumulator)) {
+        PAIRS_integers PAIRS_floats default : return nullptr;
+    }
+}
+
+template <template <class> class Fold>
+const void *of_any_values(enum element input, enum element accumulator)
+{
+    switch (pair_of(input, accumulator)) {
+        PAIRS_narrow PAIRS_integers PAIRS_floats default : return nullptr;
+    }
+}
+
+template <template <class> class Fold>
+const void *of_averages(enum element input, enum element accumulator)
+{
+    switch (pair_of(input, accumulator)) {
+        PAIRS_integers_in_float64 PAIRS_floats default : return nullptr;
+    }
+}
+
+template <template <class> class Fold>
+const void *of_floats(enum element input, enum element accumulator)
+{
+    switch (pair_of(input, accumulator)) {
+        PAIRS_floats default : return nullptr;
+    }
+}
+
+#define GATHERED(V) KERNEL_ENTRY(last_block<Fold<V>, gathered>)
+
+template <template <class> class Fold>
+const void *gathered_floats(enum element accumulator)
+{
+    switch (accumulator) {
+    case ELEMENT_FLOAT64:
+        return GATHERED(double);
+    case ELEMENT_COMPLEX128:
+        return GATHERED(complex<double>);
+    default:
+        return nullptr;
+    }
+}
+
+template <template <class> class Fold>
+const void *gathered_all(enum element accumulator)
+{
+    switch (accumulator) {
+    case ELEMENT_INT64:
+        return GATHERED(int64_t);
+    case ELEMENT_UINT64:
+        return GATHERED(uint64_t);
+    default:
+        return gathered_floats<Fold>(accumulator);
+    }
+}
+
+/* GROUP_n(FOLD): FOLD(fold, its flat kernels, its gathered ones). */
+#define GROUP_places(FOLD)                                                                         \
+    FOLD(argmin, of_own_values, gathered_all)                                                      \
+    FOLD(argmax, of_own_values, gathered_all)                                                      \
+    FOLD(extremes, of_own_values, gathered_all)
+#define GROUP_counts(FOLD)                                                                         \
+    FOLD(nonzero, of_any_values, gathered_all)                                                     \
+    FOLD(norm1, of_floats, gathered_floats)                                                        \
+    FOLD(norm2, of_averages, gathered_floats)                                                      \
+    FOLD(norm_inf, of_floats, gathered_floats)                                                     \
+    FOLD(norm_neg_inf, of_floats, gathered_floats)
+#define GROUP_numbers(FOLD)                                                                        \
+    FOLD(nansum, of_floats, gathered_floats)                                                       \
+    FOLD(nanprod, of_floats, gathered_floats)                                                      \
+    FOLD(nanmin, of_floats, gathered_floats)                                                       \
+    FOLD(nanmax, of_floats, gathered_floats)
+#define GROUP_moments(FOLD)                                                                        \
+    FOLD(variance, of_averages, gathered_floats)                                                   \
+    FOLD(summary, of_own_values, gathered_all)
+
+#define EACH_OF(group)        EACH_OF_PASTED(group)
+#define EACH_OF_PASTED(group) GROUP_##group
+
+} // namespace
+
+const void *OF_GROUP(flat)(enum fold fold, enum element input, enum element accumulator)
+{
+    switch (fold) {
+#define FLAT(name, flat, gathered)                                                                 \
+    case FOLD_##name:                                                                              \
+        return flat<name>(input, accumulator);
+        EACH_OF(GRED_GROUP)(FLAT) default : return nullptr;
+    }
+}
+
+const void *OF_GROUP(gathered)(enum fold fold, enum element accumulator)
+{
+    switch (fold) {
+#define GATHERED_OF(name, flat, gathered)                                                          \
+    case FOLD_##name:                                                                              \
+        return gathered<name>(accumulator);
+        EACH_OF(GRED_GROUP)(GATHERED_OF) default : return nullptr;
+    }
+}
+
+} // namespace KERNELS

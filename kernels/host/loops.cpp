@@ -1,0 +1,389 @@
+/* The host's inner loops, and what else the host does with states, from the one definition of each
+ * fold. Loops have several states, for the compiler to keep in the lanes of a vector register;
+ * folds that take many values at once get batches. */
+#include "../accumulators.cuh"
+#include "../reductions.cuh"
+
+namespace KERNELS
+{
+namespace
+{
+
+/* Of a loop that merges: the least and greatest complex numbers do without lanes, since of several
+ * with a NaN the first is meant. */
+template <class Fold>
+struct lanes {
+    static constexpr unsigned count = 8;
+};
+
+template <template <class> class Fold, class T>
+struct lanes<Fold<complex<T>>> {
+    static constexpr unsigned count = 4;
+};
+
+template <class T>
+struct lanes<min<complex<T>>> {
+    static constexpr unsigned count = 1;
+};
+
+template <class T>
+struct lanes<max<complex<T>>> {
+    static constexpr unsigned count = 1;
+};
+
+template <class T>
+struct lanes<extremes<complex<T>>> {
+    static constexpr unsigned count = 1;
+};
+
+constexpr unsigned batch = 64;
+
+template <class Fold, class In>
+state_of<Fold> lifted(In x, uint64_t index)
+{
+    return Fold::lift(value_of<Fold>(x), index);
+}
+
+template <class Fold, class In>
+__forceinline__ state_of<Fold> fold_in_lanes(const In *x, size_t n, uint64_t first)
+{
+    constexpr unsigned width = lanes<Fold>::count;
+    state_of<Fold> states[width] = {};
+    const size_t used = n < width ? n : width;
+    for (size_t k = 0; k < used; k++)
+        states[k] = lifted<Fold>(x[k], first + k);
+    size_t i = width;
+    for (; i + width <= n; i += width)
+        for (size_t k = 0; k < width; k++)
+            states[k] = Fold::merge(states[k], lifted<Fold>(x[i + k], first + i + k));
+    for (; i < n; i++)
+        states[i % width] = Fold::merge(states[i % width], lifted<Fold>(x[i], first + i));
+    for (size_t k = 1; k < used; k++)
+        states[0] = Fold::merge(states[0], states[k]);
+    return states[0];
+}
+
+template <class Fold, class In>
+__forceinline__ state_of<Fold> fold_in_batches(const In *x, size_t n, uint64_t first)
+{
+    state_of<Fold> state = Fold::identity();
+    size_t i = 0;
+    for (; i + batch <= n; i += batch) {
+        value_of<Fold> values[batch];
+        for (unsigned k = 0; k < batch; k++)
+            values[k] = value_of<Fold>(x[i + k]);
+        Fold::absorb(state, values, in_a_row{first + i});
+    }
+    for (; i < n; i++)
+        state = Fold::merge(state, lifted<Fold>(x[i], first + i));
+    return state;
+}
+
+template <class Fold, class In>
+void fold_elements(const void *elements, size_t n, uint64_t first, void *result)
+{
+    const In *const x = static_cast<const In *>(elements);
+    state_of<Fold> state;
+    if constexpr (absorbs<Fold>::value)
+        state = fold_in_batches<Fold>(x, n, first);
+    else
+        state = fold_in_lanes<Fold>(x, n, first);
+    memcpy(result, &state, sizeof state);
+}
+
+/* The state may be none of Fold::value's kind, so it is not lifted. */
+template <class Fold>
+struct merging {
+    using value = state_of<Fold>;
+    using state = state_of<Fold>;
+
+    static state lift(const value &x, uint64_t)
+    {
+        return x;
+    }
+
+    static state merge(const state &a, const state &b)
+    {
+        return Fold::merge(a, b);
+    }
+};
+
+template <class Fold>
+struct lanes<merging<Fold>> {
+    static constexpr unsigned count = absorbs<Fold>::value ? 1 : lanes<Fold>::count;
+};
+
+template <class Fold>
+void fold_states(const void *states, size_t n, void *result)
+{
+    fold_elements<merging<Fold>, state_of<Fold>>(states, n, 1, result);
+}
+
+template <class Fold>
+void fold_onto(void *onto, const void *values, size_t n)
+{
+    state_of<Fold> *const x = static_cast<state_of<Fold> *>(onto);
+    const value_of<Fold> *const y = static_cast<const value_of<Fold> *>(values);
+    for (size_t i = 0; i < n; i++)
+        x[i] = Fold::merge(x[i], y[i]);
+}
+
+/* ---- which loops there are ---- */
+
+constexpr unsigned pair_of(enum element input, enum element accumulator)
+{
+    return unsigned(input) * ELEMENTS + unsigned(accumulator);
+}
+
+#define PAIR(IN, In, ACC, V)                                                                       \
+    case pair_of(ELEMENT_##IN, ELEMENT_##ACC):                                                     \
+        return fold_elements<Fold<V>, In>;
+
+template <template <class> class Fold>
+fold_values *values_all(enum element accumulator)
+{
+#define VALUES(V) fold_elements<Fold<V>, V>
+    switch (accumulator) {
+        ACCUMULATORS_all(VALUES) default : return nullptr;
+    }
+}
+
+template <template <class> class Fold>
+fold_values *values_floats(enum element accumulator)
+{
+    switch (accumulator) {
+        ACCUMULATORS_floats(VALUES) default : return nullptr;
+    }
+}
+
+/* Conversions on the way: those that NumPy's sums, means, least and greatest elements ask for. */
+template <template <class> class Fold>
+fold_values *converting(enum element input, enum element accumulator)
+{
+    switch (pair_of(input, accumulator)) {
+        PAIR(BOOL, boolean, INT32, int32_t)
+        PAIR(INT8, int8_t, INT32, int32_t)
+        PAIR(INT16, int16_t, INT32, int32_t)
+        PAIR(UINT8, uint8_t, INT32, int32_t)
+        PAIR(UINT16, uint16_t, INT32, int32_t)
+        PAIR(BOOL, boolean, INT64, int64_t)
+        PAIR(INT8, int8_t, INT64, int64_t)
+        PAIR(INT16, int16_t, INT64, int64_t)
+        PAIR(INT32, int32_t, INT64, int64_t)
+        PAIR(UINT32, uint32_t, INT64, int64_t)
+        PAIR(UINT8, uint8_t, UINT64, uint64_t)
+        PAIR(UINT16, uint16_t, UINT64, uint64_t)
+        PAIR(UINT32, uint32_t, UINT64, uint64_t)
+        PAIR(FLOAT16, float16, FLOAT32, float)
+        PAIR(BFLOAT16, bfloat16, FLOAT32, float)
+        PAIR(BOOL, boolean, FLOAT64, double)
+        PAIR(INT8, int8_t, FLOAT64, double)
+        PAIR(INT16, int16_t, FLOAT64, double)
+        PAIR(INT32, int32_t, FLOAT64, double)
+        PAIR(INT64, int64_t, FLOAT64, double)
+        PAIR(UINT8, uint8_t, FLOAT64, double)
+        PAIR(UINT16, uint16_t, FLOAT64, double)
+        PAIR(UINT32, uint32_t, FLOAT64, double)
+        PAIR(UINT64, uint64_t, FLOAT64, double)
+        PAIR(FLOAT32, float, FLOAT64, double)
+    default:
+        return nullptr;
+    }
+}
+
+fold_values *converting_loop(enum fold fold, enum element input, enum element accumulator)
+{
+    switch (fold) {
+    case FOLD_sum:
+        return converting<sum>(input, accumulator);
+    case FOLD_prod:
+        return converting<prod>(input, accumulator);
+    case FOLD_min:
+        return converting<min>(input, accumulator);
+    case FOLD_max:
+        return converting<max>(input, accumulator);
+    default:
+        return nullptr;
+    }
+}
+
+template <template <class> class Fold>
+merge_states *states_all(enum element accumulator)
+{
+#define STATES(V) fold_states<Fold<V>>
+    switch (accumulator) {
+        ACCUMULATORS_all(STATES) default : return nullptr;
+    }
+}
+
+template <template <class> class Fold>
+merge_states *states_floats(enum element accumulator)
+{
+    switch (accumulator) {
+        ACCUMULATORS_floats(STATES) default : return nullptr;
+    }
+}
+
+template <template <class> class Fold>
+fold_pairs *pairs_of(enum element accumulator)
+{
+#define PAIRS(V) fold_onto<Fold<V>>
+    switch (accumulator) {
+        ACCUMULATORS_all(PAIRS) default : return nullptr;
+    }
+}
+
+/* ---- states ---- */
+
+template <class Fold>
+size_t put_identity(void *state)
+{
+    static_assert(sizeof(state_of<Fold>) <= STATE_BYTES_MAX, "states need more room");
+    const state_of<Fold> identity = Fold::identity();
+    memcpy(state, &identity, sizeof identity);
+    return sizeof identity;
+}
+
+template <template <class> class Fold>
+size_t identity_all(enum element accumulator, void *state)
+{
+#define IDENTITY(V) put_identity<Fold<V>>(state)
+    switch (accumulator) {
+        ACCUMULATORS_all(IDENTITY) default : return 0;
+    }
+}
+
+template <template <class> class Fold>
+size_t identity_floats(enum element accumulator, void *state)
+{
+    switch (accumulator) {
+        ACCUMULATORS_floats(IDENTITY) default : return 0;
+    }
+}
+
+size_t identity_of(enum fold fold, enum element accumulator, void *state)
+{
+    switch (fold) {
+#define FOLD(name, ladder, indexed, types)                                                         \
+    case FOLD_##name:                                                                              \
+        return identity_##types<name>(accumulator, state);
+#include "common/reductions.def"
+    default:
+        return 0;
+    }
+}
+
+template <class Finishing, class Fold>
+bool finish(const struct finish *how, const void *state, struct answer *answer)
+{
+    state_of<Fold> typed;
+    memcpy(&typed, state, sizeof typed);
+    Finishing::template apply<Fold>(*how, typed, *answer);
+    return true;
+}
+
+template <class Finishing, template <class> class Fold>
+bool finish_all(const struct finish *how, const void *state, struct answer *answer)
+{
+#define FINISH(V) finish<Finishing, Fold<V>>(how, state, answer)
+    switch (how->accumulator) {
+        ACCUMULATORS_all(FINISH) default : return false;
+    }
+}
+
+template <class Finishing, template <class> class Fold>
+bool finish_floats(const struct finish *how, const void *state, struct answer *answer)
+{
+    switch (how->accumulator) {
+        ACCUMULATORS_floats(FINISH) default : return false;
+    }
+}
+
+#define FOLD(name, ladder, indexed, types)                                                         \
+    template <class Finishing>                                                                     \
+    bool finish_of_##name(const struct finish *how, const void *state, struct answer *answer)      \
+    {                                                                                              \
+        return finish_##types<Finishing, name>(how, state, answer);                                \
+    }
+#include "common/reductions.def"
+
+} // namespace
+} // namespace KERNELS
+
+using namespace KERNELS;
+
+size_t state_bytes(enum fold fold, enum element accumulator)
+{
+    alignas(STATE_ALIGNMENT) char unwanted[STATE_BYTES_MAX];
+    return identity_of(fold, accumulator, unwanted);
+}
+
+void state_identity(enum fold fold, enum element accumulator, void *state)
+{
+    identity_of(fold, accumulator, state);
+}
+
+void state_finish(enum reduction reduction, const struct finish *how, const void *state,
+                  struct answer *answer)
+{
+    switch (reduction) {
+#define REDUCTION(name, fold, ...)                                                                 \
+    case REDUCTION_##name:                                                                         \
+        finish_of_##fold<finishing<REDUCTION_##name>>(how, state, answer);                         \
+        break;
+#include "common/reductions.def"
+    default:
+        break;
+    }
+}
+
+fold_values *loop_of_values(enum fold fold, enum element accumulator)
+{
+    switch (fold) {
+#define FOLD(name, ladder, indexed, types)                                                         \
+    case FOLD_##name:                                                                              \
+        return values_##types<name>(accumulator);
+#include "common/reductions.def"
+    default:
+        return nullptr;
+    }
+}
+
+/* A loop converts elements to the accumulator, so that must be the type asked for, or that type
+ * must be the elements' own. */
+fold_values *loop_of_elements(enum fold fold, enum element input, enum element type)
+{
+    const enum element accumulator = element_accumulator(type);
+    if (input == accumulator && type == input)
+        return loop_of_values(fold, accumulator);
+    return type == accumulator || type == input ? converting_loop(fold, input, accumulator)
+                                                : nullptr;
+}
+
+merge_states *loop_of_states(enum fold fold, enum element accumulator)
+{
+    switch (fold) {
+#define FOLD(name, ladder, indexed, types)                                                         \
+    case FOLD_##name:                                                                              \
+        return states_##types<name>(accumulator);
+#include "common/reductions.def"
+    default:
+        return nullptr;
+    }
+}
+
+fold_pairs *loop_of_pairs(enum fold fold, enum element accumulator)
+{
+    switch (fold) {
+    case FOLD_sum:
+        return pairs_of<sum>(accumulator);
+    case FOLD_prod:
+        return pairs_of<prod>(accumulator);
+    case FOLD_min:
+        return pairs_of<min>(accumulator);
+    case FOLD_max:
+        return pairs_of<max>(accumulator);
+    default:
+        return nullptr;
+    }
+}

@@ -1,0 +1,14 @@
+/* The reductions. */
+#pragma once
+
+#include "reductions/argmin.cuh"
+#include "reductions/extremes.cuh"
+#include "reductions/max.cuh"
+#include "reductions/min.cuh"
+#include "reductions/nan.cuh"
+#include "reductions/nonzero.cuh"
+#include "reductions/norm.cuh"
+#include "reductions/prod.cuh"
+#include "reductions/sum.cuh"
+#include "reductions/summary.cuh"
+#include "reductions/variance.cuh"

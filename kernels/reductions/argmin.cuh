@@ -1,0 +1,121 @@
+/* Where the least and the greatest element are: the first of equals, and the first NaN before any
+ * number. A state is a value and its position; the greatest possible position stands for none. */
+#pragma once
+
+#include "max.cuh"
+#include "min.cuh"
+
+namespace KERNELS
+{
+
+template <class V>
+struct place_of_value {
+    V value;
+    uint64_t index;
+};
+
+template <class V>
+struct by_least {
+    static constexpr V worst = ends<V>::greatest;
+
+    FOLD_FUNCTION bool better(V a, V b)
+    {
+        return a < b;
+    }
+
+    FOLD_FUNCTION V best(V a, V b)
+    {
+        return least_of(a, b);
+    }
+};
+
+template <class V>
+struct by_greatest {
+    static constexpr V worst = ends<V>::least;
+
+    FOLD_FUNCTION bool better(V a, V b)
+    {
+        return a > b;
+    }
+
+    FOLD_FUNCTION V best(V a, V b)
+    {
+        return greatest_of(a, b);
+    }
+};
+
+template <class V, template <class> class Order>
+struct place_of_best {
+    using value = V;
+    using state = place_of_value<V>;
+    struct absorbs_many;
+    struct asks_for_positions;
+
+    FOLD_FUNCTION state identity()
+    {
+        constexpr V worst = Order<V>::worst;
+        return {worst, UINT64_MAX};
+    }
+
+    FOLD_FUNCTION state lift(V x, uint64_t index)
+    {
+        return {x, index};
+    }
+
+    FOLD_FUNCTION state merge(state a, state b)
+    {
+        const bool nan_a = is_nan(a.value), nan_b = is_nan(b.value);
+        if (nan_a != nan_b)
+            return nan_a ? a : b;
+        if (!nan_a && Order<V>::better(b.value, a.value))
+            return b;
+        if (!nan_a && Order<V>::better(a.value, b.value))
+            return a;
+        return b.index < a.index ? b : a;
+    }
+
+    /* NaN is as good as NaN. */
+    FOLD_FUNCTION bool same(V a, V b)
+    {
+        return !(a != b) || (is_nan(a) && is_nan(b));
+    }
+
+    /* The best value first, and its position only where it matters. */
+    template <unsigned N, class Positions>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions at)
+    {
+        V best = x[0];
+#pragma unroll
+        for (unsigned k = 1; k < N; k++)
+            best = Order<V>::best(best, x[k]);
+        if (s.index != UINT64_MAX && !Order<V>::better(best, s.value) && !is_nan(best))
+            return;
+        unsigned first = 0;
+#pragma unroll
+        for (unsigned k = N; k-- > 0;)
+            first = same(x[k], best) ? k : first;
+        s = merge(s, lift(best, at(first)));
+    }
+};
+
+template <class V>
+using argmin = place_of_best<V, by_least>;
+
+template <class V>
+using argmax = place_of_best<V, by_greatest>;
+
+#define FINISHING_POSITION(name)                                                                   \
+    FINISHING(name)                                                                                \
+    {                                                                                              \
+        template <class Fold>                                                                      \
+        FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,               \
+                                 struct answer &answer)                                            \
+        {                                                                                          \
+            answer.values[0] = count_answer(state.index);                                          \
+        }                                                                                          \
+    }
+
+FINISHING_POSITION(argmin);
+FINISHING_POSITION(argmax);
+
+} // namespace KERNELS

@@ -1,0 +1,128 @@
+/* Sums, products and extremes of what is not NaN. Floats only: other types have none, and are
+ * folded as if NaN did not exist. */
+#pragma once
+
+#include "max.cuh"
+#include "min.cuh"
+#include "prod.cuh"
+#include "sum.cuh"
+
+namespace KERNELS
+{
+
+/* A sum and how many numbers are in it. */
+template <class V>
+struct nansum {
+    using value = V;
+    struct state {
+        V total;
+        uint64_t count;
+    };
+    struct absorbs_many;
+
+    FOLD_FUNCTION state identity()
+    {
+        return {sum<V>::identity(), 0};
+    }
+
+    FOLD_FUNCTION state lift(V x, uint64_t)
+    {
+        return is_nan(x) ? identity() : state{x, 1};
+    }
+
+    FOLD_FUNCTION state merge(state a, state b)
+    {
+        return {sum<V>::merge(a.total, b.total), a.count + b.count};
+    }
+
+    template <unsigned N, class Positions>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions)
+    {
+        V shown[N];
+        unsigned count = 0;
+#pragma unroll
+        for (unsigned k = 0; k < N; k++) {
+            count += !is_nan(x[k]);
+            shown[k] = is_nan(x[k]) ? sum<V>::identity() : x[k];
+        }
+#pragma unroll
+        for (unsigned half = N / 2; half > 0; half /= 2)
+#pragma unroll
+            for (unsigned k = 0; k < half; k++)
+                shown[k] = sum<V>::merge(shown[k], shown[k + half]);
+        s = {sum<V>::merge(s.total, shown[0]), s.count + count};
+    }
+};
+
+template <class V>
+struct nanprod : prod<V> {
+    FOLD_FUNCTION V lift(V x, uint64_t index)
+    {
+        return is_nan(x) ? V(1) : prod<V>::lift(x, index);
+    }
+};
+
+/* NaN is what there is of nothing, and loses. */
+template <class V>
+struct nanmin {
+    using value = V;
+    using state = V;
+
+    FOLD_FUNCTION state identity()
+    {
+        return not_a_number<V>();
+    }
+
+    FOLD_FUNCTION state lift(V x, uint64_t)
+    {
+        return x;
+    }
+
+    FOLD_FUNCTION state merge(state a, state b)
+    {
+        return b < a || is_nan(a) ? b : a;
+    }
+};
+
+template <class V>
+struct nanmax : nanmin<V> {
+    FOLD_FUNCTION V merge(V a, V b)
+    {
+        return b > a || is_nan(a) ? b : a;
+    }
+};
+
+FINISHING(nansum){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
+                                                                 const state_of<Fold> &state,
+                                                                 struct answer &answer){
+    answer.values[0] = value_answer(total_of(how, state.total));
+} // namespace KERNELS
+}
+;
+
+/* How many numbers there are is told, too. */
+FINISHING(nanmean){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
+                                                                  const state_of<Fold> &state,
+                                                                  struct answer &answer){
+    answer.values[0] = mean_of(how, total_of(how, state.total), double(state.count));
+answer.values[1] = count_answer(state.count);
+}
+}
+;
+
+#define FINISHING_VALUE(name)                                                                      \
+    FINISHING(name)                                                                                \
+    {                                                                                              \
+        template <class Fold>                                                                      \
+        FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,            \
+                                 struct answer &answer)                                            \
+        {                                                                                          \
+            answer.values[0] = value_answer(with_initial<Fold>(how, state));                       \
+        }                                                                                          \
+    }
+
+FINISHING_VALUE(nanprod);
+FINISHING_VALUE(nanmin);
+FINISHING_VALUE(nanmax);
+
+} // namespace KERNELS

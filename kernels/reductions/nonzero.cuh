@@ -1,0 +1,73 @@
+/* Elements that are not zero; whether any or all are is a matter of their number. */
+#pragma once
+
+#include "../fold.cuh"
+
+namespace KERNELS
+{
+
+template <class V>
+struct nonzero {
+    using value = V;
+    using state = uint64_t;
+    struct absorbs_many;
+
+    FOLD_FUNCTION state identity()
+    {
+        return 0;
+    }
+
+    FOLD_FUNCTION state lift(V x, uint64_t)
+    {
+        return !is_zero(x);
+    }
+
+    FOLD_FUNCTION state merge(state a, state b)
+    {
+        return a + b;
+    }
+
+    template <unsigned N, class Positions>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions)
+    {
+        unsigned count = 0;
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            count += !is_zero(x[k]);
+        s += count;
+    }
+};
+
+FINISHING(any){
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
+                             struct answer &answer){answer.values[0] = count_answer(state > 0);
+} // namespace KERNELS
+}
+;
+
+FINISHING(all){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
+                                                              const state_of<Fold> &state,
+                                                              struct answer &answer){
+    answer.values[0] = count_answer(state == how.count);
+}
+}
+;
+
+FINISHING(count_nonzero){
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
+                             struct answer &answer){answer.values[0] = count_answer(state);
+}
+}
+;
+
+FINISHING(norm_0){
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
+                             struct answer &answer){answer.values[0] = wide_answer(double(state));
+}
+}
+;
+
+} // namespace KERNELS

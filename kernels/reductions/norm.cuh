@@ -1,0 +1,205 @@
+/* Norms of all elements as one vector. States are float64, whatever the elements.
+ *
+ * Squares of float64 overflow and underflow, so those of large and of small magnitudes are summed
+ * apart, scaled: Blue (1978), "A portable Fortran program to find the Euclidean norm of a vector",
+ * with the constants of Anderson (2017), "Algorithm 978: safe scaling in the level 1 BLAS". */
+#pragma once
+
+#include "max.cuh"
+#include "min.cuh"
+
+namespace KERNELS
+{
+
+/* ---- ord 2 ---- */
+
+struct blue {
+    static constexpr double small = 0x1p-511, large = 0x1p486;
+    static constexpr double times_small = 0x1p537, times_large = 0x1p-538;
+};
+
+template <class V>
+struct norm2 {
+    using value = V;
+    struct state {
+        double small, middle, large; /* sums of squares, the outer ones scaled */
+    };
+    struct absorbs_many;
+
+    FOLD_FUNCTION state identity()
+    {
+        return {0, 0, 0};
+    }
+
+    FOLD_FUNCTION state lift(V x, uint64_t)
+    {
+        return lift_wide(widen(x));
+    }
+
+    FOLD_FUNCTION state merge(state a, state b)
+    {
+        return {a.small + b.small, a.middle + b.middle, a.large + b.large};
+    }
+
+    template <unsigned N, class Positions>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions)
+    {
+        double squares[N];
+        bool plain = true;
+#pragma unroll
+        for (unsigned k = 0; k < N; k++) {
+            plain = plain && is_plain_value(x[k]);
+            squares[k] = squared(widen(x[k]));
+        }
+        if (!plain) {
+#pragma unroll
+            for (unsigned k = 0; k < N; k++)
+                s = merge(s, lift(x[k], 0));
+            return;
+        }
+#pragma unroll
+        for (unsigned half = N / 2; half > 0; half /= 2)
+#pragma unroll
+            for (unsigned k = 0; k < half; k++)
+                squares[k] += squares[k + half];
+        s.middle += squares[0];
+    }
+
+  private:
+    /* Whether a square is as good as any number; of narrower types all are. */
+    FOLD_FUNCTION bool is_plain_value(double x)
+    {
+        return is_plain(x);
+    }
+
+    FOLD_FUNCTION bool is_plain_value(complex<double> x)
+    {
+        return is_plain(x.real) && is_plain(x.imag);
+    }
+
+    template <class Narrow>
+    FOLD_FUNCTION bool is_plain_value(Narrow)
+    {
+        return true;
+    }
+
+    FOLD_FUNCTION bool is_plain(double x)
+    {
+        const double size = fabs(x);
+        return (size >= blue::small && size <= blue::large) || size == 0;
+    }
+
+    FOLD_FUNCTION state lift_wide(double x)
+    {
+        const double size = fabs(x);
+        if (size > blue::large)
+            return {0, 0, squared(size * blue::times_large)};
+        if (size < blue::small)
+            return {squared(size * blue::times_small), 0, 0};
+        return {0, squared(size), 0};
+    }
+
+    FOLD_FUNCTION state lift_wide(complex<double> x)
+    {
+        return merge(lift_wide(x.real), lift_wide(x.imag));
+    }
+};
+
+FINISHING(norm){template <class Fold> FOLD_FUNCTION void apply(const struct finish &,
+                                                               const state_of<Fold> &state,
+                                                               struct answer &answer){
+    answer.values[0] = wide_answer(root(state.small, state.middle, state.large));
+} // namespace KERNELS
+
+private:
+FOLD_FUNCTION double root(double small, double middle, double large)
+{
+    const bool has_middle = middle > 0 || is_nan(middle);
+    if (large > 0 || is_nan(large))
+        return sqrt(large + middle * blue::times_large * blue::times_large) / blue::times_large;
+    if (!(small > 0))
+        return sqrt(middle);
+    const double of_small = sqrt(small) / blue::times_small;
+    if (!has_middle)
+        return of_small;
+    const double of_middle = sqrt(middle);
+    const double more = of_small > of_middle ? of_small : of_middle;
+    const double less = of_small > of_middle ? of_middle : of_small;
+    return is_nan(middle) ? middle : more * sqrt(1 + squared(less / more));
+}
+}
+;
+
+/* ---- ord 1, inf and -inf ---- */
+
+template <class V>
+struct norm1 {
+    using value = V;
+    using state = double;
+
+    FOLD_FUNCTION state identity()
+    {
+        return 0;
+    }
+
+    FOLD_FUNCTION state lift(V x, uint64_t)
+    {
+        return magnitude(x);
+    }
+
+    FOLD_FUNCTION state merge(state a, state b)
+    {
+        return a + b;
+    }
+};
+
+template <class V>
+struct norm_inf {
+    using value = V;
+    using state = double;
+
+    FOLD_FUNCTION state identity()
+    {
+        return 0;
+    }
+
+    FOLD_FUNCTION state lift(V x, uint64_t)
+    {
+        return magnitude(x);
+    }
+
+    FOLD_FUNCTION state merge(state a, state b)
+    {
+        return greatest_of(a, b);
+    }
+};
+
+template <class V>
+struct norm_neg_inf : norm_inf<V> {
+    FOLD_FUNCTION double identity()
+    {
+        return min<double>::identity();
+    }
+
+    FOLD_FUNCTION double merge(double a, double b)
+    {
+        return least_of(a, b);
+    }
+};
+
+#define FINISHING_MAGNITUDE(name)                                                                  \
+    FINISHING(name)                                                                                \
+    {                                                                                              \
+        template <class Fold>                                                                      \
+        FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,               \
+                                 struct answer &answer)                                            \
+        {                                                                                          \
+            answer.values[0] = wide_answer(state);                                                 \
+        }                                                                                          \
+    }
+
+FINISHING_MAGNITUDE(norm_1);
+FINISHING_MAGNITUDE(norm_inf);
+FINISHING_MAGNITUDE(norm_neg_inf);
+
+} // namespace KERNELS

@@ -1,0 +1,77 @@
+/* Sums and means. A state is one value; integers wrap around. */
+#pragma once
+
+#include "../fold.cuh"
+
+namespace KERNELS
+{
+
+template <class V>
+struct sum {
+    using value = V;
+    using state = V;
+
+    FOLD_FUNCTION state identity()
+    {
+        constexpr V nothing = ends<V>::nothing;
+        return nothing;
+    }
+
+    FOLD_FUNCTION state lift(V x, uint64_t)
+    {
+        return x;
+    }
+
+    FOLD_FUNCTION state merge(state a, state b)
+    {
+        using wrapping = typename arithmetic<V>::type;
+        return V(wrapping(a) + wrapping(b));
+    }
+};
+
+/* NumPy adds to zero unless the caller says otherwise, which makes zero of negative zeros. */
+template <class V>
+__host__ __device__ __forceinline__ V total_of(const struct finish &how, V total)
+{
+    if (!how.has_initial && how.from_nothing)
+        return sum<V>::merge(V(0), total);
+    return with_initial<sum<V>>(how, total);
+}
+
+/* An integer sum wraps in its own type before it is divided. */
+template <class V>
+__host__ __device__ __forceinline__ struct scalar_wide mean_of(const struct finish &how, V total,
+                                                               double count)
+{
+    if constexpr (std::is_integral_v<V>)
+        return wide_answer(double(scalar_wrapped(int64_t(total), how.type)) / count);
+    else
+        return wide_answer(double(total) / count);
+}
+
+/* Zero times the other part is what NumPy's division by a complex number makes of infinities. */
+template <class T>
+__host__ __device__ __forceinline__ struct scalar_wide mean_of(const struct finish &,
+                                                               complex<T> total, double count)
+{
+    const double real = double(total.real), imag = double(total.imag);
+    return wide_answer((real + imag * 0.0) / count, (imag - real * 0.0) / count);
+}
+
+FINISHING(sum){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
+                                                              const state_of<Fold> &state,
+                                                              struct answer &answer){
+    answer.values[0] = value_answer(total_of(how, state));
+} // namespace KERNELS
+}
+;
+
+FINISHING(mean){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
+                                                               const state_of<Fold> &state,
+                                                               struct answer &answer){
+    answer.values[0] = mean_of(how, total_of(how, state), double(how.count));
+}
+}
+;
+
+} // namespace KERNELS

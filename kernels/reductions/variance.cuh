@@ -1,0 +1,116 @@
+/* Variances. A state is a count, a mean and the sum of squared deviations from it, in float64; two
+ * merge by the formula of Chan, Golub and LeVeque (1983), "Algorithms for computing the sample
+ * variance". A batch is taken in with two passes over its registers, so that a division and the
+ * rounding errors of a merge come once a batch and not once an element. */
+#pragma once
+
+#include "../fold.cuh"
+
+namespace KERNELS
+{
+
+template <class W>
+struct moments {
+    double count;
+    W mean;
+    double deviation; /* sum of |x - mean|^2 */
+};
+
+__host__ __device__ __forceinline__ double scaled(double x, double by)
+{
+    return x * by;
+}
+
+__host__ __device__ __forceinline__ complex<double> scaled(complex<double> x, double by)
+{
+    return {x.real * by, x.imag * by};
+}
+
+template <class W>
+__host__ __device__ __forceinline__ moments<W> merged(moments<W> a, moments<W> b)
+{
+    if (b.count == 0)
+        return a;
+    if (a.count == 0)
+        return b;
+    const double count = a.count + b.count, share = b.count / count;
+    const W delta = difference(b.mean, a.mean);
+    return {count, a.mean + scaled(delta, share),
+            a.deviation + b.deviation + squared(delta) * (a.count * share)};
+}
+
+/* Of N numbers. */
+template <class W, unsigned N>
+__host__ __device__ __forceinline__ moments<W> moments_of(const W (&x)[N], W total)
+{
+    const W mean = scaled(total, 1.0 / N);
+    double deviation = 0;
+#pragma unroll
+    for (unsigned k = 0; k < N; k++)
+        deviation += squared(difference(x[k], mean));
+    return {double(N), mean, deviation};
+}
+
+template <class V>
+struct variance {
+    using value = V;
+    using wide = wide_of<V>;
+    using state = moments<wide>;
+    struct absorbs_many;
+
+    FOLD_FUNCTION state identity()
+    {
+        return {0, wide(0), 0};
+    }
+
+    FOLD_FUNCTION state lift(V x, uint64_t)
+    {
+        return {1, widen(x), 0.0 * squared(difference(widen(x), wide(0)))};
+    }
+
+    FOLD_FUNCTION state merge(state a, state b)
+    {
+        return merged(a, b);
+    }
+
+    template <unsigned N, class Positions>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions)
+    {
+        wide numbers[N], total = widen(x[0]);
+        numbers[0] = total;
+#pragma unroll
+        for (unsigned k = 1; k < N; k++) {
+            numbers[k] = widen(x[k]);
+            total = total + numbers[k];
+        }
+        s = merged(s, moments_of(numbers, total));
+    }
+};
+
+/* NumPy divides by what is left of the count, and by no less than zero. The count is told, too. */
+template <class Moments>
+__host__ __device__ __forceinline__ double variance_of(const struct finish &how,
+                                                       const Moments &state, struct answer &answer)
+{
+    const double left = state.count - how.ddof;
+    answer.values[1] = wide_answer(state.count);
+    return state.deviation / (left > 0 ? left : 0.0);
+}
+
+FINISHING(var){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
+                                                              const state_of<Fold> &state,
+                                                              struct answer &answer){
+    answer.values[0] = wide_answer(variance_of(how, state, answer));
+} // namespace KERNELS
+}
+;
+
+FINISHING(std){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
+                                                              const state_of<Fold> &state,
+                                                              struct answer &answer){
+    answer.values[0] = wide_answer(sqrt(variance_of(how, state, answer)));
+}
+}
+;
+
+} // namespace KERNELS

@@ -1,0 +1,131 @@
+/* Values as folds take them in: element types that C++ has no word for, arithmetic that wraps, the
+ * ends of a type, and what NaN is. Integers wrap around, as NumPy's do. */
+#pragma once
+
+#include "elements.cuh"
+
+#include <limits>
+#include <type_traits>
+
+namespace KERNELS
+{
+
+/* Arithmetic on signed integers goes through their unsigned type, where overflow is defined. */
+template <class T, bool = std::is_integral_v<T>>
+struct arithmetic {
+    using type = std::make_unsigned_t<T>;
+};
+
+template <class T>
+struct arithmetic<T, false> {
+    using type = T;
+};
+
+/* What sums begin with, which leaves a negative zero what it is, and the ends of a type: infinities
+ * where there are any. */
+template <class T>
+struct ends {
+    using limits = std::numeric_limits<T>;
+    static constexpr T nothing = T(-0.0);
+    static constexpr T greatest = limits::has_infinity ? limits::infinity() : limits::max();
+    static constexpr T least = limits::has_infinity ? -limits::infinity() : limits::lowest();
+};
+
+template <class T>
+struct ends<complex<T>> {
+    static constexpr complex<T> nothing = {ends<T>::nothing, ends<T>::nothing};
+    static constexpr complex<T> greatest = {ends<T>::greatest, ends<T>::greatest};
+    static constexpr complex<T> least = {ends<T>::least, ends<T>::least};
+};
+
+/* NaN; of a complex value one part suffices. */
+template <class T>
+__host__ __device__ __forceinline__ bool is_nan(T x)
+{
+    return x != x;
+}
+
+template <class T>
+__host__ __device__ __forceinline__ T not_a_number()
+{
+    return T(std::numeric_limits<double>::quiet_NaN());
+}
+
+template <class T>
+__host__ __device__ __forceinline__ bool is_zero(T x)
+{
+    return x == T(0);
+}
+
+template <class T>
+__host__ __device__ __forceinline__ bool is_zero(complex<T> x)
+{
+    return x.real == 0 && x.imag == 0;
+}
+
+/* a - b, as NumPy subtracts. */
+template <class T>
+__host__ __device__ __forceinline__ T difference(T a, T b)
+{
+    using wrapping = typename arithmetic<T>::type;
+    return T(wrapping(a) - wrapping(b));
+}
+
+template <class T>
+__host__ __device__ __forceinline__ complex<T> difference(complex<T> a, complex<T> b)
+{
+    return {a.real - b.real, a.imag - b.imag};
+}
+
+/* Real numbers as wide as they come, for what needs more than the elements hold. */
+template <class T>
+struct widened {
+    using type = double;
+    using real = double;
+};
+
+template <class T>
+struct widened<complex<T>> {
+    using type = complex<double>;
+    using real = double;
+};
+
+template <class T>
+using wide_of = typename widened<T>::type;
+
+template <class T>
+__host__ __device__ __forceinline__ double widen(T x)
+{
+    return double(x);
+}
+
+template <class T>
+__host__ __device__ __forceinline__ complex<double> widen(complex<T> x)
+{
+    return {double(x.real), double(x.imag)};
+}
+
+template <class T>
+__host__ __device__ __forceinline__ double magnitude(T x)
+{
+    return fabs(double(x));
+}
+
+template <class T>
+__host__ __device__ __forceinline__ double magnitude(complex<T> x)
+{
+    return hypot(double(x.real), double(x.imag));
+}
+
+/* The square of a magnitude. */
+__host__ __device__ __forceinline__ double squared(double x)
+{
+    return x * x;
+}
+
+__host__ __device__ __forceinline__ double squared(complex<double> x)
+{
+    return x.real * x.real + x.imag * x.imag;
+}
+
+} // namespace KERNELS

@@ -1,0 +1,228 @@
+"""How a call would go, without it going: where, in which steps, and in how much memory."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any, NamedTuple
+
+from numpy.typing import ArrayLike, DTypeLike
+
+from gred import _core
+from gred.records import Records
+
+_REASONS = {
+    "array": "the array lies there",
+    "out": "out lies there",
+    "device": "device= says so",
+    "method": "the method runs there",
+    "default": "the array lies on the host, and nothing else was asked for",
+}
+
+_FORMS = {
+    "flat": "elements one after the other",
+    "strided": "rows of elements at any distances, by a kernel for their type",
+    "gathered": "elements of any type at any distances, one by one",
+}
+
+_TIMES = {
+    "piece": "each piece: ",
+    "last piece": "last piece: ",
+    "results": "pieces' results: ",
+    "end": "",
+}
+
+
+class Step(NamedTuple):
+    """One launch, or one call of a library; bytes of shared memory a block."""
+
+    when: str
+    work: str
+    grid: int | None
+    block_size: int | None
+    shared_nbytes: int
+    cooperative: bool
+    size: int
+    reads: str
+    writes: str
+
+
+class Part(NamedTuple):
+    """One part of the workspace; bytes."""
+
+    name: str
+    offset: int
+    nbytes: int
+
+
+class Steps(Records):
+    """The steps of a call."""
+
+    __slots__ = ()
+
+    columns = ("step", "reads", "elements", "grid", "block", "shared", "writes")
+
+    def cells(self, record: Step) -> list[str]:
+        """Give when and what, what it reads and how much of it, the launch, and what it writes."""
+        return [
+            record.when + record.work + (", cooperative" if record.cooperative else ""),
+            record.reads,
+            f"{record.size:,}",
+            f"{record.grid:,}" if record.grid else "",
+            str(record.block_size or ""),
+            f"{record.shared_nbytes:,} B" if record.shared_nbytes else "",
+            record.writes,
+        ]
+
+
+class Parts(Records):
+    """The parts of a call's workspace."""
+
+    __slots__ = ()
+
+    columns = ("workspace", "at", "bytes")
+
+    def cells(self, record: Part) -> list[str]:
+        """Give name, offset and length."""
+        return [record.name, f"{record.offset:,}", f"{record.nbytes:,}"]
+
+
+class Explanation(NamedTuple):
+    """What `explain` returns; it prints as a text and tables."""
+
+    reduction: str
+    device: str
+    why: str
+    method: str
+    block_size: int | None
+    dtype: str
+    size: int
+    accumulator: str
+    array: str
+    pieces: int
+    piece: int
+    steps: Steps
+    workspace: Parts
+    workspace_nbytes: int
+    result: str
+
+    def _facts(self) -> list[tuple[str, str]]:
+        pieces = "" if self.pieces < 2 else f", in {self.pieces:,} pieces of {self.piece:,}"
+        return [
+            ("call", f"{self.reduction} of {self.size:,} {self.dtype}, as {self.accumulator}"),
+            ("runs on", f"{self.device}: {self.why}"),
+            ("method", self.method + (f", blocks of {self.block_size}" if self.block_size else "")),
+            ("array", self.array + pieces),
+            ("workspace", f"{self.workspace_nbytes:,} bytes"),
+            ("result", self.result),
+        ]
+
+    def __repr__(self) -> str:
+        lines = [f"{name:<9}  {text}" for name, text in self._facts()]
+        tables = [repr(table) for table in (self.steps, self.workspace) if table]
+        return "\n\n".join(["\n".join(lines), *tables])
+
+    def _repr_html_(self) -> str:
+        rows = (f"<tr><th>{n}</th><td>{escape(t)}</td></tr>" for n, t in self._facts())
+        tables = (table._repr_html_() for table in (self.steps, self.workspace) if table)
+        return f"<table><tbody>{''.join(rows)}</tbody></table>{''.join(tables)}"
+
+
+def _steps(rows: tuple[tuple[Any, ...], ...], pieces: int) -> Steps:
+    """Name the steps, and number the passes of each time."""
+    steps, passes, before = [], 0, None
+    for when, work, grid, block, *rest in rows:
+        passes = 0 if when != before else passes
+        passes += work == "pass"
+        before = when
+        name = f"pass {passes}" if work == "pass" else work
+        time = _TIMES[when] if pieces > 1 else ""
+        steps.append(Step(time, name, grid or None, block or None, *rest))
+    return Steps(steps)
+
+
+def _launched(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    form, _, _, pieces, piece, steps, parts, total, result = row
+    uploaded = any(name == "uploaded piece" for name, _, _ in parts)
+    array = ("uploaded; " if uploaded else "") + _FORMS[form]
+    where = "to out, on the device" if result == "out" else f"from the {result} to the host"
+    taken = Parts(Part(*part) for part in parts)
+    return array, pieces, piece, _steps(steps, pieces), taken, total, where
+
+
+def _looped(row: tuple[Any, ...], size: int) -> tuple[Any, ...]:
+    way, chunk, threads, copied = row
+    nothing = (Steps(), Parts(), copied, "to the host")
+    if way is None:
+        return "empty: nothing is run", 0, 0, *nothing
+    shared = f", on up to {threads} threads" if threads > 1 else ""
+    chunks = f", in chunks of {chunk:,}" if chunk else ""
+    return way + chunks + shared, 1, size, *nothing
+
+
+def explain(
+    a: ArrayLike | Any,
+    reduction: str = "sum",
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    initial: Any = ...,
+    where: ArrayLike = True,
+    out: Any = None,
+) -> Explanation:
+    """Tell how a call would go: where it runs and why, its steps, and the memory that it takes.
+
+    Nothing is run, and no GPU is looked for unless the call would go to one.
+
+    Parameters
+    ----------
+    a : array_like of any shape
+        As for `gred.sum`.
+    reduction : str, default 'sum'
+        What to reduce by: the name of one of gred's functions.
+    method, block_size, dtype, device, initial, where, out
+        As for `gred.sum`.
+
+    Returns
+    -------
+    Explanation
+        ``device`` and ``why`` it runs there; ``method``, ``block_size``; ``dtype`` of the elements,
+        their number ``size``, and the ``accumulator`` they become; how the ``array`` is read, in
+        words; ``pieces`` of at most ``piece`` elements; ``steps``, each with its launch, what it
+        reads and what it writes; the ``workspace``, part by part, with its total,
+        ``workspace_nbytes``; where the ``result`` goes. It prints as a text and tables.
+
+    Raises
+    ------
+    TypeError, ValueError, RuntimeError, MemoryError
+        As the reduction itself.
+
+    Examples
+    --------
+    >>> import gred, numpy as np
+    >>> x = np.ones(10**6, np.float32)
+    >>> plan = gred.explain(x, "sum", method="unroll8", device="simulated")
+    >>> [(step.work, step.grid, step.block_size) for step in plan.steps][1:]
+    [('pass 1', 245, 512), ('pass 2', 1, 512)]
+
+    """
+    options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
+    options |= {"device": device, "initial": initial, "where": where, "out": out}
+    row = _core.explain(a, reduction, **options)
+    name, place, why, method_name, block, elements, size, accumulator, how = row
+    launches = len(how) > 4
+    taken = _launched(how) if launches else _looped(how, size)
+    accumulator = how[1] if launches else accumulator
+    return Explanation(
+        name,
+        place,
+        _REASONS[why],
+        method_name,
+        block or None,
+        elements,
+        size,
+        accumulator,
+        *taken,
+    )

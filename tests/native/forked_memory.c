@@ -1,0 +1,80 @@
+/* Forks again and again, and has the threads of each child use the simulated memory's lock for the
+ * first time there, all in the same moment. Compiled with csrc/simulated/memory.c by a test. */
+#define _GNU_SOURCE
+
+#include "simulated/memory.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { THREADS = 4, BLOCKS = 20000, BLOCK_BYTES = 64, PATIENCE_SECONDS = 20 };
+
+static struct simulated_memory *memory;
+static struct simulated_block *blocks[BLOCKS];
+static uintptr_t addresses[THREADS];
+static atomic_uint ready;
+static atomic_bool over;
+
+/* The oldest blocks are the list's last: to take neighbours out of it, all walk the same long way.
+ */
+static void *release_one(void *block)
+{
+    ready++;
+    while (ready < THREADS)
+        continue;
+    simulated_block_release(block);
+    return NULL;
+}
+
+/* Ends with 1 if the list still has a block that was taken out. */
+static void be_a_child(void)
+{
+    pthread_t threads[THREADS];
+    alarm(PATIENCE_SECONDS);
+    for (int t = 0; t < THREADS; t++)
+        addresses[t] = (uintptr_t)blocks[t]->bytes;
+    for (int t = 0; t < THREADS; t++)
+        pthread_create(&threads[t], NULL, release_one, blocks[t]);
+    for (int t = 0; t < THREADS; t++)
+        pthread_join(threads[t], NULL);
+    for (int t = 0; t < THREADS; t++)
+        if (simulated_block_find(memory, addresses[t], BLOCK_BYTES))
+            _exit(1);
+    _exit(0);
+}
+
+/* Holds the lock most of the time. */
+static void *search(void *nothing)
+{
+    while (!over)
+        simulated_block_find(memory, 1, 1);
+    return nothing;
+}
+
+/* How many children went wrong or hung. */
+int fork_children(int children)
+{
+    int lost = 0;
+    pthread_t searching;
+    memory = simulated_memory_create();
+    for (int k = 0; k < BLOCKS; k++)
+        blocks[k] = simulated_block_new(memory, BLOCK_BYTES);
+    pthread_create(&searching, NULL, search, NULL);
+    for (int c = 0; c < children; c++) {
+        int status = 0;
+        const pid_t child = fork();
+        if (child == 0)
+            be_a_child();
+        waitpid(child, &status, 0);
+        lost += status != 0;
+    }
+    over = true;
+    pthread_join(searching, NULL);
+    for (int k = 0; k < BLOCKS; k++)
+        simulated_block_release(blocks[BLOCKS - 1 - k]);
+    simulated_memory_destroy(memory);
+    return lost;
+}

@@ -1,0 +1,328 @@
+"""What the command does with its streams, be they closed, unread, full or narrow, and its files."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+
+import pytest
+
+import gred
+from gred.cli import console, ladder, options, streams
+from gred.cli.command import main
+
+WITH_RICH = (sys.executable, "-m", "gred")
+PLAIN = (
+    *(sys.executable, "-c"),
+    "import sys; sys.modules['rich'] = None; from gred.cli.command import main; sys.exit(main())",
+)
+FEW = ("--size", "700", "--device", "simulated", "--methods", "halving,shuffle,recursive")
+SWEEP = (
+    *("sweep", "--device", "simulated", "--sizes", "64", "--block-sizes", "32"),
+    *("--samples", "2", "--methods", "neighbored,atomic"),
+)
+WIDTHS = (20, 32, 60, 80, 100)
+
+either = pytest.mark.parametrize("program", [WITH_RICH, PLAIN], ids=["rich", "plain"])
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch, tmp_path):
+    """Work in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+
+def run(program, *arguments, shell='exec "$@"', **settings):
+    """Run the command by way of a shell, which can close and redirect streams."""
+    line = ["sh", "-c", shell, "sh", *program, *arguments]
+    settings = {"capture_output": True, "text": True, "timeout": 120} | settings
+    return subprocess.run(line, **settings)
+
+
+def run_unread(program, *arguments, both=False):
+    """Run the command with standard output a pipe that nobody reads from, or `both` streams."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        line = [*program, *arguments]
+        stderr = writer if both else subprocess.PIPE
+        return subprocess.run(line, stdout=writer, stderr=stderr, text=True, timeout=120)
+    finally:
+        os.close(writer)
+
+
+def keeps_every_row(path, methods=("recursive", "halving", "shuffle")):
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    assert [row["method"] for row in kept["rows"]] == list(methods)
+    return True
+
+
+# ---- closed from the start ----
+
+
+@either
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_change_neither_status_nor_files(program, closed, tmp_path):
+    done = run(program, *FEW, "--json", "kept.json", shell=f'exec "$@" {closed}')
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert keeps_every_row(tmp_path / "kept.json")
+    assert ("3 answers right" in done.stdout) == (closed == "2>&-")
+
+
+@either
+def test_a_refusal_that_nobody_sees_is_still_status_two(program):
+    assert run(program, "--size", "0", shell='exec "$@" 2>&-').returncode == 2
+
+
+def test_help_needs_no_reader():
+    done = run(WITH_RICH, "--help", shell='exec "$@" >&-')
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# ---- a reader that goes ----
+
+
+@either
+@pytest.mark.parametrize("both", [False, True])
+def test_a_closed_pipe_ends_the_command_as_sigpipe_would(program, both):
+    done = run_unread(program, *FEW, both=both)
+    assert done.returncode == 141
+    assert "Traceback" not in (done.stderr or "")
+    assert "rror" not in (done.stderr or "")
+
+
+@either
+@pytest.mark.parametrize("both", [False, True])
+def test_files_are_written_though_nobody_reads_on(program, both, tmp_path):
+    done = run_unread(program, *FEW, "--json", "kept.json", both=both)
+    assert done.returncode == 141
+    assert keeps_every_row(tmp_path / "kept.json")
+
+
+@either
+def test_a_sweep_is_written_though_nobody_reads_on(program, tmp_path):
+    done = run_unread(program, *SWEEP, "--csv", "kept.csv")
+    assert done.returncode == 141
+    assert len((tmp_path / "kept.csv").read_text(encoding="utf-8").splitlines()) == 3
+
+
+@pytest.mark.parametrize("arguments", [("--help",), (*FEW, "--json", "-")])
+def test_help_and_json_end_quietly_where_nobody_reads(arguments):
+    done = run_unread(WITH_RICH, *arguments)
+    assert done.returncode == 141
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
+
+
+@either
+def test_progress_that_nobody_reads_is_not_missed(program):
+    reader, writer = os.pipe()
+    os.close(reader)
+    line = [*program, *FEW]
+    done = subprocess.run(line, stdout=subprocess.PIPE, stderr=writer, text=True, timeout=120)
+    os.close(writer)
+    assert done.returncode == 0
+    assert "all 3 answers right" in done.stdout
+
+
+@either
+def test_a_full_disk_is_said_in_one_line(program, tmp_path):
+    with open("/dev/full", "w") as full:
+        line = [*program, *FEW, "--json", "kept.json"]
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert done.returncode == 2
+    assert "gred: standard output: [Errno 28]" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    assert keeps_every_row(tmp_path / "kept.json")
+
+
+# ---- files ----
+
+
+def test_a_file_that_fails_late_leaves_the_table_and_an_error(capsys):
+    status = main([*FEW, "--json", "/dev/full"])
+    out, err = capsys.readouterr()
+    assert status == 2
+    assert "all 3 answers right" in out
+    assert "wrote" not in out
+    assert err.splitlines()[-1] == "gred: /dev/full: No space left on device"
+
+
+def test_nothing_is_measured_for_a_file_that_cannot_be_written(monkeypatch, capsys, tmp_path):
+    def measured(*_arguments, **_settings):
+        raise AssertionError("a measurement")
+
+    monkeypatch.setattr(gred, "kernel_time", measured)
+    monkeypatch.setattr(gred, "read_limit", measured)
+    (tmp_path / "out" / "sweep.csv").mkdir(parents=True)
+    (tmp_path / "loop").symlink_to("loop")
+    for arguments in (
+        (*FEW, "--json", "/proc/x.json"),
+        (*FEW, "--json", "loop"),
+        (*FEW, "--json", "x" * 300),
+        (*SWEEP, "--json", "/proc/x.json"),
+        (*SWEEP, "--out", "out"),
+    ):
+        assert main(list(arguments)) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.count("\n") == 1
+
+
+def test_looking_whether_a_file_can_be_written_changes_nothing(monkeypatch, capsys, tmp_path):
+    def interrupted(*_arguments, **_settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gred, "read_limit", interrupted)
+    (tmp_path / "old.json").write_text("old", encoding="utf-8")
+    for name in ("old.json", "new.json"):
+        assert main([*FEW, "--json", name]) == 130
+    assert [path.name for path in tmp_path.iterdir()] == ["old.json"]
+    assert (tmp_path / "old.json").read_text(encoding="utf-8") == "old"
+
+
+def test_a_named_pipe_is_opened_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    done = run(WITH_RICH, *FEW, shell='cat pipe > kept.json & "$@" --json pipe; wait')
+    assert done.returncode == 0
+    assert keeps_every_row(tmp_path / "kept.json")
+
+
+@either
+def test_json_to_standard_output_is_all_that_goes_there(program, tmp_path):
+    done = run(program, *FEW, "--json", "-")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["rows"][0]["method"] == "recursive"
+    assert "all 3 answers right" in done.stderr
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("option", "begin"), [("--json", "{"), ("--csv", "number,method,")])
+def test_a_sweep_to_standard_output_is_all_that_goes_there(option, begin, capsys, tmp_path):
+    assert main([*SWEEP, option, "-"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith(begin)
+    assert "neighbored" in err
+    assert "wrote" not in out + err
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_file_may_be_named_like_standard_output(capsys, tmp_path):
+    assert main([*FEW, "--json", "./-"]) == 0
+    assert keeps_every_row(tmp_path / "-")
+    assert "3 answers right" in capsys.readouterr().out
+
+
+# ---- arguments of any length ----
+
+
+@pytest.mark.parametrize(
+    "option", ["--size", "--seed", "--block-size", "--methods", "--dtype", "--device", "--json", ""]
+)
+@pytest.mark.parametrize("text", ["9" * 5000, "9 " * 2500, "99," * 1700])
+def test_what_was_given_at_length_is_shortened(option, text, capsys):
+    assert main([option, text] if option else [text]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("gred: ")
+    assert err.count("\n") == 1
+    assert len(err) < 1100
+    assert "Exceeds" not in err
+
+
+def test_the_most_samples_are_those_that_a_measurement_takes():
+    with pytest.raises(ValueError, match=str(options.MOST_SAMPLES)):
+        gred.kernel_time([1], samples=options.MOST_SAMPLES + 1)
+    assert options.parse_samples(str(options.MOST_SAMPLES)) == options.MOST_SAMPLES
+
+
+# ---- narrow terminals ----
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("rich", [True, False])
+@pytest.mark.parametrize("arguments", [FEW, (*SWEEP, "--csv", "kept.csv")])
+def test_tables_are_readable_in_any_width(arguments, rich, width, monkeypatch, capsys):
+    monkeypatch.setattr(streams.Stream, "columns", lambda _: width)
+    if not rich:
+        monkeypatch.setitem(sys.modules, "rich", None)
+    assert main(list(arguments)) == 0
+    out = capsys.readouterr().out
+    assert "…" not in out
+    methods = ("neighbored", "atomic") if "sweep" in arguments else ("halving", "shuffle")
+    table = [line for line in out.splitlines() if line.split() and not line.startswith("  time:")]
+    for method in methods:
+        place = next(k for k, line in enumerate(table) if method in line.split())
+        entry = " ".join(table[place : place + (1 if "right" in table[place] else 3)])
+        assert "right" in entry
+        assert any(f" {unit} " in f"{entry} " for unit in ("ns", "us", "ms", "s"))
+    if width >= 40:
+        assert max(len(line) for line in table if "right" in line.split()) <= max(width, 40)
+
+
+def test_the_least_important_columns_go_first(monkeypatch):
+    columns = ladder._columns(200)
+    rows = [["12", "shared", "512", "1.00 ms", "1 %", "5", "9 %", "#", "1x", "right"]]
+    table, seen = console.Table(columns, rows), []
+    for width in range(200, 20, -1):
+        fitted = table.fitted(width)
+        if fitted is None:
+            break
+        titles = [column.title for column in fitted.columns]
+        assert {"method", "time", "answer"} <= set(titles)
+        assert titles == [title for title in (c.title for c in columns) if title in titles]
+        if not seen or seen[-1] != len(titles):
+            seen.append(len(titles))
+    assert seen == [10, 9, 8, 7, 6, 5, 4, 3]
+
+
+@either
+def test_a_terminal_of_20_columns_is_believed(program):
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 20, 0, 0))
+    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
+    child = subprocess.Popen(
+        [*program, *FEW], stdout=slave, stderr=slave, stdin=slave, env=environment
+    )
+    os.close(slave)
+    seen = b""
+    while True:
+        try:
+            some = os.read(master, 4096)
+        except OSError:  # how a terminal says that nobody is left to write
+            break
+        if not some:
+            break
+        seen += some
+    os.close(master)
+    assert child.wait(120) == 0
+    text = seen.decode()
+    table = text[text.index("share") :]
+    assert "…" not in table
+    assert "answer" in table
+    assert "right" in table
+    assert "halving" in table
+
+
+def test_a_stream_that_is_lost_takes_the_rest_in_silence():
+    class Full(io.StringIO):
+        def write(self, text):
+            raise OSError(28, "No space left on device")
+
+    patient = streams.Stream(Full(), patient=True)
+    patient.write("one")
+    patient.flush()
+    patient.patient = False
+    for act in (patient.flush, lambda: patient.write("two")):
+        with pytest.raises(streams.OutputError) as caught:
+            act()
+        assert caught.value.__cause__.errno == 28

@@ -1,0 +1,219 @@
+"""The rooms of csrc/ know only those below them, kernels/ only plain headers; there are no circles.
+
+Every `#include` is read as it is written, without a compiler and whatever `#if` it stands in. A
+source and its header count as one: `plan.c` and `plan.h` are the file `plan`.
+"""
+
+import re
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SUFFIXES = {".c", ".h", ".cc", ".cpp", ".cu", ".cuh", ".def", ".inc"}
+INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[ \t]*(.*?)[ \t]*(?:/[/*].*)?$", re.MULTILINE)
+
+# What each room may include beside itself.
+BELOW = {
+    "common": (),
+    "arrays": ("common",),
+    "plan": ("arrays", "common"),
+    "run": ("plan", "arrays", "common"),
+    "host": ("run", "plan", "arrays", "common"),
+    "simulated": ("run", "plan", "arrays", "common"),
+    "cuda": ("run", "plan", "arrays", "common"),
+    "python": ("host", "simulated", "cuda", "run", "plan", "arrays", "common"),
+}
+FROM_KERNELS = "common"
+NOT_IN_KERNELS = re.compile(r"Python\.h|numpy/")
+
+
+# ---- reading ----
+
+
+def sources():
+    """Read every file of csrc/ and kernels/, by its path from there."""
+    return {
+        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+        for folder in ("csrc", "kernels")
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.suffix in SUFFIXES
+    }
+
+
+def includes(text):
+    """List what a file includes, each with its quotes or brackets."""
+    return INCLUDE.findall(text)
+
+
+def place(path):
+    """Tell what a path lies in: a room of csrc/, or kernels."""
+    parts = PurePosixPath(path).parts
+    return parts[1] if parts[0] == "csrc" else parts[0]
+
+
+def found(path, name, files):
+    """Tell which of the project's files an include in quotes means, or None."""
+    folder = PurePosixPath(path).parent
+    folders = [PurePosixPath("csrc")]
+    if place(path) == "kernels":
+        folders = [folder, PurePosixPath("kernels"), *folders]
+    for candidate in folders:
+        parts = []
+        for part in (candidate / name).parts:
+            if part == "..":
+                del parts[-1:]
+            else:
+                parts.append(part)
+        if "/".join(parts) in files:
+            return "/".join(parts)
+    return None
+
+
+def arrows(files):
+    """List (file, included file) for all of the project's own."""
+    quoted = (
+        (path, found(path, written[1:-1], files))
+        for path, text in files.items()
+        for written in includes(text)
+        if written.startswith('"')
+    )
+    return [(path, target) for path, target in quoted if target]
+
+
+# ---- the rules ----
+
+
+def badly_written(files):
+    """List includes that do not say "room/file.h", or that nobody could follow."""
+    headers = {PurePosixPath(path).name for path in files}
+    wrong = []
+    for path, text in files.items():
+        for written in includes(text):
+            name = written[1:-1]
+            in_quotes = re.fullmatch(r'".+"', written)
+            if in_quotes and place(path) == "kernels":
+                fine = found(path, name, files)
+            elif in_quotes:
+                fine = len(PurePosixPath(name).parts) == 2 and f"csrc/{name}" in files
+            else:
+                ours = name in headers or f"csrc/{name}" in files
+                fine = re.fullmatch(r"<.+>", written) and not ours
+            if not fine:
+                wrong.append(f"{path}: #include {written}")
+    return wrong
+
+
+def arrows_back(files):
+    """List includes of what does not lie below."""
+    wrong = []
+    for path, target in arrows(files):
+        here, there = place(path), place(target)
+        below = (FROM_KERNELS,) if here == "kernels" else BELOW.get(here, ())
+        if there not in (here, *below):
+            wrong.append(f"{path} -> {target}")
+    return wrong
+
+
+def python_in_kernels(files):
+    """List what kernels/ reaches that brings Python with it."""
+    reached = {path for path in files if place(path) == "kernels"}
+    edges = arrows(files)
+    while more := {target for path, target in edges if path in reached} - reached:
+        reached |= more
+    return [
+        f"{path}: #include {written}"
+        for path in sorted(reached)
+        for written in includes(files[path])
+        if NOT_IN_KERNELS.search(written)
+    ]
+
+
+def circles(files):
+    """List circles of files, a source and its header being one."""
+    graph = {}
+    for path, target in arrows(files):
+        a, b = (str(PurePosixPath(name).with_suffix("")) for name in (path, target))
+        if a != b:
+            graph.setdefault(a, set()).add(b)
+    found_circles, done = [], set()
+
+    def walk(node, way):
+        if node in way:
+            found_circles.append(" -> ".join([*way[way.index(node) :], node]))
+        elif node not in done:
+            for neighbour in sorted(graph.get(node, ())):
+                walk(neighbour, [*way, node])
+            done.add(node)
+
+    for node in sorted(graph):
+        walk(node, [])
+    return found_circles
+
+
+RULES = {
+    "a project's header is included as room/file.h": badly_written,
+    "no arrow goes back": arrows_back,
+    "kernels know nothing of Python": python_in_kernels,
+    "no files include one another in a circle": circles,
+}
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
+def test_the_rooms_are_kept(rule):
+    wrong = rule(sources())
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+def test_all_rooms_are_there_and_no_other():
+    files = sources()
+    assert {place(path) for path in files} == {*BELOW, "kernels"}
+    assert len(arrows(files)) > 100
+
+
+# ---- whether the rules would see it ----
+
+HOUSE = {
+    "csrc/common/ground.h": "#include <stdint.h>\n",
+    "csrc/common/object.h": "#define PY_SSIZE_T_CLEAN\n#include <Python.h>\n",
+    "csrc/arrays/view.h": '#include "common/ground.h" /* a comment */\n',
+    "csrc/arrays/view.c": '#include "arrays/view.h"\n#include "common/object.h"\n',
+    "csrc/arrays/loop.h": "",
+    "csrc/arrays/loop.c": '#include "arrays/view.h"\n',
+    "csrc/plan/plan.h": '#include "arrays/view.h"\n',
+    "csrc/run/run.c": '#include "plan/plan.h"\n',
+    "csrc/host/host.h": '#  include  "plan/plan.h"\n',
+    "csrc/cuda/cuda.h": '#include "common/ground.h"\n',
+    "csrc/python/module.c": '#include "host/host.h"\n#include "cuda/cuda.h"\n',
+    "kernels/ladder/rung.cuh": '#include "../tile.cuh"\n',
+    "kernels/tile.cuh": '#include "common/ground.h"\n#include <math.h>\n',
+}
+CHANGES = [
+    (badly_written, "csrc/arrays/view.c", '#include "view.h"', '"view.h"'),
+    (badly_written, "csrc/arrays/view.c", '#include "../plan/plan.h"', '"../plan/plan.h"'),
+    (badly_written, "csrc/arrays/view.c", '#include "arrays/nothing.h"', "nothing"),
+    (badly_written, "csrc/plan/plan.h", "#include <arrays/view.h>", "<arrays/view.h>"),
+    (badly_written, "csrc/plan/plan.h", "#include VIEW", "VIEW"),
+    (badly_written, "kernels/tile.cuh", '#include "nothing.cuh"', "nothing"),
+    (arrows_back, "csrc/common/object.h", '#include "arrays/view.h"', "common/object.h -> csrc/ar"),
+    (arrows_back, "csrc/arrays/view.c", '#include "plan/plan.h"', "view.c -> csrc/plan/plan.h"),
+    (arrows_back, "csrc/host/host.h", '#include "cuda/cuda.h"', "host.h -> csrc/cuda/cuda.h"),
+    (arrows_back, "csrc/run/run.c", '#if 0\n#  include "host/host.h"\n#endif', "run.c -> csrc/h"),
+    (arrows_back, "kernels/tile.cuh", '#include "arrays/view.h"', "tile.cuh -> csrc/arrays/view.h"),
+    (python_in_kernels, "csrc/common/ground.h", "#include <Python.h>", "ground.h: #include"),
+    (python_in_kernels, "kernels/tile.cuh", '#include "common/object.h"', "object.h: #include"),
+    (circles, "kernels/tile.cuh", '#include "ladder/rung.cuh"', "rung -> kernels/tile -> kernels"),
+    (circles, "csrc/arrays/view.h", '#include "arrays/loop.h"', "view -> csrc/arrays/loop"),
+]
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
+def test_a_house_in_order_breaks_no_rule(rule):
+    assert rule(HOUSE) == []
+
+
+@pytest.mark.parametrize(("rule", "path", "line", "seen"), CHANGES, ids=[c[2] for c in CHANGES])
+def test_a_rule_that_is_broken_is_seen(rule, path, line, seen):
+    wrong = rule({**HOUSE, path: HOUSE[path] + line + "\n"})
+    assert len(wrong) == 1
+    assert seen in wrong[0]

@@ -1,0 +1,330 @@
+"""What a run would do on a device, as data: no device is needed to see whether it is right.
+
+Schedules are made for arrays and devices that are not there, of every method, reduction, layout and
+length, and held against what the hardware and the kernels ask for.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from inputs import methods_on
+
+from gred import _core
+
+GRID_MAX = 2**31 - 1
+SHARED_MAX = 48 * 2**10
+ALIGNMENT = 256
+LEAST_PIECE = 4096
+NO_LIMIT = 2**64 - 1
+MULTIPROCESSORS, RESIDENT = 132, 2
+
+# How many elements a thread takes in, where the grid grows with the array.
+A_THREAD = {
+    **dict.fromkeys(("neighbored", "neighbored_less", "interleaved"), 1),
+    **dict.fromkeys(("unroll2", "unroll_warps2"), 2),
+    "unroll4": 4,
+    **dict.fromkeys(("unroll8", "unroll_warps8", "complete_unroll8", "template_unroll8"), 8),
+    **dict.fromkeys(("shared_modulo", "shared_strided", "shared_sequential"), 1),
+    **dict.fromkeys(("shared_first_add", "shared_last_warp", "shared_complete"), 2),
+}
+GRID_STRIDE = ("shared_grid_stride", "shuffle", "shuffle_vector")
+ONE_LAUNCH = ("atomic", "last_block", "cooperative")
+GROWING = ("halving", *A_THREAD)
+RUNGS = (*GROWING, *GRID_STRIDE, *ONE_LAUNCH)
+THREADS = dict.fromkeys(("shared_grid_stride", "shuffle"), 2048)  # a multiprocessor; others 1024
+
+LENGTHS = (1, 2, 33, 4097, 123_457, 2**33 + 7, 2**46)
+BLOCKS = (32, 1024)
+LIMITS = (NO_LIMIT, 2**20, 1)
+KINDS = (("int32", "int64", True), ("float32", "float32", True), ("int8", "float64", False))
+DOUBLES = ("float64", "float64", True)
+LAYOUTS = {
+    "flat": {},
+    "strided": {"layout": "strided"},
+    "masked": {"layout": "masked"},
+    "masked by the host": {"layout": "masked", "mask_on_device": False},
+    "the host's": {"on_device": False},
+    "the host's, strided": {"layout": "strided", "on_device": False},
+    "the host's, masked": {"layout": "masked", "on_device": False, "mask_on_device": False},
+}
+FOLDED_BY_ONE_METHOD = ("any", "argmin", "argmax", "var", "ptp", "nansum", "norm", "describe")
+
+
+class Step(NamedTuple):
+    when: str
+    work: str
+    grid: int
+    block: int
+    shared: int
+    cooperative: bool
+    n: int
+    reads: str
+    writes: str
+
+
+class Schedule(NamedTuple):
+    form: str
+    accumulator: str
+    state_bytes: int
+    pieces: int
+    piece: int
+    steps: list[Step]
+    parts: dict[str, tuple[int, int]]
+    total: int
+    result: str
+
+    def holds(self, part):
+        return self.parts[part][1]
+
+    def chain(self, when):
+        return [step for step in self.steps if step.when == when]
+
+
+def schedule(method, n, kind=KINDS[0], reduction="sum", **options):
+    given, accumulator, direct = kind
+    options = {"multiprocessors": MULTIPROCESSORS, "resident": RESIDENT, **options}
+    row = _core.pretended_schedule(
+        reduction, method, n, given, accumulator, direct=direct, **options
+    )
+    *front, steps, parts, total, result = row
+    steps = [Step(*step) for step in steps]
+    return Schedule(*front, steps, {name: (at, n) for name, at, n in parts}, total, result)
+
+
+def left_by(step, method):
+    """How many states a pass leaves."""
+    if method == "halving":
+        return step.n - step.n // 2
+    return 1 if method in ONE_LAUNCH or step.work == "library" else step.grid
+
+
+def covers(step, method):
+    """Whether every element has a thread; grids that stride have one for any number."""
+    if method == "halving":
+        return step.grid * step.block >= step.n // 2
+    return method not in A_THREAD or step.grid * step.block * A_THREAD[method] >= step.n
+
+
+def check_launch(plan, step, method):
+    if step.work == "library":
+        return
+    assert 1 <= step.grid <= GRID_MAX
+    assert 1 <= step.block <= 1024
+    assert step.shared <= SHARED_MAX
+    assert step.cooperative == (method == "cooperative" and step.work == "pass")
+    if method not in GROWING and step.work == "pass":
+        a_multiprocessor = max(1, THREADS.get(method, 1024) // step.block)
+        if method == "cooperative":
+            a_multiprocessor = RESIDENT
+        assert step.grid <= MULTIPROCESSORS * a_multiprocessor
+
+
+def check_pass(plan, step, method):
+    assert covers(step, method)
+    states = 1 if method in ("halving", "atomic", "cub") else step.grid
+    assert plan.holds(step.writes) >= states * plan.state_bytes
+    assert step.reads != step.writes or method == "halving"
+    if step.reads not in ("array", "uploaded piece"):
+        assert plan.holds(step.reads) >= step.n * plan.state_bytes
+
+
+def check_chain(plan, when, size, method):
+    """From so many elements, or results of pieces, to one state."""
+    left = size
+    for step in plan.chain(when):
+        assert step.n == (size if step.work == "copy" else left)
+        check_launch(plan, step, method)
+        if step.work != "copy":
+            check_pass(plan, step, method)
+            left = left_by(step, method)
+    assert left == 1
+
+
+def check_arena(plan):
+    end = 0
+    for at, nbytes in sorted(plan.parts.values()):
+        assert at % ALIGNMENT == 0
+        assert at >= end
+        assert nbytes > 0
+        end = at + nbytes
+    assert end <= plan.total
+
+
+def check_pieces(plan, n, given):
+    assert plan.pieces * plan.piece >= n > (plan.pieces - 1) * plan.piece
+    if plan.pieces > 1:
+        assert plan.holds("results of pieces") >= plan.pieces * plan.state_bytes
+    if "uploaded piece" in plan.parts:
+        assert plan.holds("uploaded piece") >= plan.piece * np.dtype(given).itemsize
+    if "working copy" in plan.parts:
+        assert plan.holds("working copy") >= plan.piece * np.dtype(plan.accumulator).itemsize
+
+
+def check_limit(plan, limit, method):
+    grows = {"uploaded piece", "working copy"} & plan.parts.keys()
+    grows = grows or method in (*A_THREAD, *GRID_STRIDE)
+    assert plan.total <= limit or plan.piece <= LEAST_PIECE or not grows
+
+
+def check(plan, n, method, given, limit=NO_LIMIT):
+    check_pieces(plan, n, given)
+    check_arena(plan)
+    check_limit(plan, limit, method)
+    check_chain(plan, "piece", plan.piece, method)
+    if plan.pieces > 1:
+        last = n - (plan.pieces - 1) * plan.piece
+        if last != plan.piece:
+            check_chain(plan, "last piece", last, method)
+        check_chain(plan, "results", plan.pieces, method)
+
+
+def is_too_long(n, method, block):
+    return method in GROWING and n // (block * A_THREAD.get(method, 1)) >= GRID_MAX
+
+
+def test_the_rungs_of_this_file_are_all_that_there_are():
+    assert set(RUNGS) == set(methods_on("simulated"))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("method", RUNGS)
+def test_every_schedule_reduces_all_elements_in_memory_of_its_own(method, layout):
+    for n in LENGTHS:
+        for block in BLOCKS:
+            for kind in KINDS:
+                for limit in LIMITS:
+                    if is_too_long(n, method, block):
+                        continue
+                    plan = schedule(
+                        method, n, kind, block_size=block, limit=limit, **LAYOUTS[layout]
+                    )
+                    check(plan, n, method, kind[0], limit)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("reduction", FOLDED_BY_ONE_METHOD)
+def test_states_of_any_size_fit_their_buffers(reduction, layout):
+    for n in LENGTHS:
+        for kind in (DOUBLES, ("int8", "float64", False)):
+            for limit in LIMITS:
+                for block in BLOCKS:
+                    plan = schedule(
+                        "last_block",
+                        n,
+                        kind,
+                        reduction,
+                        block_size=block,
+                        limit=limit,
+                        **LAYOUTS[layout],
+                    )
+                    check(plan, n, "last_block", kind[0], limit)
+                    warps = max(1, block // 32)
+                    assert all(s.shared >= warps * plan.state_bytes for s in plan.chain("piece"))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_library_gets_what_it_takes(layout):
+    for n in LENGTHS:
+        for kind in KINDS:
+            for limit in LIMITS:
+                plan = schedule("cub", n, kind, limit=limit, **LAYOUTS[layout])
+                check(plan, n, "cub", kind[0], limit)
+                taken = kind[0] == kind[1] and plan.form == "flat"
+                assert ("working copy" in plan.parts) == (not taken)
+
+
+def test_partials_suffice_where_a_later_kernel_has_more_blocks():
+    """Two blocks of the kernel that merges pieces' results fit where one of the first did."""
+    plan = schedule(
+        "cooperative",
+        2**24,
+        ("int8", "float64", False),
+        on_device=False,
+        block_size=32,
+        multiprocessors=1,
+        resident=1,
+        resident_again=8,
+        limit=1,
+    )
+    (first,), (merging,) = plan.chain("piece"), plan.chain("results")
+    assert first.grid < merging.grid
+    assert plan.holds(merging.writes) >= merging.grid * plan.state_bytes
+
+
+@pytest.mark.parametrize("method", RUNGS)
+def test_only_grids_that_grow_with_the_array_have_an_end(method):
+    n, block = 2**46, 32
+    if method not in GROWING:
+        assert schedule(method, n, block_size=block, layout="strided").pieces == 1
+        return
+    with pytest.raises(ValueError, match=r"70368744177664 elements .* larger block_size"):
+        schedule(method, n, block_size=block, layout="strided")
+
+
+@pytest.mark.parametrize("method", GROWING)
+def test_the_longest_arrays_have_a_grid(method):
+    longest = GRID_MAX * 1024 * A_THREAD.get(method, 1)
+    plan = schedule(method, longest - 1, block_size=1024)
+    check(plan, longest - 1, method, "int32")
+    with pytest.raises(ValueError, match="larger block_size"):
+        schedule(method, longest, block_size=1024)
+
+
+@pytest.mark.parametrize("method", RUNGS)
+def test_a_measurement_is_of_the_whole(method):
+    plan = schedule(method, 10**6, on_device=False, limit=1, whole=True)
+    assert (plan.pieces, plan.piece) == (1, 10**6)
+
+
+def test_gathered_elements_become_the_widest_of_their_kind():
+    narrow = ("float16", "float32", True)
+    assert schedule("shuffle", 1000, narrow, layout="masked").accumulator == "float64"
+    assert schedule("shuffle", 1000, ("float32", "float32", True)).accumulator == "float32"
+
+
+def test_positions_keep_what_a_hosts_mask_hides():
+    masked = LAYOUTS["the host's, masked"]
+    for n, limit in ((10**5, NO_LIMIT), (10**5, 1)):
+        plan = schedule("last_block", n, DOUBLES, "argmax", limit=limit, **masked)
+        assert plan.form != "flat"
+        assert plan.holds("mask") == plan.piece
+        assert "layout" in plan.parts
+    plan = schedule("last_block", 10**5, DOUBLES, "max", **masked)
+    assert plan.form == "flat"
+    assert "mask" not in plan.parts
+
+
+def test_what_a_mask_shows_is_counted_only_where_the_reduction_asks():
+    for reduction, on_device, expected in (
+        ("mean", True, ["count"]),
+        ("sum", True, []),
+        ("mean", False, []),
+    ):
+        plan = schedule(
+            "last_block", 1000, DOUBLES, reduction, layout="masked", on_device=on_device
+        )
+        assert [step.work for step in plan.chain("end")] == expected
+        assert ("count" in plan.parts) == bool(expected)
+
+
+def test_a_result_that_stays_is_finished_on_the_device():
+    for n in (0, 1000):
+        plan = schedule("last_block", n, out=True)
+        assert [step.work for step in plan.chain("end")] == ["finish"]
+        assert plan.result == "out"
+        assert schedule("last_block", n).chain("end") == []
+
+
+def test_nothing_needs_one_state():
+    for method in RUNGS:
+        plan = schedule(method, 0)
+        assert plan.steps == []
+        assert plan.total == plan.state_bytes
+
+
+def test_workspaces_that_no_memory_holds_are_no_small_ones():
+    """Sizes stop at the largest number, rather than beginning again at 0."""
+    for n in (2**60, 2**61, 2**62, 2**63, 2**64 - 1):
+        plan = schedule("shuffle", n, kind=DOUBLES, on_device=False, whole=True)
+        assert plan.total >= min(8 * n, 2**64 - 1)

@@ -1,0 +1,250 @@
+/* Tries the pool of threads by itself, so that a checker can watch it: `pool NAME` runs one trial
+ * and ends with 0, or by an assertion. There are always CORES cores. */
+#define _GNU_SOURCE
+#undef NDEBUG
+
+#include "common/cgroup.h"
+#include "common/processor.h"
+#include "run/threads.h"
+
+#include <assert.h>
+#include <fenv.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CORES = 8, CALLERS = 5, ROUNDS = 300, PIECES_MAX = 700 };
+
+unsigned processor_cores(void)
+{
+    return CORES;
+}
+
+unsigned cgroup_cores(const char *root)
+{
+    (void)root;
+    return UINT_MAX;
+}
+
+static struct threads *threads;
+
+/* ---- every piece once ---- */
+
+struct tally {
+    unsigned done[PIECES_MAX]; /* plain memory, so that a race would show */
+    unsigned of_thread[CORES]; /* likewise: a number belongs to one thread */
+};
+
+static void count_piece(void *context, uint64_t index, unsigned thread)
+{
+    struct tally *tally = context;
+    tally->done[index]++;
+    tally->of_thread[thread]++;
+}
+
+static void run_and_check(uint64_t pieces)
+{
+    struct tally tally = {0};
+    threads_run(threads, pieces, count_piece, &tally);
+    unsigned all = 0;
+    for (uint64_t k = 0; k < PIECES_MAX; k++)
+        assert(tally.done[k] == (k < pieces));
+    for (unsigned k = 0; k < CORES; k++) {
+        assert(k < threads_for(threads, pieces) || !tally.of_thread[k]);
+        all += tally.of_thread[k];
+    }
+    assert(all == pieces);
+}
+
+static void *call_often(void *opaque)
+{
+    unsigned random = (unsigned)(uintptr_t)opaque;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        random = random * 1664525 + 1013904223;
+        run_and_check(round % 3 ? (random >> 16) % 12 : (random >> 16) % PIECES_MAX);
+    }
+    return NULL;
+}
+
+static void call_at_once(unsigned callers)
+{
+    pthread_t all[CALLERS];
+    for (unsigned k = 0; k < callers; k++)
+        assert(!pthread_create(&all[k], NULL, call_often, (void *)(uintptr_t)(k + 1)));
+    for (unsigned k = 0; k < callers; k++)
+        pthread_join(all[k], NULL);
+}
+
+static void try_callers(void)
+{
+    call_at_once(1);
+    call_at_once(CALLERS);
+}
+
+/* ---- all at once ---- */
+
+struct meeting {
+    atomic_uint there;
+    atomic_bool alone[CORES];
+};
+
+/* Every thread waits here for all the others. */
+static void meet(void *context, uint64_t index, unsigned thread)
+{
+    struct meeting *meeting = context;
+    (void)index;
+    (void)thread;
+    atomic_fetch_add(&meeting->there, 1);
+    while (atomic_load(&meeting->there) < CORES)
+        usleep(100);
+}
+
+static void try_meeting(void)
+{
+    for (unsigned round = 0; round < 20; round++) {
+        struct meeting meeting = {0};
+        threads_run(threads, CORES, meet, &meeting);
+    }
+}
+
+/* ---- what a thread is like ---- */
+
+struct seen {
+    double thirds[CORES];
+    bool open[CORES];
+    size_t deep[CORES];
+    atomic_uint there;
+};
+
+static size_t __attribute__((noinline)) use_stack(void)
+{
+    volatile char deep[128 << 10];
+    for (size_t k = 0; k < sizeof deep; k += 512)
+        deep[k] = 1;
+    return sizeof deep;
+}
+
+static void look(void *context, uint64_t index, unsigned thread)
+{
+    struct seen *seen = context;
+    volatile double one = 1, three = 3;
+    sigset_t blocked;
+    (void)index;
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    seen->open[thread] = !sigismember(&blocked, SIGINT);
+    seen->thirds[thread] = one / three;
+    seen->deep[thread] = use_stack();
+    atomic_fetch_add(&seen->there, 1);
+    while (atomic_load(&seen->there) < CORES)
+        usleep(100);
+}
+
+static void try_threads(void)
+{
+    pthread_attr_t small; /* what new threads get if they do not ask */
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 64 << 10);
+    assert(!pthread_setattr_default_np(&small));
+    const int modes[] = {FE_TONEAREST, FE_UPWARD, FE_TONEAREST};
+    for (unsigned round = 0; round < 3; round++) {
+        struct seen seen = {0};
+        fesetround(modes[round]);
+        threads_run(threads, CORES, look, &seen);
+        fesetround(FE_TONEAREST);
+        for (unsigned k = 0; k < CORES; k++) {
+            assert(seen.open[k] == (k == 0));
+            assert((seen.thirds[k] > 1.0 / 3) == (modes[round] == FE_UPWARD));
+        }
+    }
+}
+
+/* ---- forks ---- */
+
+static void check_in_a_child(void)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(30);
+        try_meeting();
+        const pid_t grandchild = fork();
+        if (grandchild == 0) {
+            alarm(30);
+            try_meeting();
+            threads_destroy(threads);
+            _exit(0);
+        }
+        int status;
+        waitpid(grandchild, &status, 0);
+        threads_destroy(threads);
+        _exit(status != 0);
+    }
+    int status;
+    assert(waitpid(child, &status, 0) == child && status == 0);
+}
+
+static void *call_until_stopped(void *stop)
+{
+    while (!atomic_load((atomic_bool *)stop))
+        run_and_check(PIECES_MAX);
+    return NULL;
+}
+
+static void try_forks(void)
+{
+    check_in_a_child();
+    try_meeting();
+    check_in_a_child();
+    atomic_bool stop = false;
+    pthread_t busy[2];
+    for (unsigned k = 0; k < 2; k++)
+        pthread_create(&busy[k], NULL, call_until_stopped, &stop);
+    for (unsigned k = 0; k < 20; k++)
+        check_in_a_child();
+    atomic_store(&stop, true);
+    for (unsigned k = 0; k < 2; k++)
+        pthread_join(busy[k], NULL);
+}
+
+/* ---- no thread to be had ---- */
+
+/* Not of the superuser, whom that limit does not bind. */
+static void try_no_right_to_start(void)
+{
+    const struct rlimit none = {0, 0};
+    assert(geteuid() != 0 || setuid(65534) == 0);
+    assert(setrlimit(RLIMIT_NPROC, &none) == 0);
+    pthread_t thread;
+    if (!pthread_create(&thread, NULL, call_often, NULL)) {
+        puts("the limit does not bind");
+        exit(77);
+    }
+    call_often(NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } trials[] = {{"callers", try_callers},
+                  {"meeting", try_meeting},
+                  {"threads", try_threads},
+                  {"forks", try_forks},
+                  {"no right to start", try_no_right_to_start}};
+    threads = threads_create();
+    for (unsigned k = 0; argc == 2 && k < sizeof trials / sizeof *trials; k++)
+        if (strcmp(argv[1], trials[k].name) == 0) {
+            trials[k].run();
+            threads_destroy(threads);
+            return 0;
+        }
+    return 2;
+}
