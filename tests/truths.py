@@ -4,7 +4,8 @@ Counts, places and extremes are NumPy's or Python's, and exact. Sums of squares 
 float is an integer times a power of two, and integers of one power are squared and added in
 pieces that no int64 overflows.
 
-Sums, means and squares are taken up in lanes of at most BATCH elements one after the other, and the
+Squares, deviations and means of all types are taken in float64 and rounded once at the end; that is
+what u stands for. They are taken up in lanes of at most BATCH elements one after the other, and the
 lanes are merged as a tree, so that an element goes through depth(n) = min(n, BATCH) + (log2 n)^1.5
 operations; that is less than n, and more than a good implementation needs.
 
@@ -37,7 +38,6 @@ from reference import (
     PARTS,
     UNDECIDED,
     Truth,
-    accumulator,
     elements,
     gamma,
     is_real,
@@ -57,7 +57,9 @@ NAMES = (*SCALARS, *RECORDS)
 ORDERS = (None, 1, 2, np.inf, -np.inf, 0)
 FIELDS = ("count", "nans", "min", "max", "mean", "var", "sum")
 
-BOOL, INT64, FLOAT64 = map(np.dtype, (np.bool_, np.int64, np.float64))
+BOOL, INT64, WIDE = map(np.dtype, (np.bool_, np.int64, np.float64))
+LEAST = Fraction(2) ** -(EXPONENTS[WIDE] + MANTISSA_BITS[WIDE])
+GREATEST = Fraction(2) ** (EXPONENTS[WIDE] + 1)
 EXACTLY = Fraction(0)
 BATCH = 1024
 SPREAD = 8
@@ -82,16 +84,6 @@ def type_of(name: str, given, dtype=None) -> np.dtype:
 def depth(n: int) -> int:
     """Bound the operations that an element goes through."""
     return min(n, BATCH) + math.ceil(math.log2(max(n, 2)) ** 1.5)
-
-
-def least(dtype: np.dtype) -> Fraction:
-    """Give the least float of an accumulator."""
-    return Fraction(2) ** -(EXPONENTS[dtype] + MANTISSA_BITS[dtype])
-
-
-def greatest(dtype: np.dtype) -> Fraction:
-    """Give a bound of an accumulator's floats."""
-    return Fraction(2) ** (EXPONENTS[dtype] + 1)
 
 
 def answer(name: str, array: np.ndarray, *, where=True, dtype=None, **options) -> Truth:
@@ -157,7 +149,7 @@ def _count(name: str, array: np.ndarray, where) -> Truth:
 def _place(name: str, array: np.ndarray, where) -> Truth:
     """Give the place in the whole array, in C order, of what is taken."""
     flat = np.array(array).ravel()
-    flat = flat.astype(FLOAT64) if is_real(flat.dtype.newbyteorder("=")) else flat
+    flat = flat.astype(WIDE) if is_real(flat.dtype.newbyteorder("=")) else flat
     taken = np.flatnonzero(np.broadcast_to(where, array.shape).ravel())
     nan = np.flatnonzero(is_nan(flat[taken]))
     first = nan[0] if nan.size else getattr(np, name)(flat[taken])
@@ -206,7 +198,7 @@ def _difference(a: float, b: float):
 def parts_of(x: np.ndarray) -> list[np.ndarray]:
     """Give the real values as float64: both parts of what is complex."""
     parts = (x.real, x.imag) if x.dtype in COMPLEX else (x,)
-    return [part.astype(FLOAT64) for part in parts]
+    return [part.astype(WIDE) for part in parts]
 
 
 def exact_sum(x: np.ndarray) -> Fraction:
@@ -260,17 +252,16 @@ def _variance(x: np.ndarray, ddof=0) -> Truth:
         return Truth(math.nan, kind, EXACTLY)
     squares = sum(map(exact_square_sum, parts))
     deviations = squares - sum(exact_sum(part) ** 2 for part in parts) / n
-    wide = accumulator(kind)
-    if 4 * n * squares >= greatest(wide):
-        return Truth(UNDECIDED, kind, EXACTLY)
-    rounding = SPREAD * depth(n) / Fraction(2) ** MANTISSA_BITS[wide]
-    error = rounding * root(deviations * squares) + rounding**2 * squares + 4 * n * least(wide)
-    if n == 1 or (deviations == 0 and squares == 0):
+    rounding = SPREAD * depth(n) / Fraction(2) ** MANTISSA_BITS[WIDE]
+    error = rounding * root(deviations * squares) + rounding**2 * squares + 4 * n * LEAST
+    if n == 1 or squares == 0:
         error = EXACTLY
+    elif 4 * n * (deviations + error) >= GREATEST or n * squares >= GREATEST**2:
+        return Truth(UNDECIDED, kind, EXACTLY)
     freedom = max(n - Fraction(ddof), 0)
     if freedom:
         value, error = deviations / freedom, error / freedom
-        return Truth(value, kind, error + (gamma(3, wide) * (value + error) if error else 0))
+        return Truth(value, kind, error + (gamma(3, WIDE) * (value + error) if error else 0))
     if error == 0:
         return Truth(math.nan, kind, EXACTLY)
     return Truth(math.inf if deviations > error else UNDECIDED, kind, EXACTLY)
@@ -280,11 +271,9 @@ def _deviation(x: np.ndarray, ddof=0) -> Truth:
     value, kind, error = _variance(x, ddof)
     if not isinstance(value, Fraction):
         return Truth(value, kind, error)
-    if accumulator(kind) == kind and value + error >= greatest(kind):
-        return Truth(UNDECIDED, kind, EXACTLY)
     middle, low, high = root(value), root(value - error), root(value + error)
     error = max(middle - low, high - middle)
-    return Truth(middle, kind, error + gamma(2, accumulator(kind)) * high)
+    return Truth(middle, kind, error + gamma(2, WIDE) * high)
 
 
 def _merged_mean(mean: Truth, x: np.ndarray) -> Truth:
@@ -297,8 +286,8 @@ def _merged_mean(mean: Truth, x: np.ndarray) -> Truth:
         return Truth(tuple(p.value for p in parts), x.dtype, tuple(p.error for p in parts))
     if not is_real(x.dtype) or not isinstance(mean.value, Fraction) or not x.size:
         return mean
-    magnitude = Fraction(math.fsum(np.abs(x.astype(FLOAT64)))) / x.size
-    return mean._replace(error=mean.error + gamma(4 * depth(x.size), accumulator(x.dtype)) * magnitude)
+    magnitude = Fraction(math.fsum(np.abs(x.astype(WIDE)))) / x.size
+    return mean._replace(error=mean.error + gamma(4 * depth(x.size), WIDE) * magnitude)
 
 
 # ---- norms ----
@@ -311,18 +300,18 @@ def _norm(x: np.ndarray, ord=None) -> Truth:
     parts = parts_of(x)
     if ord != -np.inf and not np.isfinite(parts).all():
         return Truth(_norm_of_infinities(parts), kind, EXACTLY)
-    wide, n = accumulator(kind), x.size
+    n = x.size
     if ord in (None, 2):
         value = root(sum(map(exact_square_sum, parts)))
         one = n == 1 and len(parts) == 1
-        return Truth(value, kind, EXACTLY if one else gamma(4 * depth(n) + 8, wide) * value)
+        return Truth(value, kind, EXACTLY if one else gamma(4 * depth(n) + 8, WIDE) * value)
     magnitudes, relative = np.abs(parts[0]), EXACTLY
     if len(parts) == 2:
-        magnitudes, relative = np.hypot(*parts), gamma(8, wide) + gamma(2, FLOAT64)
+        magnitudes, relative = np.hypot(*parts), gamma(10, WIDE)
     if ord == 1 and np.isfinite(magnitudes).all():
         value = exact_sum(magnitudes)
         exactly = not relative and sums_exactly(magnitudes.astype(x.dtype))
-        return Truth(value, kind, EXACTLY if exactly else (relative + gamma(depth(n), wide)) * value)
+        return Truth(value, kind, EXACTLY if exactly else (relative + gamma(depth(n), WIDE)) * value)
     value = float(magnitudes.max(initial=0) if ord > 0 else magnitudes.min())
     value = math.nan if np.isnan(parts).any() else value
     return Truth(value, kind, relative * Fraction(value) if math.isfinite(value) else EXACTLY)
