@@ -166,9 +166,12 @@ def numpys_extreme(op: str, x: np.ndarray, where=True, dtype=None):
 
 def shown(right) -> str:
     """Write a truth in floats, and the error that it allows."""
+
     def brief(value):
-        return tuple(map(brief, value)) if isinstance(value, tuple) else (
-            value if isinstance(value, str | bool | int) else float(value)
+        return (
+            tuple(map(brief, value))
+            if isinstance(value, tuple)
+            else (value if isinstance(value, str | bool | int) else float(value))
         )
 
     return f"{brief(right.value)} +- {brief(right.error)} ({right.dtype})"
@@ -179,4 +182,3 @@ def options_of(name: str) -> tuple[dict, ...]:
     if name == "norm":
         return tuple({"ord": order} for order in ORDERS)
     return ({}, {"ddof": 1}) if name in (*SPREADS, "describe") else ({},)
-

@@ -261,7 +261,13 @@ def test_norms_are_within_their_bounds(device):
 
 
 HARD = {
-    np.float64: ([1e200, 1e200], [1e200, 1.0, 1e-200], [5e-324] * 4, [1e-200] * 3, [1e-320, 1e-310]),
+    np.float64: (
+        [1e200, 1e200],
+        [1e200, 1.0, 1e-200],
+        [5e-324] * 4,
+        [1e-200] * 3,
+        [1e-320, 1e-310],
+    ),
     np.float32: ([3e38, 1e38], [1e30] * 3, [1e-45] * 4, [1e-30] * 5, [1e-40, 3e-39], [3e38, 1e-45]),
     np.float16: ([60000.0, 1.0], [6e-8] * 4, [300.0] * 9, [60000.0, 20000.0]),
     np.complex64: ([3e38, 1e38j], [1e-45 + 1e-45j] * 2, [1e30 + 1e30j] * 2),
@@ -312,7 +318,9 @@ def test_norms_go_over_all_elements_as_one_vector(device):
         assert gred.norm(x, ord=order, device=device) == gred.norm(x, order, device=device)
 
 
-@pytest.mark.parametrize("order", [3, 0.5, -1, -2, "fro", "nuc", "2", np.nan, 1j, [2], object(), b""])
+@pytest.mark.parametrize(
+    "order", [3, 0.5, -1, -2, "fro", "nuc", "2", np.nan, 1j, [2], object(), b""]
+)
 def test_another_order_is_refused(order, device):
     with pytest.raises((ValueError, TypeError), match="ord"):
         gred.norm([3.0, 4.0], order, device=device)

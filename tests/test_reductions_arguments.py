@@ -157,7 +157,7 @@ def masks_of(shape: tuple):
         mask = random.random(own) < 0.6
         mask.reshape(-1)[0] = True
         yield mask
-    for first in range(1, len(shape) + 1):
+    for first in range(1, len(shape)):
         mask = random.random(shape[first:]) < 0.6
         mask.reshape(-1)[-1:] = True
         yield mask
@@ -223,7 +223,9 @@ def test_a_mask_that_hides_all_leaves_nothing(name, device):
     for where in (False, np.zeros(A.shape, bool), np.zeros((), bool), [False] * 3):
         options = {"where": where, "device": device}
         if name in (*PLACES, "ptp", "minmax"):
-            with pytest.raises(ValueError, match=f"{name}|where|empty|zero-size|no elements|nothing"):
+            with pytest.raises(
+                ValueError, match=f"{name}|where|empty|zero-size|no elements|nothing"
+            ):
                 call(A, **options)
         elif name in ("nanmin", "nanmax"):
             with pytest.raises(ValueError, match="initial"):
@@ -305,7 +307,9 @@ def test_nan_is_left_out_before_elements_are_converted(device):
     """NaN that becomes an integer would be any number."""
     x = np.array([1.75, np.nan, 2.5, np.nan] * 100)
     for name in ("nansum", "nanprod"):
-        for dtype in map(np.dtype, (np.int64, np.int8, np.uint32, np.float32, np.float16, BFLOAT16)):
+        for dtype in map(
+            np.dtype, (np.int64, np.int8, np.uint32, np.float32, np.float16, BFLOAT16)
+        ):
             y = x if name == "nansum" else x[:8]
             assert not wrong(name, y, y, device=device, dtype=dtype), (name, dtype)
     for x in (np.arange(100, dtype=np.int32), np.arange(100).astype(np.float16)):
@@ -344,7 +348,7 @@ def test_what_are_no_numbers_is_refused(name, a):
 
 
 def test_bools_have_no_range(device):
-    for x in (np.array([True, False]), np.zeros(0, bool), [True]):
+    for x in (np.array([True, False]), np.ones((3, 700), bool), [True]):
         with pytest.raises(TypeError, match="bool"):
             gred.ptp(x, device=device)
 
@@ -466,7 +470,7 @@ def test_a_block_size_has_no_meaning_there(name):
     for place in ("host", "simulated"):
         with pytest.raises((ValueError, TypeError), match="block_size"):
             getattr(gred, name)(A, block_size=77, device=place)
-        assert not wrong(name, A, A, device=place, block_size=None) if name in () else True
+        assert not wrong(name, A, A, device=place)
 
 
 @every_name
@@ -491,8 +495,37 @@ class Refuses:
     __bool__ = __len__ = __iter__ = __int__ = __float__ = __array__ = __index__
 
 
-JUNK = (None, True, -1, 0, 1, 2**31, 2**63, 2**64, -(2**70), 0.5, np.nan, np.inf, 1j, "", "x", b"f4")
-JUNK += ((), [], [3], {}, object(), Refuses(), np.zeros(3), np.zeros(()), np.float16(1), "auto", int)
+JUNK = (
+    None,
+    True,
+    -1,
+    0,
+    1,
+    2**31,
+    2**63,
+    2**64,
+    -(2**70),
+    0.5,
+    np.nan,
+    np.inf,
+    1j,
+    "",
+    "x",
+    b"f4",
+)
+JUNK += (
+    (),
+    [],
+    [3],
+    {},
+    object(),
+    Refuses(),
+    np.zeros(3),
+    np.zeros(()),
+    np.float16(1),
+    "auto",
+    int,
+)
 JUNK += (np.zeros((), "V8"), np.zeros(1, object), range(3), float("-inf"), "float32", A, A > 2)
 KEYWORDS = ("method", "block_size", "device", "where", "out", "stream", "dtype", "initial")
 KEYWORDS += ("ddof", "correction", "ord", "axis", "keepdims", "a", "nonsense", "")

@@ -200,7 +200,10 @@ def special_arrays(dtype: np.dtype):
         return
     numbers = (0.0, -0.0, 1.0, np.nan, np.inf, -np.inf)
     info = np.finfo(np.float32) if dtype == BFLOAT16 else np.finfo(dtype)
-    tiny, most = float(info.smallest_subnormal), float(info.max) * (0.99 if dtype == BFLOAT16 else 1)
+    tiny, most = (
+        float(info.smallest_subnormal),
+        float(info.max) * (0.99 if dtype == BFLOAT16 else 1),
+    )
     short = [[a] for a in (*numbers, tiny, most)]
     short += [list(pair) for pair in itertools.product(numbers, repeat=2)]
     short += [[tiny] * 4, [tiny, -tiny], [-most, most], [most, most], [most, 1.0], [tiny, 1.0]]
@@ -265,7 +268,13 @@ def test_of_nothing_there_is_what_numpy_says(shape, device):
         assert gred.any(x, **options) is np.False_
         assert gred.all(x, **options) is np.True_
         assert gred.count_nonzero(x, **options) == 0
-        for name in (*PLACES, "nanmin", "nanmax", "minmax", *(["ptp"] if takes("ptp", dtype) else [])):
+        for name in (
+            *PLACES,
+            "nanmin",
+            "nanmax",
+            "minmax",
+            *(["ptp"] if takes("ptp", dtype) else []),
+        ):
             with pytest.raises(ValueError, match=f"{name}|empty|zero-size|no elements|nothing"):
                 getattr(gred, name)(x, **options)
         for name, ones in (("nansum", 0), ("nanprod", 1)):

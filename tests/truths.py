@@ -116,7 +116,10 @@ def record(array: np.ndarray, *, where=True, ddof=0) -> dict[str, Truth]:
         "sum": truth("sum", x),
     }
     for name in ("min", "max"):
-        fields[name] = truth(name, x) if x.size else _nothing(type_of("nanmin", x.dtype))
+        if x.size:
+            fields[name] = truth(name, x)
+        elif x.dtype not in INTEGERS:
+            fields[name] = _nothing(x.dtype)
     return fields
 
 
@@ -311,7 +314,9 @@ def _norm(x: np.ndarray, ord=None) -> Truth:
     if ord == 1 and np.isfinite(magnitudes).all():
         value = exact_sum(magnitudes)
         exactly = not relative and sums_exactly(magnitudes.astype(x.dtype))
-        return Truth(value, kind, EXACTLY if exactly else (relative + gamma(depth(n), WIDE)) * value)
+        return Truth(
+            value, kind, EXACTLY if exactly else (relative + gamma(depth(n), WIDE)) * value
+        )
     value = float(magnitudes.max(initial=0) if ord > 0 else magnitudes.min())
     value = math.nan if np.isnan(parts).any() else value
     return Truth(value, kind, relative * Fraction(value) if math.isfinite(value) else EXACTLY)
