@@ -124,7 +124,7 @@ def quietly(name: str, a, **options):
 def wrong(name: str, a, x: np.ndarray, *, device=None, method=None, **options) -> str:
     """Reduce a, which holds x, and say what is wrong with the result; nothing if it is right.
 
-    The mask of the options is NumPy's; `mask` is where it lies for the device, if that is elsewhere.
+    The mask of the options is NumPy's; `mask` is where that lies for the device, if elsewhere.
     """
     mask = options.pop("mask", options.get("where", True))
     given = {**options, "device": device, **({"where": mask} if "where" in options else {})}

@@ -9,6 +9,7 @@ import warnings
 import ml_dtypes
 import numpy as np
 import pytest
+from inputs import shown
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, REALS, agrees, truth
 from samples import element_there, fetched, options_of, quietly, takes, there, wrong
 from truths import (
@@ -223,9 +224,7 @@ def test_a_mask_that_hides_all_leaves_nothing(name, device):
     for where in (False, np.zeros(A.shape, bool), np.zeros((), bool), [False] * 3):
         options = {"where": where, "device": device}
         if name in (*PLACES, "ptp", "minmax"):
-            with pytest.raises(
-                ValueError, match=f"{name}|where|empty|zero-size|no elements|nothing"
-            ):
+            with pytest.raises(ValueError, match=name):
                 call(A, **options)
         elif name in ("nanmin", "nanmax"):
             with pytest.raises(ValueError, match="initial"):
@@ -319,7 +318,7 @@ def test_nan_is_left_out_before_elements_are_converted(device):
 
 
 def test_the_mean_of_floats_is_no_integer(device):
-    with pytest.raises(TypeError, match="dtype|inexact"):
+    with pytest.raises(TypeError, match="dtype"):
         gred.nanmean(np.array([1.0, np.nan]), dtype=int, device=device)
 
 
@@ -334,14 +333,18 @@ def test_minmax_and_norms_have_a_dtype(device):
 
 
 @pytest.mark.parametrize("name", [*SPREADS, *WITHOUT_NAN, "norm"])
-@pytest.mark.parametrize("dtype", ["O", "U3", "M8[s]", "V4", ">f8", "f16", "nonsense", 3, object()])
+@pytest.mark.parametrize(
+    "dtype", ["O", "U3", "M8[s]", "V4", ">f8", "f16", "nonsense", 3, object()], ids=shown
+)
 def test_what_is_no_dtype_of_numbers_is_refused(name, dtype):
     with pytest.raises((TypeError, ValueError)):
         getattr(gred, name)(A, dtype=dtype)
 
 
 @every_name
-@pytest.mark.parametrize("a", [["x"], [None], [object()], np.zeros(2, "M8[s]"), np.zeros(2, "U2")])
+@pytest.mark.parametrize(
+    "a", [["x"], [None], [object()], np.zeros(2, "M8[s]"), np.zeros(2, "U2")], ids=shown
+)
 def test_what_are_no_numbers_is_refused(name, a):
     with pytest.raises(TypeError):
         getattr(gred, name)(a)
@@ -477,7 +480,7 @@ def test_a_block_size_has_no_meaning_there(name):
 def test_a_device_that_is_not_there_is_refused(name):
     for device in ("gpu", "cuda:99", "", "host:1", 3, None, b"host"):
         if device is not None:
-            with pytest.raises((ValueError, TypeError, RuntimeError), match="device|GPU|CUDA"):
+            with pytest.raises((ValueError, TypeError, RuntimeError), match=r"device|GPU|CUDA"):
                 getattr(gred, name)(A, device=device)
     with pytest.raises((ValueError, RuntimeError), match="device"):
         getattr(gred, name)(SimulatedArray(A), device="host")
@@ -495,38 +498,10 @@ class Refuses:
     __bool__ = __len__ = __iter__ = __int__ = __float__ = __array__ = __index__
 
 
-JUNK = (
-    None,
-    True,
-    -1,
-    0,
-    1,
-    2**31,
-    2**63,
-    2**64,
-    -(2**70),
-    0.5,
-    np.nan,
-    np.inf,
-    1j,
-    "",
-    "x",
-    b"f4",
-)
-JUNK += (
-    (),
-    [],
-    [3],
-    {},
-    object(),
-    Refuses(),
-    np.zeros(3),
-    np.zeros(()),
-    np.float16(1),
-    "auto",
-    int,
-)
+JUNK = (None, True, -1, 0, 1, 2**31, 2**63, 2**64, -(2**70), 0.5, np.nan, np.inf, 1j, "", "x")
+JUNK += ((), [], [3], {}, object(), Refuses(), np.zeros(3), np.zeros(()), np.float16(1), "auto")
 JUNK += (np.zeros((), "V8"), np.zeros(1, object), range(3), float("-inf"), "float32", A, A > 2)
+JUNK += (b"f4", int)
 KEYWORDS = ("method", "block_size", "device", "where", "out", "stream", "dtype", "initial")
 KEYWORDS += ("ddof", "correction", "ord", "axis", "keepdims", "a", "nonsense", "")
 
@@ -577,7 +552,8 @@ def test_every_reduction_is_documented_and_listed():
     for name in NAMES:
         assert name in gred.__all__
         text = getattr(gred, name).__doc__
-        assert text and "where" in text
+        assert text
+        assert "where" in text
         assert "Parameters" in text
         assert "Examples" in text
 

@@ -268,14 +268,10 @@ def test_of_nothing_there_is_what_numpy_says(shape, device):
         assert gred.any(x, **options) is np.False_
         assert gred.all(x, **options) is np.True_
         assert gred.count_nonzero(x, **options) == 0
-        for name in (
-            *PLACES,
-            "nanmin",
-            "nanmax",
-            "minmax",
-            *(["ptp"] if takes("ptp", dtype) else []),
-        ):
-            with pytest.raises(ValueError, match=f"{name}|empty|zero-size|no elements|nothing"):
+        for name in (*PLACES, "nanmin", "nanmax", "minmax", "ptp"):
+            if not takes(name, dtype):
+                continue
+            with pytest.raises(ValueError, match=name):
                 getattr(gred, name)(x, **options)
         for name, ones in (("nansum", 0), ("nanprod", 1)):
             got = getattr(gred, name)(x, **options)
@@ -296,7 +292,7 @@ def test_of_nothing_there_is_what_numpy_says(shape, device):
 def test_greatest_magnitudes_of_nothing_are_numpys(device):
     """NumPy has had 0 and an error for the greatest; for the least there is none."""
     x = np.zeros(0)
-    with pytest.raises(ValueError, match="norm|empty|zero-size|no elements|nothing"):
+    with pytest.raises(ValueError, match="norm"):
         gred.norm(x, -np.inf, device=device)
     try:
         right = np.linalg.norm(x, np.inf)

@@ -251,13 +251,13 @@ def root(value: Fraction) -> Fraction:
 def _variance(x: np.ndarray, ddof=0) -> Truth:
     kind = type_of("var", x.dtype)
     parts, n = parts_of(x), x.size
-    if not n or not all(np.isfinite(part).all() for part in parts):
+    if not np.isfinite(parts).all():
         return Truth(math.nan, kind, EXACTLY)
     squares = sum(map(exact_square_sum, parts))
-    deviations = squares - sum(exact_sum(part) ** 2 for part in parts) / n
+    deviations = squares - sum(exact_sum(part) ** 2 for part in parts) / max(n, 1)
     rounding = SPREAD * depth(n) / Fraction(2) ** MANTISSA_BITS[WIDE]
     error = rounding * root(deviations * squares) + rounding**2 * squares + 4 * n * LEAST
-    if n == 1 or squares == 0:
+    if n <= 1 or squares == 0:
         error = EXACTLY
     elif 4 * n * (deviations + error) >= GREATEST or n * squares >= GREATEST**2:
         return Truth(UNDECIDED, kind, EXACTLY)
@@ -314,9 +314,8 @@ def _norm(x: np.ndarray, ord=None) -> Truth:
     if ord == 1 and np.isfinite(magnitudes).all():
         value = exact_sum(magnitudes)
         exactly = not relative and sums_exactly(magnitudes.astype(x.dtype))
-        return Truth(
-            value, kind, EXACTLY if exactly else (relative + gamma(depth(n), WIDE)) * value
-        )
+        error = EXACTLY if exactly else (relative + gamma(depth(n), WIDE)) * value
+        return Truth(value, kind, error)
     value = float(magnitudes.max(initial=0) if ord > 0 else magnitudes.min())
     value = math.nan if np.isnan(parts).any() else value
     return Truth(value, kind, relative * Fraction(value) if math.isfinite(value) else EXACTLY)
