@@ -6,8 +6,9 @@
 Lengths leave tails, block sizes are the least, a common one and the greatest, and element types
 meet each kernel's vector loads and conversions. The default method meets every element type, laid
 out and masked in every way that has a kernel of its own, and gives its result to the host or to the
-GPU; the reductions that are not on the ladder are tried in the same ways. Answers are checked, too. Exit status 1: one
-was wrong. pytest does not collect this file; `--device simulated` tries it without a GPU.
+GPU; the reductions that are not on the ladder are tried in the same ways. Answers are checked, too.
+Exit status 1: one was wrong. pytest does not collect this file; `--device simulated` tries it
+without a GPU.
 """
 
 import argparse
