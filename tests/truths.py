@@ -106,13 +106,13 @@ def record(array: np.ndarray, *, where=True, ddof=0) -> dict[str, Truth]:
     taken = taken.astype(taken.dtype.newbyteorder("="))
     nan = is_nan(taken)
     x = taken[~nan]
-    mean = truth("mean", x)
+    mean, variance = truth("mean", x), answer("var", x, ddof=ddof)
     fields = {
         "count": Truth(x.size, INT64, EXACTLY),
         "nans": Truth(int(nan.sum()), INT64, EXACTLY),
         "mean": _merged_mean(mean, elements(x, mean.dtype)),
-        "var": answer("var", x, ddof=ddof),
-        "std": answer("std", x, ddof=ddof),
+        "var": variance,
+        "std": _root_of(variance),
         "sum": truth("sum", x),
     }
     for name in ("min", "max"):
@@ -271,7 +271,11 @@ def _variance(x: np.ndarray, ddof=0) -> Truth:
 
 
 def _deviation(x: np.ndarray, ddof=0) -> Truth:
-    value, kind, error = _variance(x, ddof)
+    return _root_of(_variance(x, ddof))
+
+
+def _root_of(variance: Truth) -> Truth:
+    value, kind, error = variance
     if not isinstance(value, Fraction):
         return Truth(value, kind, error)
     middle, low, high = root(value), root(value - error), root(value + error)
