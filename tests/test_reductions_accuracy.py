@@ -169,7 +169,9 @@ def test_dtype_says_what_a_variance_is_taken_in(device):
         for dtype in map(np.dtype, (np.float16, np.float32, np.float64, BFLOAT16)):
             for name in SPREADS:
                 assert not wrong(name, x, x, device=device, dtype=dtype)
-    assert gred.var(np.array([4e38, -4e38]), device=device, dtype=np.float64) == 1.6e77
+    beyond = np.array([3e38, -3e38], np.float32)
+    assert gred.var(beyond, device=device) == np.inf
+    assert gred.var(beyond, device=device, dtype=np.float64) == pytest.approx(9e76, rel=1e-6)
 
 
 def test_deviations_that_overflow_or_vanish_are_numpys(device):
@@ -228,8 +230,6 @@ def test_ddof_and_correction_exclude_each_other(device):
     for name in SPREADS:
         with pytest.raises(ValueError, match=r"ddof.*correction"):
             getattr(gred, name)([1.0, 2.0], ddof=1, correction=1, device=device)
-        got = getattr(gred, name)([1.0, 2.0], ddof=0, correction=1, device=device)
-        assert got == getattr(np, name)([1.0, 2.0], correction=1)
 
 
 NO_DDOFS = ("1", "a", b"1", [], {}, object(), 1j, [1, 2], np.array([1, 2]), None)

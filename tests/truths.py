@@ -42,6 +42,7 @@ from reference import (
     gamma,
     is_real,
     result_type,
+    rounded,
     sums_exactly,
     truth,
 )
@@ -112,7 +113,7 @@ def record(array: np.ndarray, *, where=True, ddof=0) -> dict[str, Truth]:
         "nans": Truth(int(nan.sum()), INT64, EXACTLY),
         "mean": _merged_mean(mean, elements(x, mean.dtype)),
         "var": variance,
-        "std": _root_of(variance),
+        "std": _root_of_rounded(variance),
         "sum": truth("sum", x),
     }
     for name in ("min", "max"):
@@ -261,7 +262,7 @@ def _variance(x: np.ndarray, ddof=0) -> Truth:
         error = EXACTLY
     elif 4 * n * (deviations + error) >= GREATEST or n * squares >= GREATEST**2:
         return Truth(UNDECIDED, kind, EXACTLY)
-    freedom = max(n - Fraction(ddof), 0)
+    freedom = max(n - Fraction(float(ddof)), 0)
     if freedom:
         value, error = deviations / freedom, error / freedom
         return Truth(value, kind, error + (gamma(3, WIDE) * (value + error) if error else 0))
@@ -272,6 +273,17 @@ def _variance(x: np.ndarray, ddof=0) -> Truth:
 
 def _deviation(x: np.ndarray, ddof=0) -> Truth:
     return _root_of(_variance(x, ddof))
+
+
+def _root_of_rounded(variance: Truth) -> Truth:
+    """Let the variance be rounded to its type before its root is taken."""
+    value, kind, error = variance
+    if not isinstance(value, Fraction):
+        return _root_of(variance)
+    ends = rounded(value - error, kind), rounded(value + error, kind)
+    if not isinstance(ends[1], Fraction):
+        return Truth(UNDECIDED, kind, EXACTLY)
+    return _root_of(variance._replace(error=max(value - ends[0], ends[1] - value, error)))
 
 
 def _root_of(variance: Truth) -> Truth:
