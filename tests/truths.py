@@ -111,7 +111,7 @@ def record(array: np.ndarray, *, where=True, ddof=0) -> dict[str, Truth]:
     fields = {
         "count": Truth(x.size, INT64, EXACTLY),
         "nans": Truth(int(nan.sum()), INT64, EXACTLY),
-        "mean": _merged_mean(mean, elements(x, mean.dtype)),
+        "mean": _merged_mean(mean, elements(x, mean.dtype)) if x.size else _nothing(mean.dtype),
         "var": variance,
         "std": _root_of_rounded(variance),
         "sum": truth("sum", x),
