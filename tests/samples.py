@@ -180,5 +180,5 @@ def shown(right) -> str:
 def options_of(name: str) -> tuple[dict, ...]:
     """List the ways to call a reduction that change its answer."""
     if name == "norm":
-        return tuple({"ord": order} for order in ORDERS)
-    return ({}, {"ddof": 1}) if name in (*SPREADS, "describe") else ({},)
+        return tuple({"ord": order} for order in ORDERS if order is not None)
+    return ({}, {"ddof": 1}) if name in SPREADS else ({},)
