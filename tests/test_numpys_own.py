@@ -76,7 +76,9 @@ def run(arguments, plugin, folder):
     """Run pytest on NumPy's tests, and return its report."""
     command = [sys.executable, "-m", "pytest", "-q", "-rf", "-p", "no:cacheprovider", "--tb=short"]
     command += ["-c", os.devnull, "--rootdir", str(NUMPY), *(["-p", plugin] if plugin else [])]
-    environment = {**os.environ, "GRED_CALLS": str(folder / "calls"), "PYTHONPATH": str(HERE)}
+    paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "GRED_CALLS": str(folder / "calls")}
+    environment["PYTHONPATH"] = os.pathsep.join(paths)
     done = subprocess.run(
         [*command, *arguments],
         capture_output=True,
