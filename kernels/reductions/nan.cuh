@@ -104,6 +104,15 @@ answer.values[1] = count_answer(state.count);
 }
 ;
 
+/* A NaN that the caller begins with is not left out. */
+FINISHING(nanprod){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
+                                                                  const state_of<Fold> &state,
+                                                                  struct answer &answer){
+    answer.values[0] = value_answer(with_initial<prod<value_of<Fold>>>(how, state));
+}
+}
+;
+
 #define FINISHING_VALUE(name)                                                                      \
     FINISHING(name)                                                                                \
     {                                                                                              \
@@ -115,7 +124,6 @@ answer.values[1] = count_answer(state.count);
         }                                                                                          \
     }
 
-FINISHING_VALUE(nanprod);
 FINISHING_VALUE(nanmin);
 FINISHING_VALUE(nanmax);
 

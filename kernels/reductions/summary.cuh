@@ -118,7 +118,8 @@ if constexpr (!std::is_integral_v<total>)
 answer.values[5] = wide_answer(variance_of(how, state.numbers));
 answer.values[6] = value_answer(whole);
 if (count == 0)
-    answer.values[2] = answer.values[3] = answer.values[4] = wide_answer(not_a_number<double>());
+    answer.values[2] = answer.values[3] = answer.values[4] =
+        wide_answer(not_a_number<double>(), not_a_number<double>());
 } // namespace KERNELS
 }
 ;

@@ -51,12 +51,12 @@ __host__ __device__ __forceinline__ moments<W> moments_of(const W (&x)[N], W tot
 /* 0, but NaN where a number is not finite: its deviation from itself. */
 __host__ __device__ __forceinline__ double vanishing(double x)
 {
-    return 0.0 * x;
+    return 0.0 * fabs(x);
 }
 
 __host__ __device__ __forceinline__ double vanishing(complex<double> x)
 {
-    return 0.0 * x.real + 0.0 * x.imag;
+    return 0.0 * fabs(x.real) + 0.0 * fabs(x.imag);
 }
 
 template <class V>
