@@ -2,9 +2,9 @@
 
     python benchmarks/figures.py [--part gpu,arrays,...] [--out DIR]
 
-`--help` lists the parts. Results go to DIR/<machine>/figures.json (benchmarks/results unless said otherwise), where parts
-measured earlier on the same machine stay. Exit status 1 if a promise is broken, or if a rung is
-slower than in the results that are kept.
+`--help` lists the parts. Results go to DIR/<machine>/figures.json (benchmarks/results unless said
+otherwise), where parts measured earlier on the same machine stay. Exit status 1 if a promise is
+broken, or if a rung is slower than in the results that are kept.
 """
 
 from __future__ import annotations
