@@ -19,10 +19,11 @@ namespace KERNELS
         return ENTRY(complex<double>);
 
 #define ACCUMULATORS_all(ENTRY)                                                                    \
-    ACCUMULATORS_floats(ENTRY) case ELEMENT_INT32 : return ENTRY(int32_t);                         \
+    ACCUMULATORS_floats(ENTRY) case ELEMENT_INT32:                                                 \
+    return ENTRY(int32_t);                                                                         \
     case ELEMENT_INT64:                                                                            \
-        return ENTRY(int64_t);                                                                     \
+    return ENTRY(int64_t);                                                                         \
     case ELEMENT_UINT64:                                                                           \
-        return ENTRY(uint64_t);
+    return ENTRY(uint64_t);
 
 } // namespace KERNELS

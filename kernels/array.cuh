@@ -37,7 +37,7 @@ __device__ __forceinline__ gathered operator+(gathered data, uint64_t by)
 }
 
 /* Where an element and its mask lie, in bytes. */
-struct place {
+struct offsets {
     int64_t data, mask;
 };
 
@@ -47,9 +47,9 @@ __device__ __forceinline__ uint64_t divide(uint64_t a, uint64_t b)
 }
 
 /* Position i of the dimensions before `end`, the last of them running fastest. */
-__device__ __forceinline__ place place_of(global<const layout> from, unsigned end, uint64_t i)
+__device__ __forceinline__ offsets offsets_of(global<const layout> from, unsigned end, uint64_t i)
 {
-    place at = {0, 0};
+    offsets at = {0, 0};
     for (unsigned k = end; k-- > 0;) {
         const uint64_t rest = k > 0 ? divide(i, from->shape[k]) : 0;
         const int64_t index = int64_t(i - rest * from->shape[k]);
@@ -71,7 +71,7 @@ struct loaded {
 static __device__ __noinline__ loaded load_gathered(global<const layout> from, uint64_t i,
                                                     enum element accumulator)
 {
-    const place at = place_of(from, from->dimensions, i);
+    const offsets at = offsets_of(from, from->dimensions, i);
     const bool there = !from->mask || from->mask[at.mask];
     const void *data = static_cast<const char *>(from->data) + at.data;
     const union scalar element = scalar_load(data, from->input);

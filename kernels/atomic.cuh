@@ -29,7 +29,7 @@ struct atomic_combination {
     static __device__ __forceinline__ void apply(global<T> target, T value)
     {
         using bits = typename word<sizeof(T)>::type;
-        const global<bits> place = reinterpret_cast<bits *>(target);
+        const global<bits> word_at = reinterpret_cast<bits *>(target);
         T current = Fold::identity();
         bits expected, seen;
         for (;;) {
@@ -37,7 +37,7 @@ struct atomic_combination {
             bits desired;
             memcpy(&expected, &current, sizeof expected);
             memcpy(&desired, &combined, sizeof desired);
-            seen = atomicCAS(place, expected, desired);
+            seen = atomicCAS(word_at, expected, desired);
             if (seen == expected)
                 return;
             memcpy(&current, &seen, sizeof current);
@@ -56,20 +56,16 @@ struct atomic_addition {
 };
 
 template <>
-struct atomic_combination<sum<int32_t>, int32_t> : atomic_addition<int32_t> {
-};
+struct atomic_combination<sum<int32_t>, int32_t> : atomic_addition<int32_t> {};
 
 template <>
-struct atomic_combination<sum<int64_t>, int64_t> : atomic_addition<int64_t> {
-};
+struct atomic_combination<sum<int64_t>, int64_t> : atomic_addition<int64_t> {};
 
 template <>
-struct atomic_combination<sum<uint64_t>, uint64_t> : atomic_addition<uint64_t> {
-};
+struct atomic_combination<sum<uint64_t>, uint64_t> : atomic_addition<uint64_t> {};
 
 template <>
-struct atomic_combination<sum<double>, double> : atomic_addition<double> {
-};
+struct atomic_combination<sum<double>, double> : atomic_addition<double> {};
 
 /* target = combine(target, value), as one step that no other thread can come between. */
 template <class Fold, class T>

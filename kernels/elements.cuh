@@ -100,25 +100,18 @@ struct is_element {
 };
 
 template <>
-struct element_of<int32_t> : is_element<ELEMENT_INT32> {
-};
+struct element_of<int32_t> : is_element<ELEMENT_INT32> {};
 template <>
-struct element_of<int64_t> : is_element<ELEMENT_INT64> {
-};
+struct element_of<int64_t> : is_element<ELEMENT_INT64> {};
 template <>
-struct element_of<uint64_t> : is_element<ELEMENT_UINT64> {
-};
+struct element_of<uint64_t> : is_element<ELEMENT_UINT64> {};
 template <>
-struct element_of<float> : is_element<ELEMENT_FLOAT32> {
-};
+struct element_of<float> : is_element<ELEMENT_FLOAT32> {};
 template <>
-struct element_of<double> : is_element<ELEMENT_FLOAT64> {
-};
+struct element_of<double> : is_element<ELEMENT_FLOAT64> {};
 template <>
-struct element_of<complex<float>> : is_element<ELEMENT_COMPLEX64> {
-};
+struct element_of<complex<float>> : is_element<ELEMENT_COMPLEX64> {};
 template <>
-struct element_of<complex<double>> : is_element<ELEMENT_COMPLEX128> {
-};
+struct element_of<complex<double>> : is_element<ELEMENT_COMPLEX128> {};
 
 } // namespace KERNELS

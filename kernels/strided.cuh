@@ -115,7 +115,7 @@ __device__ __forceinline__ state_of<Fold> fold_vectors(strided<In> array, uint64
          item += groups) {
         const uint64_t number = stretches == 1 ? item : inner == 0 ? 0 : divide(item, stretches);
         const uint64_t start = (item - number * stretches) * stretch;
-        const place at = place_of(from, inner, number);
+        const offsets at = offsets_of(from, inner, number);
         x.count = length - start < stretch ? unsigned(length - start) : stretch;
         x.data = data + at.data + int64_t(start) * x.stride;
         x.mask = mask + at.mask + int64_t(start) * x.mask_stride;

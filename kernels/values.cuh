@@ -26,14 +26,14 @@ struct arithmetic<T, false> {
 template <class T>
 struct ends {
     using limits = std::numeric_limits<T>;
-    static constexpr T nothing = T(-0.0);
+    static constexpr T negative_zero = T(-0.0);
     static constexpr T greatest = limits::has_infinity ? limits::infinity() : limits::max();
     static constexpr T least = limits::has_infinity ? -limits::infinity() : limits::lowest();
 };
 
 template <class T>
 struct ends<complex<T>> {
-    static constexpr complex<T> nothing = {ends<T>::nothing, ends<T>::nothing};
+    static constexpr complex<T> negative_zero = {ends<T>::negative_zero, ends<T>::negative_zero};
     static constexpr complex<T> greatest = {ends<T>::greatest, ends<T>::greatest};
     static constexpr complex<T> least = {ends<T>::least, ends<T>::least};
 };

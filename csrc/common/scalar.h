@@ -1,4 +1,4 @@
-/* Single values of any element type: loading, conversion, combination. Compiled for the host and,
+/* Single values of any element type: loading, storing, conversion. Compiled for the host and,
  * by nvcc, for GPUs too, so that every backend converts alike. With constant types a compiler
  * leaves only the conversion itself.
  *

@@ -4,7 +4,7 @@
 #include "python/state.h"
 #include "run/backend.h"
 
-/* True with run->result set to what the passes leave, or the plan's `out` written; false with an
+/* True with run->answer there, or the plan's `out` written; false with an
  * exception set. */
 bool execute_plan(struct module_state *, const struct plan *plan, struct run *run);
 

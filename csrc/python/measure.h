@@ -1,4 +1,4 @@
-/* gred.kernel_time and gred.read_limit, as plain tuples that python/gred/records.py gives names to.
+/* gred.kernel_time and gred.read_limit, as plain tuples that python/gred/measure.py gives names to.
  */
 #pragma once
 

@@ -4,7 +4,7 @@
 #include "simulated/memory.h"
 
 struct object {
-    PyObject_HEAD struct simulated_block *block;
+    PyObject_HEAD struct simulated_allocation *block;
 };
 
 static PyObject *object_new(PyTypeObject *type, PyObject *arguments, PyObject *named)
@@ -19,7 +19,7 @@ static PyObject *object_new(PyTypeObject *type, PyObject *arguments, PyObject *n
     struct object *self = (struct object *)type->tp_alloc(type, 0);
     if (!self)
         return NULL;
-    self->block = simulated_block_new(state->simulated_blocks, (size_t)bytes);
+    self->block = simulated_allocation_new(state->simulated_allocations, (size_t)bytes);
     if (!self->block) {
         Py_DECREF(self);
         return PyErr_NoMemory();
@@ -32,14 +32,14 @@ static void object_dealloc(PyObject *object)
     struct object *self = (struct object *)object;
     PyTypeObject *type = Py_TYPE(object);
     if (self->block)
-        simulated_block_release(self->block);
+        simulated_allocation_release(self->block);
     type->tp_free(object);
     Py_DECREF(type);
 }
 
 static int object_buffer(PyObject *object, Py_buffer *buffer, int flags)
 {
-    const struct simulated_block *block = ((struct object *)object)->block;
+    const struct simulated_allocation *block = ((struct object *)object)->block;
     return PyBuffer_FillInfo(buffer, object, block->bytes, (Py_ssize_t)block->length, 0, flags);
 }
 

@@ -19,7 +19,7 @@ bool state_open_backends(struct module_state *self)
             return false;
         }
         if (backends[k] == &backend_simulated)
-            self->simulated_blocks = simulated_memory_of(self->platforms.states[k]);
+            self->simulated_allocations = simulated_memory_of(self->platforms.states[k]);
     }
     return true;
 }

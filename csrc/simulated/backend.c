@@ -17,15 +17,15 @@
 #include <string.h>
 #include <unistd.h>
 
-struct session {
-    struct machine machine; /* first, so that a machine is a session */
+struct simulation {
+    struct machine machine; /* first, so that a machine is a simulation */
     struct simulator *simulator;
     double moments[MOMENTS];
 };
 
-static struct session *session_of(struct machine *machine)
+static struct simulation *simulation_of(struct machine *machine)
 {
-    return (struct session *)machine;
+    return (struct simulation *)machine;
 }
 
 /* Fresh memory is full of garbage, as a GPU's is; zeros would hide a read of what nobody wrote. */
@@ -80,7 +80,7 @@ static bool machine_feed(struct machine *machine, void *target, const struct lay
 
 static bool machine_launch(struct machine *machine, const struct launch *launch)
 {
-    struct session *self = session_of(machine);
+    struct simulation *self = simulation_of(machine);
     const struct simulator_launch simulated = {
         .kernel = (void (*)(void **))launch->kernel,
         .arguments = launch->arguments,
@@ -122,13 +122,13 @@ static bool machine_flush(struct machine *machine)
 
 static bool machine_mark(struct machine *machine, enum moment moment)
 {
-    session_of(machine)->moments[moment] = clock_now();
+    simulation_of(machine)->moments[moment] = clock_now();
     return true;
 }
 
 static bool machine_elapsed(struct machine *machine, double *first_pass, double *seconds)
 {
-    const double *moments = session_of(machine)->moments;
+    const double *moments = simulation_of(machine)->moments;
     *first_pass = moments[MOMENT_FIRST_PASS] - moments[MOMENT_BEGIN];
     *seconds = moments[MOMENT_END] - moments[MOMENT_BEGIN];
     return true;
@@ -203,9 +203,9 @@ struct simulated_memory *simulated_memory_of(void *opaque)
 
 /* ---- runs ---- */
 
-static struct session session_on(struct simulator *simulator, struct failure *failure)
+static struct simulation simulation_on(struct simulator *simulator, struct failure *failure)
 {
-    return (struct session){
+    return (struct simulation){
         .machine =
             {
                 .multiprocessors = simulator_multiprocessors(simulator),
@@ -239,9 +239,9 @@ static bool run_job(struct state *state, const struct plan *plan, size_t bytes, 
     }
     const struct simulator_watch watch = {run->watch->interrupted, run->watch->context};
     simulator_set(simulator, run->order, run->seed, &watch);
-    struct session session = session_on(simulator, &run->failure);
-    const bool ran =
-        plan ? passes_run(&session.machine, plan, run) : passes_read(&session.machine, bytes, run);
+    struct simulation simulation = simulation_on(simulator, &run->failure);
+    const bool ran = plan ? passes_run(&simulation.machine, plan, run)
+                          : passes_read(&simulation.machine, bytes, run);
     give_back(state, simulator, ran);
     return ran;
 }
@@ -351,10 +351,10 @@ static enum located locate(void *opaque, struct view *view, struct failure *fail
     (void)failure;
     if (extent.bytes == 0)
         return LOCATED_ELSEWHERE;
-    view->pin = simulated_block_find(state->memory, extent.first, extent.bytes);
+    view->pin = simulated_allocation_find(state->memory, extent.first, extent.bytes);
     if (!view->pin)
         return LOCATED_ELSEWHERE;
-    view->unpin = simulated_block_release;
+    view->unpin = simulated_allocation_release;
     view->platform = &backend_simulated.platform;
     view->device = 0;
     return LOCATED_HERE;

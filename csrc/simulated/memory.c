@@ -12,7 +12,7 @@
 struct simulated_memory {
     pthread_mutex_t lock;
     _Atomic pid_t maker; /* of the lock; -pid: that process is making it again */
-    struct simulated_block *blocks;
+    struct simulated_allocation *blocks;
 };
 
 struct simulated_memory *simulated_memory_create(void)
@@ -55,10 +55,10 @@ void simulated_memory_destroy(struct simulated_memory *self)
     free(self);
 }
 
-struct simulated_block *simulated_block_new(struct simulated_memory *memory, size_t bytes)
+struct simulated_allocation *simulated_allocation_new(struct simulated_memory *memory, size_t bytes)
 {
     enum { ALIGNMENT = 256 };
-    struct simulated_block *self = calloc(1, sizeof *self);
+    struct simulated_allocation *self = calloc(1, sizeof *self);
     if (!self || posix_memalign(&self->bytes, ALIGNMENT, bytes ? bytes : 1) != 0) {
         free(self);
         return NULL;
@@ -73,13 +73,13 @@ struct simulated_block *simulated_block_new(struct simulated_memory *memory, siz
     return self;
 }
 
-void simulated_block_release(void *opaque)
+void simulated_allocation_release(void *opaque)
 {
-    struct simulated_block *self = opaque;
+    struct simulated_allocation *self = opaque;
     struct simulated_memory *memory = self->memory;
     lock(memory);
     const bool last = --self->holders == 0;
-    struct simulated_block **link = &memory->blocks;
+    struct simulated_allocation **link = &memory->blocks;
     while (last && *link != self)
         link = &(*link)->next;
     if (last)
@@ -91,11 +91,11 @@ void simulated_block_release(void *opaque)
     }
 }
 
-struct simulated_block *simulated_block_find(struct simulated_memory *memory, uintptr_t first,
-                                             uint64_t bytes)
+struct simulated_allocation *simulated_allocation_find(struct simulated_memory *memory,
+                                                       uintptr_t first, uint64_t bytes)
 {
     lock(memory);
-    struct simulated_block *block = memory->blocks;
+    struct simulated_allocation *block = memory->blocks;
     while (block &&
            (first < (uintptr_t)block->bytes || first - (uintptr_t)block->bytes > block->length ||
             bytes > block->length - (first - (uintptr_t)block->bytes)))

@@ -12,18 +12,18 @@ struct simulated_memory;
 struct simulated_memory *simulated_memory_create(void);
 void simulated_memory_destroy(struct simulated_memory *);
 
-struct simulated_block {
+struct simulated_allocation {
     struct simulated_memory *memory;
-    struct simulated_block *next;
+    struct simulated_allocation *next;
     void *bytes;
     size_t length;
     unsigned holders;
 };
 
 /* NULL when memory is short. */
-struct simulated_block *simulated_block_new(struct simulated_memory *, size_t bytes);
-void simulated_block_release(void *block);
+struct simulated_allocation *simulated_allocation_new(struct simulated_memory *, size_t bytes);
+void simulated_allocation_release(void *block);
 
 /* The block that all of these bytes lie in, held; NULL if there is none. */
-struct simulated_block *simulated_block_find(struct simulated_memory *, uintptr_t first,
-                                             uint64_t bytes);
+struct simulated_allocation *simulated_allocation_find(struct simulated_memory *, uintptr_t first,
+                                                       uint64_t bytes);

@@ -9,7 +9,7 @@ namespace KERNELS
 {
 
 template <class V>
-struct place_of_value {
+struct value_at {
     V value;
     uint64_t index;
 };
@@ -46,9 +46,9 @@ struct by_greatest {
 };
 
 template <class V, template <class> class Order>
-struct place_of_best {
+struct position_of_best {
     using value = V;
-    using state = place_of_value<V>;
+    using state = value_at<V>;
     struct absorbs_many;
     struct asks_for_positions;
 
@@ -101,10 +101,10 @@ struct place_of_best {
 };
 
 template <class V>
-using argmin = place_of_best<V, by_least>;
+using argmin = position_of_best<V, by_least>;
 
 template <class V>
-using argmax = place_of_best<V, by_greatest>;
+using argmax = position_of_best<V, by_greatest>;
 
 struct finishing_position {
     template <class Fold>

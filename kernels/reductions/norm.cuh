@@ -148,28 +148,15 @@ struct norm1 {
 };
 
 template <class V>
-struct norm_inf {
-    using value = V;
-    using state = double;
-
-    FOLD_FUNCTION state identity()
-    {
-        return 0;
-    }
-
-    FOLD_FUNCTION state lift(V x, uint64_t)
-    {
-        return magnitude(x);
-    }
-
-    FOLD_FUNCTION state merge(state a, state b)
+struct norm_inf : norm1<V> {
+    FOLD_FUNCTION double merge(double a, double b)
     {
         return greatest_of(a, b);
     }
 };
 
 template <class V>
-struct norm_neg_inf : norm_inf<V> {
+struct norm_neg_inf : norm1<V> {
     FOLD_FUNCTION double identity()
     {
         return min<double>::identity();

@@ -13,8 +13,8 @@ struct sum {
 
     FOLD_FUNCTION state identity()
     {
-        constexpr V nothing = ends<V>::nothing;
-        return nothing;
+        constexpr V negative_zero = ends<V>::negative_zero;
+        return negative_zero;
     }
 
     FOLD_FUNCTION state lift(V x, uint64_t)

@@ -13,7 +13,7 @@
 enum { THREADS = 4, BLOCKS = 20000, BLOCK_BYTES = 64, PATIENCE_SECONDS = 20 };
 
 static struct simulated_memory *memory;
-static struct simulated_block *blocks[BLOCKS];
+static struct simulated_allocation *blocks[BLOCKS];
 static uintptr_t addresses[THREADS];
 static atomic_uint ready;
 static atomic_bool over;
@@ -25,7 +25,7 @@ static void *release_one(void *block)
     ready++;
     while (ready < THREADS)
         continue;
-    simulated_block_release(block);
+    simulated_allocation_release(block);
     return NULL;
 }
 
@@ -41,7 +41,7 @@ static void be_a_child(void)
     for (int t = 0; t < THREADS; t++)
         pthread_join(threads[t], NULL);
     for (int t = 0; t < THREADS; t++)
-        if (simulated_block_find(memory, addresses[t], BLOCK_BYTES))
+        if (simulated_allocation_find(memory, addresses[t], BLOCK_BYTES))
             _exit(1);
     _exit(0);
 }
@@ -50,7 +50,7 @@ static void be_a_child(void)
 static void *search(void *nothing)
 {
     while (!over)
-        simulated_block_find(memory, 1, 1);
+        simulated_allocation_find(memory, 1, 1);
     return nothing;
 }
 
@@ -61,7 +61,7 @@ int fork_children(int children)
     pthread_t searching;
     memory = simulated_memory_create();
     for (int k = 0; k < BLOCKS; k++)
-        blocks[k] = simulated_block_new(memory, BLOCK_BYTES);
+        blocks[k] = simulated_allocation_new(memory, BLOCK_BYTES);
     pthread_create(&searching, NULL, search, NULL);
     for (int c = 0; c < children; c++) {
         int status = 0;
@@ -74,7 +74,7 @@ int fork_children(int children)
     over = true;
     pthread_join(searching, NULL);
     for (int k = 0; k < BLOCKS; k++)
-        simulated_block_release(blocks[BLOCKS - 1 - k]);
+        simulated_allocation_release(blocks[BLOCKS - 1 - k]);
     simulated_memory_destroy(memory);
     return lost;
 }
