@@ -294,6 +294,7 @@ def reduce_all():
 """
 
 
+@pytest.mark.unsanitized  # a sanitizer's frames are larger
 def test_a_thread_with_the_smallest_of_stacks_can_reduce():
     """Python's least stack is enough, as it is for NumPy."""
     code = """
