@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 COMPILER = os.environ.get("CC", "gcc").split()
 SOURCES = {
-    "pool": ("tests/threads/pool.c", "csrc/run/threads.c"),
+    "pool": ("tests/threads/pool.c", "csrc/run/threads.c", "csrc/common/clock.c"),
     "quota": ("tests/threads/quota.c", "csrc/common/cgroup.c"),
 }
 NO_LIMIT = 2**32 - 1
