@@ -85,8 +85,8 @@ __host__ __device__ __forceinline__ T added_in_lanes(Number number)
     return totals[0];
 }
 
-/* Takes values in parts of so many: as many as leave a thread's registers room for what is made of
- * them. A host's loop has vectors to fill. */
+/* How many values are made something of at a time: as many as leave a thread's registers room. A
+ * host's loop has vectors to fill. */
 #ifdef GRED_HOST_LOOPS
 template <unsigned>
 constexpr unsigned part_of = 64;
@@ -95,19 +95,18 @@ template <unsigned Registers>
 constexpr unsigned part_of = Registers;
 #endif
 
-template <unsigned Part, unsigned N, class V, class Take>
-__host__ __device__ __forceinline__ void take_in_parts(const V (&x)[N], Take take)
-{
-    constexpr unsigned length = Part < N ? Part : N;
+/* The lower or the upper half of so many values. */
+template <unsigned N, class V>
+struct half_of {
+    V at[N / 2];
+
+    __host__ __device__ __forceinline__ half_of(const V (&x)[N], unsigned first)
+    {
 #pragma unroll
-    for (unsigned p = 0; p < N / length; p++) {
-        V part[length];
-#pragma unroll
-        for (unsigned k = 0; k < length; k++)
-            part[k] = x[p * length + k];
-        take(part);
+        for (unsigned k = 0; k < N / 2; k++)
+            at[k] = x[first + k];
     }
-}
+};
 
 /* ---- answers ---- */
 

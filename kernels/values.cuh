@@ -63,6 +63,35 @@ __host__ __device__ __forceinline__ bool is_zero(complex<T> x)
     return x.real == 0 && x.imag == 0;
 }
 
+/* Of two numbers; a GPU has an instruction for floats. */
+template <class T>
+__host__ __device__ __forceinline__ T least_number(T a, T b)
+{
+    return a < b ? a : b;
+}
+
+template <class T>
+__host__ __device__ __forceinline__ T greatest_number(T a, T b)
+{
+    return a > b ? a : b;
+}
+
+#ifdef __CUDA_ARCH__
+
+template <>
+__device__ __forceinline__ float least_number(float a, float b)
+{
+    return fminf(a, b);
+}
+
+template <>
+__device__ __forceinline__ float greatest_number(float a, float b)
+{
+    return fmaxf(a, b);
+}
+
+#endif
+
 /* a - b, as NumPy subtracts. */
 template <class T>
 __host__ __device__ __forceinline__ T difference(T a, T b)

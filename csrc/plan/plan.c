@@ -113,16 +113,16 @@ static bool choose_block(const struct request *request, struct plan *plan)
 /* ---- what is refused ---- */
 
 /* A fold whose state is more than one value is the default method's, which merges any. */
-static bool check_method(const struct plan *plan)
+static bool check_method(const struct request *request, const struct plan *plan)
 {
-    const char *name = reduction_row(plan->reduction)->name;
-    if (fold_is_on_ladder(plan->fold) || !plan->method ||
+    const struct reduction_row *row = reduction_row(request->reduction);
+    if (fold_is_on_ladder(row->fold) || !plan->method ||
         plan->method == method_at(plan->platform->automatic))
         return true;
     PyErr_Format(PyExc_ValueError,
                  "method '%s' does not run %s: only sum, prod, min, max and mean climb the ladder; "
                  "leave method out, or say 'auto'",
-                 plan->method->name, name);
+                 plan->method->name, row->name);
     return false;
 }
 
@@ -173,9 +173,9 @@ static bool choose_method(const struct request *request, struct view *view, stru
 }
 
 /* What the reduction is of these values. */
-static enum reduction resolved(enum reduction asked, enum element type)
+static enum reduction resolved(enum reduction asked, enum element input, enum element type)
 {
-    const enum reduction plain = element_is_integer(type) ? reduction_row(asked)->plain : asked;
+    const enum reduction plain = element_is_integer(input) ? reduction_row(asked)->plain : asked;
     return type == ELEMENT_BOOL ? reduction_row(plain)->bools : plain;
 }
 
@@ -208,7 +208,7 @@ static bool choose_reduction(const struct request *request, struct layout *layou
     if (!types_choose(request, layout, &types))
         return false;
     layout->type = types.elements;
-    plan->reduction = resolved(request->reduction, types.elements);
+    plan->reduction = resolved(request->reduction, layout->input, types.elements);
     plan->fold = reduction_row(plan->reduction)->fold;
     plan->accumulator = element_accumulator(types.elements);
     plan->finish = (struct finish){.accumulator = plan->accumulator,
@@ -232,7 +232,8 @@ bool plan_make(const struct request *request, struct view *view, const struct ma
         .consumer = request->consumer,
     };
     if (!choose_method(request, view, plan) || !check_out(request->out, plan) ||
-        !choose_reduction(request, layout, plan) || !check_method(plan) || !check_complex(plan))
+        !choose_reduction(request, layout, plan) || !check_method(request, plan) ||
+        !check_complex(plan))
         return false;
     layout_normalise(layout, fold_is_indexed(plan->fold));
     plan->flat = layout_is_flat(layout);

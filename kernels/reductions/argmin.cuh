@@ -26,7 +26,7 @@ struct by_least {
     /* Of numbers. */
     FOLD_FUNCTION V best(V a, V b)
     {
-        return b < a ? b : a;
+        return least_number(a, b);
     }
 };
 
@@ -41,7 +41,7 @@ struct by_greatest {
 
     FOLD_FUNCTION V best(V a, V b)
     {
-        return b > a ? b : a;
+        return greatest_number(a, b);
     }
 };
 

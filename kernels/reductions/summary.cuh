@@ -66,30 +66,21 @@ struct summary {
     template <unsigned N, class Positions>
     FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions)
     {
-        take_in_parts<part_of<8 * sizeof(double) / sizeof(wide)>>(
-            x, [&](const auto &part) { take(s, part); });
-    }
-
-  private:
-    template <unsigned N>
-    FOLD_FUNCTION void take(state &s, const V (&x)[N])
-    {
-        wide numbers[N];
-#pragma unroll
-        for (unsigned k = 0; k < N; k++)
-            numbers[k] = widen(x[k]);
-        const wide whole = added_in_lanes<N, wide>([&](unsigned k) { return numbers[k]; });
+        constexpr unsigned part = part_of<8 * sizeof(double) / sizeof(wide)>;
+        wide whole = wide(0);
+        const moments<wide> numbers = moments_of<part>(x, whole);
         if (is_nan(whole)) /* one of them is, or there are both infinities */
             return take_one_by_one(s, x);
-        s.numbers = merged(s.numbers, moments_of(numbers, whole));
+        s.numbers = merged(s.numbers, numbers);
         s.sum = sum<total>::merge(s.sum, total_of_batch(x, whole));
 #pragma unroll
         for (unsigned k = 0; k < N; k++) {
-            s.ends.least = x[k] < s.ends.least ? x[k] : s.ends.least;
-            s.ends.greatest = x[k] > s.ends.greatest ? x[k] : s.ends.greatest;
+            s.ends.least = least_number(x[k], s.ends.least);
+            s.ends.greatest = greatest_number(x[k], s.ends.greatest);
         }
     }
 
+  private:
     /* Rare, so the code is to be small: values that a loop's index chooses are not in registers. */
     template <unsigned N>
     FOLD_FUNCTION void take_one_by_one(state &s, const V (&x)[N])

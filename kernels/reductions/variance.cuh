@@ -39,13 +39,37 @@ __host__ __device__ __forceinline__ moments<W> merged(moments<W> a, moments<W> b
             a.deviation + b.deviation + squared(delta) * (a.count * share)};
 }
 
-/* Of N numbers. */
-template <class W, unsigned N>
-__host__ __device__ __forceinline__ moments<W> moments_of(const W (&x)[N], W total)
+/* The same for two of one count, which takes no division. */
+template <class W>
+__host__ __device__ __forceinline__ moments<W> merged_equals(moments<W> a, moments<W> b)
 {
-    const W mean = scaled(total, 1.0 / N);
-    return {double(N), mean,
-            added_in_lanes<N, double>([&](unsigned k) { return squared(difference(x[k], mean)); })};
+    const W delta = difference(b.mean, a.mean);
+    return {2 * a.count, a.mean + scaled(delta, 0.5),
+            a.deviation + b.deviation + squared(delta) * (0.5 * a.count)};
+}
+
+/* Of N numbers, a power of two, whose sum is added to `total`. */
+template <unsigned Part, unsigned N, class V>
+__host__ __device__ __forceinline__ moments<wide_of<V>> moments_of(const V (&x)[N],
+                                                                   wide_of<V> &total)
+{
+    using wide = wide_of<V>;
+    if constexpr (N > Part) {
+        const half_of<N, V> low(x, 0), high(x, N / 2);
+        const moments<wide> of_low = moments_of<Part>(low.at, total);
+        return merged_equals(of_low, moments_of<Part>(high.at, total));
+    } else {
+        wide numbers[N];
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            numbers[k] = widen(x[k]);
+        const wide sum = added_in_lanes<N, wide>([&](unsigned k) { return numbers[k]; }),
+                   mean = scaled(sum, 1.0 / N);
+        total = total + sum;
+        return {double(N), mean, added_in_lanes<N, double>([&](unsigned k) {
+                    return squared(difference(numbers[k], mean));
+                })};
+    }
 }
 
 /* 0, but NaN where a number is not finite: its deviation from itself. */
@@ -84,19 +108,8 @@ struct variance {
     template <unsigned N, class Positions>
     FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions)
     {
-        take_in_parts<part_of<16>>(x, [&](const auto &part) { take(s, part); });
-    }
-
-  private:
-    template <unsigned N>
-    FOLD_FUNCTION void take(state &s, const V (&x)[N])
-    {
-        wide numbers[N];
-#pragma unroll
-        for (unsigned k = 0; k < N; k++)
-            numbers[k] = widen(x[k]);
-        s = merged(s, moments_of(numbers,
-                                 added_in_lanes<N, wide>([&](unsigned k) { return numbers[k]; })));
+        wide unwanted = wide(0);
+        s = merged(s, moments_of<part_of<16>>(x, unwanted));
     }
 };
 
