@@ -36,21 +36,17 @@ using value_of = typename Fold::value;
 
 /* Whether a fold takes many values at once in a way of its own. */
 template <class Fold, class = void>
-struct absorbs : std::false_type {
-};
+struct absorbs : std::false_type {};
 
 template <class Fold>
-struct absorbs<Fold, std::void_t<typename Fold::absorbs_many>> : std::true_type {
-};
+struct absorbs<Fold, std::void_t<typename Fold::absorbs_many>> : std::true_type {};
 
 /* Whether a fold asks for positions. */
 template <class Fold, class = void>
-struct is_indexed : std::false_type {
-};
+struct is_indexed : std::false_type {};
 
 template <class Fold>
-struct is_indexed<Fold, std::void_t<typename Fold::asks_for_positions>> : std::true_type {
-};
+struct is_indexed<Fold, std::void_t<typename Fold::asks_for_positions>> : std::true_type {};
 
 /* Positions one after the other. */
 struct in_a_row {
@@ -89,15 +85,35 @@ __host__ __device__ __forceinline__ T added_in_lanes(Number number)
     return totals[0];
 }
 
+/* Takes values in parts of so many: as many as leave a thread's registers room for what is made of
+ * them. A host's loop has vectors to fill. */
+#ifdef GRED_HOST_LOOPS
+template <unsigned>
+constexpr unsigned part_of = 64;
+#else
+template <unsigned Registers>
+constexpr unsigned part_of = Registers;
+#endif
+
+template <unsigned Part, unsigned N, class V, class Take>
+__host__ __device__ __forceinline__ void take_in_parts(const V (&x)[N], Take take)
+{
+    constexpr unsigned length = Part < N ? Part : N;
+#pragma unroll
+    for (unsigned p = 0; p < N / length; p++) {
+        V part[length];
+#pragma unroll
+        for (unsigned k = 0; k < length; k++)
+            part[k] = x[p * length + k];
+        take(part);
+    }
+}
+
 /* ---- answers ---- */
 
 /* What a state of a fold becomes for a reduction; each is specialised beside its fold. */
 template <enum reduction Reduction>
 struct finishing;
-
-#define FINISHING(name)                                                                            \
-    template <>                                                                                    \
-    struct finishing<REDUCTION_##name>
 
 __host__ __device__ __forceinline__ struct scalar_wide wide_answer(double real, double imag = 0)
 {
@@ -143,5 +159,16 @@ __host__ __device__ __forceinline__ state_of<Fold> with_initial(const struct fin
         return state;
     return Fold::merge(Fold::lift(value_from<value_of<Fold>>(how.initial), 1), state);
 }
+
+/* The finishing of many: the one value that a state is, with what the caller wants it to begin
+ * with. */
+struct finishing_value {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        answer.values[0] = value_answer(with_initial<Fold>(how, state));
+    }
+};
 
 } // namespace KERNELS

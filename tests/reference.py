@@ -279,9 +279,10 @@ def _complex_sum(x: np.ndarray) -> tuple:
 
 def _complex_mean(x: np.ndarray) -> tuple:
     """Divide by a complex n, as NumPy does: a part that is not finite may spoil the other."""
-    if x.size and not np.isfinite(x).all():
+    value, dtype, error = _both(_float_mean, x)
+    if UNDECIDED in value or (x.size and not np.isfinite(x).all()):
         return (UNDECIDED,) * 2, x.dtype, (Fraction(0),) * 2
-    return _both(_float_mean, x)
+    return value, dtype, error
 
 
 def _complex_prod(x: np.ndarray) -> tuple:

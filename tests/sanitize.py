@@ -6,8 +6,9 @@
 Lengths leave tails, block sizes are the least, a common one and the greatest, and element types
 meet each kernel's vector loads and conversions. The default method meets every element type, laid
 out and masked in every way that has a kernel of its own, and gives its result to the host or to the
-GPU. Answers are checked, too. Exit status 1: one was wrong. pytest does not collect this file;
-`--device simulated` tries it without a GPU.
+GPU; the reductions that are not on the ladder are tried in the same ways. Answers are checked, too.
+Exit status 1: one was wrong. pytest does not collect this file; `--device simulated` tries it
+without a GPU.
 """
 
 import argparse
@@ -16,7 +17,9 @@ import sys
 import numpy as np
 from gpu_arrays import GpuArray, call
 from inputs import EVERY_KIND, KINDS, OPS, Kind, block_sizes, exact, methods_on, reduce
-from reference import agrees, truth
+from reference import EVERY_TYPE, agrees, truth
+from samples import element_there, fetched, options_of, sample, takes, wrong
+from truths import NAMES, RECORDS, answer
 
 import gred
 from gred.testing import SimulatedArray
@@ -143,6 +146,51 @@ def wrong_defaults(options):
     return runs, wrong
 
 
+# ---- the reductions that are not on the ladder ----
+
+
+def cases_off_the_ladder(quick):
+    """List reduction, its options, and an array as it lies, for every type and layout."""
+    for dtype in EVERY_TYPE:
+        if quick and dtype.name not in QUICK_KINDS:
+            continue
+        for name in NAMES:
+            if not takes(name, dtype):
+                continue
+            x = sample(name, dtype, ROWS * COLUMNS).reshape(ROWS, COLUMNS)
+            for turn, options in enumerate(options_of(name)):
+                for layout in list(LAYOUTS)[turn % 2 :: 2] if turn else LAYOUTS:
+                    yield name, options, layout, LAYOUTS[layout](x)
+
+
+def wrong_off_the_ladder(options):
+    """Run each reduction on every type and layout; with and without a mask, to host and device."""
+    runs, wrong_ones, device = 0, [], options.device
+    for number, (name, more, layout, view) in enumerate(cases_off_the_ladder(options.quick)):
+        a = there(view, device)
+        mask = np.arange(view.size).reshape(view.shape) % 3 != 1
+        initial = {"initial": 1} if name in ("nanmin", "nanmax") else {}
+        where = {"where": mask, "mask": there(mask, device) if number % 2 else mask, **initial}
+        found = [wrong(name, a, view, **more, **(where if number // 4 % 2 else {}))]
+        if number % 3 == 0 and name not in RECORDS:
+            right = answer(name, view, **more)
+            out = element_there(right.dtype, device)
+            getattr(gred, name)(a, out=out, **more)
+            got = fetched(out, device)
+            found.append("" if agrees(got, right) else f"{name} into {right.dtype}: {got!r}")
+        runs += len(found)
+        wrong_ones += [f"{layout}: {one}" for one in found if one]
+    return runs, wrong_ones
+
+
+def wrong_pieces(options):
+    """Run each reduction on an array from the host that goes to the device in pieces."""
+    host = np.arange(-4000, 6001, dtype=np.float32)
+    with gred.workspace_limit(FEW_BYTES):
+        found = [wrong(name, host[::-1], host[::-1], device=options.device) for name in NAMES]
+    return len(found), [one for one in found if one]
+
+
 # ---- arrays that are not flat, and pieces ----
 
 
@@ -177,7 +225,11 @@ def told(what, runs, wrong):
 def main():
     options = arguments()
     chosen = options.methods.split(",") if options.methods else methods_on(options.device)
-    failed = told("default", *wrong_defaults(options)) if not options.methods else False
+    failed = False
+    if not options.methods:
+        failed |= told("default", *wrong_defaults(options))
+        failed |= told("off the ladder", *wrong_off_the_ladder(options))
+        failed |= told("in pieces", *wrong_pieces(options))
     for method in chosen:
         runs, wrong = wrong_answers(method, options)
         timed = gred.kernel_time(

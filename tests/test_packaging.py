@@ -1,8 +1,10 @@
 """The installed package is whole, light, and at home in processes that fork, thread and reload."""
 
+import importlib
 import importlib.metadata
 import os
 import re
+import runpy
 import subprocess
 import sys
 import textwrap
@@ -135,3 +137,201 @@ def test_it_runs_as_the_last_thing_too():
         gred.sum(array, method="shuffle", device="simulated")
         """
     )
+
+
+# ---- how it is built ----
+
+NVCC = Path("/somewhere/bin/nvcc")
+
+
+@pytest.fixture
+def building(monkeypatch):
+    """Offer the modules that the build is made of; a build without them needs no test."""
+    folder = ROOT / "build_backend"
+    if not folder.is_dir():
+        pytest.skip("the sources are not here")
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.chdir(ROOT)
+    yield importlib.import_module
+    for name in ("backend", "toolkit", "wheels"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize(
+    ("environment", "nvcc", "driver", "needed"),
+    [
+        ({}, None, None, False),  # a laptop without a GPU
+        ({}, NVCC, None, False),
+        ({}, NVCC, (13, 0), False),  # a toolkit is there
+        ({}, None, (13, 0), True),  # a driver is enough
+        ({}, None, (13, 2), True),
+        ({}, None, (14, 1), True),
+        ({}, None, (12, 9), False),  # it could not run what they compile
+        ({"GRED_CUDA_ARCHS": "90"}, None, (13, 0), True),
+        ({"GRED_CUDA_ARCHS": "90"}, None, None, False),
+        ({"GRED_CUDA_ARCHS": "none"}, None, (13, 0), False),
+        ({"GRED_SANITIZE": "1"}, None, (13, 0), False),
+        ({"GRED_CUDA": ""}, None, None, False),
+        ({"GRED_CUDA": "wheels"}, None, None, True),
+        ({"GRED_CUDA": "wheels"}, NVCC, (12, 4), True),
+        ({"GRED_CUDA": "wheels", "GRED_CUDA_ARCHS": "none"}, None, (13, 0), False),
+    ],
+)
+def test_a_build_asks_for_the_compiler_where_it_is_wanted_and_missing(
+    building, environment, nvcc, driver, needed
+):
+    got = building("wheels").requirements(environment, nvcc, driver)
+    assert bool(got) == needed
+    assert not needed or len(got) == 5
+
+
+def test_the_parts_of_the_compiler_are_of_one_version_that_the_least_driver_runs(building):
+    wheels = building("wheels")
+    versions = dict(wheel.split("==") for wheel in wheels.WHEELS)
+    least = "{}.{}.".format(*wheels.VERSION)
+    assert all(version.startswith(least) for version in versions.values())
+    of_compiler = ("nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt")
+    assert len({versions[name] for name in of_compiler}) == 1
+    assert str(wheels.FOLDER) == f"nvidia/cu{wheels.VERSION[0]}"
+
+
+@pytest.mark.parametrize("value", ["yes", "none", "13.0", "Wheels"])
+def test_another_value_of_gred_cuda_is_refused_with_what_there_is(building, value):
+    with pytest.raises(SystemExit, match=r"GRED_CUDA=.*'wheels'.*GRED_CUDA_ARCHS=none"):
+        building("wheels").requirements({"GRED_CUDA": value}, None, None)
+
+
+def test_a_compiler_of_wheels_is_taken_only_whole(building, tmp_path):
+    """Other packages bring some of its wheels, which alone compile nothing."""
+    wheels = building("wheels")
+    nvcc = tmp_path / "nvidia" / "cu13" / "bin" / "nvcc"
+    for name in reversed(wheels.ONE_OF_EACH):
+        assert wheels.installed_nvcc(["/nowhere", str(tmp_path)]) is None
+        path = tmp_path / "nvidia" / "cu13" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    assert wheels.installed_nvcc(["/nowhere", str(tmp_path)]) == nvcc
+
+
+def test_wheels_that_are_asked_for_and_not_there_are_named(building):
+    with pytest.raises(SystemExit, match=r"no-build-isolation.*pip install 'nvidia-cuda-nvcc=="):
+        building("toolkit").find_nvcc({"GRED_CUDA": "wheels"})
+
+
+@pytest.mark.parametrize(
+    ("environment", "driver", "why"),
+    [
+        ({"GRED_CUDA_ARCHS": "none"}, (13, 0), "CUDA left out"),
+        ({}, None, "no nvcc"),
+        ({}, (12, 8), "no nvcc, .* CUDA 13.0, .* runs 12.8 .* newer driver"),
+        ({}, (13, 1), "no nvcc, .* --no-build-isolation .*"),
+    ],
+)
+def test_a_build_without_nvcc_says_why(building, environment, driver, why):
+    assert re.fullmatch(why, building("toolkit").without_nvcc(environment, driver))
+
+
+@pytest.fixture
+def fake_nvcc(tmp_path):
+    nvcc = tmp_path / "home" / "bin" / "nvcc"
+    nvcc.parent.mkdir(parents=True)
+    nvcc.touch(mode=0o755)
+    return nvcc
+
+
+@pytest.mark.parametrize("name", ["CUDA_HOME", "CUDA_PATH", "PATH"])
+def test_a_toolkit_is_found_where_it_is_named(building, fake_nvcc, name):
+    folder = fake_nvcc.parent if name == "PATH" else fake_nvcc.parent.parent
+    find = building("toolkit").find_nvcc
+    assert find({name: str(folder)}) == fake_nvcc
+    assert find({name: str(folder), "GRED_CUDA_ARCHS": "none"}) is None
+    assert find({name: str(folder), "GRED_SANITIZE": "1"}) is None
+
+
+@pytest.mark.parametrize(
+    ("architectures", "groups"),
+    [
+        (["90"], [["90"]]),
+        (["90a"], [["90a"]]),
+        (["120"], [["120"]]),
+        (["80", "90"], [["80", "90"]]),
+        (["90", "80", "90"], [["80", "90"]]),
+        (["90", "100"], [["90"], ["100"]]),
+        (["80", "90", "90a", "100"], [["80", "90"], ["90a"], ["100"]]),
+        (["100f", "103"], [["100f"], ["103"]]),
+        (["75", "80", "90", "100", "110", "120"], [["75", "80", "90"], ["100", "110", "120"]]),
+    ],
+)
+def test_the_front_end_runs_once_a_generation(building, architectures, groups):
+    assert building("toolkit").architecture_groups(architectures) == groups
+
+
+@pytest.mark.parametrize(
+    ("architectures", "flags"),
+    [
+        (["90"], ["-gencode=arch=compute_90,code=[sm_90,compute_90]"]),
+        (["90a"], ["-gencode=arch=compute_90a,code=[sm_90a]"]),  # its PTX serves no later chip
+        (
+            ["80", "90", "120"],
+            [
+                "-gencode=arch=compute_80,code=[sm_80,sm_90]",
+                "-gencode=arch=compute_120,code=[sm_120,compute_120]",
+            ],
+        ),
+        (
+            ["75", "90", "90a"],
+            [
+                "-gencode=arch=compute_75,code=[sm_75,sm_90,compute_75]",
+                "-gencode=arch=compute_90a,code=[sm_90a]",
+            ],
+        ),
+    ],
+)
+def test_every_architecture_gets_machine_code_and_later_ones_ptx(building, architectures, flags):
+    assert building("toolkit").architecture_flags(architectures) == flags
+
+
+def test_the_gpus_that_are_here_are_built_for_or_one_of_each_major(building):
+    choose = building("toolkit").default_architectures
+    known = [75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121]
+    assert choose(known, ["86", "90"]) == ["86", "90"]
+    every = ["75", "80", "90", "100", "110", "120"]
+    assert choose(known, []) == every
+    assert choose(known, ["70"]) == every
+    assert choose(known, ["90", "130"]) == every
+
+
+@pytest.mark.parametrize("text", ["80;90a", "80,90a", " 80 90a; "])
+def test_architectures_are_read_between_whatever_separates(building, text):
+    assert building("toolkit").asked_architectures(text) == ["80", "90a"]
+
+
+@pytest.mark.parametrize("text", ["all", "sm_90", "8.0", "90;None"])
+def test_what_is_no_architecture_is_refused_by_name(building, text):
+    with pytest.raises(SystemExit, match=r"GRED_CUDA_ARCHS.*'80;90a'"):
+        building("toolkit").asked_architectures(text)
+
+
+def test_the_backend_asks_for_wheels_for_wheels_and_editable_installs_alone(building, monkeypatch):
+    pytest.importorskip("setuptools")
+    backend, wheels = building("backend"), building("wheels")
+    monkeypatch.setenv("GRED_CUDA", "wheels")
+    monkeypatch.delenv("GRED_CUDA_ARCHS", raising=False)
+    monkeypatch.delenv("GRED_SANITIZE", raising=False)
+    for hook in ("get_requires_for_build_wheel", "get_requires_for_build_editable"):
+        monkeypatch.setattr(backend.build_meta, hook, lambda settings: ["before"])
+        assert getattr(backend, hook)() == ["before", *wheels.WHEELS]
+    for hook in ("build_wheel", "build_editable", "build_sdist", "get_requires_for_build_sdist"):
+        assert getattr(backend, hook) is getattr(backend.build_meta, hook)
+
+
+def test_every_unit_of_the_kernels_has_its_source_and_an_object_of_its_own(building):
+    pytest.importorskip("setuptools")
+    script = runpy.run_path("setup.py")
+    units = script["kernel_units"]("table")
+    assert len({name for _, name, _ in units}) == len(units)
+    for source, _, _ in units:
+        assert (ROOT / "kernels" / source).exists()
+    assert (ROOT / script["LOOPS"]).exists()
+    listed = {*script["SOURCES"], *script["APART"]}
+    assert listed == {str(path.relative_to(ROOT)) for path in ROOT.glob("csrc/**/*.c")}

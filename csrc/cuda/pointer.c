@@ -133,14 +133,22 @@ static bool is_page_locked(const struct known *known, const void *on_gpu, const 
 
 /* ---- a view ---- */
 
+/* Makes the context of the thread's GPU, which a thread that has not used CUDA lacks. */
+static bool make_context(struct failure *failure)
+{
+    int device;
+    return cuda_check(failure, cudaGetDevice(&device), "cudaGetDevice") &&
+           cuda_check(failure, cudaSetDevice(device), "cudaSetDevice");
+}
+
 /* What the runtime knows of page-locked memory: the driver tells its address on a GPU only where
- * that one is current, which the runtime sees to. NULL, perhaps with a failure noted: no GPU has
- * one. */
+ * that one is current. NULL, perhaps with a failure noted: no GPU has one. */
 static const void *address_on_gpu(const void *first, struct failure *failure)
 {
     struct cudaPointerAttributes attributes;
-    return cuda_check(failure, cudaPointerGetAttributes(&attributes, first),
-                      "cudaPointerGetAttributes")
+    return make_context(failure) &&
+                   cuda_check(failure, cudaPointerGetAttributes(&attributes, first),
+                              "cudaPointerGetAttributes")
                ? attributes.devicePointer
                : NULL;
 }

@@ -197,7 +197,8 @@ static bool choose_initial(const struct request *request, struct plan *plan)
 static bool has_to_count(const struct plan *plan)
 {
     const struct reduction_row *row = reduction_row(plan->reduction);
-    return row->counts || (row->nothing == NOTHING_error && plan->layout->mask);
+    return row->counts ||
+           (row->nothing == NOTHING_error && plan->layout->mask && !fold_is_indexed(plan->fold));
 }
 
 static bool choose_reduction(const struct request *request, struct layout *layout,

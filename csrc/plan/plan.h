@@ -5,21 +5,9 @@
 #include "common/method.h"
 #include "common/reduction.h"
 #include "plan/platform.h"
+#include "plan/request.h"
 
 struct mask;
-struct output;
-
-/* The arguments as Python gave them, NULL where one was left out, and what was made of those that
- * are no mere choice. */
-struct request {
-    const struct platforms *platforms;
-    enum reduction reduction;
-    PyObject *method, *block_size, *dtype, *device, *initial;
-    double ddof;
-    const struct output *out; /* NULL: the result becomes a scalar */
-    struct stream consumer;
-    int frames; /* Python frames of gred's own below the user's, which warnings pass over */
-};
 
 struct plan {
     const struct platform *platform;

@@ -95,7 +95,8 @@ static enum element result_type(const struct request *request, enum element elem
     }
 }
 
-static bool check_types(const struct request *request, const struct types *types)
+static bool check_types(const struct request *request, enum element input,
+                        const struct types *types)
 {
     const struct reduction_row *row = reduction_row(request->reduction);
     if (row->fold == FOLD_extremes && row->result == RESULT_same &&
@@ -108,6 +109,15 @@ static bool check_types(const struct request *request, const struct types *types
         element_is_integer(types->elements)) {
         PyErr_Format(PyExc_TypeError, "dtype of %s must be a float or complex type; got %s",
                      row->name, element_name(types->elements));
+        return false;
+    }
+    if (row->plain != request->reduction && !element_is_integer(input) &&
+        element_is_integer(types->elements)) {
+        PyErr_Format(
+            PyExc_TypeError,
+            "dtype of %s of floats must be a float or complex type, since NaN has no value "
+            "in %s",
+            row->name, element_name(types->elements));
         return false;
     }
     if (row->result == RESULT_index && request->out && out_type(request) != ELEMENT_INT64) {
@@ -133,7 +143,7 @@ bool types_choose(const struct request *request, const struct layout *layout, st
     if (!choose_elements(request, layout->input, &types->elements))
         return false;
     types->result = result_type(request, types->elements);
-    if (!check_types(request, types))
+    if (!check_types(request, layout->input, types))
         return false;
     return !loses_parts(request, layout->input, types) ||
            warn_of_lost_imaginary_part(request->frames);

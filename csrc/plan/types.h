@@ -1,7 +1,7 @@
 /* In which types a reduction works, by NumPy's rules. */
 #pragma once
 
-#include "plan/plan.h"
+#include "plan/request.h"
 
 struct types {
     enum element elements; /* what each is converted to */

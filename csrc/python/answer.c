@@ -39,10 +39,16 @@ static bool warn_of_nothing(const struct plan *plan, const struct run *run)
     return true;
 }
 
+/* What is indexed tells by its position. */
+static bool is_of_nothing(const struct plan *plan, const struct run *run)
+{
+    return fold_is_indexed(plan->fold) ? run->answer.values[0].integer < 0 : run->count == 0;
+}
+
 bool answer_is_sound(const struct plan *plan, const struct run *run)
 {
     const struct reduction_row *row = reduction_row(plan->reduction);
-    if (row->nothing == NOTHING_error && run->count == 0) {
+    if (row->nothing == NOTHING_error && is_of_nothing(plan, run)) {
         PyErr_Format(PyExc_ValueError, "%s has no value: the mask hides all elements", row->name);
         return false;
     }

@@ -106,18 +106,19 @@ using argmin = place_of_best<V, by_least>;
 template <class V>
 using argmax = place_of_best<V, by_greatest>;
 
-#define FINISHING_POSITION(name)                                                                   \
-    FINISHING(name)                                                                                \
-    {                                                                                              \
-        template <class Fold>                                                                      \
-        FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,               \
-                                 struct answer &answer)                                            \
-        {                                                                                          \
-            answer.values[0] = count_answer(state.index);                                          \
-        }                                                                                          \
+struct finishing_position {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        answer.values[0] = count_answer(state.index);
     }
+};
 
-FINISHING_POSITION(argmin);
-FINISHING_POSITION(argmax);
+template <>
+struct finishing<REDUCTION_argmin> : finishing_position {};
+
+template <>
+struct finishing<REDUCTION_argmax> : finishing_position {};
 
 } // namespace KERNELS

@@ -30,21 +30,25 @@ struct extremes {
     }
 };
 
-FINISHING(minmax){
+template <>
+struct finishing<REDUCTION_minmax> {
     template <class Fold>
     FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
-                             struct answer &answer){answer.values[0] = value_answer(state.least);
-answer.values[1] = value_answer(state.greatest);
-} // namespace KERNELS
-}
-;
+                             struct answer &answer)
+    {
+        answer.values[0] = value_answer(state.least);
+        answer.values[1] = value_answer(state.greatest);
+    } // namespace KERNELS
+};
 
-FINISHING(ptp){template <class Fold> FOLD_FUNCTION void apply(const struct finish &,
-                                                              const state_of<Fold> &state,
-                                                              struct answer &answer){
-    answer.values[0] = value_answer(difference(state.greatest, state.least));
-}
-}
-;
+template <>
+struct finishing<REDUCTION_ptp> {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        answer.values[0] = value_answer(difference(state.greatest, state.least));
+    }
+};
 
 } // namespace KERNELS

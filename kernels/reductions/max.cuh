@@ -40,13 +40,8 @@ struct max {
     }
 };
 
-FINISHING(max){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
-                                                              const state_of<Fold> &state,
-                                                              struct answer &answer){
-    answer.values[0] = value_answer(with_initial<Fold>(how, state));
-} // namespace KERNELS
-}
-;
+template <>
+struct finishing<REDUCTION_max> : finishing_value {};
 
 /* The greatest of truth values: whether there is a true one. What there is of nothing is less than
  * zero. */
@@ -57,21 +52,25 @@ __host__ __device__ __forceinline__ bool is_any_true(const struct finish &how,
     return greatest_of(value_of<Fold>(0), with_initial<Fold>(how, state)) != value_of<Fold>(0);
 }
 
-FINISHING(sum_of_truth){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
-                                                                       const state_of<Fold> &state,
-                                                                       struct answer &answer){
-    answer.values[0] = count_answer(is_any_true<Fold>(how, state));
-}
-}
-;
+template <>
+struct finishing<REDUCTION_sum_of_truth> {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        answer.values[0] = count_answer(is_any_true<Fold>(how, state));
+    }
+};
 
 /* Their sum, divided: NaN of nothing, and then a truth value again. */
-FINISHING(mean_of_truth){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
-                                                                        const state_of<Fold> &state,
-                                                                        struct answer &answer){
-    answer.values[0] = wide_answer(double(is_any_true<Fold>(how, state)) / double(how.count));
-}
-}
-;
+template <>
+struct finishing<REDUCTION_mean_of_truth> {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        answer.values[0] = wide_answer(double(is_any_true<Fold>(how, state)) / double(how.count));
+    }
+};
 
 } // namespace KERNELS

@@ -41,21 +41,18 @@ struct min {
     }
 };
 
-FINISHING(min){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
-                                                              const state_of<Fold> &state,
-                                                              struct answer &answer){
-    answer.values[0] = value_answer(with_initial<Fold>(how, state));
-} // namespace KERNELS
-}
-;
+template <>
+struct finishing<REDUCTION_min> : finishing_value {};
 
 /* The product of truth values: whether all are true. What there is of nothing is not zero. */
-FINISHING(prod_of_truth){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
-                                                                        const state_of<Fold> &state,
-                                                                        struct answer &answer){
-    answer.values[0] = count_answer(!is_zero(with_initial<Fold>(how, state)));
-}
-}
-;
+template <>
+struct finishing<REDUCTION_prod_of_truth> {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        answer.values[0] = count_answer(!is_zero(with_initial<Fold>(how, state)));
+    }
+};
 
 } // namespace KERNELS

@@ -86,37 +86,43 @@ struct nanmax : nanmin<V> {
     }
 };
 
-FINISHING(nansum){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
-                                                                 const state_of<Fold> &state,
-                                                                 struct answer &answer){
-    answer.values[0] = value_answer(total_of(how, state.total));
-} // namespace KERNELS
-}
-;
+template <>
+struct finishing<REDUCTION_nansum> {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        answer.values[0] = value_answer(total_of(how, state.total));
+    } // namespace KERNELS
+};
 
 /* How many numbers there are is told, too. */
-FINISHING(nanmean){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
-                                                                  const state_of<Fold> &state,
-                                                                  struct answer &answer){
-    answer.values[0] = mean_of(how, total_of(how, state.total), double(state.count));
-answer.values[1] = count_answer(state.count);
-}
-}
-;
-
-#define FINISHING_VALUE(name)                                                                      \
-    FINISHING(name)                                                                                \
-    {                                                                                              \
-        template <class Fold>                                                                      \
-        FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,            \
-                                 struct answer &answer)                                            \
-        {                                                                                          \
-            answer.values[0] = value_answer(with_initial<Fold>(how, state));                       \
-        }                                                                                          \
+template <>
+struct finishing<REDUCTION_nanmean> {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        answer.values[0] = mean_of(how, total_of(how, state.total), double(state.count));
+        answer.values[1] = count_answer(state.count);
     }
+};
 
-FINISHING_VALUE(nanprod);
-FINISHING_VALUE(nanmin);
-FINISHING_VALUE(nanmax);
+/* A NaN that the caller begins with is not left out. */
+template <>
+struct finishing<REDUCTION_nanprod> {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        answer.values[0] = value_answer(with_initial<prod<value_of<Fold>>>(how, state));
+    }
+};
+
+template <>
+struct finishing<REDUCTION_nanmin> : finishing_value {};
+
+template <>
+struct finishing<REDUCTION_nanmax> : finishing_value {};
 
 } // namespace KERNELS

@@ -38,36 +38,44 @@ struct nonzero {
     }
 };
 
-FINISHING(any){
+template <>
+struct finishing<REDUCTION_any> {
     template <class Fold>
     FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
-                             struct answer &answer){answer.values[0] = count_answer(state > 0);
-} // namespace KERNELS
-}
-;
+                             struct answer &answer)
+    {
+        answer.values[0] = count_answer(state > 0);
+    } // namespace KERNELS
+};
 
-FINISHING(all){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
-                                                              const state_of<Fold> &state,
-                                                              struct answer &answer){
-    answer.values[0] = count_answer(state == how.count);
-}
-}
-;
+template <>
+struct finishing<REDUCTION_all> {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        answer.values[0] = count_answer(state == how.count);
+    }
+};
 
-FINISHING(count_nonzero){
+template <>
+struct finishing<REDUCTION_count_nonzero> {
     template <class Fold>
     FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
-                             struct answer &answer){answer.values[0] = count_answer(state);
-}
-}
-;
+                             struct answer &answer)
+    {
+        answer.values[0] = count_answer(state);
+    }
+};
 
-FINISHING(norm_0){
+template <>
+struct finishing<REDUCTION_norm_0> {
     template <class Fold>
     FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
-                             struct answer &answer){answer.values[0] = wide_answer(double(state));
-}
-}
-;
+                             struct answer &answer)
+    {
+        answer.values[0] = wide_answer(double(state));
+    }
+};
 
 } // namespace KERNELS

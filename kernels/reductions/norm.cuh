@@ -97,30 +97,32 @@ struct norm2 {
     }
 };
 
-FINISHING(norm){template <class Fold> FOLD_FUNCTION void apply(const struct finish &,
-                                                               const state_of<Fold> &state,
-                                                               struct answer &answer){
-    answer.values[0] = wide_answer(root(state.small, state.middle, state.large));
-} // namespace KERNELS
+template <>
+struct finishing<REDUCTION_norm> {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        answer.values[0] = wide_answer(root(state.small, state.middle, state.large));
+    } // namespace KERNELS
 
-private:
-FOLD_FUNCTION double root(double small, double middle, double large)
-{
-    const bool has_middle = middle > 0 || is_nan(middle);
-    if (large > 0 || is_nan(large))
-        return sqrt(large + middle * blue::times_large * blue::times_large) / blue::times_large;
-    if (!(small > 0))
-        return sqrt(middle);
-    const double of_small = sqrt(small) / blue::times_small;
-    if (!has_middle)
-        return of_small;
-    const double of_middle = sqrt(middle);
-    const double more = of_small > of_middle ? of_small : of_middle;
-    const double less = of_small > of_middle ? of_middle : of_small;
-    return is_nan(middle) ? middle : more * sqrt(1 + squared(less / more));
-}
-}
-;
+  private:
+    FOLD_FUNCTION double root(double small, double middle, double large)
+    {
+        const bool has_middle = middle > 0 || is_nan(middle);
+        if (large > 0 || is_nan(large))
+            return sqrt(large + middle * blue::times_large * blue::times_large) / blue::times_large;
+        if (!(small > 0))
+            return sqrt(middle);
+        const double of_small = sqrt(small) / blue::times_small;
+        if (!has_middle)
+            return of_small;
+        const double of_middle = sqrt(middle);
+        const double more = of_small > of_middle ? of_small : of_middle;
+        const double less = of_small > of_middle ? of_middle : of_small;
+        return is_nan(middle) ? middle : more * sqrt(1 + squared(less / more));
+    }
+};
 
 /* ---- ord 1, inf and -inf ---- */
 
@@ -179,19 +181,22 @@ struct norm_neg_inf : norm_inf<V> {
     }
 };
 
-#define FINISHING_MAGNITUDE(name)                                                                  \
-    FINISHING(name)                                                                                \
-    {                                                                                              \
-        template <class Fold>                                                                      \
-        FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,               \
-                                 struct answer &answer)                                            \
-        {                                                                                          \
-            answer.values[0] = wide_answer(state);                                                 \
-        }                                                                                          \
+struct finishing_magnitude {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        answer.values[0] = wide_answer(state);
     }
+};
 
-FINISHING_MAGNITUDE(norm_1);
-FINISHING_MAGNITUDE(norm_inf);
-FINISHING_MAGNITUDE(norm_neg_inf);
+template <>
+struct finishing<REDUCTION_norm_1> : finishing_magnitude {};
+
+template <>
+struct finishing<REDUCTION_norm_inf> : finishing_magnitude {};
+
+template <>
+struct finishing<REDUCTION_norm_neg_inf> : finishing_magnitude {};
 
 } // namespace KERNELS

@@ -58,12 +58,7 @@ struct prod {
     }
 };
 
-FINISHING(prod){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
-                                                               const state_of<Fold> &state,
-                                                               struct answer &answer){
-    answer.values[0] = value_answer(with_initial<Fold>(how, state));
-} // namespace KERNELS
-}
-;
+template <>
+struct finishing<REDUCTION_prod> : finishing_value {};
 
 } // namespace KERNELS

@@ -58,20 +58,24 @@ __host__ __device__ __forceinline__ struct scalar_wide mean_of(const struct fini
     return wide_answer((real + imag * 0.0) / count, (imag - real * 0.0) / count);
 }
 
-FINISHING(sum){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
-                                                              const state_of<Fold> &state,
-                                                              struct answer &answer){
-    answer.values[0] = value_answer(total_of(how, state));
-} // namespace KERNELS
-}
-;
+template <>
+struct finishing<REDUCTION_sum> {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        answer.values[0] = value_answer(total_of(how, state));
+    } // namespace KERNELS
+};
 
-FINISHING(mean){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
-                                                               const state_of<Fold> &state,
-                                                               struct answer &answer){
-    answer.values[0] = mean_of(how, total_of(how, state), double(how.count));
-}
-}
-;
+template <>
+struct finishing<REDUCTION_mean> {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        answer.values[0] = mean_of(how, total_of(how, state), double(how.count));
+    }
+};
 
 } // namespace KERNELS

@@ -66,13 +66,21 @@ struct summary {
     template <unsigned N, class Positions>
     FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions)
     {
+        take_in_parts<part_of<8 * sizeof(double) / sizeof(wide)>>(
+            x, [&](const auto &part) { take(s, part); });
+    }
+
+  private:
+    template <unsigned N>
+    FOLD_FUNCTION void take(state &s, const V (&x)[N])
+    {
         wide numbers[N];
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
             numbers[k] = widen(x[k]);
         const wide whole = added_in_lanes<N, wide>([&](unsigned k) { return numbers[k]; });
         if (is_nan(whole)) /* one of them is, or there are both infinities */
-            return absorb_one_by_one(s, x);
+            return take_one_by_one(s, x);
         s.numbers = merged(s.numbers, moments_of(numbers, whole));
         s.sum = sum<total>::merge(s.sum, total_of_batch(x, whole));
 #pragma unroll
@@ -82,13 +90,17 @@ struct summary {
         }
     }
 
-  private:
+    /* Rare, so the code is to be small: values that a loop's index chooses are not in registers. */
     template <unsigned N>
-    FOLD_FUNCTION void absorb_one_by_one(state &s, const V (&x)[N])
+    FOLD_FUNCTION void take_one_by_one(state &s, const V (&x)[N])
     {
+        V values[N];
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            s = merge(s, lift(x[k], 0));
+            values[k] = x[k];
+#pragma unroll 1
+        for (unsigned k = 0; k < N; k++)
+            s = merge(s, lift(values[k], 0));
     }
 
     template <unsigned N>
@@ -102,25 +114,28 @@ struct summary {
 };
 
 /* A mean of floats is their sum, divided, as if by `mean`; a sum of integers may have wrapped. */
-FINISHING(describe){
+template <>
+struct finishing<REDUCTION_describe> {
     template <class Fold>
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
-                             struct answer &answer){using total = typename Fold::total;
-const double count = state.numbers.count;
-const total whole = sum<total>::merge(total(0), state.sum);
-answer.values[0] = count_answer(uint64_t(count));
-answer.values[1] = count_answer(state.nans);
-answer.values[2] = value_answer(state.ends.least);
-answer.values[3] = value_answer(state.ends.greatest);
-answer.values[4] = value_answer(state.numbers.mean);
-if constexpr (!std::is_integral_v<total>)
-    answer.values[4] = mean_of(how, whole, count);
-answer.values[5] = wide_answer(variance_of(how, state.numbers));
-answer.values[6] = value_answer(whole);
-if (count == 0)
-    answer.values[2] = answer.values[3] = answer.values[4] = wide_answer(not_a_number<double>());
-} // namespace KERNELS
-}
-;
+                             struct answer &answer)
+    {
+        using total = typename Fold::total;
+        const double count = state.numbers.count;
+        const total whole = sum<total>::merge(total(0), state.sum);
+        answer.values[0] = count_answer(uint64_t(count));
+        answer.values[1] = count_answer(state.nans);
+        answer.values[2] = value_answer(state.ends.least);
+        answer.values[3] = value_answer(state.ends.greatest);
+        answer.values[4] = value_answer(state.numbers.mean);
+        if constexpr (!std::is_integral_v<total>)
+            answer.values[4] = mean_of(how, whole, count);
+        answer.values[5] = wide_answer(variance_of(how, state.numbers));
+        answer.values[6] = value_answer(whole);
+        if (count == 0)
+            answer.values[2] = answer.values[3] = answer.values[4] =
+                wide_answer(not_a_number<double>(), not_a_number<double>());
+    }
+};
 
 } // namespace KERNELS

@@ -51,12 +51,12 @@ __host__ __device__ __forceinline__ moments<W> moments_of(const W (&x)[N], W tot
 /* 0, but NaN where a number is not finite: its deviation from itself. */
 __host__ __device__ __forceinline__ double vanishing(double x)
 {
-    return 0.0 * x;
+    return 0.0 * fabs(x);
 }
 
 __host__ __device__ __forceinline__ double vanishing(complex<double> x)
 {
-    return 0.0 * x.real + 0.0 * x.imag;
+    return 0.0 * fabs(x.real) + 0.0 * fabs(x.imag);
 }
 
 template <class V>
@@ -84,6 +84,13 @@ struct variance {
     template <unsigned N, class Positions>
     FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions)
     {
+        take_in_parts<part_of<16>>(x, [&](const auto &part) { take(s, part); });
+    }
+
+  private:
+    template <unsigned N>
+    FOLD_FUNCTION void take(state &s, const V (&x)[N])
+    {
         wide numbers[N];
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
@@ -102,22 +109,26 @@ __host__ __device__ __forceinline__ double variance_of(const struct finish &how,
     return state.deviation / (left <= 0 ? 0.0 : left);
 }
 
-FINISHING(var){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
-                                                              const state_of<Fold> &state,
-                                                              struct answer &answer){
-    answer.values[0] = wide_answer(variance_of(how, state));
-answer.values[1] = wide_answer(state.count);
-} // namespace KERNELS
-}
-;
+template <>
+struct finishing<REDUCTION_var> {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        answer.values[0] = wide_answer(variance_of(how, state));
+        answer.values[1] = wide_answer(state.count);
+    } // namespace KERNELS
+};
 
-FINISHING(std){template <class Fold> FOLD_FUNCTION void apply(const struct finish &how,
-                                                              const state_of<Fold> &state,
-                                                              struct answer &answer){
-    answer.values[0] = wide_answer(sqrt(variance_of(how, state)));
-answer.values[1] = wide_answer(state.count);
-}
-}
-;
+template <>
+struct finishing<REDUCTION_std> {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        answer.values[0] = wide_answer(sqrt(variance_of(how, state)));
+        answer.values[1] = wide_answer(state.count);
+    }
+};
 
 } // namespace KERNELS

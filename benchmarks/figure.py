@@ -1,0 +1,42 @@
+"""One row of the figures that gred promises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+Figure = dict[str, Any]
+
+
+def figure(
+    part: str,
+    what: str,
+    samples: Sequence[float],
+    unit: str,
+    *,
+    published: float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> Figure:
+    """Make a row: the samples' median and spread, and whether a promise, if it is one, is kept."""
+    low, value, high = (float(f"{p:.5g}") for p in np.percentile(samples, (16, 50, 84)))
+    kept = None
+    if at_least is not None:
+        kept = value >= at_least
+    if at_most is not None:
+        kept = value <= at_most
+    return {
+        "part": part,
+        "what": what,
+        "value": value,
+        "low": low,
+        "high": high,
+        "samples": len(samples),
+        "unit": unit,
+        "published": published,
+        "at_least": at_least,
+        "at_most": at_most,
+        "kept": kept,
+    }

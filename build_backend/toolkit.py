@@ -1,0 +1,170 @@
+"""The CUDA toolkit that kernels are compiled with: where nvcc is, and how it is called."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
+
+import wheels
+
+# -O1 is for the stubs that nvcc leaves to the host's compiler; device code is always optimised.
+# That compiler also reads all machine code as text, of which there is a tenth when compressed.
+FLAGS = ["-std=c++17", "-O1", "-Xcompiler", "-fPIC,-fvisibility=hidden"]
+FLAGS += ["-Xfatbin", "-compress-all"]
+BLACKWELL = 100
+
+
+def toolkit_nvcc(environment: Mapping[str, str]) -> Path | None:
+    """Look for nvcc in CUDA_HOME, CUDA_PATH, PATH, and the usual place, in this order."""
+    homes = [environment.get("CUDA_HOME"), environment.get("CUDA_PATH")]
+    candidates = [Path(home, "bin", "nvcc") for home in homes if home]
+    on_path = shutil.which("nvcc", path=environment.get("PATH"))
+    candidates += [Path(on_path)] if on_path else []
+    candidates.append(Path("/usr/local/cuda/bin/nvcc"))
+    return next((nvcc for nvcc in candidates if os.access(nvcc, os.X_OK)), None)
+
+
+def find_nvcc(environment: Mapping[str, str]) -> Path | None:
+    """Choose an nvcc: a toolkit's, else the wheels'; GRED_CUDA=wheels takes the wheels' alone."""
+    in_wheels = wheels.installed_nvcc(sys.path)
+    if wheels.wants_wheels(environment):
+        if in_wheels is None:
+            needed = " ".join(f"'{wheel}'" for wheel in wheels.WHEELS)
+            sys.exit(
+                "gred: GRED_CUDA=wheels, but the wheels are not installed. pip installs them for a "
+                f"build by itself, unless --no-build-isolation is given; then: pip install {needed}"
+            )
+        return in_wheels
+    if not wheels.wants_cuda(environment):
+        return None
+    return toolkit_nvcc(environment) or in_wheels
+
+
+def without_nvcc(environment: Mapping[str, str], driver: tuple[int, int] | None) -> str:
+    """Say why there is no nvcc, and what would bring it."""
+    if not wheels.wants_cuda(environment):
+        return "CUDA left out"
+    if driver is None:
+        return "no nvcc"
+    least, runs = ("{}.{}".format(*version) for version in (wheels.VERSION, driver))
+    if driver < wheels.VERSION:
+        return (
+            f"no nvcc, and none as wheels, which are of CUDA {least}, for the driver runs {runs} "
+            "at most: install a CUDA toolkit or a newer driver"
+        )
+    return "no nvcc, nor its wheels, which pip installs unless --no-build-isolation is given"
+
+
+def cuda_version(nvcc: Path) -> str:
+    """Ask nvcc for its release, such as "13.0"."""
+    text = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
+    return re.search(r"release (\d+\.\d+)", text)[1]
+
+
+def library_folder(nvcc: Path) -> Path:
+    """Find the folder of libcudart_static.a; a system's nvcc may be a link or a script."""
+    dry = subprocess.run(
+        [nvcc, "--dryrun", "-x", "cu", os.devnull], capture_output=True, text=True, check=False
+    )
+    top = re.search(r"^#\$ TOP=(.*)$", dry.stderr, re.MULTILINE)
+    root = Path(top[1].strip()) if top else nvcc.resolve().parent.parent
+    folders = [root / "lib64", root / "lib", *root.glob("targets/*/lib")]
+    folders.append(Path("/usr/lib", sysconfig.get_config_var("MULTIARCH") or ""))
+    for folder in folders:
+        if (folder / "libcudart_static.a").exists():
+            return folder
+    sys.exit(
+        f"gred: {nvcc} is here, but libcudart_static.a is not in {', '.join(map(str, folders))}"
+    )
+
+
+# ---- architectures ----
+
+
+def present_architectures() -> list[str]:
+    """List the compute capabilities of the GPUs in this machine, such as ["90"]."""
+    query = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
+    try:
+        text = subprocess.run(query, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    return sorted({line.strip().replace(".", "") for line in text.splitlines() if line.strip()})
+
+
+def known_architectures(nvcc: Path) -> list[int]:
+    """List the architectures that this nvcc can compile for, in rising order."""
+    command = [nvcc, "--list-gpu-arch"]
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return sorted({int(number) for number in re.findall(r"compute_(\d+)", listing)})
+
+
+def default_architectures(known: list[int], present: list[str]) -> list[str]:
+    """Choose the GPUs' that are here, if nvcc knows them, else one of every major version."""
+    if present and all(int(architecture) in known for architecture in present):
+        return present
+    first_of_major = {number // 10: number for number in reversed(known) if number >= 75}
+    return [str(number) for number in sorted(first_of_major.values())]
+
+
+def asked_architectures(text: str) -> list[str]:
+    """Read GRED_CUDA_ARCHS: numbers such as 80 or 90a, between semicolons, commas or spaces."""
+    asked = [word for word in re.split(r"[;, ]+", text) if word]
+    for word in asked:
+        if not re.fullmatch(r"\d+[af]?", word):
+            sys.exit(
+                f"gred: {word!r} in GRED_CUDA_ARCHS is not an architecture: it takes compute "
+                "capabilities without the dot, such as '80;90a', or 'none' to build without CUDA"
+            )
+    return asked
+
+
+def number_of(architecture: str) -> int:
+    """Drop the suffix of an architecture."""
+    return int(re.match(r"\d+", architecture)[0])
+
+
+def architecture_groups(architectures: list[str]) -> list[list[str]]:
+    """Put together what one run of nvcc's front end can serve, in rising order.
+
+    It runs once a virtual architecture, from which machine code for any later chip can be made: the
+    lowest of a group. Those up to Hopper and those from Blackwell on stay apart, since CUB chooses
+    its tuning by the virtual architecture. With a suffix, an architecture has instructions of its
+    own, and is alone.
+    """
+    groups: dict[object, list[str]] = {}
+    for architecture in sorted(set(architectures), key=lambda a: (number_of(a), a)):
+        own = None if architecture.isdigit() else architecture
+        groups.setdefault(own or number_of(architecture) >= BLACKWELL, []).append(architecture)
+    return list(groups.values())
+
+
+def architecture_flags(architectures: list[str]) -> list[str]:
+    """Machine code for each, and PTX of the newest group for chips to come."""
+    groups = architecture_groups(architectures)
+    lasting = [group[0] for group in groups if group[0].isdigit()][-1:]
+    flags = []
+    for group in groups:
+        codes = [f"sm_{a}" for a in group] + [f"compute_{a}" for a in group if a in lasting]
+        flags.append(f"-gencode=arch=compute_{group[0]},code=[{','.join(codes)}]")
+    return flags
+
+
+class Toolkit:
+    """One nvcc, what it compiles for, and the libraries beside it."""
+
+    def __init__(self, nvcc: Path, environment: Mapping[str, str]):
+        """Settle the architectures: GRED_CUDA_ARCHS, else the GPU's that is here, else all."""
+        self.nvcc = nvcc
+        self.version = cuda_version(nvcc)
+        asked = asked_architectures(environment.get("GRED_CUDA_ARCHS", ""))
+        chosen = asked or default_architectures(known_architectures(nvcc), present_architectures())
+        self.architectures = sorted(chosen, key=number_of)
+        self.libraries = library_folder(nvcc)
+
+    def command(self) -> list[str]:
+        """Call nvcc with what all kernels are compiled with."""
+        return [str(self.nvcc), *FLAGS, *architecture_flags(self.architectures)]

@@ -1,0 +1,359 @@
+"""Every reduction that is not on the ladder is right for every type, length and special value."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from conftest import PLACES as DEVICES
+from conftest import parameter
+from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, PARTS, REALS
+from samples import options_of, quietly, sample, takes, there, wrong
+from truths import COUNTS, NAMES, PLACES, SPREADS, WITHOUT_NAN, type_of
+
+import gred
+from gred.testing import SimulatedArray
+
+LENGTHS = (1, 2, 3, 7, 31, 32, 33, 255, 256, 257, 1023, 1025, 4095, 4096, 4097, 8191, 8193)
+ON_THE_SIMULATED = (1, 2, 31, 32, 33, 255, 256, 257, 1025, 4097)
+LONG_TYPES = tuple(map(np.dtype, (np.float32, np.int64, np.complex64, np.bool_, np.float16)))
+
+every_name = pytest.mark.parametrize("name", NAMES)
+
+
+@pytest.fixture(autouse=True)
+def the_next_call_is_right():
+    yield
+    assert gred.sum([1, 2, 3]) == 6
+    assert gred.sum([1, 2, 3], device="simulated") == 6
+
+
+def all_right(findings):
+    """Fail with what was found wrong, the first few of it."""
+    found = [finding for finding in findings if finding]
+    assert not found, f"{len(found)} wrong:\n" + "\n".join(found[:10])
+
+
+# ---- types and lengths ----
+
+
+@every_name
+def test_every_type_and_length_is_right(name, device):
+    all_right(
+        wrong(name, x, x, device=device, **options)
+        for dtype in EVERY_TYPE
+        if takes(name, dtype)
+        for n in (ON_THE_SIMULATED if device == "simulated" else LENGTHS)
+        for x in [sample(name, dtype, n)]
+        for options in options_of(name)
+        if options.get("ddof", 0) < n
+    )
+
+
+@every_name
+def test_long_arrays_are_right(name, device):
+    n = 65_537 if device == "simulated" else 2**20 + 1
+    types = LONG_TYPES if device == "cuda" else (np.dtype(np.float32),)
+    if device == "host" and name in (*COUNTS, *PLACES, *SPREADS):
+        types = (*types, np.dtype(np.float64), np.dtype(np.int8))
+    all_right(wrong(name, x, x, device=device) for t in types for x in [sample(name, t, n)])
+
+
+@every_name
+def test_arrays_in_the_devices_memory_are_reduced_there(name, device):
+    all_right(
+        wrong(name, there(x, device), x, **options)
+        for dtype in EVERY_TYPE
+        if takes(name, dtype)
+        for n in (1, 33, 1027)
+        for x in [sample(name, dtype, n)]
+        for options in options_of(name)
+        if options.get("ddof", 0) < n
+    )
+
+
+@every_name
+@pytest.mark.parametrize(("order", "seed"), [("backwards", 0), ("shuffled", 1), ("shuffled", 7)])
+def test_the_order_of_threads_changes_no_answer(name, order, seed):
+    """Exact answers stay the same; the others stay within their bounds."""
+    types = map(np.dtype, (np.int16, np.int64, np.float16, np.float32, np.complex128))
+    with gred.thread_order(order, seed):
+        all_right(
+            wrong(name, x, x, device="simulated", **options)
+            for dtype in types
+            for n in (33, 1025, 4097)
+            for x in [sample(name, dtype, n)]
+            for options in options_of(name)
+        )
+
+
+def test_the_default_device_takes_them_all():
+    x = np.array([[3.0, 1.0], [2.0, 6.0]])
+    assert gred.any(x) is np.True_
+    assert gred.all([1, 0]) is np.False_
+    assert gred.count_nonzero([1, 0, 2]) == 2
+    assert gred.argmin(x) == 1
+    assert gred.argmax(SimulatedArray(x)) == 3
+    assert gred.var(x) == 3.5
+    assert gred.std([1, 3]) == 1
+    assert gred.ptp(x) == 5
+    assert gred.norm([3, 4]) == 5
+    assert gred.minmax(x) == (1, 6)
+    assert gred.describe(x).mean == 3
+
+
+# ---- where the element that decides is ----
+
+
+def test_one_element_decides_wherever_it_is(device):
+    """One true among false, one false among true, one least and one greatest: at every edge."""
+    n = 4097 if device == "simulated" else 9001
+    edges = (0, 1, 31, 32, 33, 255, 256, 257, 1023, 1024, 4095, 4096, n // 2, n - 2, n - 1)
+    for dtype in map(np.dtype, (np.bool_, np.int8, np.float32, np.float64, np.complex128)):
+        for at in edges:
+            x = np.zeros(n, dtype)
+            x[at] = 1
+            assert gred.any(x, device=device), (dtype, at)
+            assert gred.argmax(x, device=device) == at, dtype
+            assert gred.count_nonzero(x, device=device) == 1, (dtype, at)
+            y = x == 0
+            assert not gred.all(y.astype(dtype), device=device), (dtype, at)
+            assert gred.argmin(y.astype(dtype), device=device) == at, dtype
+        assert not gred.any(np.zeros(n, dtype), device=device)
+        assert gred.all(np.ones(n, dtype), device=device)
+
+
+def test_a_variance_misses_no_element(device):
+    """One element is unlike all others, at every edge: its deviation is nearly all there is."""
+    for dtype in (np.float64, np.int32):
+        for at in (0, 1, 31, 32, 255, 256, 1023, 1024, 4096):
+            x = np.full(4097, 3, dtype)
+            x[at] = 5
+            exact = 4 * 4096 / 4097**2
+            assert abs(gred.var(x, device=device) / exact - 1) < 1e-12, (dtype, at)
+
+
+# ---- the first of equals ----
+
+
+def test_the_first_of_equals_has_the_place(device):
+    random = np.random.default_rng(11)
+    for dtype in EVERY_TYPE:
+        for n in (2, 33, 257, 4097):
+            for most in (1, 2, 3):
+                x = random.integers(0, most, n).astype(dtype)
+                for name in PLACES:
+                    got = getattr(gred, name)(x, device=device)
+                    values = x.astype(complex).real.tolist()
+                    right = values.index((min if name == "argmin" else max)(values))
+                    assert got == right, f"{name} of {n} {dtype}"
+                    assert type(got) is np.int64
+
+
+def test_zeros_of_both_signs_are_equal(device):
+    for dtype in REALS:
+        for signs in itertools.product((0.0, -0.0), repeat=4):
+            x = np.array(signs, dtype)
+            assert gred.argmin(x, device=device) == gred.argmax(x, device=device) == 0
+            long = np.tile(x, 300)
+            assert gred.argmin(long, device=device) == gred.argmax(long, device=device) == 0
+    for z in ([0j, complex(-0.0, 0)], [complex(0, -0.0), 0j], [complex(-0.0, -0.0), 0j]):
+        for dtype in COMPLEX:
+            assert gred.argmin(np.array(z, dtype), device=device) == 0
+            assert gred.argmax(np.array(z, dtype), device=device) == 0
+
+
+def test_the_first_nan_has_the_place(device):
+    n = 1027
+    for dtype in (*REALS, *COMPLEX):
+        nans = [np.nan] if dtype not in COMPLEX else [np.nan, complex(0, np.nan)]
+        nans += [complex(np.nan, np.inf)] if dtype in COMPLEX else [-np.nan]
+        for nan, at in itertools.product(nans, (0, 1, 31, 32, 256, 1024, n - 1)):
+            x = np.ones(n, dtype)
+            x[at:] = nan
+            x[at + 1 :: 2] = np.inf
+            x[: at // 2] = -np.inf
+            for name in PLACES:
+                assert getattr(gred, name)(x, device=device) == at, f"{name} of {dtype}, {nan}"
+
+
+def test_complex_numbers_go_by_the_real_part_first(device):
+    z = np.array([2 + 1j, 1 + 9j, 2 + 3j, 1 + 2j, 1 + 2j, 2 + 3j])
+    for dtype in COMPLEX:
+        x = z.astype(dtype)
+        assert gred.argmin(x, device=device) == 3
+        assert gred.argmax(x, device=device) == 2
+        assert gred.ptp(x, device=device) == 1 + 1j
+        assert gred.minmax(x, device=device) == (1 + 2j, 2 + 3j)
+        assert gred.nanmin(x, device=device) == 1 + 2j
+
+
+# ---- special values ----
+
+
+def special_arrays(dtype: np.dtype):
+    """Offer what a type has that is unlike other numbers, in short arrays and long ones."""
+    if dtype in INTEGERS:
+        ends = (False, True) if dtype == np.bool_ else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        short = [[ends[0]], [ends[1]], [*ends], [*ends[::-1]], [0], [0, 0], [1, 0, ends[0]]]
+        yield from (np.array(values, dtype) for values in short)
+        yield np.array([*ends] * 600, dtype)
+        return
+    numbers = (0.0, -0.0, 1.0, np.nan, np.inf, -np.inf)
+    info = np.finfo(np.float32) if dtype == BFLOAT16 else np.finfo(dtype)
+    tiny, most = (
+        float(info.smallest_subnormal),
+        float(info.max) * (0.99 if dtype == BFLOAT16 else 1),
+    )
+    short = [[a] for a in (*numbers, tiny, most)]
+    short += [list(pair) for pair in itertools.product(numbers, repeat=2)]
+    short += [[tiny] * 4, [tiny, -tiny], [-most, most], [most, most], [most, 1.0], [tiny, 1.0]]
+    short += [[1.0, np.nan, 3.0], [np.nan, np.nan, 5.0], [np.nan] * 3, [np.inf, np.nan, -np.inf]]
+    short += [[-np.inf, 1.0, np.inf], [np.inf, np.inf, 2.0]]
+    with np.errstate(all="ignore"):
+        for values in short:
+            if dtype not in COMPLEX:
+                yield np.array(values, dtype)
+            elif np.isfinite(values).all():
+                parts = np.array(values, PARTS[dtype])
+                yield (parts + 1j * parts[::-1]).astype(dtype)
+                yield parts.astype(dtype)
+            else:
+                yield np.array([complex(value, 1) for value in values], dtype)
+    if dtype not in COMPLEX:
+        for at in (0, 5, 256, 1026):
+            for value in (np.nan, np.inf, -np.inf):
+                x = np.arange(1027).astype(dtype)
+                x[at] = value
+                yield x
+        yield np.full(1027, np.nan, dtype)
+        yield np.full(1027, 0.1).astype(dtype)
+        yield np.full(1027, -0.0).astype(dtype)
+
+
+def step_on(device: str, name: str) -> int:
+    """Take fewer on the simulated device, where a call takes longer; norms have five orders."""
+    return (5 if name in ("norm", "describe") else 2) if device == "simulated" else 1
+
+
+@every_name
+def test_special_values_are_numpys(name, device):
+    all_right(
+        wrong(name, x, x, device=device, **options)
+        for dtype in EVERY_TYPE
+        if takes(name, dtype)
+        for x in itertools.islice(special_arrays(dtype), 0, None, step_on(device, name))
+        for options in options_of(name)
+        if options.get("ddof", 0) < x.size
+    )
+
+
+def test_signs_of_zeros_are_numpys(device):
+    for name in ("nansum", "nanprod", "nanmin", "nanmax", "nanmean", "ptp", "norm", "var"):
+        for x in ([-0.0], [-0.0, -0.0], [-0.0, np.nan], [-3.0]):
+            a = np.array(x)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                right = (np.linalg.norm if name == "norm" else getattr(np, name))(a)
+            got = quietly(name, a, device=device)
+            if np.isnan(right):
+                assert np.isnan(got)
+            elif name != "nansum":
+                assert got == right
+                assert np.signbit(got) == np.signbit(right), f"{name} of {x}"
+
+
+# ---- of nothing ----
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0, 5)], ids=str)
+def test_of_nothing_there_is_what_numpy_says(shape, device):
+    for dtype in EVERY_TYPE:
+        x = np.zeros(shape, dtype)
+        options = {"device": device}
+        assert gred.any(x, **options) is np.False_
+        assert gred.all(x, **options) is np.True_
+        assert gred.count_nonzero(x, **options) == 0
+        for name in (*PLACES, "nanmin", "nanmax", "minmax", "ptp"):
+            if not takes(name, dtype):
+                continue
+            with pytest.raises(ValueError, match=name):
+                getattr(gred, name)(x, **options)
+        for name, ones in (("nansum", 0), ("nanprod", 1)):
+            got = getattr(gred, name)(x, **options)
+            assert got == ones
+            assert got.dtype == type_of(name, dtype)
+        for name in SPREADS:
+            with pytest.warns(RuntimeWarning, match="Degrees of freedom <= 0"):
+                got = getattr(gred, name)(x, **options)
+            assert np.isnan(got)
+            assert got.dtype == type_of(name, dtype)
+        with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
+            assert np.isnan(gred.nanmean(x, **options))
+        for order in (None, 2, 1, 0):
+            assert gred.norm(x, order, **options) == 0
+        assert gred.norm(x, **options).dtype == type_of("norm", dtype)
+
+
+def test_greatest_magnitudes_of_nothing_are_numpys(device):
+    """NumPy has had 0 and an error for the greatest; for the least there is none."""
+    x = np.zeros(0)
+    with pytest.raises(ValueError, match="norm"):
+        gred.norm(x, -np.inf, device=device)
+    try:
+        right = np.linalg.norm(x, np.inf)
+    except ValueError:
+        with pytest.raises(ValueError, match="norm"):
+            gred.norm(x, np.inf, device=device)
+    else:
+        assert gred.norm(x, np.inf, device=device) == right
+
+
+@pytest.mark.parametrize("n", [1, 2, 1027])
+def test_of_nothing_but_nan_there_is_a_warning(n, device):
+    for dtype in (*REALS, *COMPLEX):
+        x = np.full(n, np.nan, dtype)
+        for name in ("nanmin", "nanmax"):
+            with pytest.warns(RuntimeWarning, match="All-NaN"):
+                got = getattr(gred, name)(x, device=device)
+            assert np.isnan(got)
+            assert got.dtype == dtype
+        with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
+            assert np.isnan(gred.nanmean(x, device=device))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert gred.nansum(x, device=device) == 0
+            assert gred.nanprod(x, device=device) == 1
+
+
+def test_nothing_is_warned_of_where_there_is_an_answer(device):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for dtype in EVERY_TYPE:
+            x = np.arange(2).astype(dtype)
+            for name in NAMES:
+                if takes(name, dtype):
+                    getattr(gred, name)(x, device=device)
+            if dtype not in INTEGERS:
+                x = np.array([np.nan, 2, 3, np.nan]).astype(dtype)
+                for name in (*WITHOUT_NAN, "describe"):
+                    getattr(gred, name)(x, device=device)
+
+
+# ---- one answer everywhere ----
+
+
+@pytest.mark.parametrize("name", [*COUNTS, *PLACES, "nanmin", "nanmax", "ptp", "minmax"])
+@pytest.mark.parametrize("other", [parameter(place) for place in DEVICES[1:]])
+def test_devices_agree_bit_for_bit_on_what_is_not_rounded(name, other):
+    """Ties are broken the same way, even between zeros of both signs and kinds of NaN."""
+    for dtype in EVERY_TYPE:
+        if not takes(name, dtype):
+            continue
+        for x in special_arrays(dtype):
+            here = quietly(name, x, device="host")
+            elsewhere = quietly(name, x, device=other)
+            pairs = zip(here, elsewhere, strict=True) if name == "minmax" else [(here, elsewhere)]
+            for one, another in pairs:
+                same = np.array([one]).tobytes() == np.array([another]).tobytes()
+                assert same or (np.isnan(one) and np.isnan(another)), f"{x!r}: {one!r} {another!r}"

@@ -1,0 +1,344 @@
+"""The right answers of the reductions that are not on the ladder; reference.py has those that are.
+
+Counts, places and extremes are NumPy's or Python's, and exact. Sums of squares are exact, too: a
+float is an integer times a power of two, and integers of one power are squared and added in
+pieces that no int64 overflows.
+
+Squares, deviations and means of all types are taken in float64 and rounded once at the end; that is
+what u stands for. They are taken up in lanes of at most BATCH elements one after the other, and the
+lanes are merged as a tree, so that an element goes through depth(n) = min(n, BATCH) + (log2 n)^1.5
+operations; that is less than n, and more than a good implementation needs.
+
+Variances. Chan, Golub and LeVeque (The American Statistician 37, 1983) merge means and sums of
+squared deviations S: S = Sa + Sb + d^2 na nb / n with d the difference of the means. A mean's
+error after h merges is at most about 4 h u times the root mean square of what it is of, and d's is
+two such. Each merge adds 2 |d| (error of d) na nb / n to S's error, and by the inequality of Cauchy
+and Schwarz all of them add at most 2 sqrt(S) sqrt(sum of (error of d)^2 na nb / n). For a lane of
+k elements that is 2 sqrt(3) k u sqrt(S Q), for a balanced tree of height h it is
+2 sqrt(3) h^1.5 u sqrt(S Q), where Q is the sum of squares about 0, so that sqrt(S Q) is kappa S
+with their condition number kappa = sqrt(1 + n mean^2 / S) = sqrt(Q / S). With S's own roundings,
+4 (k + h) u S, SPREAD = 8 covers both. What is of second order is the square of an error of d:
+(SPREAD depth u)^2 Q. A square that underflows is off by the least float at most.
+
+Norms. A square is rounded once, or five times where it is scaled first; an addition rounds once,
+and a change of scale in its place multiplies by a rounded square: 4 roundings for each of depth(n).
+A root halves the relative error and, with its scale, rounds twice more.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from reference import (
+    A_NAN,
+    COMPLEX,
+    EXPONENTS,
+    INTEGERS,
+    MANTISSA_BITS,
+    PARTS,
+    UNDECIDED,
+    Truth,
+    elements,
+    gamma,
+    is_real,
+    result_type,
+    rounded,
+    sums_exactly,
+    truth,
+)
+
+COUNTS = ("any", "all", "count_nonzero")
+PLACES = ("argmin", "argmax")
+SPREADS = ("var", "std")
+WITHOUT_NAN = {"nansum": "sum", "nanprod": "prod", "nanmin": "min", "nanmax": "max"}
+WITHOUT_NAN |= {"nanmean": "mean"}
+SCALARS = (*COUNTS, *PLACES, *SPREADS, "ptp", *WITHOUT_NAN, "norm")
+RECORDS = ("minmax", "describe")
+NAMES = (*SCALARS, *RECORDS)
+ORDERS = (None, 1, 2, np.inf, -np.inf, 0)
+FIELDS = ("count", "nans", "min", "max", "mean", "var", "sum")
+
+BOOL, INT64, WIDE = map(np.dtype, (np.bool_, np.int64, np.float64))
+LEAST = Fraction(2) ** -(EXPONENTS[WIDE] + MANTISSA_BITS[WIDE])
+GREATEST = Fraction(2) ** (EXPONENTS[WIDE] + 1)
+EXACTLY = Fraction(0)
+BATCH = 1024
+SPREAD = 8
+ROOT_BITS = 160
+
+
+def type_of(name: str, given, dtype=None) -> np.dtype:
+    """Name the type of the result."""
+    given = np.dtype(given).newbyteorder("=")
+    if name in COUNTS:
+        return INT64 if name == "count_nonzero" else BOOL
+    if name in PLACES:
+        return INT64
+    if name in (*SPREADS, "norm"):
+        values = result_type("mean", given, dtype)
+        return PARTS.get(values, values)
+    if name == "ptp":
+        return given if dtype is None else np.dtype(dtype)
+    return result_type(WITHOUT_NAN[name], given, dtype)
+
+
+def depth(n: int) -> int:
+    """Bound the operations that an element goes through."""
+    return min(n, BATCH) + math.ceil(math.log2(max(n, 2)) ** 1.5)
+
+
+def answer(name: str, array: np.ndarray, *, where=True, dtype=None, **options) -> Truth:
+    """Reduce an array without any doubt."""
+    if name in COUNTS:
+        return _count(name, array, where)
+    if name in PLACES:
+        return _place(name, array, where)
+    if name in WITHOUT_NAN:
+        return _without_nan(name, array, where, dtype, **options)
+    kind = result_type("mean" if name in (*SPREADS, "norm") else "min", array.dtype, dtype)
+    x = elements(array, kind, where)
+    rule = {"ptp": _range, "norm": _norm, "var": _variance, "std": _deviation}[name]
+    return rule(x, **options)
+
+
+def record(array: np.ndarray, *, where=True, ddof=0) -> dict[str, Truth]:
+    """Describe an array, each field as the reductions of what is not NaN."""
+    taken = np.asarray(array)[np.broadcast_to(where, np.shape(array))]
+    taken = taken.astype(taken.dtype.newbyteorder("="))
+    nan = is_nan(taken)
+    x = taken[~nan]
+    mean, variance = truth("mean", x), answer("var", x, ddof=ddof)
+    fields = {
+        "count": Truth(x.size, INT64, EXACTLY),
+        "nans": Truth(int(nan.sum()), INT64, EXACTLY),
+        "mean": _merged_mean(mean, elements(x, mean.dtype)) if x.size else _nothing(mean.dtype),
+        "var": variance,
+        "std": _root_of_rounded(variance),
+        "sum": truth("sum", x),
+    }
+    for name in ("min", "max"):
+        if x.size:
+            fields[name] = truth(name, x)
+        elif x.dtype not in INTEGERS:
+            fields[name] = _nothing(x.dtype)
+    return fields
+
+
+def _nothing(dtype: np.dtype) -> Truth:
+    if dtype in COMPLEX:
+        return Truth((A_NAN,) * 2, dtype, (EXACTLY,) * 2)
+    return Truth(math.nan, dtype, EXACTLY)
+
+
+# ---- counts and places ----
+
+
+def is_nan(x: np.ndarray) -> np.ndarray:
+    """Tell which elements are NaN, or have a part that is."""
+    return np.zeros(x.shape, bool) if x.dtype in INTEGERS else np.isnan(x)
+
+
+def is_true(x: np.ndarray) -> np.ndarray:
+    """Tell which elements are not zero; of a bool, any bit counts."""
+    return np.array(x).view(np.uint8) != 0 if x.dtype == BOOL else np.array(x) != 0
+
+
+def _count(name: str, array: np.ndarray, where) -> Truth:
+    true = is_true(array)[np.broadcast_to(where, array.shape)]
+    count = int(true.sum())
+    value = {"any": count > 0, "all": count == true.size, "count_nonzero": count}[name]
+    return Truth(value, type_of(name, array.dtype), EXACTLY)
+
+
+def _place(name: str, array: np.ndarray, where) -> Truth:
+    """Give the place in the whole array, in C order, of what is taken."""
+    flat = np.array(array).ravel()
+    flat = flat.astype(WIDE) if is_real(flat.dtype.newbyteorder("=")) else flat
+    taken = np.flatnonzero(np.broadcast_to(where, array.shape).ravel())
+    nan = np.flatnonzero(is_nan(flat[taken]))
+    first = nan[0] if nan.size else getattr(np, name)(flat[taken])
+    return Truth(int(taken[first]), INT64, EXACTLY)
+
+
+# ---- without NaN ----
+
+
+def _without_nan(name, array, where, dtype, initial=None) -> Truth:
+    base = WITHOUT_NAN[name]
+    taken = np.asarray(array)[np.broadcast_to(where, array.shape)]
+    taken = taken.astype(taken.dtype.newbyteorder("="))
+    taken = taken[~is_nan(taken)]
+    if base in ("min", "max") and not taken.size and initial is None:
+        return _nothing(type_of(name, array.dtype, dtype))
+    return truth(base, taken, dtype, initial=initial)
+
+
+# ---- ranges ----
+
+
+def _range(x: np.ndarray) -> Truth:
+    least, greatest = truth("min", x), truth("max", x)
+    if x.dtype in COMPLEX:
+        if least.value[0] is A_NAN:
+            return least
+        parts = [_difference(*pair) for pair in zip(greatest.value, least.value, strict=True)]
+        return Truth(tuple(parts), x.dtype, (EXACTLY,) * 2)
+    if is_real(x.dtype):
+        return Truth(_difference(greatest.value, least.value), x.dtype, EXACTLY)
+    bits = 8 * x.dtype.itemsize
+    wrapped = (greatest.value - least.value) % 2**bits
+    signed = x.dtype.kind == "i" and wrapped >= 2 ** (bits - 1)
+    return Truth(wrapped - 2**bits if signed else wrapped, x.dtype, EXACTLY)
+
+
+def _difference(a: float, b: float):
+    finite = math.isfinite(a) and math.isfinite(b)
+    return Fraction(a) - Fraction(b) if finite else a - b
+
+
+# ---- exact sums of floats and of their squares ----
+
+
+def parts_of(x: np.ndarray) -> list[np.ndarray]:
+    """Give the real values as float64: both parts of what is complex."""
+    parts = (x.real, x.imag) if x.dtype in COMPLEX else (x,)
+    return [part.astype(WIDE) for part in parts]
+
+
+def exact_sum(x: np.ndarray) -> Fraction:
+    """Add finite float64."""
+    return sum((_added(whole) * power for whole, power in _by_exponent(x)), Fraction(0))
+
+
+def exact_square_sum(x: np.ndarray) -> Fraction:
+    """Add the squares of finite float64."""
+    total = Fraction(0)
+    for whole, power in _by_exponent(x):
+        high, low = whole >> 27, whole & (2**27 - 1)
+        squares = _added(high * high) << 54
+        squares += (_added(high * low) << 28) + _added(low * low)
+        total += squares * power**2
+    return total
+
+
+def _by_exponent(x: np.ndarray):
+    """Split floats into integers of 53 bits with one power of two for each group."""
+    mantissa, exponent = np.frexp(x[x != 0])
+    whole = np.ldexp(mantissa, 53).astype(np.int64)
+    order = np.argsort(exponent, kind="stable")
+    exponents, starts = np.unique(exponent[order], return_index=True)
+    for one, group in zip(exponents, np.split(whole[order], starts[1:]), strict=bool(x.any())):
+        yield group, Fraction(2) ** (int(one) - 53)
+
+
+def _added(whole: np.ndarray) -> int:
+    """Add up to 2^31 integers without wrapping around."""
+    return (int((whole >> 32).sum()) << 32) + int((whole & 0xFFFFFFFF).sum())
+
+
+def root(value: Fraction) -> Fraction:
+    """Take a square root to ROOT_BITS bits, and exactly where it is a float."""
+    if value <= 0:
+        return Fraction(0)
+    bits = 2 * ROOT_BITS - (value.numerator.bit_length() - value.denominator.bit_length())
+    bits += bits % 2
+    scaled = value * Fraction(2) ** bits
+    return Fraction(math.isqrt(scaled.numerator // scaled.denominator)) / Fraction(2) ** (bits // 2)
+
+
+# ---- variances ----
+
+
+def _variance(x: np.ndarray, ddof=0) -> Truth:
+    kind = type_of("var", x.dtype)
+    parts, n = parts_of(x), x.size
+    if not np.isfinite(parts).all():
+        return Truth(math.nan, kind, EXACTLY)
+    squares = sum(map(exact_square_sum, parts))
+    deviations = squares - sum(exact_sum(part) ** 2 for part in parts) / max(n, 1)
+    rounding = SPREAD * depth(n) / Fraction(2) ** MANTISSA_BITS[WIDE]
+    error = rounding * root(deviations * squares) + rounding**2 * squares + 4 * n * LEAST
+    if n <= 1 or squares == 0:
+        error = EXACTLY
+    elif 4 * n * (deviations + error) >= GREATEST or n * squares >= GREATEST**2:
+        return Truth(UNDECIDED, kind, EXACTLY)
+    freedom = max(n - Fraction(float(ddof)), 0)
+    if freedom:
+        value, error = deviations / freedom, error / freedom
+        return Truth(value, kind, error + (gamma(3, WIDE) * (value + error) if error else 0))
+    if error == 0:
+        return Truth(math.nan, kind, EXACTLY)
+    return Truth(math.inf if deviations > error else UNDECIDED, kind, EXACTLY)
+
+
+def _deviation(x: np.ndarray, ddof=0) -> Truth:
+    return _root_of(_variance(x, ddof))
+
+
+def _root_of_rounded(variance: Truth) -> Truth:
+    """Let the variance be rounded to its type before its root is taken."""
+    value, kind, error = variance
+    if not isinstance(value, Fraction):
+        return _root_of(variance)
+    ends = rounded(value - error, kind), rounded(value + error, kind)
+    if not isinstance(ends[1], Fraction):
+        return Truth(UNDECIDED, kind, EXACTLY)
+    return _root_of(variance._replace(error=max(value - ends[0], ends[1] - value, error)))
+
+
+def _root_of(variance: Truth) -> Truth:
+    value, kind, error = variance
+    if not isinstance(value, Fraction):
+        return Truth(value, kind, error)
+    middle, low, high = root(value), root(value - error), root(value + error)
+    error = max(middle - low, high - middle)
+    return Truth(middle, kind, error + gamma(2, WIDE) * high)
+
+
+def _merged_mean(mean: Truth, x: np.ndarray) -> Truth:
+    """Let a mean be merged from means, instead of a sum that is divided once."""
+    if x.dtype in COMPLEX:
+        parts = [
+            _merged_mean(Truth(v, PARTS[x.dtype], e), part)
+            for v, e, part in zip(mean.value, mean.error, (x.real, x.imag), strict=True)
+        ]
+        return Truth(tuple(p.value for p in parts), x.dtype, tuple(p.error for p in parts))
+    if not is_real(x.dtype) or not isinstance(mean.value, Fraction) or not x.size:
+        return mean
+    magnitude = Fraction(math.fsum(np.abs(x.astype(WIDE)))) / x.size
+    return mean._replace(error=mean.error + gamma(4 * depth(x.size), WIDE) * magnitude)
+
+
+# ---- norms ----
+
+
+def _norm(x: np.ndarray, ord=None) -> Truth:
+    kind = type_of("norm", x.dtype)
+    if ord == 0:
+        return Truth(Fraction(int((x != 0).sum())), kind, EXACTLY)
+    parts = parts_of(x)
+    if ord != -np.inf and not np.isfinite(parts).all():
+        return Truth(_norm_of_infinities(parts), kind, EXACTLY)
+    n = x.size
+    if ord in (None, 2):
+        value = root(sum(map(exact_square_sum, parts)))
+        one = n == 1 and len(parts) == 1
+        return Truth(value, kind, EXACTLY if one else gamma(4 * depth(n) + 8, WIDE) * value)
+    magnitudes, relative = np.abs(parts[0]), EXACTLY
+    if len(parts) == 2:
+        magnitudes, relative = np.hypot(*parts), gamma(10, WIDE)
+    if ord == 1 and np.isfinite(magnitudes).all():
+        value = exact_sum(magnitudes)
+        exactly = not relative and sums_exactly(magnitudes.astype(x.dtype))
+        error = EXACTLY if exactly else (relative + gamma(depth(n), WIDE)) * value
+        return Truth(value, kind, error)
+    value = float(magnitudes.max(initial=0) if ord > 0 else magnitudes.min())
+    value = math.nan if np.isnan(parts).any() else value
+    return Truth(value, kind, relative * Fraction(value) if math.isfinite(value) else EXACTLY)
+
+
+def _norm_of_infinities(parts: list[np.ndarray]):
+    """Say what infinities make, and NaN; complex ones with NaN, too, are left open."""
+    if not np.isnan(parts).any():
+        return math.inf
+    return UNDECIDED if len(parts) == 2 and np.isinf(parts).any() else math.nan
