@@ -1,4 +1,4 @@
-"""Writes what the kept results say into README.md, between its markers, and draws their plots.
+"""Writes what the kept results and the table of reductions say into README.md, and draws plots.
 
     python benchmarks/report.py            rewrite README.md and redraw what changed
     python benchmarks/report.py --check    exit status 1 if they disagree with the results
@@ -138,6 +138,15 @@ def _machine(machine: Record) -> str:
     return f"{', '.join(words)}; {', '.join(versions)}; measured {machine['date'][:10]}."
 
 
+def reductions_part(_: Results) -> str:
+    """List the reductions that there are; those of the ladder run by every method."""
+    rows = [
+        [f"`{reduction.name}`", reduction.summary, "yes" if reduction.on_ladder else ""]
+        for reduction in gred.reductions()
+    ]
+    return _table(["reduction", "what it is", "every rung"], "lll", rows)
+
+
 def plots_part(results: Results) -> str:
     """Show the plots of the machine whose ladder is shown."""
     folder = results.shown()
@@ -192,6 +201,7 @@ def _sentence(text: str) -> str:
 
 
 PARTS = {
+    "reductions": reductions_part,
     "ladder": ladder_part,
     "machine": machine_part,
     "plots": plots_part,

@@ -1,7 +1,8 @@
-"""README.md says what the kept results say, and names the two commands that a newcomer needs."""
+"""README.md says what the kept results and the tables say, and leads a newcomer where it says."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from gred.cli.command import main
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "benchmarks" / "report.py"
-PARTS = ("machine", "ladder", "plots", "figures")
+PARTS = ("reductions", "machine", "ladder", "plots", "figures")
 
 
 def report(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -59,7 +60,7 @@ def test_report_writes_what_its_check_accepts(marked_readme, results):
     assert report("--check", *places).returncode == 0
     text = marked_readme.read_text(encoding="utf-8")
     assert "(results/some-machine/plots/ladder.svg)" in text
-    assert text.count("between") == 3
+    assert text.count("between") == len(PARTS) - 1
     for method in gred.methods():
         assert f"`{method.name}`" in text
 
@@ -73,6 +74,53 @@ def test_check_finds_a_typed_figure(marked_readme, results):
     checked = report("--check", *places)
     assert checked.returncode == 1
     assert "README.md disagrees" in checked.stdout
+
+
+def test_readme_lists_every_reduction_and_says_which_every_rung_takes():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    part = re.search(r"<!-- generated: reductions -->\n(.*?)<!-- end", text, re.DOTALL)[1]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in part.splitlines()[2:]]
+    assert [row[0] for row in rows] == [f"`{r.name}`" for r in gred.reductions()]
+    rungs = [method.name for method in gred.methods() if method.number is not None]
+    for name, _, every in rows:
+        function = getattr(gred, name.strip("`"))
+        for rung in rungs if every else ():
+            function([1, 2, 3], method=rung, device="simulated")
+        if not every:
+            with pytest.raises(ValueError, match="climb the ladder"):
+                function([1.5, 2.5], method="unroll8")
+
+
+def test_check_finds_a_reduction_that_is_not_listed(marked_readme, results):
+    pytest.importorskip("matplotlib")
+    places = ("--readme", marked_readme, "--results", results)
+    report(*places)
+    text = marked_readme.read_text(encoding="utf-8")
+    line = next(line for line in text.splitlines() if line.startswith("| `ptp` |"))
+    marked_readme.write_text(text.replace(line + "\n", ""), encoding="utf-8")
+    assert report("--check", *places).returncode == 1
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_files_that_a_text_names_are_there(name):
+    """Folders and files of the project, in code or behind a link; NAME stands for any."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    named = re.findall(r"`((?:csrc|kernels|tests|benchmarks|python|\.ci)/[\w./]*)", text)
+    named += re.findall(r"^    ((?:csrc|kernels|python)/[\w/]+)", text, re.MULTILINE)
+    named += re.findall(r"\]\((?!https?:)([^)#]+)", text)
+    made_up = {"kernels/ladder/23_name.cuh", "kernels/reductions/name.cuh"}
+    missing = [path for path in named if path not in made_up and not (ROOT / path).exists()]
+    assert not missing
+    assert named or name == "CHANGELOG.md"
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_the_map_has_every_room(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    rooms = [path for path in (ROOT / "csrc").iterdir() if path.is_dir()]
+    rooms += [path for path in (ROOT / "kernels").iterdir() if path.is_dir()]
+    for room in rooms:
+        assert f"    {room.relative_to(ROOT).as_posix()}/ " in text
 
 
 def test_check_finds_a_plot_of_other_data(marked_readme, results):
