@@ -152,12 +152,13 @@ def test_out_holds_what_numpys_would(place):
 
 @everywhere
 def test_out_holds_what_a_dtype_asks_for(place):
-    """With a dtype the result is of that type, and becomes the type of `out` at last."""
+    """With a dtype the result is of that type, and becomes the type of `out` at last; a quotient, as
+    in NumPy, is one of the type of `out` at once."""
 
     @often
     @given(data=st.data())
     def check(data):
-        op = data.draw(st.sampled_from(OPS))
+        op = data.draw(st.sampled_from([op for op in OPS if op != "mean"]))
         array = data.draw(arrays().filter(lambda a: a.size > 0))
         dtype = data.draw(every_type)
         result = reduce(op, array, device=place, dtype=dtype)

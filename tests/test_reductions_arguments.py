@@ -315,9 +315,7 @@ def test_nan_is_left_out_before_elements_are_converted(device):
     """NaN that becomes an integer would be any number."""
     x = np.array([1.75, np.nan, 2.5, np.nan] * 100)
     for name in ("nansum", "nanprod"):
-        for dtype in map(
-            np.dtype, (np.int64, np.int8, np.uint32, np.float32, np.float16, BFLOAT16)
-        ):
+        for dtype in map(np.dtype, (np.float32, np.float16, BFLOAT16)):
             y = x if name == "nansum" else x[:8]
             assert not wrong(name, y, y, device=device, dtype=dtype), (name, dtype)
     for x in (np.arange(100, dtype=np.int32), np.arange(100).astype(np.float16)):
@@ -326,9 +324,10 @@ def test_nan_is_left_out_before_elements_are_converted(device):
             assert not wrong("nanmean", x, x, device=device, dtype=dtype)
 
 
-def test_the_mean_of_floats_is_no_integer(device):
+@pytest.mark.parametrize("name", ["nansum", "nanprod", "nanmean"])
+def test_nan_is_not_made_an_integer(name, device):
     with pytest.raises(TypeError, match="dtype"):
-        gred.nanmean(np.array([1.0, np.nan]), dtype=int, device=device)
+        getattr(gred, name)(np.array([1.0, np.nan]), dtype=int, device=device)
 
 
 def test_minmax_and_norms_have_a_dtype(device):
