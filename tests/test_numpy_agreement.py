@@ -152,8 +152,10 @@ def test_out_holds_what_numpys_would(place):
 
 @everywhere
 def test_out_holds_what_a_dtype_asks_for(place):
-    """With a dtype the result is of that type, and becomes the type of `out` at last; a quotient, as
-    in NumPy, is one of the type of `out` at once."""
+    """With a dtype the result is of that type, and becomes the type of `out` at last.
+
+    Quotients, as in NumPy, are of the type of `out` at once.
+    """
 
     @often
     @given(data=st.data())

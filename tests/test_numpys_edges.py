@@ -1,4 +1,4 @@
-"""Where NumPy's answers follow from how it computes: complex infinities, ties, quotients in `out`."""
+"""What follows from how NumPy computes: complex infinities, ties, quotients in `out`."""
 
 import warnings
 

@@ -1,11 +1,11 @@
 /* Pieces are given out by one counter a job. A caller takes pieces until there are none and then
  * waits for those alone that other threads have begun: a job is counted down by pieces and not by
- * threads, and freed by whoever lets go of it last, so that a thread that is late, or that the
- * system has put aside between two pieces, holds nobody up.
+ * threads, and its slot is free when whoever lets go of it last has done so, so that a thread that
+ * is late, or that the system has put aside between two pieces, holds nobody up.
  *
- * A thread without work watches for a moment before it sleeps, and so does a caller that waits for
- * others' last pieces: calls often come one after another, and waking takes longer than many last.
- */
+ * A thread without work watches the pool's generation for a moment, since calls often come one
+ * after another, and only then sleeps. Who announces a job wakes one sleeper, and each that wakes
+ * wakes two more while there is room for them: nobody spends long on waking others. */
 #define _GNU_SOURCE
 
 #include "run/threads.h"
@@ -21,38 +21,60 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-/* What a piece may need, whatever limits on stacks the user has set; the system adds its own. */
-enum { STACK_BYTES = 256 << 10 };
+#if defined(__x86_64__) || defined(__i386__)
+#define PAUSE() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define PAUSE() __asm__ volatile("yield")
+#else
+#define PAUSE() ((void)0)
+#endif
 
-/* How long a thread watches before it sleeps. */
+enum {
+    STACK_BYTES = 256 << 10, /* what a piece may need, whatever limits the user has set; the system
+                                adds its own */
+    APART = 128,             /* bytes; processors fetch lines of 64 in pairs */
+    SLOTS = 32               /* for jobs at once; who finds none works alone */
+};
+
+/* How long a thread watches before it sleeps: about what waking many sleepers takes. */
 static const double watch_seconds = 50e-6;
 
+static const unsigned open_bit = 1u << 31;
+static const uint64_t asleep_bit = (uint64_t)1 << 63;
+
+/* A slot, and the job in it. */
 struct job {
-    threads_piece *piece;
+    /* Set before it is open. */
+    _Alignas(APART) threads_piece *piece;
     void *context;
     uint64_t pieces;
-    unsigned most;     /* threads that may take part */
     fenv_t arithmetic; /* the caller's rounding and flushing, so that all threads compute alike */
-    _Atomic uint64_t next; /* the piece that is taken next */
-    _Atomic uint64_t done; /* pieces; changed by who holds the pool's lock */
-    /* The rest is for who holds the pool's lock. */
-    unsigned joined; /* threads that took part so far */
-    unsigned held;   /* threads that know of it */
-    struct job *after;
+
+    /* For who wants to join and take pieces. */
+    _Alignas(APART) atomic_uint holds; /* threads that know of it, and open_bit: more may join; 0:
+                                          the slot is free */
+    atomic_int places;                 /* for more threads */
+    _Atomic int64_t left; /* pieces that nobody has taken; less than 0: asked in vain */
+
+    /* For who waits for the end. */
+    _Alignas(APART) _Atomic uint64_t done; /* pieces, and asleep_bit: the caller sleeps */
 };
 
 /* The threads of one process. */
 struct pool {
-    pid_t owner;
+    _Alignas(APART) atomic_uint generation; /* of jobs: whoever sees it change looks for one */
+    _Alignas(APART) pid_t owner;
     unsigned most; /* threads, the caller included */
     pthread_mutex_t lock;
     pthread_cond_t work, finished;
-    struct job *first; /* those that have pieces left, the oldest first */
-    unsigned started, asleep, watching;
-    _Atomic unsigned generation; /* of jobs; changed by who holds the lock */
-    bool stop;
+    /* These are changed by who holds the lock. */
+    atomic_uint started, asleep; /* the latter: and not called yet */
+    unsigned called;             /* sleepers that are to wake */
+    atomic_bool stop;
+    struct job jobs[SLOTS];
     pthread_t threads[];
 };
 
@@ -90,108 +112,212 @@ unsigned threads_for(struct threads *self, uint64_t pieces)
 
 /* ---- a job ---- */
 
-/* Returns how many pieces this thread did. */
-static uint64_t take_pieces(struct job *job, unsigned thread)
+/* The caller's; NULL: all slots are taken. Nobody joins before it is open. */
+static struct job *job_new(struct pool *pool, unsigned most, uint64_t pieces, threads_piece *piece,
+                           void *context)
 {
-    for (uint64_t done = 0;; done++) {
-        const uint64_t index = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
-        if (index >= job->pieces)
-            return done;
-        job->piece(job->context, index, thread);
-    }
+    struct job *job = pool->jobs;
+    for (unsigned none = 0; !atomic_compare_exchange_strong(&job->holds, &none, 1); none = 0)
+        if (++job == pool->jobs + SLOTS)
+            return NULL;
+    job->piece = piece;
+    job->context = context;
+    job->pieces = pieces;
+    fegetenv(&job->arithmetic);
+    atomic_store_explicit(&job->places, (int)most - 1, memory_order_relaxed);
+    atomic_store_explicit(&job->left, (int64_t)pieces, memory_order_relaxed);
+    atomic_store_explicit(&job->done, 0, memory_order_relaxed);
+    atomic_fetch_or(&job->holds, open_bit);
+    return job;
 }
 
-/* The rest is called with the pool's lock held. */
-
-static void add_done(struct pool *pool, struct job *job, uint64_t done)
+static bool is_open(struct job *job)
 {
-    job->done += done;
-    if (done && job->done == job->pieces)
-        pthread_cond_broadcast(&pool->finished);
+    return atomic_load(&job->holds) & open_bit;
+}
+
+static void close_job(struct job *job)
+{
+    if (is_open(job))
+        atomic_fetch_and(&job->holds, ~open_bit);
 }
 
 static void let_go(struct job *job)
 {
-    if (--job->held == 0)
-        free(job);
+    atomic_fetch_sub(&job->holds, 1);
 }
 
-static void enqueue(struct pool *pool, struct job *job)
+/* The number of a thread that joins; 0, the caller's: there is no place. */
+static unsigned join_job(struct job *job)
 {
-    struct job **end = &pool->first;
-    while (*end)
-        end = &(*end)->after;
-    *end = job;
+    if (!is_open(job))
+        return 0;
+    if (atomic_fetch_add(&job->holds, 1) & open_bit) {
+        const int place = atomic_fetch_sub(&job->places, 1);
+        if (place == 1)
+            close_job(job);
+        if (place > 0)
+            return (unsigned)place;
+    }
+    let_go(job);
+    return 0;
 }
 
-static void dequeue(struct pool *pool, struct job *job)
+/* Returns how many pieces this thread did. */
+static uint64_t take_pieces(struct job *job, unsigned thread)
 {
-    struct job **at = &pool->first;
-    while (*at != job)
-        at = &(*at)->after;
-    *at = job->after;
+    for (uint64_t done = 0;; done++) {
+        const int64_t left = atomic_fetch_sub_explicit(&job->left, 1, memory_order_relaxed);
+        if (left <= 0) {
+            close_job(job);
+            return done;
+        }
+        job->piece(job->context, job->pieces - (uint64_t)left, thread);
+    }
 }
 
-static struct job *job_to_join(const struct pool *pool)
+/* Whether these were the last; the caller is woken if it sleeps. The count before is compared, and
+ * not the one after: GCC 12 gets the latter's sum wrong in such a place. */
+static bool add_done(struct pool *pool, struct job *job, uint64_t done)
 {
-    struct job *job = pool->first;
-    while (job && (job->joined == job->most ||
-                   atomic_load_explicit(&job->next, memory_order_relaxed) >= job->pieces))
-        job = job->after;
-    return job;
+    if (!done)
+        return false;
+    const uint64_t before = atomic_fetch_add(&job->done, done), last = job->pieces - done;
+    if (before == (last | asleep_bit)) {
+        pthread_mutex_lock(&pool->lock);
+        pthread_cond_broadcast(&pool->finished);
+        pthread_mutex_unlock(&pool->lock);
+    }
+    return before == last;
+}
+
+/* ---- who is there ---- */
+
+/* Threads that open jobs have places and pieces for, beyond those that are awake without work. */
+static unsigned missing_threads(struct pool *pool)
+{
+    uint64_t places = 0, awake = atomic_load(&pool->started) - atomic_load(&pool->asleep), busy = 0;
+    for (struct job *job = pool->jobs; job < pool->jobs + SLOTS; job++) {
+        const unsigned holds = atomic_load(&job->holds), held = holds & ~open_bit;
+        const int64_t left = atomic_load(&job->left);
+        const int free_places = atomic_load(&job->places);
+        busy += held ? held - 1 : 0; /* one is the caller */
+        if (holds & open_bit && left > 0 && free_places > 0)
+            places += least((uint64_t)left, (uint64_t)free_places);
+    }
+    const uint64_t idle = awake > busy ? awake - busy : 0;
+    return places > idle ? (unsigned)least(places - idle, pool->most) : 0;
+}
+
+/* Whether a thread that only watches may keep another from a core. */
+static bool is_crowded(struct pool *pool)
+{
+    unsigned callers = 0;
+    for (struct job *job = pool->jobs; job < pool->jobs + SLOTS; job++)
+        callers += atomic_load(&job->holds) != 0;
+    return atomic_load(&pool->started) + callers > pool->most;
+}
+
+/* Wakes so many sleepers at most, and none that is not needed. */
+static void call_sleepers(struct pool *pool, unsigned most)
+{
+    if (!atomic_load(&pool->asleep) || !missing_threads(pool))
+        return;
+    pthread_mutex_lock(&pool->lock);
+    const unsigned asleep = atomic_load(&pool->asleep),
+                   called = (unsigned)least(least(missing_threads(pool), asleep), most);
+    atomic_store(&pool->asleep, asleep - called);
+    pool->called += called;
+    pthread_mutex_unlock(&pool->lock);
+    for (unsigned k = 0; k < called; k++)
+        pthread_cond_signal(&pool->work);
+}
+
+/* ---- waiting ---- */
+
+/* Whether so long a wait is over; the clock is read once in a while. */
+static bool is_late(unsigned *turns, double *since)
+{
+    enum { TURNS = 16 };
+    PAUSE();
+    if (++*turns % TURNS)
+        return false;
+    const double now = clock_now();
+    if (*turns == TURNS)
+        *since = now;
+    return now - *since > watch_seconds;
+}
+
+/* Whether there is news within a moment. */
+static bool watch_generation(struct pool *pool, unsigned seen)
+{
+    if (is_crowded(pool) || processor_cores() < pool->most)
+        return false;
+    double since = 0;
+    for (unsigned turns = 0; !is_late(&turns, &since);)
+        if (atomic_load(&pool->generation) != seen)
+            return true;
+    return false;
+}
+
+/* Until this thread is called, unless there is news already: who announces it first changes the
+ * generation and then looks for sleepers, and here it is the other way round. */
+static void sleep_until_called(struct pool *pool, unsigned seen)
+{
+    pthread_mutex_lock(&pool->lock);
+    atomic_fetch_add(&pool->asleep, 1);
+    if (atomic_load(&pool->generation) != seen) {
+        atomic_fetch_sub(&pool->asleep, 1);
+    } else {
+        while (!pool->called && !atomic_load(&pool->stop))
+            pthread_cond_wait(&pool->work, &pool->lock);
+        pool->called -= pool->called > 0;
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* Of a caller, for the pieces that others have begun. */
+static void wait_for_the_rest(struct pool *pool, struct job *job)
+{
+    double since = 0;
+    if (!is_crowded(pool))
+        for (unsigned turns = 0; !is_late(&turns, &since);)
+            if (atomic_load(&job->done) == job->pieces)
+                return;
+    pthread_mutex_lock(&pool->lock);
+    atomic_fetch_or(&job->done, asleep_bit);
+    while (atomic_load(&job->done) != (job->pieces | asleep_bit))
+        pthread_cond_wait(&pool->finished, &pool->lock);
+    pthread_mutex_unlock(&pool->lock);
 }
 
 /* ---- the threads ---- */
 
-/* Whether a wait that began then has been long enough; gives way to the core's other half. */
-static bool is_late(double began)
+/* Whether there was anything to help with. */
+static bool help(struct pool *pool)
 {
-#if defined(__x86_64__)
-    for (int k = 0; k < 16; k++)
-        __builtin_ia32_pause();
-#endif
-    return clock_now() - began > watch_seconds;
-}
-
-/* Until there is a job, or for a moment; without the lock, which the caller holds. */
-static void watch(struct pool *pool)
-{
-    const unsigned seen = pool->generation;
-    const double began = clock_now();
-    pool->watching++;
-    pthread_mutex_unlock(&pool->lock);
-    while (atomic_load_explicit(&pool->generation, memory_order_relaxed) == seen && !is_late(began))
-        ;
-    pthread_mutex_lock(&pool->lock);
-    pool->watching--;
-    if (pool->generation != seen || pool->stop)
-        return;
-    pool->asleep++;
-    pthread_cond_wait(&pool->work, &pool->lock);
-    pool->asleep--;
+    unsigned thread = 0;
+    struct job *job = pool->jobs;
+    while (!(thread = join_job(job)))
+        if (++job == pool->jobs + SLOTS)
+            return false;
+    call_sleepers(pool, 2);
+    fesetenv(&job->arithmetic);
+    add_done(pool, job, take_pieces(job, thread));
+    let_go(job);
+    return true;
 }
 
 static void *work(void *opaque)
 {
     struct pool *pool = opaque;
-    pthread_mutex_lock(&pool->lock);
-    while (!pool->stop) {
-        struct job *const job = job_to_join(pool);
-        if (!job) {
-            watch(pool);
-            continue;
-        }
-        const unsigned thread = job->joined++;
-        job->held++;
-        pthread_mutex_unlock(&pool->lock);
-        fesetenv(&job->arithmetic);
-        const uint64_t done = take_pieces(job, thread);
-        pthread_mutex_lock(&pool->lock);
-        add_done(pool, job, done);
-        let_go(job);
+    for (;;) {
+        const unsigned seen = atomic_load(&pool->generation);
+        if (atomic_load(&pool->stop))
+            return NULL;
+        if (!help(pool) && !watch_generation(pool, seen))
+            sleep_until_called(pool, seen);
     }
-    pthread_mutex_unlock(&pool->lock);
-    return NULL;
 }
 
 /* All signals are for the threads that were there before: Python's handlers belong to one. */
@@ -206,44 +332,38 @@ static bool start_thread(struct pool *pool)
     pthread_attr_setstacksize(&attributes,
                               STACK_BYTES + (least_stack > 0 ? (size_t)least_stack : 0));
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const bool started =
-        pthread_create(&pool->threads[pool->started], &attributes, work, pool) == 0;
+    const unsigned there = atomic_load(&pool->started);
+    const bool started = pthread_create(&pool->threads[there], &attributes, work, pool) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
-    pool->started += started;
+    atomic_store(&pool->started, there + started);
     return started;
 }
 
 /* As many as can help and are not there yet; where none can be started, fewer do the work. */
-static void start_threads(struct pool *pool, unsigned helpers)
+static void start_threads(struct pool *pool)
 {
-    for (unsigned there = pool->asleep + pool->watching;
-         there < helpers && pool->started < pool->most - 1; there++)
-        if (!start_thread(pool))
-            return;
+    if (atomic_load(&pool->started) == pool->most - 1)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    while (atomic_load(&pool->started) < pool->most - 1 &&
+           missing_threads(pool) > atomic_load(&pool->asleep) && start_thread(pool))
+        ;
+    pthread_mutex_unlock(&pool->lock);
 }
 
 /* ---- the pool ---- */
 
-/* It is held for a few instructions, by many at the same moment: to sleep for it would take longer.
- */
-static void init_lock(pthread_mutex_t *lock)
-{
-    pthread_mutexattr_t attributes;
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
-    pthread_mutex_init(lock, &attributes);
-    pthread_mutexattr_destroy(&attributes);
-}
-
 static struct pool *pool_new(pid_t owner, unsigned most)
 {
-    struct pool *pool = calloc(1, sizeof *pool + (most - 1) * sizeof *pool->threads);
+    const size_t bytes = sizeof(struct pool) + (most - 1) * sizeof(pthread_t);
+    struct pool *pool = aligned_alloc(APART, divide_up(bytes, APART) * APART);
     if (!pool)
         return NULL;
+    memset(pool, 0, bytes);
     pool->owner = owner;
     pool->most = most;
-    init_lock(&pool->lock);
+    pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->work, NULL);
     pthread_cond_init(&pool->finished, NULL);
     return pool;
@@ -285,8 +405,8 @@ void threads_destroy(struct threads *self)
     struct pool *pool = self ? atomic_load(&self->pool) : NULL;
     if (pool && pool->owner == getpid()) {
         pthread_mutex_lock(&pool->lock);
-        pool->stop = true;
-        pool->generation++;
+        atomic_store(&pool->stop, true);
+        atomic_fetch_add(&pool->generation, 1);
         pthread_cond_broadcast(&pool->work);
         pthread_mutex_unlock(&pool->lock);
         for (unsigned k = 0; k < pool->started; k++)
@@ -304,65 +424,24 @@ static void run_alone(uint64_t pieces, threads_piece *piece, void *context)
         piece(context, index, 0);
 }
 
-static struct job *job_new(unsigned most, uint64_t pieces, threads_piece *piece, void *context)
+static void announce(struct pool *pool)
 {
-    struct job *job = calloc(1, sizeof *job);
-    if (!job)
-        return NULL;
-    job->piece = piece;
-    job->context = context;
-    job->pieces = pieces;
-    job->most = most;
-    job->joined = job->held = 1;
-    fegetenv(&job->arithmetic);
-    return job;
-}
-
-static void announce(struct pool *pool, struct job *job)
-{
-    const unsigned helpers = job->most - 1;
-    pthread_mutex_lock(&pool->lock);
-    enqueue(pool, job);
-    pool->generation++;
-    const unsigned asleep = pool->asleep, watching = pool->watching,
-                   wanted = helpers > watching ? helpers - watching : 0;
-    start_threads(pool, helpers);
-    pthread_mutex_unlock(&pool->lock);
-    if (asleep && wanted >= asleep)
-        pthread_cond_broadcast(&pool->work);
-    else
-        for (unsigned k = 0; k < wanted && asleep; k++)
-            pthread_cond_signal(&pool->work);
-}
-
-static void wait_for_the_rest(struct pool *pool, struct job *job, uint64_t done)
-{
-    pthread_mutex_lock(&pool->lock);
-    dequeue(pool, job);
-    add_done(pool, job, done);
-    if (job->done < job->pieces) {
-        pthread_mutex_unlock(&pool->lock);
-        const double began = clock_now();
-        while (atomic_load_explicit(&job->done, memory_order_relaxed) < job->pieces &&
-               !is_late(began))
-            ;
-        pthread_mutex_lock(&pool->lock);
-    }
-    while (job->done < job->pieces)
-        pthread_cond_wait(&pool->finished, &pool->lock);
-    let_go(job);
-    pthread_mutex_unlock(&pool->lock);
+    atomic_fetch_add(&pool->generation, 1);
+    start_threads(pool);
+    call_sleepers(pool, 1);
 }
 
 void threads_run(struct threads *self, uint64_t pieces, threads_piece *piece, void *context)
 {
     const unsigned most = threads_for(self, pieces);
     struct pool *const pool = most > 1 ? pool_here(self) : NULL;
-    struct job *const job = pool ? job_new(most, pieces, piece, context) : NULL;
+    struct job *const job = pool ? job_new(pool, most, pieces, piece, context) : NULL;
     if (!job) {
         run_alone(pieces, piece, context);
         return;
     }
-    announce(pool, job);
-    wait_for_the_rest(pool, job, take_pieces(job, 0));
+    announce(pool);
+    if (!add_done(pool, job, take_pieces(job, 0)))
+        wait_for_the_rest(pool, job);
+    let_go(job);
 }

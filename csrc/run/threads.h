@@ -2,8 +2,9 @@
  * thread can be started; how pieces fall to threads changes nothing about what they compute.
  *
  * Threads start when there is first a job for them, at most as many as the cores that this process
- * may use (its affinity, its control group's quota) and OMP_NUM_THREADS say, and sleep between
- * jobs. They have no signals, and stacks of a size of their own. A forked child starts its own. */
+ * may use (its affinity, its control group's quota) and OMP_NUM_THREADS say. After a job they watch
+ * for the next for a moment, then sleep. They have no signals, and stacks of a size of their own. A
+ * forked child starts its own. */
 #pragma once
 
 #include <stdint.h>
@@ -23,7 +24,7 @@ void threads_destroy(struct threads *);
 /* How many threads may take part in a job of so many pieces. */
 unsigned threads_for(struct threads *, uint64_t pieces);
 
-/* Does all pieces and returns when they are done. Any number of threads may call at once: their
- * jobs stand in a queue, each caller works on its own and the pool's threads help the first that
- * has pieces left, so that no core rests while there is work and no caller waits for another. */
+/* Does all pieces and returns when they are done. Any number of threads may call at once: each
+ * works on its own job and the pool's threads help any that has pieces left, so that no caller
+ * waits for another; beyond some thirty jobs at once a caller does its own alone. */
 void threads_run(struct threads *, uint64_t pieces, threads_piece *piece, void *context);

@@ -52,7 +52,7 @@ template <class V>
 struct nanprod : prod<V> {
     FOLD_FUNCTION V lift(V x, uint64_t index)
     {
-        return is_nan(x) ? V(1) : prod<V>::lift(x, index);
+        return is_nan(x) ? prod<V>::identity() : prod<V>::lift(x, index);
     }
 };
 
@@ -108,16 +108,8 @@ struct finishing<REDUCTION_nanmean> {
     }
 };
 
-/* A NaN that the caller begins with is not left out. */
 template <>
-struct finishing<REDUCTION_nanprod> {
-    template <class Fold>
-    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
-                             struct answer &answer)
-    {
-        answer.values[0] = value_answer(with_initial<prod<value_of<Fold>>>(how, state));
-    }
-};
+struct finishing<REDUCTION_nanprod> : finishing_product {};
 
 template <>
 struct finishing<REDUCTION_nanmin> : finishing_value {};

@@ -6,6 +6,63 @@
 namespace KERNELS
 {
 
+/* What products begin with. Multiplying by a complex one is not nothing: it makes NaN of an
+ * infinity's other part. So there the one that stands for nothing has a negative zero, and is left
+ * out. */
+template <class V>
+struct one {
+    FOLD_FUNCTION V neutral()
+    {
+        return V(1);
+    }
+
+    FOLD_FUNCTION V product(V a, V b)
+    {
+        using wrapping = typename arithmetic<V>::type;
+        return V(wrapping(a) * wrapping(b));
+    }
+
+    FOLD_FUNCTION V begun(V x, uint64_t)
+    {
+        return x;
+    }
+
+    FOLD_FUNCTION V ended(V x)
+    {
+        return x;
+    }
+};
+
+template <class T>
+struct one<complex<T>> {
+    FOLD_FUNCTION complex<T> neutral()
+    {
+        return {T(1), T(-0.0)};
+    }
+
+    FOLD_FUNCTION bool is_neutral(complex<T> x)
+    {
+        return x.real == 1 && x.imag == 0 && signbit(x.imag);
+    }
+
+    FOLD_FUNCTION complex<T> product(complex<T> a, complex<T> b)
+    {
+        return is_neutral(a) ? b : is_neutral(b) ? a : a * b;
+    }
+
+    /* NumPy multiplies the first element with one. To do that at the end would make NaN of products
+     * that overflow on the way. */
+    FOLD_FUNCTION complex<T> begun(complex<T> x, uint64_t index)
+    {
+        return index == 0 ? complex<T>(1) * x : x;
+    }
+
+    FOLD_FUNCTION complex<T> ended(complex<T> x)
+    {
+        return is_neutral(x) ? complex<T>(1) : x;
+    }
+};
+
 template <class V>
 struct prod {
     using value = V;
@@ -13,52 +70,32 @@ struct prod {
 
     FOLD_FUNCTION state identity()
     {
-        return V(1);
+        return one<V>::neutral();
     }
 
     FOLD_FUNCTION state lift(V x, uint64_t index)
     {
-        return begun(x, index);
+        return one<V>::begun(x, index);
     }
 
     FOLD_FUNCTION state merge(state a, state b)
     {
-        return times(a, b);
+        return one<V>::product(a, b);
     }
+};
 
-  private:
-    template <class T>
-    FOLD_FUNCTION T begun(T x, uint64_t)
+/* A NaN that the caller begins with is not left out. */
+struct finishing_product {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
+                             struct answer &answer)
     {
-        return x;
-    }
-
-    /* NumPy multiplies the first element with one, which makes NaN of an infinity's other part; to
-     * do that at the end would make NaN of products that overflow on the way. */
-    template <class T>
-    FOLD_FUNCTION complex<T> begun(complex<T> x, uint64_t index)
-    {
-        return index == 0 ? complex<T>(1) * x : x;
-    }
-
-    template <class T>
-    FOLD_FUNCTION T times(T a, T b)
-    {
-        using wrapping = typename arithmetic<T>::type;
-        return T(wrapping(a) * wrapping(b));
-    }
-
-    /* Every thread begins with one, which is not to be seen in the product. */
-    template <class T>
-    FOLD_FUNCTION complex<T> times(complex<T> a, complex<T> b)
-    {
-        if (a.real == 1 && a.imag == 0)
-            return b;
-        return b.real == 1 && b.imag == 0 ? a : a * b;
+        using value = value_of<Fold>;
+        answer.values[0] = value_answer(one<value>::ended(with_initial<prod<value>>(how, state)));
     }
 };
 
 template <>
-struct finishing<REDUCTION_prod> : finishing_value {};
+struct finishing<REDUCTION_prod> : finishing_product {};
 
 } // namespace KERNELS

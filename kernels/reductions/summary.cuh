@@ -97,7 +97,9 @@ struct summary {
     template <unsigned N>
     FOLD_FUNCTION total total_of_batch(const V (&x)[N], wide whole)
     {
-        if constexpr (std::is_integral_v<V>)
+        if constexpr (std::is_integral_v<V> && sizeof(V) < sizeof(double)) /* exact so far */
+            return total(whole);
+        else if constexpr (std::is_integral_v<V>)
             return added_in_lanes<N, total>([&](unsigned k) { return summed<V>::from(x[k]); });
         else
             return whole;
