@@ -72,9 +72,6 @@ int pair_of(enum element input, enum element accumulator)
     KERNEL_ENTRY(name<GRED_FOLD<Acc>, global<const In>, block>)
 #define FLAT_default_block(name, In, Acc, block)                                                   \
     KERNEL_ENTRY(name<GRED_FOLD<Acc>, global<const In>, (block) == tile_block ? tile_block : 0>)
-#define GATHERED_any_block(name, Acc)     KERNEL_ENTRY(name<GRED_FOLD<Acc>, gathered>)
-#define GATHERED_default_block(name, Acc) GATHERED_each_block(name, Acc)
-#define GATHERED_each_block(name, Acc)    KERNEL_ENTRY(name<GRED_FOLD<Acc>, gathered, 0>)
 
 /* clang-format off */
 #define FOR_BLOCKS(ENTRY, ...)                                            \
@@ -104,18 +101,6 @@ int pair_of(enum element input, enum element accumulator)
         FOR_BLOCKS(FLAT_##blocks, name, double, double),                  \
         FOR_BLOCKS(FLAT_##blocks, name, int32_t, int32_into),                \
     }
-
-#define GATHERED_IN_PLACE(name, blocks) {}
-
-/* Gathered elements are accumulated in the widest type of their kind. */
-#define GATHERED_READS(name, blocks)                                      \
-    {                                                                     \
-        nullptr,                                                          \
-        GATHERED_##blocks(name, int64_t),                                 \
-        GATHERED_##blocks(name, uint64_as),                               \
-        nullptr,                                                          \
-        GATHERED_##blocks(name, double),                                  \
-    }
 /* clang-format on */
 
 #define KIND_levels(FORM)      FORM##_IN_PLACE
@@ -127,16 +112,9 @@ int pair_of(enum element input, enum element accumulator)
 #define KIND_cooperative(FORM) FORM##_READS
 
 const rung_entries flat_entries[METHODS][PAIRS] = {
-#define RUNG(number, name, alias, schedule, blocks, ...) KIND_##schedule(FLAT)(name, blocks),
-#define HOST_METHOD(name, ...)                           {},
-#define LIBRARY_METHOD(name, ...)                        {},
-#include "common/ladder.def"
-};
-
-const void *const gathered_entries[METHODS][PAIRS] = {
-#define RUNG(number, name, alias, schedule, blocks, ...) KIND_##schedule(GATHERED)(name, blocks),
-#define HOST_METHOD(name, ...)                           {},
-#define LIBRARY_METHOD(name, ...)                        {},
+#define RUNG(number, name, alias, style, blocks, ...) KIND_##style(FLAT)(name, blocks),
+#define HOST_METHOD(name, ...)                        {},
+#define LIBRARY_METHOD(name, ...)                     {},
 #include "common/ladder.def"
 };
 
@@ -149,69 +127,73 @@ struct default_entry {
 
 /* Types that the other rungs are compiled for have their flat kernels there. */
 #define FLAT(IN, In, ACC, Acc)                                                                     \
-    {                                                                                              \
-        ELEMENT_##IN, ELEMENT_##ACC, KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, global<const In>>),   \
-            nullptr                                                                                \
-    }
+    {ELEMENT_##IN, ELEMENT_##ACC, KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, global<const In>>),      \
+     nullptr}
 #define STRIDED(IN, In, ACC, Acc)                                                                  \
-    {                                                                                              \
-        ELEMENT_##IN, ELEMENT_##ACC, nullptr,                                                      \
-            KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, strided<In>>)                                  \
-    }
+    {ELEMENT_##IN, ELEMENT_##ACC, nullptr, KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, strided<In>>)}
 #define BOTH(IN, In, ACC, Acc)                                                                     \
-    {                                                                                              \
-        ELEMENT_##IN, ELEMENT_##ACC, KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, global<const In>>),   \
-            KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, strided<In>>)                                  \
-    }
+    {ELEMENT_##IN, ELEMENT_##ACC, KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, global<const In>>),      \
+     KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, strided<In>>)}
 
 /* Unsigned 64-bit sums and products are the same bits as signed ones. Least and greatest elements
  * need no more than the least accumulator. Complex products know their first element. */
 const default_entry default_entries[] = {
 #if GRED_WIDENS
-    BOTH(BOOL, boolean, INT64, int64_t),
-    BOTH(INT8, int8_t, INT64, int64_t),
-    BOTH(INT16, int16_t, INT64, int64_t),
+    FLAT(BOOL, boolean, INT64, int64_t),
+    FLAT(INT8, int8_t, INT64, int64_t),
+    FLAT(INT16, int16_t, INT64, int64_t),
     STRIDED(INT32, int32_t, INT64, int64_t),
-    BOTH(UINT8, uint8_t, UINT64, int64_t),
-    BOTH(UINT16, uint16_t, UINT64, int64_t),
+    FLAT(UINT8, uint8_t, UINT64, int64_t),
+    FLAT(UINT16, uint16_t, UINT64, int64_t),
     BOTH(UINT32, uint32_t, UINT64, int64_t),
     STRIDED(UINT64, int64_t, UINT64, int64_t),
 #else
-    BOTH(BOOL, boolean, INT32, int32_t),
-    BOTH(INT8, int8_t, INT32, int32_t),
-    BOTH(INT16, int16_t, INT32, int32_t),
+    FLAT(BOOL, boolean, INT32, int32_t),
+    FLAT(INT8, int8_t, INT32, int32_t),
+    FLAT(INT16, int16_t, INT32, int32_t),
     STRIDED(INT32, int32_t, INT32, int32_t),
-    BOTH(UINT8, uint8_t, INT32, int32_t),
-    BOTH(UINT16, uint16_t, INT32, int32_t),
-    BOTH(UINT32, uint32_t, INT64, int64_t),
+    FLAT(UINT8, uint8_t, INT32, int32_t),
+    FLAT(UINT16, uint16_t, INT32, int32_t),
+    FLAT(UINT32, uint32_t, INT64, int64_t),
     STRIDED(UINT64, uint64_t, UINT64, uint64_t),
 #endif
     STRIDED(INT64, int64_t, INT64, int64_t),
-    BOTH(FLOAT16, float16, FLOAT32, float),
-    BOTH(BFLOAT16, bfloat16, FLOAT32, float),
+    FLAT(FLOAT16, float16, FLOAT32, float),
+    FLAT(BFLOAT16, bfloat16, FLOAT32, float),
     STRIDED(FLOAT32, float, FLOAT32, float),
     STRIDED(FLOAT64, double, FLOAT64, double),
-    BOTH(COMPLEX64, complex<float>, COMPLEX64, complex<float>),
-    BOTH(COMPLEX128, complex<double>, COMPLEX128, complex<double>),
+    FLAT(COMPLEX64, complex<float>, COMPLEX64, complex<float>),
+    FLAT(COMPLEX128, complex<double>, COMPLEX128, complex<double>),
 #if GRED_AVERAGES
-    BOTH(BOOL, boolean, FLOAT64, double),
-    BOTH(INT8, int8_t, FLOAT64, double),
-    BOTH(INT16, int16_t, FLOAT64, double),
+    STRIDED(BOOL, boolean, INT64, int64_t),
+    STRIDED(INT8, int8_t, INT64, int64_t),
+    STRIDED(INT16, int16_t, INT64, int64_t),
+    STRIDED(UINT8, uint8_t, UINT64, int64_t),
+    STRIDED(UINT16, uint16_t, UINT64, int64_t),
+    STRIDED(FLOAT16, float16, FLOAT32, float),
+    STRIDED(BFLOAT16, bfloat16, FLOAT32, float),
+    STRIDED(COMPLEX64, complex<float>, COMPLEX64, complex<float>),
+    STRIDED(COMPLEX128, complex<double>, COMPLEX128, complex<double>),
+    FLAT(BOOL, boolean, FLOAT64, double),
+    FLAT(INT8, int8_t, FLOAT64, double),
+    FLAT(INT16, int16_t, FLOAT64, double),
     BOTH(INT32, int32_t, FLOAT64, double),
     BOTH(INT64, int64_t, FLOAT64, double),
-    BOTH(UINT8, uint8_t, FLOAT64, double),
-    BOTH(UINT16, uint16_t, FLOAT64, double),
-    BOTH(UINT32, uint32_t, FLOAT64, double),
-    BOTH(UINT64, uint64_t, FLOAT64, double),
-    BOTH(FLOAT32, float, FLOAT64, double),
+    FLAT(UINT8, uint8_t, FLOAT64, double),
+    FLAT(UINT16, uint16_t, FLOAT64, double),
+    FLAT(UINT32, uint32_t, FLOAT64, double),
+    FLAT(UINT64, uint64_t, FLOAT64, double),
+    FLAT(FLOAT32, float, FLOAT64, double),
 #endif
 };
 
-const default_entry *find_default(enum element input, enum element accumulator)
+/* An entry for the form that is asked for; a pair of types may be there twice. */
+const void *find_default(const void *default_entry::*form, enum element input,
+                         enum element accumulator)
 {
     for (const default_entry &entry : default_entries)
-        if (entry.input == input && entry.accumulator == accumulator)
-            return &entry;
+        if (entry.input == input && entry.accumulator == accumulator && entry.*form)
+            return entry.*form;
     return nullptr;
 }
 
@@ -223,24 +205,33 @@ const void *OF_FOLD(flat)(enum method_index method, enum element input, enum ele
     const int pair = pair_of(input, accumulator);
     if (pair != PAIRS)
         return flat_entries[method][pair][__builtin_ctz(block / BLOCK_SIZE_MIN)];
-    const default_entry *entry =
-        method == METHOD_last_block ? find_default(input, accumulator) : nullptr;
-    return entry ? entry->flat : nullptr;
+    return method == METHOD_last_block ? find_default(&default_entry::flat, input, accumulator)
+                                       : nullptr;
 }
 
 const void *OF_FOLD(strided)(enum method_index method, enum element input, enum element accumulator)
 {
-    const default_entry *entry =
-        method == METHOD_last_block ? find_default(input, accumulator) : nullptr;
-    return entry ? entry->strided : nullptr;
+    return method == METHOD_last_block ? find_default(&default_entry::strided, input, accumulator)
+                                       : nullptr;
 }
 
+/* The default alone gathers, into the widest type of each kind. */
 const void *OF_FOLD(gathered)(enum method_index method, enum element accumulator)
 {
-    if (method == METHOD_last_block && accumulator == ELEMENT_COMPLEX128)
+    if (method != METHOD_last_block)
+        return nullptr;
+    switch (accumulator) {
+    case ELEMENT_INT64:
+        return KERNEL_ENTRY(last_block<GRED_FOLD<int64_t>, gathered>);
+    case ELEMENT_UINT64:
+        return KERNEL_ENTRY(last_block<GRED_FOLD<uint64_as>, gathered>);
+    case ELEMENT_FLOAT64:
+        return KERNEL_ENTRY(last_block<GRED_FOLD<double>, gathered>);
+    case ELEMENT_COMPLEX128:
         return KERNEL_ENTRY(last_block<GRED_FOLD<complex<double>>, gathered>);
-    const int pair = pair_of_accumulator(accumulator);
-    return pair == PAIRS ? nullptr : gathered_entries[method][pair];
+    default:
+        return nullptr;
+    }
 }
 
 } // namespace KERNELS

@@ -228,7 +228,7 @@ def test_partials_suffice_where_a_later_kernel_has_more_blocks():
     plan = schedule(
         "cooperative",
         2**24,
-        ("int8", "float64", False),
+        ("int32", "int64", True),
         on_device=False,
         block_size=32,
         multiprocessors=1,

@@ -35,8 +35,8 @@ struct kernels {
     const void *(*flat)(enum fold fold, enum method_index method, enum element input,
                         enum element accumulator, unsigned block);
 
-    /* From a layout of any type; into the widest accumulator of a kind only: int64, uint64, float64
-     * and complex128. */
+    /* From a layout of any type, by the default method; into the widest accumulator of a kind only:
+     * int64, uint64, float64 and complex128. */
     const void *(*gathered)(enum fold fold, enum method_index method, enum element accumulator);
 
     /* From a layout with elements of type `input` and at least one dimension, all of it. */

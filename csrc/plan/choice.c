@@ -27,6 +27,12 @@ static const void *strided_kernel(const struct plan *plan, const struct kernels 
                             plan->accumulator);
 }
 
+static const void *gathering_kernel(const struct plan *plan, const struct kernels *kernels,
+                                    enum element accumulator)
+{
+    return kernels->gathered(plan->fold, method_index_of(plan->method), accumulator);
+}
+
 /* What a mask hides is left out on the way to a device, unless positions matter. */
 static bool keeps_host_mask(const struct plan *plan)
 {
@@ -77,8 +83,17 @@ static const void *first_kernel(const struct plan *plan, const struct kernels *k
     case FORM_STRIDED:
         return strided_kernel(plan, kernels);
     default:
-        return kernels->gathered(plan->fold, method_index_of(plan->method), choice->accumulator);
+        return gathering_kernel(plan, kernels, choice->accumulator);
     }
+}
+
+/* An in-place method must not touch the caller's array, and most methods gather nothing: a working
+ * copy is gathered for them. */
+static bool needs_copy(const struct plan *plan, const struct kernels *kernels,
+                       const struct choice *choice)
+{
+    return method_works_in_place(plan->method) ||
+           (choice->form == FORM_GATHERED && !gathering_kernel(plan, kernels, choice->accumulator));
 }
 
 /* A library takes what it takes, and all else as a working copy. */
@@ -107,7 +122,7 @@ bool choice_make(const struct plan *plan, const struct kernels *kernels, struct 
         choice->accumulator = widest(plan->accumulator);
     if (plan->method->style == STYLE_library)
         return choose_library(plan, kernels, choice);
-    if (method_works_in_place(plan->method)) {
+    if (needs_copy(plan, kernels, choice)) {
         choice->copy = copying_kernel(plan, kernels, choice);
         if (!choice->copy)
             return false;
