@@ -61,10 +61,35 @@ __device__ __forceinline__ complex<T> operator+(complex<T> a, complex<T> b)
     return {a.real + b.real, a.imag + b.imag};
 }
 
+/* A product that is rounded, or overflows, before anything is added to it: a GPU would rather fuse
+ * the two, and then infinities that cancel elsewhere would not. */
+template <class T>
+__host__ __device__ __forceinline__ T rounded_product(T a, T b)
+{
+    return a * b;
+}
+
+#ifdef __CUDA_ARCH__
+
+template <>
+__device__ __forceinline__ float rounded_product(float a, float b)
+{
+    return __fmul_rn(a, b);
+}
+
+template <>
+__device__ __forceinline__ double rounded_product(double a, double b)
+{
+    return __dmul_rn(a, b);
+}
+
+#endif
+
 template <class T>
 __device__ __forceinline__ complex<T> operator*(complex<T> a, complex<T> b)
 {
-    return {a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real};
+    return {rounded_product(a.real, b.real) - rounded_product(a.imag, b.imag),
+            rounded_product(a.real, b.imag) + rounded_product(a.imag, b.real)};
 }
 
 /* As for floats, a value that is not equal to itself is NaN: one part of it suffices. */

@@ -8,10 +8,28 @@
 namespace KERNELS
 {
 
-template <class V>
+/* Without bytes between or behind its members, which nobody would write and everybody copy. */
+template <class V, bool = sizeof(V) == sizeof(uint32_t)>
 struct value_at {
     V value;
     uint64_t index;
+
+    FOLD_FUNCTION value_at of(V value, uint64_t index)
+    {
+        return {value, index};
+    }
+};
+
+template <class V>
+struct value_at<V, true> {
+    V value;
+    uint32_t unused;
+    uint64_t index;
+
+    FOLD_FUNCTION value_at of(V value, uint64_t index)
+    {
+        return {value, 0, index};
+    }
 };
 
 template <class V>
@@ -55,12 +73,12 @@ struct position_of_best {
     FOLD_FUNCTION state identity()
     {
         constexpr V worst = Order<V>::worst;
-        return {worst, UINT64_MAX};
+        return state::of(worst, UINT64_MAX);
     }
 
     FOLD_FUNCTION state lift(V x, uint64_t index)
     {
-        return {x, index};
+        return state::of(x, index);
     }
 
     FOLD_FUNCTION state merge(state a, state b)

@@ -10,29 +10,31 @@
 namespace KERNELS
 {
 
-/* A sum and how many numbers are in it. */
+/* A sum and how many numbers are in it. One of float32 is kept in float64, so that no bytes lie
+ * between the two. */
 template <class V>
 struct nansum {
     using value = V;
+    using total = std::conditional_t<std::is_same_v<V, float>, double, V>;
     struct state {
-        V total;
+        total sum;
         uint64_t count;
     };
     struct absorbs_many;
 
     FOLD_FUNCTION state identity()
     {
-        return {sum<V>::identity(), 0};
+        return {sum<total>::identity(), 0};
     }
 
     FOLD_FUNCTION state lift(V x, uint64_t)
     {
-        return is_nan(x) ? identity() : state{x, 1};
+        return is_nan(x) ? identity() : state{total(x), 1};
     }
 
     FOLD_FUNCTION state merge(state a, state b)
     {
-        return {sum<V>::merge(a.total, b.total), a.count + b.count};
+        return {sum<total>::merge(a.sum, b.sum), a.count + b.count};
     }
 
     template <unsigned N, class Positions>
@@ -42,9 +44,9 @@ struct nansum {
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
             count += !is_nan(x[k]);
-        const V total = added_in_lanes<N, V>(
+        const V shown = added_in_lanes<N, V>(
             [&](unsigned k) { return is_nan(x[k]) ? sum<V>::identity() : x[k]; });
-        s = {sum<V>::merge(s.total, total), s.count + count};
+        s = {sum<total>::merge(s.sum, total(shown)), s.count + count};
     }
 };
 
@@ -92,7 +94,7 @@ struct finishing<REDUCTION_nansum> {
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
-        answer.values[0] = value_answer(total_of(how, state.total));
+        answer.values[0] = value_answer(total_of(how, value_of<Fold>(state.sum)));
     } // namespace KERNELS
 };
 
@@ -103,7 +105,8 @@ struct finishing<REDUCTION_nanmean> {
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
-        answer.values[0] = mean_of(how, total_of(how, state.total), double(state.count));
+        answer.values[0] =
+            mean_of(how, total_of(how, value_of<Fold>(state.sum)), double(state.count));
         answer.values[1] = count_answer(state.count);
     }
 };
