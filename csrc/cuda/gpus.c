@@ -72,8 +72,10 @@ bool cuda_gpus_find(struct cuda_gpus *self, int *count, struct failure *failure)
 
 bool cuda_gpu_enter(int device, int *previous, struct failure *failure)
 {
+    /* The runtime may name a device while the driver was told to make another one's context
+     * current. */
     return cuda_check(failure, cudaGetDevice(previous), "cudaGetDevice") &&
-           (*previous == device || cuda_check(failure, cudaSetDevice(device), "cudaSetDevice"));
+           cuda_check(failure, cudaSetDevice(device), "cudaSetDevice");
 }
 
 bool cuda_gpu_leave(int device, int previous, struct failure *failure)
