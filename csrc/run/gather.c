@@ -212,8 +212,8 @@ static mover *mover_of(const struct layout *layout)
         [1] = MOVERS(1), [2] = MOVERS(2), [4] = MOVERS(4), [8] = MOVERS(8), [16] = MOVERS(16)};
     static mover *const swapped[][2] = {
         [1] = MOVERS(1), [2] = MOVERS(2_swapped), [4] = MOVERS(4_swapped), [8] = MOVERS(8_swapped)};
-    static mover *const swapped_parts[][2] = {
-        [8] = MOVERS(4_4_swapped), [16] = MOVERS(8_8_swapped)};
+    static mover *const swapped_parts[][2] = {[8] = MOVERS(4_4_swapped),
+                                              [16] = MOVERS(8_8_swapped)};
 #undef MOVERS
     const size_t size = element_size(layout->input);
     const bool masked = layout->mask != NULL;
