@@ -189,7 +189,12 @@ def test_every_reduction_and_type_is_met():
     """The examples above are worth something only if they decide something."""
     seen = set()
 
-    @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=1500,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(call=calls())
     def look(call):
         name, array, options = call
