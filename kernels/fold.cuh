@@ -2,12 +2,11 @@
  *
  * A fold is a type: of the values that it takes in,
  *
- *     using value = ...;                                what elements are converted to
- *     using state = ...;                                trivially copyable, of 4-byte words
- *     static state identity();                          merges with any state to that state
- *     static state lift(value x, uint64_t index);       one value's state; its position in the
- * array static state merge(state a, state b);             of two parts of the array, a's the
- * earlier
+ *     using value = ...;                           what elements are converted to
+ *     using state = ...;                           trivially copyable, of 4-byte words
+ *     static state identity();                     merges with any state to that state
+ *     static state lift(value x, uint64_t index);  one value's, and its position
+ *     static state merge(state a, state b);        of two parts, a's the earlier
  *
  * and, where taking many values at once is better than merging one after the other,
  *

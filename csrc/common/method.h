@@ -1,4 +1,4 @@
-/* The methods, from the one table in kernels/ladder.def. */
+/* The methods, from the one table in ladder.def. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,7 +29,7 @@ struct method {
     enum style style;
     unsigned places; /* METHOD_ON_... */
     unsigned data_blocks;
-    unsigned threads;    /* a multiprocessor, for grid-stride schedules */
+    unsigned threads;    /* a multiprocessor, for the grid-stride style */
     unsigned block_size; /* the default; 0: a block size has no meaning */
     const char *source, *title, *idea;
 };

@@ -38,7 +38,7 @@ struct finishing<REDUCTION_minmax> {
     {
         answer.values[0] = value_answer(state.least);
         answer.values[1] = value_answer(state.greatest);
-    } // namespace KERNELS
+    }
 };
 
 template <>

@@ -95,7 +95,7 @@ struct finishing<REDUCTION_nansum> {
                              struct answer &answer)
     {
         answer.values[0] = value_answer(total_of(how, value_of<Fold>(state.sum)));
-    } // namespace KERNELS
+    }
 };
 
 /* How many numbers there are is told, too. */

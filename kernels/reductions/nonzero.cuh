@@ -45,7 +45,7 @@ struct finishing<REDUCTION_any> {
                              struct answer &answer)
     {
         answer.values[0] = count_answer(state > 0);
-    } // namespace KERNELS
+    }
 };
 
 template <>

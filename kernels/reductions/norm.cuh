@@ -104,7 +104,7 @@ struct finishing<REDUCTION_norm> {
                              struct answer &answer)
     {
         answer.values[0] = wide_answer(root(state.small, state.middle, state.large));
-    } // namespace KERNELS
+    }
 
   private:
     FOLD_FUNCTION double root(double small, double middle, double large)

@@ -65,7 +65,7 @@ struct finishing<REDUCTION_sum> {
                              struct answer &answer)
     {
         answer.values[0] = value_answer(total_of(how, state));
-    } // namespace KERNELS
+    }
 };
 
 template <>

@@ -130,7 +130,7 @@ struct finishing<REDUCTION_var> {
     {
         answer.values[0] = wide_answer(variance_of(how, state));
         answer.values[1] = wide_answer(state.count);
-    } // namespace KERNELS
+    }
 };
 
 template <>
