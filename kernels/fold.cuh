@@ -77,10 +77,10 @@ __host__ __device__ __forceinline__ T added_in_lanes(Number number)
     T totals[lanes];
 #pragma unroll
     for (unsigned k = 0; k < N; k++)
-        totals[k % lanes] = k < lanes ? number(k) : totals[k % lanes] + number(k);
+        totals[k % lanes] = k < lanes ? number(k) : added(totals[k % lanes], number(k));
 #pragma unroll
     for (unsigned k = 1; k < lanes; k++)
-        totals[0] = totals[0] + totals[k];
+        totals[0] = added(totals[0], totals[k]);
     return totals[0];
 }
 

@@ -92,6 +92,14 @@ __device__ __forceinline__ float greatest_number(float a, float b)
 
 #endif
 
+/* a + b, as NumPy adds. */
+template <class T>
+__host__ __device__ __forceinline__ T added(T a, T b)
+{
+    using wrapping = typename arithmetic<T>::type;
+    return T(wrapping(a) + wrapping(b));
+}
+
 /* a - b, as NumPy subtracts. */
 template <class T>
 __host__ __device__ __forceinline__ T difference(T a, T b)

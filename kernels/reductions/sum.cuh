@@ -24,8 +24,7 @@ struct sum {
 
     FOLD_FUNCTION state merge(state a, state b)
     {
-        using wrapping = typename arithmetic<V>::type;
-        return V(wrapping(a) + wrapping(b));
+        return added(a, b);
     }
 };
 
