@@ -51,6 +51,13 @@ bool element_is_complex(enum element element)
     return element >= ELEMENT_COMPLEX64;
 }
 
+enum element element_real_part(enum element type)
+{
+    return type == ELEMENT_COMPLEX64    ? ELEMENT_FLOAT32
+           : type == ELEMENT_COMPLEX128 ? ELEMENT_FLOAT64
+                                        : type;
+}
+
 const char *element_names(void)
 {
 #define ELEMENT_LISTED(NAME, type, name, member) ", " #name

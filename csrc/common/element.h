@@ -67,6 +67,9 @@ enum element element_accumulator(enum element);
 bool element_is_integer(enum element); /* bool, too */
 bool element_is_complex(enum element);
 
+/* The type of a complex type's parts; others are their own. */
+enum element element_real_part(enum element);
+
 /* The names of all, for messages: "bool, int8, ...". */
 const char *element_names(void);
 

@@ -71,13 +71,6 @@ static bool choose_elements(const struct request *request, enum element input, e
     return true;
 }
 
-static enum element real_part(enum element type)
-{
-    return type == ELEMENT_COMPLEX64    ? ELEMENT_FLOAT32
-           : type == ELEMENT_COMPLEX128 ? ELEMENT_FLOAT64
-                                        : type;
-}
-
 /* A quotient goes to out as it is; a sum has been one of the elements' type before. */
 static enum element result_type(const struct request *request, enum element elements)
 {
@@ -89,7 +82,7 @@ static enum element result_type(const struct request *request, enum element elem
     case RESULT_count:
         return ELEMENT_INT64;
     case RESULT_real:
-        return request->out ? real_part(out_type(request)) : real_part(elements);
+        return request->out ? element_real_part(out_type(request)) : element_real_part(elements);
     default:
         return row->values == VALUES_floating && request->out ? out_type(request) : elements;
     }

@@ -77,13 +77,6 @@ static PyObject *tuple_of(PyObject *const *values, Py_ssize_t count)
     return tuple;
 }
 
-static enum element real_part(enum element type)
-{
-    return type == ELEMENT_COMPLEX64    ? ELEMENT_FLOAT32
-           : type == ELEMENT_COMPLEX128 ? ELEMENT_FLOAT64
-                                        : type;
-}
-
 /* In the order in which kernels/reductions/summary.cuh answers; each of the type that the reduction
  * of its name has. */
 static PyObject *described(const struct plan *plan, const struct run *run)
@@ -96,8 +89,9 @@ static PyObject *described(const struct plan *plan, const struct run *run)
                                                      : ELEMENT_UINT64;
     const enum element ends = integer && empty ? ELEMENT_FLOAT64 : type;
     PyObject *const values[] = {
-        value(run, 0, ELEMENT_INT64), value(run, 1, ELEMENT_INT64), value(run, 2, ends),
-        value(run, 3, ends),          value(run, 4, mean),          value(run, 5, real_part(mean)),
+        value(run, 0, ELEMENT_INT64), value(run, 1, ELEMENT_INT64),
+        value(run, 2, ends),          value(run, 3, ends),
+        value(run, 4, mean),          value(run, 5, element_real_part(mean)),
         value(run, 6, sum),
     };
     return tuple_of(values, sizeof values / sizeof *values);
