@@ -63,7 +63,18 @@ __device__ __forceinline__ void grid_barrier(global<unsigned> arrived)
     __syncthreads();
 }
 
+/* A store that the host sees, whole. */
+__device__ __forceinline__ void store_for_host(global<uint64_t> at, uint64_t word)
+{
+    *static_cast<volatile uint64_t *>(at) = word;
+}
+
 #elif !defined(GRED_HOST_LOOPS)
+
+inline void store_for_host(global<uint64_t> at, uint64_t word)
+{
+    __atomic_store_n(at, word, __ATOMIC_RELAXED);
+}
 
 template <class T>
 shared<T> block_memory()

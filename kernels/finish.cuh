@@ -1,6 +1,7 @@
 /* Results that stay on the device, and the merging of a few states. */
 #pragma once
 
+#include "ending.cuh"
 #include "partial.cuh"
 
 namespace KERNELS
@@ -19,13 +20,14 @@ static __device__ __noinline__ void store_answer(const struct scalar_wide &value
 template <class Finishing, class Fold>
 __global__ void finish_on_device(global<const state_of<Fold>> state, struct finish how,
                                  global<const uint64_t> counted, enum element out_type,
-                                 global<unsigned char> out)
+                                 global<unsigned char> out, struct ending ending)
 {
     struct answer answer;
     if (counted)
         how.count = *counted;
     Finishing::template apply<Fold>(how, *state, answer);
     store_answer(answer.values[0], how.result, out_type, out);
+    post(ending, uint32_t(0));
 }
 
 /* One thread of the grid merges n states in their order; there are few. The arguments are those of

@@ -28,8 +28,16 @@ struct kernel_array {
     uint64_t base;  /* what a position is counted from in the whole array */
 };
 
-/* Kernels of a method take (array, n, partials[, tickets]): n elements of the array to states. NULL
- * stands for what is not compiled. */
+/* Where the host waits for what a launch leaves: 8-byte words of memory that both see, each half of
+ * which holds 4 bytes of it, and half the launch's tag. NULL: nobody waits. */
+struct ending {
+    uint64_t *mailbox;
+    uint32_t tag;
+};
+
+/* Kernels of a method take (array, n, partials[, tickets[, ending]]): n elements of the array to
+ * states; last_block alone takes an ending, and posts its state. NULL stands for what is not
+ * compiled. */
 struct kernels {
     /* From elements of type `input`, each converted to the accumulator. */
     const void *(*flat)(enum fold fold, enum method_index method, enum element input,
@@ -55,8 +63,9 @@ struct kernels {
     const void *(*copy_flat)(enum element input, enum element accumulator);
     const void *(*copy_gathered)(enum fold fold, enum element accumulator);
 
-    /* Arguments (state, struct finish, counted, type of out, out), for one thread. `counted` is the
-     * device's own count of what took part, null where finish.count says it. */
+    /* Arguments (state, struct finish, counted, type of out, out, ending), for one thread.
+     * `counted` is the device's own count of what took part, null where finish.count says it. What
+     * is posted is that the state is no longer needed. */
     const void *(*finish)(enum reduction reduction, enum element accumulator);
 
     /* Counts what a mask lets through: arguments (layout, n, counted). */

@@ -103,9 +103,9 @@ static enum located locate(void *opaque, struct view *view, struct failure *fail
 
 static bool make_handshake(struct state *state, int device, struct failure *failure)
 {
-    int previous = 0;
+    struct cuda_before before;
     cudaStream_t made = NULL;
-    if (!cuda_gpu_enter(device, &previous, failure))
+    if (!cuda_gpu_enter(device, &before, failure))
         return false;
     pthread_mutex_lock(&state->making_handshake);
     if (!state->handshakes[device] &&
@@ -113,7 +113,7 @@ static bool make_handshake(struct state *state, int device, struct failure *fail
                    "cudaStreamCreateWithFlags"))
         state->handshakes[device] = made;
     pthread_mutex_unlock(&state->making_handshake);
-    return cuda_gpu_leave(device, previous, failure) && state->handshakes[device];
+    return cuda_gpu_leave(device, &before, failure) && state->handshakes[device];
 }
 
 /* A stream that does nothing but wait for producers, shared by all threads. */
@@ -151,35 +151,54 @@ static bool run_plan(struct cuda_machine *on, const struct plan *plan, struct ru
            (!plan->out || cuda_order_after(on->session, plan, &run->failure));
 }
 
+/* What was launched may still be under way: nobody waits for a result that stays on the device, nor
+ * any longer for one that the user has lost patience with. After any other failure it is waited
+ * for; what goes wrong then is a consequence. */
+static void settle(struct cuda_session *session, bool ran, const struct failure *failure)
+{
+    if (session->capturing)
+        return;
+    if ((ran || failure->kind == FAILURE_EXCEPTION) && mailbox_is_awaited(&session->mailbox)) {
+        cuda_session_leave_behind(session);
+    } else if (!ran) {
+        if (cudaStreamSynchronize(session->stream) != cudaSuccess)
+            cudaGetLastError();
+        mailbox_give_up(&session->mailbox);
+    }
+}
+
 static bool run_on_current_device(const struct job *job)
 {
     const struct plan *plan = job->plan;
     struct failure *failure = &job->run->failure;
-    struct cuda_session *session = cuda_session_borrow(&job->state->sessions, job->device, failure);
+    struct cuda_sessions *sessions = &job->state->sessions;
+    const cudaStream_t stream = plan ? cuda_order_stream(plan) : NULL;
+    bool capturing = false;
+    if (plan && !cuda_order_capture(stream, plan, job->run, &capturing, failure))
+        return false;
+    struct cuda_session *session = cuda_session_borrow(sessions, job->device, stream, failure);
     if (!session)
         return false;
-    session->stream =
-        plan && plan->consumer.given ? (cudaStream_t)plan->consumer.handle : session->own_stream;
+    session->stream = stream ? stream : session->own_stream;
+    session->capturing = capturing;
     struct cuda_machine on = cuda_machine_over(session, failure);
     const bool ran =
         plan ? run_plan(&on, plan, job->run) : passes_read(&on.machine, job->bytes, job->run);
-    /* A copy from the caller's memory may be under way. What goes wrong now is a consequence. */
-    if (!ran && cudaStreamSynchronize(session->stream) != cudaSuccess)
-        cudaGetLastError();
-    cuda_session_return(&job->state->sessions, session, failure);
+    settle(session, ran, failure);
+    cuda_session_return(sessions, session, failure);
     return ran && failure->kind == FAILURE_NONE;
 }
 
 static bool run_job(const struct job *job)
 {
     struct failure *failure = &job->run->failure;
-    int previous = 0;
+    struct cuda_before before;
     if (cuda_gpus_lost_in_fork(&job->state->gpus, failure) ||
         (job->plan && !cuda_order_check(job->plan, failure)) ||
-        !cuda_gpu_enter(job->device, &previous, failure))
+        !cuda_gpu_enter(job->device, &before, failure))
         return false;
     const bool ran = run_on_current_device(job);
-    return cuda_gpu_leave(job->device, previous, failure) && ran;
+    return cuda_gpu_leave(job->device, &before, failure) && ran;
 }
 
 static bool run(void *state, const struct plan *plan, struct run *run)

@@ -70,15 +70,26 @@ bool cuda_gpus_find(struct cuda_gpus *self, int *count, struct failure *failure)
     return *count > 0;
 }
 
-bool cuda_gpu_enter(int device, int *previous, struct failure *failure)
+static bool exchange_mode(enum cudaStreamCaptureMode *mode, struct failure *failure)
 {
-    /* The runtime may name a device while the driver was told to make another one's context
-     * current. */
-    return cuda_check(failure, cudaGetDevice(previous), "cudaGetDevice") &&
-           cuda_check(failure, cudaSetDevice(device), "cudaSetDevice");
+    return cuda_check(failure, cudaThreadExchangeStreamCaptureMode(mode),
+                      "cudaThreadExchangeStreamCaptureMode");
 }
 
-bool cuda_gpu_leave(int device, int previous, struct failure *failure)
+bool cuda_gpu_enter(int device, struct cuda_before *before, struct failure *failure)
 {
-    return previous == device || cuda_check(failure, cudaSetDevice(previous), "cudaSetDevice");
+    before->mode = cudaStreamCaptureModeRelaxed;
+    /* The runtime may name a device while the driver was told to make another one's context
+     * current. */
+    return cuda_check(failure, cudaGetDevice(&before->device), "cudaGetDevice") &&
+           cuda_check(failure, cudaSetDevice(device), "cudaSetDevice") &&
+           exchange_mode(&before->mode, failure);
+}
+
+bool cuda_gpu_leave(int device, const struct cuda_before *before, struct failure *failure)
+{
+    enum cudaStreamCaptureMode mode = before->mode;
+    return exchange_mode(&mode, failure) &&
+           (before->device == device ||
+            cuda_check(failure, cudaSetDevice(before->device), "cudaSetDevice"));
 }

@@ -4,6 +4,8 @@
 
 #include "common/failure.h"
 
+#include <cuda_runtime_api.h>
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/types.h>
@@ -29,6 +31,13 @@ bool cuda_gpus_find(struct cuda_gpus *, int *count, struct failure *);
  * noted, in the child of a process that has used it. To be asked before anything of CUDA's is. */
 bool cuda_gpus_lost_in_fork(struct cuda_gpus *, struct failure *);
 
-/* Makes a GPU current and, afterwards, the one that was. */
-bool cuda_gpu_enter(int device, int *previous, struct failure *);
-bool cuda_gpu_leave(int device, int previous, struct failure *);
+/* What a thread's state was before. */
+struct cuda_before {
+    int device;
+    enum cudaStreamCaptureMode mode;
+};
+
+/* Makes a GPU current, and what is called from now on no obstacle to others' captures of streams;
+ * afterwards all is as it was. */
+bool cuda_gpu_enter(int device, struct cuda_before *, struct failure *);
+bool cuda_gpu_leave(int device, const struct cuda_before *, struct failure *);

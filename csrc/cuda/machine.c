@@ -11,7 +11,7 @@ static struct cuda_session *session_of(struct machine *machine)
     return ((struct cuda_machine *)machine)->session;
 }
 
-static bool machine_allocate(struct machine *machine, size_t bytes, void **memory)
+static bool allocate_from_pool(struct machine *machine, size_t bytes, void **memory)
 {
     struct cuda_session *self = session_of(machine);
     return cuda_check(machine->failure,
@@ -19,11 +19,39 @@ static bool machine_allocate(struct machine *machine, size_t bytes, void **memor
                       "cudaMallocFromPoolAsync");
 }
 
-static void machine_release(struct machine *machine, void *memory)
+static void free_to_pool(struct machine *machine, void *memory)
 {
     if (memory)
         cuda_check(machine->failure, cudaFreeAsync(memory, session_of(machine)->stream),
                    "cudaFreeAsync");
+}
+
+/* What a run works in, at most once a run. A graph may run at any time, and so works in memory that
+ * is only its own. */
+static bool machine_allocate(struct machine *machine, size_t bytes, void **memory)
+{
+    struct cuda_session *self = session_of(machine);
+    if (bytes > KEPT_BYTES || self->capturing)
+        return allocate_from_pool(machine, bytes, memory);
+    *memory = self->kept;
+    return true;
+}
+
+static void machine_release(struct machine *machine, void *memory)
+{
+    if (memory != session_of(machine)->kept)
+        free_to_pool(machine, memory);
+}
+
+/* Whether the host's memory may be read or written: a graph would do so whenever it runs. */
+static bool refuse_capture(struct machine *machine)
+{
+    if (!session_of(machine)->capturing)
+        return false;
+    failure_note(machine->failure, FAILURE_RUNTIME,
+                 "the stream is being captured, and this call moves data between host and GPU, "
+                 "which a graph cannot do: give it flat arrays on the GPU, masks and out as well");
+    return true;
 }
 
 static bool machine_clear(struct machine *machine, void *target, size_t bytes)
@@ -35,17 +63,19 @@ static bool machine_clear(struct machine *machine, void *target, size_t bytes)
 
 static bool machine_copy_in(struct machine *machine, void *target, const void *source, size_t bytes)
 {
-    return cuda_check(
-        machine->failure,
-        cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, session_of(machine)->stream),
-        "cudaMemcpyAsync to the device");
+    return !refuse_capture(machine) &&
+           cuda_check(machine->failure,
+                      cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice,
+                                      session_of(machine)->stream),
+                      "cudaMemcpyAsync to the device");
 }
 
 static bool machine_copy_out(struct machine *machine, void *target, const void *source,
                              size_t bytes)
 {
     struct cuda_session *self = session_of(machine);
-    return cuda_check(machine->failure,
+    return !refuse_capture(machine) &&
+           cuda_check(machine->failure,
                       cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, self->stream),
                       "cudaMemcpyAsync from the device") &&
            cuda_check(machine->failure, cudaStreamSynchronize(self->stream),
@@ -97,6 +127,8 @@ static bool machine_feed(struct machine *machine, void *target, const struct lay
     struct cuda_session *self = session_of(machine);
     const size_t size = element_size(layout->input);
     *fed = length;
+    if (refuse_capture(machine))
+        return false;
     if (length * size <= FEW_BYTES && layout_is_flat(layout))
         return feed_few(machine, target, (const char *)layout->data + start * size, length * size);
     if (!self->staging && !(self->staging = cuda_staging_new(machine->failure)))
@@ -152,10 +184,10 @@ static bool machine_reduce(struct machine *machine, library_reduce *reduce, cons
                     "cub::DeviceReduce"))
         return false;
     if (bytes > self->library_workspace_bytes) {
-        machine_release(machine, self->library_workspace);
+        free_to_pool(machine, self->library_workspace);
         self->library_workspace = NULL;
         self->library_workspace_bytes = 0;
-        if (!machine_allocate(machine, bytes, &self->library_workspace))
+        if (!allocate_from_pool(machine, bytes, &self->library_workspace))
             return false;
         self->library_workspace_bytes = bytes;
     }
@@ -165,12 +197,22 @@ static bool machine_reduce(struct machine *machine, library_reduce *reduce, cons
         "cub::DeviceReduce");
 }
 
+static enum progress machine_progress(struct machine *machine)
+{
+    const cudaError_t error = cudaStreamQuery(session_of(machine)->stream);
+    if (error == cudaErrorNotReady) {
+        cudaGetLastError();
+        return PROGRESS_UNDER_WAY;
+    }
+    return cuda_check(machine->failure, error, "cudaStreamQuery") ? PROGRESS_DONE : PROGRESS_FAILED;
+}
+
 /* Memory to flush the L2 cache with, larger than the cache. */
 static bool allocate_scratch(struct machine *machine)
 {
     enum { ANY_BYTE = 0x5a };
     struct cuda_session *self = session_of(machine);
-    return machine_allocate(machine, self->scratch_bytes, &self->scratch) &&
+    return allocate_from_pool(machine, self->scratch_bytes, &self->scratch) &&
            cuda_check(machine->failure,
                       cudaMemsetAsync(self->scratch, ANY_BYTE, self->scratch_bytes, self->stream),
                       "cudaMemsetAsync");
@@ -228,6 +270,8 @@ struct cuda_machine cuda_machine_over(struct cuda_session *session, struct failu
         .multiprocessors = session->multiprocessors,
         .kernels = &kernels_cuda,
         .failure = failure,
+        .mailbox = session->capturing ? NULL : &session->mailbox,
+        .tickets = session->capturing ? NULL : session->kept + KEPT_BYTES,
         .allocate = machine_allocate,
         .release = machine_release,
         .room = machine_room,
@@ -239,6 +283,7 @@ struct cuda_machine cuda_machine_over(struct cuda_session *session, struct failu
         .launch = machine_launch,
         .resident = machine_resident,
         .reduce = machine_reduce,
+        .progress = machine_progress,
         .flush = machine_flush,
         .mark = machine_mark,
         .elapsed = machine_elapsed,

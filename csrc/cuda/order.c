@@ -18,6 +18,66 @@ bool cuda_order_check(const struct plan *plan, struct failure *failure)
     return true;
 }
 
+cudaStream_t cuda_order_stream(const struct plan *plan)
+{
+    if (plan->consumer.given)
+        return (cudaStream_t)plan->consumer.handle;
+    for (int k = 0; k < PRODUCERS; k++)
+        if (plan->producers[k].given && !plan->producers[k].passing)
+            return (cudaStream_t)plan->producers[k].handle;
+    return NULL;
+}
+
+/* The number of the capture that a stream is part of; 0: of none. Of the default stream nobody may
+ * ask while others are being captured, since it would have to wait for them. */
+static bool capture_of(cudaStream_t stream, unsigned long long *number, struct failure *failure)
+{
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    *number = 0;
+    return stream == NULL || stream == cudaStreamLegacy ||
+           cuda_check(failure,
+                      cudaStreamGetCaptureInfo(stream, &status, number, NULL, NULL, NULL, NULL),
+                      "cudaStreamGetCaptureInfo");
+}
+
+/* Whether all streams of a plan are part of one capture, or none of any; which is `*number`. */
+static bool one_capture(cudaStream_t stream, const struct plan *plan, unsigned long long *number,
+                        struct failure *failure)
+{
+    if (!capture_of(stream, number, failure))
+        return false;
+    for (int k = 0; k < PRODUCERS; k++) {
+        const cudaStream_t producer = (cudaStream_t)plan->producers[k].handle;
+        unsigned long long other;
+        if (!plan->producers[k].given || producer == stream)
+            continue;
+        if (!capture_of(producer, &other, failure))
+            return false;
+        if (other != *number) {
+            failure_note(failure, FAILURE_RUNTIME,
+                         "one of the call's streams is being captured, and another is not: a graph "
+                         "has no place for what comes first there");
+            return false;
+        }
+    }
+    return true;
+}
+
+bool cuda_order_capture(cudaStream_t stream, const struct plan *plan, const struct run *run,
+                        bool *capturing, struct failure *failure)
+{
+    unsigned long long number;
+    if (!one_capture(stream, plan, &number, failure))
+        return false;
+    *capturing = number != 0;
+    if (!*capturing || (plan->out && !run->timing))
+        return true;
+    failure_note(failure, FAILURE_RUNTIME,
+                 "the stream is being captured, and a call that returns a number has to wait for "
+                 "its work; give it an out= on the GPU");
+    return false;
+}
+
 /* Work on `later` from now on waits for what is on `earlier` now. */
 static bool put_behind(struct cuda_session *session, cudaStream_t earlier, cudaStream_t later,
                        struct failure *failure)

@@ -39,6 +39,8 @@ struct known {
     int device;        /* negative: no GPU's in particular */
     CUdeviceptr first; /* of the range around it, which is not all memory, see `bytes_from` */
     size_t bytes;
+    CUdeviceptr mapping; /* the memory in that range that the address is mapped to */
+    size_t mapping_bytes;
 };
 
 /* The driver's errors have the runtime's numbers. */
@@ -46,13 +48,13 @@ static bool ask(struct cuda_pointers *self, CUdeviceptr address, struct known *k
                 struct failure *failure)
 {
     CUpointer_attribute attributes[] = {
-        CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
-        CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
-        CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE,       CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+        CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,  CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+        CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, CU_POINTER_ATTRIBUTE_MAPPING_SIZE,
     };
     *known = (struct known){.device = -1};
-    void *answers[] = {&known->type, &known->device, &known->first, &known->bytes};
+    void *answers[] = {&known->type,  &known->device,  &known->first,
+                       &known->bytes, &known->mapping, &known->mapping_bytes};
     enum { COUNT = sizeof answers / sizeof *answers };
     const CUresult error = self->ask_several(COUNT, attributes, answers, address);
     if (error != CUDA_ERROR_INVALID_VALUE && error != CUDA_ERROR_INVALID_CONTEXT)
@@ -79,14 +81,9 @@ static uint64_t bytes_from(struct cuda_pointers *self, const struct known *known
                            CUdeviceptr address)
 {
     const uint64_t range = bytes_left(known->first, known->bytes, address);
-    CUdeviceptr first = 0;
-    size_t bytes = 0;
-    if (self->ask_one(&first, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, address) == CUDA_SUCCESS &&
-        self->ask_one(&bytes, CU_POINTER_ATTRIBUTE_MAPPING_SIZE, address) == CUDA_SUCCESS) {
-        const uint64_t mapping = bytes_left(first, bytes, address);
-        if (mapping)
-            return mapping < range ? mapping : range;
-    }
+    const uint64_t mapping = bytes_left(known->mapping, known->mapping_bytes, address);
+    if (mapping)
+        return mapping < range ? mapping : range;
     const bool whole = is_true(self, CU_POINTER_ATTRIBUTE_IS_MANAGED, address, false) ||
                        is_true(self, CU_POINTER_ATTRIBUTE_MAPPED, address, true);
     return whole ? range : 0;

@@ -3,6 +3,7 @@
 #include "cuda/check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { SCRATCH_L2_TIMES = 3 };
 
@@ -41,6 +42,8 @@ static void session_free(struct cuda_session *self)
     if (self->own_stream)
         cudaStreamDestroy(self->own_stream);
     cuda_staging_free(self->staging);
+    cudaFree(self->kept);
+    cudaFreeHost(self->mailbox.words);
     free(self);
 }
 
@@ -68,6 +71,28 @@ static bool ask_device(struct cuda_session *self, int device, struct failure *fa
     return true;
 }
 
+/* The tickets come after the rest. */
+static bool make_kept(struct cuda_session *self, struct failure *failure)
+{
+    void *words = NULL, *on_device = NULL;
+    if (!cuda_check(failure, cudaMalloc((void **)&self->kept, KEPT_BYTES + sizeof(unsigned)),
+                    "cudaMalloc") ||
+        !cuda_check(failure,
+                    cudaMemsetAsync(self->kept + KEPT_BYTES, 0, sizeof(unsigned), self->own_stream),
+                    "cudaMemsetAsync") ||
+        !cuda_check(failure,
+                    cudaHostAlloc(&words, MAILBOX_WORDS * sizeof(uint64_t), cudaHostAllocMapped),
+                    "cudaHostAlloc"))
+        return false;
+    memset(words, 0, MAILBOX_WORDS * sizeof(uint64_t));
+    self->mailbox.words = words;
+    if (!cuda_check(failure, cudaHostGetDevicePointer(&on_device, words, 0),
+                    "cudaHostGetDevicePointer"))
+        return false;
+    self->mailbox.on_device = on_device;
+    return cuda_check(failure, cudaStreamSynchronize(self->own_stream), "cudaStreamSynchronize");
+}
+
 static struct cuda_session *session_new(const struct cuda_sessions *sessions, int device,
                                         struct failure *failure)
 {
@@ -81,7 +106,7 @@ static struct cuda_session *session_new(const struct cuda_sessions *sessions, in
     self->pool = sessions->pools[device];
     if (cuda_check(failure, cudaStreamCreateWithFlags(&self->own_stream, cudaStreamNonBlocking),
                    "cudaStreamCreateWithFlags") &&
-        ask_device(self, device, failure) && make_events(self, failure))
+        ask_device(self, device, failure) && make_events(self, failure) && make_kept(self, failure))
         return self;
     session_free(self);
     return NULL;
@@ -106,15 +131,46 @@ void cuda_sessions_close(struct cuda_sessions *self, bool works)
     pthread_mutex_destroy(&self->lock);
 }
 
+/* The handle of a stream is used again once it is destroyed, its number is not. */
+static unsigned long long number_of(cudaStream_t stream)
+{
+    unsigned long long number = 0;
+    if (cudaStreamGetId(stream, &number) != cudaSuccess)
+        cudaGetLastError();
+    return number;
+}
+
+/* Whether work on a stream would come after what the session was left behind with. */
+static bool is_free(struct cuda_session *session, cudaStream_t stream)
+{
+    return !mailbox_is_awaited(&session->mailbox) ||
+           (stream && number_of(stream) == session->stream_number);
+}
+
+/* Takes the first session that is free out of the list; NULL if there is none. */
+static struct cuda_session *take_free(struct cuda_session **list, cudaStream_t stream)
+{
+    for (struct cuda_session **at = list; *at; at = &(*at)->next)
+        if (is_free(*at, stream)) {
+            struct cuda_session *session = *at;
+            *at = session->next;
+            return session;
+        }
+    return NULL;
+}
+
+void cuda_session_leave_behind(struct cuda_session *self)
+{
+    self->stream_number = number_of(self->stream);
+}
+
 struct cuda_session *cuda_session_borrow(struct cuda_sessions *self, int device,
-                                         struct failure *failure)
+                                         cudaStream_t stream, struct failure *failure)
 {
     pthread_mutex_lock(&self->lock);
-    struct cuda_session *session = self->idle[device];
+    struct cuda_session *session = take_free(&self->idle[device], stream);
     bool ready = true;
-    if (session)
-        self->idle[device] = session->next;
-    else if (!self->pools[device])
+    if (!session && !self->pools[device])
         ready = make_pool(failure, device, &self->pools[device]);
     pthread_mutex_unlock(&self->lock);
     if (!ready)

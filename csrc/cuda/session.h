@@ -1,5 +1,6 @@
-/* What one run on a GPU needs: a stream with its events, a pool of memory, and buffers through
- * which host memory is copied. Runs borrow a session and give it back. */
+/* What one run on a GPU needs: a stream with its events, memory to work in, a mailbox, and buffers
+ * through which host memory is copied. Runs borrow a session and give it back. What it keeps is
+ * enough for most runs, which so ask CUDA for nothing but a launch. */
 #pragma once
 
 #include "cuda/gpus.h"
@@ -14,7 +15,11 @@ struct cuda_session {
     unsigned multiprocessors;
     struct threads *threads; /* all sessions' */
     cudaMemPool_t pool;
-    cudaStream_t own_stream, stream; /* its own, and the one in use */
+    char *kept; /* memory for small workspaces; behind it, tickets, which are 0 between launches */
+    struct mailbox mailbox;
+    unsigned long long stream_number; /* where work is that nobody waits for, if there is any */
+    cudaStream_t own_stream, stream;  /* its own, and the one in use */
+    bool capturing;                   /* what goes there is not done, but kept for a graph */
     cudaEvent_t events[MOMENTS];
     cudaEvent_t order;            /* puts one stream behind another */
     struct cuda_staging *staging; /* NULL until something is fed */
@@ -38,6 +43,14 @@ bool cuda_sessions_open(struct cuda_sessions *);
 /* Frees what CUDA gave only if it still `works` in this process. */
 void cuda_sessions_close(struct cuda_sessions *, bool works);
 
-/* An idle session of the device, which is current, or a new one; NULL with a failure noted. */
-struct cuda_session *cuda_session_borrow(struct cuda_sessions *, int device, struct failure *);
+enum { KEPT_BYTES = 256 << 10 };
+
+/* An idle session of the device, which is current, or a new one, for work on a stream, or, if that
+ * is NULL, on its own; NULL with a failure noted. */
+struct cuda_session *cuda_session_borrow(struct cuda_sessions *, int device, cudaStream_t,
+                                         struct failure *);
+
+/* Nobody waits for what was launched last, which the mailbox will tell the end of. */
+void cuda_session_leave_behind(struct cuda_session *);
+
 void cuda_session_return(struct cuda_sessions *, struct cuda_session *, struct failure *);

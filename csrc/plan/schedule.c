@@ -184,6 +184,14 @@ static void cut_to_limit(struct schedule *self, uint64_t limit)
     cut(self, fits * LEAST_PIECE);
 }
 
+/* A kernel that folds all in one launch knows which state is the last. A count comes after it. */
+static bool posts(const struct schedule *self)
+{
+    const struct plan *plan = self->course.plan;
+    return plan->method->style == STYLE_last_block && !self->finishes_on_device && !self->counts &&
+           (self->pieces == 1 || fold_is_on_ladder(plan->fold));
+}
+
 bool schedule_make(const struct plan *plan, const struct facts *facts, struct schedule *self,
                    struct failure *failure)
 {
@@ -193,6 +201,7 @@ bool schedule_make(const struct plan *plan, const struct facts *facts, struct sc
     self->counts = plan->on_device && plan->layout->mask && plan->n && plan->counts;
     if (plan->n == 0) {
         self->pieces = self->piece = 0;
+        self->posts = false;
         self->arena = (struct arena){.total = 0};
         arena_reserve(&self->arena, PART_PARTIALS, 1, self->course.state_bytes);
         return true;
@@ -200,5 +209,6 @@ bool schedule_make(const struct plan *plan, const struct facts *facts, struct sc
     cut(self, plan->n);
     if (self->arena.total > facts->limit && !facts->whole && grows(&self->course))
         cut_to_limit(self, facts->limit);
+    self->posts = posts(self);
     return true;
 }

@@ -29,6 +29,7 @@ struct schedule {
     struct arena arena;
     bool finishes_on_device; /* the result goes to the plan's `out`; else its state to the host */
     bool counts;             /* the device counts what the mask lets through */
+    bool posts;              /* the last pass posts its state to the host, which is waiting */
 };
 
 /* False with the reason noted. The schedule points to the plan, which has to outlast it. */

@@ -2,6 +2,7 @@
  * passed over, and the result where it is to go. What is done was decided when the schedule was
  * made. */
 #include "run/explanation.h"
+#include "run/receive.h"
 #include "run/result.h"
 #include "run/upload.h"
 #include "run/watch.h"
@@ -15,6 +16,7 @@ struct carrying {
     uint64_t fed;  /* elements that took part, as far as the host knows */
     unsigned done; /* passes over the last piece */
     uint64_t grid; /* of the first of them */
+    bool posted;   /* the state that is left comes to the mailbox */
 };
 
 static void *address(const struct carrying *self, enum part part)
@@ -47,12 +49,24 @@ static struct kernel_array what_is_read(const struct carrying *self, const struc
     return (struct kernel_array){.at = address(self, step->reads)};
 }
 
-static bool make_pass(struct carrying *self, const struct step *step, uint64_t start)
+static struct ending next_ending(struct carrying *self)
+{
+    struct mailbox *mailbox = self->machine->mailbox;
+    return mailbox ? mailbox_next(mailbox) : (struct ending){.mailbox = NULL};
+}
+
+static void *tickets_of(const struct carrying *self)
+{
+    return self->machine->tickets ? self->machine->tickets : address(self, PART_TICKETS);
+}
+
+static bool make_pass(struct carrying *self, const struct step *step, uint64_t start,
+                      struct ending ending)
 {
     struct kernel_array array = what_is_read(self, step, start);
     uint64_t n = step->n;
-    void *written = address(self, step->writes), *tickets = address(self, PART_TICKETS);
-    void *arguments[] = {&array, &n, &written, &tickets};
+    void *written = address(self, step->writes), *tickets = tickets_of(self);
+    void *arguments[] = {&array, &n, &written, &tickets, &ending};
     if (step->kind == STEP_LIBRARY)
         return self->machine->reduce(self->machine, step->library, array.at, n, written);
     return launch(self, step, arguments);
@@ -88,7 +102,8 @@ static bool finish_on_device(struct carrying *self, enum part leaves)
     enum element out_element = course->plan->out_element;
     void *state = address(self, leaves), *counted = address(self, PART_COUNTED);
     void *out = course->plan->out;
-    void *arguments[] = {&state, &finish, &counted, &out_element, &out};
+    struct ending ending = next_ending(self);
+    void *arguments[] = {&state, &finish, &counted, &out_element, &out, &ending};
     return launch(self, &step, arguments);
 }
 
@@ -106,7 +121,8 @@ static bool store_identity(struct carrying *self)
 static bool store_no_tickets(struct carrying *self)
 {
     void *tickets = address(self, PART_TICKETS);
-    return !tickets || self->machine->clear(self->machine, tickets, sizeof(unsigned));
+    return !tickets || self->machine->tickets ||
+           self->machine->clear(self->machine, tickets, sizeof(unsigned));
 }
 
 /* What the passes expect to find: the identity where blocks combine, and a fresh working copy. */
@@ -118,13 +134,20 @@ static bool make_ready(struct carrying *self, uint64_t start, uint64_t n)
     return !course->choice.copy || make_copy(self, start, n);
 }
 
-static bool make_passes(struct carrying *self, const struct passes *passes, uint64_t start)
+/* Where `all` of the array is in the state that the passes leave, the last of them may post it. */
+static bool make_passes(struct carrying *self, const struct passes *passes, uint64_t start,
+                        bool all)
 {
     struct machine *machine = self->machine;
-    for (unsigned k = 0; k < passes->count; k++)
-        if (!make_pass(self, &passes->at[k], start) ||
+    for (unsigned k = 0; k < passes->count; k++) {
+        struct ending ending = {.mailbox = NULL};
+        if (all && k + 1 == passes->count && self->schedule->posts)
+            ending = next_ending(self);
+        self->posted = ending.mailbox;
+        if (!make_pass(self, &passes->at[k], start, ending) ||
             (k == 0 && self->run->timing && !machine->mark(machine, MOMENT_FIRST_PASS)))
             return false;
+    }
     self->done = passes->count;
     self->grid = passes->count ? passes->at[0].grid : 0;
     return true;
@@ -150,7 +173,8 @@ static bool reduce_piece(struct carrying *self, uint64_t start, uint64_t length,
         return store_identity(self);
     course_over_piece(&self->schedule->course, n, &passes);
     *leaves = passes.leaves;
-    return make_ready(self, start, n) && make_passes(self, &passes, start);
+    return make_ready(self, start, n) &&
+           make_passes(self, &passes, start, self->schedule->pieces == 1);
 }
 
 /* ---- all of them ---- */
@@ -171,7 +195,7 @@ static bool reduce_results(struct carrying *self, enum part *leaves)
     *leaves = passes.leaves;
     if (course_begins_with_identity(course) && !store_identity(self))
         return false;
-    return make_passes(self, &passes, 0);
+    return make_passes(self, &passes, 0, true);
 }
 
 static bool reduce_all(struct carrying *self, enum part *leaves)
@@ -197,7 +221,7 @@ static bool sample(struct carrying *self, const struct passes *passes, uint64_t 
     struct machine *machine = self->machine;
     return !watch_interrupted(self->run) && make_ready(self, 0, n) &&
            (!self->run->timing->cold || machine->flush(machine)) &&
-           machine->mark(machine, MOMENT_BEGIN) && make_passes(self, passes, 0) &&
+           machine->mark(machine, MOMENT_BEGIN) && make_passes(self, passes, 0, false) &&
            machine->mark(machine, MOMENT_END) && machine->elapsed(machine, first_pass, seconds);
 }
 
@@ -227,6 +251,14 @@ static bool measure(struct carrying *self, enum part *leaves)
 
 /* ---- runs ---- */
 
+static bool fetch_state(struct carrying *self, enum part leaves, void *state)
+{
+    struct machine *machine = self->machine;
+    const size_t bytes = self->schedule->course.state_bytes;
+    return self->posted ? receive_state(machine, self->run, state, bytes)
+                        : machine->copy_out(machine, state, address(self, leaves), bytes);
+}
+
 static bool deliver(struct carrying *self, enum part leaves)
 {
     const struct schedule *schedule = self->schedule;
@@ -237,7 +269,7 @@ static bool deliver(struct carrying *self, enum part leaves)
         return false;
     if (schedule->finishes_on_device)
         return finish_on_device(self, leaves);
-    if (!machine->copy_out(machine, state, address(self, leaves), schedule->course.state_bytes) ||
+    if (!fetch_state(self, leaves, state) ||
         (schedule->counts &&
          !machine->copy_out(machine, &count, address(self, PART_COUNTED), sizeof count)))
         return false;

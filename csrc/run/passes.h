@@ -6,6 +6,7 @@
 
 #include "common/kernels.h"
 #include "plan/schedule.h"
+#include "run/mailbox.h"
 
 struct launch {
     const void *kernel;
@@ -18,12 +19,17 @@ struct launch {
 
 enum moment { MOMENT_BEGIN, MOMENT_FIRST_PASS, MOMENT_END, MOMENTS };
 
+enum progress { PROGRESS_UNDER_WAY, PROGRESS_DONE, PROGRESS_FAILED };
+
 /* Every function that returns bool notes a failure and returns false if it cannot do its work. */
 struct machine {
     unsigned multiprocessors;
     const struct kernels *kernels;
     struct failure *failure;
+    struct mailbox *mailbox; /* NULL: results are copied */
+    void *tickets; /* a counter that is 0 between launches; NULL: the arena's is cleared */
 
+    /* Once a run. */
     bool (*allocate)(struct machine *, size_t bytes, void **memory);
     void (*release)(struct machine *, void *memory); /* NULL is fine */
 
@@ -46,6 +52,10 @@ struct machine {
     bool (*resident)(struct machine *, const void *kernel, unsigned block, size_t shared_bytes,
                      unsigned *blocks);
     bool (*reduce)(struct machine *, library_reduce *, const void *data, uint64_t n, void *result);
+
+    /* How far all that was launched is; of a failure it notes which. */
+    enum progress (*progress)(struct machine *);
+
     bool (*flush)(struct machine *); /* the caches */
     bool (*mark)(struct machine *, enum moment);
     bool (*elapsed)(struct machine *, double *first_pass, double *seconds); /* waits */

@@ -102,6 +102,13 @@ static bool machine_launch(struct machine *machine, const struct launch *launch)
     }
 }
 
+/* A launch returns when it is done. */
+static enum progress machine_progress(struct machine *machine)
+{
+    (void)machine;
+    return PROGRESS_DONE;
+}
+
 static bool machine_resident(struct machine *machine, const void *kernel, unsigned block,
                              size_t shared_bytes, unsigned *blocks)
 {
@@ -203,7 +210,8 @@ struct simulated_memory *simulated_memory_of(void *opaque)
 
 /* ---- runs ---- */
 
-static struct simulation simulation_on(struct simulator *simulator, struct failure *failure)
+static struct simulation simulation_on(struct simulator *simulator, struct mailbox *mailbox,
+                                       struct failure *failure)
 {
     return (struct simulation){
         .machine =
@@ -211,6 +219,7 @@ static struct simulation simulation_on(struct simulator *simulator, struct failu
                 .multiprocessors = simulator_multiprocessors(simulator),
                 .kernels = &kernels_simulated,
                 .failure = failure,
+                .mailbox = mailbox,
                 .allocate = machine_allocate,
                 .release = machine_release,
                 .clear = machine_clear,
@@ -221,6 +230,7 @@ static struct simulation simulation_on(struct simulator *simulator, struct failu
                 .feed = machine_feed,
                 .launch = machine_launch,
                 .resident = machine_resident,
+                .progress = machine_progress,
                 .flush = machine_flush,
                 .mark = machine_mark,
                 .elapsed = machine_elapsed,
@@ -239,7 +249,9 @@ static bool run_job(struct state *state, const struct plan *plan, size_t bytes, 
     }
     const struct simulator_watch watch = {run->watch->interrupted, run->watch->context};
     simulator_set(simulator, run->order, run->seed, &watch);
-    struct simulation simulation = simulation_on(simulator, &run->failure);
+    uint64_t words[MAILBOX_WORDS] = {0};
+    struct mailbox mailbox = {.words = words, .on_device = words};
+    struct simulation simulation = simulation_on(simulator, &mailbox, &run->failure);
     const bool ran = plan ? passes_run(&simulation.machine, plan, run)
                           : passes_read(&simulation.machine, bytes, run);
     give_back(state, simulator, ran);

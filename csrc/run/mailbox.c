@@ -1,0 +1,48 @@
+#include "run/mailbox.h"
+
+#include <string.h>
+
+/* No word has a tag that a launch to come will have: tags rise, and when they begin again all words
+ * lose theirs. */
+struct ending mailbox_next(struct mailbox *self)
+{
+    if (++self->tag == 0) {
+        for (int k = 0; k < MAILBOX_WORDS; k++)
+            __atomic_store_n(&self->words[k], 0, __ATOMIC_RELAXED);
+        self->tag = 1;
+    }
+    self->awaited = true;
+    return (struct ending){self->on_device, self->tag};
+}
+
+/* False if the word is an older launch's. */
+static bool read_word(const struct mailbox *self, size_t k, uint32_t *half)
+{
+    const uint64_t word = __atomic_load_n(&self->words[k], __ATOMIC_ACQUIRE);
+    *half = (uint32_t)word;
+    return word >> 32 == self->tag;
+}
+
+bool mailbox_read(struct mailbox *self, void *result, size_t bytes)
+{
+    uint32_t halves[MAILBOX_WORDS];
+    for (size_t k = 0; k < bytes / sizeof *halves; k++)
+        if (!read_word(self, k, &halves[k]))
+            return false;
+    memcpy(result, halves, bytes);
+    self->awaited = false;
+    return true;
+}
+
+/* The first word tells: of the others none is stored before everything else is done. */
+bool mailbox_is_awaited(struct mailbox *self)
+{
+    uint32_t half;
+    self->awaited = self->awaited && !read_word(self, 0, &half);
+    return self->awaited;
+}
+
+void mailbox_give_up(struct mailbox *self)
+{
+    self->awaited = false;
+}

@@ -1,0 +1,31 @@
+/* Where a launch leaves a small result for the host: memory that both see, in words of 8 bytes,
+ * half of each the result's and half the launch's tag. A word is stored whole, so that its tag says
+ * that it is there, and neither a copy nor a synchronisation is needed. */
+#pragma once
+
+#include "common/kernels.h"
+#include "common/reduction.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { MAILBOX_WORDS = STATE_BYTES_MAX / sizeof(uint32_t) };
+
+struct mailbox {
+    uint64_t *words;     /* as the host reads them; NULL: there is no mailbox */
+    uint64_t *on_device; /* as kernels write them */
+    uint32_t tag;        /* of the latest launch; 0: there was none */
+    bool awaited;        /* that launch's result may still come */
+};
+
+/* What the next launch is given. */
+struct ending mailbox_next(struct mailbox *);
+
+/* Copies the latest launch's result of so many bytes; false while it is not all there. */
+bool mailbox_read(struct mailbox *, void *result, size_t bytes);
+
+/* Whether the latest launch's result may still come: it has not been read, and is not there. */
+bool mailbox_is_awaited(struct mailbox *);
+
+/* What has not come by now will not come. */
+void mailbox_give_up(struct mailbox *);
