@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from gpu_arrays import HANDLE, GpuArray, Stream, call, library
+from gpu_arrays import HANDLE, LEGACY_DEFAULT_STREAM, GpuArray, Stream, call, library
 from inputs import methods_on
 
 import gred
@@ -69,8 +69,7 @@ def test_a_captured_call_is_made_whenever_the_graph_runs(method, mode):
 
 def test_a_stream_that_is_named_is_captured_like_the_arrays_own():
     stream = Stream()
-    out = GpuArray.of(np.zeros(1)).described(stream=None)
-    a = GpuArray.of(np.full(N, 2, np.int32)).described(stream=None)
+    a, out = on(stream, np.full(N, 2, np.int32)), zero_on(stream, np.float64)
     with Graph(stream) as graph:
         gred.mean(a, out=out, stream=stream.handle)
     graph.run()
@@ -98,19 +97,24 @@ NOT_FOR_GRAPHS = {
     "a host array": lambda a, out: gred.sum(np.ones(9, np.int32), out=out),
     "a measurement": lambda a, out: gred.kernel_time(a),
     "a host mask": lambda a, out: gred.sum(a, where=np.ones(N, bool), out=out),
-    "another stream's array": lambda a, out: gred.sum(GpuArray.of(np.arange(9)), out=out),
-    "another stream's out": lambda a, out: gred.sum(a, out=GpuArray.of(np.zeros(1, np.int64))),
+    "another stream's array": lambda a, out: gred.sum(
+        a.described(stream=LEGACY_DEFAULT_STREAM), out=out
+    ),
+    "another stream's out": lambda a, out: gred.sum(
+        a, out=out.described(stream=LEGACY_DEFAULT_STREAM)
+    ),
 }
 
 
 @pytest.mark.parametrize("what", NOT_FOR_GRAPHS)
 def test_what_is_nothing_for_a_graph_says_so_and_leaves_the_capture_to_its_owner(what):
     stream = Stream()
-    a, wanted = on(stream, np.full(N, 2, np.int32)), [zero_on(stream) for _ in range(2)]
+    a, unwanted = on(stream, np.full(N, 2, np.int32)), zero_on(stream)
+    wanted = [zero_on(stream) for _ in range(2)]
     with Graph(stream) as graph:
         gred.sum(a, out=wanted[0])
         with pytest.raises(RuntimeError, match="is being captured"):
-            NOT_FOR_GRAPHS[what](a, zero_on(stream))
+            NOT_FOR_GRAPHS[what](a, unwanted)
         gred.max(a, out=wanted[1])
     graph.run()
     call("cuStreamSynchronize", stream.handle)

@@ -13,7 +13,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 COMPILER = os.environ.get("CC", "gcc").split()
 SOURCES = {
-    "pool": ("tests/threads/pool.c", "csrc/run/threads.c", "csrc/common/clock.c"),
+    "pool": (
+        "tests/threads/pool.c",
+        "csrc/run/threads.c",
+        "csrc/common/clock.c",
+        "csrc/common/process.c",
+    ),
     "quota": ("tests/threads/quota.c", "csrc/common/cgroup.c"),
 }
 NO_LIMIT = 2**32 - 1

@@ -4,6 +4,7 @@
 
 #include "cuda/backend.h"
 
+#include "common/process.h"
 #include "cuda/check.h"
 #include "cuda/gpus.h"
 #include "cuda/machine.h"
@@ -13,7 +14,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 struct state {
     struct cuda_gpus gpus;
@@ -39,7 +39,7 @@ static void *create(void)
 static void destroy(void *opaque)
 {
     struct state *state = opaque;
-    const bool works = state->gpus.user == getpid();
+    const bool works = state->gpus.user == process_here();
     for (int d = 0; d < CUDA_GPUS_MAX && works; d++)
         if (state->handshakes[d])
             cudaStreamDestroy(state->handshakes[d]);

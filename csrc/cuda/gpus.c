@@ -2,13 +2,12 @@
 
 #include "cuda/gpus.h"
 
+#include "common/process.h"
 #include "cuda/check.h"
-
-#include <unistd.h>
 
 bool cuda_gpus_lost_in_fork(struct cuda_gpus *self, struct failure *failure)
 {
-    const pid_t here = getpid();
+    const pid_t here = process_here();
     pid_t user = self->user;
     if (user == here ||
         (user == 0 && (atomic_compare_exchange_strong(&self->user, &user, here) || user == here)))

@@ -13,6 +13,7 @@
 #include "common/arithmetic.h"
 #include "common/cgroup.h"
 #include "common/clock.h"
+#include "common/process.h"
 #include "common/processor.h"
 
 #include <fenv.h>
@@ -381,7 +382,7 @@ static void pool_free(struct pool *pool)
  * there, and its lock may be held by one of them. */
 static struct pool *pool_here(struct threads *self)
 {
-    const pid_t here = getpid();
+    const pid_t here = process_here();
     struct pool *there = atomic_load(&self->pool);
     if (there && there->owner == here)
         return there;
@@ -403,7 +404,7 @@ struct threads *threads_create(void)
 void threads_destroy(struct threads *self)
 {
     struct pool *pool = self ? atomic_load(&self->pool) : NULL;
-    if (pool && pool->owner == getpid()) {
+    if (pool && pool->owner == process_here()) {
         pthread_mutex_lock(&pool->lock);
         atomic_store(&pool->stop, true);
         atomic_fetch_add(&pool->generation, 1);

@@ -5,6 +5,7 @@
 #include "simulated/backend.h"
 
 #include "common/clock.h"
+#include "common/process.h"
 #include "common/processor.h"
 #include "run/gather.h"
 #include "run/passes.h"
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct simulation {
     struct machine machine; /* first, so that a machine is a simulation */
@@ -153,7 +153,7 @@ struct state {
 /* The idle simulator, if the process may still use the cores that it was made for, or a new one. */
 static struct simulator *borrow(struct state *state)
 {
-    if (state->maker != getpid())
+    if (state->maker != process_here())
         return simulator_open();
     pthread_mutex_lock(&state->lock);
     struct simulator *idle = state->idle;
@@ -168,7 +168,7 @@ static struct simulator *borrow(struct state *state)
 /* Keeps the simulator for the next run, if it is in good order, in place of another. */
 static void give_back(struct state *state, struct simulator *simulator, bool usable)
 {
-    if (usable && state->maker == getpid()) {
+    if (usable && state->maker == process_here()) {
         pthread_mutex_lock(&state->lock);
         struct simulator *other = state->idle;
         state->idle = simulator;
@@ -189,14 +189,14 @@ static void *create(void)
     }
     pthread_mutex_init(&state->lock, NULL);
     state->memory = memory;
-    state->maker = getpid();
+    state->maker = process_here();
     return state;
 }
 
 static void destroy(void *opaque)
 {
     struct state *state = opaque;
-    if (state->maker == getpid())
+    if (state->maker == process_here())
         simulator_close(state->idle);
     simulated_memory_destroy(state->memory);
     pthread_mutex_destroy(&state->lock);

@@ -2,17 +2,18 @@
 
 #include "simulated/memory.h"
 
+#include "common/process.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 struct simulated_memory {
     pthread_mutex_t lock;
-    _Atomic pid_t maker; /* of the lock; -pid: that process is making it again */
-    struct simulated_allocation *blocks;
+    _Atomic pid_t maker;                 /* of the lock; -pid: that process is making it again */
+    struct simulated_allocation *blocks; /* looked at without the lock, too */
 };
 
 struct simulated_memory *simulated_memory_create(void)
@@ -20,7 +21,7 @@ struct simulated_memory *simulated_memory_create(void)
     struct simulated_memory *self = calloc(1, sizeof *self);
     if (self) {
         pthread_mutex_init(&self->lock, NULL);
-        self->maker = getpid();
+        self->maker = process_here();
     }
     return self;
 }
@@ -43,7 +44,7 @@ static void renew_lock(struct simulated_memory *self, pid_t here)
 
 static void lock(struct simulated_memory *self)
 {
-    const pid_t here = getpid();
+    const pid_t here = process_here();
     if (self->maker != here)
         renew_lock(self, here);
     pthread_mutex_lock(&self->lock);
@@ -68,7 +69,7 @@ struct simulated_allocation *simulated_allocation_new(struct simulated_memory *m
     self->holders = 1;
     lock(memory);
     self->next = memory->blocks;
-    memory->blocks = self;
+    __atomic_store_n(&memory->blocks, self, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&memory->lock);
     return self;
 }
@@ -83,7 +84,7 @@ void simulated_allocation_release(void *opaque)
     while (last && *link != self)
         link = &(*link)->next;
     if (last)
-        *link = self->next;
+        __atomic_store_n(link, self->next, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&memory->lock);
     if (last) {
         free(self->bytes);
@@ -94,6 +95,10 @@ void simulated_allocation_release(void *opaque)
 struct simulated_allocation *simulated_allocation_find(struct simulated_memory *memory,
                                                        uintptr_t first, uint64_t bytes)
 {
+    if (!__atomic_load_n(
+            &memory->blocks,
+            __ATOMIC_RELAXED)) /* as for most users, who shall not wait for each other */
+        return NULL;
     lock(memory);
     struct simulated_allocation *block = memory->blocks;
     while (block &&
