@@ -2,8 +2,9 @@
 #include "common/kernels.h"
 #include "count.cuh"
 #include "entry.cuh"
+#include "finish.cuh"
+#include "merge.cuh"
 #include "read.cuh"
-#include "reductions.cuh"
 #include "working_copy.cuh"
 
 namespace KERNELS
@@ -28,8 +29,6 @@ DECLARE_GROUP(numbers);
 DECLARE_GROUP(moments);
 
 library_reduce *library_entry(enum fold, enum element input, enum element accumulator);
-const void *merge_entry(enum fold, enum element accumulator);
-const void *finish_entry(enum reduction, enum element accumulator);
 
 namespace
 {
@@ -128,6 +127,16 @@ const void *copy_gathered_entry(enum fold fold, enum element accumulator)
     default:
         return nullptr;
     }
+}
+
+const void *merge_entry()
+{
+    return KERNEL_ENTRY(merge_few);
+}
+
+const void *finish_entry()
+{
+    return KERNEL_ENTRY(finish_on_device);
 }
 
 const void *count_entry()

@@ -43,9 +43,9 @@ struct kernels {
     const void *(*strided)(enum fold fold, enum method_index method, enum element input,
                            enum element accumulator);
 
-    /* Merges states that lie one after the other: (states as a kernel_array, n, partials, tickets);
-     * on the ladder the method's own kernel of flat arrays does it. */
-    const void *(*merge)(enum fold fold, enum element accumulator);
+    /* Merges states that lie one after the other: (states, n, partials, tickets, fold,
+     * accumulator). On the ladder the method's own kernel of flat arrays does it. */
+    const void *(*merge)(void);
 
     /* A library's own function, of flat arrays only. */
     library_reduce *(*library)(enum fold fold, enum element input, enum element accumulator);
@@ -55,9 +55,9 @@ struct kernels {
     const void *(*copy_flat)(enum element input, enum element accumulator);
     const void *(*copy_gathered)(enum fold fold, enum element accumulator);
 
-    /* Arguments (state, struct finish, counted, type of out, out), for one thread. `counted` is the
-     * device's own count of what took part, null where finish.count says it. */
-    const void *(*finish)(enum reduction reduction, enum element accumulator);
+    /* Arguments (state, reduction, struct finish, counted, type of out, out), for one thread.
+     * `counted` is the device's own count of what took part, null where finish.count says it. */
+    const void *(*finish)(void);
 
     /* Counts what a mask lets through: arguments (layout, n, counted). */
     const void *(*count)(void);

@@ -130,6 +130,6 @@ bool choice_make(const struct plan *plan, const struct kernels *kernels, struct 
     choice->first = first_kernel(plan, kernels, choice);
     choice->again = fold_is_on_ladder(plan->fold)
                         ? flat_kernel(plan, kernels, choice->accumulator, choice->accumulator)
-                        : kernels->merge(plan->fold, choice->accumulator);
+                        : kernels->merge();
     return choice->first && choice->again;
 }

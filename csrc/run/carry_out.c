@@ -49,10 +49,13 @@ static struct kernel_array what_is_read(const struct carrying *self, const struc
 
 static bool make_pass(struct carrying *self, const struct step *step, uint64_t start)
 {
+    const struct course *course = &self->schedule->course;
     struct kernel_array array = what_is_read(self, step, start);
     uint64_t n = step->n;
     void *written = address(self, step->writes), *tickets = address(self, PART_TICKETS);
-    void *arguments[] = {&array, &n, &written, &tickets};
+    enum fold fold = course->plan->fold;
+    enum element accumulator = course->choice.accumulator;
+    void *arguments[] = {&array, &n, &written, &tickets, &fold, &accumulator};
     if (step->kind == STEP_LIBRARY)
         return self->machine->reduce(self->machine, step->library, array.at, n, written);
     return launch(self, step, arguments);
@@ -83,12 +86,13 @@ static bool finish_on_device(struct carrying *self, enum part leaves)
 {
     const struct course *course = &self->schedule->course;
     const struct step step = course_finish(course, leaves);
+    enum reduction reduction = course->plan->reduction;
     struct finish finish = finish_in(&course->plan->finish, course->choice.accumulator);
     finish.count = self->fed;
     enum element out_element = course->plan->out_element;
     void *state = address(self, leaves), *counted = address(self, PART_COUNTED);
     void *out = course->plan->out;
-    void *arguments[] = {&state, &finish, &counted, &out_element, &out};
+    void *arguments[] = {&state, &reduction, &finish, &counted, &out_element, &out};
     return launch(self, &step, arguments);
 }
 
