@@ -23,9 +23,10 @@ typedef int library_reduce(void *workspace, size_t *workspace_bytes, const void 
 /* An array as a kernel's argument. Kernels of flat arrays that do not ask for positions take the
  * pointer alone, which comes first. */
 struct kernel_array {
-    const void *at; /* elements that lie one after the other, or a layout, in device memory */
-    uint64_t first; /* of a layout: the position to begin at */
-    uint64_t base;  /* what a position is counted from in the whole array */
+    const void *at;    /* elements that lie one after the other, or a layout, in device memory */
+    uint64_t base;     /* what a position is counted from in the whole array */
+    const void *shown; /* a byte an element, 0 where a mask hides it; for masked ones only */
+    uint64_t first;    /* of a layout: the position to begin at */
 };
 
 /* Kernels of a method take (array, n, partials[, tickets]): n elements of the array to states. NULL
@@ -35,9 +36,9 @@ struct kernels {
     const void *(*flat)(enum fold fold, enum method_index method, enum element input,
                         enum element accumulator, unsigned block);
 
-    /* From a layout of any type, by the default method; into the widest accumulator of a kind only:
+    /* From values with a mask beside them, as they are gathered: of the widest accumulators only,
      * int64, uint64, float64 and complex128. */
-    const void *(*gathered)(enum fold fold, enum method_index method, enum element accumulator);
+    const void *(*masked)(enum fold fold, enum method_index method, enum element accumulator);
 
     /* From a layout with elements of type `input` and at least one dimension, all of it. */
     const void *(*strided)(enum fold fold, enum method_index method, enum element input,
@@ -50,10 +51,12 @@ struct kernels {
     /* A library's own function, of flat arrays only. */
     library_reduce *(*library)(enum fold fold, enum element input, enum element accumulator);
 
-    /* Copies, with the fold's identity where a mask hides an element: arguments (array, n, target).
-     */
+    /* Copies: of elements of type `input`, and of a layout of any type into one of the widest
+     * accumulators. Arguments (array, n, target), and for a layout (..., accumulator, hidden,
+     * shown): `hidden`, a union scalar, goes where a mask hides an element, and there is 0 in
+     * `shown` then, else 1; it may be null. */
     const void *(*copy_flat)(enum element input, enum element accumulator);
-    const void *(*copy_gathered)(enum fold fold, enum element accumulator);
+    const void *(*copy_gathered)(void);
 
     /* Arguments (state, reduction, struct finish, counted, type of out, out), for one thread.
      * `counted` is the device's own count of what took part, null where finish.count says it. */

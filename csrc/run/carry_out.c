@@ -6,6 +6,8 @@
 #include "run/upload.h"
 #include "run/watch.h"
 
+#include <string.h>
+
 struct carrying {
     struct machine *machine;
     const struct schedule *schedule;
@@ -44,7 +46,12 @@ static struct kernel_array what_is_read(const struct carrying *self, const struc
 {
     if (step->reads == PART_ARRAY || step->reads == PART_UPLOADED)
         return upload_array(&self->upload, start);
-    return (struct kernel_array){.at = address(self, step->reads)};
+    struct kernel_array array = {.at = address(self, step->reads)};
+    if (step->reads == PART_COPY) {
+        array.base = start;
+        array.shown = address(self, PART_COPIED_MASK);
+    }
+    return array;
 }
 
 static bool make_pass(struct carrying *self, const struct step *step, uint64_t start)
@@ -61,12 +68,26 @@ static bool make_pass(struct carrying *self, const struct step *step, uint64_t s
     return launch(self, step, arguments);
 }
 
+/* What the working copy has where a mask hides an element: the identity of a fold whose states are
+ * single values. All others see the mask, and do not look. */
+static union scalar hidden_value(const struct course *course)
+{
+    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX] = {0};
+    union scalar value;
+    state_identity(course->plan->fold, course->choice.accumulator, state);
+    memcpy(&value, state, sizeof value);
+    return value;
+}
+
 static bool make_copy(struct carrying *self, uint64_t start, uint64_t n)
 {
-    const struct step step = course_copy(&self->schedule->course, n);
+    const struct course *course = &self->schedule->course;
+    const struct step step = course_copy(course, n);
     struct kernel_array array = what_is_read(self, &step, start);
-    void *copy = address(self, PART_COPY);
-    void *arguments[] = {&array, &n, &copy};
+    void *copy = address(self, PART_COPY), *shown = address(self, PART_COPIED_MASK);
+    enum element accumulator = course->choice.accumulator;
+    union scalar hidden = hidden_value(course);
+    void *arguments[] = {&array, &n, &copy, &accumulator, &hidden, &shown};
     return launch(self, &step, arguments);
 }
 
