@@ -1,7 +1,7 @@
 /* What a rung reads. Most arrays are a plain pointer, `global<const In>`; one whose elements'
- * positions matter is `positioned<In>`; any other is `gathered`: elements of a type that is known
- * at run time, at whatever strides, under a mask. All are read by load<Fold>(array, i), the state
- * of element i. */
+ * positions matter is `positioned<In>`, and one with a mask beside it `masked<In>`. The state of
+ * element i of a plain one is load<Fold>(array, i). What lies otherwise is read as it is
+ * (strided.cuh) or copied first (working_copy.cuh). */
 #pragma once
 
 #include "fold.cuh"
@@ -17,24 +17,19 @@ __device__ __forceinline__ state_of<Fold> load(global<const In> data, uint64_t i
     return Fold::lift(value_of<Fold>(data[i]), i);
 }
 
-/* These and `gathered` are a struct kernel_array. */
+/* These two are the beginning of a struct kernel_array. */
 template <class In>
 struct positioned {
     global<const In> at;
-    uint64_t first; /* not used */
     uint64_t base;
 };
 
-/* The array from position `first` on. */
-struct gathered {
-    global<const layout> from;
-    uint64_t first, base;
+template <class In>
+struct masked {
+    global<const In> at;
+    uint64_t base;
+    global<const unsigned char> shown;
 };
-
-__device__ __forceinline__ gathered operator+(gathered data, uint64_t by)
-{
-    return {data.from, data.first + by, data.base + by};
-}
 
 /* Where an element and its mask lie, in bytes. */
 struct offsets {
@@ -59,33 +54,6 @@ __device__ __forceinline__ offsets offsets_of(global<const layout> from, unsigne
         i = rest;
     }
     return at;
-}
-
-struct loaded {
-    union scalar value; /* an accumulator */
-    bool there;         /* false: the mask hides it */
-};
-
-/* Out of line, and the same for all kernels: a switch over all types in every loop would make them
- * large, and slow to compile. */
-static __device__ __noinline__ loaded load_gathered(global<const layout> from, uint64_t i,
-                                                    enum element accumulator)
-{
-    const offsets at = offsets_of(from, from->dimensions, i);
-    const bool there = !from->mask || from->mask[at.mask];
-    const void *data = static_cast<const char *>(from->data) + at.data;
-    const union scalar element = scalar_load(data, from->input);
-    const union scalar converted = scalar_convert(element, from->input, from->type);
-    return {scalar_convert(converted, from->type, accumulator), there};
-}
-
-template <class Fold>
-__device__ __forceinline__ state_of<Fold> load(gathered data, uint64_t i)
-{
-    using value = value_of<Fold>;
-    const loaded element = load_gathered(data.from, data.first + i, element_of<value>::value);
-    return element.there ? Fold::lift(value_from<value>(element.value), data.base + i)
-                         : Fold::identity();
 }
 
 } // namespace KERNELS

@@ -59,7 +59,7 @@ constexpr unsigned pair_of(enum element input, enum element accumulator)
     PAIR(UINT16, uint16_t, INT32, int32_t)
 /* clang-format on */
 
-/* Types that a group has no kernel for are gathered. */
+/* Types that a group has no kernel for are gathered, into the widest type of their kind. */
 template <template <class> class Fold>
 const void *of_own_values(enum element input, enum element accumulator)
 {
@@ -92,53 +92,53 @@ const void *of_floats(enum element input, enum element accumulator)
     }
 }
 
-#define GATHERED(V) KERNEL_ENTRY(last_block<Fold<V>, gathered>)
+#define MASKED(V) KERNEL_ENTRY(last_block<Fold<V>, masked<V>>)
 
 template <template <class> class Fold>
-const void *gathered_floats(enum element accumulator)
+const void *masked_floats(enum element accumulator)
 {
     switch (accumulator) {
     case ELEMENT_FLOAT64:
-        return GATHERED(double);
+        return MASKED(double);
     case ELEMENT_COMPLEX128:
-        return GATHERED(complex<double>);
+        return MASKED(complex<double>);
     default:
         return nullptr;
     }
 }
 
 template <template <class> class Fold>
-const void *gathered_all(enum element accumulator)
+const void *masked_all(enum element accumulator)
 {
     switch (accumulator) {
     case ELEMENT_INT64:
-        return GATHERED(int64_t);
+        return MASKED(int64_t);
     case ELEMENT_UINT64:
-        return GATHERED(uint64_t);
+        return MASKED(uint64_t);
     default:
-        return gathered_floats<Fold>(accumulator);
+        return masked_floats<Fold>(accumulator);
     }
 }
 
-/* GROUP_n(FOLD): FOLD(fold, its flat kernels, its gathered ones). */
+/* GROUP_n(FOLD): FOLD(fold, its flat kernels, its masked ones). */
 #define GROUP_places(FOLD)                                                                         \
-    FOLD(argmin, of_own_values, gathered_all)                                                      \
-    FOLD(argmax, of_own_values, gathered_all)                                                      \
-    FOLD(extremes, of_own_values, gathered_all)
+    FOLD(argmin, of_own_values, masked_all)                                                        \
+    FOLD(argmax, of_own_values, masked_all)                                                        \
+    FOLD(extremes, of_own_values, masked_all)
 #define GROUP_counts(FOLD)                                                                         \
-    FOLD(nonzero, of_any_values, gathered_all)                                                     \
-    FOLD(norm1, of_floats, gathered_floats)                                                        \
-    FOLD(norm2, of_averages, gathered_floats)                                                      \
-    FOLD(norm_inf, of_floats, gathered_floats)                                                     \
-    FOLD(norm_neg_inf, of_floats, gathered_floats)
+    FOLD(nonzero, of_any_values, masked_all)                                                       \
+    FOLD(norm1, of_floats, masked_floats)                                                          \
+    FOLD(norm2, of_averages, masked_floats)                                                        \
+    FOLD(norm_inf, of_floats, masked_floats)                                                       \
+    FOLD(norm_neg_inf, of_floats, masked_floats)
 #define GROUP_numbers(FOLD)                                                                        \
-    FOLD(nansum, of_floats, gathered_floats)                                                       \
-    FOLD(nanprod, of_floats, gathered_floats)                                                      \
-    FOLD(nanmin, of_floats, gathered_floats)                                                       \
-    FOLD(nanmax, of_floats, gathered_floats)
+    FOLD(nansum, of_floats, masked_floats)                                                         \
+    FOLD(nanprod, of_floats, masked_floats)                                                        \
+    FOLD(nanmin, of_floats, masked_floats)                                                         \
+    FOLD(nanmax, of_floats, masked_floats)
 #define GROUP_moments(FOLD)                                                                        \
-    FOLD(variance, of_averages, gathered_floats)                                                   \
-    FOLD(summary, of_own_values, gathered_all)
+    FOLD(variance, of_averages, masked_floats)                                                     \
+    FOLD(summary, of_own_values, masked_all)
 
 #define EACH_OF(group)        EACH_OF_PASTED(group)
 #define EACH_OF_PASTED(group) GROUP_##group
@@ -148,20 +148,20 @@ const void *gathered_all(enum element accumulator)
 const void *OF_GROUP(flat)(enum fold fold, enum element input, enum element accumulator)
 {
     switch (fold) {
-#define FLAT(name, flat, gathered)                                                                 \
+#define FLAT(name, flat, masked)                                                                   \
     case FOLD_##name:                                                                              \
         return flat<name>(input, accumulator);
         EACH_OF(GRED_GROUP)(FLAT) default : return nullptr;
     }
 }
 
-const void *OF_GROUP(gathered)(enum fold fold, enum element accumulator)
+const void *OF_GROUP(masked)(enum fold fold, enum element accumulator)
 {
     switch (fold) {
-#define GATHERED_OF(name, flat, gathered)                                                          \
+#define MASKED_OF(name, flat, masked)                                                              \
     case FOLD_##name:                                                                              \
-        return gathered<name>(accumulator);
-        EACH_OF(GRED_GROUP)(GATHERED_OF) default : return nullptr;
+        return masked<name>(accumulator);
+        EACH_OF(GRED_GROUP)(MASKED_OF) default : return nullptr;
     }
 }
 

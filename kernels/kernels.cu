@@ -2,8 +2,9 @@
 #include "common/kernels.h"
 #include "count.cuh"
 #include "entry.cuh"
+#include "finish.cuh"
+#include "merge.cuh"
 #include "read.cuh"
-#include "reductions.cuh"
 #include "working_copy.cuh"
 
 namespace KERNELS
@@ -13,7 +14,7 @@ namespace KERNELS
     const void *name##_flat(enum method_index, enum element input, enum element accumulator,       \
                             unsigned block);                                                       \
     const void *name##_strided(enum method_index, enum element input, enum element accumulator);   \
-    const void *name##_gathered(enum method_index, enum element accumulator)
+    const void *name##_masked(enum method_index, enum element accumulator)
 DECLARE_FOLD(sum);
 DECLARE_FOLD(prod);
 DECLARE_FOLD(min);
@@ -21,15 +22,13 @@ DECLARE_FOLD(max);
 
 #define DECLARE_GROUP(name)                                                                        \
     const void *name##_flat(enum fold, enum element input, enum element accumulator);              \
-    const void *name##_gathered(enum fold, enum element accumulator)
+    const void *name##_masked(enum fold, enum element accumulator)
 DECLARE_GROUP(places);
 DECLARE_GROUP(counts);
 DECLARE_GROUP(numbers);
 DECLARE_GROUP(moments);
 
 library_reduce *library_entry(enum fold, enum element input, enum element accumulator);
-const void *merge_entry(enum fold, enum element accumulator);
-const void *finish_entry(enum reduction, enum element accumulator);
 
 namespace
 {
@@ -66,68 +65,51 @@ const void *strided_entry(enum fold fold, enum method_index method, enum element
     return fold_is_on_ladder(fold) ? of_fold[fold](method, input, accumulator) : nullptr;
 }
 
-const void *gathered_entry(enum fold fold, enum method_index method, enum element accumulator)
+const void *masked_entry(enum fold fold, enum method_index method, enum element accumulator)
 {
-    static decltype(&sum_gathered) const of_fold[ON_LADDER] = FOLDS_OF(gathered);
+    static decltype(&sum_masked) const of_fold[ON_LADDER] = FOLDS_OF(masked);
     if (fold_is_on_ladder(fold))
         return of_fold[fold](method, accumulator);
     if (method != METHOD_last_block)
         return nullptr;
-    return first_of({places_gathered(fold, accumulator), counts_gathered(fold, accumulator),
-                     numbers_gathered(fold, accumulator), moments_gathered(fold, accumulator)});
-}
-
-/* Flat arrays have no mask, so any fold will do. */
-template <class In, class Acc>
-const void *flat_copy()
-{
-    return KERNEL_ENTRY(working_copy<sum<Acc>, global<const In>>);
-}
-
-/* What a mask hides becomes the fold's identity. */
-template <class Acc>
-const void *gathered_copy(enum fold fold)
-{
-    static const void *const entries[ON_LADDER] = {KERNEL_ENTRY(working_copy<sum<Acc>, gathered>),
-                                                   KERNEL_ENTRY(working_copy<prod<Acc>, gathered>),
-                                                   KERNEL_ENTRY(working_copy<min<Acc>, gathered>),
-                                                   KERNEL_ENTRY(working_copy<max<Acc>, gathered>)};
-    return entries[fold];
+    return first_of({places_masked(fold, accumulator), counts_masked(fold, accumulator),
+                     numbers_masked(fold, accumulator), moments_masked(fold, accumulator)});
 }
 
 const void *copy_flat_entry(enum element input, enum element accumulator)
 {
     if (input == ELEMENT_INT32 && accumulator == ELEMENT_INT64)
-        return flat_copy<int32_t, int64_t>();
+        return KERNEL_ENTRY(flat_copy<int32_t, int64_t>);
     if (input != accumulator)
         return nullptr;
     switch (input) {
     case ELEMENT_INT32:
-        return flat_copy<int32_t, int32_t>();
+        return KERNEL_ENTRY(flat_copy<int32_t, int32_t>);
     case ELEMENT_INT64:
     case ELEMENT_UINT64:
-        return flat_copy<int64_t, int64_t>();
+        return KERNEL_ENTRY(flat_copy<int64_t, int64_t>);
     case ELEMENT_FLOAT32:
-        return flat_copy<float, float>();
+        return KERNEL_ENTRY(flat_copy<float, float>);
     case ELEMENT_FLOAT64:
-        return flat_copy<double, double>();
+        return KERNEL_ENTRY(flat_copy<double, double>);
     default:
         return nullptr;
     }
 }
 
-const void *copy_gathered_entry(enum fold fold, enum element accumulator)
+const void *copy_gathered_entry()
 {
-    switch (accumulator) {
-    case ELEMENT_INT64:
-        return gathered_copy<int64_t>(fold);
-    case ELEMENT_UINT64:
-        return gathered_copy<uint64_t>(fold);
-    case ELEMENT_FLOAT64:
-        return gathered_copy<double>(fold);
-    default:
-        return nullptr;
-    }
+    return KERNEL_ENTRY(gathered_copy);
+}
+
+const void *merge_entry()
+{
+    return KERNEL_ENTRY(merge_few);
+}
+
+const void *finish_entry()
+{
+    return KERNEL_ENTRY(finish_on_device);
 }
 
 const void *count_entry()
@@ -146,8 +128,8 @@ const void *read_entry(unsigned shape)
 } // namespace KERNELS
 
 const struct kernels GRED_TABLE = {
-    KERNELS::flat_entry,          KERNELS::gathered_entry, KERNELS::strided_entry,
-    KERNELS::merge_entry,         KERNELS::library_entry,  KERNELS::copy_flat_entry,
-    KERNELS::copy_gathered_entry, KERNELS::finish_entry,   KERNELS::count_entry,
+    KERNELS::flat_entry,          KERNELS::masked_entry,  KERNELS::strided_entry,
+    KERNELS::merge_entry,         KERNELS::library_entry, KERNELS::copy_flat_entry,
+    KERNELS::copy_gathered_entry, KERNELS::finish_entry,  KERNELS::count_entry,
     KERNELS::read_entry,
 };

@@ -215,20 +215,20 @@ const void *OF_FOLD(strided)(enum method_index method, enum element input, enum 
                                        : nullptr;
 }
 
-/* The default alone gathers, into the widest type of each kind. */
-const void *OF_FOLD(gathered)(enum method_index method, enum element accumulator)
+/* The default alone sees a mask beside what was gathered, into the widest type of each kind. */
+const void *OF_FOLD(masked)(enum method_index method, enum element accumulator)
 {
     if (method != METHOD_last_block)
         return nullptr;
     switch (accumulator) {
     case ELEMENT_INT64:
-        return KERNEL_ENTRY(last_block<GRED_FOLD<int64_t>, gathered>);
+        return KERNEL_ENTRY(last_block<GRED_FOLD<int64_t>, masked<int64_t>>);
     case ELEMENT_UINT64:
-        return KERNEL_ENTRY(last_block<GRED_FOLD<uint64_as>, gathered>);
+        return KERNEL_ENTRY(last_block<GRED_FOLD<uint64_as>, masked<uint64_as>>);
     case ELEMENT_FLOAT64:
-        return KERNEL_ENTRY(last_block<GRED_FOLD<double>, gathered>);
+        return KERNEL_ENTRY(last_block<GRED_FOLD<double>, masked<double>>);
     case ELEMENT_COMPLEX128:
-        return KERNEL_ENTRY(last_block<GRED_FOLD<complex<double>>, gathered>);
+        return KERNEL_ENTRY(last_block<GRED_FOLD<complex<double>>, masked<complex<double>>>);
     default:
         return nullptr;
     }

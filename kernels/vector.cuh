@@ -71,49 +71,97 @@ __device__ __forceinline__ state_of<Fold> fold_packs(state_of<Fold> state,
     return state;
 }
 
-/* This thread's share of the array. The few elements before the first boundary and after the last
- * go to the first threads of the grid, one each; the rest are packs. Positions rise. */
-template <class Fold, class In>
-__device__ __forceinline__ state_of<Fold> fold_positioned(global<const In> data, uint64_t n,
-                                                          uint64_t base)
-{
-    const uint64_t rank = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-    const uint64_t threads = uint64_t(gridDim.x) * blockDim.x;
-    const uint64_t head = elements_to_boundary(data, n);
-    const uint64_t count = (n - head) / pack<In>::size;
-    const uint64_t tail = head + count * pack<In>::size;
-    const global<const pack<In>> packs = reinterpret_cast<const pack<In> *>(data + head);
+/* An array as packs, and the few elements before the first boundary and after the last one: the
+ * first threads of the grid take one each, which never are more than a warp. */
+template <class In>
+struct in_packs {
+    global<const pack<In>> packs;
+    uint64_t head, count, tail; /* elements before them; packs; where what is left begins */
 
-    state_of<Fold> state = Fold::identity();
-    if (rank < head)
-        state = Fold::merge(state, Fold::lift(value_of<Fold>(data[rank]), base + rank));
-    state = fold_packs<Fold>(state, packs, count, rank, threads, base + head);
-    if (rank < n - tail)
-        state =
-            Fold::merge(state, Fold::lift(value_of<Fold>(data[tail + rank]), base + tail + rank));
+    __device__ __forceinline__ in_packs(global<const In> data, uint64_t n)
+        : head(elements_to_boundary(data, n)), count((n - head) / pack<In>::size),
+          tail(head + count * pack<In>::size)
+    {
+        packs = reinterpret_cast<const pack<In> *>(data + head);
+    }
+
+    /* The position of a thread's single element; n or more: it has none. */
+    __device__ __forceinline__ uint64_t single(uint64_t rank) const
+    {
+        return rank < head ? rank : tail + (rank - head);
+    }
+};
+
+__device__ __forceinline__ uint64_t rank_in_grid()
+{
+    return uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+__device__ __forceinline__ uint64_t threads_in_grid()
+{
+    return uint64_t(gridDim.x) * blockDim.x;
+}
+
+/* This thread's share of the array: packs, whose positions rise, and at most one element more. */
+template <class Fold, class In>
+__device__ __forceinline__ state_of<Fold> fold_vectors(positioned<In> data, uint64_t n)
+{
+    const uint64_t rank = rank_in_grid();
+    const in_packs<In> x(data.at, n);
+    const uint64_t single = x.single(rank);
+    state_of<Fold> state = fold_packs<Fold>(Fold::identity(), x.packs, x.count, rank,
+                                            threads_in_grid(), data.base + x.head);
+    if (single < n)
+        state = Fold::merge(state, Fold::lift(value_of<Fold>(data.at[single]), data.base + single));
     return state;
 }
 
 template <class Fold, class In>
 __device__ __forceinline__ state_of<Fold> fold_vectors(global<const In> data, uint64_t n)
 {
-    return fold_positioned<Fold>(data, n, 0);
+    return fold_vectors<Fold>(positioned<In>{data, 0}, n);
+}
+
+/* Packs rank, rank + threads, ... and the bytes of the mask beside them; what lies behind the last
+ * is as good as hidden. */
+template <class Fold, class In>
+__device__ __forceinline__ state_of<Fold> fold_shown(const in_packs<In> &x, masked<In> data,
+                                                     uint64_t rank, uint64_t threads)
+{
+    constexpr unsigned size = pack<In>::size;
+    state_of<Fold> state = Fold::identity();
+    for (uint64_t i = rank; i < x.count; i += packs_in_flight * threads) {
+        pack<In> loaded[packs_in_flight];
+        bool shown[packs_in_flight * size];
+#pragma unroll
+        for (unsigned k = 0; k < packs_in_flight; k++) {
+            const uint64_t at = i + k * threads;
+            if (at < x.count)
+                loaded[k] = x.packs[at];
+#pragma unroll
+            for (unsigned j = 0; j < size; j++)
+                shown[k * size + j] = at < x.count && data.shown[x.head + at * size + j];
+        }
+#pragma unroll
+        for (unsigned k = 0; k < packs_in_flight * size; k++) {
+            const uint64_t at = x.head + (i + k / size * threads) * size + k % size;
+            if (shown[k])
+                state = Fold::merge(state, Fold::lift(value_of<Fold>(loaded[k / size].at[k % size]),
+                                                      data.base + at));
+        }
+    }
+    return state;
 }
 
 template <class Fold, class In>
-__device__ __forceinline__ state_of<Fold> fold_vectors(positioned<In> data, uint64_t n)
+__device__ __forceinline__ state_of<Fold> fold_vectors(masked<In> data, uint64_t n)
 {
-    return fold_positioned<Fold>(data.at, n, data.base);
-}
-
-/* Gathered elements come one by one. */
-template <class Fold>
-__device__ __forceinline__ state_of<Fold> fold_vectors(gathered data, uint64_t n)
-{
-    const uint64_t threads = uint64_t(gridDim.x) * blockDim.x;
-    state_of<Fold> state = Fold::identity();
-    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += threads)
-        state = Fold::merge(state, load<Fold>(data, i));
+    const uint64_t rank = rank_in_grid();
+    const in_packs<In> x(data.at, n);
+    const uint64_t single = x.single(rank);
+    state_of<Fold> state = fold_shown<Fold>(x, data, rank, threads_in_grid());
+    if (single < n && data.shown[single])
+        state = Fold::merge(state, Fold::lift(value_of<Fold>(data.at[single]), data.base + single));
     return state;
 }
 

@@ -126,7 +126,7 @@ def check_pass(plan, step, method):
     states = 1 if method in ("halving", "atomic", "cub") else step.grid
     assert plan.holds(step.writes) >= states * plan.state_bytes
     assert step.reads != step.writes or method == "halving"
-    if step.reads not in ("array", "uploaded piece"):
+    if step.reads not in ("array", "uploaded piece", "working copy"):
         assert plan.holds(step.reads) >= step.n * plan.state_bytes
 
 
@@ -160,6 +160,8 @@ def check_pieces(plan, n, given):
         assert plan.holds("uploaded piece") >= plan.piece * np.dtype(given).itemsize
     if "working copy" in plan.parts:
         assert plan.holds("working copy") >= plan.piece * np.dtype(plan.accumulator).itemsize
+    if "working copy's mask" in plan.parts:
+        assert plan.holds("working copy's mask") >= plan.piece
 
 
 def check_limit(plan, limit, method):
@@ -209,7 +211,8 @@ def test_states_of_any_size_fit_their_buffers(reduction, layout):
                 options = {"block_size": block, "limit": limit, **LAYOUTS[layout]}
                 plan = schedule("last_block", n, kind, reduction, **options)
                 check(plan, n, "last_block", kind[0], limit)
-                assert all(s.shared >= WARPS_MAX * plan.state_bytes for s in plan.chain("piece"))
+                passes = [step for step in plan.chain("piece") if step.work == "pass"]
+                assert all(step.shared >= WARPS_MAX * plan.state_bytes for step in passes)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -270,6 +273,27 @@ def test_gathered_elements_become_the_widest_of_their_kind():
     narrow = ("float16", "float32", True)
     assert schedule("shuffle", 1000, narrow, layout="masked").accumulator == "float64"
     assert schedule("shuffle", 1000, ("float32", "float32", True)).accumulator == "float32"
+
+
+def test_what_is_gathered_is_copied_first():
+    narrow = ("float16", "float32", True)
+    for method, reduction in (("shuffle", "sum"), ("last_block", "max"), ("last_block", "argmax")):
+        for layout in ("strided", "masked", "the host's, masked"):
+            plan = schedule(method, 1000, narrow, reduction, **LAYOUTS[layout])
+            works = [step.work for step in plan.chain("piece")]
+            assert (
+                (works[0] == "copy") == (plan.form == "gathered") == ("working copy" in plan.parts)
+            )
+
+
+def test_a_mask_goes_with_the_copy_where_the_method_sees_it():
+    """Other methods find the identity where it hides an element."""
+    for method, reduction in (("last_block", "prod"), ("last_block", "var"), ("shuffle", "prod")):
+        for layout in ("strided", "masked", "masked by the host"):
+            plan = schedule(method, 1000, ("int8", "float64", False), reduction, **LAYOUTS[layout])
+            sees = method == "last_block" and layout != "strided"
+            assert plan.form == "gathered"
+            assert ("working copy's mask" in plan.parts) == sees
 
 
 def test_positions_keep_what_a_hosts_mask_hides():

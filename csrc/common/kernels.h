@@ -23,9 +23,10 @@ typedef int library_reduce(void *workspace, size_t *workspace_bytes, const void 
 /* An array as a kernel's argument. Kernels of flat arrays that do not ask for positions take the
  * pointer alone, which comes first. */
 struct kernel_array {
-    const void *at; /* elements that lie one after the other, or a layout, in device memory */
-    uint64_t first; /* of a layout: the position to begin at */
-    uint64_t base;  /* what a position is counted from in the whole array */
+    const void *at;    /* elements that lie one after the other, or a layout, in device memory */
+    uint64_t base;     /* what a position is counted from in the whole array */
+    const void *shown; /* a byte an element, 0 where a mask hides it; for masked ones only */
+    uint64_t first;    /* of a layout: the position to begin at */
 };
 
 /* Where the host waits for what a launch leaves: 8-byte words of memory that both see, each half of
@@ -43,30 +44,32 @@ struct kernels {
     const void *(*flat)(enum fold fold, enum method_index method, enum element input,
                         enum element accumulator, unsigned block);
 
-    /* From a layout of any type, by the default method; into the widest accumulator of a kind only:
+    /* From values with a mask beside them, as they are gathered: of the widest accumulators only,
      * int64, uint64, float64 and complex128. */
-    const void *(*gathered)(enum fold fold, enum method_index method, enum element accumulator);
+    const void *(*masked)(enum fold fold, enum method_index method, enum element accumulator);
 
     /* From a layout with elements of type `input` and at least one dimension, all of it. */
     const void *(*strided)(enum fold fold, enum method_index method, enum element input,
                            enum element accumulator);
 
-    /* Merges states that lie one after the other: (states as a kernel_array, n, partials, tickets);
-     * on the ladder the method's own kernel of flat arrays does it. */
-    const void *(*merge)(enum fold fold, enum element accumulator);
+    /* Merges states that lie one after the other: (states, n, partials, tickets, ending,
+     * fold, accumulator). On the ladder the method's own kernel of flat arrays does it. */
+    const void *(*merge)(void);
 
     /* A library's own function, of flat arrays only. */
     library_reduce *(*library)(enum fold fold, enum element input, enum element accumulator);
 
-    /* Copies, with the fold's identity where a mask hides an element: arguments (array, n, target).
-     */
+    /* Copies: of elements of type `input`, and of a layout of any type into one of the widest
+     * accumulators. Arguments (array, n, target), and for a layout (..., accumulator, hidden,
+     * shown): `hidden`, a union scalar, goes where a mask hides an element, and there is 0 in
+     * `shown` then, else 1; it may be null. */
     const void *(*copy_flat)(enum element input, enum element accumulator);
-    const void *(*copy_gathered)(enum fold fold, enum element accumulator);
+    const void *(*copy_gathered)(void);
 
-    /* Arguments (state, struct finish, counted, type of out, out, ending), for one thread.
-     * `counted` is the device's own count of what took part, null where finish.count says it. What
-     * is posted is that the state is no longer needed. */
-    const void *(*finish)(enum reduction reduction, enum element accumulator);
+    /* Arguments (state, reduction, struct finish, counted, type of out, out, ending), for one
+     * thread. `counted` is the device's own count of what took part, null where finish.count says
+     * it. What is posted is that the state is no longer needed. */
+    const void *(*finish)(void);
 
     /* Counts what a mask lets through: arguments (layout, n, counted). */
     const void *(*count)(void);

@@ -12,6 +12,7 @@ enum part {
     PART_MASK,           /* a host's mask, a byte an element */
     PART_LAYOUT,         /* the layout, for kernels that ask for one */
     PART_COPY,           /* the working copy, in the accumulator's type */
+    PART_COPIED_MASK,    /* a byte for each of its values */
     PART_PARTIALS,       /* states, one a block; passes alternate between two buffers */
     PART_OTHER_PARTIALS, /* the second of them */
     PART_TICKETS,        /* a counter of blocks, 0 before and after a launch */

@@ -27,10 +27,11 @@ static const void *strided_kernel(const struct plan *plan, const struct kernels 
                             plan->accumulator);
 }
 
-static const void *gathering_kernel(const struct plan *plan, const struct kernels *kernels,
-                                    enum element accumulator)
+/* Of a working copy with a mask beside it; other methods know no masks. */
+static const void *masked_kernel(const struct plan *plan, const struct kernels *kernels,
+                                 enum element accumulator)
 {
-    return kernels->gathered(plan->fold, method_index_of(plan->method), accumulator);
+    return kernels->masked(plan->fold, method_index_of(plan->method), accumulator);
 }
 
 /* What a mask hides is left out on the way to a device, unless positions matter. */
@@ -49,7 +50,7 @@ static enum form choose_form(const struct plan *plan, const struct kernels *kern
     return plan->direct && has_rows && strided_kernel(plan, kernels) ? FORM_STRIDED : FORM_GATHERED;
 }
 
-/* Kernels that gather are compiled for these alone. A result is rounded to its type only once, and
+/* Elements are gathered into these alone. A result is rounded to its type only once, and
  * integers wrap in the end as they would have on the way. */
 static enum element widest(enum element accumulator)
 {
@@ -69,31 +70,25 @@ static const void *copying_kernel(const struct plan *plan, const struct kernels 
                                   const struct choice *choice)
 {
     return choice->form == FORM_FLAT ? kernels->copy_flat(plan->layout->input, choice->accumulator)
-                                     : kernels->copy_gathered(plan->fold, choice->accumulator);
+                                     : kernels->copy_gathered();
 }
 
 static const void *first_kernel(const struct plan *plan, const struct kernels *kernels,
                                 const struct choice *choice)
 {
+    if (choice->copies_mask)
+        return masked_kernel(plan, kernels, choice->accumulator);
     if (choice->copy)
         return flat_kernel(plan, kernels, choice->accumulator, choice->accumulator);
-    switch (choice->form) {
-    case FORM_FLAT:
-        return flat_kernel(plan, kernels, plan->layout->input, choice->accumulator);
-    case FORM_STRIDED:
-        return strided_kernel(plan, kernels);
-    default:
-        return gathering_kernel(plan, kernels, choice->accumulator);
-    }
+    return choice->form == FORM_FLAT
+               ? flat_kernel(plan, kernels, plan->layout->input, choice->accumulator)
+               : strided_kernel(plan, kernels);
 }
 
-/* An in-place method must not touch the caller's array, and most methods gather nothing: a working
- * copy is gathered for them. */
-static bool needs_copy(const struct plan *plan, const struct kernels *kernels,
-                       const struct choice *choice)
+/* An in-place method must not touch the caller's array, and no method gathers by itself. */
+static bool needs_copy(const struct plan *plan, const struct choice *choice)
 {
-    return method_works_in_place(plan->method) ||
-           (choice->form == FORM_GATHERED && !gathering_kernel(plan, kernels, choice->accumulator));
+    return method_works_in_place(plan->method) || choice->form == FORM_GATHERED;
 }
 
 /* A library takes what it takes, and all else as a working copy. */
@@ -122,14 +117,16 @@ bool choice_make(const struct plan *plan, const struct kernels *kernels, struct 
         choice->accumulator = widest(plan->accumulator);
     if (plan->method->style == STYLE_library)
         return choose_library(plan, kernels, choice);
-    if (needs_copy(plan, kernels, choice)) {
+    if (needs_copy(plan, choice)) {
         choice->copy = copying_kernel(plan, kernels, choice);
+        choice->copies_mask = choice->form == FORM_GATHERED && plan->layout->mask &&
+                              masked_kernel(plan, kernels, choice->accumulator);
         if (!choice->copy)
             return false;
     }
     choice->first = first_kernel(plan, kernels, choice);
     choice->again = fold_is_on_ladder(plan->fold)
                         ? flat_kernel(plan, kernels, choice->accumulator, choice->accumulator)
-                        : kernels->merge(plan->fold, choice->accumulator);
+                        : kernels->merge();
     return choice->first && choice->again;
 }

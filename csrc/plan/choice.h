@@ -9,7 +9,7 @@
 enum form {
     FORM_FLAT,     /* its elements, one after the other */
     FORM_STRIDED,  /* a layout of elements of a type that the kernel was compiled for */
-    FORM_GATHERED, /* a layout of elements of any type, read one by one */
+    FORM_GATHERED, /* a layout of elements of any type, copied one by one */
 };
 
 struct choice {
@@ -18,6 +18,7 @@ struct choice {
     bool uploads;      /* the array lies on the host, and has to be brought, piece by piece */
     bool uploads_mask; /* a host's mask is brought, too, rather than applied on the way */
     const void *copy;  /* makes the working copy; NULL: there is none */
+    bool copies_mask;  /* a mask goes with it; else what is hidden is the fold's identity there */
     const void *first; /* reads the array, or the working copy if there is one */
     const void *again; /* reads states that lie one after the other */
     library_reduce *library, *library_again; /* the same, where a library's function does it */

@@ -137,6 +137,8 @@ static void reserve_input(const struct schedule *self, struct arena *arena)
         arena_reserve(arena, PART_LAYOUT, 1, sizeof *layout);
     if (choice->copy)
         arena_reserve(arena, PART_COPY, self->piece, element_size(choice->accumulator));
+    if (choice->copies_mask)
+        arena_reserve(arena, PART_COPIED_MASK, self->piece, 1);
 }
 
 static void lay_out(struct schedule *self)

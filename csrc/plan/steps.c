@@ -159,7 +159,7 @@ struct step course_finish(const struct course *self, enum part state)
         .kind = STEP_FINISH,
         .reads = state,
         .writes = PART_OUT,
-        .kernel = self->kernels->finish(self->plan->reduction, self->choice.accumulator),
+        .kernel = self->kernels->finish(),
         .n = 1,
         .grid = 1,
         .block = 1,

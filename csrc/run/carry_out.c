@@ -7,6 +7,8 @@
 #include "run/upload.h"
 #include "run/watch.h"
 
+#include <string.h>
+
 struct carrying {
     struct machine *machine;
     const struct schedule *schedule;
@@ -46,7 +48,12 @@ static struct kernel_array what_is_read(const struct carrying *self, const struc
 {
     if (step->reads == PART_ARRAY || step->reads == PART_UPLOADED)
         return upload_array(&self->upload, start);
-    return (struct kernel_array){.at = address(self, step->reads)};
+    struct kernel_array array = {.at = address(self, step->reads)};
+    if (step->reads == PART_COPY) {
+        array.base = start;
+        array.shown = address(self, PART_COPIED_MASK);
+    }
+    return array;
 }
 
 static struct ending next_ending(struct carrying *self)
@@ -63,21 +70,38 @@ static void *tickets_of(const struct carrying *self)
 static bool make_pass(struct carrying *self, const struct step *step, uint64_t start,
                       struct ending ending)
 {
+    const struct course *course = &self->schedule->course;
     struct kernel_array array = what_is_read(self, step, start);
     uint64_t n = step->n;
     void *written = address(self, step->writes), *tickets = tickets_of(self);
-    void *arguments[] = {&array, &n, &written, &tickets, &ending};
+    enum fold fold = course->plan->fold;
+    enum element accumulator = course->choice.accumulator;
+    void *arguments[] = {&array, &n, &written, &tickets, &ending, &fold, &accumulator};
     if (step->kind == STEP_LIBRARY)
         return self->machine->reduce(self->machine, step->library, array.at, n, written);
     return launch(self, step, arguments);
 }
 
+/* What the working copy has where a mask hides an element: the identity of a fold whose states are
+ * single values. All others see the mask, and do not look. */
+static union scalar hidden_value(const struct course *course)
+{
+    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX] = {0};
+    union scalar value;
+    state_identity(course->plan->fold, course->choice.accumulator, state);
+    memcpy(&value, state, sizeof value);
+    return value;
+}
+
 static bool make_copy(struct carrying *self, uint64_t start, uint64_t n)
 {
-    const struct step step = course_copy(&self->schedule->course, n);
+    const struct course *course = &self->schedule->course;
+    const struct step step = course_copy(course, n);
     struct kernel_array array = what_is_read(self, &step, start);
-    void *copy = address(self, PART_COPY);
-    void *arguments[] = {&array, &n, &copy};
+    void *copy = address(self, PART_COPY), *shown = address(self, PART_COPIED_MASK);
+    enum element accumulator = course->choice.accumulator;
+    union scalar hidden = hidden_value(course);
+    void *arguments[] = {&array, &n, &copy, &accumulator, &hidden, &shown};
     return launch(self, &step, arguments);
 }
 
@@ -97,13 +121,14 @@ static bool finish_on_device(struct carrying *self, enum part leaves)
 {
     const struct course *course = &self->schedule->course;
     const struct step step = course_finish(course, leaves);
+    enum reduction reduction = course->plan->reduction;
     struct finish finish = finish_in(&course->plan->finish, course->choice.accumulator);
     finish.count = self->fed;
     enum element out_element = course->plan->out_element;
     void *state = address(self, leaves), *counted = address(self, PART_COUNTED);
     void *out = course->plan->out;
     struct ending ending = next_ending(self);
-    void *arguments[] = {&state, &finish, &counted, &out_element, &out, &ending};
+    void *arguments[] = {&state, &reduction, &finish, &counted, &out_element, &out, &ending};
     return launch(self, &step, arguments);
 }
 

@@ -1,8 +1,7 @@
 /* The host's inner loops, and what else the host does with states, from the one definition of each
  * fold. Loops have several states, for the compiler to keep in the lanes of a vector register;
  * folds that take many values at once get batches. */
-#include "../accumulators.cuh"
-#include "../reductions.cuh"
+#include "../finishing.cuh"
 
 namespace KERNELS
 {
@@ -273,40 +272,6 @@ size_t identity_of(enum fold fold, enum element accumulator, void *state)
     }
 }
 
-template <class Finishing, class Fold>
-bool finish(const struct finish *how, const void *state, struct answer *answer)
-{
-    state_of<Fold> typed;
-    memcpy(&typed, state, sizeof typed);
-    Finishing::template apply<Fold>(*how, typed, *answer);
-    return true;
-}
-
-template <class Finishing, template <class> class Fold>
-bool finish_all(const struct finish *how, const void *state, struct answer *answer)
-{
-#define FINISH(V) finish<Finishing, Fold<V>>(how, state, answer)
-    switch (how->accumulator) {
-        ACCUMULATORS_all(FINISH) default : return false;
-    }
-}
-
-template <class Finishing, template <class> class Fold>
-bool finish_floats(const struct finish *how, const void *state, struct answer *answer)
-{
-    switch (how->accumulator) {
-        ACCUMULATORS_floats(FINISH) default : return false;
-    }
-}
-
-#define FOLD(name, ladder, indexed, types)                                                         \
-    template <class Finishing>                                                                     \
-    bool finish_of_##name(const struct finish *how, const void *state, struct answer *answer)      \
-    {                                                                                              \
-        return finish_##types<Finishing, name>(how, state, answer);                                \
-    }
-#include "common/reductions.def"
-
 } // namespace
 } // namespace KERNELS
 
@@ -326,15 +291,7 @@ void state_identity(enum fold fold, enum element accumulator, void *state)
 void state_finish(enum reduction reduction, const struct finish *how, const void *state,
                   struct answer *answer)
 {
-    switch (reduction) {
-#define REDUCTION(name, fold, ...)                                                                 \
-    case REDUCTION_##name:                                                                         \
-        finish_of_##fold<finishing<REDUCTION_##name>>(how, state, answer);                         \
-        break;
-#include "common/reductions.def"
-    default:
-        break;
-    }
+    finish_state(reduction, *how, state, *answer);
 }
 
 fold_values *loop_of_values(enum fold fold, enum element accumulator)

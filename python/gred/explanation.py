@@ -21,7 +21,7 @@ _REASONS = {
 _FORMS = {
     "flat": "elements one after the other",
     "strided": "rows of elements at any distances, by a kernel for their type",
-    "gathered": "elements of any type at any distances, one by one",
+    "gathered": "elements of any type at any distances, copied one by one",
 }
 
 _TIMES = {
