@@ -93,6 +93,21 @@ def test_a_read_limit_of_no_device_is_of_the_best():
     assert gred.read_limit(nbytes=2**16, samples=1).device == best
 
 
+def test_a_launch_limit_is_of_launches(device):
+    if device == "host":
+        with pytest.raises(ValueError, match="'host' launches nothing"):
+            gred.launch_limit(device)
+        return
+    limit = gred.launch_limit(device, samples=7)
+    assert isinstance(limit, gred.LaunchLimit)
+    assert (limit.seconds.shape, limit.seconds.dtype) == ((7,), np.float64)
+    assert (limit.seconds > 0).all()
+    assert limit.device == ("cuda:0" if device == "cuda" else device)
+    for bad, error in ((0, ValueError), ("many", TypeError)):
+        with pytest.raises(error, match="samples"):
+            gred.launch_limit(device, samples=bad)
+
+
 @pytest.mark.parametrize("nbytes", [1024, 1025, 4096 + 8, 2**16 + 16])
 def test_any_number_of_bytes_can_be_read(device, nbytes):
     assert gred.read_limit(device, nbytes, samples=1).nbytes == nbytes

@@ -164,7 +164,16 @@ def test_build_info_says_how_it_was_built():
 
 # ---- names and documents ----
 
-FUNCTIONS = (*OPS, "methods", "devices", "build_info", "kernel_time", "read_limit", "thread_order")
+FUNCTIONS = (
+    *OPS,
+    "methods",
+    "devices",
+    "build_info",
+    "kernel_time",
+    "read_limit",
+    "launch_limit",
+    "thread_order",
+)
 
 
 def test_all_names_are_there():

@@ -139,7 +139,7 @@ static bool handshake(void *opaque, int device, uintptr_t *stream, struct failur
 struct job {
     struct state *state;
     int device;
-    const struct plan *plan; /* NULL: read `bytes` */
+    const struct plan *plan; /* NULL: read `bytes`, or, if there are none, launch nothing */
     size_t bytes;
     struct run *run;
 };
@@ -182,8 +182,9 @@ static bool run_on_current_device(const struct job *job)
     session->stream = stream ? stream : session->own_stream;
     session->capturing = capturing;
     struct cuda_machine on = cuda_machine_over(session, failure);
-    const bool ran =
-        plan ? run_plan(&on, plan, job->run) : passes_read(&on.machine, job->bytes, job->run);
+    const bool ran = plan         ? run_plan(&on, plan, job->run)
+                     : job->bytes ? passes_read(&on.machine, job->bytes, job->run)
+                                  : passes_launch(&on.machine, job->run);
     settle(session, ran, failure);
     cuda_session_return(sessions, session, failure);
     return ran && failure->kind == FAILURE_NONE;

@@ -197,6 +197,12 @@ static bool machine_reduce(struct machine *machine, library_reduce *reduce, cons
         "cub::DeviceReduce");
 }
 
+static bool machine_wait(struct machine *machine)
+{
+    return cuda_check(machine->failure, cudaStreamSynchronize(session_of(machine)->stream),
+                      "cudaStreamSynchronize");
+}
+
 static enum progress machine_progress(struct machine *machine)
 {
     const cudaError_t error = cudaStreamQuery(session_of(machine)->stream);
@@ -283,6 +289,7 @@ struct cuda_machine cuda_machine_over(struct cuda_session *session, struct failu
         .launch = machine_launch,
         .resident = machine_resident,
         .reduce = machine_reduce,
+        .wait = machine_wait,
         .progress = machine_progress,
         .flush = machine_flush,
         .mark = machine_mark,

@@ -5,10 +5,11 @@
 #include "python/execute.h"
 #include "python/reduction_argument.h"
 
-/* Both functions are called by gred/measure.py, whose frame is not the user's. */
+/* These functions are called by gred/measure.py, whose frame is not the user's. */
 enum { WRAPPER_FRAMES = 1 };
 
 enum { SAMPLES_DEFAULT = 20, WARMUP_DEFAULT = 2, SAMPLES_LIMIT = 1000000, READ_DEFAULT = 1 << 28 };
+enum { LAUNCHES_DEFAULT = 1000, LAUNCHES_WARMUP = 100 };
 
 /* An integer argument from `least` to `most`; the default where it was left out. */
 static bool count_argument(PyObject *object, const char *name, long least, long most, long missing,
@@ -145,6 +146,36 @@ PyObject *measure_read_limit(PyObject *module, PyObject *const *arguments, Py_ss
         result = Py_BuildValue("NlNKN", floats(timing.seconds, timing.samples), nbytes,
                                platform_name(platform, index), (unsigned long long)timing.grid,
                                block_or_none(timing.block));
+    timing_free(&timing);
+    return result;
+}
+
+PyObject *measure_launch_limit(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
+                               PyObject *names)
+{
+    enum { DEVICE, SAMPLES };
+    static const char *const keywords[] = {"samples", NULL};
+    static const struct signature signature = {"launch_limit", 0, 1, keywords, 0};
+    PyObject *slots[ARGUMENTS_MAX];
+    struct module_state *state = PyModule_GetState(module);
+    const struct platform *platform;
+    int index;
+    long samples;
+    if (!arguments_parse(&signature, arguments, count, names, slots) ||
+        !count_argument(slots[SAMPLES], "samples", 1, SAMPLES_LIMIT, LAUNCHES_DEFAULT, &samples) ||
+        !platforms_choose(&state->platforms, slots[DEVICE], &platform, &index))
+        return NULL;
+    if (platform->place == METHOD_ON_HOST) {
+        PyErr_SetString(PyExc_ValueError,
+                        "device 'host' launches nothing; 'cuda' and 'simulated' do");
+        return NULL;
+    }
+    struct timing timing = {.samples = (unsigned)samples, .warmup = LAUNCHES_WARMUP};
+    struct run run = {.timing = &timing, .frames = WRAPPER_FRAMES};
+    PyObject *result = NULL;
+    if (timing_alloc(&timing) && execute_read(state, platform, index, 0, &run))
+        result = Py_BuildValue("NN", floats(timing.seconds, timing.samples),
+                               platform_name(platform, index));
     timing_free(&timing);
     return result;
 }

@@ -1,4 +1,5 @@
-/* gred.kernel_time and gred.read_limit, as plain tuples that python/gred/measure.py gives names to.
+/* gred.kernel_time, gred.read_limit and gred.launch_limit, as plain tuples that
+ * python/gred/measure.py gives names to.
  */
 #pragma once
 
@@ -9,3 +10,5 @@ PyObject *measure_kernel_time(PyObject *module, PyObject *const *arguments, Py_s
                               PyObject *names);
 PyObject *measure_read_limit(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
                              PyObject *names);
+PyObject *measure_launch_limit(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
+                               PyObject *names);

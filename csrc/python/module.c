@@ -43,6 +43,8 @@ static PyMethodDef functions[] = {
      "The samples and circumstances of a measurement, as a tuple."},
     {"read_limit", FAST(measure_read_limit),
      "The samples and circumstances of a measurement, as a tuple."},
+    {"launch_limit", FAST(measure_launch_limit),
+     "The samples and circumstances of a measurement, as a tuple."},
     {"explain", FAST(explain_call), "How a call would go, as a tuple."},
     {"pretended_schedule", (PyCFunction)(void (*)(void))explain_pretended,
      METH_VARARGS | METH_KEYWORDS, "The schedule for an array and a device that are not there."},

@@ -62,7 +62,8 @@ struct backend {
      * not. */
     bool (*run)(void *state, const struct plan *plan, struct run *run);
 
-    /* The time it takes to read `bytes`, best of several shapes; fills run->timing. */
+    /* The time it takes to read `bytes`, best of several shapes, or, of 0 bytes, to launch a kernel
+     * and see its end; fills run->timing. */
     bool (*read)(void *state, int index, size_t bytes, struct run *run);
 };
 

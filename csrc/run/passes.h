@@ -53,6 +53,9 @@ struct machine {
                      unsigned *blocks);
     bool (*reduce)(struct machine *, library_reduce *, const void *data, uint64_t n, void *result);
 
+    /* For all that was launched. */
+    bool (*wait)(struct machine *);
+
     /* How far all that was launched is; of a failure it notes which. */
     enum progress (*progress)(struct machine *);
 
@@ -66,3 +69,6 @@ bool passes_run(struct machine *, const struct plan *, struct run *);
 
 /* Times the reading of `bytes` of memory; in read_limit.c. */
 bool passes_read(struct machine *, size_t bytes, struct run *);
+
+/* Times launches of nothing, by the host's clock; in launch_limit.c. */
+bool passes_launch(struct machine *, struct run *);

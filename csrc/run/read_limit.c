@@ -107,11 +107,13 @@ static bool fill_randomly(struct machine *machine, void *data, size_t bytes)
 
 bool passes_read(struct machine *machine, size_t bytes, struct run *run)
 {
+    const size_t packs = divide_up(bytes, PACK_BYTES);
     void *data = NULL;
-    if (!machine->allocate(machine, bytes + PACK_BYTES, &data))
+    if (!machine->allocate(machine, (packs + 1) * PACK_BYTES, &data))
         return false;
-    const bool read = fill_randomly(machine, data, bytes) &&
-                      read_shapes(machine, data, (char *)data + bytes, bytes, run);
+    void *sink = (char *)data + packs * PACK_BYTES;
+    const bool read =
+        fill_randomly(machine, data, bytes) && read_shapes(machine, data, sink, bytes, run);
     machine->release(machine, data);
     return read;
 }

@@ -103,6 +103,12 @@ static bool machine_launch(struct machine *machine, const struct launch *launch)
 }
 
 /* A launch returns when it is done. */
+static bool machine_wait(struct machine *machine)
+{
+    (void)machine;
+    return true;
+}
+
 static enum progress machine_progress(struct machine *machine)
 {
     (void)machine;
@@ -230,6 +236,7 @@ static struct simulation simulation_on(struct simulator *simulator, struct mailb
                 .feed = machine_feed,
                 .launch = machine_launch,
                 .resident = machine_resident,
+                .wait = machine_wait,
                 .progress = machine_progress,
                 .flush = machine_flush,
                 .mark = machine_mark,
@@ -252,8 +259,9 @@ static bool run_job(struct state *state, const struct plan *plan, size_t bytes, 
     uint64_t words[MAILBOX_WORDS] = {0};
     struct mailbox mailbox = {.words = words, .on_device = words};
     struct simulation simulation = simulation_on(simulator, &mailbox, &run->failure);
-    const bool ran = plan ? passes_run(&simulation.machine, plan, run)
-                          : passes_read(&simulation.machine, bytes, run);
+    const bool ran = plan    ? passes_run(&simulation.machine, plan, run)
+                     : bytes ? passes_read(&simulation.machine, bytes, run)
+                             : passes_launch(&simulation.machine, run);
     give_back(state, simulator, ran);
     return ran;
 }

@@ -29,7 +29,7 @@ from gred._core import (
     var,
 )
 from gred.explanation import Explanation, explain
-from gred.measure import KernelTime, ReadLimit, kernel_time, read_limit
+from gred.measure import KernelTime, LaunchLimit, ReadLimit, kernel_time, launch_limit, read_limit
 from gred.order import thread_order
 from gred.records import Device, Method, Reduction, build_info, devices, methods, reductions
 from gred.summary import Summary, describe
@@ -42,6 +42,7 @@ __all__ = [
     "Device",
     "Explanation",
     "KernelTime",
+    "LaunchLimit",
     "Method",
     "ReadLimit",
     "Reduction",
@@ -56,6 +57,7 @@ __all__ = [
     "devices",
     "explain",
     "kernel_time",
+    "launch_limit",
     "max",
     "mean",
     "methods",

@@ -25,8 +25,10 @@ from gred._core import var as var
 from gred.explanation import Explanation as Explanation
 from gred.explanation import explain as explain
 from gred.measure import KernelTime as KernelTime
+from gred.measure import LaunchLimit as LaunchLimit
 from gred.measure import ReadLimit as ReadLimit
 from gred.measure import kernel_time as kernel_time
+from gred.measure import launch_limit as launch_limit
 from gred.measure import read_limit as read_limit
 from gred.records import Device as Device
 from gred.records import Method as Method
@@ -46,6 +48,7 @@ __all__ = [
     "Device",
     "Explanation",
     "KernelTime",
+    "LaunchLimit",
     "Method",
     "ReadLimit",
     "Reduction",
@@ -60,6 +63,7 @@ __all__ = [
     "devices",
     "explain",
     "kernel_time",
+    "launch_limit",
     "max",
     "mean",
     "methods",

@@ -34,6 +34,13 @@ class ReadLimit(NamedTuple):
     block_size: int | None
 
 
+class LaunchLimit(NamedTuple):
+    """Samples of the time from a launch of nothing to its end, in seconds."""
+
+    seconds: Samples
+    device: str
+
+
 def kernel_time(
     a: Any,
     op: str = "sum",
@@ -120,3 +127,29 @@ def read_limit(device: str | None = None, nbytes: int = 2**28, *, samples: int =
     """
     seconds, *rest = _core.read_limit(device, nbytes, samples=samples)
     return ReadLimit(np.array(seconds), *rest)
+
+
+def launch_limit(device: str | None = None, *, samples: int = 1000) -> LaunchLimit:
+    """Measure how soon a device answers at all: the limit for every call, however few its elements.
+
+    Parameters
+    ----------
+    device : str, optional
+        As for `gred.sum`; by default the first GPU if there is one, else the simulated device.
+    samples : int
+        How often to measure.
+
+    Returns
+    -------
+    LaunchLimit
+        ``seconds``: float64, shape ``(samples,)``, by the host's clock, from the launch of a kernel
+        that does nothing to its end, both asked for in C.
+
+    Raises
+    ------
+    TypeError, ValueError, RuntimeError, MemoryError
+        As `gred.sum`; ValueError for the host, too, where nothing is launched.
+
+    """
+    seconds, *rest = _core.launch_limit(device, samples=samples)
+    return LaunchLimit(np.array(seconds), *rest)
