@@ -14,6 +14,33 @@ READ_ONLY, COPIED = 1, 2
 OLD, NEW = b"dltensor", b"dltensor_versioned"
 MOST_DIMENSIONS = 80
 
+# What may be wrong in the description of an array of float32, and what that raises.
+WRONG = {
+    "a negative extent": ({"shape": (-1,)}, ValueError),
+    "a negative extent beside 0": ({"shape": (0, -1)}, ValueError),
+    "too many elements": ({"shape": (2**40, 2**40), "strides": (0, 0)}, ValueError),
+    "too many bytes": ({"shape": (2**61,), "strides": None}, ValueError),
+    "far strides": ({"shape": (3,), "strides": (2**61,)}, ValueError),
+    "wild strides": ({"shape": (3,), "strides": (2**63 - 1,)}, ValueError),
+    "strides below 0": ({"shape": (3,), "strides": (-(2**61),)}, ValueError),
+    "no data": ({"data": None}, ValueError),
+    "no shape": ({"shape": None, "ndim": 3}, ValueError),
+    "negative dimensions": ({"ndim": -1}, ValueError),
+    "many dimensions": ({"ndim": 65, "shape": (1,) * 65, "strides": None}, ValueError),
+    "most dimensions": ({"ndim": 2**31 - 1}, ValueError),
+    "an offset to nowhere": ({"byte_offset": 2**64 - 1}, ValueError),
+    "an opaque type": ({"code": 3}, TypeError),
+    "an unknown type": ({"code": 99}, TypeError),
+    "a float of 8 bits": ({"bits": 8}, TypeError),
+    "a float of 80 bits": ({"bits": 80}, TypeError),
+    "a float of 128 bits": ({"bits": 128}, TypeError),
+    "a float of no bits": ({"bits": 0}, TypeError),
+    "an integer of 4 bits": ({"code": 0, "bits": 4}, TypeError),
+    "a bool of 1 bit": ({"code": 6, "bits": 1}, TypeError),
+    "a vector": ({"lanes": 4}, TypeError),
+    "no lanes": ({"lanes": 0}, TypeError),
+}
+
 
 class Tensor(ctypes.Structure):
     """DLTensor."""
@@ -124,7 +151,7 @@ class Capsule:
 
 
 def capsule_of(array, name: bytes = NEW, **changes) -> Capsule:
-    """Describe a NumPy array."""
+    """Describe a NumPy array, and keep it."""
     assert all(stride % array.itemsize == 0 for stride in array.strides)
     description = {
         "shape": array.shape,
@@ -133,7 +160,9 @@ def capsule_of(array, name: bytes = NEW, **changes) -> Capsule:
         "code": CODES[array.dtype.kind],
         "bits": 8 * array.itemsize,
     }
-    return Capsule(name, **description | changes)
+    capsule = Capsule(name, **description | changes)
+    capsule.array = array
+    return capsule
 
 
 class Producer:

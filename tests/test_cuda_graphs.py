@@ -110,7 +110,7 @@ NOT_FOR_GRAPHS = {
 def test_what_is_nothing_for_a_graph_says_so_and_leaves_the_capture_to_its_owner(what):
     stream = Stream()
     a, unwanted = on(stream, np.full(N, 2, np.int32)), zero_on(stream)
-    wanted = [zero_on(stream) for _ in range(2)]
+    wanted = [zero_on(stream, dtype) for dtype in (np.int64, np.int32)]
     with Graph(stream) as graph:
         gred.sum(a, out=wanted[0])
         with pytest.raises(RuntimeError, match="is being captured"):

@@ -5,6 +5,7 @@
 
 #include "arrays/cuda_interface.h"
 #include "arrays/dlpack.h"
+#include "arrays/exchange.h"
 #include "arrays/jax.h"
 #include "arrays/protocol.h"
 #include "arrays/torch.h"
@@ -36,7 +37,9 @@ int array_setup(void)
     import_array1(-1);
     if (find_no_value() < 0 || jax_setup() < 0)
         return -1;
-    return torch_setup() < 0 || cuda_interface_setup() < 0 ? -1 : dlpack_setup();
+    if (torch_setup() < 0 || cuda_interface_setup() < 0)
+        return -1;
+    return exchange_setup() < 0 ? -1 : dlpack_setup();
 }
 
 /* ---- element types ---- */
@@ -257,11 +260,9 @@ static int view_interfaces(PyObject *object, const struct view_request *request,
     return viewed;
 }
 
-static int view_interface(PyObject *object, const struct view_request *request, struct view *view)
+/* With what its library would do to the elements on their way to a reader already done. */
+static int view_resolved(PyObject *object, const struct view_request *request, struct view *view)
 {
-    if (request->in_place && (!torch_check_writable(object, request->name) ||
-                              !jax_check_writable(object, request->name)))
-        return -1;
     PyObject *resolved = torch_resolve(object);
     if (!resolved)
         return -1;
@@ -274,6 +275,15 @@ static int view_interface(PyObject *object, const struct view_request *request, 
     }
     Py_DECREF(resolved);
     return viewed;
+}
+
+static int view_interface(PyObject *object, const struct view_request *request, struct view *view)
+{
+    if (request->in_place && (!torch_check_writable(object, request->name) ||
+                              !jax_check_writable(object, request->name)))
+        return -1;
+    const int viewed = exchange_view(object, request, view);
+    return viewed ? viewed : view_resolved(object, request, view);
 }
 
 bool array_view(PyObject *object, const struct view_request *request, struct view *view)

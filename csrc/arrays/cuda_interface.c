@@ -3,6 +3,7 @@
 
 #include "arrays/cuda_interface.h"
 #include "arrays/protocol.h"
+#include "arrays/stream.h"
 #include "arrays/torch.h"
 #include "common/newer_python.h"
 
@@ -342,7 +343,6 @@ static bool parse_version(const struct reading *reading)
  * do: it is what has to be waited for. */
 static bool parse_stream(const struct reading *reading)
 {
-    enum { LEGACY_DEFAULT_STREAM = 1 };
     struct stream *producer = &reading->view->producer;
     *producer = (struct stream){.given = true, .handle = LEGACY_DEFAULT_STREAM};
     PyObject *stream;

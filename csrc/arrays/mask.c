@@ -1,5 +1,14 @@
 #include "arrays/mask.h"
 
+#include "arrays/exchange.h"
+
+static bool offers_memory(PyObject *where)
+{
+    return exchange_is_offered(Py_TYPE(where)) ||
+           PyObject_HasAttrString(where, "__cuda_array_interface__") ||
+           PyObject_HasAttrString(where, "__dlpack_device__");
+}
+
 /* A mask that offers its memory is taken as it lies; anything else becomes NumPy's. */
 static bool view_mask(PyObject *where, const struct view_request *request, struct mask *mask)
 {
@@ -8,8 +17,7 @@ static bool view_mask(PyObject *where, const struct view_request *request, struc
     asked.name = "where";
     view->owner = NULL;
     view->pin = NULL;
-    if (!PyObject_HasAttrString(where, "__cuda_array_interface__") &&
-        !PyObject_HasAttrString(where, "__dlpack_device__"))
+    if (!offers_memory(where))
         return array_of_bools(where, "where", view);
     if (!array_view(where, &asked, view))
         return false;

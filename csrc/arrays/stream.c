@@ -2,8 +2,6 @@
 
 #include "common/newer_python.h"
 
-enum { LEGACY_DEFAULT_STREAM = 1 };
-
 static bool wrong_type(PyObject *object)
 {
     PyErr_Format(PyExc_TypeError,

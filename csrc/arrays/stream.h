@@ -6,6 +6,8 @@
 
 #include "arrays/view.h"
 
+enum { LEGACY_DEFAULT_STREAM = 1 }; /* its handle, where 0 might mean either default stream */
+
 /* stream=: an integer, an object with __cuda_stream__, or a library's own stream. Left out, or
  * None: not given. False with a TypeError or ValueError. */
 bool stream_parse(PyObject *object, struct stream *stream);

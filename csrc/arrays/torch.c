@@ -5,16 +5,21 @@
 
 /* Made at import, constant from then on; looking up an interned string compares pointers. */
 static struct {
-    PyObject *torch, *tensor;
+    PyObject *torch, *tensor, *requires_grad, *is_neg, *is_conj;
 } names;
+
+static bool intern(PyObject **constant, const char *text)
+{
+    return *constant || (*constant = PyUnicode_InternFromString(text));
+}
 
 int torch_setup(void)
 {
-    if (!names.torch)
-        names.torch = PyUnicode_InternFromString("torch");
-    if (!names.tensor)
-        names.tensor = PyUnicode_InternFromString("Tensor");
-    return names.torch && names.tensor ? 0 : -1;
+    return intern(&names.torch, "torch") && intern(&names.tensor, "Tensor") &&
+                   intern(&names.requires_grad, "requires_grad") &&
+                   intern(&names.is_neg, "is_neg") && intern(&names.is_conj, "is_conj")
+               ? 0
+               : -1;
 }
 
 /* The module torch, if it has been imported and the array is one of its tensors; a new reference.
@@ -22,8 +27,9 @@ int torch_setup(void)
 static PyObject *torch_of(PyObject *array)
 {
     PyObject *torch = NULL, *type = NULL;
-    if (PyDict_GetItemRef(PyImport_GetModuleDict(), names.torch, &torch) > 0)
-        PyObject_GetOptionalAttr(torch, names.tensor, &type);
+    if (PyDict_GetItemRef(PyImport_GetModuleDict(), names.torch, &torch) > 0 &&
+        PyModule_Check(torch))
+        PyDict_GetItemRef(PyModule_GetDict(torch), names.tensor, &type);
     const bool is_tensor =
         type && PyType_Check(type) && PyType_IsSubtype(Py_TYPE(array), (PyTypeObject *)type);
     Py_XDECREF(type);
@@ -31,6 +37,19 @@ static PyObject *torch_of(PyObject *array)
         Py_CLEAR(torch);
     PyErr_Clear(); /* what went wrong in looking does not matter */
     return torch;
+}
+
+/* The answer as 1, 0 or -1; takes over the reference. */
+static int is_true(PyObject *answer)
+{
+    const int is = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    return is;
+}
+
+static int keeps_history(PyObject *tensor)
+{
+    return is_true(PyObject_GetAttr(tensor, names.requires_grad));
 }
 
 bool torch_stream(PyObject *array, struct stream *stream)
@@ -68,13 +87,26 @@ bool torch_check_writable(PyObject *array, const char *name)
     if (!torch)
         return true;
     Py_DECREF(torch);
-    PyObject *requires_grad = PyObject_GetAttrString(array, "requires_grad");
-    const int keeps = requires_grad ? PyObject_IsTrue(requires_grad) : -1;
-    Py_XDECREF(requires_grad);
+    const int keeps = keeps_history(array);
     if (keeps > 0)
         PyErr_Format(PyExc_ValueError,
                      "%s is a tensor that requires grad, and PyTorch would not know of what is "
                      "written to it; %s.detach() shares its memory and may be written",
                      name, name);
     return keeps == 0;
+}
+
+/* Real numbers are what conjugation leaves alone. */
+int torch_is_plain(PyObject *array, bool is_complex)
+{
+    PyObject *torch = torch_of(array);
+    if (!torch)
+        return 1;
+    Py_DECREF(torch);
+    int more = keeps_history(array);
+    if (more == 0)
+        more = is_true(PyObject_CallMethodNoArgs(array, names.is_neg));
+    if (more == 0 && is_complex)
+        more = is_true(PyObject_CallMethodNoArgs(array, names.is_conj));
+    return more < 0 ? -1 : !more;
 }

@@ -19,5 +19,10 @@ PyObject *torch_resolve(PyObject *array);
  * may write to: its interfaces decline, and each for another reason. */
 bool torch_check_writable(PyObject *array, const char *name);
 
+/* 1 if a tensor's memory says all of it: no elements that are conjugated or negated only when they
+ * are read, and no history that reading would not be part of. 1 for other libraries' arrays, too.
+ * 0, or -1 with an exception set. */
+int torch_is_plain(PyObject *array, bool is_complex);
+
 /* Makes the constants that the others use; -1 with an exception set. */
 int torch_setup(void);

@@ -36,3 +36,12 @@ static inline PyObject *PyList_GetItemRef(PyObject *list, Py_ssize_t index)
 #define Py_END_CRITICAL_SECTION()         }
 
 #endif
+
+#if PY_VERSION_HEX < 0x030c0000
+
+static inline PyObject *PyType_GetDict(PyTypeObject *type)
+{
+    return Py_XNewRef(type->tp_dict);
+}
+
+#endif

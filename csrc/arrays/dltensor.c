@@ -1,0 +1,184 @@
+#include "arrays/dltensor.h"
+
+#include "arrays/protocol.h"
+
+enum { DEVICE_CPU = 1, DEVICE_CUDA = 2, DEVICE_CUDA_HOST = 3, DEVICE_CUDA_MANAGED = 13 };
+
+enum { FLAG_READ_ONLY = 1, FLAG_COPIED = 2 };
+
+static const struct protocol_terms terms = {
+    .shape = "the DLPack tensor's shape",
+    .strides = "the DLPack tensor's strides",
+    .data = "the DLPack tensor's data",
+};
+
+/* ---- reading ---- */
+
+bool dltensor_is_on_device(int device_type)
+{
+    return device_type == DEVICE_CUDA || device_type == DEVICE_CUDA_MANAGED;
+}
+
+bool dltensor_is_supported(int device_type)
+{
+    return device_type == DEVICE_CPU || device_type == DEVICE_CUDA_HOST ||
+           dltensor_is_on_device(device_type);
+}
+
+bool dltensor_begin(struct view *view, int device_type, const char *name)
+{
+    protocol_begin(view, dltensor_is_on_device(device_type));
+    if (dltensor_is_supported(device_type))
+        return true;
+    PyErr_Format(PyExc_TypeError,
+                 "%s: DLPack's device type %d is not supported; CPU and CUDA memory is", name,
+                 device_type);
+    return false;
+}
+
+static const char kinds[] = {
+    [0] = 'i', [1] = 'u', [2] = 'f', [4] = 'V', [5] = 'c', [6] = 'b',
+};
+
+static bool read_type(const struct dl_tensor *tensor, const char *name, struct layout *layout)
+{
+    enum element element = ELEMENTS;
+    if (tensor->code < sizeof kinds && tensor->bits % 8 == 0 && tensor->lanes == 1)
+        element = protocol_element(kinds[tensor->code], tensor->bits / 8);
+    if (element == ELEMENTS) {
+        PyErr_Format(PyExc_TypeError,
+                     "%s: DLPack's element type (code %d, bits %d, lanes %d) is not supported; the "
+                     "supported ones are %s",
+                     name, tensor->code, tensor->bits, tensor->lanes, element_names());
+        return false;
+    }
+    layout->input = layout->type = element;
+    return true;
+}
+
+static bool read_shape(const struct dl_tensor *tensor, const char *name, struct view *view)
+{
+    if (tensor->dimensions < 0 || tensor->dimensions > DIMENSIONS_MAX) {
+        PyErr_Format(PyExc_ValueError,
+                     "%s: the DLPack tensor has %d dimensions; 0 to %d are possible", name,
+                     (int)tensor->dimensions, DIMENSIONS_MAX);
+        return false;
+    }
+    view->layout.dimensions = (unsigned)tensor->dimensions;
+    if (tensor->dimensions && !tensor->shape) {
+        PyErr_Format(PyExc_ValueError, "%s: %s is a null pointer for %d dimensions", name,
+                     terms.shape, (int)tensor->dimensions);
+        return false;
+    }
+    for (int k = 0; k < tensor->dimensions; k++)
+        view->layout.shape[k] = (uint64_t)tensor->shape[k];
+    return protocol_count(view, name, &terms);
+}
+
+static bool read_strides(const struct dl_tensor *tensor, const char *name, struct view *view)
+{
+    struct layout *layout = &view->layout;
+    const int64_t size = (int64_t)element_size(layout->input);
+    if (!tensor->strides) {
+        protocol_in_c_order(layout);
+        return true;
+    }
+    for (unsigned k = 0; k < layout->dimensions; k++) {
+        const bool used = view->n && layout->shape[k] > 1;
+        if (__builtin_mul_overflow(tensor->strides[k], size, &layout->strides[k]) && used) {
+            PyErr_Format(PyExc_ValueError, "%s: %s[%u] is %lld, whose bytes do not fit 64 bits",
+                         name, terms.strides, k, (long long)tensor->strides[k]);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool read_data(const struct dl_tensor *tensor, const char *name, struct layout *layout)
+{
+    uint64_t address = (uintptr_t)tensor->data;
+    if (!tensor->data) {
+        layout->data = NULL;
+        return true;
+    }
+    if (__builtin_add_overflow(address, tensor->byte_offset, &address)) {
+        PyErr_Format(PyExc_ValueError,
+                     "%s: the DLPack tensor's byte offset %llu leads from %p to no address", name,
+                     (unsigned long long)tensor->byte_offset, tensor->data);
+        return false;
+    }
+    layout->data = (const void *)(uintptr_t)address;
+    return true;
+}
+
+bool dltensor_read(const struct dl_tensor *tensor, const char *name, struct view *view)
+{
+    return read_type(tensor, name, &view->layout) && read_shape(tensor, name, view) &&
+           read_strides(tensor, name, view) && read_data(tensor, name, &view->layout) &&
+           protocol_check(view, name, &terms);
+}
+
+bool dltensor_check_version(const struct dl_versioned *versioned, const char *name)
+{
+    if (versioned->major == DLTENSOR_MAJOR)
+        return true;
+    PyErr_Format(PyExc_TypeError, "%s: DLPack's version %u.%u is not supported; %d is", name,
+                 (unsigned)versioned->major, (unsigned)versioned->minor, DLTENSOR_MAJOR);
+    return false;
+}
+
+/* Before there were versions, capsules did not tell. Libraries of GPU arrays wrote to each other's
+ * all the same; on the host NumPy takes them for read-only, and some are: JAX's arrays never
+ * change. */
+const char *dltensor_why_read_only(const struct dl_versioned *versioned, bool on_device)
+{
+    if (!versioned)
+        return on_device ? NULL
+                         : "its DLPack capsule is of the form without a version, which does not "
+                           "say that it may be written";
+    if (versioned->flags & FLAG_READ_ONLY)
+        return "its DLPack tensor says so";
+    return versioned->flags & FLAG_COPIED ? "its DLPack tensor is of a copy" : NULL;
+}
+
+/* ---- owning ---- */
+
+#define HOLDER "gred.tensor"
+
+/* Deleters are anybody's code, and run while an exception may be on its way. */
+#define DEFINE_RELEASE(form)                                                                       \
+    static void release_##form(PyObject *holder)                                                   \
+    {                                                                                              \
+        PyObject *type, *value, *traceback;                                                        \
+        struct dl_##form *managed = PyCapsule_GetPointer(holder, HOLDER);                          \
+        PyErr_Fetch(&type, &value, &traceback);                                                    \
+        if (managed->deleter)                                                                      \
+            managed->deleter(managed);                                                             \
+        PyErr_Restore(type, value, traceback);                                                     \
+    }
+
+DEFINE_RELEASE(managed)
+DEFINE_RELEASE(versioned)
+
+static const PyCapsule_Destructor releases[DLTENSOR_FORMS] = {
+    [DLTENSOR_VERSIONED] = release_versioned,
+    [DLTENSOR_UNVERSIONED] = release_managed,
+};
+
+/* Capsules have no null pointers; without a destructor this one is never followed. */
+PyObject *dltensor_holder(void)
+{
+    static char nothing;
+    return PyCapsule_New(&nothing, HOLDER, NULL);
+}
+
+void dltensor_hold(PyObject *holder, void *tensor, enum dltensor_form form)
+{
+    PyCapsule_SetPointer(holder, tensor);
+    PyCapsule_SetDestructor(holder, releases[form]);
+}
+
+void *dltensor_held(PyObject *holder)
+{
+    return PyCapsule_GetPointer(holder, HOLDER);
+}

@@ -1,0 +1,135 @@
+"""Types that offer DLPack's C exchange interface, by ctypes: of any content, right or wrong.
+
+https://dmlc.github.io/dlpack/latest/c_api.html. An object of such a type lends the tensor of its
+`Capsule`, and notes which functions are called.
+"""
+
+import ctypes
+
+from capsules import CPU, Capsule, Producer, Tensor, python
+
+NAME = b"dlpack_exchange_api"
+ATTRIBUTE = "__dlpack_c_exchange_api__"
+
+
+class Exchange(ctypes.Structure):
+    """DLPackExchangeAPI."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("prev_api", ctypes.c_void_p),
+        ("managed_tensor_allocator", ctypes.c_void_p),
+        ("managed_tensor_from_py_object_no_sync", ctypes.c_void_p),
+        ("managed_tensor_to_py_object_no_sync", ctypes.c_void_p),
+        ("dltensor_from_py_object_no_sync", ctypes.c_void_p),
+        ("current_work_stream", ctypes.c_void_p),
+    )
+
+
+@ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.c_void_p))
+def give(producer, out):
+    """Hand over the tensor, which the receiver releases."""
+    producer.functions.append("give")
+    out[0] = producer.capsule.address
+    return 0
+
+
+@ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(Tensor))
+def show(producer, out):
+    """Describe the tensor, which the receiver does not own."""
+    producer.functions.append("show")
+    out[0] = producer.capsule.managed.tensor
+    return 0
+
+
+asked: list = []
+
+
+@ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
+def current_stream(device_type, device, out):
+    """Answer with the default stream, and note the device."""
+    asked.append((device_type, device))
+    out[0] = None
+    return 0
+
+
+@ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+def fail(_object, _out):
+    """Fail, and do not say why."""
+    return -1
+
+
+@ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p)
+def fail_stream(_device_type, _device, _out):
+    """Fail, and do not say why."""
+    return -1
+
+
+@ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+def do_nothing(_object, _out):
+    """Succeed, but hand over nothing."""
+    return 0
+
+
+FUNCTIONS = {
+    "managed_tensor_allocator": do_nothing,
+    "managed_tensor_from_py_object_no_sync": give,
+    "managed_tensor_to_py_object_no_sync": do_nothing,
+    "dltensor_from_py_object_no_sync": show,
+    "current_work_stream": current_stream,
+}
+# A function of Python's own that returns -1 with whatever the object's `__len__` raises, and one
+# that sets a TypeError and returns 0.
+RAISE, SET_ERROR = python.PyObject_Size, python.PyErr_BadArgument
+
+
+def exchange(version=(1, 3), older: Exchange | None = None, **functions) -> Exchange:
+    """Make a table; a function that is None is a null pointer."""
+    pointers = {
+        name: ctypes.cast(function, ctypes.c_void_p) if function else None
+        for name, function in (FUNCTIONS | functions).items()
+    }
+    table = Exchange(*version, ctypes.addressof(older) if older else None, **pointers)
+    table.kept = older
+    return table
+
+
+tables: list = []  # they have to stay for as long as the process does
+
+
+def offer(table: Exchange | None = None, name: bytes = NAME):
+    """Make the capsule that a type has."""
+    tables.append(table or exchange())
+    return python.PyCapsule_New(ctypes.addressof(tables[-1]), name, None)
+
+
+class Lender(Producer):
+    """An object whose type may offer an exchange; what it has of Python's protocols is counted."""
+
+    def __init__(self, capsule: Capsule, device=(CPU, 0)):
+        super().__init__(capsule, device)
+        self.functions: list = []
+
+
+refusals: list = []  # who was asked for what it refuses
+
+
+class Untold(Lender):
+    """One that must not be asked in any other way."""
+
+    def refuse(self, *_arguments, **_options):
+        refusals.append(self)
+        raise AssertionError("there was no need to ask Python")
+
+    __dlpack__ = __dlpack_device__ = __array__ = __len__ = __getitem__ = refuse
+    __cuda_array_interface__ = property(refuse)
+
+
+def lender(offered, base=Lender) -> type:
+    """Make a type that offers this, and behind it the protocols of its base."""
+    return type("Offering", (base,), {ATTRIBUTE: offered})
+
+
+EXCHANGING = lender(offer())
+ONLY_EXCHANGING = lender(offer(), Untold)

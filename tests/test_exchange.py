@@ -1,0 +1,575 @@
+"""DLPack's C exchange interface: what offers it is read without asking Python, or not by it."""
+
+import gc
+import sys
+import types
+
+import exchanges
+import numpy as np
+import pytest
+from capsules import (
+    BFLOAT,
+    COPIED,
+    CUDA,
+    CUDA_HOST,
+    CUDA_MANAGED,
+    READ_ONLY,
+    WRONG,
+    capsule_of,
+)
+from exchanges import (
+    ATTRIBUTE,
+    EXCHANGING,
+    ONLY_EXCHANGING,
+    RAISE,
+    SET_ERROR,
+    Lender,
+    Untold,
+    do_nothing,
+    exchange,
+    fail,
+    fail_stream,
+    lender,
+    offer,
+)
+from inputs import OPS, reduce, shown
+from reference import BFLOAT16, COMPLEX, EVERY_TYPE, agrees, truth
+
+import gred
+from gred.testing import SimulatedArray
+
+GIVE, SHOW = "managed_tensor_from_py_object_no_sync", "dltensor_from_py_object_no_sync"
+STREAM = "current_work_stream"
+PLACES = [{"device": "host"}, {"method": "last_block", "device": "simulated"}]
+everywhere = pytest.mark.parametrize("where", PLACES, ids=["host", "simulated"])
+X = np.arange(1, 25, dtype=np.float32).reshape(2, 3, 4)
+
+
+@pytest.fixture(autouse=True)
+def nobody_was_asked_in_vain_and_the_next_call_is_right():
+    exchanges.asked.clear()
+    exchanges.refusals.clear()
+    yield
+    assert not exchanges.refusals
+    assert gred.sum([1, 2, 3]) == 6
+
+
+def falls_back(offered, **changes):
+    """Tell whether an array is taken by Python's protocol for what a type offers beside it."""
+    producer = lender(offered)(capsule_of(X, **changes))
+    got = gred.sum(producer)
+    assert got == X.sum()
+    return bool(producer.calls)
+
+
+# ---- what is right ----
+
+
+@everywhere
+def test_arrays_are_read_and_python_is_not_asked(where):
+    for dtype in EVERY_TYPE:
+        x = (np.arange(60) % 2).astype(dtype).reshape(3, 4, 5)
+        for view in (x, x.T, x[::2, ::-1], x[1, 2, 3, ...], np.broadcast_to(x[0], x.shape), x[:0]):
+            bits = view.view(np.int16) if dtype == BFLOAT16 else view
+            changes = {"code": BFLOAT} if dtype == BFLOAT16 else {}
+            for op in OPS if view.size else ("sum", "prod"):
+                producer = ONLY_EXCHANGING(capsule_of(bits, **changes))
+                got = reduce(op, producer, **where)
+                assert agrees(got, truth(op, view)), f"{op} of {dtype}: {got!r}"
+                assert producer.functions == ["show"]
+
+
+def test_masks_and_outputs_are_taken_without_asking_python():
+    mask = ONLY_EXCHANGING(capsule_of(X > 5))
+    memory = np.zeros(1)
+    out = ONLY_EXCHANGING(capsule_of(memory))
+    assert gred.sum(ONLY_EXCHANGING(capsule_of(X)), where=mask, out=out) is out
+    assert memory == X[X > 5].sum()
+    assert (mask.functions, out.functions) == (["show"], ["give"])
+    assert out.capsule.deletions == 1
+    with pytest.raises(TypeError, match=r"where must be .*bool.* float32"):
+        gred.sum(X, where=ONLY_EXCHANGING(capsule_of(X)))
+
+
+def test_the_memory_is_the_producers():
+    x = np.zeros(10)
+    producer = EXCHANGING(capsule_of(x))
+    assert gred.sum(producer) == 0
+    x[3] = 7
+    assert gred.sum(producer) == 7
+
+
+def test_a_producer_that_only_gives_gets_each_tensor_back_once():
+    producer = lender(offer(exchange(**{SHOW: None})), Untold)(capsule_of(X))
+    for k in range(1, 5):
+        assert gred.sum(producer) == X.sum()
+        assert producer.capsule.deletions == k
+    with pytest.raises(ValueError, match="method"):
+        gred.sum(producer, method="none")
+    assert producer.functions == ["give"] * 5
+    assert producer.capsule.deletions == 5
+
+
+def test_a_tensor_that_is_given_need_have_no_deleter():
+    offered = offer(exchange(**{SHOW: None}))
+    producer = lender(offered, Untold)(capsule_of(X, with_deleter=False))
+    assert gred.sum(producer) == X.sum()
+
+
+@pytest.mark.parametrize("flags", [READ_ONLY, COPIED, READ_ONLY | COPIED])
+def test_a_tensor_that_must_not_be_written_or_is_a_copy_is_no_out(flags):
+    memory = np.full(1, 9.0)
+    out = ONLY_EXCHANGING(capsule_of(memory, flags=flags))
+    with pytest.raises(ValueError, match="out is read-only"):
+        gred.sum(X, out=out)
+    assert memory == 9
+    assert out.capsule.deletions == 1
+    assert gred.sum(out) == 9
+
+
+def test_strides_may_be_left_out_and_an_offset_given():
+    producer = ONLY_EXCHANGING(capsule_of(X, strides=None, byte_offset=8, shape=(20,)))
+    assert gred.sum(producer) == X.ravel()[2:22].sum()
+
+
+def test_references_and_memory_stay_flat():
+    memory = np.zeros(1)
+    producers = [EXCHANGING(capsule_of(X)), lender(offer(exchange(**{GIVE: fail})))(capsule_of(X))]
+    producers.append(lender(offer(exchange(**{SHOW: fail})))(capsule_of(X)))
+    out = EXCHANGING(capsule_of(memory))
+
+    def use():
+        for producer in producers:
+            gred.sum(producer, out=out)
+            with pytest.raises(ValueError, match="method"):
+                gred.sum(producer, method="none")
+            producer.functions.clear()
+            producer.calls.clear()
+        out.functions.clear()
+
+    use()
+    gc.collect()
+    kinds = [type(producer) for producer in producers]
+    counted = [out, *producers, *kinds, *(getattr(kind, ATTRIBUTE) for kind in kinds)]
+    before = [sys.getrefcount(x) for x in counted]
+    blocks = sys.getallocatedblocks()
+    for _ in range(300):
+        use()
+    gc.collect()
+    assert [sys.getrefcount(x) for x in counted] == before
+    assert sys.getallocatedblocks() - blocks < 200
+
+
+# ---- the type ----
+
+
+def test_a_class_with_a_protocol_of_its_own_means_that_one():
+    """It may well do so because the functions of its base would not tell all."""
+
+    class Doubled(EXCHANGING):
+        def __dlpack__(self, **options):
+            return (2 * X).__dlpack__(**options)
+
+    memory = SimulatedArray(3 * X)
+
+    class Elsewhere(EXCHANGING):
+        __cuda_array_interface__ = memory.__cuda_array_interface__ | {"stream": 1}
+
+    class Derived(EXCHANGING):
+        pass
+
+    class Both(EXCHANGING):
+        locals()[ATTRIBUTE] = vars(EXCHANGING)[ATTRIBUTE]
+        __dlpack__ = Untold.__dlpack__
+
+    for kind, factor in ((Doubled, 2), (Elsewhere, 3), (Derived, 1), (Both, 1)):
+        producer = kind(capsule_of(X))
+        assert gred.sum(producer) == factor * X.sum()
+        assert producer.functions == ["show"] * (factor == 1)
+
+
+def test_only_the_type_is_asked():
+    producer = Lender(capsule_of(X))
+    setattr(producer, ATTRIBUTE, offer())
+    assert gred.sum(producer) == X.sum()
+    assert not producer.functions
+
+
+@pytest.mark.parametrize(
+    "offered",
+    [None, 3, "x", property(lambda self: offer()), offer(name=b"dlpack_exchange"), offer(name=b"")],
+    ids=shown,
+)
+def test_what_is_no_offer_leaves_it_to_python(offered):
+    assert falls_back(offered)
+    assert not falls_back(offer())
+
+
+def test_an_offer_may_change_between_calls():
+    kind = lender(offer())
+    producer = kind(capsule_of(X))
+    assert gred.sum(producer) == X.sum()
+    setattr(kind, ATTRIBUTE, None)
+    assert gred.sum(producer) == X.sum()
+    assert len(producer.calls) == len(producer.functions) == 1
+    delattr(kind, ATTRIBUTE)
+    assert gred.sum(producer) == X.sum()
+    setattr(kind, ATTRIBUTE, offer())
+    assert gred.sum(producer) == X.sum()
+    assert len(producer.calls) == len(producer.functions) == 2
+
+
+def test_types_that_come_where_others_went_are_not_taken_for_them():
+    """Addresses are used again; what was found of a type must not outlive it."""
+    offers = [offer(), None, offer(exchange(**{SHOW: fail, GIVE: fail})), offer(exchange((2, 0)))]
+    addresses = set()
+    for k in range(200):
+        kind = lender(offers[k % 4])
+        addresses.add(id(kind))
+        producer = kind(capsule_of(k * X))
+        assert gred.sum(producer) == k * X.sum()
+        assert producer.functions == ["show"] * (k % 4 == 0)
+        del kind, producer
+        gc.collect()
+    assert len(addresses) < 100
+
+
+# ---- versions ----
+
+
+def test_versions_are_heeded():
+    for version in ((1, 0), (1, 2), (1, 3), (1, 99), (1, 2**32 - 1)):
+        assert not falls_back(offer(exchange(version)))
+    for version in ((0, 0), (0, 8), (2, 0), (99, 3), (2**32 - 1, 3)):
+        assert falls_back(offer(exchange(version)))
+
+
+def test_an_older_version_is_found_behind_newer_ones():
+    oldest = exchange((0, 8))
+    older = exchange((1, 3), oldest)
+    newer = exchange((2, 1), exchange((2, 0), older))
+    assert not falls_back(offer(newer))
+    assert not falls_back(offer(older))
+    assert falls_back(offer(oldest))
+    assert falls_back(offer(exchange((2, 1), oldest)))
+
+
+def test_a_chain_of_versions_without_an_end_is_left():
+    first, second = exchange((3, 0)), exchange((2, 0))
+    first.prev_api, second.prev_api = map(exchanges.ctypes.addressof, (second, first))
+    assert falls_back(offer(first))
+    first.prev_api = exchanges.ctypes.addressof(first)
+    assert falls_back(offer(first))
+
+
+class WithArray(Lender):
+    """What NumPy knows how to read, and DLPack does not."""
+
+    def __dlpack__(self, **options):
+        raise BufferError
+
+    def __array__(self, dtype=None, copy=None):
+        return 2 * X
+
+
+@pytest.mark.parametrize("version", [(0, 8), (2, 0), (2**32 - 1, 0)])
+def test_a_given_tensor_of_another_version_is_released(version):
+    offered = offer(exchange(**{SHOW: None}))
+    producer = lender(offered, WithArray)(capsule_of(X, version=version))
+    assert gred.sum(producer) == 2 * X.sum()
+    assert producer.capsule.deletions == 1
+
+
+# ---- functions ----
+
+BROKEN = {
+    "fails": fail,
+    "does nothing": do_nothing,
+    "sets an error": SET_ERROR,
+    "raises": RAISE,
+}
+
+
+@pytest.mark.parametrize("name", [GIVE, STREAM])
+def test_a_missing_function_leaves_it_to_python(name):
+    assert falls_back(offer(exchange(**{name: None})))
+    assert not falls_back(offer(exchange(**{SHOW: None})))
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN.keys())
+@pytest.mark.parametrize("only_given", [False, True])
+def test_a_function_that_fails_leaves_it_to_python(broken, only_given):
+    functions = {GIVE: broken, SHOW: None} if only_given else {SHOW: broken}
+    assert falls_back(offer(exchange(**functions)))
+
+
+class Raising(Lender):
+    """Whose length, by which RAISE fails, raises what it is told."""
+
+    def __len__(self):
+        raise self.error("not today")
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, BufferError, MemoryError, RecursionError])
+def test_an_exception_leaves_it_to_python(error):
+    producer = lender(offer(exchange(**{SHOW: RAISE})), Raising)(capsule_of(X))
+    producer.error = error
+    assert gred.sum(producer) == X.sum()
+    assert len(producer.calls) == 1
+
+
+@pytest.mark.parametrize("function", [SHOW, GIVE])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_is_no_exception_is_heard(error, function):
+    functions = {SHOW: None, function: RAISE}
+    producer = lender(offer(exchange(**functions)), Raising)(capsule_of(X))
+    producer.error = error
+    with pytest.raises(error, match="not today"):
+        gred.sum(producer)
+    assert not producer.calls
+
+
+# ---- tensors ----
+
+
+@pytest.mark.parametrize("only_given", [False, True])
+@pytest.mark.parametrize("changes", [changes for changes, _ in WRONG.values()], ids=WRONG.keys())
+def test_a_wrong_tensor_is_not_read(changes, only_given):
+    """Where the object has nothing else, that is an error; else it has to be right."""
+    offered = offer(exchange(**({SHOW: None} if only_given else {})))
+
+    class Bare:
+        def __init__(self):
+            self.capsule, self.functions = capsule_of(X, **changes), []
+
+    for base in (Bare, type("Other", (Bare,), {"__array__": WithArray.__array__})):
+        producer = type("Offering", (base,), {ATTRIBUTE: offered})()
+        if base is Bare:
+            with pytest.raises(TypeError, match="a: "):
+                gred.sum(producer)
+        else:
+            assert gred.sum(producer) == 2 * X.sum()
+        assert producer.functions == ["give" if only_given else "show"]
+        assert producer.capsule.deletions == only_given
+
+
+def test_extents_of_1_and_0_may_have_any_stride():
+    for changes, right in (
+        ({"shape": (1, 24, 1), "strides": (2**62, 1, -7)}, X.sum()),
+        ({"shape": (0, 2**40), "strides": (2**62, 1)}, 0),
+        ({"shape": (0,), "strides": None, "data": None}, 0),
+    ):
+        assert gred.sum(ONLY_EXCHANGING(capsule_of(X, **changes))) == right
+
+
+# ---- devices ----
+
+
+def on_simulated(array, device_type, number=0, base=Untold, **functions):
+    """Lend an array in the simulated device's memory, as one of a GPU."""
+    kept = SimulatedArray(array)
+    address, _ = kept.__cuda_array_interface__["data"]
+    capsule = capsule_of(array, data=address, device_type=device_type, device=number)
+    producer = lender(offer(exchange(**functions)), base)(capsule, (device_type, number))
+    producer.kept = kept
+    return producer
+
+
+@pytest.mark.parametrize("device_type", [CUDA, CUDA_MANAGED])
+@pytest.mark.parametrize("number", [0, 3, 2**31 - 1, -1])
+def test_the_stream_of_device_memory_is_asked_for(device_type, number):
+    """Each array's, of the device that it says; and a warm call asks each time."""
+    a, mask = on_simulated(X, device_type, number), on_simulated(X > 5, device_type, number)
+    out = on_simulated(np.zeros(1, np.float32), device_type, number)
+    for k in range(1, 4):
+        assert gred.sum(a, where=mask, out=out) is out
+        assert out.kept.get() == X[X > 5].sum()
+        assert exchanges.asked == [(device_type, number)] * 3 * k
+
+
+def test_the_stream_of_host_memory_is_not_asked_for():
+    producer = ONLY_EXCHANGING(capsule_of(X, device_type=CUDA_HOST))
+    assert gred.sum(producer) == gred.sum(ONLY_EXCHANGING(capsule_of(X))) == X.sum()
+    assert not exchanges.asked
+
+
+@pytest.mark.parametrize("broken", [fail_stream, SET_ERROR], ids=["fails", "sets an error"])
+def test_a_stream_that_is_not_told_leaves_it_to_python(broken):
+    class Known(Lender):
+        @property
+        def __cuda_array_interface__(self):
+            self.calls.append("interface")
+            return self.kept.__cuda_array_interface__ | {"stream": 1}
+
+    producer = on_simulated(X, CUDA, base=Known, **{STREAM: broken})
+    assert gred.sum(producer) == X.sum()
+    assert producer.calls == ["interface"]
+
+
+@pytest.mark.parametrize("elsewhere", [0, 4, 7, 10, 14, 99, -1, 2**31 - 1])
+def test_memory_of_other_devices_is_refused(elsewhere):
+    capsule = capsule_of(X, device_type=elsewhere)
+    with pytest.raises(TypeError, match="device"):
+        gred.sum(EXCHANGING(capsule, (elsewhere, 0)))
+
+
+# ---- PyTorch ----
+
+
+class Lazy(Lender):
+    """A tensor, as far as gred knows them: its memory need not tell all."""
+
+    requires_grad = negated = conjugated = False
+
+    def is_neg(self):
+        return self.negated
+
+    def is_conj(self):
+        return self.conjugated
+
+    def resolve_conj(self):
+        return type(self)(capsule_of(self.capsule.array.conj())) if self.conjugated else self
+
+    def resolve_neg(self):
+        return type(self)(capsule_of(-self.capsule.array)) if self.negated else self
+
+
+@pytest.fixture
+def stand_in(monkeypatch):
+    """A module torch whose tensors offer an exchange, which shows memory as it is."""
+    module = types.ModuleType("torch")
+    module.Tensor = lender(offer(), Lazy)
+    monkeypatch.setitem(sys.modules, "torch", module)
+    return module.Tensor
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.complex64])
+@pytest.mark.parametrize("state", ["plain", "negated", "conjugated"])
+def test_what_memory_does_not_tell_is_asked(stand_in, state, dtype):
+    x = X.astype(dtype) * (1 + 2j if dtype == np.complex64 else 1)
+    x = x.astype(dtype)
+    tensor, out = stand_in(capsule_of(x)), stand_in(capsule_of(np.zeros(1, dtype)))
+    setattr(tensor, state, True)
+    setattr(out, state, True)
+    references = sys.getrefcount(tensor)
+    seen = {"plain": x, "negated": -x, "conjugated": x.conj()}[state]
+    assert gred.sum(tensor) == seen.sum()
+    assert sys.getrefcount(tensor) == references
+    if state == "plain" or (state == "conjugated" and dtype != np.complex64):
+        assert gred.sum(X, out=out) is out
+    else:
+        with pytest.raises(ValueError, match="out is conjugated or negated"):
+            gred.sum(X, out=out)
+    assert out.capsule.deletions == 1
+
+
+def test_a_tensor_with_a_history_is_left_to_what_else_it_has(stand_in):
+    tensor = stand_in(capsule_of(X))
+    assert gred.sum(tensor) == X.sum()
+    assert not tensor.calls
+    tensor.requires_grad = True
+    assert gred.sum(tensor) == X.sum()
+    assert len(tensor.calls) == 1
+    with pytest.raises(ValueError, match="requires grad"):
+        gred.sum(X, out=tensor)
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    """PyTorch, if it has the exchange, with tensors whose Python methods must not be called."""
+    torch = pytest.importorskip("torch")
+    if not hasattr(torch.Tensor, ATTRIBUTE):
+        pytest.skip("this PyTorch has no C exchange interface")
+    for name in ("__dlpack__", "__dlpack_device__", "__array__"):
+        monkeypatch.setattr(torch.Tensor, name, Untold.refuse)
+    monkeypatch.setattr(torch.Tensor, "__cuda_array_interface__", property(Untold.refuse))
+    return torch
+
+
+def tensors(torch, array):
+    """Make the same array of PyTorch, in each of several layouts, and of several classes."""
+    bits = array.view(np.int16) if array.dtype == BFLOAT16 else array
+    tensor = torch.from_numpy(bits.copy())
+    tensor = tensor.view(torch.bfloat16) if array.dtype == BFLOAT16 else tensor
+    yield tensor, array
+    yield tensor[::2, 1:], array[::2, 1:]
+    yield tensor.T, array.T
+    yield tensor[1, 1], array[1, 1, ...]
+    yield tensor[:0], array[:0]
+    yield tensor[0].expand(3, -1), np.broadcast_to(array[0], (3, array.shape[1]))
+    yield tensor.as_subclass(type("Own", (torch.Tensor,), {})), array
+    yield torch.nn.Parameter(tensor, requires_grad=False), array
+    if array.dtype in COMPLEX:
+        yield tensor.conj().resolve_conj(), array.conj()
+
+
+def test_pytorchs_tensors_are_read_and_python_is_not_asked(torch):
+    for dtype in EVERY_TYPE:
+        for tensor, array in tensors(torch, (np.arange(12) % 5).astype(dtype).reshape(3, 4)):
+            for op in OPS if array.size else ("sum", "prod"):
+                got = reduce(op, tensor)
+                assert agrees(got, truth(op, array)), f"{op} of {dtype}: {got!r}"
+
+
+def test_pytorchs_masks_and_outputs_are_taken_without_asking_python(torch):
+    a, mask, out = torch.arange(6.0), torch.arange(6) > 2, torch.zeros(())
+    assert gred.sum(a, where=mask, out=out) is out
+    assert out.item() == 12
+    assert gred.sum(np.arange(6), where=mask) == 12
+
+
+@pytest.mark.gpu
+def test_pytorchs_gpu_tensors_come_after_the_work_of_their_stream(torch):
+    a, out = torch.zeros(1000, device="cuda"), torch.zeros((), device="cuda")
+    mask = torch.zeros(1000, dtype=torch.bool, device="cuda")
+    torch.cuda.synchronize()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        torch.cuda._sleep(500_000_000)
+        a += 1
+        assert gred.sum(a) == 1000
+        torch.cuda._sleep(500_000_000)
+        a += 1
+        mask[:10] = True
+        assert gred.sum(a, where=mask, out=out) is out
+        assert out.item() == 20
+
+
+def test_pytorchs_lazy_tensors_are_right_and_no_out():
+    torch = pytest.importorskip("torch")
+    z = torch.tensor([1 + 2j, 3 - 5j])
+    for tensor in (
+        z.conj(),
+        z.conj().imag,
+        z.conj().imag[0],
+        torch.as_strided(z.conj().imag, (2,), (1,)),
+        torch._neg_view(torch.arange(4)),
+        torch._neg_view(z.conj()),
+    ):
+        assert gred.sum(tensor) == tensor.sum().item()
+        with pytest.raises(ValueError, match="out is conjugated or negated"):
+            gred.sum(X, out=tensor[..., :1] if tensor.ndim else tensor)
+    assert gred.sum(z.conj().conj()) == 4 - 3j
+
+
+def test_pytorchs_tensors_that_are_no_plain_memory_are_refused():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(RuntimeError, match="grad"):
+        gred.sum(torch.ones(3, requires_grad=True))
+    for tensor in (
+        torch.eye(3).to_sparse(),
+        torch.ones(3, device="meta"),
+        torch.ones(3).to(torch.float8_e4m3fn),
+        torch._efficientzerotensor(3),
+    ):
+        with pytest.raises((TypeError, ValueError, RuntimeError)):
+            gred.sum(tensor)
+
+
+def test_a_tensor_that_is_overridden_is_read_as_it_says():
+    torch = pytest.importorskip("torch")
+
+    class Doubled(torch.Tensor):
+        def __dlpack__(self, **options):
+            return (2 * self.as_subclass(torch.Tensor)).__dlpack__(**options)
+
+    assert gred.sum(torch.ones(3).as_subclass(Doubled)) == 6
