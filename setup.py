@@ -109,7 +109,7 @@ class BuildExt(build_ext):
         jobs = []
         for source, name, defines in kernel_units("kernels_cuda"):
             registers = [] if source == LIBRARY else [f"-maxrregcount={REGISTERS}"]
-            words = [*toolkit.command(), "-Icsrc", *registers, *defines]
+            words = [*toolkit.command(tuned=source == LIBRARY), "-Icsrc", *registers, *defines]
             jobs.append(Job(words, Path("kernels", source), self.object(f"kernels/cuda_{name}")))
         return jobs
 

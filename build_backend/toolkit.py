@@ -127,24 +127,25 @@ def number_of(architecture: str) -> int:
     return int(re.match(r"\d+", architecture)[0])
 
 
-def architecture_groups(architectures: list[str]) -> list[list[str]]:
+def architecture_groups(architectures: list[str], *, tuned: bool) -> list[list[str]]:
     """Put together what one run of nvcc's front end can serve, in rising order.
 
     It runs once a virtual architecture, from which machine code for any later chip can be made: the
-    lowest of a group. Those up to Hopper and those from Blackwell on stay apart, since CUB chooses
-    its tuning by the virtual architecture. With a suffix, an architecture has instructions of its
-    own, and is alone.
+    lowest of a group. For CUB, which chooses its tuning by the virtual architecture, those up to
+    Hopper and those from Blackwell on stay apart; nothing else is tuned so. With a suffix, an
+    architecture has instructions of its own, and is alone.
     """
     groups: dict[object, list[str]] = {}
     for architecture in sorted(set(architectures), key=lambda a: (number_of(a), a)):
         own = None if architecture.isdigit() else architecture
-        groups.setdefault(own or number_of(architecture) >= BLACKWELL, []).append(architecture)
+        new = tuned and number_of(architecture) >= BLACKWELL
+        groups.setdefault(own or new, []).append(architecture)
     return list(groups.values())
 
 
-def architecture_flags(architectures: list[str]) -> list[str]:
+def architecture_flags(architectures: list[str], *, tuned: bool) -> list[str]:
     """Machine code for each, and PTX of the newest group for chips to come."""
-    groups = architecture_groups(architectures)
+    groups = architecture_groups(architectures, tuned=tuned)
     lasting = [group[0] for group in groups if group[0].isdigit()][-1:]
     flags = []
     for group in groups:
@@ -165,6 +166,6 @@ class Toolkit:
         self.architectures = sorted(chosen, key=number_of)
         self.libraries = library_folder(nvcc)
 
-    def command(self) -> list[str]:
-        """Call nvcc with what all kernels are compiled with."""
-        return [str(self.nvcc), *FLAGS, *architecture_flags(self.architectures)]
+    def command(self, *, tuned: bool) -> list[str]:
+        """Call nvcc with what all kernels are compiled with; CUB's are tuned."""
+        return [str(self.nvcc), *FLAGS, *architecture_flags(self.architectures, tuned=tuned)]

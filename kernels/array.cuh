@@ -45,6 +45,7 @@ __device__ __forceinline__ uint64_t divide(uint64_t a, uint64_t b)
 __device__ __forceinline__ offsets offsets_of(global<const layout> from, unsigned end, uint64_t i)
 {
     offsets at = {0, 0};
+#pragma unroll 1 /* divisions are large, dimensions few */
     for (unsigned k = end; k-- > 0;) {
         const uint64_t rest = k > 0 ? divide(i, from->shape[k]) : 0;
         const int64_t index = int64_t(i - rest * from->shape[k]);

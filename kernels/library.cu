@@ -29,7 +29,7 @@ int reduce(void *workspace, size_t *workspace_bytes, const void *data, void *res
                                      Fold::identity(), static_cast<cudaStream_t>(stream));
 }
 
-template <template <class> class Fold>
+template <template <class> class Fold, class Unsigned = uint64_t>
 library_reduce *of_same_type(enum element element)
 {
     switch (element) {
@@ -38,7 +38,7 @@ library_reduce *of_same_type(enum element element)
     case ELEMENT_INT64:
         return reduce<Fold<int64_t>, int64_t>;
     case ELEMENT_UINT64:
-        return reduce<Fold<uint64_t>, uint64_t>;
+        return reduce<Fold<Unsigned>, Unsigned>;
     case ELEMENT_FLOAT32:
         return reduce<Fold<float>, float>;
     case ELEMENT_FLOAT64:
@@ -48,12 +48,13 @@ library_reduce *of_same_type(enum element element)
     }
 }
 
+/* They are the same bits for both 64-bit integers. */
 template <template <class> class Fold>
 library_reduce *of_sum_or_product(enum element input, enum element accumulator)
 {
     if (input == ELEMENT_INT32 && accumulator == ELEMENT_INT64)
         return reduce<Fold<int64_t>, int32_t>;
-    return input == accumulator ? of_same_type<Fold>(input) : nullptr;
+    return input == accumulator ? of_same_type<Fold, int64_t>(input) : nullptr;
 }
 
 } // namespace

@@ -45,6 +45,7 @@ __device__ __forceinline__ state_of<Fold> fold_apart(state_of<Fold> value, const
 {
     const int64_t step = int64_t(lanes) * x.stride;
     const char *data = x.data + int64_t(lane) * x.stride;
+#pragma unroll 1
     for (unsigned first = lane; first < x.count; first += lanes * strided_in_flight) {
         bool shown[strided_in_flight];
         state_of<Fold> loaded[strided_in_flight];
@@ -77,10 +78,11 @@ __device__ __forceinline__ state_of<Fold> fold_touching(state_of<Fold> value, co
     const unsigned head = elements_to_boundary(data, x.count);
     const unsigned count = (x.count - head) / pack<In>::size;
     const unsigned tail = head + count * pack<In>::size;
-    for (unsigned i = lane; i < head; i += lanes)
-        value = Fold::merge(value, Fold::lift(value_of<Fold>(data[i]), 1));
-    for (unsigned i = tail + lane; i < x.count; i += lanes)
-        value = Fold::merge(value, Fold::lift(value_of<Fold>(data[i]), 1));
+    const unsigned singles = head + (x.count - tail);
+#pragma unroll 1
+    for (unsigned i = lane; i < singles; i += lanes)
+        value = Fold::merge(value,
+                            Fold::lift(value_of<Fold>(data[i < head ? i : tail + (i - head)]), 1));
     return fold_packs<Fold>(value, reinterpret_cast<const pack<In> *>(data + head), count, lane,
                             lanes, 1);
 }

@@ -57,6 +57,7 @@ __device__ __forceinline__ state_of<Fold> fold_packs(state_of<Fold> state,
 {
     constexpr unsigned size = pack<In>::size;
     Count i = rank;
+#pragma unroll 1
     for (; i + (packs_in_flight - 1) * threads < count; i += packs_in_flight * threads) {
         pack<In> loaded[packs_in_flight];
 #pragma unroll
@@ -64,6 +65,7 @@ __device__ __forceinline__ state_of<Fold> fold_packs(state_of<Fold> state,
             loaded[k] = packs[i + k * threads];
         take_packs<Fold>(state, loaded, first + uint64_t(i) * size, uint64_t(threads) * size);
     }
+#pragma unroll 1
     for (; i < count; i += threads) {
         const pack<In> loaded[1] = {packs[i]};
         take_packs<Fold>(state, loaded, first + uint64_t(i) * size, 0);
@@ -71,8 +73,8 @@ __device__ __forceinline__ state_of<Fold> fold_packs(state_of<Fold> state,
     return state;
 }
 
-/* An array as packs, and the few elements before the first boundary and after the last one: the
- * first threads of the grid take one each, which never are more than a warp. */
+/* An array as packs, and the few elements before the first boundary and after the last one, fewer
+ * than a warp has threads: the grid's first threads take one each. */
 template <class In>
 struct in_packs {
     global<const pack<In>> packs;
@@ -130,6 +132,7 @@ __device__ __forceinline__ state_of<Fold> fold_shown(const in_packs<In> &x, mask
 {
     constexpr unsigned size = pack<In>::size;
     state_of<Fold> state = Fold::identity();
+#pragma unroll 1
     for (uint64_t i = rank; i < x.count; i += packs_in_flight * threads) {
         pack<In> loaded[packs_in_flight];
         bool shown[packs_in_flight * size];
@@ -186,6 +189,7 @@ template <class Fold, class T>
 __device__ __forceinline__ T fold_partials(global<const T> partials, unsigned count)
 {
     T value = Fold::identity();
+#pragma unroll 1
     for (unsigned i = threadIdx.x; i < count; i += blockDim.x)
         value = Fold::merge(value, load_shared_by_all(partials + i));
     return value;

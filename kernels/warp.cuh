@@ -28,11 +28,18 @@ __device__ __forceinline__ T shuffle_down(T value, unsigned offset)
     return value;
 }
 
+/* How many levels of a warp's tree are written out: merging single words is a few instructions,
+ * merging larger states so many that a loop is better. */
+__host__ __device__ constexpr unsigned levels_written_out(size_t state_bytes)
+{
+    return state_bytes > sizeof(uint64_t) ? 1 : 5;
+}
+
 /* Lane 0's result is the fold of the whole warp's values. */
 template <class Fold, class T>
 __device__ __forceinline__ T warp_fold(T value)
 {
-#pragma unroll
+#pragma unroll(levels_written_out(sizeof(T)))
     for (unsigned offset = warp_size / 2; offset > 0; offset /= 2)
         value = Fold::merge(value, shuffle_down(value, offset));
     return value;

@@ -262,8 +262,22 @@ def test_a_toolkit_is_found_where_it_is_named(building, fake_nvcc, name):
         (["75", "80", "90", "100", "110", "120"], [["75", "80", "90"], ["100", "110", "120"]]),
     ],
 )
-def test_the_front_end_runs_once_a_generation(building, architectures, groups):
-    assert building("toolkit").architecture_groups(architectures) == groups
+def test_the_front_end_runs_once_a_generation_for_what_is_tuned(building, architectures, groups):
+    assert building("toolkit").architecture_groups(architectures, tuned=True) == groups
+
+
+@pytest.mark.parametrize(
+    ("architectures", "groups"),
+    [
+        (["90"], [["90"]]),
+        (["90", "100"], [["90", "100"]]),
+        (["80", "90", "90a", "100"], [["80", "90", "100"], ["90a"]]),
+        (["100f", "103"], [["100f"], ["103"]]),
+        (["75", "80", "90", "100", "110", "120"], [["75", "80", "90", "100", "110", "120"]]),
+    ],
+)
+def test_the_front_end_runs_once_for_what_is_not_tuned(building, architectures, groups):
+    assert building("toolkit").architecture_groups(architectures, tuned=False) == groups
 
 
 @pytest.mark.parametrize(
@@ -288,7 +302,7 @@ def test_the_front_end_runs_once_a_generation(building, architectures, groups):
     ],
 )
 def test_every_architecture_gets_machine_code_and_later_ones_ptx(building, architectures, flags):
-    assert building("toolkit").architecture_flags(architectures) == flags
+    assert building("toolkit").architecture_flags(architectures, tuned=True) == flags
 
 
 def test_the_gpus_that_are_here_are_built_for_or_one_of_each_major(building):

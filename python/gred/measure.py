@@ -78,8 +78,8 @@ def kernel_time(
         ``seconds``: float64, shape ``(samples,)``, all passes, by the device's own events on a GPU;
         ``first_pass``: the same for the first launch alone; ``nbytes``: the array's size; ``grid``:
         the first launch's blocks; ``method``: what ran, by a name that `method` takes ("auto" where
-        it is the device's own way); ``result``: the last run's. An in-place rung's working copy is
-        made anew before each sample, outside the measured time.
+        it is the device's own way); ``result``: the last run's. A working copy, of an in-place rung
+        or of what has to be gathered, is made anew before each sample, outside the measured time.
 
     Raises
     ------
