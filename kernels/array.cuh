@@ -42,16 +42,16 @@ __device__ __forceinline__ uint64_t divide(uint64_t a, uint64_t b)
 }
 
 /* Position i of the dimensions before `end`, the last of them running fastest. */
-__device__ __forceinline__ offsets offsets_of(global<const layout> from, unsigned end, uint64_t i)
+__device__ __forceinline__ offsets offsets_of(const layout &from, unsigned end, uint64_t i)
 {
     offsets at = {0, 0};
 #pragma unroll 1 /* divisions are large, dimensions few */
     for (unsigned k = end; k-- > 0;) {
-        const uint64_t rest = k > 0 ? divide(i, from->shape[k]) : 0;
-        const int64_t index = int64_t(i - rest * from->shape[k]);
-        at.data += index * from->strides[k];
-        if (from->mask)
-            at.mask += index * from->mask_strides[k];
+        const uint64_t rest = k > 0 ? divide(i, from.shape[k]) : 0;
+        const int64_t index = int64_t(i - rest * from.shape[k]);
+        at.data += index * from.strides[k];
+        if (from.mask)
+            at.mask += index * from.mask_strides[k];
         i = rest;
     }
     return at;

@@ -37,6 +37,10 @@ using shared = T *;
 
 #ifdef __CUDACC__
 
+/* A kernel's parameter that is large, or read at places that are known at run time only: all
+ * threads read it where the launch has put it. */
+#define SHARED_PARAMETER(T) const __grid_constant__ T
+
 /* The block's shared memory, as many bytes as the launch asked for. Its contents are undefined at
  * first. */
 template <class T>
@@ -70,6 +74,8 @@ __device__ __forceinline__ void store_for_host(global<uint64_t> at, uint64_t wor
 }
 
 #elif !defined(GRED_HOST_LOOPS)
+
+#define SHARED_PARAMETER(T) const T &
 
 inline void store_for_host(global<uint64_t> at, uint64_t word)
 {

@@ -3,6 +3,7 @@
 
 #include "device.cuh"
 
+#include <type_traits>
 #include <utility>
 
 /* sum_flat, prod_flat, ...: what a compilation for the fold GRED_FOLD defines. */
@@ -32,7 +33,7 @@ struct simulated_thread<Kernel> {
     template <size_t... K>
     static void call(void **arguments, std::index_sequence<K...>)
     {
-        Kernel(*static_cast<Parameters *>(arguments[K])...);
+        Kernel(*static_cast<std::remove_reference_t<Parameters> *>(arguments[K])...);
     }
 
     static void run(void **arguments)

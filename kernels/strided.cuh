@@ -14,7 +14,7 @@ namespace KERNELS
 /* An array of one element type, known when the kernel is compiled, at any strides. */
 template <class In>
 struct strided {
-    global<const layout> from;
+    layout from;
 };
 
 constexpr unsigned strided_in_flight = 8;
@@ -97,14 +97,14 @@ __device__ __forceinline__ unsigned lanes_for(uint64_t length, unsigned a_thread
 }
 
 template <class Fold, class In>
-__device__ __forceinline__ state_of<Fold> fold_vectors(strided<In> array, uint64_t n)
+__device__ __forceinline__ state_of<Fold> fold_vectors(const strided<In> &array, uint64_t n)
 {
-    const global<const layout> from = array.from;
-    const unsigned inner = from->dimensions - 1;
-    const uint64_t length = from->shape[inner];
-    run_of<In> x = {nullptr, nullptr, from->strides[inner], from->mask_strides[inner], 0};
-    const char *const data = static_cast<const char *>(from->data);
-    const unsigned char *const mask = from->mask;
+    const layout &from = array.from;
+    const unsigned inner = from.dimensions - 1;
+    const uint64_t length = from.shape[inner];
+    run_of<In> x = {nullptr, nullptr, from.strides[inner], from.mask_strides[inner], 0};
+    const char *const data = static_cast<const char *>(from.data);
+    const unsigned char *const mask = from.mask;
     const bool touching = x.stride == sizeof(In) && !mask;
     const unsigned a_thread = touching ? pack<In>::size * packs_in_flight : strided_in_flight;
     const unsigned lanes = lanes_for(length, a_thread), lane = threadIdx.x % lanes;

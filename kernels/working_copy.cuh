@@ -23,24 +23,24 @@ struct gathered_words {
     uint64_t at[sizeof(union scalar) / sizeof(uint64_t)];
 };
 
-/* Of a layout of any type, element by element. Where a mask hides one, `hidden` is there instead
- * and, unless nobody wants to know, a 0 in `shown`. One kernel for all types: their switches are
- * slow to compile. The accumulators are those of 8 bytes, and complex128. */
-__global__ void gathered_copy(struct kernel_array array, uint64_t n, global<uint64_t> target,
+/* Of a layout of any type, from position `first` on, element by element. Where a mask hides one,
+ * `hidden` is there instead and, unless nobody wants to know, a 0 in `shown`. One kernel for all
+ * types: their switches are slow to compile. The accumulators are those of 8 bytes, and complex128.
+ */
+__global__ void gathered_copy(SHARED_PARAMETER(layout) from, uint64_t n, global<uint64_t> target,
                               enum element accumulator, union scalar hidden,
-                              global<unsigned char> shown)
+                              global<unsigned char> shown, uint64_t first)
 {
-    const global<const layout> from = static_cast<const layout *>(array.at);
     const unsigned words = accumulator == ELEMENT_COMPLEX128 ? 2 : 1;
     const uint64_t step = uint64_t(gridDim.x) * blockDim.x;
     for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step) {
-        const offsets at = offsets_of(from, from->dimensions, array.first + i);
-        const bool there = !from->mask || from->mask[at.mask];
+        const offsets at = offsets_of(from, from.dimensions, first + i);
+        const bool there = !from.mask || from.mask[at.mask];
         union scalar value = hidden;
         if (there) {
-            value = scalar_load(static_cast<const char *>(from->data) + at.data, from->input);
-            value = scalar_convert(value, from->input, from->type);
-            value = scalar_convert(value, from->type, accumulator);
+            value = scalar_load(static_cast<const char *>(from.data) + at.data, from.input);
+            value = scalar_convert(value, from.input, from.type);
+            value = scalar_convert(value, from.type, accumulator);
         }
         gathered_words stored;
         memcpy(&stored, &value, sizeof stored);

@@ -77,6 +77,48 @@ def test_a_stream_that_is_named_is_captured_like_the_arrays_own():
     assert out.host()[0] == 2
 
 
+CAPTURED = {
+    "strided": (lambda a, mask: a.described(shape=(N // 2,), strides=(8,)), {}),
+    "converted": (lambda a, mask: a, {"dtype": np.float32}),
+    "masked": (lambda a, mask: a, {"where": True}),
+    "masked, strided": (
+        lambda a, mask: a.described(shape=(N // 3,), strides=(8,)),
+        {"where": True},
+    ),
+}
+
+
+@pytest.mark.parametrize("op", ["sum", "mean", "argmax", "var"])
+@pytest.mark.parametrize("layout", CAPTURED)
+def test_whatever_lies_on_the_gpu_can_be_captured(layout, op):
+    take, options = CAPTURED[layout]
+    options = {key: value for key, value in options.items() if (key, op) != ("dtype", "argmax")}
+    host = np.random.default_rng(5).integers(-100, 100, N, np.int32)
+    stream = Stream()
+    given = on(stream, host)
+    a = take(given, None)
+    a.changes["stream"] = stream.handle
+    step = a.changes.get("strides", (4,))[0] // 4
+    seen = np.arange(0, N, step)[: a.changes.get("shape", (N,))[0]]
+    if "where" in options:
+        shown = np.arange(len(seen)) % 3 == 1
+        options["where"] = on(stream, shown)
+        seen = seen[shown] if op != "argmax" else seen
+    out = zero_on(stream, np.int64 if op == "argmax" else np.float64)
+    with Graph(stream) as graph:
+        getattr(gred, op)(a, out=out, **options)
+    for seed in (1, 2):
+        host = np.random.default_rng(seed).integers(-100, 100, N, np.int32)
+        call("cuMemcpyHtoD_v2", given.address, host.ctypes.data, host.nbytes)
+        graph.run()
+        call("cuStreamSynchronize", stream.handle)
+        if op == "argmax" and "where" in options:
+            expected = np.where(shown, host[seen], -1000).argmax()
+        else:
+            expected = getattr(np, op)(host[seen].astype(np.float64))
+        assert out.host()[0] == pytest.approx(expected, rel=1e-12 if op != "var" else 1e-6)
+
+
 def test_other_calls_go_on_while_a_graph_runs():
     """What a graph works in is its own: neither the calls between its runs nor it are disturbed."""
     stream, another = Stream(), Stream()

@@ -302,7 +302,6 @@ def test_positions_keep_what_a_hosts_mask_hides():
         plan = schedule("last_block", n, DOUBLES, "argmax", limit=limit, **masked)
         assert plan.form != "flat"
         assert plan.holds("mask") == plan.piece
-        assert "layout" in plan.parts
     plan = schedule("last_block", 10**5, DOUBLES, "max", **masked)
     assert plan.form == "flat"
     assert "mask" not in plan.parts

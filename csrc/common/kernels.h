@@ -20,13 +20,13 @@ enum { READ_SHAPES = 3 };
 typedef int library_reduce(void *workspace, size_t *workspace_bytes, const void *data, void *result,
                            int64_t n, void *stream);
 
-/* An array as a kernel's argument. Kernels of flat arrays that do not ask for positions take the
- * pointer alone, which comes first. */
+/* An array as a kernel's argument, if its elements lie one after the other; else a struct layout
+ * is. Kernels of flat arrays that do not ask for positions take the pointer alone, which comes
+ * first. */
 struct kernel_array {
-    const void *at;    /* elements that lie one after the other, or a layout, in device memory */
+    const void *at;    /* device memory */
     uint64_t base;     /* what a position is counted from in the whole array */
     const void *shown; /* a byte an element, 0 where a mask hides it; for masked ones only */
-    uint64_t first;    /* of a layout: the position to begin at */
 };
 
 /* Where the host waits for what a launch leaves: 8-byte words of memory that both see, each half of
@@ -61,8 +61,8 @@ struct kernels {
 
     /* Copies: of elements of type `input`, and of a layout of any type into one of the widest
      * accumulators. Arguments (array, n, target), and for a layout (..., accumulator, hidden,
-     * shown): `hidden`, a union scalar, goes where a mask hides an element, and there is 0 in
-     * `shown` then, else 1; it may be null. */
+     * shown, first): from position `first` on; `hidden`, a union scalar, goes where a mask hides an
+     * element, and there is 0 in `shown` then, else 1; it may be null. */
     const void *(*copy_flat)(enum element input, enum element accumulator);
     const void *(*copy_gathered)(void);
 

@@ -50,7 +50,7 @@ static bool refuse_capture(struct machine *machine)
         return false;
     failure_note(machine->failure, FAILURE_RUNTIME,
                  "the stream is being captured, and this call moves data between host and GPU, "
-                 "which a graph cannot do: give it flat arrays on the GPU, masks and out as well");
+                 "which a graph cannot do; array, mask and out have to lie on the GPU");
     return true;
 }
 

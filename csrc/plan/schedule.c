@@ -133,8 +133,6 @@ static void reserve_input(const struct schedule *self, struct arena *arena)
         arena_reserve(arena, PART_UPLOADED, self->piece, element_size(layout->input));
     if (choice->uploads_mask)
         arena_reserve(arena, PART_MASK, choice->uploads ? self->piece : mask_length(layout), 1);
-    if (choice->form != FORM_FLAT)
-        arena_reserve(arena, PART_LAYOUT, 1, sizeof *layout);
     if (choice->copy)
         arena_reserve(arena, PART_COPY, self->piece, element_size(choice->accumulator));
     if (choice->copies_mask)

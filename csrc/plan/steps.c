@@ -148,7 +148,7 @@ struct step course_count(const struct course *self)
 {
     struct step step = stride_over(self, self->kernels->count(), self->plan->n, 256);
     step.kind = STEP_COUNT;
-    step.reads = PART_LAYOUT;
+    step.reads = PART_ARRAY;
     step.writes = PART_COUNTED;
     return step;
 }

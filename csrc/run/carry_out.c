@@ -43,15 +43,17 @@ static bool launch(struct carrying *self, const struct step *step, void **argume
 }
 
 /* What a step reads, as a kernel's argument; `start` is where the piece begins in the array. */
-static struct kernel_array what_is_read(const struct carrying *self, const struct step *step,
-                                        uint64_t start)
+static void *what_is_read(struct carrying *self, const struct step *step, uint64_t start,
+                          struct kernel_array *array)
 {
-    if (step->reads == PART_ARRAY || step->reads == PART_UPLOADED)
-        return upload_array(&self->upload, start);
-    struct kernel_array array = {.at = address(self, step->reads)};
+    const bool first = step->reads == PART_ARRAY || step->reads == PART_UPLOADED;
+    if (first && self->schedule->course.choice.form != FORM_FLAT)
+        return &self->upload.layout;
+    *array = first ? upload_array(&self->upload, start)
+                   : (struct kernel_array){.at = address(self, step->reads)};
     if (step->reads == PART_COPY) {
-        array.base = start;
-        array.shown = address(self, PART_COPIED_MASK);
+        array->base = start;
+        array->shown = address(self, PART_COPIED_MASK);
     }
     return array;
 }
@@ -71,14 +73,15 @@ static bool make_pass(struct carrying *self, const struct step *step, uint64_t s
                       struct ending ending)
 {
     const struct course *course = &self->schedule->course;
-    struct kernel_array array = what_is_read(self, step, start);
+    struct kernel_array flat;
+    void *array = what_is_read(self, step, start, &flat);
     uint64_t n = step->n;
     void *written = address(self, step->writes), *tickets = tickets_of(self);
     enum fold fold = course->plan->fold;
     enum element accumulator = course->choice.accumulator;
-    void *arguments[] = {&array, &n, &written, &tickets, &ending, &fold, &accumulator};
+    void *arguments[] = {array, &n, &written, &tickets, &ending, &fold, &accumulator};
     if (step->kind == STEP_LIBRARY)
-        return self->machine->reduce(self->machine, step->library, array.at, n, written);
+        return self->machine->reduce(self->machine, step->library, flat.at, n, written);
     return launch(self, step, arguments);
 }
 
@@ -97,11 +100,13 @@ static bool make_copy(struct carrying *self, uint64_t start, uint64_t n)
 {
     const struct course *course = &self->schedule->course;
     const struct step step = course_copy(course, n);
-    struct kernel_array array = what_is_read(self, &step, start);
+    struct kernel_array flat;
+    void *array = what_is_read(self, &step, start, &flat);
     void *copy = address(self, PART_COPY), *shown = address(self, PART_COPIED_MASK);
     enum element accumulator = course->choice.accumulator;
     union scalar hidden = hidden_value(course);
-    void *arguments[] = {&array, &n, &copy, &accumulator, &hidden, &shown};
+    uint64_t first = course->choice.uploads ? 0 : start;
+    void *arguments[] = {array, &n, &copy, &accumulator, &hidden, &shown, &first};
     return launch(self, &step, arguments);
 }
 
@@ -110,8 +115,8 @@ static bool count_shown(struct carrying *self)
 {
     const struct step step = course_count(&self->schedule->course);
     uint64_t n = step.n;
-    void *layout = address(self, PART_LAYOUT), *counted = address(self, PART_COUNTED);
-    void *arguments[] = {&layout, &n, &counted};
+    void *counted = address(self, PART_COUNTED);
+    void *arguments[] = {&self->upload.layout, &n, &counted};
     return self->machine->clear(self->machine, counted, sizeof(uint64_t)) &&
            launch(self, &step, arguments);
 }
@@ -321,7 +326,7 @@ static bool carry_out(struct machine *machine, const struct schedule *schedule, 
                             .schedule = schedule,
                             .run = run,
                             .memory = memory,
-                            .upload = {machine, schedule, memory, 0}};
+                            .upload = {.machine = machine, .schedule = schedule, .memory = memory}};
     const bool reduced = reduce(&self);
     machine->release(machine, memory);
     return reduced;

@@ -18,27 +18,21 @@ static bool feed(const struct upload *self, enum part part, const struct layout 
 
 /* ---- layouts ---- */
 
-static bool describe(struct upload *self, const struct layout *layout, uint64_t n)
+/* What is uploaded lies one after the other, and so does its mask. */
+static void describe_piece(struct upload *self, uint64_t n)
 {
-    self->described = n;
-    return self->machine->copy_in(self->machine, address(self, PART_LAYOUT), layout,
-                                  sizeof *layout);
-}
-
-/* What is uploaded lies one after the other, and so does its mask. Kernels rely on the length. */
-static bool describe_piece(struct upload *self, uint64_t n)
-{
-    struct layout layout = *self->schedule->course.plan->layout;
-    if (n == self->described)
-        return true;
-    layout.data = address(self, PART_UPLOADED);
-    layout.mask = choice_of(self)->uploads_mask ? address(self, PART_MASK) : NULL;
-    layout.swapped = false;
-    layout.dimensions = 1;
-    layout.shape[0] = n;
-    layout.strides[0] = (int64_t)element_size(layout.input);
-    layout.mask_strides[0] = 1;
-    return describe(self, &layout, n);
+    const bool masked = choice_of(self)->uploads_mask;
+    const struct layout *layout = self->schedule->course.plan->layout;
+    self->layout = (struct layout){
+        .data = address(self, PART_UPLOADED),
+        .mask = masked ? address(self, PART_MASK) : NULL,
+        .input = layout->input,
+        .type = layout->type,
+        .dimensions = 1,
+        .shape = {n},
+        .strides = {(int64_t)element_size(layout->input)},
+        .mask_strides = {1},
+    };
 }
 
 /* The mask as a layout of its own, without the dimensions that it is broadcast along; the array's
@@ -61,18 +55,16 @@ static void compact_mask(struct layout *array, struct layout *mask)
 
 bool upload_prepare(struct upload *self)
 {
-    const struct plan *plan = self->schedule->course.plan;
-    struct layout array = *plan->layout, mask;
+    struct layout mask;
     uint64_t fed;
     if (choice_of(self)->uploads || choice_of(self)->form == FORM_FLAT)
         return true;
-    if (choice_of(self)->uploads_mask) {
-        compact_mask(&array, &mask);
-        if (!feed(self, PART_MASK, &mask, 0, layout_length(&mask), &fed))
-            return false;
-        array.mask = address(self, PART_MASK);
-    }
-    return describe(self, &array, plan->n);
+    self->layout = *self->schedule->course.plan->layout;
+    if (!choice_of(self)->uploads_mask)
+        return true;
+    compact_mask(&self->layout, &mask);
+    self->layout.mask = address(self, PART_MASK);
+    return feed(self, PART_MASK, &mask, 0, layout_length(&mask), &fed);
 }
 
 /* ---- pieces ---- */
@@ -111,21 +103,16 @@ bool upload_piece(struct upload *self, uint64_t start, uint64_t length, uint64_t
             ? !feed_both(self, start, length)
             : !feed(self, PART_UPLOADED, self->schedule->course.plan->layout, start, length, n))
         return false;
-    return choice->form == FORM_FLAT || *n == 0 || describe_piece(self, *n);
+    describe_piece(self, *n);
+    return true;
 }
 
 struct kernel_array upload_array(const struct upload *self, uint64_t start)
 {
     const struct choice *choice = choice_of(self);
     const struct layout *layout = self->schedule->course.plan->layout;
-    struct kernel_array array = {.base = start};
-    if (choice->form != FORM_FLAT) {
-        array.at = address(self, PART_LAYOUT);
-        array.first = choice->uploads ? 0 : start;
-    } else if (choice->uploads) {
-        array.at = address(self, PART_UPLOADED);
-    } else {
-        array.at = (const char *)layout->data + start * element_size(layout->input);
-    }
-    return array;
+    const void *at = choice->uploads
+                         ? address(self, PART_UPLOADED)
+                         : (const char *)layout->data + start * element_size(layout->input);
+    return (struct kernel_array){.at = at, .base = start};
 }

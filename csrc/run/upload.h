@@ -1,5 +1,5 @@
 /* What has to be brought to a device before its kernels can read an array: pieces of a host array,
- * a host's mask, and the layout as the device is to see it. */
+ * and a host's mask. */
 #pragma once
 
 #include "run/passes.h"
@@ -7,8 +7,8 @@
 struct upload {
     struct machine *machine;
     const struct schedule *schedule;
-    char *memory;       /* the arena */
-    uint64_t described; /* the elements of the layout that is there; 0: there is none yet */
+    char *memory;         /* the arena */
+    struct layout layout; /* as the device sees it, where it is not flat */
 };
 
 /* Before the first piece. */
@@ -17,5 +17,5 @@ bool upload_prepare(struct upload *);
 /* The piece from `start` on; *n of its elements are to be reduced, those that a mask has left. */
 bool upload_piece(struct upload *, uint64_t start, uint64_t length, uint64_t *n);
 
-/* The array from `start` on, as the first kernel takes it. */
+/* A flat array from `start` on, as the first kernel takes it. */
 struct kernel_array upload_array(const struct upload *, uint64_t start);

@@ -13,8 +13,9 @@ namespace KERNELS
 {
 
 template <class Fold, class Array>
-__global__ void last_block(Array data, uint64_t n, global<state_of<Fold>> partials,
-                           global<unsigned> tickets, struct ending ending)
+__global__ void last_block(SHARED_PARAMETER(Array) data, uint64_t n,
+                           global<state_of<Fold>> partials, global<unsigned> tickets,
+                           struct ending ending)
 {
     const state_of<Fold> value = block_fold<Fold>(fold_vectors<Fold>(data, n));
     bool last = false;
