@@ -98,6 +98,12 @@ class Case(NamedTuple):
         return self.size * self.type.itemsize
 
     @property
+    def data(self) -> str:
+        """The op whose data the array gets."""
+        own = _BOOL_DATA if self.type.kind == "b" else {}
+        return own.get(self.reduction.name, self.reduction.data)
+
+    @property
     def masked(self) -> bool:
         """Whether there is a mask."""
         return self.layout.option == "where"
@@ -150,7 +156,7 @@ _ADDS = ("where", "dtype")
 REDUCTIONS: dict[str, Reduction] = _by_name(
     (
         Reduction("sum", "biufc", "sum", _ADDS),
-        Reduction("prod", "biufc", "prod", _ADDS),
+        Reduction("prod", "biufc", "prod", ("where",)),
         Reduction("min", "biufc", "max", ("where",)),
         Reduction("max", "biufc", "max", ("where",)),
         Reduction("mean", "biufc", "sum", _ADDS),
@@ -163,7 +169,7 @@ REDUCTIONS: dict[str, Reduction] = _by_name(
         Reduction("std", "iufc", "sum", ("dtype",)),
         Reduction("ptp", "iuf", "sum"),
         Reduction("nansum", "fc", "nansum", ("dtype",)),
-        Reduction("nanprod", "fc", "nanprod", ("dtype",)),
+        Reduction("nanprod", "fc", "nanprod"),
         Reduction("nanmin", "f", "nansum"),
         Reduction("nanmax", "f", "nansum"),
         Reduction("nanmean", "fc", "nansum", ("dtype",)),
@@ -172,6 +178,9 @@ REDUCTIONS: dict[str, Reduction] = _by_name(
         Reduction("describe", "iuf", "sum"),
     )
 )
+
+# Among random bools the least and the greatest are found at once; here nothing is until the end.
+_BOOL_DATA = {"min": "all", "argmin": "all", "max": "any", "argmax": "any"}
 
 _INTEGERS = tuple(t.name for t in TYPES.values() if t.kind in "iu")
 
@@ -317,7 +326,7 @@ def _makes_sense(reduction: Reduction, kind: Type, layout: Layout) -> bool:
 
 def _place(case: Case) -> tuple[int, ...]:
     """Order cases as they are measured."""
-    return (case.nbytes, _TYPE_PLACES[case.type.name], _DATA_PLACES[case.reduction.data], case.size)
+    return (case.nbytes, _TYPE_PLACES[case.type.name], _DATA_PLACES[case.data], case.size)
 
 
 _TYPE_PLACES = {name: place for place, name in enumerate(TYPES)}

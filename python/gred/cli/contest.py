@@ -101,7 +101,7 @@ class Stage:
         self.seed = seed
         self._libraries = libraries
         self._device = device
-        self.flat = repeated_array(case.size, case.type.dtype(), case.reduction.data, seed)
+        self.flat = repeated_array(case.size, case.type.dtype(), case.data, seed)
         self._mask: Any = None
         self._placed: dict[tuple[str, bool], list[Any]] = {}
         self._limit: float | None = None
@@ -150,22 +150,35 @@ class Stage:
 
 def stage_key(case: Case) -> tuple[Any, ...]:
     """Name the stage that a case needs."""
-    return case.reduction.data, case.type, case.size
+    return case.data, case.type, case.size
 
 
 class Runner:
-    """A library's calls of one case, timed."""
+    """A library's calls of one case, timed; once one has raised, `failure` says what."""
 
-    def __init__(self, library: Library, function: Callable[..., Any], given: list[Any]) -> None:
-        self._library = library
-        self._function = function
-        self._given = given
-        self._calls = 1
-        self._long = False
-        self._next = 0
-        self._spent = 0.0
+    def __init__(self, library: Library) -> None:
+        self.library = library
         self.samples: list[int] = []
         self.answer: Any = None
+        self.failure = ""
+        self._given: list[tuple[Any, ...]] = []
+        self._next = 0
+        self._calls = 1
+        self._long = False
+        self._spent = 0.0
+
+    def attempt(self, act: Callable[..., Any], *arguments: Any) -> None:
+        """Do it, and note why the library cannot: one that lacks something raises what it likes."""
+        try:
+            act(*arguments)
+        except Exception as error:
+            self.failure = why(error)
+
+    def prepare(self, case: Case, stage: Stage, copies: int) -> None:
+        """Find the library's function, and make what it is called with."""
+        self._function = self.library.function(case)
+        self._given = stage.given(self.library, case, copies)
+        self.library.start()
 
     def warm_up(self, sampling: Sampling) -> None:
         """Call once, which may compile, and again; find out how many calls a sample is."""
@@ -180,22 +193,22 @@ class Runner:
 
     def wants(self, sampling: Sampling) -> bool:
         """Tell whether another sample is wanted, and still affordable."""
-        if len(self.samples) < _FEWEST_SAMPLES:
-            return len(self.samples) < sampling.samples
+        if self.failure or len(self.samples) >= sampling.samples:
+            return False
         affordable = sampling.seconds is None or self._spent < sampling.seconds
-        return affordable and len(self.samples) < sampling.samples
+        return affordable or len(self.samples) < _FEWEST_SAMPLES
 
     def turn(self) -> None:
         """Take a sample. A call that is not counted wakes the library's threads."""
-        self._library.start()
+        self.library.start()
         if not self._long:
             time.sleep(_PAUSE_SECONDS)
-            self._call(1)
-        calls, taken = self._calls, self._call(self._calls)
+            self.call()
+        calls, taken = self._calls, self.call(self._calls)
         self._spent += taken * 1e-9
         self.samples.append(max(1, round(taken / calls)))
 
-    def _call(self, count: int) -> int:
+    def call(self, count: int = 1) -> int:
         """Call so many times, each with the next copy; the nanoseconds of all together."""
         function = self._function
         given = [self._given[(self._next + k) % len(self._given)] for k in range(count)]
@@ -208,56 +221,67 @@ class Runner:
         return taken
 
 
+class Contest:
+    """One case on its stage: what has to be read, by how many copies, and what is right."""
+
+    def __init__(self, case: Case, stage: Stage) -> None:
+        mask = stage.mask(case)
+        self._case = case
+        self._stage = stage
+        self._truth = Truth(case, stage.flat, mask)
+        elements = self._truth.count * case.type.itemsize
+        self._nbytes = elements + (0 if mask is None else mask.nbytes)
+        self._copies, self._cold = stage.copies(self._nbytes)
+
+    def runner(self, library: Library) -> Runner:
+        """Have a library prepare."""
+        runner = Runner(library)
+        runner.attempt(runner.prepare, self._case, self._stage, self._copies)
+        return runner
+
+    def entry(self, runner: Runner) -> Entry:
+        """Say what became of a library."""
+        entry = Entry(
+            self._case,
+            runner.library.key,
+            runner.library.ours,
+            self._nbytes,
+            self._stage.limit,
+            self._copies,
+            self._cold,
+        )
+        if runner.failure:
+            return entry._replace(missing=runner.failure)
+        answers = runner.answer if isinstance(runner.answer, tuple) else (runner.answer,)
+        return entry._replace(
+            samples=tuple(runner.samples),
+            # gred.describe has a count and a count of NaN before what others are asked for.
+            right=self._truth.accepts(answers[-len(self._truth.values) :]),
+            answer=", ".join(map(str, answers)),
+            expected=str(self._truth),
+        )
+
+
 def compete(
     case: Case, stage: Stage, libraries: Sequence[Library], sampling: Sampling
 ) -> list[Entry]:
     """Measure all libraries in one case; an entry each, in their order."""
+    contest = Contest(case, stage)
     with _undisturbed():
-        return _compete(case, stage, libraries, sampling)
-
-
-def _compete(
-    case: Case, stage: Stage, libraries: Sequence[Library], sampling: Sampling
-) -> list[Entry]:
-    mask = stage.mask(case)
-    truth = Truth(case, stage.flat, mask)
-    nbytes = truth.count * case.type.itemsize + (0 if mask is None else mask.nbytes)
-    copies, cold = stage.copies(nbytes)
-    runners: dict[str, Runner] = {}
-    entries: dict[str, Entry] = {}
-    for library in libraries:
-        entries[library.key] = Entry(
-            case, library.key, library.ours, nbytes, stage.limit, copies, cold
-        )
-        try:
-            runners[library.key] = _ready(library, case, stage, copies, sampling)
-        except Exception as error:  # a library that lacks something raises what it likes
-            entries[library.key] = entries[library.key]._replace(missing=why(error))
-    _take_turns(list(runners.values()), sampling)
-    for key, runner in runners.items():
-        answers = runner.answer if isinstance(runner.answer, tuple) else (runner.answer,)
-        entries[key] = entries[key]._replace(
-            samples=tuple(runner.samples),
-            # gred.describe has a count and a count of NaN before what others are asked for.
-            right=truth.accepts(answers[-len(truth.values) :]),
-            answer=", ".join(map(str, answers)),
-            expected=str(truth),
-        )
-    return list(entries.values())
-
-
-def _ready(library: Library, case: Case, stage: Stage, copies: int, sampling: Sampling) -> Runner:
-    runner = Runner(library, library.function(case), stage.given(library, case, copies))
-    runner.warm_up(sampling)
-    return runner
+        runners = [contest.runner(library) for library in libraries]
+        _take_turns(runners, sampling)
+    return [contest.entry(runner) for runner in runners]
 
 
 def _take_turns(runners: Sequence[Runner], sampling: Sampling) -> None:
     """Take samples in rounds, each in another order, so that nobody always follows the same."""
     order = random.Random(0)
+    for runner in runners:
+        if not runner.failure:
+            runner.attempt(runner.warm_up, sampling)
     while wanting := [runner for runner in runners if runner.wants(sampling)]:
         for runner in order.sample(wanting, len(wanting)):
-            runner.turn()
+            runner.attempt(runner.turn)
 
 
 @contextmanager
@@ -287,8 +311,8 @@ def latency_floor(device: Any, ours: Library, sampling: Sampling) -> Floor:
         return Floor(None, "none: nothing is launched")
     one = Extent(1, in_bytes=False)
     case = Case(REDUCTIONS["sum"], TYPES["float32"], LAYOUTS["flat"], 1, one)
-    runner = _ready(ours, case, Stage(case, [ours], device, seed=0), 1, sampling)
-    with _undisturbed():
-        _take_turns([runner], sampling)
+    [entry] = compete(case, Stage(case, [ours], device, seed=0), [ours], sampling)
+    if entry.missing:
+        return Floor(None, f"none: {entry.missing}")
     meaning = "gred's sum of one element; no empty kernel was measured"
-    return Floor(float(np.median(runner.samples)) * 1e-9, meaning)
+    return Floor(float(np.median(entry.samples)) * 1e-9, meaning)

@@ -100,7 +100,7 @@ def _numpy_function(xp: Any, name: str) -> Callable[..., Any]:
 def _found(module: Any, name: str) -> Callable[..., Any]:
     function: Callable[..., Any] | None = getattr(module, name, None)
     if function is None:
-        raise LackingError(f"no {name}")
+        raise LackingError("no such reduction")
     return function
 
 
@@ -125,10 +125,9 @@ def _identity(case: Case) -> Any:
         return int(name == "prod")
     if name not in ("min", "max"):
         return None
-    if kind == "f":
-        return float("inf" if name == "min" else "-inf")
-    if kind not in "biu":
-        raise LackingError("no greatest complex number")
+    if kind in "fc":
+        infinity = float("inf" if name == "min" else "-inf")
+        return complex(infinity, infinity) if kind == "c" else infinity
     limits = (0, 1) if kind == "b" else (np.iinfo(case.type.name).min, np.iinfo(case.type.name).max)
     return limits[name == "min"]
 
@@ -172,7 +171,7 @@ class NumExpr(NumPy):
         """Evaluate an expression; a mask chooses between element and identity."""
         name = case.reduction.name
         if name not in ("sum", "prod", "min", "max"):
-            raise LackingError(f"no {name}")
+            raise LackingError("no such reduction")
         if case.layout.dtype:
             raise LackingError("no dtype=")
         evaluate = self.module.evaluate
@@ -344,7 +343,7 @@ class Cub(Gred):
         """Call gred's, told to use CUB."""
         name, kind = case.reduction.name, case.type.name
         if name not in ("sum", "prod", "min", "max"):
-            raise LackingError(f"no {name}")
+            raise LackingError("no such reduction")
         if case.layout.name != "flat" or kind not in _CUB_TYPES:
             raise LackingError(f"reads flat arrays of {', '.join(_CUB_TYPES)} only")
         dtype = accumulator(name, kind)
@@ -372,6 +371,11 @@ class Field(NamedTuple):
 def peers_on(device: str) -> tuple[str, ...]:
     """List the keys of all peers that there can be on a device."""
     return tuple(key for key, peer in PEERS.items() if _kind(device) in peer.kinds)
+
+
+def ours_on(device: str) -> tuple[str, ...]:
+    """List the keys that gred can have on a device: one for each kind of arrays."""
+    return (Gred.key, *(f"{Gred.key}-{carrier}" for carrier in _CARRIERS[_kind(device)][1:]))
 
 
 def assemble(device: str, wanted: Sequence[str]) -> Field:

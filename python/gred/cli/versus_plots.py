@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
@@ -54,7 +54,8 @@ def time_figure(record: Record) -> Figure:
     panels: dict[Series, list[Outcome]] = {}
     for one in outcomes(rows_of(record)):
         panels.setdefault(series(one.case), []).append(one)
-    panels = {name: points for name, points in panels.items() if len(points) > 1}
+    several = [pair for pair in panels.items() if len(pair[1]) > 1]
+    panels = dict(sorted(several, key=lambda pair: -len(pair[1])))
     across = min(_ACROSS, len(panels)) or 1
     down = math.ceil(len(panels) / across) or 1
     with matplotlib.rc_context(STYLE):
@@ -111,38 +112,64 @@ def _draw_times(axes: Axes, name: str, points: Sequence[Outcome], record: Record
 
 
 def ratio_figure(record: Record) -> Figure:
-    """Draw the best peer's time over gred's: a row a reduction and layout, a column a type."""
+    """Draw the best peer's time over gred's: reductions down; types, sizes and layouts across."""
     found = outcomes(rows_of(record))
-    rows = sorted({_down(one) for one in found}, key=_down_order)
-    widths = {_across(one): one.case["size"] * TYPES[one.case["dtype"]].itemsize for one in found}
-    columns = sorted(widths, key=lambda column: (widths[column], tuple(TYPES).index(column[0])))
+    maps = [
+        [one for one in found if (one.case["layout"] == "flat") is flat] for flat in (True, False)
+    ]
+    maps = [mine for mine in maps if mine]
+    high = [len({one.case["reduction"] for one in mine}) for mine in maps]
+    wide = max((len({_across(one) for one in mine}) for mine in maps), default=0)
     with matplotlib.rc_context(STYLE):
         figure = Figure(
-            figsize=(3.2 + 0.62 * max(8, len(columns)), 2.6 + 0.3 * max(1, len(rows))),
+            figsize=(2.2 + 0.56 * max(12, wide), 1.2 + sum(1.5 + 0.31 * rows for rows in high)),
             layout="constrained",
         )
-        axes = figure.add_subplot()
         what = _head("How many times faster than the best peer", record)
-        axes.set_title(f"{what}\ngreen: gred is ahead; red: behind; below it, who is best")
-        axes.set_xlim(-0.5, len(columns) - 0.5)
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        for one in found:
-            place = columns.index(_across(one)), rows.index(_down(one))
-            _fill(axes, place, *_look(one, record))
-        _name_sides(axes, rows, columns)
+        figure.suptitle(
+            f"{what}\ngreen: gred is ahead; red: behind; below it, who is best", x=0.01, ha="left"
+        )
+        grid = figure.add_gridspec(len(maps) or 1, 1, height_ratios=high or [1])
+        for place, mine in enumerate(maps):
+            _draw_map(figure.add_subplot(grid[place]), mine, wide, record)
     return figure
 
 
-def _down(one: Outcome) -> tuple[str, str]:
-    return one.case["reduction"], one.case["layout"]
+def _draw_map(axes: Axes, found: Sequence[Outcome], wide: int, record: Record) -> None:
+    """Draw a cell a case; `wide` columns have room, so that cells of all maps are as wide."""
+    rows = [name for name in REDUCTIONS if any(one.case["reduction"] == name for one in found)]
+    columns = sorted({_across(one) for one in found})
+    for one in found:
+        place = columns.index(_across(one)), rows.index(one.case["reduction"])
+        _fill(axes, place, *_look(one, record))
+    axes.set_xlim(-0.5, wide - 0.5)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    names = [column.name for column in columns]
+    axes.set_xticks(range(len(columns)), names, rotation=55, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(len(rows)), rows)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
 
 
-def _across(one: Outcome) -> tuple[str, str]:
-    return one.case["dtype"], one.case["extent"]
+class _Column(NamedTuple):
+    """A column of a map: its place by layout, size and type, and its name."""
+
+    layout: int
+    nbytes: int
+    kind: int
+    name: str
 
 
-def _down_order(row: tuple[str, str]) -> tuple[int, int]:
-    return tuple(REDUCTIONS).index(row[0]), tuple(LAYOUTS).index(row[1])
+def _across(one: Outcome) -> _Column:
+    case = one.case
+    layout, dtype = LAYOUTS[case["layout"]], TYPES[case["dtype"]]
+    text = "" if layout.name == "flat" else f" {layout.text}"
+    return _Column(
+        tuple(LAYOUTS).index(layout.name),
+        case["size"] * dtype.itemsize,
+        tuple(TYPES).index(dtype.name),
+        f"{dtype.name}{text}, {case['extent']}",
+    )
 
 
 def _look(one: Outcome, record: Record) -> tuple[str, Any]:
@@ -160,17 +187,6 @@ def _fill(axes: Axes, place: tuple[int, int], text: str, colour: Any) -> None:
     ink = "black" if sum(to_rgb(colour)) > 1.3 else "white"
     axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, edgecolor="white"))
     axes.text(x, y, text, ha="center", va="center", fontsize=5.5, color=ink, linespacing=1.0)
-
-
-def _name_sides(
-    axes: Axes, rows: Sequence[tuple[str, str]], columns: Sequence[tuple[str, str]]
-) -> None:
-    names = [f"{dtype}, {extent}" for dtype, extent in columns]
-    axes.set_xticks(range(len(columns)), names, rotation=55, ha="right", rotation_mode="anchor")
-    labels = [name if at == "flat" else f"{name} {LAYOUTS[at].text}" for name, at in rows]
-    axes.set_yticks(range(len(rows)), labels)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
 
 
 def _head(what: str, record: Record) -> str:

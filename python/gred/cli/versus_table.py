@@ -79,9 +79,12 @@ def _show_words(console: Console, run: record.Record) -> None:
 def _show_lacking(console: Console, titles: dict[str, str], rows: Sequence[record.Record]) -> None:
     """Say which library lacks what, and why, once for each reason."""
     for (library, reason), lacking in outcome.reasons(rows).items():
-        first = outcome.series_text(outcome.series(lacking[0]))
-        more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-        console.line(f"{titles[library]} lacks {first}{more}: {reason}", "dim")
+        if len(lacking) == 1:
+            what = outcome.series_text(outcome.series(lacking[0]))
+        else:
+            names = ", ".join(dict.fromkeys(row["reduction"] for row in lacking))
+            what = f"{names} in {len(lacking)} cases"
+        console.line(f"{titles[library]} lacks {what}: {reason}", "dim")
 
 
 def _show_wrong(console: Console, titles: dict[str, str], rows: Sequence[record.Record]) -> None:
