@@ -343,6 +343,7 @@ def test_on_a_gpu_cupys_arrays_are_reduced_by_cupy_cub_and_gred(pretended_cupy):
     field = libraries.assemble("cuda:0", libraries.peers_on("cuda:0"))
     assert [library.key for library in field.libraries] == ["gred", "cupy", "cupy-cub", "cub"]
     assert set(field.absent) == {"torch", "jax"}
+    assert {library.pool for library in field.libraries} == {"cupy"}
     for case in KNOWN:
         if case.type.name not in ("int32", "float64"):
             continue
@@ -392,7 +393,7 @@ class Pretended(libraries.Library):
 
     def __init__(self, key, function, ours=False):
         super().__init__("host")
-        self.key = self.title = key
+        self.key = self.title = self.pool = key
         self.ours = ours
         self._function = function
 
@@ -503,6 +504,27 @@ def test_every_copy_has_memory_of_its_own_and_its_turn(pretended):
     competed(case, pretended(gred=remember), device=device)
     assert len(set(seen)) == 4
     assert all(a != b for a, b in itertools.pairwise(seen))
+
+
+def test_libraries_of_the_same_arrays_go_round_them_together(pretended):
+    seen = []
+
+    def remember(view):
+        seen.append(view.ctypes.data)
+        return view.sum()
+
+    some = pretended(gred=remember, a=remember)
+    for library in some:
+        library.pool = "shared"
+    competed(case_of(size=1 << 12), some, device=HOST._replace(l2_cache=1 << 14))
+    copies = len(set(seen))
+    assert copies == 4
+    assert seen == [seen[k % copies] for k in range(len(seen))]
+
+
+def test_what_takes_numpys_arrays_shares_them():
+    field = libraries.assemble("host", ["numpy"])
+    assert {library.pool for library in field.libraries} == {"numpy"}
 
 
 def test_peers_that_reuse_a_stage_see_their_own_layout(pretended):

@@ -1,13 +1,15 @@
 """One case, reduced by every library in turn: whole calls, until the answer is on the host.
 
-Each library has copies of its own of the array, enough that the cache has long forgotten one when
-its turn comes again. Of what is so small that no number of copies would do there is one, which lies
-in the cache as it would in use; the result says which it was.
+Libraries with the same kind of arrays go round the same copies, enough of them that the cache has
+long forgotten one when its turn comes again, whoever had it before. Of what is so small that no
+number of copies would do there is one, which lies in the cache as it would in use; the result says
+which it was.
 """
 
 from __future__ import annotations
 
 import gc
+import itertools
 import math
 import random
 import time
@@ -28,7 +30,7 @@ from gred.cli.truth import Truth
 # All copies together are so many times the cache.
 _OVER_CACHE = 4
 _MOST_COPIES = 64
-# The share of the memory that copies may take, all libraries' together.
+# The share of the memory that copies may take, those of all kinds together.
 _SHARE = 0.5
 # Threads of the library before go to sleep meanwhile; what takes long enough does not notice them.
 _PAUSE_SECONDS = 1e-3
@@ -104,6 +106,7 @@ class Stage:
         self.flat = repeated_array(case.size, case.type.dtype(), case.data, seed)
         self._mask: Any = None
         self._placed: dict[tuple[str, bool], list[Any]] = {}
+        self._turns: dict[str, Iterator[int]] = {}
         self._limit: float | None = None
 
     def close(self) -> None:
@@ -129,7 +132,8 @@ class Stage:
         """Choose how many copies to go round, and whether the cache will have forgotten them."""
         enough = _OVER_CACHE * self._device.l2_cache
         wanted = max(2, math.ceil(enough / nbytes))
-        room = _SHARE * self._device.memory / (len(self._libraries) * self.flat.nbytes)
+        kinds = len({library.pool for library in self._libraries})
+        room = _SHARE * self._device.memory / (kinds * self.flat.nbytes)
         copies = min(wanted, int(room)) if wanted <= _MOST_COPIES else 1
         copies = max(1, copies)
         return copies, copies * nbytes >= enough
@@ -141,8 +145,12 @@ class Stage:
         masks = [None] * copies if mask is None else self._copies(library, mask, True, copies)
         return [library.given(case, flat, mask) for flat, mask in zip(flats, masks, strict=True)]
 
+    def turns(self, library: Library) -> Iterator[int]:
+        """Count the calls on the library's kind of arrays, by whichever library."""
+        return self._turns.setdefault(library.pool, itertools.count())
+
     def _copies(self, library: Library, array: Any, is_mask: bool, count: int) -> list[Any]:
-        placed = self._placed.setdefault((library.key, is_mask), [])
+        placed = self._placed.setdefault((library.pool, is_mask), [])
         while len(placed) < count:
             placed.append(library.place(array))
         return placed[:count]
@@ -162,7 +170,6 @@ class Runner:
         self.answer: Any = None
         self.failure = ""
         self._given: list[tuple[Any, ...]] = []
-        self._next = 0
         self._calls = 1
         self._long = False
         self._spent = 0.0
@@ -178,6 +185,7 @@ class Runner:
         """Find the library's function, and make what it is called with."""
         self._function = self.library.function(case)
         self._given = stage.given(self.library, case, copies)
+        self._turns = stage.turns(self.library)
         self.library.start()
 
     def warm_up(self, sampling: Sampling) -> None:
@@ -211,8 +219,7 @@ class Runner:
     def call(self, count: int = 1) -> int:
         """Call so many times, each with the next copy; the nanoseconds of all together."""
         function = self._function
-        given = [self._given[(self._next + k) % len(self._given)] for k in range(count)]
-        self._next += count
+        given = [self._given[next(self._turns) % len(self._given)] for _ in range(count)]
         start = time.perf_counter_ns()
         for arguments in given:
             answer = function(*arguments)

@@ -36,14 +36,16 @@ class Library:
     What NumPy's functions can do in the same words is done here.
     """
 
-    key = title = package = ""
+    key = title = package = pool = ""
     # Kinds of devices that it has.
     kinds: tuple[str, ...] = ("host", "cuda")
-    # Whether this is gred itself, by the way that a user has it from.
+    # Whether this is gred itself.
     ours = False
 
     def __init__(self, device: str) -> None:
         self.device = device
+        # Libraries that take the same arrays share them, under the name of one.
+        self.pool = self.pool or self.key
         self.index = int(device.partition(":")[2] or 0)
         self.module: Any = importlib.import_module(self.package)
 
@@ -155,7 +157,7 @@ def _brought(function: Callable[..., Any]) -> Callable[..., Any]:
 class Bottleneck(NumPy):
     """bottleneck, which has reductions that leave NaN out."""
 
-    key, title, package = "bottleneck", "bottleneck", "bottleneck"
+    key, title, package, pool = "bottleneck", "bottleneck", "bottleneck", "numpy"
 
     def function(self, case: Case) -> Callable[..., Any]:
         """Call its function of that name."""
@@ -165,7 +167,7 @@ class Bottleneck(NumPy):
 class NumExpr(NumPy):
     """NumExpr, whose expression is compiled beforehand."""
 
-    key, title, package = "numexpr", "NumExpr", "numexpr"
+    key, title, package, pool = "numexpr", "NumExpr", "numexpr", "numpy"
 
     def function(self, case: Case) -> Callable[..., Any]:
         """Evaluate an expression; a mask chooses between element and identity."""
@@ -194,7 +196,8 @@ class CuPy(Library):
         super().__init__(device)
         self.module.cuda.Device(self.index).use()
         core = self.module._core
-        self._accelerators = core.get_reduction_accelerators(), core.get_routine_accelerators()
+        asked = core.get_reduction_accelerators(), core.get_routine_accelerators()
+        self._accelerators = list(asked[0]), list(asked[1])
 
     def place(self, array: Array) -> Any:
         """Copy it to the GPU."""
@@ -220,7 +223,7 @@ class CuPy(Library):
 class CuPyCub(CuPy):
     """CuPy told to use CUB wherever it can."""
 
-    key, title = "cupy-cub", "CuPy with CUB"
+    key, title, pool = "cupy-cub", "CuPy with CUB", "cupy"
 
     def __init__(self, device: str) -> None:
         super().__init__(device)
@@ -318,6 +321,7 @@ class Gred(Library):
             self.key = f"gred-{carrier.key}"
             self.title = f"gred of {carrier.title}"
         self.carrier = carrier
+        self.pool = carrier.pool
 
     def place(self, array: Array) -> Any:
         """Have the other library place it."""

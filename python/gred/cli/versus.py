@@ -188,9 +188,10 @@ def _field(plan: Plan, asked: Sequence[str] | None) -> Field:
         if peer in field.absent:
             raise options.UsageError(f"--peers {peer}: {field.absent[peer]}")
     largest = max(plan.cases, key=lambda case: case.nbytes)
-    copies = {plan.device.name: len(field.libraries) * largest.nbytes}
+    kinds = len({library.pool for library in field.libraries})
+    copies = {plan.device.name: kinds * largest.nbytes}
     copies["host"] = copies.get("host", 0) + largest.nbytes
-    options.check_room(f"{largest}: copies for {len(field.libraries)} libraries", copies)
+    options.check_room(f"{largest}: {kinds + 1} copies", copies)
     return field
 
 
