@@ -33,7 +33,7 @@ SANITIZED = bool(os.environ.get("GRED_SANITIZE"))  # gcc then warns of what is n
 WARNINGS = ["-Wall", "-Wextra", "-Werror"] if os.environ.get("GRED_WERROR") else []
 WARNINGS = [] if SANITIZED else WARNINGS
 SANITIZERS = ["-fsanitize=address,undefined"] if SANITIZED else []
-CHECKS = ["-O1", "-g", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", *SANITIZERS]
+CHECKS = ["-Og", "-g1", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", *SANITIZERS]
 CHECKS = CHECKS if SANITIZED else []
 HOST_C = ["-Icsrc", "-std=c11", "-O3", "-fvisibility=hidden", *WARNINGS, *CHECKS]
 HOST_CXX = ["-Icsrc", "-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", *WARNINGS, *CHECKS]
@@ -128,7 +128,7 @@ class BuildExt(build_ext):
     def slow_jobs(self) -> list[Job]:
         """Compile the host's loops, without the options that Python was built with."""
         cc, cxx = (os.environ.get(*names).split() for names in (("CC", "gcc"), ("CXX", "g++")))
-        loops = [*cxx, *HOST_CXX, "-O3", "-DGRED_HOST_LOOPS", "-x", "c++"]
+        loops = [*cxx, *HOST_CXX, "-O3", *CHECKS, "-DGRED_HOST_LOOPS", "-x", "c++"]
         jobs = [Job(loops, Path(LOOPS), self.object(LOOPS))]
         words = [*cc, *HOST_C, "-fPIC"]
         return jobs + [Job(words, Path(source), self.object(source)) for source in SLOW_SOURCES]

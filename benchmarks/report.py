@@ -10,26 +10,33 @@ the digest of the data it shows, so a check needs no drawing.
 from __future__ import annotations
 
 import argparse
+import importlib
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import gred
 from gred.cli import record, units
+from gred.cli.outcome import Outcome, mean_ratio, outcomes, series, series_text
 from gred.cli.record import Record
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTHING = "*No results are kept yet.*"
 MARKED = re.compile(r"(<!-- generated: (\w+) -->\n)(.*?)(<!-- end: \2 -->)", re.DOTALL)
 
-# Results file: the plots of it, by the name of the function in gred.cli.plots that draws them.
+# Results file: the plots of it, by module and name of the function in gred.cli that draws them.
 PLOTS = {
-    "ladder.json": {"ladder": "ladder_figure"},
+    "ladder.json": {"ladder": "plots.ladder_figure"},
     "sweep.json": {
-        "bandwidth": "bandwidth_figure",
-        "block_size": "block_size_figure",
-        "time": "time_figure",
+        "bandwidth": "plots.bandwidth_figure",
+        "block_size": "plots.block_size_figure",
+        "time": "plots.time_figure",
+    },
+    "versus.json": {
+        "versus_time": "versus_plots.time_figure",
+        "versus_ratio": "versus_plots.ratio_figure",
     },
 }
 CAPTIONS = {
@@ -37,6 +44,8 @@ CAPTIONS = {
     "bandwidth": "Bandwidth over array size",
     "block_size": "Bandwidth over block size",
     "time": "Kernel time over array size",
+    "versus_time": "Time of a whole call over array size, every library",
+    "versus_ratio": "How many times faster than the best peer, every case",
 }
 
 
@@ -152,13 +161,67 @@ def plots_part(results: Results) -> str:
     folder = results.shown()
     if not folder:
         return NOTHING
+    sources = [name for name in ("ladder.json", "sweep.json") if (folder / name).exists()]
+    return "\n\n".join(_plots(results, folder, source) for source in sources)
+
+
+def _plots(results: Results, folder: Path, source: str) -> str:
     lines = [
         f"![{CAPTIONS[name]}]({results.link(folder / 'plots' / f'{name}.svg')})"
-        for source, names in PLOTS.items()
-        if (folder / source).exists()
-        for name in names
+        for name in PLOTS[source]
     ]
     return "\n\n".join(lines)
+
+
+def versus_part(results: Results) -> str:
+    """Show gred beside its peers, machine by machine."""
+    parts = []
+    for folder in results.folders:
+        kept = results.read(folder, "versus.json")
+        if kept:
+            found = outcomes(record.rows_of(kept))
+            shown = (_machine(kept["machine"]), _versions(kept), _over_sizes(kept, found))
+            parts += [*shown, _summed_up(found), _plots(results, folder, "versus.json")]
+    return "\n\n".join(parts) or NOTHING
+
+
+def _versions(kept: Record) -> str:
+    libraries = kept["run"]["libraries"].values()
+    peers = [f"{lib['title']} {lib['version']}" for lib in libraries if not lib["ours"]]
+    floor = kept["run"]["floor_ns"]
+    words = f"Peers: {', '.join(peers)}."
+    if floor:
+        words += f" Latency floor: {units.time_text(floor * 1e-9)} ({kept['run']['floor']})."
+    return words
+
+
+def _over_sizes(kept: Record, found: Sequence[Outcome]) -> str:
+    """Make a table of what was measured at the most sizes."""
+    counts = Counter(series(one.case) for one in found)
+    if not counts:
+        return NOTHING
+    name = max(counts, key=lambda each: counts[each])
+    libraries = kept["run"]["libraries"]
+    head = [series_text(name), *(lib["title"] for lib in libraries.values()), "best peer over gred"]
+    table = []
+    for one in (one for one in found if series(one.case) == name):
+        times = [_time(one.row(key)) for key in libraries]
+        ratio = "-" if one.ratio is None else units.speedup_text(one.ratio)
+        table.append([one.case["extent"], *times, ratio])
+    return _table(head, "l" + "r" * (len(head) - 1), table)
+
+
+def _time(row: Record | None) -> str:
+    if not row or row["median_ns"] is None:
+        return "-"
+    return units.time_text(row["median_ns"] * 1e-9) + ("" if row["right"] else ", wrong")
+
+
+def _summed_up(found: Sequence[Outcome]) -> str:
+    ratios = [one.ratio for one in found if one.ratio is not None]
+    ahead = sum(ratio >= 1 for ratio in ratios)
+    average = units.speedup_text(mean_ratio(found) or 0)
+    return f"Of {len(ratios)} cases with a peer, gred is ahead in {ahead}: {average} on average."
 
 
 def figures_part(results: Results) -> str:
@@ -206,6 +269,7 @@ PARTS = {
     "machine": machine_part,
     "plots": plots_part,
     "figures": figures_part,
+    "versus": versus_part,
 }
 
 
@@ -238,7 +302,9 @@ def draw(path: Path, function: str, kept: Record) -> None:
     from gred.cli import plots
 
     path.parent.mkdir(exist_ok=True)
-    plots.save(getattr(plots, function)(kept), path, kept)
+    module, _, name = function.partition(".")
+    figure = getattr(importlib.import_module(f"gred.cli.{module}"), name)
+    plots.save(figure(kept), path, kept)
 
 
 def main() -> int:

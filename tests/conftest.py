@@ -23,7 +23,7 @@ import gred
 PLACES = ("host", "simulated", "cuda")
 GPU_IS_HERE = any(device.name == "cuda:0" for device in gred.devices())
 needs_gpu = pytest.mark.skipif(not GPU_IS_HERE, reason="there is no GPU here")
-MOST = 60
+MOST = 16
 
 
 def pytest_addoption(parser):
@@ -35,7 +35,7 @@ def pytest_configure(config):
         settings.register_profile("thin", max_examples=settings().max_examples // 10)
         settings.load_profile("thin")
     config.addinivalue_line("markers", "gpu: runs on a GPU only")
-    config.addinivalue_line("markers", "unsanitized: measures memory or time, or other programs")
+    config.addinivalue_line("markers", "unsanitized: measures memory or time, or has no C in it")
 
 
 def pytest_collection_modifyitems(config, items):

@@ -326,8 +326,14 @@ def _in_range(found, value, error, dtype: np.dtype) -> bool:
         return found == value
     if not is_real(dtype):
         return found == value
-    low, high = (rounded(Fraction(value) + e, dtype) for e in (-error, error))
+    low, high = _bounds(Fraction(value), Fraction(error), dtype)
     return low <= found <= high
+
+
+@functools.lru_cache(10_000)
+def _bounds(value: Fraction, error: Fraction, dtype: np.dtype) -> tuple:
+    """Round both ends, once for all the methods that are held against a truth."""
+    return rounded(value - error, dtype), rounded(value + error, dtype)
 
 
 def agrees(got, expected: Truth) -> bool:

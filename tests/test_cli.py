@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import gred
-from gred.cli import answer, options, record, sweep
+from gred.cli import answer, clock, options, record, sweep
 from gred.cli.command import main
 from gred.cli.data import random_array
 
@@ -191,14 +191,14 @@ def test_quick_sweep_stops_in_time_and_says_what_it_left_out(command, monkeypatc
 
 def test_clock_affords_only_what_will_end_in_time(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(sweep.time, "monotonic", lambda: now[0])
-    clock = sweep.Clock(10.0)
-    assert clock.affords("shuffle", 1000)
-    with clock.timing("shuffle", 1000):
+    monkeypatch.setattr(clock.time, "monotonic", lambda: now[0])
+    timer = clock.Clock(10.0)
+    assert timer.affords("shuffle", 1000)
+    with timer.timing("shuffle", 1000):
         now[0] += 1.0
-    assert clock.affords("shuffle", 8000)
-    assert not clock.affords("shuffle", 9000)
-    assert sweep.Clock(None).affords("shuffle", 1 << 40)
+    assert timer.affords("shuffle", 8000)
+    assert not timer.affords("shuffle", 9000)
+    assert clock.Clock(None).affords("shuffle", 1 << 40)
 
 
 @pytest.mark.parametrize("arguments", [FEW, (*TINY_SWEEP, "--csv", "sweep.csv")])

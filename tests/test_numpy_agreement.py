@@ -173,13 +173,13 @@ def test_out_holds_what_a_dtype_asks_for(place):
     check()
 
 
-@everywhere
-def test_every_library_of_types_is_met(place):
+@pytest.mark.unsanitized
+def test_every_library_of_types_is_met():
     """The examples above are worth something only if all types, methods and outcomes occur."""
     seen = set()
 
     @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(call=calls(place))
+    @given(call=calls("simulated"))
     def look(call):
         op, array, options, method = call
         right = numpys(op, array, options)[0]
@@ -203,24 +203,28 @@ def test_every_library_of_types_is_met(place):
 # ---- what is too long for a random array ----
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32, np.complex64])
+LONG_TYPES = (np.int8, np.float16, np.float32, np.complex64)
+
+
+@pytest.mark.parametrize("dtype", LONG_TYPES)
 @pytest.mark.parametrize("where", [None, "every third", "a column"])
 @everywhere
 def test_long_arrays_of_every_layout_are_right(place, dtype, where):
+    """Each layout meets each op in one of the types at least."""
     random = np.random.default_rng(4)
     n = 40 if place == "simulated" else 400
     x = values(np.dtype(dtype), "small", n * 501, random).reshape(n, 501)
     views = [x, x.T, x[::-1], x[:, ::2], x[::3, 7:400:5], x[:, :1], np.broadcast_to(x, (2, n, 501))]
-    for view in views:
+    for turn, view in enumerate(views, start=LONG_TYPES.index(dtype)):
+        op = ("sum", "max", "mean")[turn % 3]
         mask = True
         if where == "every third":
             mask = np.arange(view.size).reshape(view.shape) % 3 == 0
         elif where == "a column":
             mask = random.random((view.shape[-2], 1)) < 0.5
-        for op in ("sum", "max", "mean"):
-            initial = {} if op == "mean" else {"initial": -3}
-            got = reduce(op, view, device=place, where=mask, **initial)
-            assert agrees(got, truth(op, view, where=mask, **initial)), f"{op}: {got!r}"
+        initial = {} if op == "mean" else {"initial": -3}
+        got = reduce(op, view, device=place, where=mask, **initial)
+        assert agrees(got, truth(op, view, where=mask, **initial)), f"{op}: {got!r}"
 
 
 def test_a_result_does_not_depend_on_the_layout():

@@ -35,6 +35,8 @@ NAN_FUNCTIONS = "lib/tests/test_nanfunctions.py"
 DESELECTED = {
     "_core/tests/test_ufunc.py::TestUfunc::test_sum": "counts the warnings of sums that overflow;"
     " gred does not look for what floats do on the way",
+    "_core/tests/test_multiarray.py::TestBool::test_count_nonzero_all": "tries 2^17 arrays,"
+    " which NumPy calls slow, where test_count_nonzero tries 2^12 of the same",
     "lib/tests/test_function_base.py::TestMedian::test_empty": "counts the warning that NumPy's"
     " division of 0 by 0 adds to the one of an empty mean",
     f"{NAN_FUNCTIONS}::TestNanFunctions_ArgminArgmax::test_empty": "reads NumPy's words",

@@ -5,7 +5,18 @@ import time
 import numpy as np
 import pytest
 from gpu_arrays import GpuArray, free_bytes
-from inputs import ELEMENT_TYPES, FLOATS, KINDS, OPS, block_sizes, exact, reduce, rounding
+from inputs import (
+    DATA_BLOCKS,
+    ELEMENT_TYPES,
+    FLOATS,
+    KINDS,
+    OPS,
+    block_sizes,
+    exact,
+    longest,
+    reduce,
+    rounding,
+)
 from reference import agrees, truth
 
 import gred
@@ -186,14 +197,6 @@ def test_64_bit_integers_wrap_around(device, method):
 # ---- the second stage ----
 
 SINGLE_LAUNCH = ("atomic", "last_block", "cooperative")
-DATA_BLOCKS = {
-    **dict.fromkeys(("neighbored", "neighbored_less", "interleaved"), 1),
-    **dict.fromkeys(("unroll2", "unroll_warps2"), 2),
-    "unroll4": 4,
-    **dict.fromkeys(("unroll8", "unroll_warps8", "complete_unroll8", "template_unroll8"), 8),
-    **dict.fromkeys(("shared_modulo", "shared_strided", "shared_sequential"), 1),
-    **dict.fromkeys(("shared_first_add", "shared_last_warp", "shared_complete"), 2),
-}
 
 
 def expected_passes(rung: str, n: int, block_size: int) -> int:
@@ -224,7 +227,7 @@ def test_the_same_bits_every_time(device, method):
     """The order of operations is fixed, whatever blocks and threads do; but for `atomic`."""
     for kind in FLOATS:
         for op in ("sum", "prod"):
-            case = rounding(op, kind, 100003)
+            case = rounding(op, kind, longest(device, method))
             results = set()
             for order, seed in ORDERS:
                 with gred.thread_order(order, seed):

@@ -15,7 +15,7 @@ from gred.cli.command import main
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "benchmarks" / "report.py"
-PARTS = ("reductions", "machine", "ladder", "plots", "figures")
+PARTS = ("reductions", "machine", "ladder", "plots", "figures", "versus")
 
 
 def report(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -63,6 +63,22 @@ def test_report_writes_what_its_check_accepts(marked_readme, results):
     assert text.count("between") == len(PARTS) - 1
     for method in gred.methods():
         assert f"`{method.name}`" in text
+
+
+def test_a_comparison_that_is_kept_is_shown(marked_readme, results):
+    pytest.importorskip("matplotlib")
+    options = ["--device", "host", "--peers", "numpy", "--samples", "1", "--types", "float32"]
+    options += ["--sizes", "16,1KiB", "--reductions", "sum", "--layouts", "flat,rows"]
+    kept = results / "some-machine" / "versus.json"
+    assert main(["versus", *options, "--json", str(kept)]) == 0
+    places = ("--readme", marked_readme, "--results", results)
+    assert report(*places).returncode == 0
+    assert report("--check", *places).returncode == 0
+    text = marked_readme.read_text(encoding="utf-8")
+    assert "| sum float32 | gred | NumPy | best peer over gred |" in text
+    assert re.search(r"\| 1 KiB \| [\d.]+ [nu]s \| [\d.]+ [nu]s \| [\d.]+x \|", text)
+    assert "Of 3 cases with a peer, gred is ahead in " in text
+    assert "(results/some-machine/plots/versus_ratio.svg)" in text
 
 
 def test_check_finds_a_typed_figure(marked_readme, results):

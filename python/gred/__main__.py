@@ -1,4 +1,4 @@
-"""`python -m gred`: climbs the ladder; `python -m gred sweep`: measures it over sizes."""
+"""`python -m gred`: climbs the ladder; with `sweep` over sizes, with `versus` beside others."""
 
 import sys
 

@@ -14,12 +14,15 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, TextIO, cast
 
-from gred.cli import ladder, sweep
+from gred.cli import ladder, sweep, versus
 from gred.cli.console import Console, make_console
 from gred.cli.options import UsageError
 from gred.cli.streams import OutputError, open_what_is_closed
 
 PROGRAM = "python -m gred"
+
+# The jobs that are named; with no name it is the ladder's.
+_JOBS: dict[str, Any] = {"sweep": sweep, "versus": versus}
 
 _RIGHT, _REFUSED, _INTERRUPTED, _UNREAD = 0, 2, 130, 141
 
@@ -53,10 +56,11 @@ def _run(given: Sequence[str], console: Console) -> int:
         warnings.simplefilter("always", RuntimeWarning)
         warnings.showwarning = _note_warnings(console)
         try:
-            if given[:1] == ["sweep"]:
-                parser = sweep.parser(f"{PROGRAM} sweep")
-                return sweep.run(_parse(parser, given[1:], console), console)
-            return ladder.run(_parse(ladder.parser(PROGRAM), given, console), console)
+            named = [name for name in given[:1] if name in _JOBS]
+            job = _JOBS[named[0]] if named else ladder
+            parser = job.parser(" ".join((PROGRAM, *named)))
+            status: int = job.run(_parse(parser, given[len(named) :], console), console)
+            return status
         except SystemExit:  # argparse has shown its help
             return _RIGHT
 

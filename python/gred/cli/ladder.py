@@ -24,7 +24,8 @@ ladders do; gred.sum itself, like NumPy, adds int32 in int64. `recursive` always
 `cub` only on a GPU. Exit status: 0 every answer right, 1 an answer wrong, 2 bad arguments,
 130 interrupted, 141 nobody reads the output.
 
-The same over many array sizes and block sizes, with plots: python -m gred sweep --help"""
+The same over many array sizes and block sizes, with plots: python -m gred sweep --help
+Beside other libraries: python -m gred versus --help"""
 
 
 # Columns that the table needs when it draws no bars.

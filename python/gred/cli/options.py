@@ -9,11 +9,12 @@ import argparse
 import difflib
 import importlib.util
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import gred
+from gred.cli.cases import Extent
 
 ELEMENT_TYPES = ("int32", "int64", "uint64", "float32", "float64")
 OPS = ("sum", "prod", "min", "max")
@@ -22,6 +23,9 @@ MOST_SAMPLES = 1_000_000
 _MOST_SEEDS = 2**64
 _MOST_DIGITS = 40
 EXTRA = "pip install 'gred[cli]'"
+
+# The longest names first: each ends in the next.
+_BYTES = {"TiB": 1 << 40, "GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10, "B": 1}
 
 _Value = TypeVar("_Value")
 
@@ -115,6 +119,29 @@ def _powers(item: str, first: int, last: int) -> list[int]:
     return [1 << k for k in range(first.bit_length() - 1, last.bit_length())]
 
 
+def parse_extents(text: str) -> tuple[Extent, ...]:
+    """Read sizes as parse_sizes does, and those in bytes: 64KiB, 1KiB:1GiB."""
+    found: dict[Extent, None] = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        ends = [_extent(end) for end in item.split(":", 1)]
+        if ends[0].in_bytes != ends[-1].in_bytes:
+            raise UsageError(f"{item!r} is a range from elements to bytes; 1KiB:1GiB is not")
+        counts = [end.number for end in ends]
+        counts = _powers(item, *counts) if len(counts) == 2 else counts
+        found.update(dict.fromkeys(Extent(count, ends[0].in_bytes) for count in counts))
+    if not found:
+        raise UsageError(f"{text!r} names no size; write 64KiB,1GiB, or 2**10:2**20")
+    return tuple(found)
+
+
+def _extent(text: str) -> Extent:
+    given = text.strip()
+    unit = next((u for u in _BYTES if given.endswith(u)), None)
+    if unit is None:
+        return Extent(parse_size(given), in_bytes=False)
+    return Extent(parse_size(given.removesuffix(unit)) * _BYTES[unit], in_bytes=True)
+
+
 def parse_block_sizes(text: str) -> tuple[int, ...]:
     """Read sizes as parse_sizes does, of block sizes that at least one method accepts."""
     accepted = sorted({size for method in gred.methods() for size in method.block_sizes})
@@ -137,16 +164,28 @@ def parse_methods(text: str) -> tuple[Any, ...]:
     """Read methods, in climbing order, from a comma list of names, aliases and rung numbers."""
     known = {name: method for method in gred.methods() for name in (method.name, *method.aliases)}
     known.update({str(m.number): m for m in gred.methods() if m.number is not None})
+    wanted = parse_names(text, known, "method", "`gred.methods()` lists them")
+    chosen = {known[name].name for name in wanted}
+    return tuple(method for method in gred.methods() if method.name in chosen)
+
+
+def parse_names(text: str, known: Collection[str], noun: str, where: str) -> tuple[str, ...]:
+    """Read a comma list of names that are `known`; `where` says where else they are listed."""
     wanted = [part.strip() for part in text.split(",") if part.strip()]
     if not wanted:
-        raise UsageError(f"{text!r} names no method; `gred.methods()` lists them")
+        raise UsageError(f"{text!r} names no {noun}; {where}")
     for name in wanted:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]!r}?" if near else "`gred.methods()` lists them"
-            raise UsageError(f"{name!r} is not a method; {hint}")
-    chosen = {known[name].name for name in wanted}
-    return tuple(method for method in gred.methods() if method.name in chosen)
+            hint = f"did you mean {near[0]!r}?" if near else where
+            raise UsageError(f"{name!r} is not a {noun}; {hint}")
+    return tuple(wanted)
+
+
+def names(known: Collection[str], noun: str) -> Callable[[str], tuple[str, ...]]:
+    """Make an argparse type for a comma list of such names."""
+    where = f"there are {', '.join(known)}"
+    return argument(lambda text: parse_names(text, known, noun, where))
 
 
 def resolve_device(name: str | None) -> Any:
@@ -165,13 +204,20 @@ def resolve_device(name: str | None) -> Any:
 
 def check_memory(device: Any, size: int, dtype: str) -> None:
     """Refuse an array that fits neither the machine nor, with a working copy, its GPU."""
-    host = next(d for d in gred.devices() if d.name == "host")
     nbytes = size * (8 if dtype.endswith("64") else 4)
-    for place, copies in ((host, 1), (device, 2 if device.name.startswith("cuda") else 1)):
-        if place.memory and copies * nbytes > place.memory:
+    copies = 2 if device.name.startswith("cuda") else 1
+    check_room(f"{size} elements of {dtype}", {"host": nbytes})
+    check_room(f"{size} elements of {dtype}", {device.name: copies * nbytes})
+
+
+def check_room(what: str, needed: Mapping[str, int]) -> None:
+    """Refuse what a device, by its name, has not the bytes for."""
+    for device in gred.devices():
+        nbytes = needed.get(device.name, 0)
+        if device.memory and nbytes > device.memory:
             raise UsageError(
-                f"{size} elements of {dtype} do not fit: {place.name} would need "
-                f"{copies * nbytes / 2**30:.4g} GiB and has {place.memory / 2**30:.4g}"
+                f"{what} do not fit: {device.name} would need "
+                f"{nbytes / 2**30:.4g} GiB and has {device.memory / 2**30:.4g}"
             )
 
 

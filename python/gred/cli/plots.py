@@ -20,7 +20,7 @@ from matplotlib.ticker import FuncFormatter
 from gred.cli import units
 from gred.cli.record import Record, digest, rows_of, title
 
-_STYLE: Any = {
+STYLE: Any = {
     "font.size": 9,
     "axes.titlesize": 11,
     "axes.titlelocation": "left",
@@ -29,8 +29,8 @@ _STYLE: Any = {
     "axes.spines.right": False,
     "svg.hashsalt": "gred",
 }
-_LIMIT = "#c0182b"
-_GRID = "#dddddd"
+LIMIT = "#c0182b"
+GRID = "#dddddd"
 
 
 class Family(NamedTuple):
@@ -70,7 +70,7 @@ def save(figure: Figure, path: Path, data: Any) -> None:
         ".png": {"Description": mark, "Software": "gred"},
         ".pdf": {"Subject": mark, "CreationDate": None},
     }
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         figure.savefig(path, metadata=metadata.get(ending), dpi=144, facecolor="white")
 
 
@@ -79,7 +79,7 @@ def ladder_figure(record: Record) -> Figure:
     rows = [row for row in rows_of(record) if row["device"] == record["machine"]["device"]["name"]]
     rows = rows or rows_of(record)
     limit = record["run"]["limit_gb_per_s"]
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(8.5, 1.6 + 0.24 * len(rows)), layout="constrained")
         axes = figure.add_subplot()
         places = range(len(rows))
@@ -98,10 +98,10 @@ def ladder_figure(record: Record) -> Figure:
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
         axes.xaxis.set_major_formatter(_bandwidth_ticks())
-        axes.axvline(limit, color=_LIMIT, linewidth=1.2)
+        axes.axvline(limit, color=LIMIT, linewidth=1.2)
         text = f"read limit {units.bandwidth_text(limit * 1e9)}"
         axes.annotate(
-            text, (limit, 1), (0, 3), xycoords=("data", "axes fraction"), color=_LIMIT,
+            text, (limit, 1), (0, 3), xycoords=("data", "axes fraction"), color=LIMIT,
             textcoords="offset points", ha="center", fontsize=8,
         )  # fmt: skip
         axes.set_title(_title("The ladder", record), pad=20)
@@ -142,7 +142,7 @@ def bandwidth_figure(record: Record) -> Figure:
 def time_figure(record: Record) -> Figure:
     """Draw kernel time over array size: each method at its best block size, and the limit."""
     limits = {row["size"]: row["nbytes"] / row["limit_gb_per_s"] for row in _on_device(record)}
-    ticks = FuncFormatter(lambda y, _: _shortened(units.time_text(y * 1e-9)))
+    ticks = FuncFormatter(lambda y, _: shortened(units.time_text(y * 1e-9)))
     figure = _over_size("Kernel time over array size", record, "median_ns", limits, ticks)
     figure.axes[0].set_yscale("log")
     figure.axes[0].yaxis.set_major_formatter(ticks)
@@ -158,7 +158,7 @@ def block_size_figure(record: Record) -> Figure:
     names = list(dict.fromkeys(name for name, _ in cells))
     blocks = sorted({block for _, block in cells})
     grid = [[cells.get((name, block), math.nan) for block in blocks] for name in names]
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         figure = Figure(
             figsize=(max(5.5, 3.4 + 0.75 * len(blocks)), 1.9 + 0.27 * len(names)),
             layout="constrained",
@@ -210,7 +210,7 @@ def _over_size(
     what: str, record: Record, key: str, limits: dict[int, float], ticks: FuncFormatter
 ) -> Figure:
     """Draw a line a method, and the limit's; leave room for their names on the right."""
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(10, 6.8))
         figure.subplots_adjust(left=0.085, right=0.8, top=0.87, bottom=0.08)
         axes = figure.add_subplot()
@@ -218,7 +218,7 @@ def _over_size(
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: units.size_text(round(x))))
         axes.yaxis.set_major_formatter(ticks)
         axes.set_xlabel("array size, elements")
-        axes.grid(color=_GRID, linewidth=0.6)
+        axes.grid(color=GRID, linewidth=0.6)
         axes.set_axisbelow(True)
         for line in _lines(record):
             axes.plot(
@@ -227,7 +227,7 @@ def _over_size(
             )  # fmt: skip
         axes.plot(
             sorted(limits), [limits[size] for size in sorted(limits)], label="read limit",
-            color=_LIMIT, linewidth=1.6, linestyle="--",
+            color=LIMIT, linewidth=1.6, linestyle="--",
         )  # fmt: skip
         axes.set_title(_title(what, record, "each method at its best block size"))
     return figure
@@ -267,7 +267,7 @@ def _name_lines(axes: Axes) -> None:
     to_axes = axes.transData + axes.transAxes.inverted()
     heights = [float(to_axes.transform(end)[1]) for end in ends]
     points = axes.get_window_extent().height / figure.dpi * 72
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         for line, end, place in zip(lines, ends, spread_apart(heights, 9.2 / points), strict=True):
             colour = line.get_color()
             axes.annotate(
@@ -317,10 +317,10 @@ def _label(row: Record) -> str:
 
 
 def _bandwidth_ticks() -> FuncFormatter:
-    return FuncFormatter(lambda gigabytes, _: _shortened(units.bandwidth_text(gigabytes * 1e9)))
+    return FuncFormatter(lambda gigabytes, _: shortened(units.bandwidth_text(gigabytes * 1e9)))
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
     """Strip the zeros that end a figure on an axis: 2 TB/s."""
     number, _, unit = text.partition(" ")
     return f"{float(number):g} {unit}" if float(number) else "0"

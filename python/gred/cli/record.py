@@ -98,13 +98,17 @@ def ladder_record(machine: Record, run: Record, rows: Sequence[Row]) -> Record:
 def sweep_record(machine: Record, run: Record, rows: Sequence[Row]) -> Record:
     """Make the sweep's file: thousands of rows, so their names stand once, in `columns`."""
     full = [{**_summary(row), "samples_ns": list(row.samples)} for row in rows]
-    columns = list(full[0]) if full else []
+    return in_columns("sweep", machine, run, full)
+
+
+def in_columns(kind: str, machine: Record, run: Record, rows: Sequence[Record]) -> Record:
+    """Make a file of rows that all have the same names."""
     return {
-        "kind": "sweep",
+        "kind": kind,
         "machine": machine,
         "run": {**run, "spread": SPREAD},
-        "columns": columns,
-        "rows": [list(row.values()) for row in full],
+        "columns": list(rows[0]) if rows else [],
+        "rows": [list(row.values()) for row in rows],
     }
 
 
@@ -119,12 +123,12 @@ def _summary(row: Row) -> Record:
         "block_size": row.block_size,
         "grid": row.grid,
         "passes": row.passes,
-        "median_ns": _digits(row.seconds * 1e9),
-        "low_ns": _digits(low * 1e9),
-        "high_ns": _digits(high * 1e9),
-        "first_pass_ns": _digits(float(np.median(row.first_pass))),
-        "gb_per_s": _digits(row.bandwidth * 1e-9),
-        "limit_gb_per_s": _digits(row.limit * 1e-9),
+        "median_ns": digits(row.seconds * 1e9),
+        "low_ns": digits(low * 1e9),
+        "high_ns": digits(high * 1e9),
+        "first_pass_ns": digits(float(np.median(row.first_pass))),
+        "gb_per_s": digits(row.bandwidth * 1e-9),
+        "limit_gb_per_s": digits(row.limit * 1e-9),
         "right": row.right,
     }
 
@@ -138,7 +142,7 @@ def _samples(row: Row) -> Record:
     }
 
 
-def _digits(value: float) -> float:
+def digits(value: float) -> float:
     """Round to five digits: finer than any run repeats."""
     return float(f"{value:.5g}")
 
@@ -172,7 +176,11 @@ def rows_of(record: Record) -> list[Record]:
 
 def csv_text(rows: Sequence[Row]) -> str:
     """Write a line a row: everything but the single samples."""
-    summaries = [_summary(row) for row in rows]
+    return lines_text([_summary(row) for row in rows])
+
+
+def lines_text(summaries: Sequence[Record]) -> str:
+    """Write a line a summary, under their names."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(summaries[0]) if summaries else [], lineterminator="\n")
     writer.writeheader()

@@ -6,14 +6,12 @@ One array and one NumPy answer a size; results as JSON, CSV and plots.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from gred.cli import files, ladder, options, record, units
+from gred.cli import files, ladder, options, places, record, units
 from gred.cli.answer import numpy_answer
+from gred.cli.clock import Clock
 from gred.cli.console import Cell, Column, Console, Step, Table
 from gred.cli.data import random_array
 from gred.cli.measure import Row, Sampling, device_for, measure, read_limit
@@ -66,14 +64,6 @@ class Plan(NamedTuple):
         return sum(len(self.blocks_of(method)) for method in self.methods)
 
 
-class Places(NamedTuple):
-    """Where the results go; None is nowhere."""
-
-    json: Path | None
-    csv: Path | None
-    plots: Path | None
-
-
 def parser(prog: str) -> argparse.ArgumentParser:
     """Make the options of `python -m gred sweep`."""
     parser: argparse.ArgumentParser = options.Parser(
@@ -101,21 +91,15 @@ def parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--quick", action="store_true", help="few sizes and blocks, and an end within a minute"
     )
-    for option, metavar, what in (
-        ("--out", "DIR", "write JSON, CSV and plots here"),
-        ("--json", "FILE", "write every sample; - is standard output"),
-        ("--csv", "FILE", "write a line a row; - is standard output"),
-        ("--plots", "DIR", "draw here (SVG)"),
-    ):
-        parser.add_argument(option, metavar=metavar, type=files.parse_place, help=what)
+    places.add_options(parser)
     return parser
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
     """Measure, print, write; the exit status."""
     plan = _plan(given)
-    places = _places(given)
-    if files.STANDARD_OUTPUT in places:
+    where = places.choose(given, "sweep", _figures)
+    if files.STANDARD_OUTPUT in where:
         console.leave_stdout()
     machine = record.describe_machine(plan.device)
     with console.files_first(True):
@@ -123,7 +107,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
         _print_plan(console, plan)
         rows, left_out = _measure_all(plan, console)
         kept = record.sweep_record(machine, _run_record(plan, left_out), rows)
-        written, failure = files.write_all(_jobs(places, kept, rows, console))
+        written, failure = files.write_all(where.jobs(kept, lambda: record.csv_text(rows), console))
     _print_best(console, plan, rows)
     if left_out:
         console.line(f"left out to end in time: {left_out}", "yellow")
@@ -138,47 +122,10 @@ def run(given: argparse.Namespace, console: Console) -> int:
     return 0 if all(row.right for row in rows) else 1
 
 
-def _places(given: argparse.Namespace) -> Places:
-    """Check where to write, so that no measurement is made in vain."""
-    files.check_apart({"--json": given.json, "--csv": given.csv})
-    for option, path in (("--out", given.out), ("--plots", given.plots)):
-        files.check_folder(option, path)
-    out = given.out
-    if not (out or given.json or given.csv or given.plots):
-        out = Path("gred-sweep")
-        files.check_folder("--out", out)
-    places = Places(
-        given.json or (out and out / "sweep.json"),
-        given.csv or (out and out / "sweep.csv"),
-        given.plots or (out and out / "plots"),
-    )
-    if places.plots:
-        options.require_matplotlib("--plots" if given.plots else "--out")
-    for option, path in (("--json", given.json), ("--csv", given.csv)):
-        files.check_file(option, path)
-    for option, folder in (("--out", out), ("--plots" if given.plots else "--out", places.plots)):
-        if folder:
-            files.make_folder(option, folder)
-    _check_inside(given, places)
-    return places
-
-
-def _check_inside(given: argparse.Namespace, places: Places) -> None:
-    """Check the files of the folders, which are there by now."""
-    if not given.json:
-        files.check_file("--out", places.json)
-    if not given.csv:
-        files.check_file("--out", places.csv)
-    if places.plots:
-        for path in _drawings(places.plots):
-            files.check_file("--plots" if given.plots else "--out", path)
-
-
-def _drawings(folder: Path) -> dict[Path, Any]:
-    """Name the drawings and the functions that make them."""
+def _figures() -> Any:
     from gred.cli import plots
 
-    return {folder / f"{name}.svg": figure for name, figure in plots.SWEEP_FIGURES.items()}
+    return plots.SWEEP_FIGURES
 
 
 def _plan(given: argparse.Namespace) -> Plan:
@@ -252,28 +199,6 @@ def _in_words(skipped: dict[int, int], plan: Plan) -> str:
         if count
     ]
     return ", ".join(parts)
-
-
-class Clock:
-    """Says what there is still time for, from how long the same took on a smaller array."""
-
-    def __init__(self, seconds: float | None) -> None:
-        self._end = None if seconds is None else time.monotonic() + seconds
-        self._last: dict[str, tuple[int, float]] = {}
-
-    def affords(self, what: str, size: int) -> bool:
-        """Tell whether `what` at `size`, should its time grow with the size, ends in time."""
-        if self._end is None:
-            return True
-        known_size, seconds = self._last.get(what, (size, 0.0))
-        return time.monotonic() + seconds * size / known_size < self._end
-
-    @contextmanager
-    def timing(self, what: str, size: int) -> Iterator[None]:
-        """Time what is done inside, and remember it for `what` at `size`."""
-        start = time.monotonic()
-        yield
-        self._last[what] = (size, time.monotonic() - start)
 
 
 def _cases(plan: Plan) -> Iterator[tuple[Any, int | None]]:
@@ -354,21 +279,3 @@ def _run_record(plan: Plan, left_out: str) -> record.Record:
         "warmup": plan.sampling.warmup,
         "left_out": left_out,
     }
-
-
-def _jobs(
-    places: Places, kept: record.Record, rows: Sequence[Row], console: Console
-) -> list[files.Job]:
-    def drawing(path: Path, figure: Any) -> files.Job:
-        from gred.cli import plots
-
-        return files.Job(path, lambda: plots.save(figure(kept), path, kept))
-
-    jobs = []
-    if places.json:
-        jobs.append(files.text_job(places.json, lambda: record.json_text(kept), console.stdout))
-    if places.csv:
-        jobs.append(files.text_job(places.csv, lambda: record.csv_text(rows), console.stdout))
-    if places.plots:
-        jobs += [drawing(path, figure) for path, figure in _drawings(places.plots).items()]
-    return jobs

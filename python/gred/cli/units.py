@@ -54,8 +54,8 @@ def size_text(size: int) -> str:
 
 
 def speedup_text(ratio: float) -> str:
-    """12.3x."""
-    return f"{_short(ratio)}x"
+    """12.3x; 0.012x."""
+    return f"{_short(ratio)}x" if ratio >= 0.0995 else f"{ratio:.2g}x"
 
 
 def percent_text(share: float) -> str:

@@ -1,0 +1,343 @@
+"""What gred is compared with other libraries in: reductions, element types, layouts and sizes.
+
+All of it is data. `python -m gred versus` and the benchmarks under pytest take their cases from
+here.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gred.cli import units
+
+_Names = tuple[str, ...]
+
+
+class Extent(NamedTuple):
+    """An array's size: a count of elements, or of bytes."""
+
+    number: int
+    in_bytes: bool
+
+    def elements(self, itemsize: int) -> int:
+        """Count the elements of `itemsize` bytes, at least one."""
+        return max(1, self.number // itemsize) if self.in_bytes else self.number
+
+    def __str__(self) -> str:
+        return units.bytes_text(self.number) if self.in_bytes else units.size_text(self.number)
+
+
+class Type(NamedTuple):
+    """An element type: its kind, in NumPy's letters, and its bytes."""
+
+    name: str
+    kind: str
+    itemsize: int
+
+    def known(self) -> bool:
+        """Tell whether there is a NumPy type of it: without ml_dtypes there is no bfloat16."""
+        return self.name != "bfloat16" or importlib.util.find_spec("ml_dtypes") is not None
+
+    def dtype(self) -> np.dtype[Any]:
+        """Make NumPy's type of it."""
+        if self.name == "bfloat16":
+            import ml_dtypes
+
+            return np.dtype(ml_dtypes.bfloat16)  # type: ignore[no-any-return]
+        return np.dtype(self.name)
+
+
+class Reduction(NamedTuple):
+    """A reduction: the kinds of its elements, the op whose data it gets, what else it takes."""
+
+    name: str
+    kinds: str
+    data: str
+    options: _Names = ()
+
+
+def _same(matrix: Any) -> Any:
+    return matrix
+
+
+class Layout(NamedTuple):
+    """How an array lies, or is asked for: a view of a matrix, a mask, or another `dtype`.
+
+    `types` are those that it makes sense for, by default all.
+    """
+
+    name: str
+    text: str
+    view: Callable[[Any], Any] | None = None
+    option: str | None = None
+    dtype: str | None = None
+    types: _Names = ()
+
+
+class Case(NamedTuple):
+    """One reduction of one array. `size` counts the elements of the array that is viewed."""
+
+    reduction: Reduction
+    type: Type
+    layout: Layout
+    size: int
+    extent: Extent
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The viewed array's shape: of what is not flat a matrix, wider than high if need be."""
+        return _shape(self.size) if self.layout.view else (self.size,)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the viewed array."""
+        return self.size * self.type.itemsize
+
+    @property
+    def data(self) -> str:
+        """The op whose data the array gets."""
+        own = _BOOL_DATA if self.type.kind == "b" else {}
+        return own.get(self.reduction.name, self.reduction.data)
+
+    @property
+    def masked(self) -> bool:
+        """Whether there is a mask."""
+        return self.layout.option == "where"
+
+    def view(self, flat: Any) -> Any:
+        """See `flat`, any library's array, as the case's layout has it."""
+        return self.layout.view(flat.reshape(self.shape)) if self.layout.view else flat
+
+    @property
+    def series(self) -> tuple[str, str, str]:
+        """What cases of several sizes have in common."""
+        return self.reduction.name, self.type.name, self.layout.name
+
+    def __str__(self) -> str:
+        layout = "" if self.layout is LAYOUTS["flat"] else f" {self.layout.text}"
+        return f"{self.reduction.name} {self.type.name}{layout}, {self.extent}"
+
+
+def _shape(size: int) -> tuple[int, int]:
+    rows = 1 << (size.bit_length() - 1) // 2
+    return rows, size // rows
+
+
+def _by_name(records: Iterable[Any]) -> dict[str, Any]:
+    return {record.name: record for record in records}
+
+
+TYPES: dict[str, Type] = _by_name(
+    (
+        Type("bool", "b", 1),
+        Type("int8", "i", 1),
+        Type("uint8", "u", 1),
+        Type("int16", "i", 2),
+        Type("uint16", "u", 2),
+        Type("int32", "i", 4),
+        Type("uint32", "u", 4),
+        Type("int64", "i", 8),
+        Type("uint64", "u", 8),
+        Type("float16", "f", 2),
+        Type("bfloat16", "f", 2),
+        Type("float32", "f", 4),
+        Type("float64", "f", 8),
+        Type("complex64", "c", 8),
+        Type("complex128", "c", 16),
+    )
+)
+
+_ADDS = ("where", "dtype")
+
+REDUCTIONS: dict[str, Reduction] = _by_name(
+    (
+        Reduction("sum", "biufc", "sum", _ADDS),
+        Reduction("prod", "biufc", "prod", ("where",)),
+        Reduction("min", "biufc", "max", ("where",)),
+        Reduction("max", "biufc", "max", ("where",)),
+        Reduction("mean", "biufc", "sum", _ADDS),
+        Reduction("any", "biufc", "any"),
+        Reduction("all", "biufc", "all"),
+        Reduction("count_nonzero", "biufc", "count_nonzero"),
+        Reduction("argmin", "biuf", "max"),
+        Reduction("argmax", "biuf", "max"),
+        Reduction("var", "iufc", "sum", ("dtype",)),
+        Reduction("std", "iufc", "sum", ("dtype",)),
+        Reduction("ptp", "iuf", "sum"),
+        Reduction("nansum", "fc", "nansum", ("dtype",)),
+        Reduction("nanprod", "fc", "nanprod"),
+        Reduction("nanmin", "f", "nansum"),
+        Reduction("nanmax", "f", "nansum"),
+        Reduction("nanmean", "fc", "nansum", ("dtype",)),
+        Reduction("norm", "iufc", "sum"),
+        Reduction("minmax", "iuf", "max"),
+        Reduction("describe", "iuf", "sum"),
+    )
+)
+
+# Among random bools the least and the greatest are found at once; here nothing is until the end.
+_BOOL_DATA = {"min": "all", "argmin": "all", "max": "any", "argmax": "any"}
+
+_INTEGERS = tuple(t.name for t in TYPES.values() if t.kind in "iu")
+
+LAYOUTS: dict[str, Layout] = _by_name(
+    (
+        Layout("flat", "flat"),
+        Layout("transposed", ".T", lambda matrix: matrix.T),
+        Layout("columns", "[:, ::2]", lambda matrix: matrix[:, ::2]),
+        Layout("rows", "[::2]", lambda matrix: matrix[::2]),
+        Layout("inside", "[:, 1:-1]", lambda matrix: matrix[:, 1:-1]),
+        Layout("sparse", "[::3, ::5]", lambda matrix: matrix[::3, ::5]),
+        Layout("narrow", "[:, :8]", lambda matrix: matrix[:, :8]),
+        Layout("backwards", "[::-1, ::-1]", lambda matrix: matrix[::-1, ::-1]),
+        Layout("mask", "where=mask", option="where"),
+        Layout(
+            "float64", "dtype=float64", option="dtype", dtype="float64",
+            types=(*_INTEGERS, "float16", "bfloat16", "float32"),
+        ),
+        Layout(
+            "float32", "dtype=float32", option="dtype", dtype="float32",
+            types=(*_INTEGERS, "float16", "bfloat16"),
+        ),
+    )
+)  # fmt: skip
+
+# So many elements leave something of every view.
+LEAST_VIEWED = 64
+
+
+class Block(NamedTuple):
+    """A part of a grid: everything of it crossed."""
+
+    reductions: _Names
+    types: _Names
+    layouts: _Names
+    extents: tuple[Extent, ...]
+
+
+def _bytes(*counts: int) -> tuple[Extent, ...]:
+    return tuple(Extent(count, True) for count in counts)
+
+
+_LADDER = ("sum", "prod", "min", "max", "mean")
+_OTHERS = tuple(name for name in REDUCTIONS if name not in _LADDER)
+_FLAT = ("flat",)
+_KIB, _MIB, _GIB = 1 << 10, 1 << 20, 1 << 30
+
+
+def _whole_grid(sizes: tuple[Extent, ...], middle: Extent, large: Extent) -> tuple[Block, ...]:
+    """Cross what is asked for most often, over all sizes and then over everything else at one."""
+    return (
+        Block(("sum",), ("float32",), _FLAT, sizes),
+        Block(("sum", "min", "max"), ("float32", "float64", "int64"), _FLAT, (middle, large)),
+        Block(_LADDER, tuple(TYPES), _FLAT, (large,)),
+        Block(_OTHERS, ("bool", "uint8", "int32", "float32", "float64"), _FLAT, (large,)),
+        Block((*_LADDER, "var", "argmax"), ("float32",), tuple(LAYOUTS), (large,)),
+        Block(("sum", "mean"), ("int8", "int32", "int64"), ("float32", "float64"), (large,)),
+    )
+
+
+def _quick_grid(sizes: tuple[Extent, ...], large: Extent) -> tuple[Block, ...]:
+    return (
+        Block(("sum",), ("float32",), _FLAT, sizes),
+        Block(("sum", "max"), ("int8", "int32", "float64"), _FLAT, (large,)),
+        Block(("mean", "max", "argmax", "var"), ("float32",), _FLAT, (large,)),
+        Block(("sum",), ("float32",), ("columns", "inside", "mask", "float64"), (large,)),
+    )
+
+
+# By the kind of device, and whether there is but a minute.
+GRIDS = {
+    ("cuda", False): _whole_grid(
+        _bytes(
+            *(4, _KIB, 16 * _KIB, 64 * _KIB, 256 * _KIB, _MIB, 4 * _MIB, 16 * _MIB, 64 * _MIB),
+            *(256 * _MIB, _GIB, 4 * _GIB),
+        ),
+        Extent(256 * _MIB, True),
+        Extent(_GIB, True),
+    ),
+    ("cuda", True): _quick_grid(
+        _bytes(4, 64 * _KIB, _MIB, 16 * _MIB, 256 * _MIB), Extent(256 * _MIB, True)
+    ),
+    ("host", False): _whole_grid(
+        _bytes(
+            *(4, _KIB, 4 * _KIB, 16 * _KIB, 64 * _KIB, 256 * _KIB, _MIB, 4 * _MIB, 16 * _MIB),
+            *(64 * _MIB, 256 * _MIB),
+        ),
+        Extent(_MIB, True),
+        Extent(32 * _MIB, True),
+    ),
+    ("host", True): _quick_grid(
+        _bytes(4, 4 * _KIB, 64 * _KIB, _MIB, 16 * _MIB), Extent(_MIB, True)
+    ),
+}
+
+
+def cases(
+    grid: Iterable[Block],
+    reductions: _Names | None = None,
+    types: _Names | None = None,
+    layouts: _Names | None = None,
+    extents: tuple[Extent, ...] | None = None,
+) -> list[Case]:
+    """List the grid's cases, small arrays first, those that can share an array together.
+
+    What is given takes that side's place in every block, and a case that does not make sense, such
+    as the variance of bool, is none.
+    """
+    found: dict[Case, None] = {}
+    for block in grid:
+        crossed = Block(
+            reductions or block.reductions,
+            types or block.types,
+            layouts or block.layouts,
+            extents or block.extents,
+        )
+        found.update(dict.fromkeys(_crossed(crossed)))
+    return sorted(found, key=_place)
+
+
+def _crossed(block: Block) -> Iterator[Case]:
+    for reduction in map(REDUCTIONS.__getitem__, block.reductions):
+        for kind in map(TYPES.__getitem__, block.types):
+            for layout in map(LAYOUTS.__getitem__, block.layouts):
+                if not _makes_sense(reduction, kind, layout):
+                    continue
+                for extent in block.extents:
+                    size = extent.elements(kind.itemsize)
+                    if layout.view is None:
+                        yield Case(reduction, kind, layout, size, extent)
+                    elif size >= LEAST_VIEWED:
+                        rows, columns = _shape(size)
+                        yield Case(reduction, kind, layout, rows * columns, extent)
+
+
+def _makes_sense(reduction: Reduction, kind: Type, layout: Layout) -> bool:
+    return (
+        kind.kind in reduction.kinds
+        and (layout.option is None or layout.option in reduction.options)
+        and (not layout.types or kind.name in layout.types)
+    )
+
+
+def _place(case: Case) -> tuple[int, ...]:
+    """Order cases as they are measured."""
+    return (case.nbytes, _TYPE_PLACES[case.type.name], _DATA_PLACES[case.data], case.size)
+
+
+_TYPE_PLACES = {name: place for place, name in enumerate(TYPES)}
+_DATA_PLACES = {r.data: place for place, r in enumerate(REDUCTIONS.values())}
+
+
+def table_order(case: Case) -> tuple[int, ...]:
+    """Order cases as they are shown: by reduction, layout, type and size."""
+    return (
+        tuple(REDUCTIONS).index(case.reduction.name),
+        tuple(LAYOUTS).index(case.layout.name),
+        _TYPE_PLACES[case.type.name],
+        case.size,
+    )

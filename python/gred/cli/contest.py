@@ -1,0 +1,325 @@
+"""One case, reduced by every library in turn: whole calls, until the answer is on the host.
+
+Libraries with the same kind of arrays go round the same copies, enough of them that the cache has
+long forgotten one when its turn comes again, whoever had it before. Of what is so small that no
+number of copies would do there is one, which lies in the cache as it would in use; the result says
+which it was.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import math
+import random
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gred.cli.cases import LAYOUTS, REDUCTIONS, TYPES, Case, Extent
+from gred.cli.data import random_mask, repeated_array
+from gred.cli.libraries import Library, why
+from gred.cli.measure import Sampling, read_limit
+from gred.cli.record import Record, digits
+from gred.cli.truth import Truth
+
+# All copies together are so many times the cache.
+_OVER_CACHE = 4
+_MOST_COPIES = 64
+# The share of the memory that copies may take, those of all kinds together.
+_SHARE = 0.5
+# Threads of the library before go to sleep meanwhile; what takes long enough does not notice them.
+_PAUSE_SECONDS = 1e-3
+_LONG_SECONDS = 20e-3
+# A sample is the mean of as many calls as take so long, because clocks are not exact, ...
+_SAMPLE_SECONDS = 50e-6
+# ... and there are at least so many samples, however long a call takes.
+_FEWEST_SAMPLES = 3
+_LIMIT_SAMPLES = 5
+
+
+class Entry(NamedTuple):
+    """What became of one library in one case; without samples `missing` says why.
+
+    `samples` are nanoseconds, in the order taken. `nbytes` is what has to be read, the mask too;
+    `limit` the bytes per second that the device reads at best. `cold` tells whether the array had
+    to come from memory.
+    """
+
+    case: Case
+    library: str
+    ours: bool
+    nbytes: int
+    limit: float
+    copies: int
+    cold: bool
+    samples: tuple[int, ...] = ()
+    right: bool = False
+    answer: str = ""
+    expected: str = ""
+    missing: str = ""
+
+    def record(self) -> Record:
+        """Make the row that is kept: medians and spreads are None where there are no samples."""
+        case = self.case
+        low, median, high = (
+            [digits(time) for time in np.percentile(self.samples, (16, 50, 84))]
+            if self.samples
+            else [None] * 3
+        )
+        return {
+            "reduction": case.reduction.name,
+            "dtype": case.type.name,
+            "layout": case.layout.name,
+            "extent": str(case.extent),
+            "size": case.size,
+            "nbytes": self.nbytes,
+            "library": self.library,
+            "ours": self.ours,
+            "median_ns": median,
+            "low_ns": low,
+            "high_ns": high,
+            "gb_per_s": digits(self.nbytes / median) if median else None,
+            "limit_gb_per_s": digits(self.limit * 1e-9),
+            "copies": self.copies,
+            "cold": self.cold,
+            "right": self.right,
+            "answer": self.answer,
+            "expected": self.expected,
+            "missing": self.missing,
+            "samples_ns": list(self.samples),
+        }
+
+
+class Stage:
+    """The arrays that cases with the same data, type and size share, at every library's hand."""
+
+    def __init__(self, case: Case, libraries: Sequence[Library], device: Any, seed: int) -> None:
+        self.key = stage_key(case)
+        self.seed = seed
+        self._libraries = libraries
+        self._device = device
+        self.flat = repeated_array(case.size, case.type.dtype(), case.data, seed)
+        self._mask: Any = None
+        self._placed: dict[tuple[str, bool], list[Any]] = {}
+        self._turns: dict[str, Iterator[int]] = {}
+        self._limit: float | None = None
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._placed.clear()
+        for library in self._libraries:
+            library.release()
+
+    @property
+    def limit(self) -> float:
+        """The bytes per second that the device reads at best from so large an array."""
+        if self._limit is None:
+            self._limit = read_limit(self._device.name, self.flat.nbytes, _LIMIT_SAMPLES)
+        return self._limit
+
+    def mask(self, case: Case) -> Any:
+        """Draw the mask, if the case has one."""
+        if case.masked and self._mask is None:
+            self._mask = random_mask(case.size, self.seed)
+        return self._mask if case.masked else None
+
+    def copies(self, nbytes: int) -> tuple[int, bool]:
+        """Choose how many copies to go round, and whether the cache will have forgotten them."""
+        enough = _OVER_CACHE * self._device.l2_cache
+        wanted = max(2, math.ceil(enough / nbytes))
+        kinds = len({library.pool for library in self._libraries})
+        room = _SHARE * self._device.memory / (kinds * self.flat.nbytes)
+        copies = min(wanted, int(room)) if wanted <= _MOST_COPIES else 1
+        copies = max(1, copies)
+        return copies, copies * nbytes >= enough
+
+    def given(self, library: Library, case: Case, copies: int) -> list[tuple[Any, ...]]:
+        """Make what the library's function is called with, a tuple a copy."""
+        flats = self._copies(library, self.flat, False, copies)
+        mask = self.mask(case)
+        masks = [None] * copies if mask is None else self._copies(library, mask, True, copies)
+        return [library.given(case, flat, mask) for flat, mask in zip(flats, masks, strict=True)]
+
+    def turns(self, library: Library) -> Iterator[int]:
+        """Count the calls on the library's kind of arrays, by whichever library."""
+        return self._turns.setdefault(library.pool, itertools.count())
+
+    def _copies(self, library: Library, array: Any, is_mask: bool, count: int) -> list[Any]:
+        placed = self._placed.setdefault((library.pool, is_mask), [])
+        while len(placed) < count:
+            placed.append(library.place(array))
+        return placed[:count]
+
+
+def stage_key(case: Case) -> tuple[Any, ...]:
+    """Name the stage that a case needs."""
+    return case.data, case.type, case.size
+
+
+class Runner:
+    """A library's calls of one case, timed; once one has raised, `failure` says what."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self.samples: list[int] = []
+        self.answer: Any = None
+        self.failure = ""
+        self._given: list[tuple[Any, ...]] = []
+        self._calls = 1
+        self._long = False
+        self._spent = 0.0
+
+    def attempt(self, act: Callable[..., Any], *arguments: Any) -> None:
+        """Do it, and note why the library cannot: one that lacks something raises what it likes."""
+        try:
+            act(*arguments)
+        except Exception as error:
+            self.failure = why(error)
+
+    def prepare(self, case: Case, stage: Stage, copies: int) -> None:
+        """Find the library's function, and make what it is called with."""
+        self._function = self.library.function(case)
+        self._given = stage.given(self.library, case, copies)
+        self._turns = stage.turns(self.library)
+        self.library.start()
+
+    def warm_up(self, sampling: Sampling) -> None:
+        """Call once, which may compile, and again; find out how many calls a sample is."""
+        self.turn()
+        for _ in range(sampling.warmup):
+            if sampling.seconds is None or self._spent < sampling.seconds:
+                self.turn()
+        seconds = self.samples[-1] * 1e-9
+        self._calls = max(1, math.ceil(_SAMPLE_SECONDS / seconds))
+        self._long = seconds > _LONG_SECONDS
+        self.samples, self._spent = [], 0.0
+
+    def wants(self, sampling: Sampling) -> bool:
+        """Tell whether another sample is wanted, and still affordable."""
+        if self.failure or len(self.samples) >= sampling.samples:
+            return False
+        affordable = sampling.seconds is None or self._spent < sampling.seconds
+        return affordable or len(self.samples) < _FEWEST_SAMPLES
+
+    def turn(self) -> None:
+        """Take a sample. A call that is not counted wakes the library's threads."""
+        self.library.start()
+        if not self._long:
+            time.sleep(_PAUSE_SECONDS)
+            self.call()
+        calls, taken = self._calls, self.call(self._calls)
+        self._spent += taken * 1e-9
+        self.samples.append(max(1, round(taken / calls)))
+
+    def call(self, count: int = 1) -> int:
+        """Call so many times, each with the next copy; the nanoseconds of all together."""
+        function = self._function
+        given = [self._given[next(self._turns) % len(self._given)] for _ in range(count)]
+        start = time.perf_counter_ns()
+        for arguments in given:
+            answer = function(*arguments)
+        taken = time.perf_counter_ns() - start
+        self.answer = answer
+        return taken
+
+
+class Contest:
+    """One case on its stage: what has to be read, by how many copies, and what is right."""
+
+    def __init__(self, case: Case, stage: Stage) -> None:
+        mask = stage.mask(case)
+        self._case = case
+        self._stage = stage
+        self._truth = Truth(case, stage.flat, mask)
+        elements = self._truth.count * case.type.itemsize
+        self._nbytes = elements + (0 if mask is None else mask.nbytes)
+        self._copies, self._cold = stage.copies(self._nbytes)
+
+    def runner(self, library: Library) -> Runner:
+        """Have a library prepare."""
+        runner = Runner(library)
+        runner.attempt(runner.prepare, self._case, self._stage, self._copies)
+        return runner
+
+    def entry(self, runner: Runner) -> Entry:
+        """Say what became of a library."""
+        entry = Entry(
+            self._case,
+            runner.library.key,
+            runner.library.ours,
+            self._nbytes,
+            self._stage.limit,
+            self._copies,
+            self._cold,
+        )
+        if runner.failure:
+            return entry._replace(missing=runner.failure)
+        answers = runner.answer if isinstance(runner.answer, tuple) else (runner.answer,)
+        return entry._replace(
+            samples=tuple(runner.samples),
+            # gred.describe has a count and a count of NaN before what others are asked for.
+            right=self._truth.accepts(answers[-len(self._truth.values) :]),
+            answer=", ".join(map(str, answers)),
+            expected=str(self._truth),
+        )
+
+
+def compete(
+    case: Case, stage: Stage, libraries: Sequence[Library], sampling: Sampling
+) -> list[Entry]:
+    """Measure all libraries in one case; an entry each, in their order."""
+    contest = Contest(case, stage)
+    with _undisturbed():
+        runners = [contest.runner(library) for library in libraries]
+        _take_turns(runners, sampling)
+    return [contest.entry(runner) for runner in runners]
+
+
+def _take_turns(runners: Sequence[Runner], sampling: Sampling) -> None:
+    """Take samples in rounds, each in another order, so that nobody always follows the same."""
+    order = random.Random(0)
+    for runner in runners:
+        if not runner.failure:
+            runner.attempt(runner.warm_up, sampling)
+    while wanting := [runner for runner in runners if runner.wants(sampling)]:
+        for runner in order.sample(wanting, len(wanting)):
+            runner.attempt(runner.turn)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Collect no garbage meanwhile, and pass no warnings on, of an overflow for example."""
+    collected = gc.isenabled()
+    gc.disable()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        if collected:
+            gc.enable()
+
+
+class Floor(NamedTuple):
+    """What the shortest call takes, and what was called; None where there is nothing to launch."""
+
+    seconds: float | None
+    meaning: str
+
+
+def latency_floor(device: Any, ours: Library, sampling: Sampling) -> Floor:
+    """Measure what no call to a device can fall below: here gred's sum of one element."""
+    if not device.name.startswith("cuda"):
+        return Floor(None, "none: nothing is launched")
+    one = Extent(1, in_bytes=False)
+    case = Case(REDUCTIONS["sum"], TYPES["float32"], LAYOUTS["flat"], 1, one)
+    [entry] = compete(case, Stage(case, [ours], device, seed=0), [ours], sampling)
+    if entry.missing:
+        return Floor(None, f"none: {entry.missing}")
+    meaning = "gred's sum of one element; no empty kernel was measured"
+    return Floor(float(np.median(entry.samples)) * 1e-9, meaning)

@@ -1,0 +1,418 @@
+"""gred and the libraries that a user could pick instead, each by its best way to reduce an array.
+
+A library is asked in two steps: what can be made beforehand, arrays and views on its device, and a
+function of them that returns when the answer is in the host's memory. What a library lacks it says
+by raising, whatever it raises.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import gred
+from gred.cli.cases import Case
+from gred.cli.data import Array
+from gred.cli.measure import accumulator
+from gred.cli.truth import DESCRIBED
+
+_LONGEST_REASON = 120
+_CUB_TYPES = ("int32", "int64", "uint64", "float32", "float64")
+
+
+class LackingError(Exception):
+    """The library lacks what is asked for; the message says what."""
+
+
+class Library:
+    """A library on a device; `device` is one of gred's names for it.
+
+    What NumPy's functions can do in the same words is done here.
+    """
+
+    key = title = package = pool = ""
+    # Kinds of devices that it has.
+    kinds: tuple[str, ...] = ("host", "cuda")
+    # Whether this is gred itself.
+    ours = False
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        # Libraries that take the same arrays share them, under the name of one.
+        self.pool = self.pool or self.key
+        self.index = int(device.partition(":")[2] or 0)
+        self.module: Any = importlib.import_module(self.package)
+
+    @property
+    def version(self) -> str:
+        """The version that is installed."""
+        return str(self.module.__version__)
+
+    def place(self, array: Array) -> Any:
+        """Copy an array to where the library reduces it."""
+        raise NotImplementedError
+
+    def given(self, case: Case, flat: Any, mask: Any) -> tuple[Any, ...]:
+        """Make of placed arrays what the case's function takes."""
+        view = case.view(flat)
+        return (view,) if mask is None else (view, mask)
+
+    def function(self, case: Case) -> Callable[..., Any]:
+        """Make the function that is timed."""
+        raise NotImplementedError
+
+    def start(self) -> None:
+        """Do what has to be done before a turn, outside the time."""
+
+    def release(self) -> None:
+        """Give back memory that nobody uses any more."""
+
+
+class NumPy(Library):
+    """NumPy, whose answers are on the host when its functions return."""
+
+    key, title, package = "numpy", "NumPy", "numpy"
+    kinds = ("host",)
+
+    def place(self, array: Array) -> Any:
+        """Copy it, so that every copy has memory of its own."""
+        return array.copy()
+
+    def function(self, case: Case) -> Callable[..., Any]:
+        """Call NumPy's function, or those that together do the same."""
+        return _with_options(case, _numpy_function(np, case.reduction.name))
+
+
+def _numpy_function(xp: Any, name: str) -> Callable[..., Any]:
+    """Find a reduction in NumPy or in a library with its names."""
+    if name == "norm":
+        return _found(xp.linalg, name)
+    if name in _TOGETHER:
+        functions = [getattr(xp, part) for part in _TOGETHER[name]]
+        return lambda *given, **options: tuple(f(*given, **options) for f in functions)
+    return _found(xp, name)
+
+
+def _found(module: Any, name: str) -> Callable[..., Any]:
+    function: Callable[..., Any] | None = getattr(module, name, None)
+    if function is None:
+        raise LackingError("no such reduction")
+    return function
+
+
+# What takes several calls elsewhere; NaN is left in.
+_TOGETHER = {"minmax": ("min", "max"), "describe": DESCRIBED}
+
+
+def _with_options(case: Case, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Pass the mask and the type on by NumPy's keywords."""
+    if case.layout.dtype:
+        return functools.partial(function, dtype=case.layout.dtype)
+    if not case.masked:
+        return function
+    first = {"initial": _identity(case)} if case.reduction.name in ("min", "max") else {}
+    return lambda view, mask: function(view, where=mask, **first)
+
+
+def _identity(case: Case) -> Any:
+    """Find what may stand where a mask lets nothing through; None if nothing may."""
+    name, kind = case.reduction.name, case.type.kind
+    if name in ("sum", "prod"):
+        return int(name == "prod")
+    if name not in ("min", "max"):
+        return None
+    if kind in "fc":
+        infinity = float("inf" if name == "min" else "-inf")
+        return complex(infinity, infinity) if kind == "c" else infinity
+    limits = (0, 1) if kind == "b" else (np.iinfo(case.type.name).min, np.iinfo(case.type.name).max)
+    return limits[name == "min"]
+
+
+def _fill_or_select(case: Case, xp: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Have a library that takes no mask put the identity in its places, or select the others."""
+    identity = _identity(case)
+    if identity is None:
+        return lambda view, mask: function(view[mask])
+    return lambda view, mask: function(xp.where(mask, view, identity))
+
+
+def _brought(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Bring the answer to the host, which waits for it."""
+
+    def run(*given: Any) -> Any:
+        answer = function(*given)
+        if isinstance(answer, tuple):
+            return tuple(part.item() for part in answer)
+        return answer.item()
+
+    return run
+
+
+class Bottleneck(NumPy):
+    """bottleneck, which has reductions that leave NaN out."""
+
+    key, title, package, pool = "bottleneck", "bottleneck", "bottleneck", "numpy"
+
+    def function(self, case: Case) -> Callable[..., Any]:
+        """Call its function of that name."""
+        return _with_options(case, _found(self.module, case.reduction.name))
+
+
+class NumExpr(NumPy):
+    """NumExpr, whose expression is compiled beforehand."""
+
+    key, title, package, pool = "numexpr", "NumExpr", "numexpr", "numpy"
+
+    def function(self, case: Case) -> Callable[..., Any]:
+        """Evaluate an expression; a mask chooses between element and identity."""
+        name = case.reduction.name
+        if name not in ("sum", "prod", "min", "max"):
+            raise LackingError("no such reduction")
+        if case.layout.dtype:
+            raise LackingError("no dtype=")
+        evaluate = self.module.evaluate
+        if not case.masked:
+            return lambda view: evaluate(f"{name}(x)", {"x": view}, {})
+        identity = case.type.dtype().type(_identity(case))
+        expression = f"{name}(where(mask, x, identity))"
+        return lambda view, mask: evaluate(
+            expression, {"x": view, "mask": mask, "identity": identity}, {}
+        )
+
+
+class CuPy(Library):
+    """CuPy as it comes."""
+
+    key, title, package = "cupy", "CuPy", "cupy"
+    kinds = ("cuda",)
+
+    def __init__(self, device: str) -> None:
+        super().__init__(device)
+        self.module.cuda.Device(self.index).use()
+        core = self.module._core
+        asked = core.get_reduction_accelerators(), core.get_routine_accelerators()
+        self._accelerators = list(asked[0]), list(asked[1])
+
+    def place(self, array: Array) -> Any:
+        """Copy it to the GPU."""
+        return self.module.asarray(array)
+
+    def function(self, case: Case) -> Callable[..., Any]:
+        """Call NumPy's name of it, and fetch the answer."""
+        function = _numpy_function(self.module, case.reduction.name)
+        if case.masked:
+            return _brought(_fill_or_select(case, self.module, function))
+        return _brought(_with_options(case, function))
+
+    def start(self) -> None:
+        """Choose the accelerators, which are the whole process's."""
+        self.module._core.set_reduction_accelerators(self._accelerators[0])
+        self.module._core.set_routine_accelerators(self._accelerators[1])
+
+    def release(self) -> None:
+        """Empty the pool."""
+        self.module.get_default_memory_pool().free_all_blocks()
+
+
+class CuPyCub(CuPy):
+    """CuPy told to use CUB wherever it can."""
+
+    key, title, pool = "cupy-cub", "CuPy with CUB", "cupy"
+
+    def __init__(self, device: str) -> None:
+        super().__init__(device)
+        cub = [self.module._core._accelerator.ACCELERATOR_CUB]
+        if self._accelerators == (cub, cub):
+            raise LackingError("CuPy uses CUB by itself here")
+        self._accelerators = (cub, cub)
+
+
+class PyTorch(Library):
+    """PyTorch, on either kind of device."""
+
+    key, title, package = "torch", "PyTorch", "torch"
+
+    def __init__(self, device: str) -> None:
+        super().__init__(device)
+        if device != "host" and not self.module.cuda.is_available():
+            raise LackingError("it sees no GPU")
+        self._place = "cpu" if device == "host" else f"cuda:{self.index}"
+
+    def place(self, array: Array) -> Any:
+        """Make a tensor; bfloat16, which NumPy lacks, goes by its bits."""
+        if array.dtype.name == "bfloat16":
+            return self.place(array.view(np.int16)).view(self.module.bfloat16)
+        return self.module.from_numpy(array).to(self._place, copy=True)
+
+    def function(self, case: Case) -> Callable[..., Any]:
+        """Call PyTorch's function, and fetch the answer."""
+        function = self._function(case.reduction.name)
+        dtype = case.layout.dtype
+        if not dtype and case.reduction.name == "mean" and case.type.kind in "biu":
+            dtype = "float64"  # without one, means of integers are refused
+        if dtype:
+            function = functools.partial(function, dtype=getattr(self.module, dtype))
+        if case.masked:
+            function = _fill_or_select(case, self.module, function)
+        return _brought(function)
+
+    def _function(self, name: str) -> Callable[..., Any]:
+        torch = self.module
+        others = {
+            "var": functools.partial(torch.var, correction=0),
+            "std": functools.partial(torch.std, correction=0),
+            "ptp": lambda x: torch.sub(*reversed(torch.aminmax(x))),
+            "norm": torch.linalg.vector_norm,
+            "minmax": lambda x: tuple(torch.aminmax(x)),
+            "describe": lambda x: (
+                *torch.aminmax(x),
+                *reversed(torch.var_mean(x, correction=0)),
+                torch.sum(x),
+            ),
+        }
+        return others.get(name) or _found(torch, name)
+
+    def release(self) -> None:
+        """Empty the cache of GPU memory."""
+        if self.device != "host":
+            self.module.cuda.empty_cache()
+
+
+class Jax(Library):
+    """JAX, compiled, the view and all; with its types of 64 bits, and memory as it is needed."""
+
+    key, title, package = "jax", "JAX", "jax"
+
+    def __init__(self, device: str) -> None:
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+        super().__init__(device)
+        self.module.config.update("jax_enable_x64", True)
+        self._place = self.module.devices("cpu" if device == "host" else "gpu")[self.index]
+
+    def place(self, array: Array) -> Any:
+        """Copy it to JAX's device."""
+        return self.module.device_put(array.copy(), self._place).block_until_ready()
+
+    def given(self, case: Case, flat: Any, mask: Any) -> tuple[Any, ...]:
+        """Leave the view to the compiler, since JAX's own views are copies."""
+        return (flat,) if mask is None else (flat, mask)
+
+    def function(self, case: Case) -> Callable[..., Any]:
+        """Compile view and reduction together, and fetch the answer."""
+        reduce = _with_options(case, _numpy_function(self.module.numpy, case.reduction.name))
+        return _brought(self.module.jit(lambda flat, *mask: reduce(case.view(flat), *mask)))
+
+
+class Gred(Library):
+    """gred, of arrays that another library made."""
+
+    key, title, package = "gred", "gred", "gred"
+    ours = True
+
+    def __init__(self, carrier: Library, first: bool = True) -> None:
+        super().__init__(carrier.device)
+        if not first:
+            self.key = f"gred-{carrier.key}"
+            self.title = f"gred of {carrier.title}"
+        self.carrier = carrier
+        self.pool = carrier.pool
+
+    def place(self, array: Array) -> Any:
+        """Have the other library place it."""
+        return self.carrier.place(array)
+
+    def function(self, case: Case) -> Callable[..., Any]:
+        """Call gred's function."""
+        return _with_options(case, getattr(gred, case.reduction.name))
+
+    def release(self) -> None:
+        """Have the other library release it."""
+        self.carrier.release()
+
+
+class Cub(Gred):
+    """NVIDIA's CUB, called by gred, on what CUB reads itself; int32 is added in int32."""
+
+    key, title = "cub", "CUB"
+    kinds = ("cuda",)
+    ours = False
+
+    def function(self, case: Case) -> Callable[..., Any]:
+        """Call gred's, told to use CUB."""
+        name, kind = case.reduction.name, case.type.name
+        if name not in ("sum", "prod", "min", "max"):
+            raise LackingError("no such reduction")
+        if case.layout.name != "flat" or kind not in _CUB_TYPES:
+            raise LackingError(f"reads flat arrays of {', '.join(_CUB_TYPES)} only")
+        dtype = accumulator(name, kind)
+        return functools.partial(getattr(gred, name), method="cub", dtype=dtype)
+
+
+PEERS: dict[str, Any] = {
+    library.key: library
+    for library in (NumPy, Bottleneck, NumExpr, CuPy, CuPyCub, PyTorch, Jax, Cub)
+}
+
+# Whose arrays gred is given: those that are here, or else the last.
+_CARRIERS = {"host": ("numpy",), "cuda": ("cupy", "torch")}
+_LAST_CARRIER = {"host": "numpy", "cuda": "jax"}
+
+
+class Field(NamedTuple):
+    """Who takes part, gred first; whose arrays gred is given; who is not here, by key, and why."""
+
+    libraries: tuple[Library, ...]
+    carriers: tuple[Library, ...]
+    absent: dict[str, str]
+
+
+def peers_on(device: str) -> tuple[str, ...]:
+    """List the keys of all peers that there can be on a device."""
+    return tuple(key for key, peer in PEERS.items() if _kind(device) in peer.kinds)
+
+
+def ours_on(device: str) -> tuple[str, ...]:
+    """List the keys that gred can have on a device: one for each kind of arrays."""
+    return (Gred.key, *(f"{Gred.key}-{carrier}" for carrier in _CARRIERS[_kind(device)][1:]))
+
+
+def assemble(device: str, wanted: Sequence[str]) -> Field:
+    """Import the peers that are `wanted`, and whatever makes arrays for gred on `device`."""
+    carriers = _CARRIERS[_kind(device)]
+    here, absent = _imported(device, [key for key in wanted if key != Cub.key])
+    mine = [here[key] for key in carriers if key in here]
+    if not mine:
+        others, _ = _imported(device, (*carriers, _LAST_CARRIER[_kind(device)]))
+        mine = list(others.values())[:1]
+    if not mine:
+        raise LackingError(f"arrays on {device} need CuPy, PyTorch or JAX, and none works here")
+    ours = [Gred(carrier, carrier is mine[0]) for carrier in mine]
+    cub = [Cub(mine[0])] if Cub.key in wanted else []
+    return Field((*ours, *here.values(), *cub), tuple(mine), absent)
+
+
+def _kind(device: str) -> str:
+    return device.partition(":")[0]
+
+
+def _imported(device: str, keys: Sequence[str]) -> tuple[dict[str, Library], dict[str, str]]:
+    here: dict[str, Library] = {}
+    absent: dict[str, str] = {}
+    for key in keys:
+        try:
+            here[key] = PEERS[key](device)
+        except Exception as error:  # what cannot be imported raises what it likes
+            absent[key] = why(error)
+    return here, absent
+
+
+def why(error: BaseException) -> str:
+    """Say in one line what a library raised."""
+    text = re.sub(r" at 0x[0-9a-f]+", "", " ".join(str(error).split()))[:_LONGEST_REASON]
+    return text if isinstance(error, LackingError) else f"{type(error).__name__}: {text}"

@@ -1,0 +1,279 @@
+"""`python -m gred versus`: gred beside every library that a user could pick instead.
+
+Whole calls on arrays that are there already, until the answer is on the host, in turns; every
+answer checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import gred
+from gred.cli import (
+    cases,
+    files,
+    ladder,
+    libraries,
+    options,
+    outcome,
+    places,
+    record,
+    versus_table,
+)
+from gred.cli.cases import Case
+from gred.cli.clock import Clock
+from gred.cli.console import Console, Step
+from gred.cli.contest import Entry, Floor, Stage, compete, latency_floor, stage_key
+from gred.cli.libraries import Field
+from gred.cli.measure import Sampling
+
+DESCRIPTION = """\
+Compares gred with every other library that is installed: whole calls on an array that is on the
+device already, until the answer is on the host, all libraries in turn. Every answer is checked."""
+
+EPILOG = """\
+A size is a count of elements, 1000 or 2**20, or of bytes, 64KiB; ranges are of powers of two,
+1KiB:1GiB. Given sizes, types, reductions or layouts take the place of those of the standard grid
+and are crossed with the rest of it. Arrays lie in memory, not in the cache, unless they are so
+small that they would in use; the file says which. The ratio is the time of the best peer with a
+right answer over gred's, the slower one where gred was given arrays of two libraries. With no place
+to write to, everything goes to the folder gred-versus. Drawing needs matplotlib. Exit status: as
+that of `python -m gred`, by gred's answers; a peer's wrong answer is shown and does not count."""
+
+# After so long a quick comparison starts nothing new.
+_QUICK_SECONDS = 40.0
+# What a case takes does not shrink with its array below so many bytes.
+_LEAST_BYTES = 1 << 24
+
+
+class Plan(NamedTuple):
+    """What to compare, and what cannot be, in words."""
+
+    device: Any
+    cases: tuple[Case, ...]
+    peers: tuple[str, ...]
+    seed: int
+    sampling: Sampling
+    left_out: tuple[str, ...]
+
+
+# By the kind of device, and whether there is but a minute.
+_SAMPLINGS = {
+    ("cuda", False): Sampling(25, 2, 0.5),
+    ("cuda", True): Sampling(11, 2, 0.1),
+    ("host", False): Sampling(15, 1, 0.25),
+    ("host", True): Sampling(7, 1, 0.1),
+}
+
+
+def parser(prog: str) -> argparse.ArgumentParser:
+    """Make the options of `python -m gred versus`."""
+    parser: argparse.ArgumentParser = options.Parser(
+        prog=prog, description=DESCRIPTION, epilog=EPILOG
+    )
+    parser.add_argument(
+        "--device",
+        metavar="NAME",
+        help="cuda, cuda:1 or host (default: a GPU if there is one, else host)",
+    )
+    parser.add_argument(
+        "--sizes",
+        metavar="A,B:C",
+        type=options.argument(options.parse_extents),
+        help="array sizes: 4B,64KiB:1GiB or 1000,2**20",
+    )
+    for option, known, noun in (
+        ("--types", cases.TYPES, "element type"),
+        ("--reductions", cases.REDUCTIONS, "reduction"),
+        ("--layouts", cases.LAYOUTS, "layout"),
+        ("--peers", libraries.PEERS, "peer"),
+    ):
+        parser.add_argument(
+            option, metavar="A,B", type=options.names(known, noun), help=f"of {', '.join(known)}"
+        )
+    parser.add_argument(
+        "--samples",
+        metavar="N",
+        type=options.argument(options.parse_samples),
+        help="samples of each library, fewer of what takes long (default: 25 on a GPU, else 15)",
+    )
+    parser.add_argument(
+        "--seed",
+        metavar="N",
+        type=options.argument(options.parse_seed),
+        default=0,
+        help="for the random data (default: 0)",
+    )
+    parser.add_argument("--quick", action="store_true", help="few cases, and an end in a minute")
+    places.add_options(parser)
+    return parser
+
+
+def run(given: argparse.Namespace, console: Console) -> int:
+    """Compare, print, write; the exit status."""
+    clock = Clock(_QUICK_SECONDS if given.quick else None)
+    plan = _plan(given)
+    where = places.choose(given, "versus", _figures)
+    field = _field(plan, given.peers)
+    if files.STANDARD_OUTPUT in where:
+        console.leave_stdout()
+    machine = record.describe_machine(plan.device)
+    with console.files_first(True):
+        ladder.introduce(console, machine, "beside what else there is")
+        _print_plan(console, plan, field)
+        floor, entries, left_out = _measure_all(plan, field, clock, console)
+        rows = [entry.record() for entry in sorted(entries, key=_table_order)]
+        kept = record.in_columns("versus", machine, _run_record(plan, field, floor, left_out), rows)
+        written, failure = files.write_all(where.jobs(kept, lambda: _csv(rows), console))
+    found = outcome.outcomes(rows)
+    versus_table.show(console, kept, found)
+    if left_out:
+        console.line(f"left out to end in time: {len(left_out)} cases, {left_out[0]} on", "yellow")
+    ladder.tell_written(console, written, failure)
+    return 1 if any(one.wrong for one in found) else 0
+
+
+def _figures() -> Any:
+    from gred.cli import versus_plots
+
+    return versus_plots.FIGURES
+
+
+def _plan(given: argparse.Namespace) -> Plan:
+    device = options.resolve_device(given.device or _best_device())
+    kind = device.name.partition(":")[0]
+    if kind not in ("host", "cuda"):
+        raise options.UsageError(f"nothing but gred runs on {device.name}; choose host or cuda")
+    wanted = given.peers or libraries.peers_on(device.name)
+    for peer in wanted:
+        if peer not in libraries.peers_on(device.name):
+            there = ", ".join(libraries.peers_on(device.name))
+            raise options.UsageError(f"{peer!r} has nothing on {device.name}; there are {there}")
+    crossed = cases.cases(
+        cases.GRIDS[kind, given.quick],
+        given.reductions,
+        given.types,
+        given.layouts,
+        given.sizes,
+    )
+    known = [case for case in crossed if case.type.known()]
+    if not known:
+        why = "bfloat16 needs ml_dtypes" if crossed else "no reduction takes such arrays"
+        raise options.UsageError(f"there is nothing to compare: {why}")
+    sampling = _SAMPLINGS[kind, given.quick]
+    return Plan(
+        device=device,
+        cases=tuple(known),
+        peers=tuple(wanted),
+        seed=given.seed,
+        sampling=sampling._replace(samples=given.samples or sampling.samples),
+        left_out=() if len(known) == len(crossed) else ("bfloat16, which needs ml_dtypes",),
+    )
+
+
+def _best_device() -> str:
+    there = [device.name for device in gred.devices()]
+    return next((name for name in there if name.startswith("cuda")), "host")
+
+
+def _field(plan: Plan, asked: Sequence[str] | None) -> Field:
+    """Find who takes part. What was asked for by name has to be here."""
+    try:
+        field = libraries.assemble(plan.device.name, plan.peers)
+    except libraries.LackingError as missing:
+        raise options.UsageError(str(missing)) from None
+    for peer in asked or ():
+        if peer in field.absent:
+            raise options.UsageError(f"--peers {peer}: {field.absent[peer]}")
+    largest = max(plan.cases, key=lambda case: case.nbytes)
+    kinds = len({library.pool for library in field.libraries})
+    copies = {plan.device.name: kinds * largest.nbytes}
+    copies["host"] = copies.get("host", 0) + largest.nbytes
+    options.check_room(f"{largest}: {kinds + 1} copies", copies)
+    return field
+
+
+def _measure_all(
+    plan: Plan, field: Field, clock: Clock, console: Console
+) -> tuple[Floor, list[Entry], list[str]]:
+    """Measure the floor and all cases that there is time for; the others are named."""
+    entries: list[Entry] = []
+    left_out: list[str] = []
+    with console.progress(len(plan.cases) + 1) as step:
+        step("the latency floor")
+        floor = latency_floor(plan.device, field.libraries[0], plan.sampling)
+        for case, stage in _staged(plan, field, clock, step):
+            if stage is None:
+                left_out.append(str(case))
+                continue
+            with clock.timing(*_effort(case)):
+                entries += compete(case, stage, field.libraries, plan.sampling)
+    return floor, entries, left_out
+
+
+def _staged(
+    plan: Plan, field: Field, clock: Clock, step: Step
+) -> Iterator[tuple[Case, Stage | None]]:
+    """Set the stage for case after case, anew where the next one has another array."""
+    stage: Stage | None = None
+    for case in plan.cases:
+        step(str(case))
+        if not clock.affords(*_effort(case)):
+            yield case, None
+            continue
+        if stage is None or stage.key != stage_key(case):
+            if stage is not None:
+                stage.close()
+            stage = Stage(case, field.libraries, plan.device, plan.seed)
+        yield case, stage
+    if stage is not None:
+        stage.close()
+
+
+def _effort(case: Case) -> tuple[str, int]:
+    """Say what is done, and what its time grows with."""
+    return " ".join(case.series), max(case.nbytes, _LEAST_BYTES)
+
+
+def _table_order(entry: Entry) -> tuple[int, ...]:
+    return cases.table_order(entry.case)
+
+
+def _csv(rows: Sequence[record.Record]) -> str:
+    """Write everything but the single samples."""
+    return record.lines_text([{k: v for k, v in row.items() if k != "samples_ns"} for row in rows])
+
+
+def _run_record(plan: Plan, field: Field, floor: Floor, left_out: Sequence[str]) -> record.Record:
+    return {
+        "seed": plan.seed,
+        "samples": plan.sampling.samples,
+        "warmup": plan.sampling.warmup,
+        "seconds": plan.sampling.seconds,
+        "floor_ns": None if floor.seconds is None else record.digits(floor.seconds * 1e9),
+        "floor": floor.meaning,
+        "libraries": {
+            library.key: {"title": library.title, "version": library.version, "ours": library.ours}
+            for library in field.libraries
+        },
+        "absent": field.absent,
+        "left_out": [*plan.left_out, *left_out],
+    }
+
+
+def _print_plan(console: Console, plan: Plan, field: Field) -> None:
+    peers = [f"{lib.title} {lib.version}" for lib in field.libraries if not lib.ours]
+    ours = " and ".join(carrier.title for carrier in field.carriers)
+    absent = [f"{libraries.PEERS[key].title} ({reason})" for key, reason in field.absent.items()]
+    pairs = [
+        ("device", f"{plan.device.name}, arrays of {ours}"),
+        ("peers", ", ".join(peers) or "none"),
+        ("cases", f"{len(plan.cases)}, {plan.sampling.samples} samples or fewer of what is slow"),
+    ]
+    if absent:
+        pairs.insert(2, ("not here", "; ".join(absent)))
+    if plan.left_out:
+        pairs.append(("left out", ", ".join(plan.left_out)))
+    console.pairs(pairs)

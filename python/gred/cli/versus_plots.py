@@ -1,0 +1,196 @@
+"""Drawings of a comparison: time over size, and how far gred is ahead or behind as a heat map.
+
+Every case that was measured is in the heat map, also where nobody else, or gred not, could do it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap, LogNorm, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FuncFormatter
+
+from gred.cli import units
+from gred.cli.cases import LAYOUTS, REDUCTIONS, TYPES
+from gred.cli.outcome import Outcome, Series, outcomes, series, series_text
+from gred.cli.plots import GRID, LIMIT, STYLE, shortened
+from gred.cli.record import Record, rows_of, title
+
+_COLOURS = {
+    "gred": "#111111",
+    "gred-torch": "#777777",
+    "numpy": "#4d77cf",
+    "bottleneck": "#8c564b",
+    "numexpr": "#17a2b8",
+    "cupy": "#2ca02c",
+    "cupy-cub": "#98c93c",
+    "torch": "#ee6b2f",
+    "jax": "#9b59b6",
+    "cub": "#d4a017",
+}
+_ACROSS = 3
+# Pale on either side of 1, where the colour changes.
+_BEHIND_OR_AHEAD = ListedColormap(
+    [
+        *matplotlib.colormaps["Reds_r"](np.linspace(0.1, 0.85, 64)),
+        *matplotlib.colormaps["Greens"](np.linspace(0.15, 0.9, 64)),
+    ]
+)
+# Ratios beyond are as green, or as red, as it gets; the figure in the cell says what they are.
+_NORM = LogNorm(1 / 8, 8, clip=True)
+# Without a peer to compare with, without gred, and with a wrong answer of gred's.
+_ALONE, _LACKING, _WRONG = "#d9d9d9", "#f4f4f4", "#000000"
+
+
+def time_figure(record: Record) -> Figure:
+    """Draw a panel for everything that was measured at several sizes: every library's times."""
+    panels: dict[Series, list[Outcome]] = {}
+    for one in outcomes(rows_of(record)):
+        panels.setdefault(series(one.case), []).append(one)
+    several = [pair for pair in panels.items() if len(pair[1]) > 1]
+    panels = dict(sorted(several, key=lambda pair: -len(pair[1])))
+    across = min(_ACROSS, len(panels)) or 1
+    down = math.ceil(len(panels) / across) or 1
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(3.9 * across + 2.6, 3.4 * down + 1.1), layout="constrained")
+        figure.suptitle(
+            _head("Time of a whole call over the array's size", record), x=0.01, ha="left"
+        )
+        if not panels:
+            figure.add_subplot().set_title("nothing was measured at two sizes")
+            return figure
+        grid = figure.subplots(down, across, squeeze=False)
+        for axes, (name, points) in zip(grid.flat, panels.items(), strict=False):
+            _draw_times(axes, series_text(name), points, record)
+        for axes in grid.flat[len(panels) :]:
+            axes.set_visible(False)
+        lines = {line.get_label(): line for axes in grid.flat for line in axes.get_lines()}
+        figure.legend(lines.values(), lines.keys(), loc="outside right upper", frameon=False)
+    return figure
+
+
+def _draw_times(axes: Axes, name: str, points: Sequence[Outcome], record: Record) -> None:
+    """Draw the libraries' times, what reading takes at least, and the latency floor."""
+    points = sorted(points, key=lambda one: one.case["nbytes"])
+    sizes = [one.case["nbytes"] for one in points]
+    for key, library in record["run"]["libraries"].items():
+        rows = [row for one in points if (row := one.row(key)) and row["median_ns"]]
+        if rows:
+            axes.plot(
+                [row["nbytes"] for row in rows], [row["median_ns"] for row in rows],
+                label=library["title"], color=_COLOURS.get(key, "#444444"), marker="o",
+                markersize=3, linewidth=2 if library["ours"] else 1.1,
+                zorder=3 if library["ours"] else 2,
+            )  # fmt: skip
+    limits = [one.case["nbytes"] / one.case["limit_gb_per_s"] for one in points]
+    axes.plot(
+        sizes, limits, color=LIMIT, linestyle="--", linewidth=1.2, label="read limit, from memory"
+    )
+    if record["run"]["floor_ns"]:
+        axes.axhline(
+            record["run"]["floor_ns"], color=LIMIT, linestyle=":", linewidth=1.2,
+            label="latency floor",
+        )  # fmt: skip
+    times = [row["median_ns"] for one in points for row in one.rows if row["median_ns"]]
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_ylim(bottom=min(times, default=1) / 3)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: units.bytes_text(x)))
+    ticks = FuncFormatter(lambda y, _: shortened(units.time_text(y * 1e-9)))
+    axes.yaxis.set_major_formatter(ticks)
+    axes.tick_params(axis="x", labelrotation=30)
+    axes.grid(color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.set_title(name)
+
+
+def ratio_figure(record: Record) -> Figure:
+    """Draw the best peer's time over gred's: reductions down; types, sizes and layouts across."""
+    found = outcomes(rows_of(record))
+    maps = [
+        [one for one in found if (one.case["layout"] == "flat") is flat] for flat in (True, False)
+    ]
+    maps = [mine for mine in maps if mine]
+    high = [len({one.case["reduction"] for one in mine}) for mine in maps]
+    wide = max((len({_across(one) for one in mine}) for mine in maps), default=0)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(
+            figsize=(2.2 + 0.56 * max(12, wide), 1.2 + sum(1.5 + 0.31 * rows for rows in high)),
+            layout="constrained",
+        )
+        what = _head("How many times faster than the best peer", record)
+        figure.suptitle(
+            f"{what}\ngreen: gred is ahead; red: behind; below it, who is best", x=0.01, ha="left"
+        )
+        grid = figure.add_gridspec(len(maps) or 1, 1, height_ratios=high or [1])
+        for place, mine in enumerate(maps):
+            _draw_map(figure.add_subplot(grid[place]), mine, wide, record)
+    return figure
+
+
+def _draw_map(axes: Axes, found: Sequence[Outcome], wide: int, record: Record) -> None:
+    """Draw a cell a case; `wide` columns have room, so that cells of all maps are as wide."""
+    rows = [name for name in REDUCTIONS if any(one.case["reduction"] == name for one in found)]
+    columns = sorted({_across(one) for one in found})
+    for one in found:
+        place = columns.index(_across(one)), rows.index(one.case["reduction"])
+        _fill(axes, place, *_look(one, record))
+    axes.set_xlim(-0.5, wide - 0.5)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    names = [column.name for column in columns]
+    axes.set_xticks(range(len(columns)), names, rotation=55, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(len(rows)), rows)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+class _Column(NamedTuple):
+    """A column of a map: its place by layout, size and type, and its name."""
+
+    layout: int
+    nbytes: int
+    kind: int
+    name: str
+
+
+def _across(one: Outcome) -> _Column:
+    case = one.case
+    layout, dtype = LAYOUTS[case["layout"]], TYPES[case["dtype"]]
+    text = "" if layout.name == "flat" else f" {layout.text}"
+    return _Column(
+        tuple(LAYOUTS).index(layout.name),
+        case["size"] * dtype.itemsize,
+        tuple(TYPES).index(dtype.name),
+        f"{dtype.name}{text}, {case['extent']}",
+    )
+
+
+def _look(one: Outcome, record: Record) -> tuple[str, Any]:
+    """Choose a cell's text and colour: the ratio and the best peer, or why there is none."""
+    if one.wrong:
+        return "WRONG", _WRONG
+    if one.ratio is None or one.peer is None:
+        return ("alone", _ALONE) if one.gred else ("lacks", _LACKING)
+    peer = record["run"]["libraries"][one.peer["library"]]["title"]
+    return f"{units.speedup_text(one.ratio)}\n{peer}", _BEHIND_OR_AHEAD(_NORM(one.ratio))
+
+
+def _fill(axes: Axes, place: tuple[int, int], text: str, colour: Any) -> None:
+    x, y = place
+    ink = "black" if sum(to_rgb(colour)) > 1.3 else "white"
+    axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, edgecolor="white"))
+    axes.text(x, y, text, ha="center", va="center", fontsize=5.5, color=ink, linespacing=1.0)
+
+
+def _head(what: str, record: Record) -> str:
+    return f"{what}\n{title(record['machine'])}"
+
+
+FIGURES = {"versus_time": time_figure, "versus_ratio": ratio_figure}
