@@ -95,13 +95,14 @@ def exchange(version=(1, 3), older: Exchange | None = None, **functions) -> Exch
     return table
 
 
-tables: list = []  # they have to stay for as long as the process does
+offered: list = []  # tables and names; they have to stay for as long as the process does
 
 
 def offer(table: Exchange | None = None, name: bytes = NAME):
     """Make the capsule that a type has."""
-    tables.append(table or exchange())
-    return python.PyCapsule_New(ctypes.addressof(tables[-1]), name, None)
+    table = table or exchange()
+    offered.append((table, name))
+    return python.PyCapsule_New(ctypes.addressof(table), name, None)
 
 
 class Lender(Producer):
@@ -126,9 +127,9 @@ class Untold(Lender):
     __cuda_array_interface__ = property(refuse)
 
 
-def lender(offered, base=Lender) -> type:
+def lender(value, base=Lender) -> type:
     """Make a type that offers this, and behind it the protocols of its base."""
-    return type("Offering", (base,), {ATTRIBUTE: offered})
+    return type("Offering", (base,), {ATTRIBUTE: value})
 
 
 EXCHANGING = lender(offer())

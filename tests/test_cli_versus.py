@@ -544,17 +544,16 @@ def test_peers_that_reuse_a_stage_see_their_own_layout(pretended):
     assert set(shapes) == {(1024,), (16, 32)}
 
 
-def test_there_is_no_latency_floor_on_the_host(pretended):
-    floor = contest.latency_floor(HOST, pretended(gred=np.sum)[0], Sampling(3, 0))
-    assert floor.seconds is None
+def test_there_is_no_latency_floor_on_the_host():
+    assert contest.latency_floor(HOST).seconds is None
 
 
-def test_the_floor_of_a_gpu_says_what_it_is(pretended, monkeypatch):
-    monkeypatch.setattr(contest, "read_limit", lambda *_: 1e9)
-    device = HOST._replace(name="cuda:0")
-    floor = contest.latency_floor(device, pretended(gred=np.sum)[0], Sampling(3, 0))
-    assert floor.seconds > 0
-    assert "no empty kernel" in floor.meaning
+def test_the_floor_of_a_gpu_is_the_median_launch_of_nothing(monkeypatch):
+    limit = gred.LaunchLimit(np.array([3e-6, 1e-6, 2e-6]), "cuda:1")
+    monkeypatch.setattr(gred, "launch_limit", {"cuda:1": limit}.get)
+    floor = contest.latency_floor(HOST._replace(name="cuda:1"))
+    assert floor.seconds == 2e-6
+    assert "does nothing" in floor.meaning
 
 
 # ---- outcomes ----

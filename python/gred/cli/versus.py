@@ -203,7 +203,7 @@ def _measure_all(
     left_out: list[str] = []
     with console.progress(len(plan.cases) + 1) as step:
         step("the latency floor")
-        floor = latency_floor(plan.device, field.libraries[0], plan.sampling)
+        floor = latency_floor(plan.device)
         for case, stage in _staged(plan, field, clock, step):
             if stage is None:
                 left_out.append(str(case))
