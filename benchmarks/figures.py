@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import call_figures
 import interface_overhead
 import numpy as np
 import reduction_figures
@@ -314,7 +315,7 @@ PARTS: dict[str, Callable[[], Iterator[Figure]]] = {
     "gpu": measure_gpu,
     "arrays": measure_arrays,
     "reductions": reduction_figures.measure_reductions,
-    "calls": reduction_figures.measure_calls,
+    "calls": call_figures.measure_calls,
     "gpus": reduction_figures.measure_gpus,
     "simulated": measure_simulated,
     "import": measure_import,

@@ -1,10 +1,10 @@
-"""What the reductions beside the ladder's cost, what a call costs, and what two GPUs give."""
+"""What the reductions beside the ladder's cost, and what two GPUs give."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,6 @@ OVER_SUM = {
 }
 DESCRIBE = {"float32": 1.15}
 TWO_GPUS = 1.95
-CALLS = 4000
 SUMS = 60
 
 
@@ -57,33 +56,6 @@ def on_gpu(array: Any) -> Any:
     except ImportError:
         raise SystemExit("arrays on a GPU need CuPy") from None
     return cupy.asarray(array)
-
-
-def timed_calls(call: Callable[[], Any]) -> np.ndarray[Any, Any]:
-    """Time calls one by one, in seconds, after a tenth as many that are not counted."""
-    seconds = np.empty(CALLS)
-    for k in range(-CALLS // 10, CALLS):
-        start = time.perf_counter()
-        call()
-        taken = time.perf_counter() - start
-        if k >= 0:
-            seconds[k] = taken
-    return seconds
-
-
-def measure_calls() -> Iterator[Figure]:
-    """Measure what a whole call costs, of small arrays from each place."""
-    small = np.ones(100, np.float32)
-    cases = {"a NumPy array": small, "a CuPy array": on_gpu(small)}
-    try:
-        import torch
-
-        cases["a PyTorch tensor"] = torch.ones(100, device="cuda")
-    except ImportError:
-        pass
-    for name, array in cases.items():
-        seconds = timed_calls(lambda array=array: gred.sum(array))
-        yield figure("calls", f"gred.sum of 100 float32, {name}", 1e6 * seconds, "us")
 
 
 def measure_gpus() -> Iterator[Figure]:

@@ -110,6 +110,7 @@ def test_whatever_lies_on_the_gpu_can_be_captured(layout, op):
     for seed in (1, 2):
         host = np.random.default_rng(seed).integers(-100, 100, N, np.int32)
         call("cuMemcpyHtoD_v2", given.address, host.ctypes.data, host.nbytes)
+        call("cuCtxSynchronize")
         graph.run()
         call("cuStreamSynchronize", stream.handle)
         if op == "argmax" and "where" in options:

@@ -1,0 +1,135 @@
+"""What a call costs on a GPU, beside an empty kernel's launch and beside other libraries' calls."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from figure import Figure, figure
+
+import gred
+
+KIB, MIB = 1 << 10, 1 << 20
+SMALL = 1024
+CALLS = 2000
+SECONDS_A_SIZE = 4.0
+CALL_TARGET = 8.5
+OVER_LAUNCH = 1.0
+OUT_TARGET = 4.0
+# How many times as fast as the better of CuPy and PyTorch, by bytes and reduction.
+BESIDE_PEERS = {
+    (64 * KIB, "sum"): 2.5,
+    (MIB, "sum"): 2.5,
+    (16 * MIB, "sum"): 2.0,
+    **{(256 * MIB, op): 1.2 for op in ("sum", "min", "max")},
+    **{(1024 * MIB, op): 1.07 for op in ("sum", "min", "max")},
+    **{(4096 * MIB, op): 1.02 for op in ("sum", "min", "max")},
+}
+QUEUED = 200
+
+Call = Callable[[], Any]
+
+
+def taken_in_turns(calls: dict[str, Call], count: int = CALLS) -> dict[str, np.ndarray[Any, Any]]:
+    """Time calls in seconds, one of each by turns in a random order, after a few of each.
+
+    As many as SECONDS_A_SIZE allow, at least 20.
+    """
+    order, began = random.Random(0), time.perf_counter()
+    taken: dict[str, list[float]] = {name: [] for name in calls}
+    for turn in range(-count // 10, count):
+        for name in order.sample(list(calls), len(calls)):
+            start = time.perf_counter()
+            calls[name]()
+            if turn >= 0:
+                taken[name].append(time.perf_counter() - start)
+        if turn >= 20 and time.perf_counter() - began > SECONDS_A_SIZE:
+            break
+    return {name: np.array(seconds) for name, seconds in taken.items()}
+
+
+def measure_calls() -> Iterator[Figure]:
+    """Measure whole calls until the answer is a Python scalar, and calls that nobody waits for."""
+    cupy, torch = peers()
+    small, device = np.ones(100, np.float32), "cuda:0"
+    seconds = taken_in_turns({"NumPy": lambda: gred.sum(small)})["NumPy"]
+    yield figure("calls", "gred.sum of 100 float32, a NumPy array", 1e6 * seconds, "us")
+    yield from measure_small(cupy, torch, device)
+    yield from measure_out(cupy, torch)
+    for (nbytes, op), target in BESIDE_PEERS.items():
+        yield measure_beside(cupy, torch, nbytes, op, target)
+
+
+def peers() -> tuple[Any, Any]:
+    """Import what gred is measured beside."""
+    try:
+        import cupy
+        import torch
+    except ImportError:
+        raise SystemExit("calls are measured beside CuPy's and PyTorch's") from None
+    return cupy, torch
+
+
+def measure_small(cupy: Any, torch: Any, device: str) -> Iterator[Figure]:
+    """Sum up to 1024 elements, and launch nothing, by turns of some hundred."""
+    arrays = {
+        "a CuPy array": cupy.ones(SMALL, cupy.float32),
+        "a PyTorch tensor": torch.ones(SMALL, device="cuda"),
+    }
+    calls = {name: lambda array=array: gred.sum(array) for name, array in arrays.items()}
+    rounds: dict[str, list[float]] = {name: [] for name in ("launch", *calls)}
+    for _ in range(15):
+        launches = gred.launch_limit(device, samples=300).seconds
+        rounds["launch"].append(float(np.median(launches)))
+        for name, seconds in taken_in_turns(calls, 300).items():
+            rounds[name].append(float(np.median(seconds)))
+    launch = np.array(rounds.pop("launch"))
+    yield figure("calls", "an empty kernel, launched and waited for", 1e6 * launch, "us")
+    for name, medians in rounds.items():
+        what = f"gred.sum of {SMALL} float32, {name}"
+        yield figure("calls", what, 1e6 * np.array(medians), "us", at_most=CALL_TARGET)
+        ratio = np.array(medians) / launch
+        what += ": time over the empty kernel's"
+        yield figure("calls", what, ratio, "x", at_most=OVER_LAUNCH)
+
+
+def measure_out(cupy: Any, torch: Any) -> Iterator[Figure]:
+    """Queue calls whose result stays on the GPU: what each costs the host."""
+    a, b = cupy.ones(SMALL, cupy.float32), torch.ones(SMALL, device="cuda")
+    outs = cupy.zeros((), cupy.float32), torch.zeros((), device="cuda")
+    queued = {
+        "gred.sum(out=), CuPy arrays": (lambda: gred.sum(a, out=outs[0]), OUT_TARGET),
+        "gred.sum(out=), PyTorch tensors": (lambda: gred.sum(b, out=outs[1]), OUT_TARGET),
+        "CuPy's x.sum()": (a.sum, None),
+        "PyTorch's x.sum()": (b.sum, None),
+    }
+    for name, (call, target) in queued.items():
+        seconds = []
+        for _ in range(20):
+            start = time.perf_counter()
+            for _ in range(QUEUED):
+                call()
+            seconds.append(1e6 * (time.perf_counter() - start) / QUEUED)
+            cupy.cuda.Device().synchronize()
+        yield figure("calls", f"not waited for: {name}", seconds, "us", at_most=target)
+
+
+def measure_beside(cupy: Any, torch: Any, nbytes: int, op: str, target: float) -> Figure:
+    """Compare with the better peer on the same memory, in the same seconds."""
+    array = cupy.random.random(nbytes // 4, dtype=cupy.float32)
+    tensor = torch.as_tensor(array, device="cuda")
+    reduce, torchs = getattr(gred, op), getattr(torch, op)
+    calls = {
+        "gred": lambda: reduce(array),
+        "CuPy": lambda: float(getattr(array, op)()),
+        "PyTorch": lambda: torchs(tensor).item(),
+    }
+    taken = {name: float(np.median(s)) for name, s in taken_in_turns(calls).items()}
+    ours = taken.pop("gred")
+    best = min(taken, key=taken.__getitem__)
+    size = f"{nbytes // MIB} MiB" if nbytes >= MIB else f"{nbytes // KIB} KiB"
+    what = f"{op}, {size} float32: {best}'s time over gred's, {1e6 * ours:.1f} us"
+    return figure("calls", what, [taken[best] / ours], "x", at_least=target)
