@@ -371,6 +371,25 @@ def test_an_answer_is_brought_to_the_host(pretended_cupy):
     assert Item.brought == 1
 
 
+def test_the_command_runs_on_a_pretended_gpu(pretended_cupy, command, monkeypatch, tmp_path):
+    gpu = HOST._replace(name="cuda:0", title="a pretended GPU")
+    monkeypatch.setattr(options, "resolve_device", lambda _: gpu)
+    monkeypatch.setattr(contest, "read_limit", lambda *_: 1e9)
+    status, out, _ = command(
+        *("versus", "--device", "cuda:0", "--samples", "2", "--sizes", "4KiB", "--csv", "kept.csv"),
+        *("--reductions", "sum", "--types", "float32", "--json", "kept.json"),
+    )
+    assert status == 0
+    kept = record.read_json(tmp_path / "kept.json")
+    assert kept["run"]["floor_ns"] > 0
+    assert list(kept["run"]["libraries"]) == ["gred", "cupy", "cupy-cub", "cub"]
+    rows = record.rows_of(kept)
+    assert all(one["right"] for one in rows if one["library"] in ("gred", "cupy", "cupy-cub"))
+    assert "latency floor: " in out
+    assert "no empty kernel was measured" in out
+    assert "PyTorch (ModuleNotFoundError" in out
+
+
 def test_cub_is_only_asked_for_what_it_reads_itself(pretended_cupy, monkeypatch):
     asked = []
     monkeypatch.setattr(gred, "sum", lambda a, **options: asked.append(options) or 0)
