@@ -786,7 +786,7 @@ def test_bad_option_ends_with_status_two_and_one_clear_line(command, monkeypatch
 
 def test_a_peer_asked_for_by_name_has_to_be_here(command, monkeypatch):
     monkeypatch.setitem(sys.modules, "bottleneck", None)
-    status, out, err = command("versus", "--device", "host", "--peers", "bottleneck")
+    status, out, err = command(*TINY, "--peers", "bottleneck")
     assert (status, out) == (2, "")
     assert "gred: --peers bottleneck: " in err
 
