@@ -154,6 +154,14 @@ def test_data_makes_every_reduction_read_to_the_end(kind):
         assert 0.1 < np.count_nonzero(nans != nans) / size < 0.15
 
 
+@pytest.mark.parametrize(
+    ("reduction", "found"), [("min", False), ("argmin", False), ("max", True), ("argmax", True)]
+)
+def test_the_extremes_of_bools_are_not_found_early(reduction, found):
+    array, _ = data_of(case_of(reduction, "bool"))
+    assert found not in array
+
+
 def test_long_arrays_repeat(monkeypatch):
     from gred.cli import data
 
