@@ -154,6 +154,14 @@ def test_data_makes_every_reduction_read_to_the_end(kind):
         assert 0.1 < np.count_nonzero(nans != nans) / size < 0.15
 
 
+@pytest.mark.parametrize(
+    ("reduction", "found"), [("min", False), ("argmin", False), ("max", True), ("argmax", True)]
+)
+def test_the_extremes_of_bools_are_not_found_early(reduction, found):
+    array, _ = data_of(case_of(reduction, "bool"))
+    assert found not in array
+
+
 def test_long_arrays_repeat(monkeypatch):
     from gred.cli import data
 
@@ -369,6 +377,25 @@ def test_an_answer_is_brought_to_the_host(pretended_cupy):
     Item.brought = 0
     answers_of(libraries.CuPy("cuda:0"), case)
     assert Item.brought == 1
+
+
+def test_the_command_runs_on_a_pretended_gpu(pretended_cupy, command, monkeypatch, tmp_path):
+    gpu = HOST._replace(name="cuda:0", title="a pretended GPU")
+    monkeypatch.setattr(options, "resolve_device", lambda _: gpu)
+    monkeypatch.setattr(contest, "read_limit", lambda *_: 1e9)
+    status, out, _ = command(
+        *("versus", "--device", "cuda:0", "--samples", "2", "--sizes", "4KiB", "--csv", "kept.csv"),
+        *("--reductions", "sum", "--types", "float32", "--json", "kept.json"),
+    )
+    assert status == 0
+    kept = record.read_json(tmp_path / "kept.json")
+    assert kept["run"]["floor_ns"] > 0
+    assert list(kept["run"]["libraries"]) == ["gred", "cupy", "cupy-cub", "cub"]
+    rows = record.rows_of(kept)
+    assert all(one["right"] for one in rows if one["library"] in ("gred", "cupy", "cupy-cub"))
+    assert "latency floor: " in out
+    assert "no empty kernel was measured" in out
+    assert "PyTorch (ModuleNotFoundError" in out
 
 
 def test_cub_is_only_asked_for_what_it_reads_itself(pretended_cupy, monkeypatch):
@@ -766,7 +793,7 @@ def test_bad_option_ends_with_status_two_and_one_clear_line(command, monkeypatch
 
 def test_a_peer_asked_for_by_name_has_to_be_here(command, monkeypatch):
     monkeypatch.setitem(sys.modules, "bottleneck", None)
-    status, out, err = command("versus", "--device", "host", "--peers", "bottleneck")
+    status, out, err = command(*TINY, "--peers", "bottleneck")
     assert (status, out) == (2, "")
     assert "gred: --peers bottleneck: " in err
 
