@@ -15,7 +15,12 @@
  *
  * x[k] being number at(k) of the array, numbers that rise with k.
  *
- * A reduction is what becomes of a fold's state: finishing<REDUCTION_name>::apply. */
+ * A reduction is what becomes of a fold's state: finishing<REDUCTION_name>::apply. Where that is
+ * next to nothing, finishing<REDUCTION_name>::is_stored is there, and the fold has
+ *
+ *     static value stored(state s, double divisor);   divided unless the divisor is 0
+ *
+ * which the last block of a launch may store as the result. */
 #pragma once
 
 #include "values.cuh"

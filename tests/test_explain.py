@@ -122,10 +122,11 @@ def test_nothing_is_run():
     assert gred.explain(unread).size == 2**40
     assert gred.explain(unread, device="simulated").pieces > 1
     out = SimulatedArray(np.full(1, -1.0, np.float32))
-    plan = gred.explain(SimulatedArray(X), out=out)
-    assert out.get()[0] == -1
-    assert plan.steps[-1].work == "finish"
-    assert "out" in plan.result
+    for op, last in (("sum", "pass 1"), ("var", "finish")):
+        plan = gred.explain(SimulatedArray(X), op, out=out)
+        assert out.get()[0] == -1
+        assert plan.steps[-1].work == last
+        assert "out" in plan.result
 
 
 def test_no_gpu_is_looked_for_where_none_is_needed():

@@ -321,11 +321,29 @@ def test_what_a_mask_shows_is_counted_only_where_the_reduction_asks():
 
 
 def test_a_result_that_stays_is_finished_on_the_device():
-    for n in (0, 1000):
-        plan = schedule("last_block", n, out=True)
+    for method, reduction, n in (
+        ("last_block", "sum", 0),
+        ("last_block", "var", 1000),
+        ("last_block", "prod", 1000),
+        ("unroll8", "sum", 1000),
+    ):
+        plan = schedule(method, n, DOUBLES, reduction, out=True)
         assert [step.work for step in plan.chain("end")] == ["finish"]
         assert plan.result == "out"
-        assert schedule("last_block", n).chain("end") == []
+        assert schedule(method, n, DOUBLES, reduction).chain("end") == []
+
+
+@pytest.mark.parametrize("limit", [NO_LIMIT, 2**20])
+@pytest.mark.parametrize("reduction", ["sum", "min", "max", "mean"])
+def test_a_result_that_is_the_state_is_stored_by_the_last_block(reduction, limit):
+    """A mask's count comes after it; what is gathered is in another type."""
+    for options in ({}, {"layout": "strided"}, {"on_device": False}):
+        plan = schedule("last_block", 10**6, DOUBLES, reduction, out=True, limit=limit, **options)
+        assert plan.chain("end") == []
+        assert plan.result == "out"
+    narrow = ("float32", "float32", False)
+    plan = schedule("last_block", 1000, narrow, reduction, out=True)
+    assert [step.work for step in plan.chain("end")] == ["finish"]
 
 
 def test_nothing_needs_one_state():

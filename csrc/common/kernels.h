@@ -29,15 +29,20 @@ struct kernel_array {
     const void *shown; /* a byte an element, 0 where a mask hides it; for masked ones only */
 };
 
-/* Where the host waits for what a launch leaves: 8-byte words of memory that both see, each half of
- * which holds 4 bytes of it, and half the launch's tag. NULL: nobody waits. */
+/* What the last block does with the state of all. */
 struct ending {
+    /* Where the host waits for it: 8-byte words of memory that both see, half of each 4 bytes of
+     * the state, and half the launch's tag. NULL: nobody waits. */
     uint64_t *mailbox;
     uint32_t tag;
+
+    /* Where the result is to stay, if it is the state or the state divided; NULL: nowhere. */
+    void *out;
+    double divisor; /* 0: it is not divided */
 };
 
 /* Kernels of a method take (array, n, partials[, tickets[, ending]]): n elements of the array to
- * states; last_block alone takes an ending, and posts its state. NULL stands for what is not
+ * states; last_block alone takes an ending. NULL stands for what is not
  * compiled. */
 struct kernels {
     /* From elements of type `input`, each converted to the accumulator. */

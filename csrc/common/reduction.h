@@ -93,6 +93,11 @@ size_t state_bytes(enum fold, enum element accumulator);
 /* What merges with any state to that state. */
 void state_identity(enum fold, enum element accumulator, void *state);
 
+/* Whether the result, of real values whose type it has and without initial=, is the state, or,
+ * where the reduction counts, the state divided by the count: nothing that needs a kernel of its
+ * own. */
+bool reduction_is_stored(enum reduction);
+
 void state_finish(enum reduction, const struct finish *, const void *state, struct answer *);
 
 /* Folds n >= 1 values, aligned and one after the other, to a state; the first is number `first` of

@@ -6,6 +6,7 @@
 #include "arrays/mask.h"
 #include "arrays/output.h"
 #include "plan/method_argument.h"
+#include "plan/tuning.h"
 #include "plan/types.h"
 #include "plan/wrong.h"
 
@@ -92,10 +93,9 @@ static bool check_method_runs_there(const struct platforms *platforms, const str
 
 static bool choose_block(const struct request *request, struct plan *plan)
 {
-    plan->block = plan->method ? plan->method->block_size : 0;
+    unsigned block;
     if (!argument_given(request->block_size))
         return true;
-    unsigned block;
     if (!block_size_parse(request->block_size, &block))
         return false;
     if (plan->block == 0) {
@@ -167,8 +167,11 @@ static bool choose_method(const struct request *request, struct view *view, stru
         return false;
     if (plan->method && !check_method_runs_there(request->platforms, plan->method, plan->platform))
         return false;
-    if (!plan->method && plan->platform->automatic != METHODS)
+    plan->block = plan->method ? plan->method->block_size : 0;
+    if (!plan->method && plan->platform->automatic != METHODS) {
         plan->method = method_at(plan->platform->automatic);
+        plan->block = tuning_block(plan->method, plan->n);
+    }
     return choose_block(request, plan);
 }
 

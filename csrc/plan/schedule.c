@@ -185,11 +185,22 @@ static void cut_to_limit(struct schedule *self, uint64_t limit)
 }
 
 /* A kernel that folds all in one launch knows which state is the last. A count comes after it. */
-static bool posts(const struct schedule *self)
+static bool knows_the_end(const struct schedule *self)
 {
     const struct plan *plan = self->course.plan;
-    return plan->method->style == STYLE_last_block && !self->finishes_on_device && !self->counts &&
+    return plan->method->style == STYLE_last_block && !self->counts &&
            (self->pieces == 1 || fold_is_on_ladder(plan->fold));
+}
+
+/* Whether a state, or that divided, is the result as `out` is to have it. */
+static bool is_as_out(const struct schedule *self)
+{
+    const struct plan *plan = self->course.plan;
+    const struct finish *finish = &plan->finish;
+    const enum element type = self->course.choice.accumulator;
+    return reduction_is_stored(plan->reduction) && !finish->has_initial && finish->from_nothing &&
+           finish->result == type && plan->out_element == type && !element_is_complex(type) &&
+           (uintptr_t)plan->out % element_size(type) == 0;
 }
 
 bool schedule_make(const struct plan *plan, const struct facts *facts, struct schedule *self,
@@ -201,7 +212,7 @@ bool schedule_make(const struct plan *plan, const struct facts *facts, struct sc
     self->counts = plan->on_device && plan->layout->mask && plan->n && plan->counts;
     if (plan->n == 0) {
         self->pieces = self->piece = 0;
-        self->posts = false;
+        self->posts = self->stores = false;
         self->arena = (struct arena){.total = 0};
         arena_reserve(&self->arena, PART_PARTIALS, 1, self->course.state_bytes);
         return true;
@@ -209,6 +220,9 @@ bool schedule_make(const struct plan *plan, const struct facts *facts, struct sc
     cut(self, plan->n);
     if (self->arena.total > facts->limit && !facts->whole && grows(&self->course))
         cut_to_limit(self, facts->limit);
-    self->posts = posts(self);
+    const bool ends = knows_the_end(self);
+    self->posts = ends && !plan->out;
+    self->stores = ends && plan->out && is_as_out(self);
+    self->finishes_on_device = plan->out && !self->stores;
     return true;
 }

@@ -27,7 +27,8 @@ struct schedule {
     struct course course;
     uint64_t pieces, piece; /* how many, and of how many elements; the last may have fewer */
     struct arena arena;
-    bool finishes_on_device; /* the result goes to the plan's `out`; else its state to the host */
+    bool stores;             /* the last pass stores the result in the plan's `out` */
+    bool finishes_on_device; /* a kernel of its own does; where there is no `out`, neither */
     bool counts;             /* the device counts what the mask lets through */
     bool posts;              /* the last pass posts its state to the host, which is waiting */
 };

@@ -84,7 +84,7 @@ static bool names_are_known(const struct pretence *self)
 
 static struct plan plan_of(const struct pretence *self, const struct layout *layout)
 {
-    static unsigned char out[16];
+    static _Alignas(union scalar) unsigned char out[sizeof(union scalar)];
     const struct method *method = method_find(self->method);
     const enum reduction reduction = reduction_named(self->reduction);
     return (struct plan){.method = method,
@@ -99,7 +99,9 @@ static struct plan plan_of(const struct pretence *self, const struct layout *lay
                          .direct = self->direct,
                          .on_device = self->on_device,
                          .mask_on_device = self->mask_on_device,
-                         .out = self->out ? out : NULL};
+                         .finish = {.result = layout->type, .from_nothing = true},
+                         .out = self->out ? out : NULL,
+                         .out_element = layout->type};
 }
 
 static PyObject *schedule_of(struct pretence *self)

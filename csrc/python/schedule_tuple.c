@@ -122,5 +122,5 @@ PyObject *schedule_tuple(const struct schedule *self)
         "ssnKKNNKs", form_name(&self->course.choice), element_name(self->course.choice.accumulator),
         (Py_ssize_t)self->course.state_bytes, (unsigned long long)self->pieces,
         (unsigned long long)self->piece, steps, parts, (unsigned long long)self->arena.total,
-        self->finishes_on_device ? part_name(PART_OUT) : part_name(leaves));
+        self->course.plan->out ? part_name(PART_OUT) : part_name(leaves));
 }

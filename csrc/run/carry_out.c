@@ -64,6 +64,21 @@ static struct ending next_ending(struct carrying *self)
     return mailbox ? mailbox_next(mailbox) : (struct ending){.mailbox = NULL};
 }
 
+/* What the last pass of all does besides. */
+static struct ending last_ending(struct carrying *self)
+{
+    const struct schedule *schedule = self->schedule;
+    const struct plan *plan = schedule->course.plan;
+    struct ending ending = {.mailbox = NULL};
+    if (schedule->posts || schedule->stores)
+        ending = next_ending(self);
+    if (schedule->stores) {
+        ending.out = plan->out;
+        ending.divisor = reduction_row(plan->reduction)->counts ? (double)self->fed : 0;
+    }
+    return ending;
+}
+
 static void *tickets_of(const struct carrying *self)
 {
     return self->machine->tickets ? self->machine->tickets : address(self, PART_TICKETS);
@@ -171,8 +186,8 @@ static bool make_passes(struct carrying *self, const struct passes *passes, uint
     struct machine *machine = self->machine;
     for (unsigned k = 0; k < passes->count; k++) {
         struct ending ending = {.mailbox = NULL};
-        if (all && k + 1 == passes->count && self->schedule->posts)
-            ending = next_ending(self);
+        if (all && k + 1 == passes->count)
+            ending = last_ending(self);
         self->posted = ending.mailbox;
         if (!make_pass(self, &passes->at[k], start, ending) ||
             (k == 0 && self->run->timing && !machine->mark(machine, MOMENT_FIRST_PASS)))
@@ -299,6 +314,8 @@ static bool deliver(struct carrying *self, enum part leaves)
         return false;
     if (schedule->finishes_on_device)
         return finish_on_device(self, leaves);
+    if (schedule->stores)
+        return true;
     if (!fetch_state(self, leaves, state) ||
         (schedule->counts &&
          !machine->copy_out(machine, &count, address(self, PART_COUNTED), sizeof count)))

@@ -12,7 +12,7 @@ struct ending mailbox_next(struct mailbox *self)
         self->tag = 1;
     }
     self->awaited = true;
-    return (struct ending){self->on_device, self->tag};
+    return (struct ending){.mailbox = self->on_device, .tag = self->tag};
 }
 
 /* False if the word is an older launch's. */

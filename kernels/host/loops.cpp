@@ -272,6 +272,12 @@ size_t identity_of(enum fold fold, enum element accumulator, void *state)
     }
 }
 
+template <class Finishing, class = void>
+struct is_stored : std::false_type {};
+
+template <class Finishing>
+struct is_stored<Finishing, typename Finishing::is_stored> : std::true_type {};
+
 } // namespace
 } // namespace KERNELS
 
@@ -292,6 +298,18 @@ void state_finish(enum reduction reduction, const struct finish *how, const void
                   struct answer *answer)
 {
     finish_state(reduction, *how, state, *answer);
+}
+
+bool reduction_is_stored(enum reduction reduction)
+{
+    switch (reduction) {
+#define REDUCTION(name, ...)                                                                       \
+    case REDUCTION_##name:                                                                         \
+        return is_stored<finishing<REDUCTION_##name>>::value;
+#include "common/reductions.def"
+    default:
+        return false;
+    }
 }
 
 fold_values *loop_of_values(enum fold fold, enum element accumulator)

@@ -22,7 +22,7 @@ __global__ void last_block(SHARED_PARAMETER(Array) data, uint64_t n,
     if (threadIdx.x == 0) {
         partials[blockIdx.x] = value;
         if (gridDim.x == 1)
-            post(ending, value);
+            end_with<Fold>(ending, value);
     }
     if (gridDim.x == 1)
         return;
@@ -36,7 +36,7 @@ __global__ void last_block(SHARED_PARAMETER(Array) data, uint64_t n,
     const state_of<Fold> total = block_fold<Fold>(fold_partials<Fold>(partials, gridDim.x));
     if (threadIdx.x == 0) {
         partials[0] = total;
-        post(ending, total);
+        end_with<Fold>(ending, total);
     }
 }
 

@@ -38,10 +38,17 @@ struct max {
     {
         return greatest_of(a, b);
     }
+
+    FOLD_FUNCTION V stored(state best, double)
+    {
+        return best;
+    }
 };
 
 template <>
-struct finishing<REDUCTION_max> : finishing_value {};
+struct finishing<REDUCTION_max> : finishing_value {
+    using is_stored = void;
+};
 
 /* The greatest of truth values: whether there is a true one. What there is of nothing is less than
  * zero. */

@@ -39,10 +39,17 @@ struct min {
     {
         return least_of(a, b);
     }
+
+    FOLD_FUNCTION V stored(state best, double)
+    {
+        return best;
+    }
 };
 
 template <>
-struct finishing<REDUCTION_min> : finishing_value {};
+struct finishing<REDUCTION_min> : finishing_value {
+    using is_stored = void;
+};
 
 /* The product of truth values: whether all are true. What there is of nothing is not zero. */
 template <>

@@ -26,6 +26,11 @@ struct sum {
     {
         return added(a, b);
     }
+
+    FOLD_FUNCTION V stored(state total, double divisor)
+    {
+        return divisor != 0 ? V(double(total) / divisor) : added(V(0), total);
+    }
 };
 
 /* NumPy adds to zero unless the caller says otherwise, which makes zero of negative zeros. */
@@ -59,6 +64,8 @@ __host__ __device__ __forceinline__ struct scalar_wide mean_of(const struct fini
 
 template <>
 struct finishing<REDUCTION_sum> {
+    using is_stored = void;
+
     template <class Fold>
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
@@ -69,6 +76,8 @@ struct finishing<REDUCTION_sum> {
 
 template <>
 struct finishing<REDUCTION_mean> {
+    using is_stored = void;
+
     template <class Fold>
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
