@@ -217,7 +217,7 @@ LONG_CALLS = {
 @pytest.mark.parametrize("call", LONG_CALLS.values(), ids=LONG_CALLS.keys())
 def test_a_long_run_warns_with_an_estimate_and_ctrl_c_ends_it(call):
     with long_run(call) as child:
-        patience = threading.Timer(30, child.kill)
+        patience = threading.Timer(120, child.kill)
         patience.start()
         warning = child.stderr.readline()
         child.send_signal(signal.SIGINT)
