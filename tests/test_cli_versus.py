@@ -383,18 +383,21 @@ def test_the_command_runs_on_a_pretended_gpu(pretended_cupy, command, monkeypatc
     gpu = HOST._replace(name="cuda:0", title="a pretended GPU")
     monkeypatch.setattr(options, "resolve_device", lambda _: gpu)
     monkeypatch.setattr(contest, "read_limit", lambda *_: 1e9)
+    monkeypatch.setattr(
+        gred, "launch_limit", lambda _: gred.LaunchLimit(np.array([8e-6]), "cuda:0")
+    )
     status, out, _ = command(
         *("versus", "--device", "cuda:0", "--samples", "2", "--sizes", "4KiB", "--csv", "kept.csv"),
         *("--reductions", "sum", "--types", "float32", "--json", "kept.json"),
     )
     assert status == 0
     kept = record.read_json(tmp_path / "kept.json")
-    assert kept["run"]["floor_ns"] > 0
+    assert kept["run"]["floor_ns"] == 8000
     assert list(kept["run"]["libraries"]) == ["gred", "cupy", "cupy-cub", "cub"]
     rows = record.rows_of(kept)
     assert all(one["right"] for one in rows if one["library"] in ("gred", "cupy", "cupy-cub"))
     assert "latency floor: " in out
-    assert "no empty kernel was measured" in out
+    assert "a kernel that does nothing" in out
     assert "PyTorch (ModuleNotFoundError" in out
 
 
