@@ -42,8 +42,7 @@ struct ending {
 };
 
 /* Kernels of a method take (array, n, partials[, tickets[, ending]]): n elements of the array to
- * states; last_block alone takes an ending. NULL stands for what is not
- * compiled. */
+ * states; last_block alone takes an ending. NULL stands for what is not compiled. */
 struct kernels {
     /* From elements of type `input`, each converted to the accumulator. */
     const void *(*flat)(enum fold fold, enum method_index method, enum element input,

@@ -74,23 +74,24 @@ static bool ask_device(struct cuda_session *self, int device, struct failure *fa
 /* The tickets come after the rest. */
 static bool make_kept(struct cuda_session *self, struct failure *failure)
 {
-    void *words = NULL, *on_device = NULL;
-    if (!cuda_check(failure, cudaMalloc((void **)&self->kept, KEPT_BYTES + sizeof(unsigned)),
-                    "cudaMalloc") ||
-        !cuda_check(failure,
-                    cudaMemsetAsync(self->kept + KEPT_BYTES, 0, sizeof(unsigned), self->own_stream),
-                    "cudaMemsetAsync") ||
-        !cuda_check(failure,
-                    cudaHostAlloc(&words, MAILBOX_WORDS * sizeof(uint64_t), cudaHostAllocMapped),
+    return cuda_check(failure, cudaMalloc((void **)&self->kept, KEPT_BYTES + sizeof(unsigned)),
+                      "cudaMalloc") &&
+           cuda_check(
+               failure,
+               cudaMemsetAsync(self->kept + KEPT_BYTES, 0, sizeof(unsigned), self->own_stream),
+               "cudaMemsetAsync") &&
+           cuda_check(failure, cudaStreamSynchronize(self->own_stream), "cudaStreamSynchronize");
+}
+
+static bool make_mailbox(struct mailbox *self, struct failure *failure)
+{
+    const size_t bytes = MAILBOX_WORDS * sizeof(uint64_t);
+    if (!cuda_check(failure, cudaHostAlloc((void **)&self->words, bytes, cudaHostAllocMapped),
                     "cudaHostAlloc"))
         return false;
-    memset(words, 0, MAILBOX_WORDS * sizeof(uint64_t));
-    self->mailbox.words = words;
-    if (!cuda_check(failure, cudaHostGetDevicePointer(&on_device, words, 0),
-                    "cudaHostGetDevicePointer"))
-        return false;
-    self->mailbox.on_device = on_device;
-    return cuda_check(failure, cudaStreamSynchronize(self->own_stream), "cudaStreamSynchronize");
+    memset(self->words, 0, bytes);
+    return cuda_check(failure, cudaHostGetDevicePointer((void **)&self->on_device, self->words, 0),
+                      "cudaHostGetDevicePointer");
 }
 
 static struct cuda_session *session_new(const struct cuda_sessions *sessions, int device,
@@ -106,7 +107,8 @@ static struct cuda_session *session_new(const struct cuda_sessions *sessions, in
     self->pool = sessions->pools[device];
     if (cuda_check(failure, cudaStreamCreateWithFlags(&self->own_stream, cudaStreamNonBlocking),
                    "cudaStreamCreateWithFlags") &&
-        ask_device(self, device, failure) && make_events(self, failure) && make_kept(self, failure))
+        ask_device(self, device, failure) && make_events(self, failure) &&
+        make_kept(self, failure) && make_mailbox(&self->mailbox, failure))
         return self;
     session_free(self);
     return NULL;

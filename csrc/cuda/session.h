@@ -9,6 +9,8 @@
 
 #include <pthread.h>
 
+enum { KEPT_BYTES = 256 << 10 };
+
 struct cuda_session {
     struct cuda_session *next;
     int device;
@@ -42,8 +44,6 @@ bool cuda_sessions_open(struct cuda_sessions *);
 
 /* Frees what CUDA gave only if it still `works` in this process. */
 void cuda_sessions_close(struct cuda_sessions *, bool works);
-
-enum { KEPT_BYTES = 256 << 10 };
 
 /* An idle session of the device, which is current, or a new one, for work on a stream, or, if that
  * is NULL, on its own; NULL with a failure noted. */

@@ -58,10 +58,10 @@ static void *what_is_read(struct carrying *self, const struct step *step, uint64
     return array;
 }
 
-static struct ending next_ending(struct carrying *self)
+static struct ending next_ending(struct carrying *self, size_t bytes)
 {
     struct mailbox *mailbox = self->machine->mailbox;
-    return mailbox ? mailbox_next(mailbox) : (struct ending){.mailbox = NULL};
+    return mailbox ? mailbox_next(mailbox, bytes) : (struct ending){.mailbox = NULL};
 }
 
 /* What the last pass of all does besides. */
@@ -71,7 +71,7 @@ static struct ending last_ending(struct carrying *self)
     const struct plan *plan = schedule->course.plan;
     struct ending ending = {.mailbox = NULL};
     if (schedule->posts || schedule->stores)
-        ending = next_ending(self);
+        ending = next_ending(self, schedule->course.state_bytes);
     if (schedule->stores) {
         ending.out = plan->out;
         ending.divisor = reduction_row(plan->reduction)->counts ? (double)self->fed : 0;
@@ -147,7 +147,7 @@ static bool finish_on_device(struct carrying *self, enum part leaves)
     enum element out_element = course->plan->out_element;
     void *state = address(self, leaves), *counted = address(self, PART_COUNTED);
     void *out = course->plan->out;
-    struct ending ending = next_ending(self);
+    struct ending ending = next_ending(self, sizeof(uint32_t)); /* that it is done */
     void *arguments[] = {&state, &reduction, &finish, &counted, &out_element, &out, &ending};
     return launch(self, &step, arguments);
 }
@@ -300,7 +300,7 @@ static bool fetch_state(struct carrying *self, enum part leaves, void *state)
 {
     struct machine *machine = self->machine;
     const size_t bytes = self->schedule->course.state_bytes;
-    return self->posted ? receive_state(machine, self->run, state, bytes)
+    return self->posted ? receive_state(machine, self->run, state)
                         : machine->copy_out(machine, state, address(self, leaves), bytes);
 }
 

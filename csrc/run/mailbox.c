@@ -4,13 +4,14 @@
 
 /* No word has a tag that a launch to come will have: tags rise, and when they begin again all words
  * lose theirs. */
-struct ending mailbox_next(struct mailbox *self)
+struct ending mailbox_next(struct mailbox *self, size_t bytes)
 {
     if (++self->tag == 0) {
         for (int k = 0; k < MAILBOX_WORDS; k++)
             __atomic_store_n(&self->words[k], 0, __ATOMIC_RELAXED);
         self->tag = 1;
     }
+    self->bytes = bytes;
     self->awaited = true;
     return (struct ending){.mailbox = self->on_device, .tag = self->tag};
 }
@@ -23,23 +24,22 @@ static bool read_word(const struct mailbox *self, size_t k, uint32_t *half)
     return word >> 32 == self->tag;
 }
 
-bool mailbox_read(struct mailbox *self, void *result, size_t bytes)
+bool mailbox_read(struct mailbox *self, void *result)
 {
     uint32_t halves[MAILBOX_WORDS];
-    for (size_t k = 0; k < bytes / sizeof *halves; k++)
+    for (size_t k = 0; k < self->bytes / sizeof *halves; k++)
         if (!read_word(self, k, &halves[k]))
             return false;
-    memcpy(result, halves, bytes);
+    memcpy(result, halves, self->bytes);
     self->awaited = false;
     return true;
 }
 
-/* The first word tells: of the others none is stored before everything else is done. */
+/* All words have to be there: one that came late would overwrite the next launch's. */
 bool mailbox_is_awaited(struct mailbox *self)
 {
-    uint32_t half;
-    self->awaited = self->awaited && !read_word(self, 0, &half);
-    return self->awaited;
+    char unwanted[STATE_BYTES_MAX];
+    return self->awaited && !mailbox_read(self, unwanted);
 }
 
 void mailbox_give_up(struct mailbox *self)

@@ -15,14 +15,15 @@ struct mailbox {
     uint64_t *words;     /* as the host reads them; NULL: there is no mailbox */
     uint64_t *on_device; /* as kernels write them */
     uint32_t tag;        /* of the latest launch; 0: there was none */
+    size_t bytes;        /* that it posts */
     bool awaited;        /* that launch's result may still come */
 };
 
-/* What the next launch is given. */
-struct ending mailbox_next(struct mailbox *);
+/* What the next launch is given, to post so many bytes. */
+struct ending mailbox_next(struct mailbox *, size_t bytes);
 
-/* Copies the latest launch's result of so many bytes; false while it is not all there. */
-bool mailbox_read(struct mailbox *, void *result, size_t bytes);
+/* Copies the latest launch's result; false while it is not all there. */
+bool mailbox_read(struct mailbox *, void *result);
 
 /* Whether the latest launch's result may still come: it has not been read, and is not there. */
 bool mailbox_is_awaited(struct mailbox *);

@@ -22,10 +22,10 @@ static void relax(void)
 #endif
 }
 
-static bool look(struct mailbox *mailbox, void *state, size_t bytes)
+static bool look(struct mailbox *mailbox, void *state)
 {
     for (int k = 0; k < LOOKS; k++) {
-        if (mailbox_read(mailbox, state, bytes))
+        if (mailbox_read(mailbox, state))
             return true;
         relax();
     }
@@ -43,28 +43,27 @@ static void rest(double waited)
 }
 
 /* Whether there is any sense in going on; *there: the state came with the work's end. */
-static bool is_worth_waiting(struct machine *machine, void *state, size_t bytes, bool *there)
+static bool is_worth_waiting(struct machine *machine, void *state, bool *there)
 {
     const enum progress progress = machine->progress(machine);
     if (progress != PROGRESS_DONE)
         return progress == PROGRESS_UNDER_WAY;
-    *there = mailbox_read(machine->mailbox, state, bytes);
+    *there = mailbox_read(machine->mailbox, state);
     if (!*there)
         failure_note(machine->failure, FAILURE_RUNTIME, "the kernel ended without a result");
     return *there;
 }
 
-bool receive_state(struct machine *machine, struct run *run, void *state, size_t bytes)
+bool receive_state(struct machine *machine, struct run *run, void *state)
 {
     const double began = clock_now();
     double asked = began;
     bool there = false;
-    while (!there && !look(machine->mailbox, state, bytes)) {
+    while (!there && !look(machine->mailbox, state)) {
         const double waited = clock_now() - began;
         if (waited < spins_for)
             continue;
-        if (watch_interrupted_lately(run, &asked) ||
-            !is_worth_waiting(machine, state, bytes, &there))
+        if (watch_interrupted_lately(run, &asked) || !is_worth_waiting(machine, state, &there))
             return false;
         if (!there)
             rest(waited);

@@ -5,4 +5,4 @@
 
 /* Waits until the mailbox holds what was posted last. False with a failure noted: the work failed,
  * or the user has had enough; then it may still be under way. */
-bool receive_state(struct machine *, struct run *, void *state, size_t bytes);
+bool receive_state(struct machine *, struct run *, void *state);

@@ -95,9 +95,8 @@ void simulated_allocation_release(void *opaque)
 struct simulated_allocation *simulated_allocation_find(struct simulated_memory *memory,
                                                        uintptr_t first, uint64_t bytes)
 {
-    if (!__atomic_load_n(
-            &memory->blocks,
-            __ATOMIC_RELAXED)) /* as for most users, who shall not wait for each other */
+    /* As for most users, who shall not wait for each other. */
+    if (!__atomic_load_n(&memory->blocks, __ATOMIC_RELAXED))
         return NULL;
     lock(memory);
     struct simulated_allocation *block = memory->blocks;

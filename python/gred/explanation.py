@@ -215,14 +215,5 @@ def explain(
     launches = len(how) > 4
     taken = _launched(how) if launches else _looped(how, size)
     accumulator = how[1] if launches else accumulator
-    return Explanation(
-        name,
-        place,
-        _REASONS[why],
-        method_name,
-        block or None,
-        elements,
-        size,
-        accumulator,
-        *taken,
-    )
+    told = (name, place, _REASONS[why], method_name, block or None, elements, size, accumulator)
+    return Explanation(*told, *taken)

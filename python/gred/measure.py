@@ -60,8 +60,8 @@ def kernel_time(
     ----------
     a : array_like of any shape
         As for `gred.sum`. A host array is copied to the device once, beforehand.
-    op : {'sum', 'prod', 'min', 'max', 'mean'}
-        What to reduce by. A mean is measured as its sum.
+    op : str, default 'sum'
+        What to reduce by; `gred.reductions` lists them. A mean is measured as its sum.
     method, block_size, dtype, device
         As for `gred.sum`.
     samples : int

@@ -96,15 +96,6 @@ def describe(
     np.float64(4.5)
 
     """
-    return Summary(
-        *_core.describe(
-            a,
-            ddof,
-            method=method,
-            block_size=block_size,
-            dtype=dtype,
-            device=device,
-            where=where,
-            stream=stream,
-        )
-    )
+    options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
+    options |= {"device": device, "where": where, "stream": stream}
+    return Summary(*_core.describe(a, ddof, **options))

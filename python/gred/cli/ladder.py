@@ -96,13 +96,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="cuda, cuda:1, simulated or host (default: a GPU if there is one, else simulated)",
     )
-    parser.add_argument(
-        "--seed",
-        metavar="N",
-        type=options.argument(options.parse_seed),
-        default=0,
-        help="for the random data (default: 0)",
-    )
+    options.add_seed(parser)
 
 
 def run(given: argparse.Namespace, console: Console) -> int:

@@ -99,6 +99,17 @@ def parse_seed(text: str) -> int:
     return _whole(text)
 
 
+def add_seed(parser: argparse.ArgumentParser) -> None:
+    """Add the option that all commands with random data have."""
+    parser.add_argument(
+        "--seed",
+        metavar="N",
+        type=argument(parse_seed),
+        default=0,
+        help="for the random data (default: 0)",
+    )
+
+
 def parse_sizes(text: str) -> tuple[int, ...]:
     """Read sizes from a comma list; 2**10:2**20 in it is every power of two from end to end."""
     found: set[int] = set()

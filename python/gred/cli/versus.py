@@ -99,13 +99,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
         type=options.argument(options.parse_samples),
         help="samples of each library, fewer of what takes long (default: 25 on a GPU, else 15)",
     )
-    parser.add_argument(
-        "--seed",
-        metavar="N",
-        type=options.argument(options.parse_seed),
-        default=0,
-        help="for the random data (default: 0)",
-    )
+    options.add_seed(parser)
     parser.add_argument("--quick", action="store_true", help="few cases, and an end in a minute")
     places.add_options(parser)
     return parser
