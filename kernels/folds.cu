@@ -40,23 +40,26 @@ constexpr unsigned pair_of(enum element input, enum element accumulator)
     PAIR(COMPLEX128, complex<double>, COMPLEX128, complex<double>)
 
 #define PAIRS_integers                               \
+    PAIR(BOOL, boolean, INT32, int32_t)              \
+    PAIR(INT8, int8_t, INT32, int32_t)               \
+    PAIR(INT16, int16_t, INT32, int32_t)             \
+    PAIR(UINT8, uint8_t, INT32, int32_t)             \
+    PAIR(UINT16, uint16_t, INT32, int32_t)           \
     PAIR(INT32, int32_t, INT32, int32_t)             \
     PAIR(INT64, int64_t, INT64, int64_t)             \
     PAIR(UINT32, uint32_t, INT64, int64_t)           \
     PAIR(UINT64, uint64_t, UINT64, uint64_t)
 
 #define PAIRS_integers_in_float64                    \
+    PAIR(BOOL, boolean, FLOAT64, double)             \
+    PAIR(INT8, int8_t, FLOAT64, double)              \
+    PAIR(INT16, int16_t, FLOAT64, double)            \
+    PAIR(UINT8, uint8_t, FLOAT64, double)            \
+    PAIR(UINT16, uint16_t, FLOAT64, double)          \
     PAIR(INT32, int32_t, FLOAT64, double)            \
     PAIR(INT64, int64_t, FLOAT64, double)            \
     PAIR(UINT32, uint32_t, FLOAT64, double)          \
     PAIR(UINT64, uint64_t, FLOAT64, double)
-
-#define PAIRS_narrow                                 \
-    PAIR(BOOL, boolean, INT32, int32_t)              \
-    PAIR(INT8, int8_t, INT32, int32_t)               \
-    PAIR(INT16, int16_t, INT32, int32_t)             \
-    PAIR(UINT8, uint8_t, INT32, int32_t)             \
-    PAIR(UINT16, uint16_t, INT32, int32_t)
 /* clang-format on */
 
 /* Types that a group has no kernel for are gathered, into the widest type of their kind. */
@@ -65,14 +68,6 @@ const void *of_own_values(enum element input, enum element accumulator)
 {
     switch (pair_of(input, accumulator)) {
         PAIRS_integers PAIRS_floats default : return nullptr;
-    }
-}
-
-template <template <class> class Fold>
-const void *of_any_values(enum element input, enum element accumulator)
-{
-    switch (pair_of(input, accumulator)) {
-        PAIRS_narrow PAIRS_integers PAIRS_floats default : return nullptr;
     }
 }
 
@@ -126,7 +121,7 @@ const void *masked_all(enum element accumulator)
     FOLD(argmax, of_own_values, masked_all)                                                        \
     FOLD(extremes, of_own_values, masked_all)
 #define GROUP_counts(FOLD)                                                                         \
-    FOLD(nonzero, of_any_values, masked_all)                                                       \
+    FOLD(nonzero, of_own_values, masked_all)                                                       \
     FOLD(norm1, of_floats, masked_floats)                                                          \
     FOLD(norm2, of_averages, masked_floats)                                                        \
     FOLD(norm_inf, of_floats, masked_floats)                                                       \

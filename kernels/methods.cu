@@ -184,6 +184,15 @@ const default_entry default_entries[] = {
     FLAT(UINT32, uint32_t, FLOAT64, double),
     FLAT(UINT64, uint64_t, FLOAT64, double),
     FLAT(FLOAT32, float, FLOAT64, double),
+    FLAT(BOOL, boolean, FLOAT32, float),
+    FLAT(INT8, int8_t, FLOAT32, float),
+    FLAT(INT16, int16_t, FLOAT32, float),
+    FLAT(INT32, int32_t, FLOAT32, float),
+    FLAT(INT64, int64_t, FLOAT32, float),
+    FLAT(UINT8, uint8_t, FLOAT32, float),
+    FLAT(UINT16, uint16_t, FLOAT32, float),
+    FLAT(UINT32, uint32_t, FLOAT32, float),
+    FLAT(UINT64, uint64_t, FLOAT32, float),
 #endif
 };
 

@@ -76,6 +76,25 @@ __host__ __device__ __forceinline__ T greatest_number(T a, T b)
     return a > b ? a : b;
 }
 
+/* The operators on complex values look for NaN first. */
+template <class T>
+__host__ __device__ __forceinline__ bool is_less_number(complex<T> a, complex<T> b)
+{
+    return a.real < b.real || (a.real == b.real && a.imag < b.imag);
+}
+
+template <class T>
+__host__ __device__ __forceinline__ complex<T> least_number(complex<T> a, complex<T> b)
+{
+    return is_less_number(a, b) ? a : b;
+}
+
+template <class T>
+__host__ __device__ __forceinline__ complex<T> greatest_number(complex<T> a, complex<T> b)
+{
+    return is_less_number(b, a) ? a : b;
+}
+
 #ifdef __CUDA_ARCH__
 
 template <>

@@ -2,6 +2,7 @@
  * length and alignment. */
 #pragma once
 
+#include "packed.cuh"
 #include "warp.cuh"
 
 namespace KERNELS
@@ -18,25 +19,60 @@ struct alignas(16) pack {
  * way. */
 constexpr unsigned packs_in_flight = 4;
 
+template <unsigned Packs, class In>
+__device__ __forceinline__ in_words<In, 4 * Packs> words_of(const pack<In> *loaded)
+{
+    uint32_t bits[4 * Packs];
+    in_words<In, 4 * Packs> words;
+    memcpy(bits, loaded, sizeof bits);
+#pragma unroll
+    for (unsigned k = 0; k < 4 * Packs; k++)
+        words.at[k] = packing<In>::from(bits[k]);
+    return words;
+}
+
+/* How many of so many packs are taken in together: their values are to fit into registers, and for
+ * a large state what they are widened to. */
+template <class Fold, class In, unsigned Packs>
+__host__ __device__ constexpr unsigned packs_together()
+{
+    using value = value_of<Fold>;
+    constexpr bool large = sizeof(state_of<Fold>) > 40;
+    constexpr size_t as_taken = packed<Fold, In>::value ? sizeof(In) * (large ? 2 : 1)
+                                : large                 ? sizeof(wide_of<value>)
+                                                        : sizeof(value);
+    constexpr unsigned together = 64 / (pack<In>::size * as_taken);
+    return together == 0 ? 1 : together < Packs ? together : Packs;
+}
+
 /* Takes packs in, `apart` elements from each other, the first of which begins at position `first`.
  */
 template <class Fold, unsigned Packs, class In>
 __device__ __forceinline__ void take_packs(state_of<Fold> &state, const pack<In> (&loaded)[Packs],
                                            uint64_t first, uint64_t apart)
 {
+    using value = value_of<Fold>;
     constexpr unsigned size = pack<In>::size;
-    const in_runs<size> at = {first, apart};
-    if constexpr (absorbs<Fold>::value) {
-        value_of<Fold> values[Packs * size];
+    constexpr unsigned together = packs_together<Fold, In, Packs>();
+    if constexpr (packed<Fold, In>::value) {
 #pragma unroll
-        for (unsigned k = 0; k < Packs * size; k++)
-            values[k] = value_of<Fold>(loaded[k / size].at[k % size]);
-        Fold::absorb(state, values, at);
+        for (unsigned p = 0; p < Packs; p += together)
+            packed<Fold, In>::take(state, words_of<together>(loaded + p),
+                                   in_runs<size>{first + p * apart, apart});
+    } else if constexpr (absorbs<Fold>::value) {
+#pragma unroll
+        for (unsigned p = 0; p < Packs; p += together) {
+            value values[together * size];
+#pragma unroll
+            for (unsigned k = 0; k < together * size; k++)
+                values[k] = value(loaded[p + k / size].at[k % size]);
+            Fold::absorb(state, values, in_runs<size>{first + p * apart, apart});
+        }
     } else {
+        const in_runs<size> at = {first, apart};
 #pragma unroll
         for (unsigned k = 0; k < Packs * size; k++)
-            state = Fold::merge(state,
-                                Fold::lift(value_of<Fold>(loaded[k / size].at[k % size]), at(k)));
+            state = Fold::merge(state, Fold::lift(value(loaded[k / size].at[k % size]), at(k)));
     }
 }
 

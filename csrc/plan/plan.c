@@ -167,10 +167,14 @@ static bool choose_method(const struct request *request, struct view *view, stru
         return false;
     if (plan->method && !check_method_runs_there(request->platforms, plan->method, plan->platform))
         return false;
-    plan->block = plan->method ? plan->method->block_size : 0;
-    if (!plan->method && plan->platform->automatic != METHODS) {
+    const bool automatic = !plan->method && plan->platform->automatic != METHODS;
+    if (automatic)
         plan->method = method_at(plan->platform->automatic);
-        plan->block = tuning_block(plan->method, plan->n);
+    if (plan->method) {
+        const struct tuning shape =
+            automatic ? tuning_for(plan->method, plan->n) : tuning_of_method(plan->method);
+        plan->block = shape.block;
+        plan->data_blocks = shape.data_blocks;
     }
     return choose_block(request, plan);
 }

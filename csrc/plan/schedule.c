@@ -13,8 +13,7 @@ static bool grid_grows(const struct plan *plan)
 bool schedule_fits(const struct plan *plan, struct failure *failure)
 {
     const uint64_t grid_max = INT32_MAX;
-    if (!plan->method || !grid_grows(plan) ||
-        plan->n / plan->block / plan->method->data_blocks < grid_max)
+    if (!plan->method || !grid_grows(plan) || plan->n / plan->block / plan->data_blocks < grid_max)
         return true;
     failure_note(failure, FAILURE_VALUE,
                  "%s of %llu elements in blocks of %u needs more blocks than a grid can have; "

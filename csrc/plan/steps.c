@@ -29,7 +29,7 @@ bool course_needs_tickets(const struct course *self)
 
 static uint64_t elements_a_block(const struct plan *plan)
 {
-    return (uint64_t)plan->block * plan->method->data_blocks;
+    return (uint64_t)plan->block * plan->data_blocks;
 }
 
 static struct step pass_over(const struct course *self, const void *kernel, enum part reads,

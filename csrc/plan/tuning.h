@@ -5,5 +5,12 @@
 
 #include <stdint.h>
 
-/* The threads of a block for so many elements, where the caller leaves the method to gred. */
-unsigned tuning_block(const struct method *, uint64_t n);
+struct tuning {
+    unsigned block;       /* threads */
+    unsigned data_blocks; /* elements that a thread should get at least */
+};
+
+struct tuning tuning_of_method(const struct method *);
+
+/* For so many elements, where the caller leaves the method to gred. */
+struct tuning tuning_for(const struct method *, uint64_t n);

@@ -89,6 +89,7 @@ static struct plan plan_of(const struct pretence *self, const struct layout *lay
     const enum reduction reduction = reduction_named(self->reduction);
     return (struct plan){.method = method,
                          .block = self->block ? self->block : method->block_size,
+                         .data_blocks = method->data_blocks,
                          .reduction = reduction,
                          .fold = reduction_row(reduction)->fold,
                          .accumulator = layout->type,

@@ -26,6 +26,24 @@ __host__ __device__ __forceinline__ complex<double> scaled(complex<double> x, do
     return {x.real * by, x.imag * by};
 }
 
+/* part / whole, of two counts that are not 0. */
+__host__ __device__ __forceinline__ double ratio_of_counts(double part, double whole)
+{
+#ifdef __CUDA_ARCH__
+    /* Counts have none of the cases for which a GPU's division calls a function, and saves
+     * registers for it: two of Newton's steps make 20 good bits of a reciprocal 53, and a residual
+     * rounds. */
+    double inverse;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(inverse) : "d"(whole));
+    inverse = fma(inverse, fma(-whole, inverse, 1.0), inverse);
+    inverse = fma(inverse, fma(-whole, inverse, 1.0), inverse);
+    const double ratio = part * inverse;
+    return fma(fma(-whole, ratio, part), inverse, ratio);
+#else
+    return part / whole;
+#endif
+}
+
 template <class W>
 __host__ __device__ __forceinline__ moments<W> merged(moments<W> a, moments<W> b)
 {
@@ -33,7 +51,7 @@ __host__ __device__ __forceinline__ moments<W> merged(moments<W> a, moments<W> b
         return a;
     if (a.count == 0)
         return b;
-    const double count = a.count + b.count, share = b.count / count;
+    const double count = a.count + b.count, share = ratio_of_counts(b.count, count);
     const W delta = difference(b.mean, a.mean);
     return {count, a.mean + scaled(delta, share),
             a.deviation + b.deviation + squared(delta) * (a.count * share)};
