@@ -201,6 +201,36 @@ def test_clock_affords_only_what_will_end_in_time(monkeypatch):
     assert clock.Clock(None).affords("shuffle", 1 << 40)
 
 
+def tasks_done(monkeypatch, seconds, taken):
+    """Run a hundred tasks against a clock: the places of those done, and when all were over."""
+    now = [0.0]
+    monkeypatch.setattr(clock.time, "monotonic", lambda: now[0])
+    timer, done = clock.Clock(seconds), []
+    for place in range(100):
+        if timer.affords("task", 1) and timer.admits(100 - place):
+            deadline = timer.deadline(100 - place)
+            with timer.timing("task", 1):
+                now[0] += taken(deadline - now[0])
+            done.append(place)
+    return done, now[0]
+
+
+def test_tasks_that_keep_to_their_deadlines_are_all_done_in_time(monkeypatch):
+    done, end = tasks_done(monkeypatch, 30.0, lambda deadline: deadline)
+    assert len(done) == 100
+    assert 20 < end <= 30
+    assert tasks_done(monkeypatch, None, lambda _: 5.0) == (list(range(100)), 500.0)
+
+
+def test_tasks_that_cannot_be_shorter_are_left_out_evenly(monkeypatch):
+    done, end = tasks_done(monkeypatch, 30.0, lambda _: 1.0)
+    assert 25 <= len(done) <= 30
+    assert end <= 30
+    gaps = np.diff([place for place in done if place > 10])
+    assert set(gaps) <= {2, 3, 4, 5}
+    assert done[-1] > 92
+
+
 @pytest.mark.parametrize("arguments", [FEW, (*TINY_SWEEP, "--csv", "sweep.csv")])
 def test_works_without_rich(command, monkeypatch, tmp_path, arguments):
     monkeypatch.chdir(tmp_path)

@@ -153,7 +153,7 @@ class Stage:
     def _copies(self, library: Library, array: Any, is_mask: bool, count: int) -> list[Any]:
         placed = self._placed.setdefault((library.pool, is_mask), [])
         while len(placed) < count:
-            placed.append(library.place(array))
+            placed.append(library.copy(placed[0]) if placed else library.place(array))
         return placed[:count]
 
 
@@ -200,12 +200,12 @@ class Runner:
         self._long = seconds > _LONG_SECONDS
         self.samples, self._spent = [], 0.0
 
-    def wants(self, sampling: Sampling) -> bool:
-        """Tell whether another sample is wanted, and still affordable."""
+    def wants(self, sampling: Sampling, late: bool) -> bool:
+        """Tell whether another sample is wanted, and still affordable; too few never are."""
         if self.failure or len(self.samples) >= sampling.samples:
             return False
         affordable = sampling.seconds is None or self._spent < sampling.seconds
-        return affordable or len(self.samples) < _FEWEST_SAMPLES
+        return (affordable and not late) or len(self.samples) < _FEWEST_SAMPLES
 
     def turn(self) -> None:
         """Take a sample. A call that is not counted wakes the library's threads."""
@@ -271,23 +271,30 @@ class Contest:
 
 
 def compete(
-    case: Case, stage: Stage, libraries: Sequence[Library], sampling: Sampling
+    case: Case,
+    stage: Stage,
+    libraries: Sequence[Library],
+    sampling: Sampling,
+    deadline: float = math.inf,
 ) -> list[Entry]:
-    """Measure all libraries in one case; an entry each, in their order."""
+    """Measure all libraries in one case; an entry each, in their order.
+
+    After the `deadline`, by time.monotonic, only samples are taken that would be too few without.
+    """
     contest = Contest(case, stage)
     with _undisturbed():
         runners = [contest.runner(library) for library in libraries]
-        _take_turns(runners, sampling)
+        _take_turns(runners, sampling, deadline)
     return [contest.entry(runner) for runner in runners]
 
 
-def _take_turns(runners: Sequence[Runner], sampling: Sampling) -> None:
+def _take_turns(runners: Sequence[Runner], sampling: Sampling, deadline: float) -> None:
     """Take samples in rounds, each in another order, so that nobody always follows the same."""
     order = random.Random(0)
     for runner in runners:
         if not runner.failure:
             runner.attempt(runner.warm_up, sampling)
-    while wanting := [runner for runner in runners if runner.wants(sampling)]:
+    while wanting := [r for r in runners if r.wants(sampling, time.monotonic() > deadline)]:
         for runner in order.sample(wanting, len(wanting)):
             runner.attempt(runner.turn)
 

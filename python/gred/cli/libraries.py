@@ -58,6 +58,10 @@ class Library:
         """Copy an array to where the library reduces it."""
         raise NotImplementedError
 
+    def copy(self, placed: Any) -> Any:
+        """Copy a placed array to other memory of the same place."""
+        return placed.copy()
+
     def given(self, case: Case, flat: Any, mask: Any) -> tuple[Any, ...]:
         """Make of placed arrays what the case's function takes."""
         view = case.view(flat)
@@ -250,6 +254,10 @@ class PyTorch(Library):
             return self.place(array.view(np.int16)).view(self.module.bfloat16)
         return self.module.from_numpy(array).to(self._place, copy=True)
 
+    def copy(self, placed: Any) -> Any:
+        """Copy a tensor."""
+        return placed.clone()
+
     def function(self, case: Case) -> Callable[..., Any]:
         """Call PyTorch's function, and fetch the answer."""
         function = self._function(case.reduction.name)
@@ -326,6 +334,10 @@ class Gred(Library):
     def place(self, array: Array) -> Any:
         """Have the other library place it."""
         return self.carrier.place(array)
+
+    def copy(self, placed: Any) -> Any:
+        """Have the other library copy it."""
+        return self.carrier.copy(placed)
 
     def function(self, case: Case) -> Callable[..., Any]:
         """Call gred's function."""
