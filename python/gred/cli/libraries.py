@@ -41,6 +41,8 @@ class Library:
     kinds: tuple[str, ...] = ("host", "cuda")
     # Whether this is gred itself.
     ours = False
+    # Whether it compiles on the way what other processes then find on disk.
+    compiles = False
 
     def __init__(self, device: str) -> None:
         self.device = device
@@ -195,6 +197,7 @@ class CuPy(Library):
 
     key, title, package = "cupy", "CuPy", "cupy"
     kinds = ("cuda",)
+    compiles = True
 
     def __init__(self, device: str) -> None:
         super().__init__(device)

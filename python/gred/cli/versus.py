@@ -22,6 +22,7 @@ from gred.cli import (
     record,
     versus_table,
 )
+from gred.cli.ahead import compile_ahead
 from gred.cli.cases import Case
 from gred.cli.clock import Clock
 from gred.cli.console import Console
@@ -210,7 +211,11 @@ def _measure_all(
     entries: list[Entry] = []
     left_out: list[str] = []
     stage: Stage | None = None
-    with console.progress(len(plan.cases) + 1) as step:
+    with console.progress(len(plan.cases) + 2) as step:
+        step("what is compiled on the way")
+        for library in field.libraries:
+            if library.compiles:
+                compile_ahead(library, plan.cases)
         step("the latency floor")
         floor = latency_floor(plan.device)
         for left, case in zip(range(len(plan.cases), 0, -1), plan.cases, strict=True):
