@@ -123,9 +123,9 @@ def fits_of(rows: Sequence[record.Record]) -> dict[str, Fit]:
     return {kind: fitted(sizes, [row[kind] * 1e-9 for row in rows]) for kind in KINDS}
 
 
-def above(fit: Fit, row: record.Record, kind: str) -> float:
-    """Say how far a point is above the fit, as a share of it."""
-    return float(row[kind] * 1e-9 / fit.seconds(row["nbytes"]) - 1)
+def excess(fit: Fit, row: record.Record, kind: str) -> float:
+    """Say how many seconds a point is above its fit."""
+    return float(row[kind] * 1e-9 - fit.seconds(row["nbytes"]))
 
 
 def cost_figure(kept: record.Record) -> Any:
@@ -162,7 +162,7 @@ def cost_figure(kept: record.Record) -> Any:
         axes.legend(frameon=False)
         axes.set_title(
             f"What a sum of n float32 costs, {record.title(kept['machine'])}\n"
-            f"lines: fits; ringed: more than {TOLERANCE:.0%} above its line"
+            f"lines: fits; ringed: more than {units.percent_text(TOLERANCE)} above its line"
         )
     return figure
 
@@ -182,10 +182,11 @@ def main() -> int:
     device = options.resolve_device(given.device)
     rows = measure(device, given.largest)
     for kind, fit in fits_of(rows).items():
-        far = [row for row in rows if above(fit, row, kind) > TOLERANCE]
-        print(f"{KINDS[kind]}: {formula(fit)}; more than {TOLERANCE:.0%} above: {len(far)}")
-        for row in far:
-            print(f"    {units.bytes_text(row['nbytes'])}: {above(fit, row, kind):+.0%}")
+        print(f"{KINDS[kind]}: {formula(fit)}")
+        for row in rows:
+            share = excess(fit, row, kind) / fit.seconds(row["nbytes"])
+            if share > TOLERANCE:
+                print(f"    {units.bytes_text(row['nbytes'])}: {units.percent_text(share)} above")
     machine = record.describe_machine(device)
     path = given.out / record.slug(machine) / "curve.json"
     path.parent.mkdir(parents=True, exist_ok=True)

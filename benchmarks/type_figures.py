@@ -270,16 +270,17 @@ def masked_seconds(cupy: Any, name: str, view: Any, mask: Any) -> Any:
 
 def measure_beside(bench: Bench, stage: Stage, case: Case, promise: Promise) -> Iterator[Figure]:
     """Compare whole calls. What a library lacks it says by raising, whatever it raises."""
-    calls, titles, lacking = {"gred": caller(bench.ours, stage, case)}, {}, []
+    calls = {"gred": caller(bench.ours, case, stage.given(bench.ours, case))}
+    titles, lacking = {key: bench.peers[key].title for key in promise.peers}, []
     for key in promise.peers:
         peer = bench.peers[key]
-        titles[key] = peer.title
+        given = stage.given(peer, case)
         try:
-            calls[key] = caller(peer, stage, case)
+            calls[key] = caller(peer, case, given)
             calls[key]()  # which may compile
         except Exception:
             calls.pop(key, None)
-            lacking.append(peer.title)
+            lacking.append(titles[key])
     taken = medians(calls)
     ours = taken.pop("gred")
     without = f"; {' and '.join(lacking)} cannot" if lacking else ""
@@ -299,9 +300,9 @@ def measure_beside(bench: Bench, stage: Stage, case: Case, promise: Promise) -> 
         )  # fmt: skip
 
 
-def caller(library: Library, stage: Stage, case: Case) -> Callable[[], Any]:
+def caller(library: Library, case: Case, given: Sequence[tuple[Any, ...]]) -> Callable[[], Any]:
     """Make a call of a library's, each with the next copy."""
-    function, turns = library.function(case), itertools.cycle(stage.given(library, case))
+    function, turns = library.function(case), itertools.cycle(given)
     library.start()
     return lambda: function(*next(turns))
 
@@ -311,12 +312,17 @@ def medians(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
     order = random.Random(0)
     for call in calls.values():
         call()
-    wanted = {name: next(n for most, n in CALLS if timed(c) < most) for name, c in calls.items()}
+    wanted = {name: samples_of(timed(call)) for name, call in calls.items()}
     taken: dict[str, list[float]] = {name: [] for name in calls}
     while waiting := [name for name in calls if len(taken[name]) < wanted[name]]:
         for name in order.sample(waiting, len(waiting)):
             taken[name].append(timed(calls[name]))
     return {name: float(np.median(seconds)) for name, seconds in taken.items()}
+
+
+def samples_of(seconds: float) -> int:
+    """Choose how often to time what takes so long."""
+    return next(count for most, count in CALLS if seconds < most)
 
 
 def timed(call: Callable[[], Any]) -> float:
