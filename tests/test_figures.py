@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -347,7 +348,10 @@ def test_what_is_compiled_beforehand_is_called_as_in_its_turn(monkeypatch, serie
     ahead._compile("numpy", "host", ("describe", "complex64", "flat"))
 
 
+def ends_its_process(*_):
+    os._exit(3)
+
+
 def test_processes_that_end_early_leave_the_rest_for_its_turn(monkeypatch):
-    """Workers that cannot even start, here for want of their library's name, end nothing."""
-    library = Peer("no such peer", None)
-    ahead.compile_ahead(library, [case_of("sum", "int8"), case_of("max", "int8")])
+    monkeypatch.setattr(ahead, "_compile", ends_its_process)
+    ahead.compile_ahead(libraries.NumPy("host"), [case_of("sum", "int8"), case_of("max", "int8")])
