@@ -47,8 +47,8 @@ that of `python -m gred`, by gred's answers; a peer's wrong answer is shown and 
 _QUICK_SECONDS = 60.0
 # Of a bounded time at most so much, and so large a share, is kept for imports and drawing.
 _APART_SECONDS, _APART_SHARE = 20.0, 1 / 3
-# What a case takes does not shrink with its array below so many bytes.
-_LEAST_BYTES = 1 << 24
+# What a case of no size takes is about what so many bytes take.
+_BYTES_APART = 1 << 28
 
 
 class Plan(NamedTuple):
@@ -218,15 +218,18 @@ def _measure_all(
                 compile_ahead(library, plan.cases)
         step("the latency floor")
         floor = latency_floor(plan.device)
-        for left, case in zip(range(len(plan.cases), 0, -1), plan.cases, strict=True):
+        left = sum(size for _, size in map(_effort, plan.cases))
+        for case in plan.cases:
             step(str(case))
-            if not clock.affords(*_effort(case)) or not clock.admits(left):
+            what, size = _effort(case)
+            if clock.affords(what, size) and clock.admits(left):
+                deadline = clock.deadline(size, left)
+                with clock.timing(what, size):
+                    stage = _stage_for(case, stage, plan, field)
+                    entries += compete(case, stage, field.libraries, plan.sampling, deadline)
+            else:
                 left_out.append(str(case))
-                continue
-            deadline = clock.deadline(left)
-            with clock.timing(*_effort(case)):
-                stage = _stage_for(case, stage, plan, field)
-                entries += compete(case, stage, field.libraries, plan.sampling, deadline)
+            left -= size
     if stage is not None:
         stage.close()
     return floor, entries, left_out
@@ -243,7 +246,7 @@ def _stage_for(case: Case, stage: Stage | None, plan: Plan, field: Field) -> Sta
 
 def _effort(case: Case) -> tuple[str, int]:
     """Say what is done, and what its time grows with."""
-    return " ".join(case.series), max(case.nbytes, _LEAST_BYTES)
+    return " ".join(case.series), case.nbytes + _BYTES_APART
 
 
 def _table_order(entry: Entry) -> tuple[int, ...]:
