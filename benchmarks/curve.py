@@ -85,6 +85,7 @@ def _point(device: Any, array: Any, n: int) -> record.Record:
     timed = gred.kernel_time(parts[0], device=device.name, samples=SAMPLES)
     limit = gred.read_limit(device.name, max(nbytes, LEAST_READ), samples=LIMIT_SAMPLES)
     row: record.Record = {"n": n, "nbytes": nbytes, "cold": cold, "parts": len(parts)}
+    row["grid"] = timed.grid
     for kind, seconds in zip(KINDS, (calls, timed.seconds, limit.seconds), strict=True):
         low, row[kind], high = (
             record.digits(t * 1e9) for t in np.percentile(seconds, (16, 50, 84))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import re
+import statistics
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -235,7 +236,7 @@ def curve_part(results: Results) -> str:
         kept = results.read(folder, "curve.json")
         if kept:
             shown = (_machine(kept["machine"]), _fits(kept), _plots(results, folder, "curve.json"))
-            parts += [*shown, _above_the_fits(kept)]
+            parts += [*shown, _above_the_fits(kept), _beyond_reading(record.rows_of(kept))]
     return "\n\n".join(parts) or NOTHING
 
 
@@ -264,12 +265,25 @@ def _above_the_fits(kept: Record) -> str:
             point = f"{curve.KINDS[kind]}, {units.bytes_text(row['nbytes'])}"
             measured = units.time_text(row[kind] * 1e-9)
             shares = units.percent_text(share), units.percent_text(of_reading)
-            table.append([point, measured, *shares])
+            table.append([point, f"{row['grid']:,}", measured, *shares])
     tolerance = units.percent_text(curve.TOLERANCE)
     if not table:
         return f"No point is more than {tolerance} above its fit."
-    head = ["point", "measured", "above its fit", "of which reading is above its own"]
-    return f"Points more than {tolerance} above their fit:\n\n" + _table(head, "lrrr", table)
+    head = ["point", "blocks", "measured", "above its fit", "of which reading is above its own"]
+    return f"Points more than {tolerance} above their fit:\n\n" + _table(head, "lrrrr", table)
+
+
+def _beyond_reading(rows: Sequence[Record]) -> str:
+    """Tell what a device needs beside reading, in one block and in several."""
+    needed: dict[bool, list[float]] = {True: [], False: []}
+    for row in rows:
+        needed[row["grid"] > 1].append((row["device_ns"] - row["limit_ns"]) * 1e-9)
+    texts = [
+        f"{units.time_text(max(0.0, statistics.median(seconds)))} where there {blocks}"
+        for blocks, seconds in (("is one block", needed[False]), ("are several", needed[True]))
+        if seconds
+    ]
+    return f"Device time beyond the best plain read's, medians: {', '.join(texts)}."
 
 
 def figures_part(results: Results) -> str:

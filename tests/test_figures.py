@@ -63,7 +63,7 @@ def curve_rows(sizes, **changed):
     """Points on lines, but for those changed, by kind and place."""
     rows = []
     for place, size in enumerate(sizes):
-        row = {"n": size // 4, "nbytes": size, "cold": True, "parts": 1}
+        row = {"n": size // 4, "nbytes": size, "cold": True, "parts": 1, "grid": 1 + (place > 9)}
         for kind, latency in (("call_ns", 8000), ("device_ns", 6000), ("limit_ns", 5000)):
             row[kind] = (latency + size / 4500) * changed.get(kind, {}).get(place, 1)
         rows.append(row)
@@ -77,9 +77,17 @@ def test_points_above_the_fit_are_listed_beside_what_reading_has_of_it(benchmark
     lines = text.splitlines()[4:]
     assert len(lines) == 1
     reading = 100 * 0.2 * (5000 + sizes[25] / 4500) / (0.5 * (8000 + sizes[25] / 4500))
-    assert lines[0] == f"| whole call, 128 MiB | 56.7 us | 50 % | {reading:.0f} % |"
+    assert lines[0] == f"| whole call, 128 MiB | 2 | 56.7 us | 50 % | {reading:.0f} % |"
     flat = benchmarks.report._above_the_fits({"rows": curve_rows(sizes)})
     assert flat == "No point is more than 15 % above its fit."
+
+
+def test_what_a_device_needs_beyond_reading_is_told_by_blocks(benchmarks):
+    rows = curve_rows([4 << k for k in range(30)])
+    for row in rows[10:]:
+        row["device_ns"] += 2500
+    said = "1.00 us where there is one block, 3.50 us where there are several."
+    assert benchmarks.report._beyond_reading(rows).endswith(f"medians: {said}")
 
 
 def test_a_curve_is_measured_written_and_drawn(benchmarks, monkeypatch, tmp_path):
