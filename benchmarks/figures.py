@@ -362,11 +362,15 @@ def parse_parts(text: str) -> list[str]:
     return parts
 
 
-def slower_rungs(machine: record.Record, rows: Sequence[Figure]) -> Iterator[str]:
-    """Say which rungs are slower than in the results that are kept of the same machine."""
+def kept_rungs(machine: record.Record) -> dict[str, float]:
+    """Read how fast the rungs are in the results that are kept of the same machine."""
     path = RESULTS / record.slug(machine) / "figures.json"
     known = record.read_json(path)["rows"] if path.exists() else []
-    before = {row["what"]: row["value"] for row in known if row["part"] == "gpu"}
+    return {row["what"]: row["value"] for row in known if row["part"] == "gpu"}
+
+
+def slower_rungs(before: dict[str, float], rows: Sequence[Figure]) -> Iterator[str]:
+    """Say which rungs are slower than before."""
     for row in rows:
         was = before.get(row["what"], 0) if row["part"] == "gpu" else 0
         if row["value"] < NO_SLOWER_THAN * was:
@@ -418,6 +422,7 @@ def main() -> int:
         return 0
     parts = given.part or parse_parts("gpu,cpu" if has_gpu() else "cpu")
     machine = record.describe_machine(options.resolve_device(None))
+    before = kept_rungs(machine)
     rows: list[Figure] = []
     for part in parts:
         mine: list[Figure] = []
@@ -426,7 +431,7 @@ def main() -> int:
         finally:  # what was measured before an error is worth keeping
             print(f"wrote {write(given.out, machine, part, mine)}")
         rows += mine
-    slower = list(slower_rungs(machine, rows))
+    slower = list(slower_rungs(before, rows))
     for line in slower:
         print(f"SLOWER  {line}")
     broken = [row for row in rows if row["kept"] is False]

@@ -310,6 +310,21 @@ def test_parts_are_kept_though_one_fails(benchmarks, monkeypatch, tmp_path):
     assert [row["what"] for row in record.read_json(path)["rows"]] == ["something"]
 
 
+def test_a_rung_is_compared_with_what_was_kept_before(benchmarks, monkeypatch, tmp_path, capsys):
+    rates = iter((2.0, 1.0))
+
+    def rung():
+        yield benchmarks.figures.figure("gpu", "unroll8", [next(rates)], "TB/s")
+
+    monkeypatch.setitem(benchmarks.figures.PARTS, "gpu", rung)
+    monkeypatch.setitem(benchmarks.figures.GROUPS, "gpu", ("gpu",))
+    monkeypatch.setattr(benchmarks.figures, "RESULTS", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["figures.py", "--part", "gpu", "--out", str(tmp_path)])
+    assert benchmarks.figures.main() == 0
+    assert benchmarks.figures.main() == 1
+    assert "SLOWER  unroll8: 1 TB/s, and was 2" in capsys.readouterr().out
+
+
 # ---- what is compiled beforehand ----
 
 
