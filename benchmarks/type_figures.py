@@ -25,6 +25,8 @@ from gred.cli.libraries import Library
 PART = "types"
 MIB, GIB = 1 << 20, 1 << 30
 SECTOR = 32
+# Elements that are drawn; the rest of an array repeats them, which no memory notices.
+DRAWN = 1 << 22
 SAMPLES = 7
 LIMIT_SAMPLES = 5
 # Whole calls: so many of what takes less than so long.
@@ -146,13 +148,13 @@ class Stage:
 
     def __init__(self, bench: Bench, case: Case) -> None:
         self._bench = bench
-        drawn = data.repeated_array(min(case.size, data.PERIOD), case.type.dtype(), case.data)
+        drawn = data.repeated_array(min(case.size, DRAWN), case.type.dtype(), case.data)
         placed, repeats = bench.carrier.place(drawn), -(-case.size // drawn.size)
         tile = bench.carrier.module.tile
         self.arrays = [tile(placed, repeats)[: case.size] for _ in range(2)]
         self.masks: list[Any] = [None, None]
         if case.masked:
-            mask = bench.carrier.place(data.random_mask(min(case.size, data.PERIOD)))
+            mask = bench.carrier.place(data.random_mask(min(case.size, DRAWN)))
             self.masks = [tile(mask, repeats)[: case.size] for _ in range(2)]
 
     def given(self, library: Library, case: Case) -> list[tuple[Any, ...]]:
