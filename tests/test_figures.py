@@ -198,6 +198,7 @@ def bench(benchmarks, monkeypatch):
     monkeypatch.setattr(benchmarks.types.time, "perf_counter", lambda: clock.now)
     limit = SimpleNamespace(nbytes=4000, seconds=np.array([1e-6]))
     monkeypatch.setattr(gred, "read_limit", lambda *_, **__: limit)
+    monkeypatch.setattr(gred, "explain", lambda *_, **__: SimpleNamespace(steps=[]))
     timed = SimpleNamespace(seconds=np.full(7, 2e-6))
     monkeypatch.setattr(gred, "kernel_time", lambda *_, **__: timed)
     peers = Peer("cupy", clock.taking(3e-3)), Peer("torch", clock.taking(5e-3), lacks=("prod",))
@@ -236,6 +237,14 @@ def test_the_better_peer_counts_and_one_that_lacks_it_is_named(benchmarks, bench
     bench.peers["torch"].lacks = ("max",)
     nobody = rows_of(benchmarks, bench, case_of("max", "float32", "columns"))[1]
     assert (nobody["value"], nobody["unit"], nobody["kept"]) == (1000.0, "us", None)
+
+
+def test_copying_counts(benchmarks, bench, monkeypatch):
+    """Which gred.kernel_time leaves out, as it does a view's that no kernel reads."""
+    copies = SimpleNamespace(steps=[SimpleNamespace(work="copy"), SimpleNamespace(work="pass 1")])
+    monkeypatch.setattr(gred, "explain", lambda *_, **__: copies)
+    share = rows_of(benchmarks, bench, case_of("any", "float32", "columns", size=1 << 20))[0]
+    assert share["value"] == pytest.approx((1 << 22) / 4e9 / 1e-3, rel=1e-4)
 
 
 def test_what_takes_long_gets_fewer_calls(benchmarks, monkeypatch):
