@@ -369,8 +369,6 @@ class Pool:
 @pytest.mark.parametrize("series", [("sum", "float32", "mask"), ("var", "int8", "flat")])
 def test_what_is_compiled_beforehand_is_called_as_in_its_turn(monkeypatch, series):
     called = []
-    numpy = libraries.NumPy("host")
-    monkeypatch.setattr(ahead, "_library", lambda *_: numpy)
     function = libraries.NumPy.function
     monkeypatch.setattr(
         libraries.NumPy, "function",

@@ -38,15 +38,9 @@ def compile_ahead(library: Library, asked: Iterable[Case]) -> None:
 
 def _compile(key: str, device: str, series: tuple[str, str, str]) -> None:
     try:
-        _call(_library(key, device), *series)
+        _call(PEERS[key](device), *series)
     except Exception:  # a library that lacks something raises what it likes
         return
-
-
-@functools.cache
-def _library(key: str, device: str) -> Library:
-    made: Library = PEERS[key](device)
-    return made
 
 
 def _call(library: Library, reduction: str, kind: str, layout: str) -> None:
