@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import multiprocessing
+import warnings
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -37,6 +38,7 @@ def compile_ahead(library: Library, asked: Iterable[Case]) -> None:
 
 
 def _compile(key: str, device: str, series: tuple[str, str, str]) -> None:
+    warnings.simplefilter("ignore")  # in this process alone
     try:
         _call(PEERS[key](device), *series)
     except Exception:  # a library that lacks something raises what it likes
