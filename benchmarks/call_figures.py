@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -19,15 +20,11 @@ SECONDS_A_SIZE = 4.0
 CALL_TARGET = 8.5
 OVER_LAUNCH = 1.0
 OUT_TARGET = 4.0
-# How many times as fast as the better of CuPy and PyTorch, by bytes and reduction.
-BESIDE_PEERS = {
-    (64 * KIB, "sum"): 2.5,
-    (MIB, "sum"): 2.5,
-    (16 * MIB, "sum"): 2.0,
-    **{(256 * MIB, op): 1.2 for op in ("sum", "min", "max")},
-    **{(1024 * MIB, op): 1.07 for op in ("sum", "min", "max")},
-    **{(4096 * MIB, op): 1.02 for op in ("sum", "min", "max")},
-}
+# How many times as fast as the better of CuPy and PyTorch, by bytes: a sum of float32, and where an
+# array is large more reductions of more types.
+SMALL_BESIDE_PEERS = {64 * KIB: 2.5, MIB: 2.5, 16 * MIB: 2.0}
+LARGE_BESIDE_PEERS = {256 * MIB: 1.2, 1024 * MIB: 1.07, 4096 * MIB: 1.02}
+LARGE_OPS, LARGE_TYPES, LARGE_CALLS = ("sum", "min", "max"), ("float32", "float64", "int64"), 300
 QUEUED = 200
 
 Call = Callable[[], Any]
@@ -59,8 +56,13 @@ def measure_calls() -> Iterator[Figure]:
     yield figure("calls", "gred.sum of 100 float32, a NumPy array", 1e6 * seconds, "us")
     yield from measure_small(cupy, torch, device)
     yield from measure_out(cupy, torch)
-    for (nbytes, op), target in BESIDE_PEERS.items():
-        yield measure_beside(cupy, torch, nbytes, op, target)
+    for nbytes, target in SMALL_BESIDE_PEERS.items():
+        array = random_on_gpu(cupy, nbytes, "float32")
+        yield measure_beside(torch, array, "sum", CALLS, target)
+    for (nbytes, target), dtype in itertools.product(LARGE_BESIDE_PEERS.items(), LARGE_TYPES):
+        array = random_on_gpu(cupy, nbytes, dtype)
+        for op in LARGE_OPS:
+            yield measure_beside(torch, array, op, LARGE_CALLS, target)
 
 
 def peers() -> tuple[Any, Any]:
@@ -117,19 +119,27 @@ def measure_out(cupy: Any, torch: Any) -> Iterator[Figure]:
         yield figure("calls", f"not waited for: {name}", seconds, "us", at_most=target)
 
 
-def measure_beside(cupy: Any, torch: Any, nbytes: int, op: str, target: float) -> Figure:
+def random_on_gpu(cupy: Any, nbytes: int, dtype: str) -> Any:
+    """Draw an array: floats in [0, 1), or integers of 32 bits."""
+    count = nbytes // np.dtype(dtype).itemsize
+    if dtype == "int64":
+        return cupy.random.randint(-(2**31), 2**31 - 1, count, dtype=dtype)
+    return cupy.random.random(count, dtype=dtype)
+
+
+def measure_beside(torch: Any, array: Any, op: str, count: int, target: float) -> Figure:
     """Compare with the better peer on the same memory, in the same seconds."""
-    array = cupy.random.random(nbytes // 4, dtype=cupy.float32)
     tensor = torch.as_tensor(array, device="cuda")
     reduce, torchs = getattr(gred, op), getattr(torch, op)
     calls = {
         "gred": lambda: reduce(array),
-        "CuPy": lambda: float(getattr(array, op)()),
+        "CuPy": lambda: getattr(array, op)().item(),
         "PyTorch": lambda: torchs(tensor).item(),
     }
-    taken = {name: float(np.median(s)) for name, s in taken_in_turns(calls).items()}
+    taken = {name: float(np.median(s)) for name, s in taken_in_turns(calls, count).items()}
     ours = taken.pop("gred")
     best = min(taken, key=taken.__getitem__)
+    nbytes = array.nbytes
     size = f"{nbytes // MIB} MiB" if nbytes >= MIB else f"{nbytes // KIB} KiB"
-    what = f"{op}, {size} float32: {best}'s time over gred's, {1e6 * ours:.1f} us"
+    what = f"{op}, {size} {array.dtype}: {best}'s time over gred's, {1e6 * ours:.1f} us"
     return figure("calls", what, [taken[best] / ours], "x", at_least=target)

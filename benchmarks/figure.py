@@ -19,8 +19,12 @@ def figure(
     published: float | None = None,
     at_least: float | None = None,
     at_most: float | None = None,
+    group: str | None = None,
 ) -> Figure:
-    """Make a row: the samples' median and spread, and whether a promise, if it is one, is kept."""
+    """Make a row: the samples' median and spread, and whether a promise, if it is one, is kept.
+
+    `group` names the promise that it shares with other rows, which are then told as one.
+    """
     low, value, high = (float(f"{p:.5g}") for p in np.percentile(samples, (16, 50, 84)))
     kept = None
     if at_least is not None:
@@ -39,4 +43,5 @@ def figure(
         "at_least": at_least,
         "at_most": at_most,
         "kept": kept,
+        "group": group,
     }

@@ -26,6 +26,7 @@ import call_figures
 import interface_overhead
 import numpy as np
 import reduction_figures
+import type_figures
 from figure import Figure, figure
 
 import gred
@@ -310,12 +311,16 @@ def measure_tests() -> Iterator[Figure]:
     yield figure("tests", "pytest, 2 cores", [seconds], "s", at_most=TESTS_TARGET)
 
 
-GROUPS = {"cpu": ("simulated", "import", "host"), "gpu": ("gpu", "arrays", "reductions", "calls")}
+GROUPS = {
+    "cpu": ("simulated", "import", "host"),
+    "gpu": ("gpu", "arrays", "reductions", "calls", "types"),
+}
 PARTS: dict[str, Callable[[], Iterator[Figure]]] = {
     "gpu": measure_gpu,
     "arrays": measure_arrays,
     "reductions": reduction_figures.measure_reductions,
     "calls": call_figures.measure_calls,
+    "types": type_figures.measure_types,
     "gpus": reduction_figures.measure_gpus,
     "simulated": measure_simulated,
     "import": measure_import,
@@ -357,31 +362,52 @@ def parse_parts(text: str) -> list[str]:
     return parts
 
 
-def slower_rungs(machine: record.Record, rows: Sequence[Figure]) -> Iterator[str]:
-    """Say which rungs are slower than in the results that are kept of the same machine."""
+def kept_rungs(machine: record.Record) -> dict[str, float]:
+    """Read how fast the rungs are in the results that are kept of the same machine."""
     path = RESULTS / record.slug(machine) / "figures.json"
     known = record.read_json(path)["rows"] if path.exists() else []
-    before = {row["what"]: row["value"] for row in known if row["part"] == "gpu"}
+    return {row["what"]: row["value"] for row in known if row["part"] == "gpu"}
+
+
+def slower_rungs(before: dict[str, float], rows: Sequence[Figure]) -> Iterator[str]:
+    """Say which rungs are slower than before."""
     for row in rows:
         was = before.get(row["what"], 0) if row["part"] == "gpu" else 0
         if row["value"] < NO_SLOWER_THAN * was:
             yield f"{row['what']}: {row['value']:.4g} {row['unit']}, and was {was:.4g}"
 
 
-def write(folder: Path, machine: record.Record, parts: Sequence[str], rows: list[Figure]) -> Path:
-    """Put the parts measured now into the machine's file, beside those measured before."""
+def write(folder: Path, machine: record.Record, part: str, rows: list[Figure]) -> Path:
+    """Put a part measured now into the machine's file, beside those measured before."""
     path = folder / record.slug(machine) / "figures.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     known: record.Record = {"machines": {}, "rows": []}
     if path.exists():
         known = record.read_json(path)
-    kept = [row for row in known["rows"] if row["part"] not in parts]
+    kept = [row for row in known["rows"] if row["part"] != part]
     order = list(PARTS)
     merged = sorted(kept + rows, key=lambda row: order.index(row["part"]))
-    machines = {**known["machines"], **dict.fromkeys(parts, machine)}
-    machines = {part: machines[part] for part in order if part in machines}
+    machines = {**known["machines"], part: machine}
+    machines = {name: machines[name] for name in order if name in machines}
     record.write_json(path, {"kind": "figures", "machines": machines, "rows": merged})
     return path
+
+
+def measured(part: str) -> Iterator[Figure]:
+    """Measure a part, and print every row as it comes, and how long it all took."""
+    start = time.perf_counter()
+    for row in PARTS[part]():
+        verdict = {None: "", True: "  kept", False: "  BROKEN"}[row["kept"]]
+        print(f"{shown(row)}{verdict}", flush=True)
+        yield row
+    print(f"{part}: {time.perf_counter() - start:.0f} s", flush=True)
+
+
+def shown(row: Figure) -> str:
+    """Write a row: what was measured, and what is promised."""
+    promise = row["at_least"] or row["at_most"]
+    beside = f"  promised {promise:g}" if promise else ""
+    return f"{row['what']:<62} {row['value']:>9.4g} {row['unit']}{beside}"
 
 
 def main() -> int:
@@ -395,20 +421,24 @@ def main() -> int:
         work_simulated()
         return 0
     parts = given.part or parse_parts("gpu,cpu" if has_gpu() else "cpu")
+    machine = record.describe_machine(options.resolve_device(None))
+    before = kept_rungs(machine)
     rows: list[Figure] = []
     for part in parts:
-        for row in PARTS[part]():
-            rows.append(row)
-            promise = row["at_least"] or row["at_most"]
-            verdict = {None: "", True: "kept", False: "BROKEN"}[row["kept"]]
-            beside = f"  promised {promise:g}  {verdict}" if promise else ""
-            print(f"{row['what']:<62} {row['value']:>9.4g} {row['unit']}{beside}", flush=True)
-    machine = record.describe_machine(options.resolve_device(None))
-    slower = list(slower_rungs(machine, rows))
+        mine: list[Figure] = []
+        try:
+            mine.extend(measured(part))
+        finally:  # what was measured before an error is worth keeping
+            print(f"wrote {write(given.out, machine, part, mine)}")
+        rows += mine
+    slower = list(slower_rungs(before, rows))
     for line in slower:
         print(f"SLOWER  {line}")
-    print(f"wrote {write(given.out, machine, parts, rows)}")
-    return 1 if slower or any(row["kept"] is False for row in rows) else 0
+    broken = [row for row in rows if row["kept"] is False]
+    print(f"{len(broken)} of {sum(row['kept'] is not None for row in rows)} promises broken")
+    for row in broken:
+        print(f"BROKEN  {shown(row)}")
+    return 1 if slower or broken else 0
 
 
 if __name__ == "__main__":

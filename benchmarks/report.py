@@ -12,10 +12,13 @@ from __future__ import annotations
 import argparse
 import importlib
 import re
+import statistics
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import curve
 
 import gred
 from gred.cli import record, units
@@ -26,17 +29,18 @@ ROOT = Path(__file__).resolve().parent.parent
 NOTHING = "*No results are kept yet.*"
 MARKED = re.compile(r"(<!-- generated: (\w+) -->\n)(.*?)(<!-- end: \2 -->)", re.DOTALL)
 
-# Results file: the plots of it, by module and name of the function in gred.cli that draws them.
+# Results file: the plots of it, by module and name of the function that draws them.
 PLOTS = {
-    "ladder.json": {"ladder": "plots.ladder_figure"},
+    "ladder.json": {"ladder": "gred.cli.plots.ladder_figure"},
     "sweep.json": {
-        "bandwidth": "plots.bandwidth_figure",
-        "block_size": "plots.block_size_figure",
-        "time": "plots.time_figure",
+        "bandwidth": "gred.cli.plots.bandwidth_figure",
+        "block_size": "gred.cli.plots.block_size_figure",
+        "time": "gred.cli.plots.time_figure",
     },
+    "curve.json": {"cost": "curve.cost_figure"},
     "versus.json": {
-        "versus_time": "versus_plots.time_figure",
-        "versus_ratio": "versus_plots.ratio_figure",
+        "versus_time": "gred.cli.versus_plots.time_figure",
+        "versus_ratio": "gred.cli.versus_plots.ratio_figure",
     },
 }
 CAPTIONS = {
@@ -44,6 +48,7 @@ CAPTIONS = {
     "bandwidth": "Bandwidth over array size",
     "block_size": "Bandwidth over block size",
     "time": "Kernel time over array size",
+    "cost": "What a sum costs over its size: points, fits and the best plain read",
     "versus_time": "Time of a whole call over array size, every library",
     "versus_ratio": "How many times faster than the best peer, every case",
 }
@@ -224,6 +229,63 @@ def _summed_up(found: Sequence[Outcome]) -> str:
     return f"Of {len(ratios)} cases with a peer, gred is ahead in {ahead}: {average} on average."
 
 
+def curve_part(results: Results) -> str:
+    """Show what a sum costs over its size, machine by machine: the fits, and what is above them."""
+    parts = []
+    for folder in results.folders:
+        kept = results.read(folder, "curve.json")
+        if kept:
+            shown = (_machine(kept["machine"]), _fits(kept), _plots(results, folder, "curve.json"))
+            parts += [*shown, _above_the_fits(kept), _beyond_reading(record.rows_of(kept))]
+    return "\n\n".join(parts) or NOTHING
+
+
+def _fits(kept: Record) -> str:
+    rows = record.rows_of(kept)
+    fits = "; ".join(
+        f"{curve.KINDS[kind]} {curve.formula(fit)}" for kind, fit in curve.fits_of(rows).items()
+    )
+    return (
+        f"Sum of n {kept['run']['dtype']}, n = 1, 2, 4, ... {units.size_text(rows[-1]['n'])}: "
+        f"{fits}. Fitted with the least sum of relative errors; all measured in one run."
+    )
+
+
+def _above_the_fits(kept: Record) -> str:
+    """List the points too far above their fit, beside how far reading alone is above its own."""
+    rows = record.rows_of(kept)
+    fits = curve.fits_of(rows)
+    reading = fits.pop("limit_ns")
+    table = []
+    for kind, row in ((kind, row) for kind in fits for row in rows):
+        excess = curve.excess(fits[kind], row, kind)
+        share = excess / fits[kind].seconds(row["nbytes"])
+        if share > curve.TOLERANCE:
+            of_reading = max(0.0, curve.excess(reading, row, "limit_ns") / excess)
+            point = f"{curve.KINDS[kind]}, {units.bytes_text(row['nbytes'])}"
+            measured = units.time_text(row[kind] * 1e-9)
+            shares = units.percent_text(share), units.percent_text(of_reading)
+            table.append([point, f"{row['grid']:,}", measured, *shares])
+    tolerance = units.percent_text(curve.TOLERANCE)
+    if not table:
+        return f"No point is more than {tolerance} above its fit."
+    head = ["point", "blocks", "measured", "above its fit", "of which reading is above its own"]
+    return f"Points more than {tolerance} above their fit:\n\n" + _table(head, "lrrrr", table)
+
+
+def _beyond_reading(rows: Sequence[Record]) -> str:
+    """Tell what a device needs beside reading, in one block and in several."""
+    needed: dict[bool, list[float]] = {True: [], False: []}
+    for row in rows:
+        needed[row["grid"] > 1].append((row["device_ns"] - row["limit_ns"]) * 1e-9)
+    texts = [
+        f"{units.time_text(max(0.0, statistics.median(seconds)))} where there {blocks}"
+        for blocks, seconds in (("is one block", needed[False]), ("are several", needed[True]))
+        if seconds
+    ]
+    return f"Device time beyond the best plain read's, medians: {', '.join(texts)}."
+
+
 def figures_part(results: Results) -> str:
     """List what was promised in figures and what was measured, machine by machine."""
     parts = []
@@ -232,7 +294,10 @@ def figures_part(results: Results) -> str:
         if kept:
             machine = next(iter(kept["machines"].values()))
             rows = record.rows_of(kept)
-            parts.append(f"{record.title(machine)}, {machine['cores']} cores:\n\n" + _figures(rows))
+            single = [row for row in rows if not row.get("group")]
+            grouped = [row for row in rows if row.get("group")]
+            parts.append(f"{record.title(machine)}, {machine['cores']} cores:")
+            parts += [_figures(single), *(_groups(grouped) if grouped else ())]
     return "\n\n".join(parts) or NOTHING
 
 
@@ -241,16 +306,40 @@ def _figures(rows: Sequence[Record]) -> str:
     for row in rows:
         if row["kept"] is None and row["published"] is None:
             continue
-        promise = "-"
-        if row["at_least"] is not None:
-            promise = f"at least {row['at_least']:.3g}"
-        if row["at_most"] is not None:
-            promise = f"at most {row['at_most']:.3g}"
         published = "-" if row["published"] is None else f"{row['published']:.3g}"
         verdict = {None: "-", True: "yes", False: "**no**"}[row["kept"]]
-        value = f"{row['value']:.3g} {row['unit']}"
-        table.append([row["what"], value, published, promise, verdict])
+        table.append([row["what"], _value(row), published, _promise(row), verdict])
     return _table(["what", "measured", "to compare", "promised", "kept"], "lrrrl", table)
+
+
+def _value(row: Record) -> str:
+    return f"{row['value']:.3g} {row['unit']}"
+
+
+def _promise(row: Record) -> str:
+    if row["at_least"] is not None:
+        return f"at least {row['at_least']:.3g}"
+    return "-" if row["at_most"] is None else f"at most {row['at_most']:.3g}"
+
+
+def _groups(rows: Sequence[Record]) -> Iterator[str]:
+    """Tell promises that hold for many cases each, then every case that falls short of its own."""
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for row in rows:
+        groups.setdefault((row["group"], _promise(row)), []).append(row)
+    table = []
+    for (name, promise), mine in groups.items():
+        least = min(mine, key=lambda row: row["value"])
+        kept = sum(row["kept"] is True for row in mine)
+        verdict = "all" if kept == len(mine) else f"**{kept} of {len(mine)}**"
+        where = f"{_value(least)}: {least['what'].rpartition(': ')[0]}"
+        table.append([name, str(len(mine)), promise, where, verdict if promise != "-" else "-"])
+    yield _table(["what", "cases", "promised", "least", "kept"], "lrrll", table)
+    short = [row for row in rows if row["kept"] is False]
+    if short:
+        listed = [[row["what"], _value(row), _promise(row)] for row in short]
+        yield f"Short of their promise, {len(short)} cases:"
+        yield _table(["what", "measured", "promised"], "lrr", listed)
 
 
 def _table(head: Sequence[str], aligned: str, rows: Sequence[Sequence[str]]) -> str:
@@ -268,6 +357,7 @@ PARTS = {
     "ladder": ladder_part,
     "machine": machine_part,
     "plots": plots_part,
+    "curve": curve_part,
     "figures": figures_part,
     "versus": versus_part,
 }
@@ -302,8 +392,8 @@ def draw(path: Path, function: str, kept: Record) -> None:
     from gred.cli import plots
 
     path.parent.mkdir(exist_ok=True)
-    module, _, name = function.partition(".")
-    figure = getattr(importlib.import_module(f"gred.cli.{module}"), name)
+    module, _, name = function.rpartition(".")
+    figure = getattr(importlib.import_module(module), name)
     plots.save(figure(kept), path, kept)
 
 

@@ -201,6 +201,45 @@ def test_clock_affords_only_what_will_end_in_time(monkeypatch):
     assert clock.Clock(None).affords("shuffle", 1 << 40)
 
 
+def tasks_done(monkeypatch, seconds, taken, sizes=(1,) * 100):
+    """Run tasks against a clock: the places of those done, and when all were over."""
+    now, left = [0.0], sum(sizes)
+    monkeypatch.setattr(clock.time, "monotonic", lambda: now[0])
+    timer, done = clock.Clock(seconds), []
+    for place, size in enumerate(sizes):
+        if timer.affords("task", size) and timer.admits(left):
+            deadline = timer.deadline(size, left)
+            with timer.timing("task", size):
+                now[0] += taken(deadline - now[0])
+            done.append(place)
+        left -= size
+    return done, now[0]
+
+
+def test_tasks_that_keep_to_their_deadlines_are_all_done_in_time(monkeypatch):
+    done, end = tasks_done(monkeypatch, 30.0, lambda deadline: deadline)
+    assert len(done) == 100
+    assert 20 < end <= 30
+    assert tasks_done(monkeypatch, None, lambda _: 5.0) == (list(range(100)), 500.0)
+
+
+def test_time_is_shared_out_by_size(monkeypatch):
+    shares = []
+    sizes = (1,) * 20 + (4,) * 20
+    tasks_done(monkeypatch, 100.0, lambda deadline: shares.append(deadline) or deadline, sizes)
+    assert shares[0] == pytest.approx(0.8)
+    assert shares[20] / shares[19] == pytest.approx(4, rel=0.05)
+
+
+def test_tasks_that_cannot_be_shorter_are_left_out_evenly(monkeypatch):
+    done, end = tasks_done(monkeypatch, 30.0, lambda _: 1.0)
+    assert 25 <= len(done) <= 30
+    assert end <= 30
+    gaps = np.diff([place for place in done if place > 10])
+    assert set(gaps) <= {2, 3, 4, 5}
+    assert done[-1] > 90
+
+
 @pytest.mark.parametrize("arguments", [FEW, (*TINY_SWEEP, "--csv", "sweep.csv")])
 def test_works_without_rich(command, monkeypatch, tmp_path, arguments):
     monkeypatch.chdir(tmp_path)

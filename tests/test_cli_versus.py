@@ -9,6 +9,7 @@ import math
 import os
 import subprocess
 import sys
+import time
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import ClassVar
@@ -17,7 +18,9 @@ import numpy as np
 import pytest
 
 import gred
-from gred.cli import cases, contest, libraries, options, outcome, record, streams, versus
+from gred.cli import cases, contest, data, libraries, options, outcome, record, streams, versus
+from gred.cli import truth as truths
+from gred.cli.clock import Clock
 from gred.cli.command import main
 from gred.cli.data import random_mask, repeated_array
 from gred.cli.measure import Sampling
@@ -163,9 +166,7 @@ def test_the_extremes_of_bools_are_not_found_early(reduction, found):
 
 
 def test_long_arrays_repeat(monkeypatch):
-    from gred.cli import data
-
-    monkeypatch.setattr(data, "_PERIOD", 100)
+    monkeypatch.setattr(data, "PERIOD", 100)
     drawn = repeated_array(250, np.dtype("float32"), "sum")
     assert drawn.size == 250
     assert np.array_equal(drawn[:100], drawn[100:200])
@@ -229,6 +230,26 @@ def test_the_truth_is_that_of_fractions(reduction):
         assert truth.accepts(exact(case, case.view(array), mask)), case
         assert not truth.accepts(tuple(float("nan") for _ in truth.values)), case
         assert not truth.accepts((*(value.number for value in truth.values), 0)), case
+
+
+@every_reduction
+def test_the_truth_of_what_repeats_is_that_of_the_whole(reduction, monkeypatch):
+    """Pieces of other places, heights and ends, in a period that no row's length divides."""
+    monkeypatch.setattr(data, "PERIOD", 96)
+    monkeypatch.setattr(truths, "_CHUNK", 40)
+    for case in (case for case in KNOWN if case.reduction.name == reduction):
+        array, mask = data_of(case)
+        assert Truth(case, array, mask).accepts(exact(case, case.view(array), mask)), case
+
+
+def test_the_truth_looks_at_what_repeats_once(monkeypatch):
+    monkeypatch.setattr(data, "PERIOD", 100)
+    monkeypatch.setattr(truths, "_CHUNK", 50)
+    seen = []
+    monkeypatch.setitem(truths._PARTS, "sum", (lambda piece: seen.append(1) or piece.sum(), sum))
+    array = repeated_array(1000, np.dtype("int64"), "sum")
+    assert Truth(case_of(kind="int64"), array, None).accepts((array.sum(),))
+    assert len(seen) == 2
 
 
 @pytest.mark.parametrize("kind", ["int32", "float32", "float64", "complex64"])
@@ -490,8 +511,6 @@ def test_a_wrong_answer_is_seen(pretended):
 
 
 def test_slow_calls_get_fewer_samples_but_three(pretended):
-    import time
-
     def slow(view):
         time.sleep(0.03)
         return view.sum()
@@ -500,6 +519,14 @@ def test_slow_calls_get_fewer_samples_but_three(pretended):
     assert len(entries["a"].samples) == 3
     assert min(entries["a"].samples) >= 30e6
     assert len(entries["gred"].samples) > 3
+
+
+def test_after_the_deadline_there_are_no_more_samples_than_three_and_of_the_slow_one(pretended):
+    some = pretended(gred=np.sum, a=np.sum, slow=lambda view: time.sleep(0.03) or view.sum())
+    stage = contest.Stage(case_of(), some, HOST, seed=0)
+    entries = contest.compete(case_of(), stage, some, Sampling(30, 2), deadline=0.0)
+    assert [len(entry.samples) for entry in entries] == [3, 3, 1]
+    assert Pretended.calls.count("slow") == 3
 
 
 def test_short_calls_are_timed_many_at_a_time(pretended, monkeypatch):
@@ -823,6 +850,24 @@ def test_quick_ends_in_time_and_says_what_it_left_out(command, monkeypatch, tmp_
     assert kept["rows"] == []
     assert len(kept["run"]["left_out"]) == len(cases.cases(cases.GRIDS["host", True]))
     assert f"left out to end in time: {len(kept['run']['left_out'])} cases" in out
+
+
+def test_a_bounded_run_shares_its_time_among_all_cases(command, monkeypatch, tmp_path):
+    given, deadlines = [], []
+    monkeypatch.setattr(versus, "Clock", lambda seconds: given.append(seconds) or Clock(seconds))
+    measure = versus.compete
+    monkeypatch.setattr(
+        versus, "compete", lambda *a: deadlines.append(a[-1] - time.monotonic()) or measure(*a)
+    )
+    assert command(*TINY, "--seconds", "300", "--json", "kept.json")[0] == 0
+    assert given == [280.0]
+    assert len(deadlines) == 16
+    assert all(0 < seconds <= 280.0 for seconds in deadlines)
+    assert deadlines[0] < 280.0 / 15
+    assert record.read_json(tmp_path / "kept.json")["run"]["left_out"] == []
+    status, out, err = command(*TINY, "--seconds", "0")
+    assert (status, out) == (2, "")
+    assert "'0' is not a whole number of seconds" in err
 
 
 def test_a_type_that_numpy_lacks_is_left_out_and_said(command, monkeypatch):

@@ -15,7 +15,7 @@ from gred.cli.command import main
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "benchmarks" / "report.py"
-PARTS = ("reductions", "machine", "ladder", "plots", "figures", "versus")
+PARTS = ("reductions", "machine", "ladder", "plots", "figures", "versus", "curve")
 
 
 def report(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -38,7 +38,8 @@ _PAUSE_SECONDS = 1e-3
 _LONG_SECONDS = 20e-3
 # A sample is the mean of as many calls as take so long, because clocks are not exact, ...
 _SAMPLE_SECONDS = 50e-6
-# ... and there are at least so many samples, however long a call takes.
+# ... and there are at least so many samples, however long a call takes; after a deadline a call of
+# _LONG_SECONDS gets but one.
 _FEWEST_SAMPLES = 3
 _LIMIT_SAMPLES = 5
 
@@ -153,7 +154,7 @@ class Stage:
     def _copies(self, library: Library, array: Any, is_mask: bool, count: int) -> list[Any]:
         placed = self._placed.setdefault((library.pool, is_mask), [])
         while len(placed) < count:
-            placed.append(library.place(array))
+            placed.append(library.copy(placed[0]) if placed else library.place(array))
         return placed[:count]
 
 
@@ -172,7 +173,7 @@ class Runner:
         self.failure = ""
         self._given: list[tuple[Any, ...]] = []
         self._calls = 1
-        self._long = False
+        self._long = True
         self._spent = 0.0
 
     def attempt(self, act: Callable[..., Any], *arguments: Any) -> None:
@@ -189,23 +190,25 @@ class Runner:
         self._turns = stage.turns(self.library)
         self.library.start()
 
-    def warm_up(self, sampling: Sampling) -> None:
+    def warm_up(self, sampling: Sampling, deadline: float) -> None:
         """Call once, which may compile, and again; find out how many calls a sample is."""
         self.turn()
         for _ in range(sampling.warmup):
-            if sampling.seconds is None or self._spent < sampling.seconds:
+            in_time = time.monotonic() < deadline or len(self.samples) < 2
+            if in_time and (sampling.seconds is None or self._spent < sampling.seconds):
                 self.turn()
         seconds = self.samples[-1] * 1e-9
         self._calls = max(1, math.ceil(_SAMPLE_SECONDS / seconds))
         self._long = seconds > _LONG_SECONDS
         self.samples, self._spent = [], 0.0
 
-    def wants(self, sampling: Sampling) -> bool:
-        """Tell whether another sample is wanted, and still affordable."""
+    def wants(self, sampling: Sampling, late: bool) -> bool:
+        """Tell whether another sample is wanted, and still affordable; too few never are."""
         if self.failure or len(self.samples) >= sampling.samples:
             return False
         affordable = sampling.seconds is None or self._spent < sampling.seconds
-        return affordable or len(self.samples) < _FEWEST_SAMPLES
+        fewest = 1 if late and self._long else _FEWEST_SAMPLES
+        return (affordable and not late) or len(self.samples) < fewest
 
     def turn(self) -> None:
         """Take a sample. A call that is not counted wakes the library's threads."""
@@ -271,23 +274,30 @@ class Contest:
 
 
 def compete(
-    case: Case, stage: Stage, libraries: Sequence[Library], sampling: Sampling
+    case: Case,
+    stage: Stage,
+    libraries: Sequence[Library],
+    sampling: Sampling,
+    deadline: float = math.inf,
 ) -> list[Entry]:
-    """Measure all libraries in one case; an entry each, in their order."""
+    """Measure all libraries in one case; an entry each, in their order.
+
+    After the `deadline`, by time.monotonic, only samples are taken that would be too few without.
+    """
     contest = Contest(case, stage)
     with _undisturbed():
         runners = [contest.runner(library) for library in libraries]
-        _take_turns(runners, sampling)
+        _take_turns(runners, sampling, deadline)
     return [contest.entry(runner) for runner in runners]
 
 
-def _take_turns(runners: Sequence[Runner], sampling: Sampling) -> None:
+def _take_turns(runners: Sequence[Runner], sampling: Sampling, deadline: float) -> None:
     """Take samples in rounds, each in another order, so that nobody always follows the same."""
     order = random.Random(0)
     for runner in runners:
         if not runner.failure:
-            runner.attempt(runner.warm_up, sampling)
-    while wanting := [runner for runner in runners if runner.wants(sampling)]:
+            runner.attempt(runner.warm_up, sampling, deadline)
+    while wanting := [r for r in runners if r.wants(sampling, time.monotonic() > deadline)]:
         for runner in order.sample(wanting, len(wanting)):
             runner.attempt(runner.turn)
 

@@ -13,7 +13,8 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _CHUNK = 1 << 22
-_PERIOD = 1 << 24
+# Elements after which repeated_array begins anew.
+PERIOD = 1 << 24
 _NAN_SHARE = 1 / 8
 
 
@@ -37,7 +38,7 @@ def repeated_array(size: int, dtype: np.dtype[Any], op: str, seed: int = 0) -> A
 
     To a memory they are as random as others, and they are there sooner.
     """
-    drawn = _draw(np.random.default_rng(seed), min(size, _PERIOD), dtype, op, size)
+    drawn = _draw(np.random.default_rng(seed), min(size, PERIOD), dtype, op, size)
     return np.resize(drawn, size)
 
 

@@ -41,6 +41,8 @@ class Library:
     kinds: tuple[str, ...] = ("host", "cuda")
     # Whether this is gred itself.
     ours = False
+    # Whether it compiles on the way what other processes then find on disk.
+    compiles = False
 
     def __init__(self, device: str) -> None:
         self.device = device
@@ -57,6 +59,10 @@ class Library:
     def place(self, array: Array) -> Any:
         """Copy an array to where the library reduces it."""
         raise NotImplementedError
+
+    def copy(self, placed: Any) -> Any:
+        """Copy a placed array to other memory of the same place."""
+        return placed.copy()
 
     def given(self, case: Case, flat: Any, mask: Any) -> tuple[Any, ...]:
         """Make of placed arrays what the case's function takes."""
@@ -191,6 +197,7 @@ class CuPy(Library):
 
     key, title, package = "cupy", "CuPy", "cupy"
     kinds = ("cuda",)
+    compiles = True
 
     def __init__(self, device: str) -> None:
         super().__init__(device)
@@ -249,6 +256,10 @@ class PyTorch(Library):
         if array.dtype.name == "bfloat16":
             return self.place(array.view(np.int16)).view(self.module.bfloat16)
         return self.module.from_numpy(array).to(self._place, copy=True)
+
+    def copy(self, placed: Any) -> Any:
+        """Copy a tensor."""
+        return placed.clone()
 
     def function(self, case: Case) -> Callable[..., Any]:
         """Call PyTorch's function, and fetch the answer."""
@@ -326,6 +337,10 @@ class Gred(Library):
     def place(self, array: Array) -> Any:
         """Have the other library place it."""
         return self.carrier.place(array)
+
+    def copy(self, placed: Any) -> Any:
+        """Have the other library copy it."""
+        return self.carrier.copy(placed)
 
     def function(self, case: Case) -> Callable[..., Any]:
         """Call gred's function."""

@@ -21,6 +21,7 @@ OPS = ("sum", "prod", "min", "max")
 # gred.kernel_time takes no more.
 MOST_SAMPLES = 1_000_000
 _MOST_SEEDS = 2**64
+_MOST_SECONDS = 1_000_000
 _MOST_DIGITS = 40
 EXTRA = "pip install 'gred[cli]'"
 
@@ -89,6 +90,13 @@ def parse_samples(text: str) -> int:
     """Read how often to measure."""
     if not text.isdecimal() or not 1 <= _whole(text) <= MOST_SAMPLES:
         raise UsageError(f"{text!r} is not a whole number from 1 to {MOST_SAMPLES}")
+    return _whole(text)
+
+
+def parse_seconds(text: str) -> int:
+    """Read how long something may take."""
+    if not text.isdecimal() or not 1 <= _whole(text) <= _MOST_SECONDS:
+        raise UsageError(f"{text!r} is not a whole number of seconds from 1 to {_MOST_SECONDS}")
     return _whole(text)
 
 

@@ -1,19 +1,21 @@
 """What any library has to answer: worked out by NumPy in wide types, a piece at a time.
 
 Integers have to be equal, in 64 bits or their type's; how far a float may be off comes from its
-type, the length of the array and the data.
+type, the length of the array and the data. An array repeats itself, as gred.cli.data draws them, so
+what many pieces hold is worked out once.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from gred.cli import data
 from gred.cli.answer import relative_bound
 from gred.cli.cases import Case
 from gred.cli.data import Array
@@ -54,7 +56,7 @@ class Truth:
     def __init__(self, case: Case, array: Array, mask: Array | None) -> None:
         self._case = case
         self._view = case.view(array)
-        self.values = _values(case, Totals(case, self._view, mask))
+        self.values = _values(case, Totals(case, list(_pieces(array, self._view, mask))))
 
     @property
     def count(self) -> int:
@@ -90,7 +92,14 @@ def _number(scalar: Any) -> Any:
     return complex(scalar) if scalar.dtype.kind == "c" else float(scalar)
 
 
-def _pieces(view: Array, mask: Array | None) -> Iterator[Callable[[], Array]]:
+class Piece(NamedTuple):
+    """A part of what takes part; pieces with the same `key` hold the same."""
+
+    key: tuple[Any, ...]
+    elements: Callable[[], Array]
+
+
+def _pieces(array: Array, view: Array, mask: Array | None) -> Iterator[Piece]:
     """Cut what takes part into pieces, in whatever order: no total depends on it much."""
     rows = view if view.ndim == 2 else view.reshape(1, -1)
     masks = None if mask is None else mask.reshape(1, -1)
@@ -98,7 +107,13 @@ def _pieces(view: Array, mask: Array | None) -> Iterator[Callable[[], Array]]:
     for top in range(0, rows.shape[0], high):
         for left in range(0, rows.shape[1], _CHUNK):
             place = np.s_[top : top + high, left : left + _CHUNK]
-            yield functools.partial(_piece, rows, masks, place)
+            piece = rows[place]
+            start = (_address(piece) - _address(array)) // array.itemsize % data.PERIOD
+            yield Piece((start, piece.shape), functools.partial(_piece, rows, masks, place))
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 def _piece(rows: Array, masks: Array | None, place: Any) -> Array:
@@ -109,14 +124,17 @@ def _piece(rows: Array, masks: Array | None, place: Any) -> Array:
 class Totals:
     """What the answers follow from: totals over all pieces, worked out when they are asked for."""
 
-    def __init__(self, case: Case, view: Array, mask: Array | None) -> None:
+    def __init__(self, case: Case, pieces: Sequence[Piece]) -> None:
         self._case = case
-        self._pieces = list(_pieces(view, mask))
+        self._pieces = pieces
 
     def __getattr__(self, name: str) -> Any:
         one, all_together = _PARTS[name]
+        distinct = {piece.key: piece.elements for piece in self._pieces}
         with ThreadPoolExecutor(usable_cores()) as pool:
-            total = all_together(pool.map(lambda piece: one(self._wide(piece())), self._pieces))
+            found = pool.map(lambda elements: one(self._wide(elements())), distinct.values())
+            of = dict(zip(distinct, found, strict=True))
+        total = all_together(of[piece.key] for piece in self._pieces)
         setattr(self, name, total)
         return total
 

@@ -7,7 +7,7 @@ answer checked.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import gred
@@ -22,9 +22,10 @@ from gred.cli import (
     record,
     versus_table,
 )
+from gred.cli.ahead import compile_ahead
 from gred.cli.cases import Case
 from gred.cli.clock import Clock
-from gred.cli.console import Console, Step
+from gred.cli.console import Console
 from gred.cli.contest import Entry, Floor, Stage, compete, latency_floor, stage_key
 from gred.cli.libraries import Field
 from gred.cli.measure import Sampling
@@ -42,10 +43,12 @@ right answer over gred's, the slower one where gred was given arrays of two libr
 to write to, everything goes to the folder gred-versus. Drawing needs matplotlib. Exit status: as
 that of `python -m gred`, by gred's answers; a peer's wrong answer is shown and does not count."""
 
-# After so long a quick comparison starts nothing new.
-_QUICK_SECONDS = 40.0
-# What a case takes does not shrink with its array below so many bytes.
-_LEAST_BYTES = 1 << 24
+# What a quick comparison has in all.
+_QUICK_SECONDS = 60.0
+# Of a bounded time at most so much, and so large a share, is kept for imports and drawing.
+_APART_SECONDS, _APART_SHARE = 20.0, 1 / 3
+# What a case of no size takes is about what so many bytes take.
+_BYTES_APART = 1 << 28
 
 
 class Plan(NamedTuple):
@@ -101,13 +104,20 @@ def parser(prog: str) -> argparse.ArgumentParser:
     )
     options.add_seed(parser)
     parser.add_argument("--quick", action="store_true", help="few cases, and an end in a minute")
+    parser.add_argument(
+        "--seconds",
+        metavar="N",
+        type=options.argument(options.parse_seconds),
+        help="an end in about so long, files and all: each case has its share of the time, for "
+        "fewer samples; if that is not enough, cases are left out, evenly",
+    )
     places.add_options(parser)
     return parser
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
     """Compare, print, write; the exit status."""
-    clock = Clock(_QUICK_SECONDS if given.quick else None)
+    clock = _clock(given)
     plan = _plan(given)
     where = places.choose(given, "versus", _figures)
     field = _field(plan, given.peers)
@@ -189,46 +199,54 @@ def _field(plan: Plan, asked: Sequence[str] | None) -> Field:
     return field
 
 
+def _clock(given: argparse.Namespace) -> Clock:
+    seconds = given.seconds or (_QUICK_SECONDS if given.quick else None)
+    return Clock(seconds and seconds - min(_APART_SECONDS, _APART_SHARE * seconds))
+
+
 def _measure_all(
     plan: Plan, field: Field, clock: Clock, console: Console
 ) -> tuple[Floor, list[Entry], list[str]]:
     """Measure the floor and all cases that there is time for; the others are named."""
     entries: list[Entry] = []
     left_out: list[str] = []
-    with console.progress(len(plan.cases) + 1) as step:
+    stage: Stage | None = None
+    with console.progress(len(plan.cases) + 2) as step:
+        step("what is compiled on the way")
+        for library in field.libraries:
+            if library.compiles:
+                compile_ahead(library, plan.cases)
         step("the latency floor")
         floor = latency_floor(plan.device)
-        for case, stage in _staged(plan, field, clock, step):
-            if stage is None:
+        left = sum(size for _, size in map(_effort, plan.cases))
+        for case in plan.cases:
+            step(str(case))
+            what, size = _effort(case)
+            if clock.affords(what, size) and clock.admits(left):
+                deadline = clock.deadline(size, left)
+                with clock.timing(what, size):
+                    stage = _stage_for(case, stage, plan, field)
+                    entries += compete(case, stage, field.libraries, plan.sampling, deadline)
+            else:
                 left_out.append(str(case))
-                continue
-            with clock.timing(*_effort(case)):
-                entries += compete(case, stage, field.libraries, plan.sampling)
+            left -= size
+    if stage is not None:
+        stage.close()
     return floor, entries, left_out
 
 
-def _staged(
-    plan: Plan, field: Field, clock: Clock, step: Step
-) -> Iterator[tuple[Case, Stage | None]]:
-    """Set the stage for case after case, anew where the next one has another array."""
-    stage: Stage | None = None
-    for case in plan.cases:
-        step(str(case))
-        if not clock.affords(*_effort(case)):
-            yield case, None
-            continue
-        if stage is None or stage.key != stage_key(case):
-            if stage is not None:
-                stage.close()
-            stage = Stage(case, field.libraries, plan.device, plan.seed)
-        yield case, stage
+def _stage_for(case: Case, stage: Stage | None, plan: Plan, field: Field) -> Stage:
+    """Set the stage anew where the case has another array than the one before."""
     if stage is not None:
+        if stage.key == stage_key(case):
+            return stage
         stage.close()
+    return Stage(case, field.libraries, plan.device, plan.seed)
 
 
 def _effort(case: Case) -> tuple[str, int]:
     """Say what is done, and what its time grows with."""
-    return " ".join(case.series), max(case.nbytes, _LEAST_BYTES)
+    return " ".join(case.series), case.nbytes + _BYTES_APART
 
 
 def _table_order(entry: Entry) -> tuple[int, ...]:

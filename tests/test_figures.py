@@ -1,0 +1,388 @@
+"""What measures gred's figures counts, fits and groups as it says; the clock's are pretended."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import gred
+from gred.cli import ahead, cases, libraries, record
+
+BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
+
+
+@pytest.fixture
+def benchmarks(monkeypatch):
+    """Import the scripts as they import one another."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import curve
+    import figures
+    import report
+    import type_figures
+
+    return SimpleNamespace(curve=curve, figures=figures, report=report, types=type_figures)
+
+
+def case_of(reduction, kind, layout="flat", size=1 << 12):
+    extent = cases.Extent(size, in_bytes=False)
+    [case] = cases.cases((cases.Block((reduction,), (kind,), (layout,), (extent,)),))
+    return case
+
+
+# ---- the curve ----
+
+
+def test_a_fit_finds_latency_and_bandwidth_behind_single_points_far_off(benchmarks):
+    sizes = [4 << k for k in range(34)]
+    seconds = [7e-6 + size / 4.5e12 for size in sizes]
+    assert benchmarks.curve.fitted(sizes, seconds) == pytest.approx((7e-6, 4.5e12), rel=1e-6)
+    seconds[20] *= 3
+    seconds[33] *= 1.4
+    assert benchmarks.curve.fitted(sizes, seconds) == pytest.approx((7e-6, 4.5e12), rel=1e-3)
+
+
+def test_parts_are_enough_for_the_cache_to_forget_and_lie_apart(benchmarks):
+    device = SimpleNamespace(l2_cache=1 << 12)
+    array = np.zeros(1 << 16, np.float32)
+    parts, cold = benchmarks.curve._parts(device, array, 1 << 10)
+    assert (len(parts), cold) == (4, True)
+    assert not any(np.shares_memory(a, b) for a, b in itertools.combinations(parts, 2))
+    parts, cold = benchmarks.curve._parts(device, array, 2)
+    assert ([len(part) for part in parts], cold) == ([2], False)
+    parts, cold = benchmarks.curve._parts(device, array, 1 << 16)
+    assert ([len(part) for part in parts], cold) == ([1 << 16], True)
+
+
+def curve_rows(sizes, **changed):
+    """Points on lines, but for those changed, by kind and place."""
+    rows = []
+    for place, size in enumerate(sizes):
+        row = {"n": size // 4, "nbytes": size, "cold": True, "parts": 1, "grid": 1 + (place > 9)}
+        for kind, latency in (("call_ns", 8000), ("device_ns", 6000), ("limit_ns", 5000)):
+            row[kind] = (latency + size / 4500) * changed.get(kind, {}).get(place, 1)
+        rows.append(row)
+    return rows
+
+
+def test_points_above_the_fit_are_listed_beside_what_reading_has_of_it(benchmarks):
+    sizes = [4 << k for k in range(30)]
+    rows = curve_rows(sizes, call_ns={25: 1.5, 3: 1.1}, limit_ns={25: 1.2})
+    text = benchmarks.report._above_the_fits({"rows": rows})
+    lines = text.splitlines()[4:]
+    assert len(lines) == 1
+    reading = 100 * 0.2 * (5000 + sizes[25] / 4500) / (0.5 * (8000 + sizes[25] / 4500))
+    assert lines[0] == f"| whole call, 128 MiB | 2 | 56.7 us | 50 % | {reading:.0f} % |"
+    flat = benchmarks.report._above_the_fits({"rows": curve_rows(sizes)})
+    assert flat == "No point is more than 15 % above its fit."
+
+
+def test_what_a_device_needs_beyond_reading_is_told_by_blocks(benchmarks):
+    rows = curve_rows([4 << k for k in range(30)])
+    for row in rows[10:]:
+        row["device_ns"] += 2500
+    said = "1.00 us where there is one block, 3.50 us where there are several."
+    assert benchmarks.report._beyond_reading(rows).endswith(f"medians: {said}")
+
+
+def test_a_curve_is_measured_written_and_drawn(benchmarks, monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    for count in ("SAMPLES", "LIMIT_SAMPLES"):
+        monkeypatch.setattr(benchmarks.curve, count, 1)
+    arguments = ["--device", "host", "--largest", "2**5", "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["curve.py", *arguments])
+    assert benchmarks.curve.main() == 0
+    [path] = tmp_path.glob("*/curve.json")
+    kept = record.read_json(path)
+    assert [row["n"] for row in record.rows_of(kept)] == [1, 2, 4, 8, 16, 32]
+    figure = benchmarks.curve.cost_figure(kept)
+    drawn = [line for line in figure.axes[0].get_lines() if line.get_label()[0] != "_"]
+    assert [len(line.get_xdata()) for line in drawn] == [6, 6, 6]
+    results = benchmarks.report.Results(tmp_path, tmp_path / "README.md")
+    text = benchmarks.report.curve_part(results)
+    assert "Sum of n float32, n = 1, 2, 4, ... 32: whole call " in text
+    assert f"({path.parent.name}/plots/cost.svg)" in text
+
+
+# ---- types ----
+
+
+@pytest.mark.parametrize("layout", ["flat", "columns", "rows", "inside", "sparse", "narrow"])
+def test_the_bytes_needed_are_those_of_the_sectors_that_hold_an_element(benchmarks, layout):
+    case = case_of("sum", "float32", layout)
+    places = case.view(np.arange(case.size) * case.type.itemsize)
+    assert benchmarks.types.bytes_needed(case) == 32 * len(set((places // 32).ravel().tolist()))
+
+
+def test_a_mask_is_read_too(benchmarks):
+    assert benchmarks.types.bytes_needed(case_of("sum", "float32", "mask")) == 5 << 12
+
+
+def test_what_is_promised_has_every_reduction_and_type(benchmarks):
+    asked = benchmarks.types.promised(1 << 20)
+    assert len(set(asked)) == len(asked)
+    flat = {case.series[:2] for case in asked if case.layout.name == "flat"}
+    assert {kind for _, kind in flat} == {name for name, t in cases.TYPES.items() if t.known()}
+    assert {kind for name, kind in flat if name == "prod"} == {kind for _, kind in flat}
+    views = [case for case in asked if case.layout.view]
+    assert {case.reduction.name for case in views} == set(cases.REDUCTIONS)
+    assert len(views) == 5 * len(cases.REDUCTIONS)
+
+
+@pytest.mark.parametrize(
+    ("series", "of_limit", "over_best", "over_each"),
+    [
+        (("sum", "int8", "flat"), 0.95, None, (("cupy", 6.0), ("torch", 16.0))),
+        (("any", "bool", "flat"), 0.95, None, ()),
+        (("max", "uint32", "flat"), 0.95, 1.05, ()),
+        (("prod", "bfloat16", "flat"), 0.95, 1.06, ()),
+        (("prod", "int16", "flat"), None, 1.0, ()),
+        (("prod", "int64", "flat"), 0.95, 1.0, ()),
+        (("nansum", "complex64", "flat"), 0.95, 1.0, ()),
+        (("describe", "float16", "flat"), None, 1.0, ()),
+        (("argmax", "float64", "flat"), 0.95, 1.0, ()),
+        (("mean", "int8", "float64"), 0.95, None, ()),
+        (("min", "float32", "mask"), 0.9, None, ()),
+        (("var", "float32", "sparse"), 0.9, 1.05, ()),
+        (("var", "float32", "narrow"), None, 1.05, ()),
+    ],
+)
+def test_a_case_has_the_bounds_of_its_row(benchmarks, series, of_limit, over_best, over_each):
+    case = case_of(*series)
+    promise = benchmarks.types.promise_of(case)
+    wide = case.type.itemsize >= promise.itemsize
+    assert (promise.of_limit if wide else None) == of_limit
+    assert (promise.over_best, promise.over_each) == (over_best, over_each)
+
+
+class Clock:
+    """Time that only pretended calls take."""
+
+    now = 0.0
+
+    def taking(self, seconds):
+        def call(*_):
+            self.now += seconds
+
+        return call
+
+
+class Peer(libraries.Library):
+    """A library whose calls take so long, and which lacks a reduction."""
+
+    package = "numpy"
+
+    def __init__(self, key, call, ours=False, lacks=()):
+        super().__init__("host")
+        self.key = self.title = key
+        self.call, self.ours, self.lacks = call, ours, lacks
+
+    def place(self, array):
+        return array
+
+    def function(self, case):
+        if case.reduction.name in self.lacks:
+            raise libraries.LackingError("no such reduction")
+        return self.call
+
+
+@pytest.fixture
+def bench(benchmarks, monkeypatch):
+    """A device that reads 4 bytes a nanosecond, and libraries: gred takes 1 ms, CuPy 3, torch 5."""
+    clock = Clock()
+    monkeypatch.setattr(benchmarks.types.time, "perf_counter", lambda: clock.now)
+    limit = SimpleNamespace(nbytes=4000, seconds=np.array([1e-6]))
+    monkeypatch.setattr(gred, "read_limit", lambda *_, **__: limit)
+    monkeypatch.setattr(gred, "explain", lambda *_, **__: SimpleNamespace(steps=[]))
+    timed = SimpleNamespace(seconds=np.full(7, 2e-6))
+    monkeypatch.setattr(gred, "kernel_time", lambda *_, **__: timed)
+    peers = Peer("cupy", clock.taking(3e-3)), Peer("torch", clock.taking(5e-3), lacks=("prod",))
+    peers[1].module = SimpleNamespace(as_tensor=np.asarray)
+    made = benchmarks.types.Bench("host", peers[0], peers)
+    made.ours = Peer("gred", clock.taking(1e-3), ours=True)
+    return made
+
+
+def rows_of(benchmarks, bench, case):
+    stage = benchmarks.types.Stage(bench, case)
+    return list(benchmarks.types.measure_case(bench, stage, case))
+
+
+def test_rows_are_shares_of_the_limit_and_ratios_of_whole_calls(benchmarks, bench):
+    rows = rows_of(benchmarks, bench, case_of("sum", "int8", size=8000))
+    assert [(row["value"], row["at_least"], row["kept"]) for row in rows] == [
+        (1.0, 0.95, True),
+        (3.0, 6.0, False),
+        (5.0, 16.0, False),
+    ]
+    assert [row["group"].rpartition(": ")[2] for row in rows] == [
+        "of the read limit",
+        "cupy's time over gred's",
+        "torch's time over gred's",
+    ]
+
+
+def test_the_better_peer_counts_and_one_that_lacks_it_is_named(benchmarks, bench):
+    both = rows_of(benchmarks, bench, case_of("max", "uint16"))[1]
+    assert both["value"] == 3.0
+    assert "cannot" not in both["what"]
+    alone = rows_of(benchmarks, bench, case_of("prod", "float64"))[1]
+    assert (alone["value"], alone["at_least"]) == (3.0, 1.0)
+    assert alone["what"].endswith("; torch cannot")
+    bench.peers["torch"].lacks = ("max",)
+    nobody = rows_of(benchmarks, bench, case_of("max", "float32", "columns"))[1]
+    assert (nobody["value"], nobody["unit"], nobody["kept"]) == (1000.0, "us", None)
+
+
+def test_copying_counts(benchmarks, bench, monkeypatch):
+    """Which gred.kernel_time leaves out, as it does a view's that no kernel reads."""
+    copies = SimpleNamespace(steps=[SimpleNamespace(work="copy"), SimpleNamespace(work="pass 1")])
+    monkeypatch.setattr(gred, "explain", lambda *_, **__: copies)
+    share = rows_of(benchmarks, bench, case_of("any", "float32", "columns", size=1 << 20))[0]
+    assert share["value"] == pytest.approx((1 << 22) / 4e9 / 1e-3, rel=1e-4)
+
+
+def test_what_takes_long_gets_fewer_calls(benchmarks, monkeypatch):
+    clock, counts = Clock(), {}
+    monkeypatch.setattr(benchmarks.types.time, "perf_counter", lambda: clock.now)
+
+    def counted(name, seconds):
+        def call():
+            counts[name] = counts.get(name, 0) + 1
+            clock.now += seconds
+
+        return call
+
+    seconds = {"a": 1e-3, "b": 6e-3, "c": 0.03, "d": 0.2}
+    calls = {name: counted(name, taken) for name, taken in seconds.items()}
+    assert benchmarks.types.medians(calls) == pytest.approx(seconds)
+    assert counts == {"a": 15, "b": 7, "c": 3, "d": 1}
+
+
+def test_the_whole_part_runs_where_numpy_stands_for_cupy(benchmarks, monkeypatch):
+    """One case in ten for all, on the host."""
+    carrier, torch = libraries.NumPy("host"), Peer("torch", None, lacks=tuple(cases.REDUCTIONS))
+    carrier.key, torch.module = "cupy", SimpleNamespace(as_tensor=np.asarray)
+    kinds = ("bool", "uint16", "int64", "float32", "complex64")
+    monkeypatch.setattr(benchmarks.types, "CUB_TYPES", ())
+    for count in ("SAMPLES", "LIMIT_SAMPLES"):
+        monkeypatch.setattr(benchmarks.types, count, 1)
+    promised = benchmarks.types.promised
+    monkeypatch.setattr(
+        benchmarks.types, "promised",
+        lambda n: [c for c in promised(n) if c.type.name in kinds and not c.masked][::10],
+    )  # fmt: skip
+    bench = benchmarks.types.Bench("host", carrier, (carrier, torch))
+    rows = list(benchmarks.types.measure_types(bench, 1 << 12))
+    assert len(rows) > 25
+    assert all(row["value"] > 0 for row in rows)
+    assert all("torch cannot" in row["what"] for row in rows if row["what"].count("gred's"))
+
+
+# ---- groups ----
+
+
+def test_a_group_is_told_by_its_least_and_what_falls_short_is_listed(benchmarks):
+    rows = [
+        benchmarks.figures.figure(
+            "types", f"sum {kind}, 1 GiB: of the read limit", [value], "x",
+            at_least=bound, group="sums: of the read limit",
+        )
+        for kind, value, bound in (("int8", 0.9, 0.95), ("bool", 0.97, 0.95), ("int4", 0.5, None))
+    ]  # fmt: skip
+    table, _, short = benchmarks.report._groups(rows)
+    assert table.splitlines()[2:] == [
+        "| sums: of the read limit | 2 | at least 0.95 | 0.9 x: sum int8, 1 GiB | **1 of 2** |",
+        "| sums: of the read limit | 1 | - | 0.5 x: sum int4, 1 GiB | - |",
+    ]
+    assert short.splitlines()[2:] == [
+        "| sum int8, 1 GiB: of the read limit | 0.9 x | at least 0.95 |"
+    ]
+    assert len(list(benchmarks.report._groups(rows[1:2]))) == 1
+
+
+def test_parts_are_kept_though_one_fails(benchmarks, monkeypatch, tmp_path):
+    def fails():
+        yield benchmarks.figures.figure("import", "something", [1.0], "s")
+        raise RuntimeError("in the middle")
+
+    monkeypatch.setitem(benchmarks.figures.PARTS, "import", fails)
+    monkeypatch.setattr(sys, "argv", ["figures.py", "--part", "import", "--out", str(tmp_path)])
+    with pytest.raises(RuntimeError, match="in the middle"):
+        benchmarks.figures.main()
+    [path] = tmp_path.glob("*/figures.json")
+    assert [row["what"] for row in record.read_json(path)["rows"]] == ["something"]
+
+
+def test_a_rung_is_compared_with_what_was_kept_before(benchmarks, monkeypatch, tmp_path, capsys):
+    rates = iter((2.0, 1.0))
+
+    def rung():
+        yield benchmarks.figures.figure("gpu", "unroll8", [next(rates)], "TB/s")
+
+    monkeypatch.setitem(benchmarks.figures.PARTS, "gpu", rung)
+    monkeypatch.setitem(benchmarks.figures.GROUPS, "gpu", ("gpu",))
+    monkeypatch.setattr(benchmarks.figures, "RESULTS", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["figures.py", "--part", "gpu", "--out", str(tmp_path)])
+    assert benchmarks.figures.main() == 0
+    assert benchmarks.figures.main() == 1
+    assert "SLOWER  unroll8: 1 TB/s, and was 2" in capsys.readouterr().out
+
+
+# ---- what is compiled beforehand ----
+
+
+def test_every_case_is_compiled_once_whatever_its_size(monkeypatch):
+    compiled = []
+    monkeypatch.setattr(ahead, "_compile", lambda *work: compiled.append(work))
+    monkeypatch.setattr(ahead, "ProcessPoolExecutor", Pool)
+    some = [case_of("sum", "int8", size=n) for n in (64, 128)] + [case_of("max", "int8")]
+    ahead.compile_ahead(libraries.NumPy("host"), some)
+    assert compiled == [
+        ("numpy", "host", ("max", "int8", "flat")),
+        ("numpy", "host", ("sum", "int8", "flat")),
+    ]
+    ahead.compile_ahead(libraries.NumPy("host"), some[:2])
+    assert len(compiled) == 2
+
+
+class Pool:
+    """An executor without processes."""
+
+    def __init__(self, workers, context):
+        assert workers >= 1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    map = staticmethod(map)
+
+
+@pytest.mark.parametrize("series", [("sum", "float32", "mask"), ("var", "int8", "flat")])
+def test_what_is_compiled_beforehand_is_called_as_in_its_turn(monkeypatch, series):
+    called = []
+    function = libraries.NumPy.function
+    monkeypatch.setattr(
+        libraries.NumPy, "function",
+        lambda self, case: lambda *given: called.append(function(self, case)(*given)),
+    )  # fmt: skip
+    ahead._compile("numpy", "host", series)
+    assert len(called) == 1
+    ahead._compile("numpy", "host", ("describe", "complex64", "flat"))
+
+
+def ends_its_process(*_):
+    os._exit(3)
+
+
+def test_processes_that_end_early_leave_the_rest_for_its_turn(monkeypatch):
+    monkeypatch.setattr(ahead, "_compile", ends_its_process)
+    ahead.compile_ahead(libraries.NumPy("host"), [case_of("sum", "int8"), case_of("max", "int8")])
