@@ -17,6 +17,7 @@ SHARED_MAX = 48 * 2**10
 WARPS_MAX = 32  # of a block
 ALIGNMENT = 256
 LEAST_PIECE = 4096
+UPLOADED_BYTES = 2**24
 NO_LIMIT = 2**64 - 1
 MULTIPROCESSORS, RESIDENT = 132, 2
 
@@ -157,7 +158,8 @@ def check_pieces(plan, n, given):
     if plan.pieces > 1:
         assert plan.holds("results of pieces") >= plan.pieces * plan.state_bytes
     if "uploaded piece" in plan.parts:
-        assert plan.holds("uploaded piece") >= plan.piece * np.dtype(given).itemsize
+        brought = 2 * plan.piece if plan.pieces > 1 else plan.piece
+        assert plan.holds("uploaded piece") >= brought * np.dtype(given).itemsize
     if "working copy" in plan.parts:
         assert plan.holds("working copy") >= plan.piece * np.dtype(plan.accumulator).itemsize
     if "working copy's mask" in plan.parts:
@@ -265,8 +267,21 @@ def test_the_longest_arrays_have_a_grid(method):
 
 @pytest.mark.parametrize("method", RUNGS)
 def test_a_measurement_is_of_the_whole(method):
-    plan = schedule(method, 10**6, on_device=False, limit=1, whole=True)
-    assert (plan.pieces, plan.piece) == (1, 10**6)
+    for n, limit in ((10**6, 1), (10**8, NO_LIMIT)):
+        plan = schedule(method, n, on_device=False, limit=limit, whole=True)
+        assert (plan.pieces, plan.piece) == (1, n)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, DOUBLES])
+@pytest.mark.parametrize("method", RUNGS)
+def test_a_long_host_array_comes_in_pieces_whatever_memory_there_is(method, kind):
+    """What the GPU holds of it, and so what a call has to allocate, does not grow with it."""
+    piece = UPLOADED_BYTES // np.dtype(kind[0]).itemsize
+    for n, pieces in ((piece, 1), (piece + 1, 2), (1000 * piece, 1000)):
+        plan = schedule(method, n, kind, on_device=False, block_size=1024)
+        check(plan, n, method, kind[0])
+        assert (plan.pieces, plan.piece) == (pieces, min(n, piece))
+        assert schedule(method, n, kind, block_size=1024).pieces == 1
 
 
 def test_gathered_elements_become_the_widest_of_their_kind():
@@ -301,7 +316,7 @@ def test_positions_keep_what_a_hosts_mask_hides():
     for n, limit in ((10**5, NO_LIMIT), (10**5, 1)):
         plan = schedule("last_block", n, DOUBLES, "argmax", limit=limit, **masked)
         assert plan.form != "flat"
-        assert plan.holds("mask") == plan.piece
+        assert plan.holds("mask") == (2 * plan.piece if plan.pieces > 1 else plan.piece)
     plan = schedule("last_block", 10**5, DOUBLES, "max", **masked)
     assert plan.form == "flat"
     assert "mask" not in plan.parts

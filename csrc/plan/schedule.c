@@ -129,10 +129,11 @@ static void reserve_input(const struct schedule *self, struct arena *arena)
 {
     const struct choice *choice = &self->course.choice;
     const struct layout *layout = self->course.plan->layout;
+    const uint64_t brought = self->buffers * self->piece;
     if (choice->uploads)
-        arena_reserve(arena, PART_UPLOADED, self->piece, element_size(layout->input));
+        arena_reserve(arena, PART_UPLOADED, brought, element_size(layout->input));
     if (choice->uploads_mask)
-        arena_reserve(arena, PART_MASK, choice->uploads ? self->piece : mask_length(layout), 1);
+        arena_reserve(arena, PART_MASK, choice->uploads ? brought : mask_length(layout), 1);
     if (choice->copy)
         arena_reserve(arena, PART_COPY, self->piece, element_size(choice->accumulator));
     if (choice->copies_mask)
@@ -160,6 +161,7 @@ static void cut(struct schedule *self, uint64_t piece)
     const uint64_t n = self->course.plan->n;
     self->piece = piece < n ? piece : n;
     self->pieces = divide_up(n, self->piece);
+    self->buffers = self->pieces > 1 ? 2 : 1;
     lay_out(self);
 }
 
@@ -182,6 +184,15 @@ static void cut_to_limit(struct schedule *self, uint64_t limit)
             too_many = middle;
     }
     cut(self, fits * LEAST_PIECE);
+}
+
+static void cut_at_all(struct schedule *self, const struct facts *facts)
+{
+    const struct plan *plan = self->course.plan;
+    const bool brought = self->course.choice.uploads && !facts->whole;
+    cut(self, brought ? UPLOADED_BYTES / element_size(plan->layout->input) : plan->n);
+    if (self->arena.total > facts->limit && !facts->whole && grows(&self->course))
+        cut_to_limit(self, facts->limit);
 }
 
 /* A kernel that folds all in one launch knows which state is the last. A count comes after it. */
@@ -211,15 +222,13 @@ bool schedule_make(const struct plan *plan, const struct facts *facts, struct sc
     self->finishes_on_device = plan->out != NULL;
     self->counts = plan->on_device && plan->layout->mask && plan->n && plan->counts;
     if (plan->n == 0) {
-        self->pieces = self->piece = 0;
+        self->pieces = self->piece = self->buffers = 0;
         self->posts = self->stores = false;
         self->arena = (struct arena){.total = 0};
         arena_reserve(&self->arena, PART_PARTIALS, 1, self->course.state_bytes);
         return true;
     }
-    cut(self, plan->n);
-    if (self->arena.total > facts->limit && !facts->whole && grows(&self->course))
-        cut_to_limit(self, facts->limit);
+    cut_at_all(self, facts);
     const bool ends = knows_the_end(self);
     self->posts = ends && !plan->out;
     self->stores = ends && plan->out && is_as_out(self);

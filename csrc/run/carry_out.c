@@ -247,9 +247,10 @@ static bool reduce_all(struct carrying *self, enum part *leaves)
 {
     const struct schedule *schedule = self->schedule;
     const uint64_t n = schedule->course.plan->n;
+    double asked = clock_now();
     for (uint64_t p = 0; p < schedule->pieces; p++) {
         const uint64_t start = p * schedule->piece, rest = n - start;
-        if ((p && watch_interrupted(self->run)) ||
+        if ((p && watch_interrupted_lately(self->run, &asked)) ||
             !reduce_piece(self, start, rest < schedule->piece ? rest : schedule->piece, leaves) ||
             !keep_result(self, p, *leaves))
             return false;

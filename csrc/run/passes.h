@@ -48,6 +48,10 @@ struct machine {
     bool (*feed)(struct machine *, void *target, const struct layout *, uint64_t start,
                  uint64_t length, uint64_t *fed);
 
+    /* What is fed from now on has to wait only for what had been launched when this was last
+     * called, or, the first time, by now. Launches wait for all that is fed before them. */
+    bool (*run_ahead)(struct machine *);
+
     bool (*launch)(struct machine *, const struct launch *);
     bool (*resident)(struct machine *, const void *kernel, unsigned block, size_t shared_bytes,
                      unsigned *blocks);

@@ -5,9 +5,13 @@ static const struct choice *choice_of(const struct upload *self)
     return &self->schedule->course.choice;
 }
 
+/* Pieces that are brought take turns. */
 static void *address(const struct upload *self, enum part part)
 {
-    return self->memory + self->schedule->arena.at[part];
+    const struct schedule *schedule = self->schedule;
+    const unsigned buffers = choice_of(self)->uploads ? schedule->buffers : 1;
+    return self->memory + schedule->arena.at[part] +
+           self->piece % buffers * (schedule->arena.bytes[part] / buffers);
 }
 
 static bool feed(const struct upload *self, enum part part, const struct layout *layout,
@@ -99,6 +103,9 @@ bool upload_piece(struct upload *self, uint64_t start, uint64_t length, uint64_t
     *n = length;
     if (!choice->uploads)
         return true;
+    self->piece = start / self->schedule->piece;
+    if (self->schedule->buffers > 1 && !self->machine->run_ahead(self->machine))
+        return false;
     if (choice->uploads_mask
             ? !feed_both(self, start, length)
             : !feed(self, PART_UPLOADED, self->schedule->course.plan->layout, start, length, n))

@@ -78,6 +78,13 @@ static bool machine_feed(struct machine *machine, void *target, const struct lay
     return true;
 }
 
+/* What is fed is there at once. */
+static bool machine_run_ahead(struct machine *machine)
+{
+    (void)machine;
+    return true;
+}
+
 static bool machine_launch(struct machine *machine, const struct launch *launch)
 {
     struct simulation *self = simulation_of(machine);
@@ -234,6 +241,7 @@ static struct simulation simulation_on(struct simulator *simulator, struct mailb
                 .copy_within = machine_copy,
                 .room = machine_room,
                 .feed = machine_feed,
+                .run_ahead = machine_run_ahead,
                 .launch = machine_launch,
                 .resident = machine_resident,
                 .wait = machine_wait,
