@@ -111,6 +111,19 @@ def test_what_a_mask_hides_takes_no_part(place, share):
         assert np.isnan(mean) if expected.size == 0 else mean == pytest.approx(expected.mean())
 
 
+@every_place
+@pytest.mark.parametrize("n", [1, 7, 8, 9, STAGE - 1, STAGE, 3 * STAGE + 5])
+def test_a_hosts_mask_hides_the_same_of_an_array_on_the_gpu(place, n):
+    host, shown = drawn("pageable", n, np.int32), host_array(place, n, np.bool_)
+    shown[:] = np.random.default_rng(n).random(n) < 0.3
+    shown[-1] = True
+    a = GpuArray.of(host)
+    for method in ("auto", "shuffle", "halving"):
+        assert gred.sum(a, where=shown, method=method) == host[shown].sum()
+    assert gred.mean(a, where=shown) == pytest.approx(host[shown].mean())
+    assert gred.sum(a, where=shown[::-1]) == host[shown[::-1]].sum()
+
+
 def test_memory_that_is_page_locked_in_parts_is_read_all_the_same():
     a = drawn("pageable", 3 * PIECE // 4, np.int32)
     first = -(-a.ctypes.data // PAGE) * PAGE

@@ -135,12 +135,23 @@ def check_chain(plan, when, size, method):
     """From so many elements, or results of pieces, to one state."""
     left = size
     for step in plan.chain(when):
-        assert step.n == (size if step.work == "copy" else left)
         check_launch(plan, step, method)
-        if step.work != "copy":
+        if step.work == "unpack":
+            check_unpack(plan, step, size)
+        elif step.work == "copy":
+            assert step.n == size
+        else:
+            assert step.n == left
             check_pass(plan, step, method)
             left = left_by(step, method)
     assert left == 1
+
+
+def check_unpack(plan, step, size):
+    """Bits of a piece are brought while those of the one before are unpacked."""
+    assert 8 * step.n >= size
+    assert plan.holds("mask's bits") >= (2 * step.n if plan.pieces > 1 else step.n)
+    assert plan.holds("mask") >= 8 * step.n
 
 
 def check_arena(plan):
@@ -295,7 +306,7 @@ def test_what_is_gathered_is_copied_first():
     for method, reduction in (("shuffle", "sum"), ("last_block", "max"), ("last_block", "argmax")):
         for layout in ("strided", "masked", "the host's, masked"):
             plan = schedule(method, 1000, narrow, reduction, **LAYOUTS[layout])
-            works = [step.work for step in plan.chain("piece")]
+            works = [step.work for step in plan.chain("piece") if step.work != "unpack"]
             assert (
                 (works[0] == "copy") == (plan.form == "gathered") == ("working copy" in plan.parts)
             )
@@ -316,10 +327,22 @@ def test_positions_keep_what_a_hosts_mask_hides():
     for n, limit in ((10**5, NO_LIMIT), (10**5, 1)):
         plan = schedule("last_block", n, DOUBLES, "argmax", limit=limit, **masked)
         assert plan.form != "flat"
-        assert plan.holds("mask") == (2 * plan.piece if plan.pieces > 1 else plan.piece)
+        assert plan.holds("mask") == plan.piece
+        assert plan.chain("piece")[0].work == "unpack"
     plan = schedule("last_block", 10**5, DOUBLES, "max", **masked)
     assert plan.form == "flat"
     assert "mask" not in plan.parts
+
+
+def test_a_hosts_mask_of_a_devices_array_is_unpacked_once():
+    masked = LAYOUTS["masked by the host"]
+    for n, limit in ((1, NO_LIMIT), (1001, NO_LIMIT), (10**5, 1)):
+        plan = schedule("halving", n, DOUBLES, "max", limit=limit, **masked)
+        (unpack,) = plan.chain("begin")
+        assert (unpack.work, unpack.n) == ("unpack", -(-n // 8))
+        assert plan.holds("mask's bits") == unpack.n
+        assert plan.holds("mask") == 8 * unpack.n
+        assert "unpack" not in [step.work for step in plan.chain("piece")]
 
 
 def test_what_a_mask_shows_is_counted_only_where_the_reduction_asks():

@@ -135,10 +135,28 @@ static bool make_staging(struct machine *machine)
     return self->staging;
 }
 
+/* What is to be fed is known, and the session says how. */
+static bool feed_in_stages(struct machine *machine, struct cuda_feed *feed, uint64_t *fed)
+{
+    struct cuda_session *self = session_of(machine);
+    feed->stream = self->stream;
+    feed->ahead = cuda_of(machine)->ahead;
+    feed->threads = self->threads;
+    return make_staging(machine) && cuda_staging_feed(self->staging, feed, fed, machine->failure);
+}
+
+static bool machine_feed_bits(struct machine *machine, void *target, const struct layout *layout,
+                              uint64_t start, uint64_t length)
+{
+    uint64_t fed;
+    struct cuda_feed feed = {
+        .layout = layout, .start = start, .length = length, .target = target, .as_bits = true};
+    return !refuse_capture(machine) && feed_in_stages(machine, &feed, &fed);
+}
+
 static bool machine_feed(struct machine *machine, void *target, const struct layout *layout,
                          uint64_t start, uint64_t length, uint64_t *fed)
 {
-    struct cuda_session *self = session_of(machine);
     const bool flat = layout_is_flat(layout);
     const size_t size = element_size(layout->input), bytes = length * size;
     const char *first = (const char *)layout->data + start * size; /* of flat ones */
@@ -147,19 +165,15 @@ static bool machine_feed(struct machine *machine, void *target, const struct lay
         return false;
     if (flat && bytes <= FEW_BYTES)
         return feed_few(machine, target, first, bytes);
-    if (!make_staging(machine))
-        return false;
-    const struct cuda_feed feed = {
+    struct cuda_pointers *pointers = session_of(machine)->pointers;
+    struct cuda_feed feed = {
         .layout = layout,
         .start = start,
         .length = length,
         .target = target,
-        .in_place = flat && cuda_pointer_is_page_locked(self->pointers, first, bytes),
-        .stream = self->stream,
-        .ahead = cuda_of(machine)->ahead,
-        .threads = self->threads,
+        .in_place = flat && cuda_pointer_is_page_locked(pointers, first, bytes),
     };
-    return cuda_staging_feed(self->staging, &feed, fed, machine->failure);
+    return feed_in_stages(machine, &feed, fed);
 }
 
 static bool machine_run_ahead(struct machine *machine)
@@ -313,6 +327,7 @@ struct cuda_machine cuda_machine_over(struct cuda_session *session, struct failu
         .copy_out = machine_copy_out,
         .copy_within = machine_copy_within,
         .feed = machine_feed,
+        .feed_bits = machine_feed_bits,
         .run_ahead = machine_run_ahead,
         .launch = machine_launch,
         .resident = machine_resident,

@@ -11,7 +11,7 @@
 enum { STAGES = 4, STAGE_BYTES = 8 << 20 };
 
 /* What a thread gathers at a time. */
-enum { STRETCH_BYTES = 64 << 10, STRETCHES = STAGE_BYTES / STRETCH_BYTES };
+enum { STRETCH_BYTES = 16 << 10, STRETCHES = STAGE_BYTES / STRETCH_BYTES };
 
 struct stage {
     void *buffer; /* NULL until something has to be gathered in it */
@@ -98,6 +98,12 @@ void cuda_staging_let_go(struct cuda_staging *self)
     }
 }
 
+/* Of so many elements, as they go there. */
+static size_t bytes_of(const struct cuda_feed *feed, uint64_t n)
+{
+    return feed->as_bits ? divide_up(n, MASK_BITS) : n * element_size(feed->layout->input);
+}
+
 /* ---- gathering ---- */
 
 /* Elements on their way to a buffer, in stretches, each with a place of its own there. */
@@ -132,8 +138,11 @@ static void gather_stretch(void *context, uint64_t index, unsigned thread)
     uint64_t length;
     const uint64_t start = stretch_at(self, index, &length);
     (void)thread;
-    gather_unconverted(layout, start, length,
-                       self->buffer + self->places[index] * element_size(layout->input));
+    char *place = self->buffer + bytes_of(self->feed, self->places[index]);
+    if (self->feed->as_bits)
+        gather_bits(layout, start, length, (unsigned char *)place);
+    else
+        gather_unconverted(layout, start, length, place);
 }
 
 /* From how many elements each stretch has to how many there are before it. */
@@ -203,7 +212,7 @@ static bool feed_stage(struct cuda_staging *self, const struct cuda_feed *feed, 
     const void *from = bring_together(stage, feed, fed, failure);
     if (!from)
         return false;
-    const size_t bytes = *fed * element_size(feed->layout->input);
+    const size_t bytes = bytes_of(feed, *fed);
     stage->in_place = feed->in_place;
     self->next = (self->next + 1) % STAGES;
     return cuda_check(failure,
@@ -215,15 +224,14 @@ static bool feed_stage(struct cuda_staging *self, const struct cuda_feed *feed, 
 static bool feed_stages(struct cuda_staging *self, const struct cuda_feed *feed, uint64_t *fed,
                         struct failure *failure)
 {
-    const size_t size = element_size(feed->layout->input);
-    const uint64_t most = STAGE_BYTES / size;
+    const uint64_t most = STAGE_BYTES / element_size(feed->layout->input);
     *fed = 0;
     for (uint64_t at = 0; at < feed->length; at += most) {
         struct cuda_feed part = *feed;
         uint64_t staged;
         part.start += at;
         part.length = least(feed->length - at, most);
-        part.target = (char *)feed->target + *fed * size;
+        part.target = (char *)feed->target + bytes_of(feed, *fed);
         if (!feed_stage(self, &part, &staged, failure))
             return false;
         *fed += staged;

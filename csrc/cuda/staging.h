@@ -27,6 +27,7 @@ struct cuda_feed {
     uint64_t start, length;
     void *target;
     bool in_place;           /* it is flat, and page-locked */
+    bool as_bits;            /* it is of bools, which go there as bits */
     cudaStream_t stream;     /* whose work from now on comes after the copies */
     bool ahead;              /* copies need not come after that stream's work, see below */
     struct threads *threads; /* that gather the elements */

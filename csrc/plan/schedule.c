@@ -116,9 +116,11 @@ static void reserve_partials(const struct schedule *self, struct arena *arena)
         arena_reserve(arena, PART_OTHER_PARTIALS, other, size);
 }
 
-/* A host's mask of a device's array, without the dimensions that it is broadcast along. */
-static uint64_t mask_length(const struct layout *layout)
+uint64_t schedule_mask_length(const struct schedule *self, uint64_t piece)
 {
+    const struct layout *layout = self->course.plan->layout;
+    if (self->course.choice.uploads)
+        return piece;
     uint64_t length = 1;
     for (unsigned k = 0; k < layout->dimensions; k++)
         length *= layout->mask_strides[k] ? layout->shape[k] : 1;
@@ -129,11 +131,14 @@ static void reserve_input(const struct schedule *self, struct arena *arena)
 {
     const struct choice *choice = &self->course.choice;
     const struct layout *layout = self->course.plan->layout;
-    const uint64_t brought = self->buffers * self->piece;
     if (choice->uploads)
-        arena_reserve(arena, PART_UPLOADED, brought, element_size(layout->input));
-    if (choice->uploads_mask)
-        arena_reserve(arena, PART_MASK, choice->uploads ? brought : mask_length(layout), 1);
+        arena_reserve(arena, PART_UPLOADED, self->buffers * self->piece,
+                      element_size(layout->input));
+    if (choice->uploads_mask) {
+        const uint64_t bytes = divide_up(schedule_mask_length(self, self->piece), MASK_BITS);
+        arena_reserve(arena, PART_MASK_BITS, self->buffers * bytes, 1);
+        arena_reserve(arena, PART_MASK, bytes, MASK_BITS);
+    }
     if (choice->copy)
         arena_reserve(arena, PART_COPY, self->piece, element_size(choice->accumulator));
     if (choice->copies_mask)
@@ -161,7 +166,7 @@ static void cut(struct schedule *self, uint64_t piece)
     const uint64_t n = self->course.plan->n;
     self->piece = piece < n ? piece : n;
     self->pieces = divide_up(n, self->piece);
-    self->buffers = self->pieces > 1 ? 2 : 1;
+    self->buffers = self->course.choice.uploads && self->pieces > 1 ? 2 : 1;
     lay_out(self);
 }
 

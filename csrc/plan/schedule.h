@@ -41,6 +41,10 @@ struct schedule {
 /* False with the reason noted. The schedule points to the plan, which has to outlast it. */
 bool schedule_make(const struct plan *, const struct facts *, struct schedule *, struct failure *);
 
+/* How many elements a mask has that is brought for a piece of the array: one of the device's own
+ * arrays' is brought as a whole, without the dimensions that it is broadcast along. */
+uint64_t schedule_mask_length(const struct schedule *, uint64_t piece);
+
 /* Whether the plan's grids can be launched at all: those of some methods grow with the array. It
  * is the first thing that schedule_make looks at, for whoever wants to know before. */
 bool schedule_fits(const struct plan *, struct failure *);

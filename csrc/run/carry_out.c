@@ -31,15 +31,7 @@ static void *address(const struct carrying *self, enum part part)
 
 static bool launch(struct carrying *self, const struct step *step, void **arguments)
 {
-    const struct launch launch = {
-        .kernel = step->kernel,
-        .arguments = arguments,
-        .grid = step->grid,
-        .block = step->block,
-        .shared_bytes = step->shared_bytes,
-        .cooperative = step->cooperative,
-    };
-    return self->machine->launch(self->machine, &launch);
+    return machine_launch_step(self->machine, step, arguments);
 }
 
 /* What a step reads, as a kernel's argument; `start` is where the piece begins in the array. */
