@@ -5,6 +5,7 @@
 #include "finish.cuh"
 #include "merge.cuh"
 #include "read.cuh"
+#include "unpack.cuh"
 #include "working_copy.cuh"
 
 namespace KERNELS
@@ -35,7 +36,10 @@ namespace
 
 enum { ON_LADDER = FOLD_max + 1 };
 
-#define FOLDS_OF(what) {sum_##what, prod_##what, min_##what, max_##what}
+#define FOLDS_OF(what)                                                                             \
+    {                                                                                              \
+        sum_##what, prod_##what, min_##what, max_##what                                            \
+    }
 
 const void *first_of(const void *const (&entries)[4])
 {
@@ -117,6 +121,11 @@ const void *count_entry()
     return KERNEL_ENTRY(count_selected);
 }
 
+const void *unpack_entry()
+{
+    return KERNEL_ENTRY(unpack);
+}
+
 const void *read_entry(unsigned shape)
 {
     static const void *const entries[READ_SHAPES] = {KERNEL_ENTRY(read<2>), KERNEL_ENTRY(read<4>),
@@ -131,5 +140,5 @@ const struct kernels GRED_TABLE = {
     KERNELS::flat_entry,          KERNELS::masked_entry,  KERNELS::strided_entry,
     KERNELS::merge_entry,         KERNELS::library_entry, KERNELS::copy_flat_entry,
     KERNELS::copy_gathered_entry, KERNELS::finish_entry,  KERNELS::count_entry,
-    KERNELS::read_entry,
+    KERNELS::unpack_entry,        KERNELS::read_entry,
 };

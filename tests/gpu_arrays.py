@@ -29,6 +29,8 @@ PARAMETERS = {
     "cuMemHostAlloc": (ctypes.POINTER(ADDRESS), SIZE, ctypes.c_uint),
     "cuMemFree_v2": (ADDRESS,),
     "cuMemFreeHost": (ADDRESS,),
+    "cuMemHostRegister_v2": (ADDRESS, SIZE, ctypes.c_uint),
+    "cuMemHostUnregister": (ADDRESS,),
     "cuMemcpyHtoD_v2": (ADDRESS, ctypes.c_void_p, SIZE),
     "cuMemcpyDtoH_v2": (ctypes.c_void_p, ADDRESS, SIZE),
     "cuMemcpyDtoD_v2": (ADDRESS, ADDRESS, SIZE),

@@ -41,6 +41,37 @@ def test_what_a_mask_hides_keeps_its_position(dtype, limit):
             assert gred.argmax(x, where=shown, device="simulated") == expected
 
 
+MASKS = {
+    "flat": lambda drawn: drawn((6, 1000)),
+    "a row for all rows": lambda drawn: np.broadcast_to(drawn(1000), (6, 1000)),
+    "a column for all columns": lambda drawn: np.broadcast_to(drawn((6, 1)), (6, 1000)),
+    "every third column": lambda drawn: drawn((6, 3000))[:, ::3],
+    "backwards": lambda drawn: drawn((6, 1000))[::-1, ::-1],
+    "transposed": lambda drawn: drawn((1000, 6)).T,
+    "true in many ways": lambda drawn: (drawn((6, 1000)) * np.uint8(0xFE)).view(np.bool_),
+}
+
+
+@pytest.mark.parametrize("place", ["host", "device"])
+@pytest.mark.parametrize("mask", MASKS)
+def test_a_hosts_mask_is_the_same_where_it_is_unpacked(mask, place):
+    """Any number of elements may be left for the last of the bytes that it comes in."""
+    rng = np.random.default_rng(7)
+    shown = MASKS[mask](lambda shape: rng.random(shape) < 0.3)
+    x = rng.permutation(6000).reshape(6, 1000).astype("f4")
+    for columns in (1, 7, 8, 9, 63, 999, 1000):
+        part, hidden = x[:, :columns], ~shown[:, :columns].view(np.uint8).astype(bool)
+        if hidden.all():
+            continue
+        a = part if place == "host" else SimulatedArray(part)
+        options = {"where": shown[:, :columns], "device": "simulated"}
+        expected = np.ma.array(part, mask=hidden)
+        assert gred.argmax(a, **options) == expected.argmax()
+        assert gred.count_nonzero(a, **options) == np.count_nonzero(part[~hidden])
+        for method in ("last_block", "shuffle", "halving"):
+            assert gred.sum(a, method=method, **options) == expected.sum()
+
+
 def test_a_piece_that_a_mask_hides_wholly_takes_no_part():
     x = drawn(50_003, "f8")
     shown = np.zeros(len(x), bool)

@@ -17,6 +17,7 @@ SHARED_MAX = 48 * 2**10
 WARPS_MAX = 32  # of a block
 ALIGNMENT = 256
 LEAST_PIECE = 4096
+UPLOADED_BYTES = 2**24
 NO_LIMIT = 2**64 - 1
 MULTIPROCESSORS, RESIDENT = 132, 2
 
@@ -134,12 +135,23 @@ def check_chain(plan, when, size, method):
     """From so many elements, or results of pieces, to one state."""
     left = size
     for step in plan.chain(when):
-        assert step.n == (size if step.work == "copy" else left)
         check_launch(plan, step, method)
-        if step.work != "copy":
+        if step.work == "unpack":
+            check_unpack(plan, step, size)
+        elif step.work == "copy":
+            assert step.n == size
+        else:
+            assert step.n == left
             check_pass(plan, step, method)
             left = left_by(step, method)
     assert left == 1
+
+
+def check_unpack(plan, step, size):
+    """Bits of a piece are brought while those of the one before are unpacked."""
+    assert 8 * step.n >= size
+    assert plan.holds("mask's bits") >= (2 * step.n if plan.pieces > 1 else step.n)
+    assert plan.holds("mask") >= 8 * step.n
 
 
 def check_arena(plan):
@@ -157,7 +169,8 @@ def check_pieces(plan, n, given):
     if plan.pieces > 1:
         assert plan.holds("results of pieces") >= plan.pieces * plan.state_bytes
     if "uploaded piece" in plan.parts:
-        assert plan.holds("uploaded piece") >= plan.piece * np.dtype(given).itemsize
+        brought = 2 * plan.piece if plan.pieces > 1 else plan.piece
+        assert plan.holds("uploaded piece") >= brought * np.dtype(given).itemsize
     if "working copy" in plan.parts:
         assert plan.holds("working copy") >= plan.piece * np.dtype(plan.accumulator).itemsize
     if "working copy's mask" in plan.parts:
@@ -265,8 +278,21 @@ def test_the_longest_arrays_have_a_grid(method):
 
 @pytest.mark.parametrize("method", RUNGS)
 def test_a_measurement_is_of_the_whole(method):
-    plan = schedule(method, 10**6, on_device=False, limit=1, whole=True)
-    assert (plan.pieces, plan.piece) == (1, 10**6)
+    for n, limit in ((10**6, 1), (10**8, NO_LIMIT)):
+        plan = schedule(method, n, on_device=False, limit=limit, whole=True)
+        assert (plan.pieces, plan.piece) == (1, n)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, DOUBLES])
+@pytest.mark.parametrize("method", RUNGS)
+def test_a_long_host_array_comes_in_pieces_whatever_memory_there_is(method, kind):
+    """What the GPU holds of it, and so what a call has to allocate, does not grow with it."""
+    piece = UPLOADED_BYTES // np.dtype(kind[0]).itemsize
+    for n, pieces in ((piece, 1), (piece + 1, 2), (1000 * piece, 1000)):
+        plan = schedule(method, n, kind, on_device=False, block_size=1024)
+        check(plan, n, method, kind[0])
+        assert (plan.pieces, plan.piece) == (pieces, min(n, piece))
+        assert schedule(method, n, kind, block_size=1024).pieces == 1
 
 
 def test_gathered_elements_become_the_widest_of_their_kind():
@@ -280,7 +306,7 @@ def test_what_is_gathered_is_copied_first():
     for method, reduction in (("shuffle", "sum"), ("last_block", "max"), ("last_block", "argmax")):
         for layout in ("strided", "masked", "the host's, masked"):
             plan = schedule(method, 1000, narrow, reduction, **LAYOUTS[layout])
-            works = [step.work for step in plan.chain("piece")]
+            works = [step.work for step in plan.chain("piece") if step.work != "unpack"]
             assert (
                 (works[0] == "copy") == (plan.form == "gathered") == ("working copy" in plan.parts)
             )
@@ -302,9 +328,21 @@ def test_positions_keep_what_a_hosts_mask_hides():
         plan = schedule("last_block", n, DOUBLES, "argmax", limit=limit, **masked)
         assert plan.form != "flat"
         assert plan.holds("mask") == plan.piece
+        assert plan.chain("piece")[0].work == "unpack"
     plan = schedule("last_block", 10**5, DOUBLES, "max", **masked)
     assert plan.form == "flat"
     assert "mask" not in plan.parts
+
+
+def test_a_hosts_mask_of_a_devices_array_is_unpacked_once():
+    masked = LAYOUTS["masked by the host"]
+    for n, limit in ((1, NO_LIMIT), (1001, NO_LIMIT), (10**5, 1)):
+        plan = schedule("halving", n, DOUBLES, "max", limit=limit, **masked)
+        (unpack,) = plan.chain("begin")
+        assert (unpack.work, unpack.n) == ("unpack", -(-n // 8))
+        assert plan.holds("mask's bits") == unpack.n
+        assert plan.holds("mask") == 8 * unpack.n
+        assert "unpack" not in [step.work for step in plan.chain("piece")]
 
 
 def test_what_a_mask_shows_is_counted_only_where_the_reduction_asks():

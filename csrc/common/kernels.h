@@ -78,6 +78,9 @@ struct kernels {
     /* Counts what a mask lets through: arguments (layout, n, counted). */
     const void *(*count)(void);
 
+    /* Makes 8 n bytes of a mask from n bytes of its bits: arguments (bits, n, mask). */
+    const void *(*unpack)(void);
+
     /* Reads and does nothing else: arguments (data, n in 16-byte packs, sink). */
     const void *(*read)(unsigned shape);
 };

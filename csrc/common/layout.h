@@ -7,6 +7,9 @@
 
 enum { DIMENSIONS_MAX = 64 };
 
+/* A mask on its way from host to device has so many elements a byte. */
+enum { MASK_BITS = 8 };
+
 /* Element (i0, i1, ...) lies at data + sum of ik * strides[k], in bytes, and takes part if there is
  * no mask or mask[sum of ik * mask_strides[k]] is not 0. Once layout_normalise has seen it,
  * dimension 0 is the outermost, neighbouring dimensions that can be walked as one are one, a single

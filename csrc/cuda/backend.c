@@ -29,7 +29,7 @@ static void *create(void)
     if (!state)
         return NULL;
     pthread_mutex_init(&state->making_handshake, NULL);
-    if (cuda_sessions_open(&state->sessions))
+    if (cuda_sessions_open(&state->sessions, &state->pointers))
         return state;
     free(state);
     return NULL;
@@ -153,11 +153,13 @@ static bool run_plan(struct cuda_machine *on, const struct plan *plan, struct ru
 
 /* What was launched may still be under way: nobody waits for a result that stays on the device, nor
  * any longer for one that the user has lost patience with. After any other failure it is waited
- * for; what goes wrong then is a consequence. */
+ * for; what goes wrong then is a consequence. The caller's memory is not read after the call. */
 static void settle(struct cuda_session *session, bool ran, const struct failure *failure)
 {
     if (session->capturing)
         return;
+    if (session->staging)
+        cuda_staging_let_go(session->staging);
     if ((ran || failure->kind == FAILURE_EXCEPTION) && mailbox_is_awaited(&session->mailbox)) {
         cuda_session_leave_behind(session);
     } else if (!ran) {

@@ -6,9 +6,14 @@
 
 #include <string.h>
 
+static struct cuda_machine *cuda_of(struct machine *machine)
+{
+    return (struct cuda_machine *)machine;
+}
+
 static struct cuda_session *session_of(struct machine *machine)
 {
-    return ((struct cuda_machine *)machine)->session;
+    return cuda_of(machine)->session;
 }
 
 static bool allocate_from_pool(struct machine *machine, size_t bytes, void **memory)
@@ -31,6 +36,7 @@ static void free_to_pool(struct machine *machine, void *memory)
 static bool machine_allocate(struct machine *machine, size_t bytes, void **memory)
 {
     struct cuda_session *self = session_of(machine);
+    cuda_of(machine)->ahead = false; /* copies come after this first */
     if (bytes > KEPT_BYTES || self->capturing)
         return allocate_from_pool(machine, bytes, memory);
     *memory = self->kept;
@@ -108,7 +114,7 @@ static size_t machine_room(struct machine *machine, size_t bytes)
     return bytes < share ? bytes : share > little ? share : little;
 }
 
-/* ---- host memory, by way of page-locked buffers ---- */
+/* ---- host memory ---- */
 
 enum { FEW_BYTES = 1 << 15 };
 
@@ -121,27 +127,62 @@ static bool feed_few(struct machine *machine, void *target, const void *source, 
     return machine_copy_in(machine, target, few, bytes);
 }
 
+static bool make_staging(struct machine *machine)
+{
+    struct cuda_session *self = session_of(machine);
+    if (!self->staging)
+        self->staging = cuda_staging_new(machine->failure);
+    return self->staging;
+}
+
+/* What is to be fed is known, and the session says how. */
+static bool feed_in_stages(struct machine *machine, struct cuda_feed *feed, uint64_t *fed)
+{
+    struct cuda_session *self = session_of(machine);
+    feed->stream = self->stream;
+    feed->ahead = cuda_of(machine)->ahead;
+    feed->threads = self->threads;
+    return make_staging(machine) && cuda_staging_feed(self->staging, feed, fed, machine->failure);
+}
+
+static bool machine_feed_bits(struct machine *machine, void *target, const struct layout *layout,
+                              uint64_t start, uint64_t length)
+{
+    uint64_t fed;
+    struct cuda_feed feed = {
+        .layout = layout, .start = start, .length = length, .target = target, .as_bits = true};
+    return !refuse_capture(machine) && feed_in_stages(machine, &feed, &fed);
+}
+
 static bool machine_feed(struct machine *machine, void *target, const struct layout *layout,
                          uint64_t start, uint64_t length, uint64_t *fed)
 {
-    struct cuda_session *self = session_of(machine);
-    const size_t size = element_size(layout->input);
+    const bool flat = layout_is_flat(layout);
+    const size_t size = element_size(layout->input), bytes = length * size;
+    const char *first = (const char *)layout->data + start * size; /* of flat ones */
     *fed = length;
     if (refuse_capture(machine))
         return false;
-    if (length * size <= FEW_BYTES && layout_is_flat(layout))
-        return feed_few(machine, target, (const char *)layout->data + start * size, length * size);
-    if (!self->staging && !(self->staging = cuda_staging_new(machine->failure)))
-        return false;
-    const struct cuda_feed feed = {
+    if (flat && bytes <= FEW_BYTES)
+        return feed_few(machine, target, first, bytes);
+    struct cuda_pointers *pointers = session_of(machine)->pointers;
+    struct cuda_feed feed = {
         .layout = layout,
         .start = start,
         .length = length,
         .target = target,
-        .stream = self->stream,
-        .threads = self->threads,
+        .in_place = flat && cuda_pointer_is_page_locked(pointers, first, bytes),
     };
-    return cuda_staging_feed(self->staging, &feed, fed, machine->failure);
+    return feed_in_stages(machine, &feed, fed);
+}
+
+static bool machine_run_ahead(struct machine *machine)
+{
+    struct cuda_session *self = session_of(machine);
+    const bool first = !cuda_of(machine)->ahead;
+    cuda_of(machine)->ahead = true;
+    return !refuse_capture(machine) && make_staging(machine) &&
+           cuda_staging_run_ahead(self->staging, self->stream, first, machine->failure);
 }
 
 /* ---- kernels ---- */
@@ -286,6 +327,8 @@ struct cuda_machine cuda_machine_over(struct cuda_session *session, struct failu
         .copy_out = machine_copy_out,
         .copy_within = machine_copy_within,
         .feed = machine_feed,
+        .feed_bits = machine_feed_bits,
+        .run_ahead = machine_run_ahead,
         .launch = machine_launch,
         .resident = machine_resident,
         .reduce = machine_reduce,
@@ -295,5 +338,5 @@ struct cuda_machine cuda_machine_over(struct cuda_session *session, struct failu
         .mark = machine_mark,
         .elapsed = machine_elapsed,
     };
-    return (struct cuda_machine){machine, session};
+    return (struct cuda_machine){.machine = machine, .session = session};
 }

@@ -6,6 +6,7 @@
 struct cuda_machine {
     struct machine machine; /* first, so that a machine is one of these */
     struct cuda_session *session;
+    bool ahead; /* copies to the device run ahead of its launches */
 };
 
 /* The session's device is current, and its stream is set. */

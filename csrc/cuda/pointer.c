@@ -184,3 +184,14 @@ bool cuda_pointer_locate(struct cuda_pointers *self, struct view *view, struct f
     /* Managed and page-locked memory may belong to no GPU: the current one can reach it. */
     return known.device >= 0 || cuda_check(failure, cudaGetDevice(&view->device), "cudaGetDevice");
 }
+
+/* Of managed memory the driver says that it is a GPU's, and of all other that it is nobody's. */
+bool cuda_pointer_is_page_locked(struct cuda_pointers *self, const void *first, uint64_t bytes)
+{
+    struct failure ignored = {0};
+    struct known known;
+    const CUdeviceptr address = (CUdeviceptr)first;
+    return find_functions(self, &ignored) && ask(self, address, &known, &ignored) &&
+           known.type == CU_MEMORYTYPE_HOST &&
+           bytes_left(known.first, known.bytes, address) >= bytes;
+}

@@ -22,3 +22,7 @@ struct cuda_pointers {
 /* The GPU that a view which is not empty lies on, all of it; view->layout.data becomes the address
  * that it has there. False with a failure noted. */
 bool cuda_pointer_locate(struct cuda_pointers *, struct view *view, struct failure *failure);
+
+/* Whether so many bytes of the host's memory are page-locked, all of them in one range, so that a
+ * GPU can copy them from where they lie. */
+bool cuda_pointer_is_page_locked(struct cuda_pointers *, const void *first, uint64_t bytes);

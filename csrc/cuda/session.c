@@ -10,9 +10,10 @@ enum { SCRATCH_L2_TIMES = 3 };
 /* Memory that the pool keeps between runs, so that small workspaces cost no call to the driver. */
 static const uint64_t pool_keeps_bytes = 64 << 20;
 
-bool cuda_sessions_open(struct cuda_sessions *self)
+bool cuda_sessions_open(struct cuda_sessions *self, struct cuda_pointers *pointers)
 {
     pthread_mutex_init(&self->lock, NULL);
+    self->pointers = pointers;
     self->threads = threads_create();
     return self->threads;
 }
@@ -103,6 +104,7 @@ static struct cuda_session *session_new(const struct cuda_sessions *sessions, in
         return NULL;
     }
     self->device = device;
+    self->pointers = sessions->pointers;
     self->threads = sessions->threads;
     self->pool = sessions->pools[device];
     if (cuda_check(failure, cudaStreamCreateWithFlags(&self->own_stream, cudaStreamNonBlocking),

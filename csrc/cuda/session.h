@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cuda/gpus.h"
+#include "cuda/pointer.h"
 #include "cuda/staging.h"
 #include "run/passes.h"
 
@@ -15,7 +16,8 @@ struct cuda_session {
     struct cuda_session *next;
     int device;
     unsigned multiprocessors;
-    struct threads *threads; /* all sessions' */
+    struct cuda_pointers *pointers; /* all sessions' */
+    struct threads *threads;        /* too */
     cudaMemPool_t pool;
     char *kept; /* memory for small workspaces; behind it, tickets, which are 0 between launches */
     struct mailbox mailbox;
@@ -34,13 +36,14 @@ struct cuda_session {
 /* The sessions that nobody uses now, and the pools of memory that all have in common. */
 struct cuda_sessions {
     pthread_mutex_t lock;
+    struct cuda_pointers *pointers;
     struct threads *threads; /* that gather what is fed */
     cudaMemPool_t pools[CUDA_GPUS_MAX];
     struct cuda_session *idle[CUDA_GPUS_MAX];
 };
 
 /* False when memory is short. */
-bool cuda_sessions_open(struct cuda_sessions *);
+bool cuda_sessions_open(struct cuda_sessions *, struct cuda_pointers *);
 
 /* Frees what CUDA gave only if it still `works` in this process. */
 void cuda_sessions_close(struct cuda_sessions *, bool works);

@@ -6,23 +6,41 @@
 
 #include <stdlib.h>
 
-enum { STAGES = 2, STAGE_BYTES = 8 << 20 };
+/* Fewer or smaller buffers leave the bus waiting for threads, or these for the bus: 2 of 8 MiB
+ * reach 33 GB/s of the 55 that an H200's bus carries, 3 reach 50, 4 reach 53, and 4 of 4 MiB 44. */
+enum { STAGES = 4, STAGE_BYTES = 8 << 20 };
+
+/* What a thread gathers at a time. */
+enum { STRETCH_BYTES = 16 << 10, STRETCHES = STAGE_BYTES / STRETCH_BYTES };
+
+struct stage {
+    void *buffer; /* NULL until something has to be gathered in it */
+    cudaEvent_t copied;
+    bool in_place; /* what was copied last is not the buffer */
+};
 
 struct cuda_staging {
-    void *buffers[STAGES];
-    cudaEvent_t copied[STAGES];
+    struct stage stages[STAGES];
+    unsigned next;           /* of the stages */
+    cudaStream_t stream;     /* of copies that run ahead */
+    cudaEvent_t launched[2]; /* what these wait for, in turn */
+    unsigned turn;
 };
+
+static bool make_event(cudaEvent_t *event, struct failure *failure)
+{
+    return cuda_check(failure, cudaEventCreateWithFlags(event, cudaEventDisableTiming),
+                      "cudaEventCreateWithFlags");
+}
 
 static bool fill(struct cuda_staging *self, struct failure *failure)
 {
     for (int k = 0; k < STAGES; k++)
-        if (!cuda_check(failure,
-                        cudaHostAlloc(&self->buffers[k], STAGE_BYTES, cudaHostAllocPortable),
-                        "cudaHostAlloc") ||
-            !cuda_check(failure, cudaEventCreateWithFlags(&self->copied[k], cudaEventDisableTiming),
-                        "cudaEventCreateWithFlags"))
+        if (!make_event(&self->stages[k].copied, failure))
             return false;
-    return true;
+    return make_event(&self->launched[0], failure) && make_event(&self->launched[1], failure) &&
+           cuda_check(failure, cudaStreamCreateWithFlags(&self->stream, cudaStreamNonBlocking),
+                      "cudaStreamCreateWithFlags");
 }
 
 struct cuda_staging *cuda_staging_new(struct failure *failure)
@@ -39,16 +57,25 @@ struct cuda_staging *cuda_staging_new(struct failure *failure)
     return self;
 }
 
+static void free_event(cudaEvent_t event)
+{
+    if (event)
+        cudaEventDestroy(event);
+}
+
 void cuda_staging_free(struct cuda_staging *self)
 {
     if (!self)
         return;
     for (int k = 0; k < STAGES; k++) {
-        if (self->copied[k])
-            cudaEventDestroy(self->copied[k]);
-        if (self->buffers[k])
-            cudaFreeHost(self->buffers[k]);
+        free_event(self->stages[k].copied);
+        if (self->stages[k].buffer)
+            cudaFreeHost(self->stages[k].buffer);
     }
+    free_event(self->launched[0]);
+    free_event(self->launched[1]);
+    if (self->stream)
+        cudaStreamDestroy(self->stream);
     free(self);
 }
 
@@ -56,72 +83,185 @@ bool cuda_staging_is_idle(const struct cuda_staging *self)
 {
     bool idle = true;
     for (int k = 0; k < STAGES; k++)
-        idle &= cudaEventQuery(self->copied[k]) == cudaSuccess;
+        idle &= cudaEventQuery(self->stages[k].copied) == cudaSuccess;
     if (!idle)
         cudaGetLastError();
     return idle;
 }
 
-/* Elements on their way to a buffer, in stretches. */
+void cuda_staging_let_go(struct cuda_staging *self)
+{
+    for (struct stage *stage = self->stages; stage < self->stages + STAGES; stage++) {
+        if (stage->in_place && cudaEventSynchronize(stage->copied) != cudaSuccess)
+            cudaGetLastError();
+        stage->in_place = false;
+    }
+}
+
+/* Of so many elements, as they go there. */
+static size_t bytes_of(const struct cuda_feed *feed, uint64_t n)
+{
+    return feed->as_bits ? divide_up(n, MASK_BITS) : n * element_size(feed->layout->input);
+}
+
+/* ---- gathering ---- */
+
+/* Elements on their way to a buffer, in stretches, each with a place of its own there. */
 struct gathering {
     const struct cuda_feed *feed;
+    uint64_t stretch; /* elements */
     char *buffer;
+    uint64_t places[STRETCHES + 1]; /* elements before a stretch's; at first, in it */
 };
 
-enum { STRETCH = 1 << 15 };
+/* Where a stretch begins in the array, and how many elements there are to its end. */
+static uint64_t stretch_at(const struct gathering *self, uint64_t index, uint64_t *length)
+{
+    const uint64_t at = index * self->stretch;
+    *length = least(self->feed->length - at, self->stretch);
+    return self->feed->start + at;
+}
+
+static void count_stretch(void *context, uint64_t index, unsigned thread)
+{
+    struct gathering *self = context;
+    uint64_t length;
+    const uint64_t start = stretch_at(self, index, &length);
+    (void)thread;
+    self->places[index] = gather_count(self->feed->layout, start, length);
+}
 
 static void gather_stretch(void *context, uint64_t index, unsigned thread)
 {
-    const struct gathering *gathering = context;
-    const struct cuda_feed *feed = gathering->feed;
-    const uint64_t at = index * STRETCH;
+    const struct gathering *self = context;
+    const struct layout *layout = self->feed->layout;
+    uint64_t length;
+    const uint64_t start = stretch_at(self, index, &length);
     (void)thread;
-    gather_unconverted(feed->layout, feed->start + at, least(feed->length - at, STRETCH),
-                       gathering->buffer + at * element_size(feed->layout->input));
+    char *place = self->buffer + bytes_of(self->feed, self->places[index]);
+    if (self->feed->as_bits)
+        gather_bits(layout, start, length, (unsigned char *)place);
+    else
+        gather_unconverted(layout, start, length, place);
 }
 
-/* One core cannot keep up with the bus. Under a mask nobody knows beforehand where a stretch's
- * elements will go. */
+/* From how many elements each stretch has to how many there are before it. */
+static void add_up(uint64_t *places, uint64_t stretches)
+{
+    uint64_t before = 0;
+    for (uint64_t k = 0; k <= stretches; k++) {
+        const uint64_t count = places[k];
+        places[k] = before;
+        before += count;
+    }
+}
+
+/* Under a mask nobody knows where a stretch's elements will go before those that come first have
+ * been counted. */
+static void count_all(struct gathering *self, uint64_t stretches)
+{
+    if (self->feed->layout->mask)
+        threads_run(self->feed->threads, stretches, count_stretch, self);
+    else
+        for (uint64_t k = 0; k < stretches; k++)
+            count_stretch(self, k, 0);
+}
+
+/* Returns how many there are. */
 static uint64_t gather_by_all(const struct cuda_feed *feed, void *buffer)
 {
-    struct gathering gathering = {feed, buffer};
-    if (feed->layout->mask)
-        return gather_unconverted(feed->layout, feed->start, feed->length, buffer);
-    threads_run(feed->threads, divide_up(feed->length, STRETCH), gather_stretch, &gathering);
-    return feed->length;
+    const uint64_t stretch = STRETCH_BYTES / element_size(feed->layout->input);
+    const uint64_t stretches = divide_up(feed->length, stretch);
+    struct gathering self = {.feed = feed, .stretch = stretch, .buffer = buffer};
+    count_all(&self, stretches);
+    add_up(self.places, stretches);
+    threads_run(feed->threads, stretches, gather_stretch, &self);
+    return self.places[stretches];
 }
 
-/* One buffer's worth: waits until the buffer is free, fills it and has it copied. */
-static bool feed_stage(struct cuda_staging *self, unsigned k, const struct cuda_feed *feed,
-                       uint64_t *fed, struct failure *failure)
+/* ---- feeding ---- */
+
+static bool make_buffer(struct stage *stage, struct failure *failure)
 {
-    void *buffer = self->buffers[k];
-    if (!cuda_check(failure, cudaEventSynchronize(self->copied[k]), "cudaEventSynchronize"))
+    return stage->buffer ||
+           cuda_check(failure, cudaHostAlloc(&stage->buffer, STAGE_BYTES, cudaHostAllocPortable),
+                      "cudaHostAlloc");
+}
+
+/* Where the elements can be copied from; NULL with a failure noted. */
+static const void *bring_together(struct stage *stage, const struct cuda_feed *feed, uint64_t *fed,
+                                  struct failure *failure)
+{
+    *fed = feed->length;
+    if (feed->in_place)
+        return (const char *)feed->layout->data + feed->start * element_size(feed->layout->input);
+    if (!make_buffer(stage, failure))
+        return NULL;
+    *fed = gather_by_all(feed, stage->buffer);
+    return stage->buffer;
+}
+
+/* What one stage takes: waits until that is free, fills it and has it copied. */
+static bool feed_stage(struct cuda_staging *self, const struct cuda_feed *feed, uint64_t *fed,
+                       struct failure *failure)
+{
+    struct stage *stage = &self->stages[self->next];
+    const cudaStream_t stream = feed->ahead ? self->stream : feed->stream;
+    if (!cuda_check(failure, cudaEventSynchronize(stage->copied), "cudaEventSynchronize"))
         return false;
-    *fed = gather_by_all(feed, buffer);
-    const size_t bytes = *fed * element_size(feed->layout->input);
-    return cuda_check(
-               failure,
-               cudaMemcpyAsync(feed->target, buffer, bytes, cudaMemcpyHostToDevice, feed->stream),
-               "cudaMemcpyAsync to the device") &&
-           cuda_check(failure, cudaEventRecord(self->copied[k], feed->stream), "cudaEventRecord");
+    const void *from = bring_together(stage, feed, fed, failure);
+    if (!from)
+        return false;
+    const size_t bytes = bytes_of(feed, *fed);
+    stage->in_place = feed->in_place;
+    self->next = (self->next + 1) % STAGES;
+    return cuda_check(failure,
+                      cudaMemcpyAsync(feed->target, from, bytes, cudaMemcpyHostToDevice, stream),
+                      "cudaMemcpyAsync to the device") &&
+           cuda_check(failure, cudaEventRecord(stage->copied, stream), "cudaEventRecord");
+}
+
+static bool feed_stages(struct cuda_staging *self, const struct cuda_feed *feed, uint64_t *fed,
+                        struct failure *failure)
+{
+    const uint64_t most = STAGE_BYTES / element_size(feed->layout->input);
+    *fed = 0;
+    for (uint64_t at = 0; at < feed->length; at += most) {
+        struct cuda_feed part = *feed;
+        uint64_t staged;
+        part.start += at;
+        part.length = least(feed->length - at, most);
+        part.target = (char *)feed->target + bytes_of(feed, *fed);
+        if (!feed_stage(self, &part, &staged, failure))
+            return false;
+        *fed += staged;
+    }
+    return true;
+}
+
+/* Also after a failure: the memory that copies go to is freed on that stream. */
+static bool put_behind_copies(const struct cuda_staging *self, cudaStream_t stream,
+                              struct failure *failure)
+{
+    const unsigned latest = (self->next + STAGES - 1) % STAGES;
+    return cuda_check(failure, cudaStreamWaitEvent(stream, self->stages[latest].copied, 0),
+                      "cudaStreamWaitEvent");
 }
 
 bool cuda_staging_feed(struct cuda_staging *self, const struct cuda_feed *feed, uint64_t *fed,
                        struct failure *failure)
 {
-    const size_t size = element_size(feed->layout->input);
-    const uint64_t stage = STAGE_BYTES / size;
-    *fed = 0;
-    for (uint64_t at = 0, k = 0; at < feed->length; at += stage, k = (k + 1) % STAGES) {
-        struct cuda_feed part = *feed;
-        uint64_t staged;
-        part.start += at;
-        part.length = feed->length - at < stage ? feed->length - at : stage;
-        part.target = (char *)feed->target + *fed * size;
-        if (!feed_stage(self, (unsigned)k, &part, &staged, failure))
-            return false;
-        *fed += staged;
-    }
-    return true;
+    const bool all = feed_stages(self, feed, fed, failure);
+    return (!feed->ahead || put_behind_copies(self, feed->stream, failure)) && all;
+}
+
+bool cuda_staging_run_ahead(struct cuda_staging *self, cudaStream_t stream, bool first,
+                            struct failure *failure)
+{
+    const cudaEvent_t before = self->launched[self->turn];
+    self->turn = !self->turn;
+    const cudaEvent_t now = self->launched[self->turn];
+    return cuda_check(failure, cudaEventRecord(now, stream), "cudaEventRecord") &&
+           cuda_check(failure, cudaStreamWaitEvent(self->stream, first ? now : before, 0),
+                      "cudaStreamWaitEvent");
 }

@@ -9,7 +9,8 @@
 enum part {
     PART_ARRAY,          /* the caller's own, and so never a part of the arena */
     PART_UPLOADED,       /* a piece of a host array */
-    PART_MASK,           /* a host's mask, a byte an element */
+    PART_MASK_BITS,      /* a host's mask, eight elements a byte */
+    PART_MASK,           /* the same, a byte an element */
     PART_COPY,           /* the working copy, in the accumulator's type */
     PART_COPIED_MASK,    /* a byte for each of its values */
     PART_PARTIALS,       /* states, one a block; passes alternate between two buffers */

@@ -115,9 +115,11 @@ static void reserve_partials(const struct schedule *self, struct arena *arena)
         arena_reserve(arena, PART_OTHER_PARTIALS, other, size);
 }
 
-/* A host's mask of a device's array, without the dimensions that it is broadcast along. */
-static uint64_t mask_length(const struct layout *layout)
+uint64_t schedule_mask_length(const struct schedule *self, uint64_t piece)
 {
+    const struct layout *layout = self->course.plan->layout;
+    if (self->course.choice.uploads)
+        return piece;
     uint64_t length = 1;
     for (unsigned k = 0; k < layout->dimensions; k++)
         length *= layout->mask_strides[k] ? layout->shape[k] : 1;
@@ -129,9 +131,13 @@ static void reserve_input(const struct schedule *self, struct arena *arena)
     const struct choice *choice = &self->course.choice;
     const struct layout *layout = self->course.plan->layout;
     if (choice->uploads)
-        arena_reserve(arena, PART_UPLOADED, self->piece, element_size(layout->input));
-    if (choice->uploads_mask)
-        arena_reserve(arena, PART_MASK, choice->uploads ? self->piece : mask_length(layout), 1);
+        arena_reserve(arena, PART_UPLOADED, self->buffers * self->piece,
+                      element_size(layout->input));
+    if (choice->uploads_mask) {
+        const uint64_t bytes = divide_up(schedule_mask_length(self, self->piece), MASK_BITS);
+        arena_reserve(arena, PART_MASK_BITS, self->buffers * bytes, 1);
+        arena_reserve(arena, PART_MASK, bytes, MASK_BITS);
+    }
     if (choice->copy)
         arena_reserve(arena, PART_COPY, self->piece, element_size(choice->accumulator));
     if (choice->copies_mask)
@@ -159,6 +165,7 @@ static void cut(struct schedule *self, uint64_t piece)
     const uint64_t n = self->course.plan->n;
     self->piece = piece < n ? piece : n;
     self->pieces = divide_up(n, self->piece);
+    self->buffers = self->course.choice.uploads && self->pieces > 1 ? 2 : 1;
     lay_out(self);
 }
 
@@ -181,6 +188,15 @@ static void cut_to_limit(struct schedule *self, uint64_t limit)
             too_many = middle;
     }
     cut(self, fits * LEAST_PIECE);
+}
+
+static void cut_at_all(struct schedule *self, const struct facts *facts)
+{
+    const struct plan *plan = self->course.plan;
+    const bool brought = self->course.choice.uploads && !facts->whole;
+    cut(self, brought ? UPLOADED_BYTES / element_size(plan->layout->input) : plan->n);
+    if (self->arena.total > facts->limit && !facts->whole && grows(&self->course))
+        cut_to_limit(self, facts->limit);
 }
 
 /* A kernel that folds all in one launch knows which state is the last. A count comes after it. */
@@ -210,15 +226,13 @@ bool schedule_make(const struct plan *plan, const struct facts *facts, struct sc
     self->finishes_on_device = plan->out != NULL;
     self->counts = plan->on_device && plan->layout->mask && plan->n && plan->counts;
     if (plan->n == 0) {
-        self->pieces = self->piece = 0;
+        self->pieces = self->piece = self->buffers = 0;
         self->posts = self->stores = false;
         self->arena = (struct arena){.total = 0};
         arena_reserve(&self->arena, PART_PARTIALS, 1, self->course.state_bytes);
         return true;
     }
-    cut(self, plan->n);
-    if (self->arena.total > facts->limit && !facts->whole && grows(&self->course))
-        cut_to_limit(self, facts->limit);
+    cut_at_all(self, facts);
     const bool ends = knows_the_end(self);
     self->posts = ends && !plan->out;
     self->stores = ends && plan->out && is_as_out(self);

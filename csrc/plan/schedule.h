@@ -23,9 +23,14 @@ struct facts {
 /* However low the limit, a piece has so many elements, if the array does. */
 enum { LEAST_PIECE = 1 << 12 };
 
+/* However much memory there is, a host's array is brought in pieces of so many bytes: one is on its
+ * way while the one before is reduced. */
+enum { UPLOADED_BYTES = 16 << 20 };
+
 struct schedule {
     struct course course;
     uint64_t pieces, piece; /* how many, and of how many elements; the last may have fewer */
+    unsigned buffers;       /* for pieces that are brought: the next has to be another's */
     struct arena arena;
     bool stores;             /* the last pass stores the result in the plan's `out` */
     bool finishes_on_device; /* a kernel of its own does; where there is no `out`, neither */
@@ -35,6 +40,10 @@ struct schedule {
 
 /* False with the reason noted. The schedule points to the plan, which has to outlast it. */
 bool schedule_make(const struct plan *, const struct facts *, struct schedule *, struct failure *);
+
+/* How many elements a mask has that is brought for a piece of the array: one of the device's own
+ * arrays' is brought as a whole, without the dimensions that it is broadcast along. */
+uint64_t schedule_mask_length(const struct schedule *, uint64_t piece);
 
 /* Whether the plan's grids can be launched at all: those of some methods grow with the array. It
  * is the first thing that schedule_make looks at, for whoever wants to know before. */

@@ -135,6 +135,15 @@ static struct step stride_over(const struct course *self, const void *kernel, ui
     };
 }
 
+struct step course_unpack(const struct course *self, uint64_t n)
+{
+    struct step step = stride_over(self, self->kernels->unpack(), divide_up(n, MASK_BITS), 256);
+    step.kind = STEP_UNPACK;
+    step.reads = PART_MASK_BITS;
+    step.writes = PART_MASK;
+    return step;
+}
+
 struct step course_copy(const struct course *self, uint64_t n)
 {
     struct step step = stride_over(self, self->choice.copy, n, 512);

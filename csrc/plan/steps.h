@@ -9,6 +9,7 @@
 enum step_kind {
     STEP_PASS,    /* elements or states to fewer states */
     STEP_LIBRARY, /* the same, by a library's function */
+    STEP_UNPACK,  /* makes bytes of a mask's bits */
     STEP_COPY,    /* makes the working copy */
     STEP_COUNT,   /* counts what a mask lets through */
     STEP_FINISH,  /* makes the result of a state, on the device */
@@ -58,8 +59,9 @@ bool course_needs_tickets(const struct course *);
 void course_over_piece(const struct course *, uint64_t n, struct passes *);
 void course_over_results(const struct course *, uint64_t n, struct passes *);
 
-/* What is done before the passes over n elements, where there is a working copy, and after all of
- * them. */
+/* What is done before the passes over n elements, where a mask of so many is brought, and where
+ * there is a working copy; and after all of them. */
+struct step course_unpack(const struct course *, uint64_t n);
 struct step course_copy(const struct course *, uint64_t n);
 struct step course_count(const struct course *);
 struct step course_finish(const struct course *, enum part state);

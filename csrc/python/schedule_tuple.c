@@ -9,11 +9,9 @@ static const char *form_name(const struct choice *choice)
 
 static const char *kind_name(enum step_kind kind)
 {
-    static const char *const names[] = {[STEP_PASS] = "pass",
-                                        [STEP_LIBRARY] = "library",
-                                        [STEP_COPY] = "copy",
-                                        [STEP_COUNT] = "count",
-                                        [STEP_FINISH] = "finish"};
+    static const char *const names[] = {
+        [STEP_PASS] = "pass", [STEP_LIBRARY] = "library", [STEP_UNPACK] = "unpack",
+        [STEP_COPY] = "copy", [STEP_COUNT] = "count",     [STEP_FINISH] = "finish"};
     return names[kind];
 }
 
@@ -42,11 +40,22 @@ static bool append_passes(PyObject *list, const char *when, const struct passes 
     return true;
 }
 
+/* For a piece of n elements. */
+static bool append_unpack(PyObject *list, const char *when, const struct schedule *self, uint64_t n)
+{
+    const struct step unpack = course_unpack(&self->course, schedule_mask_length(self, n));
+    return append_step(list, when, &unpack);
+}
+
 /* A piece of n elements. */
-static bool append_piece(PyObject *list, const char *when, const struct course *course, uint64_t n,
+static bool append_piece(PyObject *list, const char *when, const struct schedule *self, uint64_t n,
                          struct passes *passes)
 {
+    const struct course *course = &self->course;
     course_over_piece(course, n, passes);
+    if (course->choice.uploads && course->choice.uploads_mask &&
+        !append_unpack(list, when, self, n))
+        return false;
     if (course->choice.copy) {
         const struct step copy = course_copy(course, n);
         if (!append_step(list, when, &copy))
@@ -62,11 +71,14 @@ static bool append_pieces(PyObject *list, const struct schedule *self, struct pa
     if (self->pieces == 0)
         return true;
     const uint64_t last = course->plan->n - (self->pieces - 1) * self->piece;
-    if (!append_piece(list, "piece", course, self->piece, passes))
+    if (course->choice.uploads_mask && !course->choice.uploads &&
+        !append_unpack(list, "begin", self, course->plan->n))
+        return false;
+    if (!append_piece(list, "piece", self, self->piece, passes))
         return false;
     if (self->pieces == 1)
         return true;
-    if (last != self->piece && !append_piece(list, "last piece", course, last, passes))
+    if (last != self->piece && !append_piece(list, "last piece", self, last, passes))
         return false;
     course_over_results(course, self->pieces, passes);
     return append_passes(list, "results", passes);

@@ -31,15 +31,7 @@ static void *address(const struct carrying *self, enum part part)
 
 static bool launch(struct carrying *self, const struct step *step, void **arguments)
 {
-    const struct launch launch = {
-        .kernel = step->kernel,
-        .arguments = arguments,
-        .grid = step->grid,
-        .block = step->block,
-        .shared_bytes = step->shared_bytes,
-        .cooperative = step->cooperative,
-    };
-    return self->machine->launch(self->machine, &launch);
+    return machine_launch_step(self->machine, step, arguments);
 }
 
 /* What a step reads, as a kernel's argument; `start` is where the piece begins in the array. */
@@ -247,9 +239,10 @@ static bool reduce_all(struct carrying *self, enum part *leaves)
 {
     const struct schedule *schedule = self->schedule;
     const uint64_t n = schedule->course.plan->n;
+    double asked = clock_now();
     for (uint64_t p = 0; p < schedule->pieces; p++) {
         const uint64_t start = p * schedule->piece, rest = n - start;
-        if ((p && watch_interrupted(self->run)) ||
+        if ((p && watch_interrupted_lately(self->run, &asked)) ||
             !reduce_piece(self, start, rest < schedule->piece ? rest : schedule->piece, leaves) ||
             !keep_result(self, p, *leaves))
             return false;

@@ -2,12 +2,19 @@
  * not cost a call each. What is not plain memory is first brought together in a small buffer, in
  * this machine's byte order, and then converted from there by a loop that a compiler can vectorise.
  */
+#define _GNU_SOURCE
+
 #include "run/gather.h"
 
 #include "common/arithmetic.h"
 #include "common/scalar.h"
 
+#include <endian.h>
 #include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -256,6 +263,64 @@ uint64_t gather_unconverted(const struct layout *layout, uint64_t start, uint64_
     return (uint64_t)(end - (char *)target) / size;
 }
 
+/* Whether the elements can be read as they lie, aligned or not. */
+static bool is_plain(const struct layout *layout)
+{
+    return !layout->swapped && !layout->mask &&
+           (layout->dimensions == 0 ||
+            (layout->dimensions == 1 &&
+             layout->strides[0] == (int64_t)element_size(layout->input)));
+}
+
+/* ---- bits ---- */
+
+enum { BYTES_AT_ONCE = 16 };
+
+/* Of so many bytes, a bit each: whether it is not 0. */
+#ifdef __SSE2__
+static uint16_t bits_of(const unsigned char *bytes)
+{
+    const __m128i loaded = _mm_loadu_si128((const __m128i *)bytes);
+    return (uint16_t)~_mm_movemask_epi8(_mm_cmpeq_epi8(loaded, _mm_setzero_si128()));
+}
+#else
+static uint16_t bits_of(const unsigned char *bytes)
+{
+    unsigned bits = 0;
+    for (unsigned k = 0; k < BYTES_AT_ONCE; k++)
+        bits |= (unsigned)(bytes[k] != 0) << k;
+    return (uint16_t)bits;
+}
+#endif
+
+static void pack(const unsigned char *bytes, uint64_t n, unsigned char *target)
+{
+    unsigned char rest[BYTES_AT_ONCE] = {0};
+    uint64_t at = 0;
+    uint16_t bits;
+    for (; n - at >= BYTES_AT_ONCE; at += BYTES_AT_ONCE) {
+        bits = htole16(bits_of(bytes + at));
+        memcpy(target + at / MASK_BITS, &bits, sizeof bits);
+    }
+    memcpy(rest, bytes + at, n - at);
+    bits = htole16(bits_of(rest));
+    memcpy(target + at / MASK_BITS, &bits, divide_up(n - at, MASK_BITS));
+}
+
+void gather_bits(const struct layout *layout, uint64_t start, uint64_t length,
+                 unsigned char *target)
+{
+    unsigned char buffer[BUFFER_BYTES];
+    struct walk walk;
+    if (is_plain(layout)) {
+        pack((const unsigned char *)layout->data + start, length, target);
+        return;
+    }
+    walk_start(&walk, layout, start, length);
+    for (; walk.left; target += BUFFER_BYTES / MASK_BITS)
+        pack(buffer, collect(&walk, BUFFER_BYTES, buffer), target);
+}
+
 /* ---- conversion ---- */
 
 typedef void converter(const char *restrict from, uint64_t n, char *restrict to);
@@ -304,15 +369,6 @@ ELEMENT_TYPES(DEFINE_ELEMENT)
 #define CONVERT_ROW(NAME, type, name, member)     [ELEMENT_##NAME] = {TO_EACH(CONVERT_ENTRY, NAME)},
 ELEMENT_TYPES(DEFINE_CONVERTS)
 static converter *const converters[ELEMENTS][ELEMENTS] = {ELEMENT_TYPES(CONVERT_ROW)};
-
-/* Whether the elements can be read as they lie, aligned or not. */
-static bool is_plain(const struct layout *layout)
-{
-    return !layout->swapped && !layout->mask &&
-           (layout->dimensions == 0 ||
-            (layout->dimensions == 1 &&
-             layout->strides[0] == (int64_t)element_size(layout->input)));
-}
 
 uint64_t gather(const struct layout *layout, uint64_t start, uint64_t length, void *target)
 {

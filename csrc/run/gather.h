@@ -12,5 +12,9 @@ uint64_t gather(const struct layout *, uint64_t start, uint64_t length, void *ta
 /* The same in the elements' own type, in this machine's byte order. */
 uint64_t gather_unconverted(const struct layout *, uint64_t start, uint64_t length, void *target);
 
+/* Elements of a layout of bools, all of them, MASK_BITS a byte, the lowest bit first; the last byte
+ * is filled up with zeros. */
+void gather_bits(const struct layout *, uint64_t start, uint64_t length, unsigned char *target);
+
 /* How many elements of a stretch the mask lets through. */
 uint64_t gather_count(const struct layout *, uint64_t start, uint64_t length);

@@ -48,6 +48,14 @@ struct machine {
     bool (*feed)(struct machine *, void *target, const struct layout *, uint64_t start,
                  uint64_t length, uint64_t *fed);
 
+    /* All elements of a mask in the host's memory, from `start` on, as bits. */
+    bool (*feed_bits)(struct machine *, void *target, const struct layout *, uint64_t start,
+                      uint64_t length);
+
+    /* What is fed from now on has to wait only for what had been launched when this was last
+     * called, or, the first time, by now. Launches wait for all that is fed before them. */
+    bool (*run_ahead)(struct machine *);
+
     bool (*launch)(struct machine *, const struct launch *);
     bool (*resident)(struct machine *, const void *kernel, unsigned block, size_t shared_bytes,
                      unsigned *blocks);
@@ -63,6 +71,20 @@ struct machine {
     bool (*mark)(struct machine *, enum moment);
     bool (*elapsed)(struct machine *, double *first_pass, double *seconds); /* waits */
 };
+
+static inline bool machine_launch_step(struct machine *machine, const struct step *step,
+                                       void **arguments)
+{
+    const struct launch launch = {
+        .kernel = step->kernel,
+        .arguments = arguments,
+        .grid = step->grid,
+        .block = step->block,
+        .shared_bytes = step->shared_bytes,
+        .cooperative = step->cooperative,
+    };
+    return machine->launch(machine, &launch);
+}
 
 /* Runs the plan once, or as often as run->timing asks for; or explains what it would do. */
 bool passes_run(struct machine *, const struct plan *, struct run *);

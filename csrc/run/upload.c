@@ -5,15 +5,31 @@ static const struct choice *choice_of(const struct upload *self)
     return &self->schedule->course.choice;
 }
 
+/* What is brought for one piece and the next takes turns. */
 static void *address(const struct upload *self, enum part part)
 {
-    return self->memory + self->schedule->arena.at[part];
+    const struct schedule *schedule = self->schedule;
+    const unsigned buffers = part == PART_MASK ? 1 : schedule->buffers;
+    return self->memory + schedule->arena.at[part] +
+           self->piece % buffers * (schedule->arena.bytes[part] / buffers);
 }
 
 static bool feed(const struct upload *self, enum part part, const struct layout *layout,
                  uint64_t start, uint64_t length, uint64_t *fed)
 {
     return self->machine->feed(self->machine, address(self, part), layout, start, length, fed);
+}
+
+/* A mask is brought as bits, which the device makes bytes of. */
+static bool feed_mask(const struct upload *self, const struct layout *mask, uint64_t start,
+                      uint64_t length)
+{
+    const struct step step = course_unpack(&self->schedule->course, length);
+    void *bits = address(self, PART_MASK_BITS), *bytes = address(self, PART_MASK);
+    uint64_t n = step.n;
+    void *arguments[] = {&bits, &n, &bytes};
+    return self->machine->feed_bits(self->machine, bits, mask, start, length) &&
+           machine_launch_step(self->machine, &step, arguments);
 }
 
 /* ---- layouts ---- */
@@ -56,7 +72,6 @@ static void compact_mask(struct layout *array, struct layout *mask)
 bool upload_prepare(struct upload *self)
 {
     struct layout mask;
-    uint64_t fed;
     if (choice_of(self)->uploads || choice_of(self)->form == FORM_FLAT)
         return true;
     self->layout = *self->schedule->course.plan->layout;
@@ -64,7 +79,7 @@ bool upload_prepare(struct upload *self)
         return true;
     compact_mask(&self->layout, &mask);
     self->layout.mask = address(self, PART_MASK);
-    return feed(self, PART_MASK, &mask, 0, layout_length(&mask), &fed);
+    return feed_mask(self, &mask, 0, layout_length(&mask));
 }
 
 /* ---- pieces ---- */
@@ -90,7 +105,7 @@ static bool feed_both(struct upload *self, uint64_t start, uint64_t length)
     uint64_t fed;
     array.mask = NULL;
     return feed(self, PART_UPLOADED, &array, start, length, &fed) &&
-           feed(self, PART_MASK, &mask, start, length, &fed);
+           feed_mask(self, &mask, start, length);
 }
 
 bool upload_piece(struct upload *self, uint64_t start, uint64_t length, uint64_t *n)
@@ -99,6 +114,9 @@ bool upload_piece(struct upload *self, uint64_t start, uint64_t length, uint64_t
     *n = length;
     if (!choice->uploads)
         return true;
+    self->piece = start / self->schedule->piece;
+    if (self->schedule->buffers > 1 && !self->machine->run_ahead(self->machine))
+        return false;
     if (choice->uploads_mask
             ? !feed_both(self, start, length)
             : !feed(self, PART_UPLOADED, self->schedule->course.plan->layout, start, length, n))

@@ -8,13 +8,15 @@ struct upload {
     struct machine *machine;
     const struct schedule *schedule;
     char *memory;         /* the arena */
+    uint64_t piece;       /* which one is there, or on its way */
     struct layout layout; /* as the device sees it, where it is not flat */
 };
 
 /* Before the first piece. */
 bool upload_prepare(struct upload *);
 
-/* The piece from `start` on; *n of its elements are to be reduced, those that a mask has left. */
+/* The next piece, which is from `start` on; *n of its elements are to be reduced, those that a mask
+ * has left. */
 bool upload_piece(struct upload *, uint64_t start, uint64_t length, uint64_t *n);
 
 /* A flat array from `start` on, as the first kernel takes it. */

@@ -78,6 +78,21 @@ static bool machine_feed(struct machine *machine, void *target, const struct lay
     return true;
 }
 
+static bool machine_feed_bits(struct machine *machine, void *target, const struct layout *layout,
+                              uint64_t start, uint64_t length)
+{
+    (void)machine;
+    gather_bits(layout, start, length, target);
+    return true;
+}
+
+/* What is fed is there at once. */
+static bool machine_run_ahead(struct machine *machine)
+{
+    (void)machine;
+    return true;
+}
+
 static bool machine_launch(struct machine *machine, const struct launch *launch)
 {
     struct simulation *self = simulation_of(machine);
@@ -234,6 +249,8 @@ static struct simulation simulation_on(struct simulator *simulator, struct mailb
                 .copy_within = machine_copy,
                 .room = machine_room,
                 .feed = machine_feed,
+                .feed_bits = machine_feed_bits,
+                .run_ahead = machine_run_ahead,
                 .launch = machine_launch,
                 .resident = machine_resident,
                 .wait = machine_wait,

@@ -25,6 +25,7 @@ _FORMS = {
 }
 
 _TIMES = {
+    "begin": "",
     "piece": "each piece: ",
     "last piece": "last piece: ",
     "results": "pieces' results: ",

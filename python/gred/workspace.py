@@ -12,9 +12,10 @@ from gred import _core
 def workspace_limit(nbytes: SupportsIndex) -> Iterator[None]:
     """Within a ``with`` block, use at most so much of a device's memory as workspace.
 
-    Host arrays are copied to the device they are reduced on, and the rungs that work in place
-    fold a copy. An array whose workspace would be larger is taken in pieces, one after the other.
-    Without a limit that happens where the device's free memory does not suffice.
+    Host arrays are copied to the device they are reduced on, at most 16 MiB at a time, and the
+    rungs that work in place fold a copy. An array whose workspace would be larger is taken in
+    pieces, one after the other. Without a limit that happens where the device's free memory does
+    not suffice.
 
     Parameters
     ----------
