@@ -15,6 +15,7 @@ struct cuda_session {
     struct cuda_session *next;
     int device;
     unsigned multiprocessors;
+    int capability;          /* 90 for 9.0 */
     struct threads *threads; /* all sessions' */
     cudaMemPool_t pool;
     char *kept; /* memory for small workspaces; behind it, tickets, which are 0 between launches */

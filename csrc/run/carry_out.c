@@ -37,6 +37,7 @@ static bool launch(struct carrying *self, const struct step *step, void **argume
         .grid = step->grid,
         .block = step->block,
         .shared_bytes = step->shared_bytes,
+        .cluster = step->cluster,
         .cooperative = step->cooperative,
     };
     return self->machine->launch(self->machine, &launch);
@@ -362,6 +363,7 @@ static struct facts facts_of(struct machine *machine, const struct run *run)
 {
     return (struct facts){.kernels = machine->kernels,
                           .multiprocessors = machine->multiprocessors,
+                          .capability = machine->capability,
                           .limit = run->workspace_limit ? run->workspace_limit : UINT64_MAX,
                           .whole = run->timing,
                           .resident = resident,

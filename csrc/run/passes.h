@@ -14,6 +14,7 @@ struct launch {
     uint64_t grid;
     unsigned block;
     size_t shared_bytes;
+    unsigned cluster; /* blocks a cluster */
     bool cooperative;
 };
 
@@ -24,6 +25,7 @@ enum progress { PROGRESS_UNDER_WAY, PROGRESS_DONE, PROGRESS_FAILED };
 /* Every function that returns bool notes a failure and returns false if it cannot do its work. */
 struct machine {
     unsigned multiprocessors;
+    int capability; /* of a GPU, 90 for 9.0; 0: not a GPU */
     const struct kernels *kernels;
     struct failure *failure;
     struct mailbox *mailbox; /* NULL: results are copied */

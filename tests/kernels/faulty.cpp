@@ -170,6 +170,7 @@ extern "C" int run_kernel(const char *name, uint64_t grid, unsigned block, uint6
         launch.grid = grid;
         launch.block = block;
         launch.shared_bytes = block * sizeof *results;
+        launch.cluster = 1;
         launch.cooperative = kernel.cooperative;
         int status = simulator_launch(device, &launch);
         if (simulator_launch(device, &launch) != status)
