@@ -1,9 +1,9 @@
 /* Rung 24, cluster: blocks that reach each other's shared memory.
  *
  * The blocks of a cluster run at the same time and fold their values in the shared memory of their
- * first one, which alone draws a ticket. If there is one cluster only, as for short arrays, nobody
- * does: the result has not been to the GPU's memory. GPUs of compute capability 9.0 and later can
- * do so. */
+ * first one, which alone draws a ticket; where one cluster does it all, as with short arrays,
+ * nobody does. But a cluster begins only where there is room for all of it, and its barriers cost
+ * more than a ticket. GPUs of compute capability 9.0 and later can do so. */
 #pragma once
 
 #include "../hopper.cuh"
