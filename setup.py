@@ -25,7 +25,7 @@ LADDER_FOLDS = ("sum", "prod", "min", "max")
 FOLD_GROUPS = ("places", "counts", "numbers", "moments")
 LOOPS = "kernels/host/loops.cpp"
 LIBRARY = "library.cu"
-LATE, WITHOUT_LATE = "hopper.cu", "hopper_absent.cu"
+LATER, NO_LATER = "later_methods.cu", "no_later_methods.cu"
 REGISTERS = 64  # a thread, so that a multiprocessor's 65,536 suffice for blocks of 1024
 SLOW_SOURCES = ["csrc/run/gather.c"]  # a loop for every pair of types
 ABSENT_CUDA = "csrc/cuda/absent.c"
@@ -50,7 +50,7 @@ def kernel_units(table: str) -> list[tuple[str, str, list[str]]]:
         defines = [f"-DGRED_FOLD={fold}", f"-DGRED_WIDENS={widens:d}"]
         units.append(("methods.cu", fold, [*defines, f"-DGRED_AVERAGES={averages:d}"]))
     units += [("folds.cu", group, [f"-DGRED_GROUP={group}"]) for group in FOLD_GROUPS]
-    units.append((LATE, "hopper", []))
+    units.append((LATER, "later_methods", []))
     return [*units, ("kernels.cu", "kernels", [f"-DGRED_TABLE={table}"])]
 
 
@@ -110,12 +110,11 @@ class BuildExt(build_ext):
         """One call of nvcc a unit."""
         jobs = []
         for source, name, defines in kernel_units("kernels_cuda"):
+            least = HOPPER if source == LATER else 0
+            if not toolkit.from_on(least):
+                source, least = NO_LATER, 0
             registers = [] if source == LIBRARY else [f"-maxrregcount={REGISTERS}"]
-            command = toolkit.command(tuned=source == LIBRARY)
-            if source == LATE and toolkit.from_on(HOPPER):
-                command = toolkit.command(tuned=False, least=HOPPER)
-            elif source == LATE:
-                source = WITHOUT_LATE
+            command = toolkit.command(tuned=source == LIBRARY, least=least)
             words = [*command, "-Icsrc", *registers, *defines]
             jobs.append(Job(words, Path("kernels", source), self.object(f"kernels/cuda_{name}")))
         return jobs

@@ -28,7 +28,7 @@ DECLARE_GROUP(counts);
 DECLARE_GROUP(numbers);
 DECLARE_GROUP(moments);
 
-const void *hopper_flat(enum fold, enum method_index, enum element input, enum element accumulator);
+const void *later_flat(enum fold, enum method_index, enum element input, enum element accumulator);
 
 library_reduce *library_entry(enum fold, enum element input, enum element accumulator);
 
@@ -52,7 +52,7 @@ const void *flat_entry(enum fold fold, enum method_index method, enum element in
 {
     static decltype(&sum_flat) const of_fold[ON_LADDER] = FOLDS_OF(flat);
     if (method == METHOD_bulk || method == METHOD_cluster)
-        return hopper_flat(fold, method, input, accumulator);
+        return later_flat(fold, method, input, accumulator);
     if (fold_is_on_ladder(fold))
         return of_fold[fold](method, input, accumulator, block);
     if (method != METHOD_last_block)

@@ -30,7 +30,8 @@ A_THREAD = {
     **dict.fromkeys(("shared_first_add", "shared_last_warp", "shared_complete"), 2),
 }
 GRID_STRIDE = ("shared_grid_stride", "shuffle", "shuffle_vector")
-ONE_LAUNCH = ("atomic", "last_block", "cooperative")
+CLUSTER_MAX = 8  # of a cluster that every GPU takes
+ONE_LAUNCH = ("atomic", "last_block", "cooperative", "bulk", "cluster")
 GROWING = ("halving", *A_THREAD)
 RUNGS = (*GROWING, *GRID_STRIDE, *ONE_LAUNCH)
 THREADS = dict.fromkeys(("shared_grid_stride", "shuffle"), 2048)  # a multiprocessor; others 1024
@@ -58,6 +59,7 @@ class Step(NamedTuple):
     grid: int
     block: int
     shared: int
+    cluster: int
     cooperative: bool
     n: int
     reads: str
@@ -114,11 +116,20 @@ def check_launch(plan, step, method):
     assert 1 <= step.block <= 1024
     assert step.shared <= SHARED_MAX
     assert step.cooperative == (method == "cooperative" and step.work == "pass")
+    check_clusters(step, method)
     if method not in GROWING and step.work == "pass":
         a_multiprocessor = max(1, THREADS.get(method, 1024) // step.block)
         if method == "cooperative":
             a_multiprocessor = RESIDENT
         assert step.grid <= MULTIPROCESSORS * a_multiprocessor
+
+
+def check_clusters(step, method):
+    if method != "cluster" or step.work != "pass":
+        assert step.cluster == 1
+        return
+    assert 1 <= step.cluster <= CLUSTER_MAX
+    assert step.grid % step.cluster == 0
 
 
 def check_pass(plan, step, method):
@@ -344,6 +355,47 @@ def test_a_result_that_is_the_state_is_stored_by_the_last_block(reduction, limit
     narrow = ("float32", "float32", False)
     plan = schedule("last_block", 1000, narrow, reduction, out=True)
     assert [step.work for step in plan.chain("end")] == ["finish"]
+
+
+@pytest.mark.parametrize("method", ["bulk", "cluster"])
+def test_what_older_gpus_lack_is_refused_by_name(method):
+    for n in (0, 1000):
+        for capability, shown in ((75, "7.5"), (80, "8.0"), (89, "8.9")):
+            with pytest.raises(RuntimeError) as raised:
+                schedule(method, n, capability=capability)
+            needed = f"method '{method}' needs a GPU of compute capability 9.0 or later"
+            assert str(raised.value) == f"{needed}; this one has {shown}"
+            schedule("last_block", n, capability=capability)
+        for capability in (0, 90, 100, 121):
+            schedule(method, n, capability=capability)
+
+
+@pytest.mark.parametrize("method", ["bulk", "cluster"])
+def test_a_build_for_older_gpus_says_that_it_is_one(method):
+    with pytest.raises(RuntimeError, match=r"9\.0 or later, and gred was built for earlier"):
+        schedule(method, 1000, capability=90, compiled=False)
+
+
+def test_few_blocks_are_one_cluster_and_many_are_pairs():
+    def clusters(n, multiprocessors=MULTIPROCESSORS, **options):
+        plan = schedule("cluster", n, multiprocessors=multiprocessors, block_size=512, **options)
+        (step,) = plan.chain("piece")
+        return step.grid, step.cluster
+
+    a_block = 512 * 32
+    assert clusters(1) == (1, 1)
+    assert clusters(3 * a_block) == (3, 3)
+    assert clusters(8 * a_block) == clusters(16 * a_block) == (8, 8)
+    assert clusters(16 * a_block + 1) == (18, 2)
+    assert clusters(2**40) == (264, 2)
+    assert clusters(2**40, 1) == (2, 2)
+    assert clusters(2**40, 17) == (34, 2)
+
+
+def test_the_ring_of_bulk_copies_fits_what_every_block_may_have():
+    for block in (32, 256, 1024):
+        (step,) = schedule("bulk", 2**40, block_size=block).chain("piece")
+        assert 2**15 < step.shared <= SHARED_MAX
 
 
 def test_nothing_needs_one_state():

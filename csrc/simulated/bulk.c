@@ -41,23 +41,18 @@ static void end(const struct bulk_copy *copy)
     end_phase_if_complete(copy->barrier);
 }
 
-void bulk_copies_add(struct bulk_copies *self, const struct bulk_copy *copy,
-                     enum thread_order order, uint64_t *random)
+void bulk_copies_add(struct bulk_copies *self, const struct bulk_copy *copy)
 {
-    if (order == ORDER_FORWARDS || (order == ORDER_SHUFFLED && random_next(random) % 2)) {
-        end(copy);
-        return;
-    }
     if (self->count == BULK_COPIES_MAX)
-        bulk_copies_end_one(self, order, random);
+        bulk_copies_end_any(self);
     self->at[self->count++] = *copy;
 }
 
-bool bulk_copies_end_one(struct bulk_copies *self, enum thread_order order, uint64_t *random)
+bool bulk_copies_end_any(struct bulk_copies *self)
 {
     if (self->count == 0)
         return false;
-    const uint64_t any = order == ORDER_SHUFFLED ? random_next(random) % self->count : 0;
+    const uint64_t any = random_next(&self->random) % self->count;
     const struct bulk_copy copy = self->at[any];
     self->at[any] = self->at[--self->count];
     end(&copy);

@@ -20,10 +20,22 @@ static inline struct thread *current(void)
 
 /* ---- threads ---- */
 
+/* A bulk copy takes as long as it takes: none if threads run forwards, until nobody can go on
+ * without it if they run backwards, and anything else if they are shuffled. An answer that depends
+ * on it betrays a wait that is missing. */
+static void end_copy_now_or_then(struct multiprocessor *self)
+{
+    enum { SWITCHES_A_COPY = 16 };
+    if (self->copies.count && self->ordering == ORDER_SHUFFLED &&
+        random_next(&self->copies.random) % SWITCHES_A_COPY == 0)
+        bulk_copies_end_any(&self->copies);
+}
+
 /* The next thread of this sweep that can run; NULL at the sweep's end, and when it is time to look
  * at the watch. */
 static struct thread *next_ready(struct multiprocessor *self)
 {
+    end_copy_now_or_then(self);
     if (self->number == 0 && ++self->switches % SWITCHES_A_LOOK == 0)
         return NULL;
     while (self->next < self->launch->block && self->at[READY]) {
@@ -197,7 +209,7 @@ static bool release_mbarriers(struct multiprocessor *self)
 static bool await_copies(struct multiprocessor *self)
 {
     while (!release_mbarriers(self))
-        if (!bulk_copies_end_one(&self->copies, self->ordering, &self->random))
+        if (!bulk_copies_end_any(&self->copies))
             return false;
     return true;
 }
@@ -261,6 +273,7 @@ void multiprocessor_begin_block(struct multiprocessor *self, uint64_t index, uin
     self->at[READY] = launch->block;
     self->voted = false;
     self->copies.count = 0;
+    self->copies.random = self->random;
     for (unsigned t = 0; t < launch->block; t++) {
         struct thread *thread = &self->threads[t];
         thread->state = READY;
@@ -375,11 +388,14 @@ void simulator_bulk_copy(void *to, const void *from, unsigned bytes,
 {
     struct multiprocessor *home = current()->home;
     const struct bulk_copy copy = {to, from, bytes, barrier};
-    if (is_aligned(&copy))
-        bulk_copies_add(&home->copies, &copy, home->ordering, &home->random);
-    else
+    if (!is_aligned(&copy)) {
         grid_stop(home->grid, SIMULATOR_FAILED,
                   "a bulk copy of which addresses and length are no multiples of 16");
+        return;
+    }
+    bulk_copies_add(&home->copies, &copy);
+    if (home->ordering == ORDER_FORWARDS)
+        bulk_copies_end_any(&home->copies);
 }
 
 uint64_t simulator_shuffle(unsigned mask, uint64_t word, unsigned source)

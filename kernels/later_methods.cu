@@ -1,5 +1,5 @@
 /* Instantiates the rungs for GPUs of compute capability 9.0 and later, and lists the addresses.
- * They are compiled for these alone; hopper_absent.cu stands in where there are none. */
+ * They are compiled for these alone; no_later_methods.cu stands in where there are none. */
 #include "common/kernels.h"
 #include "entry.cuh"
 #include "ladder/23_bulk.cuh"
@@ -57,8 +57,8 @@ const void *widening_of(enum method_index method, enum element input, enum eleme
 
 } // namespace
 
-const void *hopper_flat(enum fold fold, enum method_index method, enum element input,
-                        enum element accumulator)
+const void *later_flat(enum fold fold, enum method_index method, enum element input,
+                       enum element accumulator)
 {
     switch (fold) {
     case FOLD_sum:
