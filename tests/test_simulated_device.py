@@ -139,6 +139,7 @@ def test_threads_that_all_stay_or_all_return_are_no_error(run):
         ("half a shuffle", "shuffle"),
         ("half a cluster", "cluster"),
         ("bytes that never come", "a barrier in shared memory"),
+        ("bytes that never come", "no copy is under way"),
     ],
 )
 def test_threads_that_wait_for_each_other_in_vain_are_an_error(run, name, word):

@@ -43,8 +43,8 @@ uint64_t simulator_shuffle(unsigned mask, uint64_t word, unsigned source);
  * bytes have come as these have announced. Phases are told apart by their parity; the first is 0.
  */
 struct simulator_mbarrier {
-    uint16_t arrivals;              /* of a phase */
-    uint16_t left : 15, parity : 1; /* of the phase under way: arrivals to come, and which it is */
+    unsigned arrivals : 15;         /* of a phase */
+    unsigned left : 15, parity : 1; /* of the phase under way: arrivals to come, and which it is */
     int32_t bytes;                  /* announced, and not yet there */
 };
 

@@ -8,15 +8,14 @@
 
 void simulator_mbarrier_init(struct simulator_mbarrier *self, unsigned arrivals)
 {
-    *self = (struct simulator_mbarrier){.arrivals = (uint16_t)arrivals,
-                                        .left = (uint16_t)(arrivals & 0x7fff)};
+    *self = (struct simulator_mbarrier){.arrivals = arrivals, .left = arrivals};
 }
 
 static void end_phase_if_complete(struct simulator_mbarrier *self)
 {
     if (self->left || self->bytes)
         return;
-    self->left = self->arrivals & 0x7fff;
+    self->left = self->arrivals;
     self->parity ^= 1;
 }
 

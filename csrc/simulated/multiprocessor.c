@@ -137,6 +137,8 @@ static void describe_the_others(const struct multiprocessor *self, enum thread_s
                  first_in(self, ENDED));
     else if (barrier == AT_GRID_BARRIER)
         snprintf(text, bytes, "the launch is not cooperative");
+    else if (barrier == AT_MBARRIER)
+        snprintf(text, bytes, "no copy is under way that could bring its bytes");
     else
         snprintf(text, bytes, "the masks do not match");
 }
