@@ -32,20 +32,22 @@ static uint64_t elements_a_block(const struct plan *plan)
     return (uint64_t)plan->block * plan->method->data_blocks;
 }
 
-/* Blocks in the clusters that the method works in. What few blocks can do is one cluster's, however
- * long it takes it: on an H200 1 MiB takes one of 8 blocks 2.9 us, and eight of 2, which draw
- * tickets, 3.7. Many are pairs: larger clusters leave multiprocessors without a block, and read 4.2
- * TB/s where pairs read 4.5. */
+/* Blocks in the clusters that the method works in. What few blocks could do is one cluster's: on an
+ * H200 1 MiB takes one of 8 blocks 2.9 us, and many of 2, which draw tickets, 3.7. Many are pairs:
+ * larger clusters leave multiprocessors without a block, and read 4.2 TB/s where pairs read 4.5. */
 static void arrange_clusters(const struct course *self, struct step *step)
 {
-    enum { CLUSTER_MAX = 8, FEW = 2 * CLUSTER_MAX, PAIR = 2 };
-    step->cluster = 1;
-    if (self->plan->method->style != STYLE_clusters)
-        return;
-    if (step->grid <= FEW)
-        step->grid = least(step->grid, CLUSTER_MAX);
-    step->cluster = step->grid <= CLUSTER_MAX ? (unsigned)step->grid : PAIR;
-    step->grid = divide_up(step->grid, step->cluster) * step->cluster;
+    enum { CLUSTER_MAX = 8, FEW = 64, PAIR = 2 };
+    const uint64_t blocks = divide_up(step->n, elements_a_block(self->plan));
+    if (self->plan->method->style != STYLE_clusters) {
+        step->cluster = 1;
+    } else if (blocks <= FEW) {
+        step->cluster = (unsigned)least(blocks, CLUSTER_MAX);
+        step->grid = step->cluster;
+    } else {
+        step->cluster = PAIR;
+        step->grid = divide_up(step->grid, PAIR) * PAIR;
+    }
 }
 
 static struct step pass_over(const struct course *self, const void *kernel, enum part reads,
