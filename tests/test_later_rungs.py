@@ -6,6 +6,7 @@ What they share with all rungs is tested with these; here is what they alone can
 import numpy as np
 import pytest
 from conftest import needs_gpu
+from gpu_arrays import GpuArray, call
 from inputs import methods_on
 
 import gred
@@ -65,9 +66,9 @@ def test_a_stage_is_awaited_and_not_filled_before_it_was_read_on_a_gpu():
 def test_clusters_of_every_size_are_right(place):
     """One cluster of up to 8 blocks, and then pairs; of the last, one block may have no work."""
     skip_where_refused(place, "cluster")
-    a_block = 32 * 32
+    a_block = 32 * 8
     seen = set()
-    for blocks in (*range(1, 20), 41):
+    for blocks in (*range(1, 10), 63, 64, 65, 100):
         for more in (-1, 0):
             x = numbers(blocks * a_block + more, np.int64)
             options = {"method": "cluster", "block_size": 32, "device": place}
@@ -76,6 +77,7 @@ def test_clusters_of_every_size_are_right(place):
             (step,) = gred.explain(x, **options).steps
             seen.add((step.grid, step.cluster_size))
     assert {(size, size) for size in range(1, 9)} <= seen
+    assert any(size == 2 < grid for grid, size in seen)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -95,3 +97,16 @@ def test_an_older_gpu_refuses_them(method):
         pytest.skip("this GPU takes them")
     with pytest.raises(RuntimeError, match=r"needs a GPU of compute capability 9\.0 or later"):
         gred.sum([1, 2, 3], method=method, device="cuda")
+
+
+@pytest.mark.gpu
+def test_auto_is_bulk_where_that_is_faster():
+    skip_where_refused("cuda", "bulk")
+    x = numbers(2**28, np.int32)
+    a, out = GpuArray.of(x), GpuArray.of(np.zeros(1, np.int64))
+    assert gred.explain(a).method == gred.kernel_time(a, samples=1).method == "bulk"
+    assert gred.explain(a[:-1]).method == "last_block"
+    assert gred.explain(a, block_size=512).method == "last_block"
+    gred.sum(a, out=out)
+    call("cuCtxSynchronize")
+    assert gred.sum(a) == out.host()[0] == x.sum(dtype=np.int64)

@@ -14,6 +14,7 @@ from gred import _core
 
 GRID_MAX = 2**31 - 1
 SHARED_MAX = 48 * 2**10
+STAGES = 2**15  # bytes of the ring for bulk copies
 WARPS_MAX = 32  # of a block
 ALIGNMENT = 256
 LEAST_PIECE = 4096
@@ -382,20 +383,41 @@ def test_few_blocks_are_one_cluster_and_many_are_pairs():
         (step,) = plan.chain("piece")
         return step.grid, step.cluster
 
-    a_block = 512 * 32
+    a_block = 512 * 8
     assert clusters(1) == (1, 1)
     assert clusters(3 * a_block) == (3, 3)
-    assert clusters(8 * a_block) == clusters(16 * a_block) == (8, 8)
-    assert clusters(16 * a_block + 1) == (18, 2)
+    assert clusters(8 * a_block) == clusters(64 * a_block) == clusters(64 * a_block, 1) == (8, 8)
+    assert clusters(64 * a_block + 1) == (66, 2)
     assert clusters(2**40) == (264, 2)
     assert clusters(2**40, 1) == (2, 2)
     assert clusters(2**40, 17) == (34, 2)
 
 
+def chosen(nbytes, kind=("float32", "float32", True), **options):
+    """Name the rung that takes the default's place: one has a ring, which is large."""
+    n = nbytes // np.dtype(kind[0]).itemsize
+    options = {"automatic": True, "capability": 90, **options}
+    (step,) = (s for s in schedule("last_block", n, kind, **options).steps if s.work == "pass")
+    return "bulk" if step.shared > STAGES else "last_block"
+
+
+def test_the_default_is_the_rung_that_is_fastest_on_the_device():
+    for kind in (("float32", "float32", True), ("int32", "int64", True)):
+        assert [chosen(n, kind) for n in (2**16, 2**29, 2**32)] == ["last_block"] * 2 + ["bulk"]
+    n = 2**32
+    assert chosen(n, capability=80) == chosen(n, capability=0) == "last_block"
+    assert chosen(n, automatic=False) == "last_block"
+    for given, accumulator in (("int8", "int64"), ("int32", "float64"), ("complex64",) * 2):
+        assert chosen(n, (given, accumulator, True)) == "last_block"
+    for other in ({"layout": "strided"}, {"reduction": "argmax"}, {"on_device": False}):
+        assert chosen(n, **other) == "last_block"
+    assert schedule("last_block", 0, automatic=True, capability=90).steps == []
+
+
 def test_the_ring_of_bulk_copies_fits_what_every_block_may_have():
     for block in (32, 256, 1024):
         (step,) = schedule("bulk", 2**40, block_size=block).chain("piece")
-        assert 2**15 < step.shared <= SHARED_MAX
+        assert STAGES < step.shared <= SHARED_MAX
 
 
 def test_nothing_needs_one_state():

@@ -168,6 +168,7 @@ static bool choose_method(const struct request *request, struct view *view, stru
     if (plan->method && !check_method_runs_there(request->platforms, plan->method, plan->platform))
         return false;
     plan->block = plan->method ? plan->method->block_size : 0;
+    plan->automatic = !plan->method && !argument_given(request->block_size);
     if (!plan->method && plan->platform->automatic != METHODS) {
         plan->method = method_at(plan->platform->automatic);
         plan->block = tuning_block(plan->method, plan->n);

@@ -14,6 +14,7 @@ struct plan {
     int device;
     const struct method *method; /* NULL: the backend's own way */
     unsigned block;              /* threads; 0 where a block size has no meaning */
+    bool automatic;              /* the caller has left both to gred */
     enum reduction reduction;
     enum fold fold;
     enum element accumulator;

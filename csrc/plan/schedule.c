@@ -51,8 +51,8 @@ static bool bound_again(struct course *course, const struct facts *facts)
            bound_grid(course, facts, course->choice.again, &course->again_most);
 }
 
-/* Trees take a value a thread; warps that shuffle leave a state each, of at most 32 warps. A ring
- * is no longer in use then. */
+/* Trees take a value a thread; warps that shuffle leave a state each, of at most 32 warps, where a
+ * ring was before. */
 static size_t shared_bytes(const struct course *course)
 {
     enum { WARPS_MAX = 32, RING_BYTES = RING_STAGES * (RING_STAGE_BYTES + RING_BARRIER_BYTES) };

@@ -3,6 +3,7 @@
  * is pretended. */
 #include "python/explain.h"
 
+#include "plan/fastest.h"
 #include "python/schedule_tuple.h"
 
 #include <string.h>
@@ -13,6 +14,7 @@ struct pretence {
     unsigned block, multiprocessors;
     unsigned resident, resident_again; /* blocks of the first kernel, and of others */
     int direct, on_device, mask_on_device, out, whole;
+    int automatic;            /* a device's own choice may take the method's place */
     int capability, compiled; /* of the GPU, 0: not a GPU; whether there are kernels for it */
 };
 
@@ -97,6 +99,7 @@ static struct plan plan_of(const struct pretence *self, const struct layout *lay
     const enum reduction reduction = reduction_named(self->reduction);
     return (struct plan){.method = method,
                          .block = self->block ? self->block : method->block_size,
+                         .automatic = self->automatic,
                          .reduction = reduction,
                          .fold = reduction_row(reduction)->fold,
                          .accumulator = layout->type,
@@ -121,7 +124,7 @@ static PyObject *schedule_of(struct pretence *self)
     if (!self->compiled)
         kernels.flat = no_kernel;
     const struct layout layout = layout_of(self);
-    const struct plan plan = plan_of(self, &layout);
+    struct plan plan = plan_of(self, &layout);
     const struct facts facts = {.kernels = &kernels,
                                 .multiprocessors = self->multiprocessors,
                                 .capability = self->capability,
@@ -131,6 +134,7 @@ static PyObject *schedule_of(struct pretence *self)
                                 .device = self};
     struct schedule schedule;
     struct failure failure = {0};
+    fastest_choose(&facts, &plan);
     if (schedule_make(&plan, &facts, &schedule, &failure))
         return schedule_tuple(&schedule);
     PyErr_SetString(failure.kind == FAILURE_VALUE ? PyExc_ValueError : PyExc_RuntimeError,
@@ -144,7 +148,7 @@ PyObject *explain_pretended(PyObject *Py_UNUSED(module), PyObject *arguments, Py
                                "accumulator", "layout",         "block_size", "multiprocessors",
                                "resident",    "resident_again", "limit",      "direct",
                                "on_device",   "mask_on_device", "out",        "whole",
-                               "capability",  "compiled",       NULL};
+                               "capability",  "compiled",       "automatic",  NULL};
     struct pretence self = {.layout = "flat",
                             .multiprocessors = 132,
                             .resident = 2,
@@ -154,11 +158,11 @@ PyObject *explain_pretended(PyObject *Py_UNUSED(module), PyObject *arguments, Py
                             .mask_on_device = true,
                             .compiled = true};
     if (!PyArg_ParseTupleAndKeywords(
-            arguments, names, "ssKss|sIIIIKpppppip", keywords, &self.reduction, &self.method,
+            arguments, names, "ssKss|sIIIIKpppppipp", keywords, &self.reduction, &self.method,
             &self.n, &self.input, &self.accumulator, &self.layout, &self.block,
             &self.multiprocessors, &self.resident, &self.resident_again, &self.limit, &self.direct,
             &self.on_device, &self.mask_on_device, &self.out, &self.whole, &self.capability,
-            &self.compiled))
+            &self.compiled, &self.automatic))
         return NULL;
     return schedule_of(&self);
 }
