@@ -16,7 +16,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 sys.path.insert(0, str(Path(__file__).parent / "build_backend"))
-from toolkit import Toolkit, find_nvcc, without_nvcc
+from toolkit import HOPPER, Toolkit, find_nvcc, without_nvcc
 from wheels import driver_version
 
 HEADERS = [path for suffix in ("h", "def") for path in Path("csrc").rglob(f"*.{suffix}")]
@@ -25,6 +25,7 @@ LADDER_FOLDS = ("sum", "prod", "min", "max")
 FOLD_GROUPS = ("places", "counts", "numbers", "moments")
 LOOPS = "kernels/host/loops.cpp"
 LIBRARY = "library.cu"
+LATER, NO_LATER = "later_methods.cu", "no_later_methods.cu"
 REGISTERS = 64  # a thread, so that a multiprocessor's 65,536 suffice for blocks of 1024
 SLOW_SOURCES = ["csrc/run/gather.c"]  # a loop for every pair of types
 ABSENT_CUDA = "csrc/cuda/absent.c"
@@ -49,6 +50,7 @@ def kernel_units(table: str) -> list[tuple[str, str, list[str]]]:
         defines = [f"-DGRED_FOLD={fold}", f"-DGRED_WIDENS={widens:d}"]
         units.append(("methods.cu", fold, [*defines, f"-DGRED_AVERAGES={averages:d}"]))
     units += [("folds.cu", group, [f"-DGRED_GROUP={group}"]) for group in FOLD_GROUPS]
+    units.append((LATER, "later_methods", []))
     return [*units, ("kernels.cu", "kernels", [f"-DGRED_TABLE={table}"])]
 
 
@@ -108,8 +110,12 @@ class BuildExt(build_ext):
         """One call of nvcc a unit."""
         jobs = []
         for source, name, defines in kernel_units("kernels_cuda"):
+            least = HOPPER if source == LATER else 0
+            if not toolkit.from_on(least):
+                source, least = NO_LATER, 0
             registers = [] if source == LIBRARY else [f"-maxrregcount={REGISTERS}"]
-            words = [*toolkit.command(tuned=source == LIBRARY), "-Icsrc", *registers, *defines]
+            command = toolkit.command(tuned=source == LIBRARY, least=least)
+            words = [*command, "-Icsrc", *registers, *defines]
             jobs.append(Job(words, Path("kernels", source), self.object(f"kernels/cuda_{name}")))
         return jobs
 

@@ -33,6 +33,7 @@ import gred
 from gred.cli import options, record
 from gred.cli.answer import numpy_answer
 from gred.cli.data import random_array
+from gred.cli.ladder import choose_methods
 from gred.cli.measure import accumulator
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -60,7 +61,7 @@ FIRST_KERNEL = {
     "cub": 4.38,
 }
 READ_LIMITS = {1 << 28: 4.45, 1 << 30: 4.52, 1 << 32: None}
-LARGE_METHODS = ("shuffle_vector", "last_block")
+LARGE_METHODS = ("shuffle_vector", "last_block", "bulk")
 LARGE_TARGET = 4.2
 # Rates beside that of the same bytes, or the same array, read flat.
 TRANSPOSED_TARGET = 0.97
@@ -101,7 +102,7 @@ def measure_rungs(device: str) -> Iterator[Figure]:
     """Sum 2^28 int32 in int32, block 512 for rungs 0 to 10 and 256 for the others."""
     array = random_array(1 << 28, "int32")
     answer = numpy_answer(array, "sum")
-    for method in (m for m in gred.methods() if "cuda" in m.devices):
+    for method in choose_methods(None, options.resolve_device(device), host_too=False):
         block = None
         if method.block_sizes:
             block = 512 if method.number <= 10 else 256
@@ -123,7 +124,8 @@ def measure_large(device: str, dtype: str) -> Iterator[Figure]:
     """Measure the rungs that have to come near the limit, on 4 GiB."""
     array = random_array(1 << 30, dtype)
     answer = numpy_answer(array, "sum")
-    for name in LARGE_METHODS:
+    there = choose_methods(None, options.resolve_device(device), host_too=False)
+    for name in (method.name for method in there if method.name in LARGE_METHODS):
         timed = timed_sum(array, answer, name, device, None)
         rates = terabytes(timed, timed.seconds)
         yield figure("gpu", f"{name}, 4 GiB {dtype}", rates, "TB/s", at_least=LARGE_TARGET)

@@ -15,6 +15,7 @@ import pytest
 import gred
 from gred.cli.answer import Answer, numpy_answer
 from gred.cli.data import Array, random_array
+from gred.cli.ladder import choose_methods
 from gred.cli.measure import accumulator, device_for, read_limit
 from gred.cli.options import resolve_device
 from gred.cli.units import size_text
@@ -24,7 +25,7 @@ ON_GPU = DEVICE.startswith("cuda")
 SIZES = (1 << 16, 1 << 22, 1 << 28) if ON_GPU else (1 << 10, 1 << 14)
 BLOCK_SIZES = (128, 256, 512) if ON_GPU else (64, 256)
 ROUNDS = 20 if ON_GPU else 3
-METHODS = [m for m in gred.methods() if {DEVICE.partition(":")[0], "host"} & set(m.devices)]
+METHODS = choose_methods(None, resolve_device(None), host_too=True)
 CASES = [
     pytest.param(size, method, block, id=f"{size_text(size)}-{method.name}-{block or 'any'}")
     for size in SIZES

@@ -15,7 +15,7 @@ import wheels
 # That compiler also reads all machine code as text, of which there is a tenth when compressed.
 FLAGS = ["-std=c++17", "-O1", "-Xcompiler", "-fPIC,-fvisibility=hidden"]
 FLAGS += ["-Xfatbin", "-compress-all"]
-BLACKWELL = 100
+HOPPER, BLACKWELL = 90, 100
 
 
 def toolkit_nvcc(environment: Mapping[str, str]) -> Path | None:
@@ -166,6 +166,10 @@ class Toolkit:
         self.architectures = sorted(chosen, key=number_of)
         self.libraries = library_folder(nvcc)
 
-    def command(self, *, tuned: bool) -> list[str]:
-        """Call nvcc with what all kernels are compiled with; CUB's are tuned."""
-        return [str(self.nvcc), *FLAGS, *architecture_flags(self.architectures, tuned=tuned)]
+    def command(self, *, tuned: bool, least: int = 0) -> list[str]:
+        """Call nvcc with what all kernels are compiled with; CUB's are tuned, some are for few."""
+        return [str(self.nvcc), *FLAGS, *architecture_flags(self.from_on(least), tuned=tuned)]
+
+    def from_on(self, least: int) -> list[str]:
+        """List the architectures that have what the first with some number has brought."""
+        return [one for one in self.architectures if number_of(one) >= least]

@@ -29,6 +29,8 @@ DECLARE_GROUP(counts);
 DECLARE_GROUP(numbers);
 DECLARE_GROUP(moments);
 
+const void *later_flat(enum fold, enum method_index, enum element input, enum element accumulator);
+
 library_reduce *library_entry(enum fold, enum element input, enum element accumulator);
 
 namespace
@@ -53,6 +55,8 @@ const void *flat_entry(enum fold fold, enum method_index method, enum element in
                        enum element accumulator, unsigned block)
 {
     static decltype(&sum_flat) const of_fold[ON_LADDER] = FOLDS_OF(flat);
+    if (method == METHOD_bulk || method == METHOD_cluster)
+        return later_flat(fold, method, input, accumulator);
     if (fold_is_on_ladder(fold))
         return of_fold[fold](method, input, accumulator, block);
     if (method != METHOD_last_block)

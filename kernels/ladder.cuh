@@ -1,4 +1,4 @@
-/* The rungs, in climbing order. */
+/* The rungs, in climbing order; later_methods.cu has those for later GPUs. */
 #pragma once
 
 #include "ladder/00_halving.cuh"

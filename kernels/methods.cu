@@ -103,6 +103,11 @@ int pair_of(enum element input, enum element accumulator)
     }
 /* clang-format on */
 
+/* Rungs for later GPUs than the others are compiled apart. */
+#define APART(name, blocks)                                                                        \
+    {                                                                                              \
+    }
+
 #define KIND_levels(FORM)      FORM##_IN_PLACE
 #define KIND_in_place(FORM)    FORM##_IN_PLACE
 #define KIND_tiles(FORM)       FORM##_READS
@@ -110,6 +115,8 @@ int pair_of(enum element input, enum element accumulator)
 #define KIND_one_atomic(FORM)  FORM##_READS
 #define KIND_last_block(FORM)  FORM##_READS
 #define KIND_cooperative(FORM) FORM##_READS
+#define KIND_bulk(FORM)        APART
+#define KIND_clusters(FORM)    APART
 
 const rung_entries flat_entries[METHODS][PAIRS] = {
 #define RUNG(number, name, alias, style, blocks, ...) KIND_##style(FLAT)(name, blocks),

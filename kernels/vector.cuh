@@ -84,12 +84,12 @@ __device__ __forceinline__ Count elements_to_boundary(global<const In> data, Cou
     return elements < n ? elements : n;
 }
 
-/* Packs rank, rank + threads, ... below `count`; the first pack of all begins at position `first`.
- */
+/* Packs rank, rank + threads, ... below `count`, from whatever memory; the first pack of all begins
+ * at position `first`. */
 template <class Fold, class In, class Count>
-__device__ __forceinline__ state_of<Fold> fold_packs(state_of<Fold> state,
-                                                     global<const pack<In>> packs, Count count,
-                                                     Count rank, Count threads, uint64_t first)
+__device__ __forceinline__ state_of<Fold> fold_packs(state_of<Fold> state, const pack<In> *packs,
+                                                     Count count, Count rank, Count threads,
+                                                     uint64_t first)
 {
     constexpr unsigned size = pack<In>::size;
     Count i = rank;
@@ -140,6 +140,16 @@ __device__ __forceinline__ uint64_t threads_in_grid()
     return uint64_t(gridDim.x) * blockDim.x;
 }
 
+/* The state of a thread's packs with its single element, if it has one. */
+template <class Fold, class In>
+__device__ __forceinline__ state_of<Fold> with_single(state_of<Fold> state, positioned<In> data,
+                                                      uint64_t n, uint64_t single)
+{
+    if (single < n)
+        state = Fold::merge(state, Fold::lift(value_of<Fold>(data.at[single]), data.base + single));
+    return state;
+}
+
 /* This thread's share of the array: packs, whose positions rise, and at most one element more. */
 template <class Fold, class In>
 __device__ __forceinline__ state_of<Fold> fold_vectors(positioned<In> data, uint64_t n)
@@ -147,11 +157,9 @@ __device__ __forceinline__ state_of<Fold> fold_vectors(positioned<In> data, uint
     const uint64_t rank = rank_in_grid();
     const in_packs<In> x(data.at, n);
     const uint64_t single = x.single(rank);
-    state_of<Fold> state = fold_packs<Fold>(Fold::identity(), x.packs, x.count, rank,
-                                            threads_in_grid(), data.base + x.head);
-    if (single < n)
-        state = Fold::merge(state, Fold::lift(value_of<Fold>(data.at[single]), data.base + single));
-    return state;
+    const state_of<Fold> state = fold_packs<Fold>(Fold::identity(), x.packs, x.count, rank,
+                                                  threads_in_grid(), data.base + x.head);
+    return with_single<Fold>(state, data, n, single);
 }
 
 template <class Fold, class In>

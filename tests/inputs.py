@@ -25,6 +25,7 @@ from reference import (
 )
 
 import gred
+from gred.cli.ladder import is_able
 
 OPS = ("sum", "prod", "min", "max", "mean")
 
@@ -66,7 +67,9 @@ class Case(NamedTuple):
 
 def methods_on(place: str) -> tuple[str, ...]:
     """Name the methods that run on host, simulated or cuda; the host has a plain loop, too."""
-    names = tuple(m.name for m in gred.methods() if place in m.devices)
+    gpu = next((device for device in gred.devices() if device.name == "cuda:0"), None)
+    there = [m for m in gred.methods() if place in m.devices]
+    names = tuple(m.name for m in there if place != "cuda" or gpu is None or is_able(gpu, m))
     return ("auto", *names) if place == "host" else names
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import gred
-from gred.cli import answer, clock, options, record, sweep
+from gred.cli import answer, clock, ladder, options, record, sweep
 from gred.cli.command import main
 from gred.cli.data import random_array
 
@@ -64,6 +64,30 @@ def test_every_method_of_the_device_is_climbed(command):
     expected = [m.name for m in gred.methods() if {"simulated", "host"} & set(m.devices)]
     assert [name for name in names if name in expected] == expected
     assert f"all {len(expected)} answers right" in out
+
+
+@pytest.mark.parametrize(
+    ("capability", "architectures", "able"),
+    [
+        ("8.0", ("75", "80", "90"), False),
+        ("9.0", ("80",), False),
+        ("9.0", ("90a",), True),
+        ("12.0", ("80", "90", "100f"), True),
+    ],
+)
+def test_what_a_gpu_is_too_old_for_is_left_out_or_refused(
+    monkeypatch, capability, architectures, able
+):
+    gpu = gred.Device("cuda:0", "a GPU", 108, 2**35, None, 2**25, capability)
+    monkeypatch.setattr(gred, "build_info", lambda: {"architectures": architectures})
+    late = tuple(m for m in gred.methods() if m.compute_capability)
+    names = {m.name for m in ladder.choose_methods(None, gpu, host_too=True)}
+    assert names == {m.name for m in gred.methods() if able or m not in late}
+    if able:
+        assert ladder.choose_methods(late, gpu, host_too=True) == late
+    else:
+        with pytest.raises(options.UsageError, match=f"'bulk' needs .* 9.0 .* has {capability}"):
+            ladder.choose_methods(late, gpu, host_too=True)
 
 
 def test_machine_and_its_devices_are_named(command):

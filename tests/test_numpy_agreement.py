@@ -26,7 +26,7 @@ often = settings(
 )
 everywhere = pytest.mark.parametrize("place", [parameter(place) for place in PLACES])
 RUNGS = ("halving", "interleaved", "unroll8", "shared_modulo", "shuffle_vector", "atomic")
-RUNGS += ("last_block", "cooperative")
+RUNGS += ("last_block", "cooperative", "bulk", "cluster")
 
 
 @pytest.fixture(autouse=True)

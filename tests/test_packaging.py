@@ -305,6 +305,18 @@ def test_every_architecture_gets_machine_code_and_later_ones_ptx(building, archi
     assert building("toolkit").architecture_flags(architectures, tuned=True) == flags
 
 
+def test_what_later_gpus_brought_is_compiled_for_these_alone(building):
+    toolkit = object.__new__(building("toolkit").Toolkit)
+    toolkit.nvcc = "nvcc"
+    toolkit.architectures = ["75", "80", "90", "120"]
+    every = "-gencode=arch=compute_75,code=[sm_75,sm_80,sm_90,sm_120,compute_75]"
+    later = "-gencode=arch=compute_90,code=[sm_90,sm_120,compute_90]"
+    assert toolkit.command(tuned=False)[-1] == every
+    assert toolkit.command(tuned=False, least=90)[-1] == later
+    toolkit.architectures = ["75", "89"]
+    assert toolkit.from_on(90) == []
+
+
 def test_the_gpus_that_are_here_are_built_for_or_one_of_each_major(building):
     choose = building("toolkit").default_architectures
     known = [75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121]
@@ -344,7 +356,7 @@ def test_every_unit_of_the_kernels_has_its_source_and_an_object_of_its_own(build
     script = runpy.run_path("setup.py")
     units = script["kernel_units"]("table")
     assert len({name for _, name, _ in units}) == len(units)
-    for source, _, _ in units:
+    for source in (*(source for source, _, _ in units), script["NO_LATER"]):
         assert (ROOT / "kernels" / source).exists()
     assert (ROOT / script["LOOPS"]).exists()
     listed = {*script["SOURCES"], *script["APART"]}

@@ -196,7 +196,7 @@ def test_64_bit_integers_wrap_around(device, method):
 
 # ---- the second stage ----
 
-SINGLE_LAUNCH = ("atomic", "last_block", "cooperative")
+SINGLE_LAUNCH = ("atomic", "last_block", "cooperative", "bulk", "cluster")
 
 
 def expected_passes(rung: str, n: int, block_size: int) -> int:

@@ -18,7 +18,7 @@ GLOBAL_RUNGS += ["unroll2", "unroll4", "unroll8", "unroll_warps2", "unroll_warps
 GLOBAL_RUNGS += ["complete_unroll8", "template_unroll8"]
 SHARED_RUNGS = ["shared_modulo", "shared_strided", "shared_sequential", "shared_first_add"]
 SHARED_RUNGS += ["shared_last_warp", "shared_complete", "shared_grid_stride"]
-BEYOND = ["shuffle", "shuffle_vector", "atomic", "last_block", "cooperative"]
+BEYOND = ["shuffle", "shuffle_vector", "atomic", "last_block", "cooperative", "bulk", "cluster"]
 LADDER = [*GLOBAL_RUNGS, *SHARED_RUNGS, *BEYOND]
 ALIASES = {
     "global": "interleaved",
@@ -31,7 +31,7 @@ def test_methods_come_in_climbing_order():
     methods = gred.methods()
     assert isinstance(methods, tuple)
     assert [m.name for m in methods] == ["recursive", *LADDER, "cub"]
-    assert [m.number for m in methods] == [None, *range(23), None]
+    assert [m.number for m in methods] == [None, *range(25), None]
 
 
 @pytest.mark.parametrize("method", gred.methods(), ids=lambda method: method.name)
@@ -49,6 +49,8 @@ def test_a_method_is_described(method):
         assert set(method.devices) == {"simulated", "cuda"}
         assert method.block_sizes == (32, 64, 128, 256, 512, 1024)
         assert method.default_block_size in method.block_sizes
+        late = method.name in ("bulk", "cluster")
+        assert method.compute_capability == ("9.0" if late else None)
         return
     assert method.block_sizes == ()
     assert method.default_block_size is None

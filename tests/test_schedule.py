@@ -14,6 +14,7 @@ from gred import _core
 
 GRID_MAX = 2**31 - 1
 SHARED_MAX = 48 * 2**10
+STAGES = 2**15  # bytes of the ring for bulk copies
 WARPS_MAX = 32  # of a block
 ALIGNMENT = 256
 LEAST_PIECE = 4096
@@ -31,7 +32,8 @@ A_THREAD = {
     **dict.fromkeys(("shared_first_add", "shared_last_warp", "shared_complete"), 2),
 }
 GRID_STRIDE = ("shared_grid_stride", "shuffle", "shuffle_vector")
-ONE_LAUNCH = ("atomic", "last_block", "cooperative")
+CLUSTER_MAX = 8  # of a cluster that every GPU takes
+ONE_LAUNCH = ("atomic", "last_block", "cooperative", "bulk", "cluster")
 GROWING = ("halving", *A_THREAD)
 RUNGS = (*GROWING, *GRID_STRIDE, *ONE_LAUNCH)
 THREADS = dict.fromkeys(("shared_grid_stride", "shuffle"), 2048)  # a multiprocessor; others 1024
@@ -59,6 +61,7 @@ class Step(NamedTuple):
     grid: int
     block: int
     shared: int
+    cluster: int
     cooperative: bool
     n: int
     reads: str
@@ -115,11 +118,20 @@ def check_launch(plan, step, method):
     assert 1 <= step.block <= 1024
     assert step.shared <= SHARED_MAX
     assert step.cooperative == (method == "cooperative" and step.work == "pass")
+    check_clusters(step, method)
     if method not in GROWING and step.work == "pass":
         a_multiprocessor = max(1, THREADS.get(method, 1024) // step.block)
         if method == "cooperative":
             a_multiprocessor = RESIDENT
         assert step.grid <= MULTIPROCESSORS * a_multiprocessor
+
+
+def check_clusters(step, method):
+    if method != "cluster" or step.work != "pass":
+        assert step.cluster == 1
+        return
+    assert 1 <= step.cluster <= CLUSTER_MAX
+    assert step.grid % step.cluster == 0
 
 
 def check_pass(plan, step, method):
@@ -382,6 +394,68 @@ def test_a_result_that_is_the_state_is_stored_by_the_last_block(reduction, limit
     narrow = ("float32", "float32", False)
     plan = schedule("last_block", 1000, narrow, reduction, out=True)
     assert [step.work for step in plan.chain("end")] == ["finish"]
+
+
+@pytest.mark.parametrize("method", ["bulk", "cluster"])
+def test_what_older_gpus_lack_is_refused_by_name(method):
+    for n in (0, 1000):
+        for capability, shown in ((75, "7.5"), (80, "8.0"), (89, "8.9")):
+            with pytest.raises(RuntimeError) as raised:
+                schedule(method, n, capability=capability)
+            needed = f"method '{method}' needs a GPU of compute capability 9.0 or later"
+            assert str(raised.value) == f"{needed}; this one has {shown}"
+            schedule("last_block", n, capability=capability)
+        for capability in (0, 90, 100, 121):
+            schedule(method, n, capability=capability)
+
+
+@pytest.mark.parametrize("method", ["bulk", "cluster"])
+def test_a_build_for_older_gpus_says_that_it_is_one(method):
+    with pytest.raises(RuntimeError, match=r"9\.0 or later, and gred was built for earlier"):
+        schedule(method, 1000, capability=90, compiled=False)
+
+
+def test_few_blocks_are_one_cluster_and_many_are_pairs():
+    def clusters(n, multiprocessors=MULTIPROCESSORS, **options):
+        plan = schedule("cluster", n, multiprocessors=multiprocessors, block_size=512, **options)
+        (step,) = plan.chain("piece")
+        return step.grid, step.cluster
+
+    a_block = 512 * 8
+    assert clusters(1) == (1, 1)
+    assert clusters(3 * a_block) == (3, 3)
+    assert clusters(8 * a_block) == clusters(64 * a_block) == clusters(64 * a_block, 1) == (8, 8)
+    assert clusters(64 * a_block + 1) == (66, 2)
+    assert clusters(2**40) == (264, 2)
+    assert clusters(2**40, 1) == (2, 2)
+    assert clusters(2**40, 17) == (34, 2)
+
+
+def chosen(nbytes, kind=("float32", "float32", True), **options):
+    """Name the rung that takes the default's place: one has a ring, which is large."""
+    n = nbytes // np.dtype(kind[0]).itemsize
+    options = {"automatic": True, "capability": 90, **options}
+    (step,) = (s for s in schedule("last_block", n, kind, **options).steps if s.work == "pass")
+    return "bulk" if step.shared > STAGES else "last_block"
+
+
+def test_the_default_is_the_rung_that_is_fastest_on_the_device():
+    for kind in (("float32", "float32", True), ("int32", "int64", True)):
+        assert [chosen(n, kind) for n in (2**16, 2**29, 2**32)] == ["last_block"] * 2 + ["bulk"]
+    n = 2**32
+    assert chosen(n, capability=80) == chosen(n, capability=0) == "last_block"
+    assert chosen(n, automatic=False) == "last_block"
+    for given, accumulator in (("int8", "int64"), ("int32", "float64"), ("complex64",) * 2):
+        assert chosen(n, (given, accumulator, True)) == "last_block"
+    for other in ({"layout": "strided"}, {"reduction": "argmax"}, {"on_device": False}):
+        assert chosen(n, **other) == "last_block"
+    assert schedule("last_block", 0, automatic=True, capability=90).steps == []
+
+
+def test_the_ring_of_bulk_copies_fits_what_every_block_may_have():
+    for block in (32, 256, 1024):
+        (step,) = schedule("bulk", 2**40, block_size=block).chain("piece")
+        assert STAGES < step.shared <= SHARED_MAX
 
 
 def test_nothing_needs_one_state():

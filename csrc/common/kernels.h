@@ -15,6 +15,9 @@ extern "C" {
 /* Shapes of the kernel that only reads: how many 16-byte loads a thread has in flight. */
 enum { READ_SHAPES = 3 };
 
+/* The ring of rung 23: stages, each with a barrier. */
+enum { RING_STAGES = 2, RING_STAGE_BYTES = 16 << 10, RING_BARRIER_BYTES = 8 };
+
 /* A library's own reduction: with `workspace` NULL it only says in *workspace_bytes how much it
  * needs. Returns a cudaError_t. */
 typedef int library_reduce(void *workspace, size_t *workspace_bytes, const void *data, void *result,
@@ -42,7 +45,7 @@ struct ending {
 };
 
 /* Kernels of a method take (array, n, partials[, tickets[, ending]]): n elements of the array to
- * states; last_block alone takes an ending. NULL stands for what is not compiled. */
+ * states; those whose last block folds take an ending. NULL stands for what is not compiled. */
 struct kernels {
     /* From elements of type `input`, each converted to the accumulator. */
     const void *(*flat)(enum fold fold, enum method_index method, enum element input,

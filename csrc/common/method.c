@@ -78,3 +78,15 @@ bool method_works_in_place(const struct method *method)
 {
     return method->style == STYLE_levels || method->style == STYLE_in_place;
 }
+
+bool method_has_last_block(const struct method *method)
+{
+    return method->style == STYLE_last_block || method->style == STYLE_bulk ||
+           method->style == STYLE_clusters;
+}
+
+int method_capability(const struct method *method)
+{
+    enum { HOPPER = 90 };
+    return method->style == STYLE_bulk || method->style == STYLE_clusters ? HOPPER : 0;
+}

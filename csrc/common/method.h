@@ -15,6 +15,8 @@ enum style {
     STYLE_one_atomic,  /* one launch onto a result that holds the identity beforehand */
     STYLE_last_block,  /* one launch with a ticket counter that starts, and ends, at 0 */
     STYLE_cooperative, /* one cooperative launch, the grid sized by occupancy */
+    STYLE_bulk,        /* as last_block, through a ring in shared memory */
+    STYLE_clusters,    /* as last_block, in clusters of blocks */
     STYLE_library,     /* a library's own function */
 };
 
@@ -54,3 +56,9 @@ const char *method_nearest(const char *name);
 
 /* The working copy that an in-place method folds in is gred's own. */
 bool method_works_in_place(const struct method *);
+
+/* Whether the last block of a launch folds what all others have left. */
+bool method_has_last_block(const struct method *);
+
+/* What a GPU needs to run it: 90 for compute capability 9.0; 0: nothing in particular. */
+int method_capability(const struct method *);

@@ -9,7 +9,12 @@
 extern "C" {
 #endif
 
-enum { SIMULATOR_BLOCK_MAX = 1024, SIMULATOR_WARP = 32 };
+enum {
+    SIMULATOR_BLOCK_MAX = 1024,
+    SIMULATOR_WARP = 32,
+    SIMULATOR_CLUSTER_MAX = 16,
+    SIMULATOR_BULK_ALIGNMENT = 16,
+};
 
 struct simulator_index {
     unsigned x, y, z;
@@ -18,6 +23,7 @@ struct simulator_index {
 /* Who the running thread is. */
 struct simulator_place {
     struct simulator_index thread, block, block_size, grid_size;
+    unsigned cluster_rank, cluster_size; /* of its block among the blocks of its cluster */
 };
 
 const struct simulator_place *simulator_here(void);
@@ -32,6 +38,32 @@ void simulator_barrier_grid(void);
 
 /* The lanes in `mask` each give a word; the result is the word that lane `source` gave. */
 uint64_t simulator_shuffle(unsigned mask, uint64_t word, unsigned source);
+
+/* A barrier in shared memory: a phase of it ends when so many threads have arrived and so many
+ * bytes have come as these have announced. Phases are told apart by their parity; the first is 0.
+ */
+struct simulator_mbarrier {
+    unsigned arrivals : 15;         /* of a phase */
+    unsigned left : 15, parity : 1; /* of the phase under way: arrivals to come, and which it is */
+    int32_t bytes;                  /* announced, and not yet there */
+};
+
+void simulator_mbarrier_init(struct simulator_mbarrier *, unsigned arrivals);
+
+/* Arrives, and announces bytes. */
+void simulator_mbarrier_arrive(struct simulator_mbarrier *, unsigned bytes);
+
+/* Until the phase of that parity has ended. */
+void simulator_mbarrier_wait(struct simulator_mbarrier *, unsigned parity);
+
+/* A copy into shared memory, by nobody's hand, that tells the barrier when it is done. */
+void simulator_bulk_copy(void *to, const void *from, unsigned bytes, struct simulator_mbarrier *);
+
+/* Of all threads of the cluster that have not ended. */
+void simulator_barrier_cluster(void);
+
+/* Where an address in this block's shared memory is in that of another block of the cluster. */
+void *simulator_memory_of_block(void *here, unsigned rank);
 
 #ifdef __cplusplus
 }

@@ -187,10 +187,31 @@ static bool machine_run_ahead(struct machine *machine)
 
 /* ---- kernels ---- */
 
+static bool launch_clusters(struct machine *machine, const struct launch *launch)
+{
+    cudaLaunchAttribute attribute = {
+        .id = cudaLaunchAttributeClusterDimension,
+        .val.clusterDim = {launch->cluster, 1, 1},
+    };
+    const cudaLaunchConfig_t config = {
+        .gridDim = {(unsigned)launch->grid, 1, 1},
+        .blockDim = {launch->block, 1, 1},
+        .dynamicSmemBytes = launch->shared_bytes,
+        .stream = session_of(machine)->stream,
+        .attrs = &attribute,
+        .numAttrs = 1,
+    };
+    return cuda_check(machine->failure,
+                      cudaLaunchKernelExC(&config, launch->kernel, launch->arguments),
+                      "cudaLaunchKernelExC");
+}
+
 static bool machine_launch(struct machine *machine, const struct launch *launch)
 {
     const dim3 grid = {(unsigned)launch->grid, 1, 1}, block = {launch->block, 1, 1};
     const cudaStream_t stream = session_of(machine)->stream;
+    if (launch->cluster > 1)
+        return launch_clusters(machine, launch);
     if (launch->cooperative)
         return cuda_check(machine->failure,
                           cudaLaunchCooperativeKernel(launch->kernel, grid, block,
@@ -280,6 +301,7 @@ static bool machine_flush(struct machine *machine)
         .arguments = arguments,
         .grid = (uint64_t)machine->multiprocessors * BLOCKS_A_MULTIPROCESSOR,
         .block = BLOCK,
+        .cluster = 1,
     };
     return machine_launch(machine, &launch);
 }
@@ -315,6 +337,7 @@ struct cuda_machine cuda_machine_over(struct cuda_session *session, struct failu
 {
     const struct machine machine = {
         .multiprocessors = session->multiprocessors,
+        .capability = session->capability,
         .kernels = &kernels_cuda,
         .failure = failure,
         .mailbox = session->capturing ? NULL : &session->mailbox,

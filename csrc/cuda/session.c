@@ -59,16 +59,21 @@ static bool make_events(struct cuda_session *self, struct failure *failure)
 
 static bool ask_device(struct cuda_session *self, int device, struct failure *failure)
 {
-    int multiprocessors = 0, l2_bytes = 0;
-    if (!cuda_check(
-            failure,
-            cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
-            "cudaDeviceGetAttribute") ||
-        !cuda_check(failure, cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device),
-                    "cudaDeviceGetAttribute"))
-        return false;
-    self->multiprocessors = (unsigned)multiprocessors;
-    self->scratch_bytes = SCRATCH_L2_TIMES * (size_t)l2_bytes;
+    enum { MULTIPROCESSORS, L2_BYTES, MAJOR, MINOR, ANSWERS };
+    static const enum cudaDeviceAttr asked[ANSWERS] = {
+        [MULTIPROCESSORS] = cudaDevAttrMultiProcessorCount,
+        [L2_BYTES] = cudaDevAttrL2CacheSize,
+        [MAJOR] = cudaDevAttrComputeCapabilityMajor,
+        [MINOR] = cudaDevAttrComputeCapabilityMinor,
+    };
+    int answers[ANSWERS] = {0};
+    for (int k = 0; k < ANSWERS; k++)
+        if (!cuda_check(failure, cudaDeviceGetAttribute(&answers[k], asked[k], device),
+                        "cudaDeviceGetAttribute"))
+            return false;
+    self->multiprocessors = (unsigned)answers[MULTIPROCESSORS];
+    self->capability = answers[MAJOR] * 10 + answers[MINOR];
+    self->scratch_bytes = SCRATCH_L2_TIMES * (size_t)answers[L2_BYTES];
     return true;
 }
 

@@ -16,6 +16,7 @@ struct cuda_session {
     struct cuda_session *next;
     int device;
     unsigned multiprocessors;
+    int capability;                 /* 90 for 9.0 */
     struct cuda_pointers *pointers; /* all sessions' */
     struct threads *threads;        /* too */
     cudaMemPool_t pool;

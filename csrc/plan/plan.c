@@ -168,6 +168,7 @@ static bool choose_method(const struct request *request, struct view *view, stru
     if (plan->method && !check_method_runs_there(request->platforms, plan->method, plan->platform))
         return false;
     const bool automatic = !plan->method && plan->platform->automatic != METHODS;
+    plan->automatic = automatic && !argument_given(request->block_size);
     if (automatic)
         plan->method = method_at(plan->platform->automatic);
     if (plan->method) {

@@ -15,6 +15,7 @@ struct plan {
     const struct method *method; /* NULL: the backend's own way */
     unsigned block;              /* threads; 0 where a block size has no meaning */
     unsigned data_blocks;        /* how many elements a thread should get at least */
+    bool automatic;              /* the caller has left all that to gred */
     enum reduction reduction;
     enum fold fold;
     enum element accumulator;

@@ -50,15 +50,46 @@ static bool bound_again(struct course *course, const struct facts *facts)
            bound_grid(course, facts, course->choice.again, &course->again_most);
 }
 
-/* Trees take a value a thread; warps that shuffle leave a state each, of at most 32 warps. */
+/* Trees take a value a thread; warps that shuffle leave a state each, of at most 32 warps, where a
+ * ring was before. */
 static size_t shared_bytes(const struct course *course)
 {
-    enum { WARPS_MAX = 32 };
+    enum { WARPS_MAX = 32, RING_BYTES = RING_STAGES * (RING_STAGE_BYTES + RING_BARRIER_BYTES) };
     const size_t values = course->plan->block * element_size(course->choice.accumulator);
     const size_t states = WARPS_MAX * course->state_bytes;
     if (method_works_in_place(course->plan->method))
         return 0;
+    if (course->plan->method->style == STYLE_bulk)
+        return RING_BYTES;
     return values > states ? values : states;
+}
+
+/* Whether the device can run the method. */
+static bool check_capability(const struct plan *plan, const struct facts *facts,
+                             struct failure *failure)
+{
+    const int least = method_capability(plan->method), here = facts->capability;
+    if (here == 0 || here >= least)
+        return true;
+    failure_note(failure, FAILURE_RUNTIME,
+                 "method '%s' needs a GPU of compute capability %d.%d or later; this one has %d.%d",
+                 plan->method->name, least / 10, least % 10, here / 10, here % 10);
+    return false;
+}
+
+static void note_missing_kernel(const struct plan *plan, enum element accumulator,
+                                struct failure *failure)
+{
+    const int least = method_capability(plan->method);
+    if (least)
+        failure_note(failure, FAILURE_RUNTIME,
+                     "method '%s' needs a GPU of compute capability %d.%d or later, and gred was "
+                     "built for earlier ones alone (GRED_CUDA_ARCHS)",
+                     plan->method->name, least / 10, least % 10);
+    else
+        failure_note(failure, FAILURE_RUNTIME, "%s has no kernel for the %s of %s as %s",
+                     plan->method->name, reduction_row(plan->reduction)->name,
+                     element_name(plan->layout->input), element_name(accumulator));
 }
 
 static bool set_course(const struct plan *plan, const struct facts *facts, struct course *course,
@@ -67,9 +98,7 @@ static bool set_course(const struct plan *plan, const struct facts *facts, struc
     *course = (struct course){
         .plan = plan, .kernels = facts->kernels, .multiprocessors = facts->multiprocessors};
     if (!choice_make(plan, facts->kernels, &course->choice)) {
-        failure_note(failure, FAILURE_RUNTIME, "%s has no kernel for the %s of %s as %s",
-                     plan->method->name, reduction_row(plan->reduction)->name,
-                     element_name(plan->layout->input), element_name(course->choice.accumulator));
+        note_missing_kernel(plan, course->choice.accumulator, failure);
         return false;
     }
     course->state_bytes = state_bytes(plan->fold, course->choice.accumulator);
@@ -203,7 +232,7 @@ static void cut_at_all(struct schedule *self, const struct facts *facts)
 static bool knows_the_end(const struct schedule *self)
 {
     const struct plan *plan = self->course.plan;
-    return plan->method->style == STYLE_last_block && !self->counts &&
+    return method_has_last_block(plan->method) && !self->counts &&
            (self->pieces == 1 || fold_is_on_ladder(plan->fold));
 }
 
@@ -221,7 +250,8 @@ static bool is_as_out(const struct schedule *self)
 bool schedule_make(const struct plan *plan, const struct facts *facts, struct schedule *self,
                    struct failure *failure)
 {
-    if (!schedule_fits(plan, failure) || !set_course(plan, facts, &self->course, failure))
+    if (!schedule_fits(plan, failure) || !check_capability(plan, facts, failure) ||
+        !set_course(plan, facts, &self->course, failure))
         return false;
     self->finishes_on_device = plan->out != NULL;
     self->counts = plan->on_device && plan->layout->mask && plan->n && plan->counts;

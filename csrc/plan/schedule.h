@@ -10,6 +10,7 @@
 struct facts {
     const struct kernels *kernels;
     unsigned multiprocessors;
+    int capability; /* of a GPU, 90 for 9.0; 0: not a GPU, and none of its limits */
     uint64_t limit; /* bytes of memory that the run may work in */
     bool whole;     /* the array may not be taken in pieces, whatever the limit */
 

@@ -24,6 +24,7 @@ struct step {
     uint64_t grid;
     unsigned block;
     size_t shared_bytes;
+    unsigned cluster; /* blocks a cluster */
     bool cooperative;
 };
 

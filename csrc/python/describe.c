@@ -37,13 +37,19 @@ static PyObject *integer_or_none(long long value, bool none)
     return none ? Py_NewRef(Py_None) : PyLong_FromLongLong(value);
 }
 
+static PyObject *capability(int value)
+{
+    return value ? PyUnicode_FromFormat("%d.%d", value / 10, value % 10) : Py_NewRef(Py_None);
+}
+
 static PyObject *describe_method(const struct platforms *platforms, const struct method *method)
 {
     PyObject *aliases = *method->alias ? Py_BuildValue("(s)", method->alias) : PyTuple_New(0);
-    return Py_BuildValue("NsNsssNNN", integer_or_none(method->number, method->number < 0),
+    return Py_BuildValue("NsNsssNNNN", integer_or_none(method->number, method->number < 0),
                          method->name, aliases, method->title, method->idea, method->source,
                          places(platforms, method->places), block_sizes(method),
-                         integer_or_none(method->block_size, method->block_size == 0));
+                         integer_or_none(method->block_size, method->block_size == 0),
+                         capability(method_capability(method)));
 }
 
 PyObject *describe_methods(PyObject *module, PyObject *Py_UNUSED(ignored))
@@ -79,11 +85,6 @@ PyObject *describe_reductions(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(i
             PyTuple_SET_ITEM(reductions, r, reduction);
     }
     return reductions;
-}
-
-static PyObject *capability(int value)
-{
-    return value ? PyUnicode_FromFormat("%d.%d", value / 10, value % 10) : Py_NewRef(Py_None);
 }
 
 static PyObject *describe_device(const struct device *device)

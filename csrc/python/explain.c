@@ -60,11 +60,12 @@ static PyObject *loops_tuple(const struct loops *loops)
 static PyObject *answer(const struct question *self, const struct plan *plan,
                         const struct explanation *explanation)
 {
-    const char *method = plan->method ? plan->method->name : "auto";
+    const struct plan *run = explanation->launches ? &explanation->plan : plan;
+    const char *method = run->method ? run->method->name : "auto";
     return Py_BuildValue("sNssIsKsN", reduction_row(self->request.reduction)->name,
                          platform_name(plan->platform, plan->device), why_there(self, plan), method,
-                         plan->block, element_name(plan->layout->input),
-                         (unsigned long long)plan->n, element_name(plan->accumulator),
+                         run->block, element_name(plan->layout->input), (unsigned long long)plan->n,
+                         element_name(plan->accumulator),
                          explanation->launches ? schedule_tuple(&explanation->schedule)
                                                : loops_tuple(&explanation->loops));
 }

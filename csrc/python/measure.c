@@ -73,13 +73,15 @@ static void timing_free(struct timing *timing)
 static PyObject *timed(struct module_state *state, const struct plan *plan, struct timing *timing)
 {
     struct run run = {.timing = timing, .frames = WRAPPER_FRAMES};
+    timing->method = plan->method;
     if (!timing_alloc(timing) || !execute_plan(state, plan, &run))
         return NULL;
     return Py_BuildValue("NNKIKNsNN", floats(timing->seconds, timing->samples),
                          floats(timing->first_pass, timing->samples),
                          (unsigned long long)(plan->n * element_size(plan->layout->input)),
                          timing->passes, (unsigned long long)timing->grid,
-                         block_or_none(timing->block), plan->method ? plan->method->name : "auto",
+                         block_or_none(timing->block),
+                         timing->method ? timing->method->name : "auto",
                          platform_name(plan->platform, plan->device), answer_to_python(plan, &run));
 }
 

@@ -3,6 +3,7 @@
  * is pretended. */
 #include "python/explain.h"
 
+#include "plan/fastest.h"
 #include "python/schedule_tuple.h"
 
 #include <string.h>
@@ -13,6 +14,8 @@ struct pretence {
     unsigned block, multiprocessors;
     unsigned resident, resident_again; /* blocks of the first kernel, and of others */
     int direct, on_device, mask_on_device, out, whole;
+    int automatic;            /* a device's own choice may take the method's place */
+    int capability, compiled; /* of the GPU, 0: not a GPU; whether there are kernels for it */
 };
 
 static int pretended_reduce(void *workspace, size_t *workspace_bytes, const void *data,
@@ -26,6 +29,13 @@ static library_reduce *pretended_library(enum fold fold, enum element input,
                                          enum element accumulator)
 {
     return fold_is_on_ladder(fold) && input == accumulator ? pretended_reduce : NULL;
+}
+
+static const void *no_kernel(enum fold fold, enum method_index method, enum element input,
+                             enum element accumulator, unsigned block)
+{
+    (void)fold, (void)method, (void)input, (void)accumulator, (void)block;
+    return NULL;
 }
 
 static bool pretended_residence(void *device, const void *kernel, unsigned block,
@@ -90,6 +100,7 @@ static struct plan plan_of(const struct pretence *self, const struct layout *lay
     return (struct plan){.method = method,
                          .block = self->block ? self->block : method->block_size,
                          .data_blocks = method->data_blocks,
+                         .automatic = self->automatic,
                          .reduction = reduction,
                          .fold = reduction_row(reduction)->fold,
                          .accumulator = layout->type,
@@ -111,16 +122,20 @@ static PyObject *schedule_of(struct pretence *self)
         return NULL;
     struct kernels kernels = kernels_simulated;
     kernels.library = pretended_library;
+    if (!self->compiled)
+        kernels.flat = no_kernel;
     const struct layout layout = layout_of(self);
-    const struct plan plan = plan_of(self, &layout);
+    struct plan plan = plan_of(self, &layout);
     const struct facts facts = {.kernels = &kernels,
                                 .multiprocessors = self->multiprocessors,
+                                .capability = self->capability,
                                 .limit = self->limit,
                                 .whole = self->whole,
                                 .resident = pretended_residence,
                                 .device = self};
     struct schedule schedule;
     struct failure failure = {0};
+    fastest_choose(&facts, &plan);
     if (schedule_make(&plan, &facts, &schedule, &failure))
         return schedule_tuple(&schedule);
     PyErr_SetString(failure.kind == FAILURE_VALUE ? PyExc_ValueError : PyExc_RuntimeError,
@@ -130,22 +145,25 @@ static PyObject *schedule_of(struct pretence *self)
 
 PyObject *explain_pretended(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *names)
 {
-    static char *keywords[] = {
-        "reduction",  "method",          "n",        "input",          "accumulator", "layout",
-        "block_size", "multiprocessors", "resident", "resident_again", "limit",       "direct",
-        "on_device",  "mask_on_device",  "out",      "whole",          NULL};
+    static char *keywords[] = {"reduction",   "method",         "n",          "input",
+                               "accumulator", "layout",         "block_size", "multiprocessors",
+                               "resident",    "resident_again", "limit",      "direct",
+                               "on_device",   "mask_on_device", "out",        "whole",
+                               "capability",  "compiled",       "automatic",  NULL};
     struct pretence self = {.layout = "flat",
                             .multiprocessors = 132,
                             .resident = 2,
                             .limit = UINT64_MAX,
                             .direct = true,
                             .on_device = true,
-                            .mask_on_device = true};
+                            .mask_on_device = true,
+                            .compiled = true};
     if (!PyArg_ParseTupleAndKeywords(
-            arguments, names, "ssKss|sIIIIKppppp", keywords, &self.reduction, &self.method, &self.n,
-            &self.input, &self.accumulator, &self.layout, &self.block, &self.multiprocessors,
-            &self.resident, &self.resident_again, &self.limit, &self.direct, &self.on_device,
-            &self.mask_on_device, &self.out, &self.whole))
+            arguments, names, "ssKss|sIIIIKpppppipp", keywords, &self.reduction, &self.method,
+            &self.n, &self.input, &self.accumulator, &self.layout, &self.block,
+            &self.multiprocessors, &self.resident, &self.resident_again, &self.limit, &self.direct,
+            &self.on_device, &self.mask_on_device, &self.out, &self.whole, &self.capability,
+            &self.compiled, &self.automatic))
         return NULL;
     return schedule_of(&self);
 }

@@ -25,9 +25,9 @@ static bool append(PyObject *list, PyObject *item)
 static bool append_step(PyObject *list, const char *when, const struct step *step)
 {
     return append(list,
-                  Py_BuildValue("ssKInOKss", when, kind_name(step->kind),
+                  Py_BuildValue("ssKInIOKss", when, kind_name(step->kind),
                                 (unsigned long long)step->grid, step->block,
-                                (Py_ssize_t)step->shared_bytes,
+                                (Py_ssize_t)step->shared_bytes, step->cluster,
                                 step->cooperative ? Py_True : Py_False, (unsigned long long)step->n,
                                 part_name(step->reads), part_name(step->writes)));
 }

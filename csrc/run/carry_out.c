@@ -1,6 +1,7 @@
 /* Carries a schedule out on a machine: one arena, the pieces one after the other, each fed and
  * passed over, and the result where it is to go. What is done was decided when the schedule was
  * made. */
+#include "plan/fastest.h"
 #include "run/explanation.h"
 #include "run/receive.h"
 #include "run/result.h"
@@ -284,6 +285,7 @@ static bool measure(struct carrying *self, enum part *leaves)
     timing->passes = self->done;
     timing->grid = self->grid;
     timing->block = self->schedule->course.plan->block;
+    timing->method = self->schedule->course.plan->method;
     return true;
 }
 
@@ -355,6 +357,7 @@ static struct facts facts_of(struct machine *machine, const struct run *run)
 {
     return (struct facts){.kernels = machine->kernels,
                           .multiprocessors = machine->multiprocessors,
+                          .capability = machine->capability,
                           .limit = run->workspace_limit ? run->workspace_limit : UINT64_MAX,
                           .whole = run->timing,
                           .resident = resident,
@@ -396,16 +399,24 @@ static bool shrink(struct machine *machine, const struct run *run, struct schedu
     return false;
 }
 
-bool passes_run(struct machine *machine, const struct plan *plan, struct run *run)
+static bool explain(struct machine *machine, const struct plan *plan, struct run *run)
 {
+    struct explanation *explanation = run->explanation;
+    explanation->launches = true;
+    explanation->plan = *plan;
+    return passes_schedule(machine, &explanation->plan, run, &explanation->schedule);
+}
+
+bool passes_run(struct machine *machine, const struct plan *asked, struct run *run)
+{
+    const struct facts facts = facts_of(machine, run);
+    struct plan plan = *asked;
     struct schedule schedule;
-    if (!passes_schedule(machine, plan, run, &schedule))
+    fastest_choose(&facts, &plan);
+    if (run->explanation)
+        return explain(machine, &plan, run);
+    if (!passes_schedule(machine, &plan, run, &schedule))
         return false;
-    if (run->explanation) {
-        run->explanation->launches = true;
-        run->explanation->schedule = schedule;
-        return true;
-    }
     bool ran;
     do
         ran = carry_out(machine, &schedule, run);

@@ -6,7 +6,8 @@
 #include "run/loops.h"
 
 struct explanation {
-    bool launches; /* true: `schedule`; false: `loops` */
-    struct schedule schedule;
+    bool launches;            /* true: `schedule`; false: `loops` */
+    struct schedule schedule; /* of `plan`, which has what the device decides */
+    struct plan plan;
     struct loops loops;
 };

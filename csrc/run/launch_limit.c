@@ -12,8 +12,11 @@ bool passes_launch(struct machine *machine, struct run *run)
     void *nothing = NULL;
     uint64_t none = 0;
     void *arguments[] = {&nothing, &none, &nothing};
-    const struct launch launch = {
-        .kernel = machine->kernels->read(SHAPE), .arguments = arguments, .grid = 1, .block = WARP};
+    const struct launch launch = {.kernel = machine->kernels->read(SHAPE),
+                                  .arguments = arguments,
+                                  .grid = 1,
+                                  .block = WARP,
+                                  .cluster = 1};
     double asked = clock_now();
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         const double began = clock_now();

@@ -14,6 +14,7 @@ struct launch {
     uint64_t grid;
     unsigned block;
     size_t shared_bytes;
+    unsigned cluster; /* blocks a cluster */
     bool cooperative;
 };
 
@@ -24,6 +25,7 @@ enum progress { PROGRESS_UNDER_WAY, PROGRESS_DONE, PROGRESS_FAILED };
 /* Every function that returns bool notes a failure and returns false if it cannot do its work. */
 struct machine {
     unsigned multiprocessors;
+    int capability; /* of a GPU, 90 for 9.0; 0: not a GPU */
     const struct kernels *kernels;
     struct failure *failure;
     struct mailbox *mailbox; /* NULL: results are copied */
@@ -81,6 +83,7 @@ static inline bool machine_launch_step(struct machine *machine, const struct ste
         .grid = step->grid,
         .block = step->block,
         .shared_bytes = step->shared_bytes,
+        .cluster = step->cluster,
         .cooperative = step->cooperative,
     };
     return machine->launch(machine, &launch);

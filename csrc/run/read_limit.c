@@ -41,6 +41,7 @@ static bool measure_read(struct machine *machine, unsigned shape, unsigned block
         .arguments = arguments,
         .grid = tiles < most ? tiles : most,
         .block = READ_BLOCK,
+        .cluster = 1,
     };
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         double first_pass, seconds;

@@ -102,6 +102,7 @@ static bool machine_launch(struct machine *machine, const struct launch *launch)
         .grid = launch->grid,
         .block = launch->block,
         .shared_bytes = launch->shared_bytes,
+        .cluster = launch->cluster,
         .cooperative = launch->cooperative,
     };
     switch (simulator_launch(self->simulator, &simulated)) {

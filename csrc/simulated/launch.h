@@ -20,6 +20,7 @@ struct simulator_launch {
     uint64_t grid;
     unsigned block;      /* a multiple of 32, at most SIMULATOR_BLOCK_MAX */
     size_t shared_bytes; /* of shared memory a block */
+    unsigned cluster;    /* blocks that run together; at most SIMULATOR_CLUSTER_MAX, divides grid */
     bool cooperative;    /* all blocks at once: grid is at most simulator_multiprocessors() */
 };
 

@@ -20,10 +20,22 @@ static inline struct thread *current(void)
 
 /* ---- threads ---- */
 
+/* A bulk copy takes as long as it takes: none if threads run forwards, until nobody can go on
+ * without it if they run backwards, and anything else if they are shuffled. An answer that depends
+ * on it betrays a wait that is missing. */
+static void end_copy_now_or_then(struct multiprocessor *self)
+{
+    enum { SWITCHES_A_COPY = 16 };
+    if (self->copies.count && self->ordering == ORDER_SHUFFLED &&
+        random_next(&self->copies.random) % SWITCHES_A_COPY == 0)
+        bulk_copies_end_any(&self->copies);
+}
+
 /* The next thread of this sweep that can run; NULL at the sweep's end, and when it is time to look
  * at the watch. */
 static struct thread *next_ready(struct multiprocessor *self)
 {
+    end_copy_now_or_then(self);
     if (self->number == 0 && ++self->switches % SWITCHES_A_LOOK == 0)
         return NULL;
     while (self->next < self->launch->block && self->at[READY]) {
@@ -61,7 +73,8 @@ static void thread_body(void *argument)
  * short. */
 static bool make_threads(struct multiprocessor *self, unsigned block)
 {
-    if (!self->stacks.memory && !stacks_open(&self->stacks, SIMULATOR_BLOCK_MAX))
+    const bool first = self == self->cluster;
+    if (!self->stacks.memory && !stacks_open(&self->stacks, SIMULATOR_BLOCK_MAX, first))
         return false;
     if (!self->threads && !(self->threads = calloc(SIMULATOR_BLOCK_MAX, sizeof *self->threads)))
         return false;
@@ -97,8 +110,8 @@ void multiprocessor_release(struct multiprocessor *self)
 /* ---- barriers ---- */
 
 static const char *const barrier_names[THREAD_STATES] = {
-    [AT_BLOCK_BARRIER] = "__syncthreads()",
-    [AT_WARP_BARRIER] = "__syncwarp() or a shuffle",
+    [AT_BLOCK_BARRIER] = "__syncthreads()",       [AT_WARP_BARRIER] = "__syncwarp() or a shuffle",
+    [AT_MBARRIER] = "a barrier in shared memory", [AT_CLUSTER_BARRIER] = "the cluster's barrier",
     [AT_GRID_BARRIER] = "the grid's barrier",
 };
 
@@ -124,6 +137,8 @@ static void describe_the_others(const struct multiprocessor *self, enum thread_s
                  first_in(self, ENDED));
     else if (barrier == AT_GRID_BARRIER)
         snprintf(text, bytes, "the launch is not cooperative");
+    else if (barrier == AT_MBARRIER)
+        snprintf(text, bytes, "no copy is under way that could bring its bytes");
     else
         snprintf(text, bytes, "the masks do not match");
 }
@@ -152,12 +167,6 @@ static void release(struct multiprocessor *self, struct thread *thread)
     thread->state = READY;
 }
 
-static void release_block(struct multiprocessor *self)
-{
-    for (unsigned t = 0; t < self->launch->block; t++)
-        release(self, &self->threads[t]);
-}
-
 /* Lets those warp barriers go at which all lanes of their mask have arrived. A shuffle's words
  * change hands here, before any lane can go on to the next one. */
 static bool release_warps(struct multiprocessor *self)
@@ -179,10 +188,38 @@ static bool release_warps(struct multiprocessor *self)
     return any;
 }
 
+static void release_at(struct multiprocessor *self, enum thread_state state)
+{
+    for (unsigned t = 0; t < self->launch->block; t++)
+        if (self->threads[t].state == state)
+            release(self, &self->threads[t]);
+}
+
+/* Lets those threads go that wait for a phase which has ended. */
+static bool release_mbarriers(struct multiprocessor *self)
+{
+    const unsigned before = self->at[READY];
+    for (unsigned t = 0; t < self->launch->block; t++) {
+        struct thread *thread = &self->threads[t];
+        if (thread->state == AT_MBARRIER && mbarrier_has_ended(thread->mbarrier, thread->parity))
+            release(self, thread);
+    }
+    return self->at[READY] > before;
+}
+
+/* As long as nobody can go on, copies that are under way come to their end. */
+static bool await_copies(struct multiprocessor *self)
+{
+    while (!release_mbarriers(self))
+        if (!bulk_copies_end_any(&self->copies))
+            return false;
+    return true;
+}
+
 static bool release_grid_barrier(struct multiprocessor *self)
 {
     if (grid_meet(self->grid)) {
-        release_block(self);
+        release_at(self, AT_GRID_BARRIER);
         return true;
     }
     grid_stop(self->grid, SIMULATOR_FAILED,
@@ -190,19 +227,33 @@ static bool release_grid_barrier(struct multiprocessor *self)
     return false;
 }
 
-/* Nobody is ready: lets a complete barrier go. False when the block is over, for better or worse.
- */
+/* Shared memory is another block's soon, which would find there what nobody has asked for. */
+static void check_that_copies_have_ended(const struct multiprocessor *self)
+{
+    if (self->copies.count)
+        grid_stop(self->grid, SIMULATOR_FAILED,
+                  "a block has ended before a bulk copy to its shared memory");
+}
+
+/* Nobody is ready: lets a complete barrier go. False when the block is over, for better or worse,
+ * or when it is other blocks' turn. */
 static bool release_barrier(struct multiprocessor *self)
 {
     const unsigned block = self->launch->block;
     if (self->at[AT_WARP_BARRIER] && release_warps(self))
         return true;
-    if (self->at[ENDED] == block)
+    if (self->at[AT_MBARRIER] && await_copies(self))
+        return true;
+    if (self->at[ENDED] == block) {
+        check_that_copies_have_ended(self);
+        return false;
+    }
+    if (self->at[AT_CLUSTER_BARRIER] && self->at[AT_CLUSTER_BARRIER] + self->at[ENDED] == block)
         return false;
     if (self->at[AT_BLOCK_BARRIER] == block) {
         self->verdict = self->voted;
         self->voted = false;
-        release_block(self);
+        release_at(self, AT_BLOCK_BARRIER);
         return true;
     }
     if (self->at[AT_GRID_BARRIER] == block && self->launch->cooperative)
@@ -213,15 +264,18 @@ static bool release_barrier(struct multiprocessor *self)
 
 /* ---- a block ---- */
 
-static void begin_block(struct multiprocessor *self, uint64_t index)
+void multiprocessor_begin_block(struct multiprocessor *self, uint64_t index, uint64_t seed)
 {
     enum { GARBAGE = 0xa5 };
     const struct simulator_launch *launch = self->launch;
+    self->random = seed ^ (index * 0x9e3779b97f4a7c15);
     memset(self->shared, GARBAGE, launch->shared_bytes);
     memset(self->warps, 0, sizeof *self->warps * (launch->block / SIMULATOR_WARP));
     memset(self->at, 0, sizeof self->at);
     self->at[READY] = launch->block;
     self->voted = false;
+    self->copies.count = 0;
+    self->copies.random = self->random;
     for (unsigned t = 0; t < launch->block; t++) {
         struct thread *thread = &self->threads[t];
         thread->state = READY;
@@ -229,18 +283,9 @@ static void begin_block(struct multiprocessor *self, uint64_t index)
         thread->place.block.x = (unsigned)index;
         thread->place.block_size = (struct simulator_index){launch->block, 1, 1};
         thread->place.grid_size = (struct simulator_index){(unsigned)launch->grid, 1, 1};
+        thread->place.cluster_rank = (unsigned)index % launch->cluster;
+        thread->place.cluster_size = launch->cluster;
         self->order[t] = self->ordering == ORDER_BACKWARDS ? launch->block - 1 - t : t;
-    }
-}
-
-/* Fisher and Yates. */
-static void shuffle_threads(struct multiprocessor *self)
-{
-    for (unsigned k = self->launch->block - 1; k > 0; k--) {
-        const unsigned other = (unsigned)(random_next(&self->random) % (k + 1));
-        const unsigned swapped = self->order[k];
-        self->order[k] = self->order[other];
-        self->order[other] = swapped;
     }
 }
 
@@ -258,15 +303,19 @@ static void sweep(struct multiprocessor *self)
     }
 }
 
-void multiprocessor_run_block(struct multiprocessor *self, uint64_t index, uint64_t seed)
+enum block_state multiprocessor_run_block(struct multiprocessor *self)
 {
-    begin_block(self, index);
-    self->random = seed ^ (index * 0x9e3779b97f4a7c15);
     do {
         if (self->ordering == ORDER_SHUFFLED)
-            shuffle_threads(self);
+            random_shuffle(self->order, self->launch->block, &self->random);
         sweep(self);
     } while (!grid_stopped(self->grid) && release_barrier(self));
+    return self->at[AT_CLUSTER_BARRIER] ? BLOCK_AT_CLUSTER_BARRIER : BLOCK_ENDED;
+}
+
+void multiprocessor_pass_cluster_barrier(struct multiprocessor *self)
+{
+    release_at(self, AT_CLUSTER_BARRIER);
 }
 
 /* ---- the words ---- */
@@ -306,6 +355,49 @@ void simulator_barrier_warp(unsigned mask)
 void simulator_barrier_grid(void)
 {
     wait_at(AT_GRID_BARRIER);
+}
+
+void simulator_barrier_cluster(void)
+{
+    wait_at(AT_CLUSTER_BARRIER);
+}
+
+void *simulator_memory_of_block(void *here, unsigned rank)
+{
+    const struct multiprocessor *home = current()->home;
+    const ptrdiff_t offset = (unsigned char *)here - home->shared;
+    return home->cluster[rank].shared + offset;
+}
+
+void simulator_mbarrier_wait(struct simulator_mbarrier *barrier, unsigned parity)
+{
+    struct thread *self = current();
+    self->mbarrier = barrier;
+    self->parity = parity;
+    if (!mbarrier_has_ended(barrier, parity))
+        wait_at(AT_MBARRIER);
+}
+
+/* Whether a GPU would take it. */
+static bool is_aligned(const struct bulk_copy *copy)
+{
+    const uintptr_t all = (uintptr_t)copy->to | (uintptr_t)copy->from | copy->bytes;
+    return all % SIMULATOR_BULK_ALIGNMENT == 0;
+}
+
+void simulator_bulk_copy(void *to, const void *from, unsigned bytes,
+                         struct simulator_mbarrier *barrier)
+{
+    struct multiprocessor *home = current()->home;
+    const struct bulk_copy copy = {to, from, bytes, barrier};
+    if (!is_aligned(&copy)) {
+        grid_stop(home->grid, SIMULATOR_FAILED,
+                  "a bulk copy of which addresses and length are no multiples of 16");
+        return;
+    }
+    bulk_copies_add(&home->copies, &copy);
+    if (home->ordering == ORDER_FORWARDS)
+        bulk_copies_end_any(&home->copies);
 }
 
 uint64_t simulator_shuffle(unsigned mask, uint64_t word, unsigned source)

@@ -1,8 +1,9 @@
-/* One core of the simulated device and the block that it is running: the block's threads are
- * fibers, which run one after the other from barrier to barrier. */
+/* A place for one block on a core of the simulated device: the block's threads are fibers, which
+ * run one after the other from barrier to barrier. */
 #pragma once
 
 #include "common/thread_order.h"
+#include "simulated/bulk.h"
 #include "simulated/fiber.h"
 #include "simulated/grid.h"
 #include "simulated/stacks.h"
@@ -13,6 +14,8 @@ enum thread_state {
     READY,
     AT_BLOCK_BARRIER,
     AT_WARP_BARRIER,
+    AT_MBARRIER,
+    AT_CLUSTER_BARRIER,
     AT_GRID_BARRIER,
     ENDED,
     THREAD_STATES
@@ -26,6 +29,8 @@ struct thread {
     unsigned mask;     /* of the warp barrier it waits at */
     unsigned source;   /* of a shuffle: the lane whose word it wants */
     uint64_t received; /* and that word, once all lanes of the mask have given theirs */
+    const struct simulator_mbarrier *mbarrier; /* that it waits at, */
+    unsigned parity;                           /* for the end of that phase */
 };
 
 struct warp {
@@ -34,8 +39,9 @@ struct warp {
 };
 
 struct multiprocessor {
-    struct grid *grid; /* that its blocks are part of */
-    unsigned number;   /* 0: the caller's own core */
+    struct grid *grid;              /* that its blocks are part of */
+    struct multiprocessor *cluster; /* those with the blocks of its cluster, by rank */
+    unsigned number;                /* of the core; 0: the caller's own */
     struct fiber scheduler;
     struct thread *threads;
     unsigned made; /* threads that have a fiber */
@@ -51,11 +57,23 @@ struct multiprocessor {
     struct warp warps[WARPS_MAX];
     unsigned at[THREAD_STATES]; /* how many threads are in each state */
     bool voted, verdict;        /* of __syncthreads_or */
+    struct bulk_copies copies;
 };
+
+/* Where a block has come to when none of its threads can go on by itself. */
+enum block_state { BLOCK_ENDED, BLOCK_AT_CLUSTER_BARRIER };
 
 /* Makes the core ready for a launch's blocks. False when memory is short. */
 bool multiprocessor_prepare(struct multiprocessor *, const struct simulator_launch *,
                             enum thread_order);
 
-void multiprocessor_run_block(struct multiprocessor *, uint64_t index, uint64_t seed);
+/* Threads of a block begin when it is first run. */
+void multiprocessor_begin_block(struct multiprocessor *, uint64_t index, uint64_t seed);
+
+/* Runs a block up to its end or to the cluster's barrier. */
+enum block_state multiprocessor_run_block(struct multiprocessor *);
+
+/* All blocks of the cluster are at its barrier, or have ended. */
+void multiprocessor_pass_cluster_barrier(struct multiprocessor *);
+
 void multiprocessor_release(struct multiprocessor *);

@@ -11,3 +11,14 @@ static inline uint64_t random_next(uint64_t *state)
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
 }
+
+/* Fisher and Yates. */
+static inline void random_shuffle(unsigned *items, unsigned count, uint64_t *state)
+{
+    for (unsigned k = count - 1; k > 0; k--) {
+        const unsigned other = (unsigned)(random_next(state) % (k + 1));
+        const unsigned swapped = items[k];
+        items[k] = items[other];
+        items[other] = swapped;
+    }
+}

@@ -3,14 +3,14 @@
 #include "simulated/simulator.h"
 
 #include "common/processor.h"
-#include "simulated/multiprocessor.h"
+#include "simulated/cluster.h"
 #include "simulated/random.h"
 
 #include <stdlib.h>
 
-/* A multiprocessor and the thread of the operating system that it runs on. */
+/* A multiprocessor, with the cluster that it is at, and its thread of the operating system. */
 struct core {
-    struct multiprocessor multiprocessor;
+    struct cluster cluster;
     struct simulator *simulator;
     pthread_t thread; /* but for the first, which is the caller's */
 };
@@ -30,50 +30,50 @@ struct simulator {
     unsigned busy;       /* cores still at work on it */
     bool closing;
 
-    atomic_uint_fast64_t next_block;
+    atomic_uint_fast64_t next_cluster;
 };
 
-/* ---- the order of blocks ---- */
+/* ---- the order of clusters ---- */
 
 static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
 {
     return b ? greatest_common_divisor(b, a % b) : a;
 }
 
-/* The block that runs as the i-th. Shuffled: i -> a i + b modulo the grid, a one-to-one map when a
- * has no factor in common with the grid. Grids are below 2^31, so nothing overflows. */
-static uint64_t block_in_order(const struct simulator *self, uint64_t i, uint64_t grid)
+/* The cluster that runs as the i-th of n. Shuffled: i -> a i + b modulo n, a one-to-one map when a
+ * has no factor in common with n. Grids are below 2^31, so nothing overflows. */
+static uint64_t cluster_in_order(const struct simulator *self, uint64_t i, uint64_t n)
 {
     if (self->order == ORDER_FORWARDS)
         return i;
     if (self->order == ORDER_BACKWARDS)
-        return grid - 1 - i;
+        return n - 1 - i;
     uint64_t state = self->seed;
-    const uint64_t b = random_next(&state) % grid;
+    const uint64_t b = random_next(&state) % n;
     uint64_t a;
     do {
-        a = random_next(&state) % grid;
-    } while (grid > 1 && greatest_common_divisor(a, grid) != 1);
-    return (a * i + b) % grid;
+        a = random_next(&state) % n;
+    } while (n > 1 && greatest_common_divisor(a, n) != 1);
+    return (a * i + b) % n;
 }
 
 /* ---- cores ---- */
 
-/* One core's part of a launch: blocks, one after the other, until none is left. Of a cooperative
+/* One core's part of a launch: clusters, one after the other, until none is left. Of a cooperative
  * launch every core takes at most one, so that all run at once. */
-static void run_blocks(struct core *core, const struct simulator_launch *launch)
+static void run_clusters(struct core *core, const struct simulator_launch *launch)
 {
     struct simulator *self = core->simulator;
-    if (!multiprocessor_prepare(&core->multiprocessor, launch, self->order)) {
+    const uint64_t clusters = launch->grid / launch->cluster;
+    if (!cluster_prepare(&core->cluster, launch, self->order)) {
         grid_stop(&self->grid, SIMULATOR_FAILED, "out of memory for the threads of a block");
         return;
     }
     while (!grid_stopped(&self->grid)) {
-        const uint64_t i = atomic_fetch_add(&self->next_block, 1);
-        if (i >= launch->grid)
+        const uint64_t i = atomic_fetch_add(&self->next_cluster, 1);
+        if (i >= clusters)
             return;
-        multiprocessor_run_block(&core->multiprocessor, block_in_order(self, i, launch->grid),
-                                 self->seed);
+        cluster_run(&core->cluster, cluster_in_order(self, i, clusters), self->seed);
         if (launch->cooperative) {
             grid_leave(&self->grid);
             return;
@@ -94,7 +94,7 @@ static void *core_body(void *argument)
             break;
         seen = self->generation;
         pthread_mutex_unlock(&self->lock);
-        run_blocks(core, self->launch);
+        run_clusters(core, self->launch);
         pthread_mutex_lock(&self->lock);
         self->busy--;
         pthread_cond_broadcast(&self->changed);
@@ -151,14 +151,14 @@ enum simulator_status simulator_launch(struct simulator *self,
     grid_begin(&self->grid, launch->grid);
     pthread_mutex_lock(&self->lock);
     self->launch = launch;
-    atomic_store(&self->next_block, 0);
+    atomic_store(&self->next_cluster, 0);
     if (launch->grid > 1) {
         self->busy = self->running - 1;
         self->generation++;
         pthread_cond_broadcast(&self->changed);
     }
     pthread_mutex_unlock(&self->lock);
-    run_blocks(&self->cores[0], launch);
+    run_clusters(&self->cores[0], launch);
     wait_for_cores(self);
     return self->grid.status;
 }
@@ -183,8 +183,7 @@ struct simulator *simulator_open(void)
     }
     for (unsigned m = 0; m < self->count; m++) {
         self->cores[m].simulator = self;
-        self->cores[m].multiprocessor.grid = &self->grid;
-        self->cores[m].multiprocessor.number = m;
+        cluster_open(&self->cores[m].cluster, &self->grid, m);
     }
     grid_open(&self->grid);
     pthread_mutex_init(&self->lock, NULL);
@@ -211,7 +210,7 @@ void simulator_close(struct simulator *self)
     for (unsigned m = 1; m < self->running; m++)
         pthread_join(self->cores[m].thread, NULL);
     for (unsigned m = 0; m < self->count; m++)
-        multiprocessor_release(&self->cores[m].multiprocessor);
+        cluster_close(&self->cores[m].cluster);
     pthread_mutex_destroy(&self->lock);
     pthread_cond_destroy(&self->changed);
     grid_close(&self->grid);

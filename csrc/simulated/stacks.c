@@ -22,7 +22,7 @@ static size_t reserved_bytes(const struct stacks *self)
     return ((size_t)self->count + 1) * STACK_BYTES; /* one more, to find a multiple of the size */
 }
 
-bool stacks_open(struct stacks *self, unsigned count)
+bool stacks_open(struct stacks *self, unsigned count, bool costly)
 {
     self->count = count;
     void *memory = mmap(NULL, reserved_bytes(self), PROT_READ | PROT_WRITE,
@@ -32,7 +32,7 @@ bool stacks_open(struct stacks *self, unsigned count)
     const uintptr_t all_but_one = STACK_BYTES - 1;
     self->memory = memory;
     self->first = ((uintptr_t)memory + all_but_one) & ~all_but_one;
-    self->splits = SPLITS_MAX / processor_cores();
+    self->splits = costly ? SPLITS_MAX / processor_cores() : 0;
     return true;
 }
 

@@ -12,32 +12,42 @@
 namespace KERNELS
 {
 
+/* By all threads of a block, of which thread 0 has partial number `rank` of `count`. */
+template <class Fold>
+__device__ __forceinline__ void fold_in_last_block(const state_of<Fold> &value, unsigned rank,
+                                                   unsigned count, global<state_of<Fold>> partials,
+                                                   global<unsigned> tickets,
+                                                   const struct ending &ending)
+{
+    bool last = false;
+    if (threadIdx.x == 0) {
+        partials[rank] = value;
+        if (count == 1)
+            end_with<Fold>(ending, value);
+    }
+    if (count == 1)
+        return;
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicInc(tickets, count - 1) == count - 1;
+    }
+    if (!__syncthreads_or(last))
+        return;
+    __threadfence();
+    const state_of<Fold> total = block_fold<Fold>(fold_partials<Fold>(partials, count));
+    if (threadIdx.x == 0) {
+        partials[0] = total;
+        end_with<Fold>(ending, total);
+    }
+}
+
 template <class Fold, class Array>
 __global__ void last_block(SHARED_PARAMETER(Array) data, uint64_t n,
                            global<state_of<Fold>> partials, global<unsigned> tickets,
                            struct ending ending)
 {
     const state_of<Fold> value = block_fold<Fold>(fold_vectors<Fold>(data, n));
-    bool last = false;
-    if (threadIdx.x == 0) {
-        partials[blockIdx.x] = value;
-        if (gridDim.x == 1)
-            end_with<Fold>(ending, value);
-    }
-    if (gridDim.x == 1)
-        return;
-    if (threadIdx.x == 0) {
-        __threadfence();
-        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1;
-    }
-    if (!__syncthreads_or(last))
-        return;
-    __threadfence();
-    const state_of<Fold> total = block_fold<Fold>(fold_partials<Fold>(partials, gridDim.x));
-    if (threadIdx.x == 0) {
-        partials[0] = total;
-        end_with<Fold>(ending, total);
-    }
+    fold_in_last_block<Fold>(value, blockIdx.x, gridDim.x, partials, tickets, ending);
 }
 
 } // namespace KERNELS

@@ -34,13 +34,14 @@ _TIMES = {
 
 
 class Step(NamedTuple):
-    """One launch, or one call of a library; bytes of shared memory a block."""
+    """One launch, or one call of a library; bytes of shared memory a block, blocks a cluster."""
 
     when: str
     work: str
     grid: int | None
     block_size: int | None
     shared_nbytes: int
+    cluster_size: int
     cooperative: bool
     size: int
     reads: str
@@ -55,6 +56,12 @@ class Part(NamedTuple):
     nbytes: int
 
 
+def _launched_how(step: Step) -> str:
+    if step.cooperative:
+        return ", cooperative"
+    return f", in clusters of {step.cluster_size}" if step.cluster_size > 1 else ""
+
+
 class Steps(Records):
     """The steps of a call."""
 
@@ -65,7 +72,7 @@ class Steps(Records):
     def cells(self, record: Step) -> list[str]:
         """Give when and what, what it reads and how much of it, the launch, and what it writes."""
         return [
-            record.when + record.work + (", cooperative" if record.cooperative else ""),
+            record.when + record.work + _launched_how(record),
             record.reads,
             f"{record.size:,}",
             f"{record.grid:,}" if record.grid else "",

@@ -8,7 +8,7 @@ from gred import _core
 
 
 class Method(NamedTuple):
-    """One row of the table of methods."""
+    """One row of the table of methods; it may need a GPU of some compute capability, or later."""
 
     number: int | None
     name: str
@@ -19,6 +19,7 @@ class Method(NamedTuple):
     devices: tuple[str, ...]
     block_sizes: tuple[int, ...]
     default_block_size: int | None
+    compute_capability: str | None
 
 
 class Reduction(NamedTuple):
@@ -122,7 +123,7 @@ def methods() -> Methods:
     Returns
     -------
     tuple of Method
-        The host's recursion, the rungs 0 to 22, and CUB. The tuple prints as a table.
+        The host's recursion, the rungs 0 to 24, and CUB. The tuple prints as a table.
 
     Examples
     --------

@@ -1,7 +1,8 @@
 /* Kernels with the mistakes that the simulated device is there to find, and the same without them.
- * Each sums the values 0 to blockDim.x - 1 of every block into results[blockIdx.x]. Every one of
- * them looks right to somebody who runs its threads in one order only. */
+ * Most sum the values 0 to blockDim.x - 1 of every block into results[blockIdx.x]. Those with a
+ * race look right to somebody who runs threads in one order only. */
 #include "entry.cuh"
+#include "hopper.cuh"
 #include "simulated/simulator.h"
 
 #include <stdio.h>
@@ -11,20 +12,28 @@
 namespace KERNELS
 {
 
-/* A tree in shared memory. `Level` is what the author put at the end of each level. */
+/* A tree in shared memory; thread 0 has the sum. `Level` is what the author put at the end of each
+ * level. */
 template <void (*Level)()>
-__global__ void tree(unsigned *results, uint64_t)
+unsigned added_up(unsigned value)
 {
     const shared<unsigned> x = block_memory<unsigned>();
-    x[threadIdx.x] = threadIdx.x;
+    x[threadIdx.x] = value;
     __syncthreads();
     for (unsigned stride = blockDim.x / 2; stride > 0; stride /= 2) {
         if (threadIdx.x < stride)
             x[threadIdx.x] += x[threadIdx.x + stride];
         Level();
     }
+    return x[0];
+}
+
+template <void (*Level)()>
+__global__ void tree(unsigned *results, uint64_t)
+{
+    const unsigned sum = added_up<Level>(threadIdx.x);
     if (threadIdx.x == 0)
-        results[blockIdx.x] = x[0];
+        results[blockIdx.x] = sum;
 }
 
 inline void barrier()
@@ -111,6 +120,90 @@ __global__ void absent_block(unsigned *results, uint64_t)
     results[blockIdx.x] = 0;
 }
 
+/* ---- bulk copies ---- */
+
+alignas(16) static unsigned numbers[SIMULATOR_BLOCK_MAX + 1], zeros[SIMULATOR_BLOCK_MAX];
+
+inline void wait_for_bytes(shared<mbarrier> filled, unsigned parity)
+{
+    mbarrier_wait(filled, parity);
+}
+
+inline void wait_for_nothing(shared<mbarrier>, unsigned) {}
+
+/* The block's numbers are copied to shared memory, and then zeros to the same place. It must wait
+ * for them, and with the zeros until all threads have taken their number. */
+template <void (*Filled)(shared<mbarrier>, unsigned parity), void (*Taken)()>
+__global__ void copies(unsigned *results, uint64_t)
+{
+    const shared<unsigned> x = block_memory<unsigned>();
+    const shared<mbarrier> filled = reinterpret_cast<mbarrier *>(x + blockDim.x);
+    const unsigned bytes = blockDim.x * sizeof *x;
+    unsigned value = 0;
+    if (threadIdx.x == 0)
+        mbarrier_init(filled, 1);
+    __syncthreads();
+    for (unsigned k = 0; k < 2; k++) {
+        if (threadIdx.x == 0) {
+            mbarrier_arrive(filled, bytes);
+            bulk_copy(x, k == 0 ? numbers : zeros, bytes, filled);
+        }
+        Filled(filled, k);
+        value += x[threadIdx.x];
+        Taken();
+    }
+    __syncthreads();
+    value = added_up<barrier>(value);
+    if (threadIdx.x == 0)
+        results[blockIdx.x] = value;
+}
+
+/* One copy, and a barrier that waits for `announced` bytes of it. */
+template <unsigned First, unsigned Announced, bool Waits>
+__global__ void one_copy(unsigned *results, uint64_t)
+{
+    const shared<unsigned> x = block_memory<unsigned>();
+    const shared<mbarrier> filled = reinterpret_cast<mbarrier *>(x + blockDim.x);
+    if (threadIdx.x == 0) {
+        mbarrier_init(filled, 1);
+        mbarrier_arrive(filled, Announced);
+        bulk_copy(x, numbers + First, 64, filled);
+    }
+    __syncthreads();
+    if (Waits)
+        mbarrier_wait(filled, 0);
+    results[blockIdx.x] = 0;
+}
+
+/* ---- clusters ---- */
+
+/* Each block gives its sum to the next one of its cluster, which must have begun, and must wait for
+ * it. */
+template <void (*Begun)(), void (*Given)()>
+__global__ void neighbours(unsigned *results, uint64_t)
+{
+    const shared<unsigned> given = block_memory<unsigned>() + blockDim.x;
+    const unsigned sum = added_up<barrier>(threadIdx.x);
+    Begun();
+    if (threadIdx.x == 0)
+        *in_block((cluster_rank() + 1) % cluster_size(), given) = sum;
+    Given();
+    if (threadIdx.x == 0)
+        results[blockIdx.x] = *given;
+}
+
+/* Half the threads of each block wait for the cluster, the others for the block. */
+__global__ void half_a_cluster(unsigned *results, uint64_t)
+{
+    if (threadIdx.x % 2)
+        cluster_barrier();
+    else
+        __syncthreads();
+    results[blockIdx.x] = 0;
+}
+
+/* ---- stacks ---- */
+
 /* One thread calls itself until what it needs is more than a stack, and ends the process if nobody
  * stops it: it is in the next thread's stack by then. A call looks at its caller's frame, so that
  * no compiler makes a loop of it. */
@@ -135,6 +228,7 @@ struct named_kernel {
     const char *name;
     const void *entry;
     bool cooperative;
+    bool together; /* all blocks are one cluster */
 };
 
 static const named_kernel kernels[] = {
@@ -149,6 +243,17 @@ static const named_kernel kernels[] = {
     {"half a shuffle", KERNEL_ENTRY(half_a_shuffle), false},
     {"recursion", KERNEL_ENTRY(recursion), false},
     {"absent block", KERNEL_ENTRY(absent_block), true},
+    {"copies", KERNEL_ENTRY(copies<wait_for_bytes, barrier>), false},
+    {"copies that nobody waits for", KERNEL_ENTRY(copies<wait_for_nothing, barrier>), false},
+    {"copies onto what is in use", KERNEL_ENTRY(copies<wait_for_bytes, nothing>), false},
+    {"one copy", KERNEL_ENTRY(one_copy<0, 64, true>), false},
+    {"bytes that never come", KERNEL_ENTRY(one_copy<0, 80, true>), false},
+    {"a copy of no alignment", KERNEL_ENTRY(one_copy<1, 64, true>), false},
+    {"a copy after the end", KERNEL_ENTRY(one_copy<0, 64, false>), false},
+    {"neighbours", KERNEL_ENTRY(neighbours<cluster_barrier, cluster_barrier>), false, true},
+    {"neighbours not begun", KERNEL_ENTRY(neighbours<nothing, cluster_barrier>), false, true},
+    {"neighbours not awaited", KERNEL_ENTRY(neighbours<cluster_barrier, nothing>), false, true},
+    {"half a cluster", KERNEL_ENTRY(half_a_cluster), false, true},
 };
 
 } // namespace KERNELS
@@ -163,13 +268,16 @@ extern "C" int run_kernel(const char *name, uint64_t grid, unsigned block, uint6
             continue;
         struct simulator *device = simulator_open();
         simulator_set(device, static_cast<thread_order>(order), seed, nullptr);
+        for (unsigned k = 0; k <= SIMULATOR_BLOCK_MAX; k++)
+            KERNELS::numbers[k] = k;
         void *arguments[] = {&results, &n};
         struct simulator_launch launch = {};
         launch.kernel = reinterpret_cast<void (*)(void **)>(const_cast<void *>(kernel.entry));
         launch.arguments = arguments;
         launch.grid = grid;
         launch.block = block;
-        launch.shared_bytes = block * sizeof *results;
+        launch.shared_bytes = block * sizeof *results + sizeof(KERNELS::mbarrier);
+        launch.cluster = kernel.together ? unsigned(grid) : 1;
         launch.cooperative = kernel.cooperative;
         int status = simulator_launch(device, &launch);
         if (simulator_launch(device, &launch) != status)

@@ -152,7 +152,23 @@ def choose_methods(wanted: tuple[Any, ...] | None, device: Any, host_too: bool) 
                 f"{method.name!r} does not run on {device.name}, only on "
                 f"{' and '.join(method.devices)}"
             )
-    return tuple(m for m in wanted or gred.methods() if not kinds.isdisjoint(m.devices))
+        if not is_able(device, method):
+            raise options.UsageError(
+                f"{method.name!r} needs a GPU of compute capability {method.compute_capability} "
+                f"or later, and kernels for it; {device.name} has {device.compute_capability}"
+            )
+    there = (m for m in gred.methods() if not kinds.isdisjoint(m.devices) and is_able(device, m))
+    return wanted or tuple(there)
+
+
+def is_able(device: Any, method: Any) -> bool:
+    """Tell whether a GPU is late enough for a method, and gred built for such."""
+    needed, here = method.compute_capability, device.compute_capability
+    if needed is None or here is None:
+        return True
+    built: Any = gred.build_info()["architectures"]
+    latest = max(int(text.rstrip("af")) for text in built)
+    return int(needed.replace(".", "")) <= min(latest, int(here.replace(".", "")))
 
 
 def _settings(given: argparse.Namespace) -> Settings:

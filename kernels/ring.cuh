@@ -1,0 +1,85 @@
+/* A ring in shared memory: stages that are filled, by copies that nobody's registers are needed
+ * for, while others are being folded. */
+#pragma once
+
+#include "hopper.cuh"
+#include "vector.cuh"
+
+#include "common/kernels.h"
+
+namespace KERNELS
+{
+
+/* What a block fills its ring with: packs of an array, a stage's worth at a time, every so many-th
+ * of which is this block's. */
+template <class In>
+struct ring {
+    static constexpr unsigned size = RING_STAGE_BYTES / sizeof(pack<In>);
+
+    const in_packs<In> &x;
+    const shared<pack<In>> stages = block_memory<pack<In>>();
+    const shared<mbarrier> filled = reinterpret_cast<mbarrier *>(stages + RING_STAGES * size);
+
+    /* Of this block's k-th chunk: its first pack, and how many it has, none behind the end. */
+    __device__ __forceinline__ uint64_t first(unsigned k) const
+    {
+        return (blockIdx.x + uint64_t(k) * gridDim.x) * size;
+    }
+
+    __device__ __forceinline__ unsigned count(unsigned k) const
+    {
+        const uint64_t begin = first(k);
+        return begin >= x.count ? 0 : x.count - begin < size ? unsigned(x.count - begin) : size;
+    }
+
+    /* By one thread: asks for a chunk, whose stage nobody reads any more. */
+    __device__ __forceinline__ void fill(unsigned k) const
+    {
+        const unsigned stage = k % RING_STAGES, bytes = count(k) * sizeof(pack<In>);
+        if (bytes == 0)
+            return;
+        mbarrier_arrive(filled + stage, bytes);
+        bulk_copy(stages + stage * size, x.packs + first(k), bytes, filled + stage);
+    }
+
+    /* By all threads. */
+    __device__ __forceinline__ void open() const
+    {
+        if (threadIdx.x == 0) {
+            for (unsigned stage = 0; stage < RING_STAGES; stage++)
+                mbarrier_init(filled + stage, 1);
+            mbarriers_show();
+            for (unsigned k = 0; k < RING_STAGES; k++)
+                fill(k);
+        }
+        __syncthreads();
+    }
+
+    /* A chunk's packs, once they are there. */
+    __device__ __forceinline__ shared<const pack<In>> await(unsigned k) const
+    {
+        const unsigned stage = k % RING_STAGES;
+        mbarrier_wait(filled + stage, k / RING_STAGES % 2);
+        return stages + stage * size;
+    }
+};
+
+/* This thread's share of the packs. Afterwards no thread reads the ring any more. */
+template <class Fold, class In>
+__device__ __forceinline__ state_of<Fold> fold_through_ring(const in_packs<In> &x)
+{
+    const ring<In> ring{x};
+    state_of<Fold> state = Fold::identity();
+    ring.open();
+#pragma unroll 1
+    for (unsigned k = 0; ring.count(k) > 0; k++) {
+        state = fold_packs<Fold>(state, ring.await(k), ring.count(k), threadIdx.x, blockDim.x,
+                                 x.head + ring.first(k) * pack<In>::size);
+        __syncthreads();
+        if (threadIdx.x == 0)
+            ring.fill(k + RING_STAGES);
+    }
+    return state;
+}
+
+} // namespace KERNELS

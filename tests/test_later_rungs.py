@@ -1,0 +1,112 @@
+"""The rungs for later GPUs: bulk copies through a ring, and clusters of blocks, wherever they run.
+
+What they share with all rungs is tested with these; here is what they alone can get wrong.
+"""
+
+import numpy as np
+import pytest
+from conftest import needs_gpu
+from gpu_arrays import GpuArray, call
+from inputs import methods_on
+
+import gred
+
+STAGE_BYTES = 2**14  # of the ring
+PLACES = ["simulated", pytest.param("cuda", marks=needs_gpu)]
+ORDERS = ("forwards", "backwards", "shuffled")
+
+
+def skip_where_refused(place, method):
+    if method not in methods_on(place):
+        pytest.skip(f"{method} needs a later GPU")
+
+
+def numbers(n, dtype, first=0):
+    """Numbers whose sum betrays each that is lost or taken twice; the array begins anywhere."""
+    whole = np.arange(n + first, dtype=dtype) % 1009 + 1
+    return whole[first:]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("dtype", [np.int32, np.float64])
+def test_a_ring_is_filled_to_the_last_byte(place, dtype):
+    skip_where_refused(place, "bulk")
+    stage = STAGE_BYTES // np.dtype(dtype).itemsize
+    for stages in (1, 2, 3, 5):
+        for more in (-5, -1, 0, 1, 5):
+            for first in (0, 1, 3):
+                x = numbers(stages * stage + more, dtype, first)
+                for block_size in (32, 1024):
+                    got = gred.sum(x, method="bulk", block_size=block_size, device=place)
+                    assert got == x.sum(), (stages, more, first, block_size)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_stage_is_awaited_and_not_filled_before_it_was_read(order):
+    """Blocks go round the ring many times, in whatever time copies take."""
+    x = numbers(2**20 + 7, np.float64, 1)
+    for seed in range(3 if order == "shuffled" else 1):
+        for block_size in (256, 1024):
+            with gred.thread_order(order, seed=seed):
+                got = gred.sum(x, method="bulk", block_size=block_size, device="simulated")
+            assert got == x.sum()
+
+
+@pytest.mark.gpu
+def test_a_stage_is_awaited_and_not_filled_before_it_was_read_on_a_gpu():
+    skip_where_refused("cuda", "bulk")
+    x = numbers(2**26 + 7, np.int32, 1)
+    for block_size in (32, 256, 1024):
+        for _ in range(10):
+            got = gred.sum(x, method="bulk", block_size=block_size, device="cuda")
+            assert got == x.sum(dtype=np.int64)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_clusters_of_every_size_are_right(place):
+    """One cluster of up to 8 blocks, and then pairs; of the last, one block may have no work."""
+    skip_where_refused(place, "cluster")
+    a_block = 32 * 8
+    seen = set()
+    for blocks in (*range(1, 10), 63, 64, 65, 100):
+        for more in (-1, 0):
+            x = numbers(blocks * a_block + more, np.int64)
+            options = {"method": "cluster", "block_size": 32, "device": place}
+            assert gred.sum(x, **options) == x.sum()
+            assert gred.max(x, **options) == x.max()
+            (step,) = gred.explain(x, **options).steps
+            seen.add((step.grid, step.cluster_size))
+    assert {(size, size) for size in range(1, 9)} <= seen
+    assert any(size == 2 < grid for grid, size in seen)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_blocks_of_a_cluster_wait_for_one_another(order):
+    x = numbers(2**16 + 7, np.int64)
+    for seed in range(5 if order == "shuffled" else 1):
+        for block_size in (32, 512):
+            with gred.thread_order(order, seed=seed):
+                got = gred.sum(x, method="cluster", block_size=block_size, device="simulated")
+            assert got == x.sum()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("method", ["bulk", "cluster"])
+def test_an_older_gpu_refuses_them(method):
+    if method in methods_on("cuda"):
+        pytest.skip("this GPU takes them")
+    with pytest.raises(RuntimeError, match=r"needs a GPU of compute capability 9\.0 or later"):
+        gred.sum([1, 2, 3], method=method, device="cuda")
+
+
+@pytest.mark.gpu
+def test_auto_is_bulk_where_that_is_faster():
+    skip_where_refused("cuda", "bulk")
+    x = numbers(2**28, np.int32)
+    a, out = GpuArray.of(x), GpuArray.of(np.zeros(1, np.int64))
+    assert gred.explain(a).method == gred.kernel_time(a, samples=1).method == "bulk"
+    assert gred.explain(a[:-1]).method == "last_block"
+    assert gred.explain(a, block_size=512).method == "last_block"
+    gred.sum(a, out=out)
+    call("cuCtxSynchronize")
+    assert gred.sum(a) == out.host()[0] == x.sum(dtype=np.int64)
