@@ -18,6 +18,20 @@ struct alignas(16) pack {
  * way. */
 constexpr unsigned packs_in_flight = 4;
 
+/* Takes many values in, those that are shown; x[k] is number at(k) of the array. */
+template <class Fold, unsigned N, class Positions, class Shown>
+__device__ __forceinline__ void take_values(state_of<Fold> &state, const value_of<Fold> (&x)[N],
+                                            Positions at, Shown shown)
+{
+    if constexpr (absorbs<Fold>::value) {
+        Fold::absorb(state, x, at, shown);
+    } else {
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            state = Fold::merge(state, shown(k) ? Fold::lift(x[k], at(k)) : Fold::identity());
+    }
+}
+
 /* Takes packs in, `apart` elements from each other, the first of which begins at position `first`.
  */
 template <class Fold, unsigned Packs, class In>
@@ -25,19 +39,11 @@ __device__ __forceinline__ void take_packs(state_of<Fold> &state, const pack<In>
                                            uint64_t first, uint64_t apart)
 {
     constexpr unsigned size = pack<In>::size;
-    const in_runs<size> at = {first, apart};
-    if constexpr (absorbs<Fold>::value) {
-        value_of<Fold> values[Packs * size];
+    value_of<Fold> values[Packs * size];
 #pragma unroll
-        for (unsigned k = 0; k < Packs * size; k++)
-            values[k] = value_of<Fold>(loaded[k / size].at[k % size]);
-        Fold::absorb(state, values, at);
-    } else {
-#pragma unroll
-        for (unsigned k = 0; k < Packs * size; k++)
-            state = Fold::merge(state,
-                                Fold::lift(value_of<Fold>(loaded[k / size].at[k % size]), at(k)));
-    }
+    for (unsigned k = 0; k < Packs * size; k++)
+        values[k] = value_of<Fold>(loaded[k / size].at[k % size]);
+    take_values<Fold>(state, values, in_runs<size>{first, apart}, all_shown());
 }
 
 /* How many elements lie before the first 16-byte boundary, at most n. */
@@ -122,50 +128,6 @@ template <class Fold, class In>
 __device__ __forceinline__ state_of<Fold> fold_vectors(global<const In> data, uint64_t n)
 {
     return fold_vectors<Fold>(positioned<In>{data, 0}, n);
-}
-
-/* Packs rank, rank + threads, ... and the bytes of the mask beside them; what lies behind the last
- * is as good as hidden. */
-template <class Fold, class In>
-__device__ __forceinline__ state_of<Fold> fold_shown(const in_packs<In> &x, masked<In> data,
-                                                     uint64_t rank, uint64_t threads)
-{
-    constexpr unsigned size = pack<In>::size;
-    state_of<Fold> state = Fold::identity();
-#pragma unroll 1
-    for (uint64_t i = rank; i < x.count; i += packs_in_flight * threads) {
-        pack<In> loaded[packs_in_flight];
-        bool shown[packs_in_flight * size];
-#pragma unroll
-        for (unsigned k = 0; k < packs_in_flight; k++) {
-            const uint64_t at = i + k * threads;
-            if (at < x.count)
-                loaded[k] = x.packs[at];
-#pragma unroll
-            for (unsigned j = 0; j < size; j++)
-                shown[k * size + j] = at < x.count && data.shown[x.head + at * size + j];
-        }
-#pragma unroll
-        for (unsigned k = 0; k < packs_in_flight * size; k++) {
-            const uint64_t at = x.head + (i + k / size * threads) * size + k % size;
-            if (shown[k])
-                state = Fold::merge(state, Fold::lift(value_of<Fold>(loaded[k / size].at[k % size]),
-                                                      data.base + at));
-        }
-    }
-    return state;
-}
-
-template <class Fold, class In>
-__device__ __forceinline__ state_of<Fold> fold_vectors(masked<In> data, uint64_t n)
-{
-    const uint64_t rank = rank_in_grid();
-    const in_packs<In> x(data.at, n);
-    const uint64_t single = x.single(rank);
-    state_of<Fold> state = fold_shown<Fold>(x, data, rank, threads_in_grid());
-    if (single < n && data.shown[single])
-        state = Fold::merge(state, Fold::lift(value_of<Fold>(data.at[single]), data.base + single));
-    return state;
 }
 
 /* A load from L2, past this multiprocessor's L1. */

@@ -1,0 +1,245 @@
+/* What a thread reads of a row at a time: as many values as fill its slots, of any type that
+ * becomes them, and which of them take part.
+ *
+ * One kernel serves all layouts and all types of elements that become one type of values, so that
+ * kernels are few: what differs is settled once for all slots, by branches that a whole warp takes
+ * together. */
+#pragma once
+
+#include "fold.cuh"
+
+#include "common/kernels.h"
+
+namespace KERNELS
+{
+
+/* 16 loads of 4 bytes in flight, or 4 of 16. */
+template <class V>
+constexpr unsigned slots_of = SLOTS_BYTES / sizeof(V);
+
+/* Runs of 2^run slots that are neighbours in the row; a run begins 2^apart elements after the one
+ * before it. Slot 0 is number `first` of the array. */
+struct placing {
+    uint64_t first;
+    unsigned run, apart;
+
+    __device__ __forceinline__ unsigned offset(unsigned k) const
+    {
+        return (k >> run << apart) + (k & ((1u << run) - 1));
+    }
+
+    __device__ __forceinline__ uint64_t operator()(unsigned k) const
+    {
+        return first + offset(k);
+    }
+
+    /* The bits of the slots less than `distance` elements behind slot 0; no run is cut in two. */
+    __device__ __forceinline__ uint32_t before(int distance) const
+    {
+        const unsigned runs = distance > 0 ? (unsigned(distance) + (1u << apart) - 1) >> apart : 0;
+        return runs << run < 32 ? (1u << (runs << run)) - 1 : ~0u;
+    }
+};
+
+/* ---- elements ---- */
+
+/* Where to read them: `step` bytes apart or, `in_runs`, runs that are; into the slots that are
+ * `there`. */
+struct slots_at {
+    const char *at;
+    int64_t step;
+    bool in_runs;
+    uint32_t there;
+};
+
+/* Neighbours that one load takes. */
+template <class In, unsigned Length>
+struct alignas(sizeof(In) * Length) run_of {
+    In at[Length];
+};
+
+template <class In, unsigned N>
+__device__ __forceinline__ void load_elements(In (&x)[N], const slots_at &from)
+{
+    constexpr unsigned length = 16 / sizeof(In) < N ? 16 / sizeof(In) : N;
+    if (length > 1 && from.in_runs) {
+#pragma unroll
+        for (unsigned k = 0; k < N; k += length) {
+            run_of<In, length> run = {};
+            if (from.there >> k & 1)
+                run =
+                    *reinterpret_cast<const run_of<In, length> *>(from.at + k / length * from.step);
+#pragma unroll
+            for (unsigned j = 0; j < length; j++)
+                x[k + j] = run.at[j];
+        }
+    } else {
+#pragma unroll
+        for (unsigned k = 0; k < N; k++) {
+            x[k] = In();
+            if (from.there >> k & 1)
+                x[k] = *reinterpret_cast<const In *>(from.at + k * from.step);
+        }
+    }
+}
+
+/* Elements of one size, in words that hold larger ones, too. */
+template <class Bits, class Word, unsigned N>
+__device__ __forceinline__ void load_bits(Word (&words)[N], const slots_at &from)
+{
+    Bits loaded[N];
+    load_elements(loaded, from);
+#pragma unroll
+    for (unsigned k = 0; k < N; k++)
+        words[k] = loaded[k];
+}
+
+template <class In, class V, class Word, unsigned N>
+__device__ __forceinline__ void convert(V (&x)[N], const Word (&words)[N])
+{
+#pragma unroll
+    for (unsigned k = 0; k < N; k++) {
+        In element;
+        memcpy(&element, &words[k], sizeof element);
+        x[k] = V(element);
+    }
+}
+
+#define CONVERT(IN, In)                                                                            \
+    case ELEMENT_##IN:                                                                             \
+        return convert<In>(x, words);
+
+/* clang-format off */
+#define CONVERT_INTEGERS                                                                           \
+    CONVERT(BOOL, boolean)                                                                         \
+    CONVERT(INT8, int8_t)                                                                          \
+    CONVERT(INT16, int16_t)                                                                        \
+    CONVERT(INT32, int32_t)                                                                        \
+    CONVERT(UINT8, uint8_t)                                                                        \
+    CONVERT(UINT16, uint16_t)                                                                      \
+    CONVERT(UINT32, uint32_t)
+/* clang-format on */
+
+/* Elements of any type that becomes V without being rounded or cut; strided_takes says which. */
+template <unsigned N>
+__device__ __forceinline__ void load_values(float (&x)[N], enum element input, unsigned,
+                                            const slots_at &from)
+{
+    uint32_t words[N];
+    if (input == ELEMENT_FLOAT32)
+        return load_elements(x, from);
+    load_bits<uint16_t>(words, from);
+    switch (input) {
+        CONVERT(FLOAT16, float16)
+    default:
+        return convert<bfloat16>(x, words);
+    }
+}
+
+template <unsigned N>
+__device__ __forceinline__ void load_words(uint64_t (&words)[N], unsigned bytes,
+                                           const slots_at &from)
+{
+    switch (bytes) {
+    case 1:
+        return load_bits<uint8_t>(words, from);
+    case 2:
+        return load_bits<uint16_t>(words, from);
+    case 4:
+        return load_bits<uint32_t>(words, from);
+    default:
+        return load_elements(words, from);
+    }
+}
+
+template <unsigned N>
+__device__ __forceinline__ void load_values(double (&x)[N], enum element input, unsigned bytes,
+                                            const slots_at &from)
+{
+    uint64_t words[N];
+    load_words(words, bytes, from);
+    switch (input) {
+        CONVERT_INTEGERS CONVERT(INT64, int64_t) CONVERT(UINT64, uint64_t)
+            CONVERT(FLOAT32, float) default : return convert<double>(x, words);
+    }
+}
+
+template <unsigned N>
+__device__ __forceinline__ void load_values(int64_t (&x)[N], enum element input, unsigned bytes,
+                                            const slots_at &from)
+{
+    uint64_t words[N];
+    load_words(words, bytes, from);
+    switch (input) {
+        CONVERT_INTEGERS
+    default:
+        return convert<int64_t>(x, words);
+    }
+}
+
+template <unsigned N>
+__device__ __forceinline__ void load_values(uint64_t (&x)[N], enum element, unsigned,
+                                            const slots_at &from)
+{
+    load_elements(x, from);
+}
+
+template <unsigned N>
+__device__ __forceinline__ void load_values(complex<double> (&x)[N], enum element input, unsigned,
+                                            const slots_at &from)
+{
+    if (input == ELEMENT_COMPLEX128)
+        return load_elements(x, from);
+    complex<float> narrow[N];
+    load_elements(narrow, from);
+#pragma unroll
+    for (unsigned k = 0; k < N; k++)
+        x[k] = {double(narrow[k].real), double(narrow[k].imag)};
+}
+
+/* ---- masks ---- */
+
+/* Bit k: whether byte k is not 0. */
+__device__ __forceinline__ uint32_t bytes_set(uint32_t word)
+{
+    const uint32_t high = (((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word) & 0x80808080;
+    return ((high >> 7) * 0x10204080) >> 28;
+}
+
+/* The slots that a mask with a byte an element lets through, where the bytes of four slots are
+ * neighbours; slot 0's lies at `at`. Read in aligned words, so up to 3 bytes more on both sides. */
+template <unsigned N>
+__device__ __forceinline__ uint32_t shown_by_words(const unsigned char *at, const placing &places)
+{
+    const unsigned beyond = reinterpret_cast<uintptr_t>(at) % 4;
+    uint32_t words[N / 4], next[N / 4] = {};
+#pragma unroll
+    for (unsigned k = 0; k < N; k += 4)
+        words[k / 4] = *reinterpret_cast<const uint32_t *>(at - beyond + places.offset(k));
+    if (beyond) {
+#pragma unroll
+        for (unsigned k = 0; k < N; k += 4)
+            next[k / 4] = *reinterpret_cast<const uint32_t *>(at - beyond + places.offset(k) + 4);
+    }
+    uint32_t shown = 0;
+#pragma unroll
+    for (unsigned k = 0; k < N; k += 4)
+        shown |= bytes_set(uint32_t((uint64_t(next[k / 4]) << 32 | words[k / 4]) >> 8 * beyond))
+                 << k;
+    return shown;
+}
+
+/* The same byte by byte, of the slots that are there. */
+template <unsigned N>
+__device__ __forceinline__ uint32_t shown_by_bytes(const unsigned char *at, int64_t stride,
+                                                   const placing &places, uint32_t there)
+{
+    uint32_t shown = 0;
+#pragma unroll 4
+    for (unsigned k = 0; k < N; k++)
+        if (there >> k & 1)
+            shown |= uint32_t(at[places.offset(k) * stride] != 0) << k;
+    return shown;
+}
+
+} // namespace KERNELS
