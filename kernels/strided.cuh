@@ -68,6 +68,9 @@ __device__ __forceinline__ void take_window(state_of<Fold> &state, const strided
     const int own = int((threadIdx.x & ((1u << array.lanes) - 1)) << run);
     const placing places = {x.position + uint64_t(begin + own), run, apart};
     uint32_t there = places.before(left - own) & ~places.before(before - own);
+    value_of<Fold> values[N];
+    load_values(values, array.from.input, 1u << array.bytes,
+                {x.data + (begin + own) * stride, stride << apart, in_runs, there});
     uint32_t shown = there;
     if (x.mask) {
         const int64_t mask_stride = array.from.mask_strides[inner];
@@ -77,9 +80,6 @@ __device__ __forceinline__ void take_window(state_of<Fold> &state, const strided
         else
             shown = shown_by_bytes<N>(mask, mask_stride, places, there);
     }
-    value_of<Fold> values[N];
-    load_values(values, array.from.input, 1u << array.bytes,
-                {x.data + (begin + own) * stride, stride << apart, in_runs, there});
     take_slots<Fold>(state, values, places, shown);
 }
 

@@ -71,7 +71,7 @@ static enum form choose_form(const struct plan *plan, const struct kernels *kern
     const bool flat = plan->on_device ? plan->flat : !masked; /* what is uploaded is flat */
     if (flat && takes_flat(plan, kernels))
         return FORM_FLAT;
-    const bool has_rows = plan->on_device ? plan->layout->dimensions > 0 : masked;
+    const bool has_rows = !plan->on_device || plan->layout->dimensions > 0;
     return has_rows && takes_rows(plan, kernels) ? FORM_STRIDED : FORM_GATHERED;
 }
 
