@@ -17,6 +17,11 @@ namespace KERNELS
 template <class V>
 constexpr unsigned slots_of = SLOTS_BYTES / sizeof(V);
 
+__device__ __forceinline__ uint32_t low_bits(unsigned count)
+{
+    return count < 32 ? (1u << count) - 1 : ~0u;
+}
+
 /* Runs of 2^run slots that are neighbours in the row; a run begins 2^apart elements after the one
  * before it. Slot 0 is number `first` of the array. */
 struct placing {
@@ -37,19 +42,35 @@ struct placing {
     __device__ __forceinline__ uint32_t before(int distance) const
     {
         const unsigned runs = distance > 0 ? (unsigned(distance) + (1u << apart) - 1) >> apart : 0;
-        return runs << run < 32 ? (1u << (runs << run)) - 1 : ~0u;
+        return low_bits(runs << run);
     }
 };
 
 /* ---- elements ---- */
 
-/* Where to read them: `step` bytes apart or, `in_runs`, runs that are; into the slots that are
- * `there`. */
-struct slots_at {
+/* Where all of a thread's slots are read: `step` bytes apart or, `in_runs`, runs that are. */
+struct all_slots {
     const char *at;
     int64_t step;
     bool in_runs;
-    uint32_t there;
+
+    __device__ __forceinline__ constexpr bool has(unsigned) const
+    {
+        return true;
+    }
+};
+
+/* Where those are read whose bits are set. */
+struct some_slots {
+    const char *at;
+    int64_t step;
+    uint32_t bits;
+    static constexpr bool in_runs = false;
+
+    __device__ __forceinline__ bool has(unsigned k) const
+    {
+        return bits >> k & 1;
+    }
 };
 
 /* Neighbours that one load takes. */
@@ -58,17 +79,15 @@ struct alignas(sizeof(In) * Length) run_of {
     In at[Length];
 };
 
-template <class In, unsigned N>
-__device__ __forceinline__ void load_elements(In (&x)[N], const slots_at &from)
+template <class In, unsigned N, class Slots>
+__device__ __forceinline__ void load_elements(In (&x)[N], const Slots &from)
 {
     constexpr unsigned length = 16 / sizeof(In) < N ? 16 / sizeof(In) : N;
     if (length > 1 && from.in_runs) {
 #pragma unroll
         for (unsigned k = 0; k < N; k += length) {
-            run_of<In, length> run = {};
-            if (from.there >> k & 1)
-                run =
-                    *reinterpret_cast<const run_of<In, length> *>(from.at + k / length * from.step);
+            const auto run =
+                *reinterpret_cast<const run_of<In, length> *>(from.at + k / length * from.step);
 #pragma unroll
             for (unsigned j = 0; j < length; j++)
                 x[k + j] = run.at[j];
@@ -77,15 +96,15 @@ __device__ __forceinline__ void load_elements(In (&x)[N], const slots_at &from)
 #pragma unroll
         for (unsigned k = 0; k < N; k++) {
             x[k] = In();
-            if (from.there >> k & 1)
+            if (from.has(k))
                 x[k] = *reinterpret_cast<const In *>(from.at + k * from.step);
         }
     }
 }
 
 /* Elements of one size, in words that hold larger ones, too. */
-template <class Bits, class Word, unsigned N>
-__device__ __forceinline__ void load_bits(Word (&words)[N], const slots_at &from)
+template <class Bits, class Word, unsigned N, class Slots>
+__device__ __forceinline__ void load_bits(Word (&words)[N], const Slots &from)
 {
     Bits loaded[N];
     load_elements(loaded, from);
@@ -121,9 +140,9 @@ __device__ __forceinline__ void convert(V (&x)[N], const Word (&words)[N])
 /* clang-format on */
 
 /* Elements of any type that becomes V without being rounded or cut; strided_takes says which. */
-template <unsigned N>
+template <unsigned N, class Slots>
 __device__ __forceinline__ void load_values(float (&x)[N], enum element input, unsigned,
-                                            const slots_at &from)
+                                            const Slots &from)
 {
     uint32_t words[N];
     if (input == ELEMENT_FLOAT32)
@@ -136,9 +155,8 @@ __device__ __forceinline__ void load_values(float (&x)[N], enum element input, u
     }
 }
 
-template <unsigned N>
-__device__ __forceinline__ void load_words(uint64_t (&words)[N], unsigned bytes,
-                                           const slots_at &from)
+template <unsigned N, class Slots>
+__device__ __forceinline__ void load_words(uint64_t (&words)[N], unsigned bytes, const Slots &from)
 {
     switch (bytes) {
     case 1:
@@ -152,9 +170,9 @@ __device__ __forceinline__ void load_words(uint64_t (&words)[N], unsigned bytes,
     }
 }
 
-template <unsigned N>
+template <unsigned N, class Slots>
 __device__ __forceinline__ void load_values(double (&x)[N], enum element input, unsigned bytes,
-                                            const slots_at &from)
+                                            const Slots &from)
 {
     uint64_t words[N];
     load_words(words, bytes, from);
@@ -164,9 +182,9 @@ __device__ __forceinline__ void load_values(double (&x)[N], enum element input, 
     }
 }
 
-template <unsigned N>
+template <unsigned N, class Slots>
 __device__ __forceinline__ void load_values(int64_t (&x)[N], enum element input, unsigned bytes,
-                                            const slots_at &from)
+                                            const Slots &from)
 {
     uint64_t words[N];
     load_words(words, bytes, from);
@@ -177,16 +195,16 @@ __device__ __forceinline__ void load_values(int64_t (&x)[N], enum element input,
     }
 }
 
-template <unsigned N>
+template <unsigned N, class Slots>
 __device__ __forceinline__ void load_values(uint64_t (&x)[N], enum element, unsigned,
-                                            const slots_at &from)
+                                            const Slots &from)
 {
     load_elements(x, from);
 }
 
-template <unsigned N>
+template <unsigned N, class Slots>
 __device__ __forceinline__ void load_values(complex<double> (&x)[N], enum element input, unsigned,
-                                            const slots_at &from)
+                                            const Slots &from)
 {
     if (input == ELEMENT_COMPLEX128)
         return load_elements(x, from);
@@ -235,7 +253,7 @@ __device__ __forceinline__ uint32_t shown_by_bytes(const unsigned char *at, int6
                                                    const placing &places, uint32_t there)
 {
     uint32_t shown = 0;
-#pragma unroll 4
+#pragma unroll 8
     for (unsigned k = 0; k < N; k++)
         if (there >> k & 1)
             shown |= uint32_t(at[places.offset(k) * stride] != 0) << k;

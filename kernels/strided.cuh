@@ -48,7 +48,7 @@ template <class Fold, unsigned N>
 __device__ __forceinline__ void take_slots(state_of<Fold> &state, const value_of<Fold> (&x)[N],
                                            const placing &places, uint32_t there)
 {
-    if (there == (N < 32 ? (1u << N) - 1 : ~0u))
+    if (there == low_bits(N))
         take_values<Fold>(state, x, places, all_shown());
     else
         take_values<Fold>(state, x, places, shown_bits{there});
@@ -62,25 +62,31 @@ __device__ __forceinline__ void take_window(state_of<Fold> &state, const strided
     constexpr unsigned N = slots_of<value_of<Fold>>;
     const unsigned inner = array.from.dimensions - 1, window = N << array.lanes;
     const int64_t stride = array.from.strides[inner], rest = array.from.shape[inner] - begin;
-    const int left = rest < window ? int(rest) : int(window), before = begin < 0 ? int(-begin) : 0;
-    const bool in_runs = x.in_runs && before == 0 && (left & ((1u << array.run) - 1)) == 0;
-    const unsigned run = in_runs ? array.run : 0, apart = run + array.lanes;
+    const bool whole = begin >= 0 && rest >= window;
+    const unsigned run = whole && x.in_runs ? array.run : 0, apart = run + array.lanes;
     const int own = int((threadIdx.x & ((1u << array.lanes) - 1)) << run);
     const placing places = {x.position + uint64_t(begin + own), run, apart};
-    uint32_t there = places.before(left - own) & ~places.before(before - own);
+    const char *const at = x.data + (begin + own) * stride;
+    uint32_t there = low_bits(N);
     value_of<Fold> values[N];
-    load_values(values, array.from.input, 1u << array.bytes,
-                {x.data + (begin + own) * stride, stride << apart, in_runs, there});
-    uint32_t shown = there;
+    if (whole) {
+        load_values(values, array.from.input, 1u << array.bytes,
+                    all_slots{at, stride << apart, run > 0});
+    } else {
+        there = places.before(rest < window ? int(rest) - own : int(window)) &
+                ~places.before(begin < 0 ? int(-begin) - own : 0);
+        load_values(values, array.from.input, 1u << array.bytes,
+                    some_slots{at, stride << apart, there});
+    }
     if (x.mask) {
         const int64_t mask_stride = array.from.mask_strides[inner];
         const unsigned char *const mask = x.mask + (begin + own) * mask_stride;
         if (N >= 4 && run >= 2 && mask_stride == 1 && begin >= 4 && rest >= window + 4)
-            shown = shown_by_words<N>(mask, places);
+            there = shown_by_words<N>(mask, places);
         else
-            shown = shown_by_bytes<N>(mask, mask_stride, places, there);
+            there = shown_by_bytes<N>(mask, mask_stride, places, there);
     }
-    take_slots<Fold>(state, values, places, shown);
+    take_slots<Fold>(state, values, places, there);
 }
 
 template <class Fold>
