@@ -139,31 +139,36 @@ __device__ __forceinline__ void convert(V (&x)[N], const Word (&words)[N])
     CONVERT(UINT32, uint32_t)
 /* clang-format on */
 
-/* Elements of any type that becomes V without being rounded or cut; strided_takes says which. */
+/* What elements that become values of type V are loaded into. */
+template <class V>
+struct slot {
+    using type = std::conditional_t<sizeof(V) == sizeof(uint32_t), uint32_t, uint64_t>;
+};
+
+template <>
+struct slot<complex<double>> {
+    using type = complex<double>;
+};
+
+/* Elements of so many bytes, or of the words' own. */
 template <unsigned N, class Slots>
-__device__ __forceinline__ void load_values(float (&x)[N], enum element input, unsigned,
-                                            const Slots &from)
+__device__ __forceinline__ void load_words(uint32_t (&words)[N], unsigned bytes, const Slots &from)
 {
-    uint32_t words[N];
-    if (input == ELEMENT_FLOAT32)
-        return load_elements(x, from);
-    load_bits<uint16_t>(words, from);
-    switch (input) {
-        CONVERT(FLOAT16, float16)
-    default:
-        return convert<bfloat16>(x, words);
-    }
+    if (bytes == sizeof(uint16_t))
+        load_bits<uint16_t>(words, from);
+    else
+        load_elements(words, from);
 }
 
 template <unsigned N, class Slots>
 __device__ __forceinline__ void load_words(uint64_t (&words)[N], unsigned bytes, const Slots &from)
 {
     switch (bytes) {
-    case 1:
+    case sizeof(uint8_t):
         return load_bits<uint8_t>(words, from);
-    case 2:
+    case sizeof(uint16_t):
         return load_bits<uint16_t>(words, from);
-    case 4:
+    case sizeof(uint32_t):
         return load_bits<uint32_t>(words, from);
     default:
         return load_elements(words, from);
@@ -171,23 +176,50 @@ __device__ __forceinline__ void load_words(uint64_t (&words)[N], unsigned bytes,
 }
 
 template <unsigned N, class Slots>
-__device__ __forceinline__ void load_values(double (&x)[N], enum element input, unsigned bytes,
-                                            const Slots &from)
+__device__ __forceinline__ void load_words(complex<double> (&words)[N], unsigned bytes,
+                                           const Slots &from)
 {
-    uint64_t words[N];
-    load_words(words, bytes, from);
+    if (bytes == sizeof(complex<double>))
+        return load_elements(words, from);
+    complex<float> narrow[N];
+    load_elements(narrow, from);
+#pragma unroll
+    for (unsigned k = 0; k < N; k++)
+        words[k] = {double(narrow[k].real), double(narrow[k].imag)};
+}
+
+/* Elements that begin in the lowest byte of a word, of any type that becomes V without being
+ * rounded or cut; strided_entry.cuh says which. */
+template <unsigned N>
+__device__ __forceinline__ void decode(float (&x)[N], const uint32_t (&words)[N],
+                                       enum element input)
+{
     switch (input) {
-        CONVERT_INTEGERS CONVERT(INT64, int64_t) CONVERT(UINT64, uint64_t)
-            CONVERT(FLOAT32, float) default : return convert<double>(x, words);
+        CONVERT(FLOAT16, float16)
+        CONVERT(BFLOAT16, bfloat16)
+    default:
+        return convert<float>(x, words);
     }
 }
 
-template <unsigned N, class Slots>
-__device__ __forceinline__ void load_values(int64_t (&x)[N], enum element input, unsigned bytes,
-                                            const Slots &from)
+template <unsigned N>
+__device__ __forceinline__ void decode(double (&x)[N], const uint64_t (&words)[N],
+                                       enum element input)
 {
-    uint64_t words[N];
-    load_words(words, bytes, from);
+    switch (input) {
+        CONVERT_INTEGERS
+        CONVERT(INT64, int64_t)
+        CONVERT(UINT64, uint64_t)
+        CONVERT(FLOAT32, float)
+    default:
+        return convert<double>(x, words);
+    }
+}
+
+template <unsigned N>
+__device__ __forceinline__ void decode(int64_t (&x)[N], const uint64_t (&words)[N],
+                                       enum element input)
+{
     switch (input) {
         CONVERT_INTEGERS
     default:
@@ -195,24 +227,23 @@ __device__ __forceinline__ void load_values(int64_t (&x)[N], enum element input,
     }
 }
 
-template <unsigned N, class Slots>
-__device__ __forceinline__ void load_values(uint64_t (&x)[N], enum element, unsigned,
-                                            const Slots &from)
+template <class V, unsigned N>
+__device__ __forceinline__ void decode(V (&x)[N], const V (&words)[N], enum element)
 {
-    load_elements(x, from);
-}
-
-template <unsigned N, class Slots>
-__device__ __forceinline__ void load_values(complex<double> (&x)[N], enum element input, unsigned,
-                                            const Slots &from)
-{
-    if (input == ELEMENT_COMPLEX128)
-        return load_elements(x, from);
-    complex<float> narrow[N];
-    load_elements(narrow, from);
 #pragma unroll
     for (unsigned k = 0; k < N; k++)
-        x[k] = {double(narrow[k].real), double(narrow[k].imag)};
+        x[k] = words[k];
+}
+
+/* Brings the next of several elements in a word to its lowest byte. */
+template <class Word, unsigned N>
+__device__ __forceinline__ void shift_words(Word (&words)[N], unsigned bytes)
+{
+    if constexpr (std::is_integral_v<Word>) {
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            words[k] >>= 8 * bytes;
+    }
 }
 
 /* ---- masks ---- */

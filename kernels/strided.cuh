@@ -35,13 +35,12 @@ __device__ __forceinline__ stretch stretch_of(const strided &array, uint64_t ite
                                                  : divide(item, array.stretches);
     const offsets at = offsets_of(from, inner, number);
     const char *const data = static_cast<const char *>(from.data) + at.data;
-    const uintptr_t element = reinterpret_cast<uintptr_t>(data) >> array.bytes;
-    const unsigned rest = unsigned(element) & ((1u << array.run) - 1);
-    const unsigned lead = array.aligns ? rest : 0;
+    const unsigned before = unsigned(reinterpret_cast<uintptr_t>(data) % 16) >> array.bytes;
+    const unsigned lead = array.aligns ? before : 0;
     return {data, from.mask ? from.mask + at.mask : nullptr,
             array.base + number * from.shape[inner],
             int64_t((item - number * array.stretches) << array.stretch) - lead,
-            array.run > 0 && rest == lead};
+            array.run > 0 && before == lead};
 }
 
 template <class Fold, unsigned N>
@@ -54,29 +53,39 @@ __device__ __forceinline__ void take_slots(state_of<Fold> &state, const value_of
         take_values<Fold>(state, x, places, shown_bits{there});
 }
 
-/* The window of a stretch that begins at element `begin` of the row. */
+/* Whether narrow elements are loaded several to a slot, out of their order: folds with a small
+ * state have registers left for it. */
 template <class Fold>
-__device__ __forceinline__ void take_window(state_of<Fold> &state, const strided &array,
-                                            const stretch &x, int64_t begin)
+constexpr bool packs = !is_indexed<Fold>::value && sizeof(state_of<Fold>) <= sizeof(uint64_t) &&
+                       sizeof(value_of<Fold>) <= sizeof(uint64_t);
+
+/* The window of a stretch that begins at element `begin` of the row. Returns how many elements it
+ * has. */
+template <class Fold>
+__device__ __forceinline__ unsigned take_window(state_of<Fold> &state, const strided &array,
+                                                const stretch &x, int64_t begin)
 {
     constexpr unsigned N = slots_of<value_of<Fold>>;
+    using word = typename slot<value_of<Fold>>::type;
     const unsigned inner = array.from.dimensions - 1, window = N << array.lanes;
     const int64_t stride = array.from.strides[inner], rest = array.from.shape[inner] - begin;
     const bool whole = begin >= 0 && rest >= window;
-    const unsigned run = whole && x.in_runs ? array.run : 0, apart = run + array.lanes;
+    const bool packed = packs<Fold> && x.in_runs && !x.mask && begin >= 0 &&
+                        rest >= int64_t(window) << array.packing;
+    const unsigned packing = packed ? array.packing : 0;
+    const unsigned run = packed ? 4 - array.bytes : whole && x.in_runs ? array.run : 0;
+    const unsigned apart = run + array.lanes;
     const int own = int((threadIdx.x & ((1u << array.lanes) - 1)) << run);
     const placing places = {x.position + uint64_t(begin + own), run, apart};
     const char *const at = x.data + (begin + own) * stride;
     uint32_t there = low_bits(N);
-    value_of<Fold> values[N];
+    word words[N];
     if (whole) {
-        load_values(values, array.from.input, 1u << array.bytes,
-                    all_slots{at, stride << apart, run > 0});
+        load_words(words, 1u << (array.bytes + packing), all_slots{at, stride << apart, run > 0});
     } else {
         there = places.before(rest < window ? int(rest) - own : int(window)) &
                 ~places.before(begin < 0 ? int(-begin) - own : 0);
-        load_values(values, array.from.input, 1u << array.bytes,
-                    some_slots{at, stride << apart, there});
+        load_words(words, 1u << array.bytes, some_slots{at, stride << apart, there});
     }
     if (x.mask) {
         const int64_t mask_stride = array.from.mask_strides[inner];
@@ -86,13 +95,19 @@ __device__ __forceinline__ void take_window(state_of<Fold> &state, const strided
         else
             there = shown_by_bytes<N>(mask, mask_stride, places, there);
     }
-    take_slots<Fold>(state, values, places, there);
+    for (unsigned part = 0;;) {
+        value_of<Fold> values[N];
+        decode(values, words, array.from.input);
+        take_slots<Fold>(state, values, places, there);
+        if (++part >> packing)
+            return window << packing;
+        shift_words(words, 1u << array.bytes);
+    }
 }
 
 template <class Fold>
 __device__ __forceinline__ state_of<Fold> fold_vectors(const strided &array, uint64_t)
 {
-    constexpr unsigned N = slots_of<value_of<Fold>>;
     const int64_t length = array.from.shape[array.from.dimensions - 1];
     const uint64_t groups = threads_in_grid() >> array.lanes;
     state_of<Fold> state = Fold::identity();
@@ -101,8 +116,8 @@ __device__ __forceinline__ state_of<Fold> fold_vectors(const strided &array, uin
         const stretch x = stretch_of(array, item);
         const int64_t end = x.begin + (int64_t(1) << array.stretch);
 #pragma unroll 1
-        for (int64_t i = x.begin; i < end && i < length; i += N << array.lanes)
-            take_window<Fold>(state, array, x, i);
+        for (int64_t i = x.begin; i < end && i < length;)
+            i += take_window<Fold>(state, array, x, i);
     }
     return state;
 }

@@ -40,6 +40,7 @@ struct kernel_rows {
     unsigned stretch;          /* elements of one */
     unsigned lanes;            /* threads of a group */
     unsigned run;              /* neighbours that one load takes, where it is aligned */
+    unsigned packing;          /* neighbours that one slot takes */
     unsigned bytes;            /* of an element */
     bool aligns;               /* a row's first stretch begins in front of it, where a run would */
 };
