@@ -1,7 +1,7 @@
 /* What a rung reads. Most arrays are a plain pointer, `global<const In>`; one whose elements'
- * positions matter is `positioned<In>`, and one with a mask beside it `masked<In>`. The state of
- * element i of a plain one is load<Fold>(array, i). What lies otherwise is read as it is
- * (strided.cuh) or copied first (working_copy.cuh). */
+ * positions matter is `positioned<In>`. The state of element i of a plain one is
+ * load<Fold>(array, i). What lies otherwise, or has a mask, is read as it is (strided.cuh) or
+ * copied first (working_copy.cuh). */
 #pragma once
 
 #include "fold.cuh"
@@ -17,18 +17,11 @@ __device__ __forceinline__ state_of<Fold> load(global<const In> data, uint64_t i
     return Fold::lift(value_of<Fold>(data[i]), i);
 }
 
-/* These two are the beginning of a struct kernel_array. */
+/* A struct kernel_array. */
 template <class In>
 struct positioned {
     global<const In> at;
     uint64_t base;
-};
-
-template <class In>
-struct masked {
-    global<const In> at;
-    uint64_t base;
-    global<const unsigned char> shown;
 };
 
 /* Where an element and its mask lie, in bytes. */

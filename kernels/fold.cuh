@@ -10,10 +10,10 @@
  *
  * and, where taking many values at once is better than merging one after the other,
  *
- *     template <unsigned N, class Positions>
- *     static void absorb(state &s, const value (&x)[N], Positions at);
+ *     template <unsigned N, class Positions, class Shown = all_shown>
+ *     static void absorb(state &s, const value (&x)[N], Positions at, Shown shown = {});
  *
- * x[k] being number at(k) of the array, numbers that rise with k.
+ * x[k] being number at(k) of the array, numbers that rise with k, and taking part if shown(k).
  *
  * A reduction is what becomes of a fold's state: finishing<REDUCTION_name>::apply. Where that is
  * next to nothing, finishing<REDUCTION_name>::is_stored is there, and the fold has
@@ -70,6 +70,46 @@ struct in_runs {
     __host__ __device__ __forceinline__ uint64_t operator()(unsigned k) const
     {
         return first + k / Length * apart + k % Length;
+    }
+};
+
+/* All of many values take part. */
+struct all_shown {
+    __host__ __device__ __forceinline__ constexpr bool operator()(unsigned) const
+    {
+        return true;
+    }
+
+    /* How many of N take part. */
+    __host__ __device__ __forceinline__ constexpr unsigned count(unsigned n) const
+    {
+        return n;
+    }
+
+    /* Those from number `first` on. */
+    __host__ __device__ __forceinline__ constexpr all_shown from(unsigned) const
+    {
+        return {};
+    }
+};
+
+/* Those whose bits are set take part. */
+struct shown_bits {
+    uint32_t bits;
+
+    __host__ __device__ __forceinline__ bool operator()(unsigned k) const
+    {
+        return bits >> k & 1;
+    }
+
+    __host__ __device__ __forceinline__ unsigned count(unsigned n) const
+    {
+        return bits_set(bits & (n < 32 ? (1u << n) - 1 : ~0u));
+    }
+
+    __host__ __device__ __forceinline__ shown_bits from(unsigned first) const
+    {
+        return {bits >> first};
     }
 };
 

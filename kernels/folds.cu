@@ -3,8 +3,8 @@
 #include "accumulators.cuh"
 #include "common/kernels.h"
 #include "entry.cuh"
-#include "ladder/21_last_block.cuh"
 #include "reductions.cuh"
+#include "strided_entry.cuh"
 
 namespace KERNELS
 {
@@ -87,53 +87,25 @@ const void *of_floats(enum element input, enum element accumulator)
     }
 }
 
-#define MASKED(V) KERNEL_ENTRY(last_block<Fold<V>, masked<V>>)
-
-template <template <class> class Fold>
-const void *masked_floats(enum element accumulator)
-{
-    switch (accumulator) {
-    case ELEMENT_FLOAT64:
-        return MASKED(double);
-    case ELEMENT_COMPLEX128:
-        return MASKED(complex<double>);
-    default:
-        return nullptr;
-    }
-}
-
-template <template <class> class Fold>
-const void *masked_all(enum element accumulator)
-{
-    switch (accumulator) {
-    case ELEMENT_INT64:
-        return MASKED(int64_t);
-    case ELEMENT_UINT64:
-        return MASKED(uint64_t);
-    default:
-        return masked_floats<Fold>(accumulator);
-    }
-}
-
-/* GROUP_n(FOLD): FOLD(fold, its flat kernels, its masked ones). */
+/* GROUP_n(FOLD): FOLD(fold, its flat kernels, its strided ones). */
 #define GROUP_places(FOLD)                                                                         \
-    FOLD(argmin, of_own_values, masked_all)                                                        \
-    FOLD(argmax, of_own_values, masked_all)                                                        \
-    FOLD(extremes, of_own_values, masked_all)
+    FOLD(argmin, of_own_values, strided_all)                                                       \
+    FOLD(argmax, of_own_values, strided_all)                                                       \
+    FOLD(extremes, of_own_values, strided_all)
 #define GROUP_counts(FOLD)                                                                         \
-    FOLD(nonzero, of_own_values, masked_all)                                                       \
-    FOLD(norm1, of_floats, masked_floats)                                                          \
-    FOLD(norm2, of_averages, masked_floats)                                                        \
-    FOLD(norm_inf, of_floats, masked_floats)                                                       \
-    FOLD(norm_neg_inf, of_floats, masked_floats)
+    FOLD(nonzero, of_own_values, strided_all)                                                      \
+    FOLD(norm1, of_floats, strided_floats)                                                         \
+    FOLD(norm2, of_averages, strided_floats)                                                       \
+    FOLD(norm_inf, of_floats, strided_floats)                                                      \
+    FOLD(norm_neg_inf, of_floats, strided_floats)
 #define GROUP_numbers(FOLD)                                                                        \
-    FOLD(nansum, of_floats, masked_floats)                                                         \
-    FOLD(nanprod, of_floats, masked_floats)                                                        \
-    FOLD(nanmin, of_floats, masked_floats)                                                         \
-    FOLD(nanmax, of_floats, masked_floats)
+    FOLD(nansum, of_floats, strided_floats)                                                        \
+    FOLD(nanprod, of_floats, strided_floats)                                                       \
+    FOLD(nanmin, of_floats, strided_floats)                                                        \
+    FOLD(nanmax, of_floats, strided_floats)
 #define GROUP_moments(FOLD)                                                                        \
-    FOLD(variance, of_averages, masked_floats)                                                     \
-    FOLD(summary, of_own_values, masked_all)
+    FOLD(variance, of_averages, strided_floats)                                                    \
+    FOLD(summary, of_own_values, strided_all)
 
 #define EACH_OF(group)        EACH_OF_PASTED(group)
 #define EACH_OF_PASTED(group) GROUP_##group
@@ -143,20 +115,20 @@ const void *masked_all(enum element accumulator)
 const void *OF_GROUP(flat)(enum fold fold, enum element input, enum element accumulator)
 {
     switch (fold) {
-#define FLAT(name, flat, masked)                                                                   \
+#define FLAT(name, flat, strided)                                                                  \
     case FOLD_##name:                                                                              \
         return flat<name>(input, accumulator);
         EACH_OF(GRED_GROUP)(FLAT) default : return nullptr;
     }
 }
 
-const void *OF_GROUP(masked)(enum fold fold, enum element accumulator)
+const void *OF_GROUP(strided)(enum fold fold, enum element input, enum element accumulator)
 {
     switch (fold) {
-#define MASKED_OF(name, flat, masked)                                                              \
+#define STRIDED(name, flat, strided)                                                               \
     case FOLD_##name:                                                                              \
-        return masked<name>(accumulator);
-        EACH_OF(GRED_GROUP)(MASKED_OF) default : return nullptr;
+        return strided<name>(input, accumulator);
+        EACH_OF(GRED_GROUP)(STRIDED) default : return nullptr;
     }
 }
 

@@ -14,8 +14,7 @@ namespace KERNELS
 #define DECLARE_FOLD(name)                                                                         \
     const void *name##_flat(enum method_index, enum element input, enum element accumulator,       \
                             unsigned block);                                                       \
-    const void *name##_strided(enum method_index, enum element input, enum element accumulator);   \
-    const void *name##_masked(enum method_index, enum element accumulator)
+    const void *name##_strided(enum method_index, enum element input, enum element accumulator)
 DECLARE_FOLD(sum);
 DECLARE_FOLD(prod);
 DECLARE_FOLD(min);
@@ -23,7 +22,7 @@ DECLARE_FOLD(max);
 
 #define DECLARE_GROUP(name)                                                                        \
     const void *name##_flat(enum fold, enum element input, enum element accumulator);              \
-    const void *name##_masked(enum fold, enum element accumulator)
+    const void *name##_strided(enum fold, enum element input, enum element accumulator)
 DECLARE_GROUP(places);
 DECLARE_GROUP(counts);
 DECLARE_GROUP(numbers);
@@ -70,18 +69,13 @@ const void *strided_entry(enum fold fold, enum method_index method, enum element
                           enum element accumulator)
 {
     static decltype(&sum_strided) const of_fold[ON_LADDER] = FOLDS_OF(strided);
-    return fold_is_on_ladder(fold) ? of_fold[fold](method, input, accumulator) : nullptr;
-}
-
-const void *masked_entry(enum fold fold, enum method_index method, enum element accumulator)
-{
-    static decltype(&sum_masked) const of_fold[ON_LADDER] = FOLDS_OF(masked);
     if (fold_is_on_ladder(fold))
-        return of_fold[fold](method, accumulator);
+        return of_fold[fold](method, input, accumulator);
     if (method != METHOD_last_block)
         return nullptr;
-    return first_of({places_masked(fold, accumulator), counts_masked(fold, accumulator),
-                     numbers_masked(fold, accumulator), moments_masked(fold, accumulator)});
+    return first_of(
+        {places_strided(fold, input, accumulator), counts_strided(fold, input, accumulator),
+         numbers_strided(fold, input, accumulator), moments_strided(fold, input, accumulator)});
 }
 
 const void *copy_flat_entry(enum element input, enum element accumulator)
@@ -141,8 +135,8 @@ const void *read_entry(unsigned shape)
 } // namespace KERNELS
 
 const struct kernels GRED_TABLE = {
-    KERNELS::flat_entry,          KERNELS::masked_entry,  KERNELS::strided_entry,
-    KERNELS::merge_entry,         KERNELS::library_entry, KERNELS::copy_flat_entry,
-    KERNELS::copy_gathered_entry, KERNELS::finish_entry,  KERNELS::count_entry,
-    KERNELS::unpack_entry,        KERNELS::read_entry,
+    KERNELS::flat_entry,    KERNELS::strided_entry,   KERNELS::merge_entry,
+    KERNELS::library_entry, KERNELS::copy_flat_entry, KERNELS::copy_gathered_entry,
+    KERNELS::finish_entry,  KERNELS::count_entry,     KERNELS::unpack_entry,
+    KERNELS::read_entry,
 };

@@ -3,7 +3,7 @@
  * bits, GRED_AVERAGES whether means are made of it, for which they are folded in float64. */
 #include "common/kernels.h"
 #include "entry.cuh"
-#include "strided.cuh"
+#include "strided_entry.cuh"
 
 #include "ladder.cuh"
 #include "reductions.cuh"
@@ -129,18 +129,12 @@ const rung_entries flat_entries[METHODS][PAIRS] = {
 
 struct default_entry {
     enum element input, accumulator;
-    const void *flat, *strided;
+    const void *kernel;
 };
 
-/* Types that the other rungs are compiled for have their flat kernels there. */
+/* Types that the other rungs are compiled for have their kernels there. */
 #define FLAT(IN, In, ACC, Acc)                                                                     \
-    {ELEMENT_##IN, ELEMENT_##ACC, KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, global<const In>>),      \
-     nullptr}
-#define STRIDED(IN, In, ACC, Acc)                                                                  \
-    {ELEMENT_##IN, ELEMENT_##ACC, nullptr, KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, strided<In>>)}
-#define BOTH(IN, In, ACC, Acc)                                                                     \
-    {ELEMENT_##IN, ELEMENT_##ACC, KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, global<const In>>),      \
-     KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, strided<In>>)}
+    {ELEMENT_##IN, ELEMENT_##ACC, KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, global<const In>>)}
 
 /* Unsigned 64-bit sums and products are the same bits as signed ones. Least and greatest elements
  * need no more than the least accumulator. Complex products know their first element. */
@@ -149,43 +143,27 @@ const default_entry default_entries[] = {
     FLAT(BOOL, boolean, INT64, int64_t),
     FLAT(INT8, int8_t, INT64, int64_t),
     FLAT(INT16, int16_t, INT64, int64_t),
-    STRIDED(INT32, int32_t, INT64, int64_t),
     FLAT(UINT8, uint8_t, UINT64, int64_t),
     FLAT(UINT16, uint16_t, UINT64, int64_t),
-    BOTH(UINT32, uint32_t, UINT64, int64_t),
-    STRIDED(UINT64, int64_t, UINT64, int64_t),
+    FLAT(UINT32, uint32_t, UINT64, int64_t),
 #else
     FLAT(BOOL, boolean, INT32, int32_t),
     FLAT(INT8, int8_t, INT32, int32_t),
     FLAT(INT16, int16_t, INT32, int32_t),
-    STRIDED(INT32, int32_t, INT32, int32_t),
     FLAT(UINT8, uint8_t, INT32, int32_t),
     FLAT(UINT16, uint16_t, INT32, int32_t),
     FLAT(UINT32, uint32_t, INT64, int64_t),
-    STRIDED(UINT64, uint64_t, UINT64, uint64_t),
 #endif
-    STRIDED(INT64, int64_t, INT64, int64_t),
     FLAT(FLOAT16, float16, FLOAT32, float),
     FLAT(BFLOAT16, bfloat16, FLOAT32, float),
-    STRIDED(FLOAT32, float, FLOAT32, float),
-    STRIDED(FLOAT64, double, FLOAT64, double),
     FLAT(COMPLEX64, complex<float>, COMPLEX64, complex<float>),
     FLAT(COMPLEX128, complex<double>, COMPLEX128, complex<double>),
 #if GRED_AVERAGES
-    STRIDED(BOOL, boolean, INT64, int64_t),
-    STRIDED(INT8, int8_t, INT64, int64_t),
-    STRIDED(INT16, int16_t, INT64, int64_t),
-    STRIDED(UINT8, uint8_t, UINT64, int64_t),
-    STRIDED(UINT16, uint16_t, UINT64, int64_t),
-    STRIDED(FLOAT16, float16, FLOAT32, float),
-    STRIDED(BFLOAT16, bfloat16, FLOAT32, float),
-    STRIDED(COMPLEX64, complex<float>, COMPLEX64, complex<float>),
-    STRIDED(COMPLEX128, complex<double>, COMPLEX128, complex<double>),
     FLAT(BOOL, boolean, FLOAT64, double),
     FLAT(INT8, int8_t, FLOAT64, double),
     FLAT(INT16, int16_t, FLOAT64, double),
-    BOTH(INT32, int32_t, FLOAT64, double),
-    BOTH(INT64, int64_t, FLOAT64, double),
+    FLAT(INT32, int32_t, FLOAT64, double),
+    FLAT(INT64, int64_t, FLOAT64, double),
     FLAT(UINT8, uint8_t, FLOAT64, double),
     FLAT(UINT16, uint16_t, FLOAT64, double),
     FLAT(UINT32, uint32_t, FLOAT64, double),
@@ -203,13 +181,11 @@ const default_entry default_entries[] = {
 #endif
 };
 
-/* An entry for the form that is asked for; a pair of types may be there twice. */
-const void *find_default(const void *default_entry::*form, enum element input,
-                         enum element accumulator)
+const void *find_default(enum element input, enum element accumulator)
 {
     for (const default_entry &entry : default_entries)
-        if (entry.input == input && entry.accumulator == accumulator && entry.*form)
-            return entry.*form;
+        if (entry.input == input && entry.accumulator == accumulator)
+            return entry.kernel;
     return nullptr;
 }
 
@@ -221,33 +197,13 @@ const void *OF_FOLD(flat)(enum method_index method, enum element input, enum ele
     const int pair = pair_of(input, accumulator);
     if (pair != PAIRS)
         return flat_entries[method][pair][__builtin_ctz(block / BLOCK_SIZE_MIN)];
-    return method == METHOD_last_block ? find_default(&default_entry::flat, input, accumulator)
-                                       : nullptr;
+    return method == METHOD_last_block ? find_default(input, accumulator) : nullptr;
 }
 
 const void *OF_FOLD(strided)(enum method_index method, enum element input, enum element accumulator)
 {
-    return method == METHOD_last_block ? find_default(&default_entry::strided, input, accumulator)
+    return method == METHOD_last_block ? strided_all<GRED_FOLD, uint64_as>(input, accumulator)
                                        : nullptr;
-}
-
-/* The default alone sees a mask beside what was gathered, into the widest type of each kind. */
-const void *OF_FOLD(masked)(enum method_index method, enum element accumulator)
-{
-    if (method != METHOD_last_block)
-        return nullptr;
-    switch (accumulator) {
-    case ELEMENT_INT64:
-        return KERNEL_ENTRY(last_block<GRED_FOLD<int64_t>, masked<int64_t>>);
-    case ELEMENT_UINT64:
-        return KERNEL_ENTRY(last_block<GRED_FOLD<uint64_as>, masked<uint64_as>>);
-    case ELEMENT_FLOAT64:
-        return KERNEL_ENTRY(last_block<GRED_FOLD<double>, masked<double>>);
-    case ELEMENT_COMPLEX128:
-        return KERNEL_ENTRY(last_block<GRED_FOLD<complex<double>>, masked<complex<double>>>);
-    default:
-        return nullptr;
-    }
 }
 
 } // namespace KERNELS

@@ -1,132 +1,125 @@
-/* Strided arrays at the memory's pace: the default's own way of reading rows that do not touch, or
- * whose elements do not.
+/* Arrays that are not flat, at the memory's pace: rows that do not touch, elements that do not, and
+ * masks, for the default method.
  *
- * A group of neighbouring threads, its lanes, shares a row or a stretch of a long one, so that a
- * row's place is worked out once for many elements; short rows get small groups. Each thread has
- * several loads in flight, 16-byte ones where a row's elements touch. */
+ * A group of neighbouring threads, its lanes, at most a warp, shares a row or a stretch of a long
+ * one, so that a row's place is worked out once for many elements; short rows get small groups. The
+ * group moves through it window by window, each thread filling its slots at once. How wide all that
+ * is, the host has worked out. */
 #pragma once
 
+#include "slots.cuh"
 #include "vector.cuh"
 
 namespace KERNELS
 {
 
-/* An array of one element type, known when the kernel is compiled, at any strides. */
-template <class In>
-struct strided {
-    layout from;
-};
+/* A struct kernel_rows, under a name of this namespace. */
+struct strided : kernel_rows {};
 
-constexpr unsigned strided_in_flight = 8;
-
-/* A thread's full batches of loads in a stretch. */
-constexpr unsigned strided_batches = 4;
-
-/* `count` elements of one row. */
-template <class In>
-struct run_of {
-    const char *data;
+/* A stretch of a row, as one thread sees it. */
+struct stretch {
+    const char *data; /* element 0 of the row */
     const unsigned char *mask;
-    int64_t stride, mask_stride;
-    unsigned count;
+    uint64_t position; /* of it in the array */
+    int64_t begin;     /* below 0 where the stretch begins in front of the row */
+    bool in_runs;      /* it begins where a run can be loaded */
 };
 
-template <class In>
-__device__ __forceinline__ const In &element_at(const char *data)
-{
-    return *reinterpret_cast<const In *>(data);
-}
-
-/* Elements lane, lane + lanes, ... of a run. The mask's bytes come first, all at once, then the
- * elements that it lets through. */
-template <class Fold, class In>
-__device__ __forceinline__ state_of<Fold> fold_apart(state_of<Fold> value, const run_of<In> &x,
-                                                     unsigned lane, unsigned lanes)
-{
-    const int64_t step = int64_t(lanes) * x.stride;
-    const char *data = x.data + int64_t(lane) * x.stride;
-#pragma unroll 1
-    for (unsigned first = lane; first < x.count; first += lanes * strided_in_flight) {
-        bool shown[strided_in_flight];
-        state_of<Fold> loaded[strided_in_flight];
-#pragma unroll
-        for (unsigned k = 0; k < strided_in_flight; k++)
-            shown[k] = first + k * lanes < x.count;
-        if (x.mask) {
-#pragma unroll
-            for (unsigned k = 0; k < strided_in_flight; k++)
-                shown[k] = shown[k] && x.mask[int64_t(first + k * lanes) * x.mask_stride];
-        }
-#pragma unroll
-        for (unsigned k = 0; k < strided_in_flight; k++)
-            loaded[k] = shown[k] ? Fold::lift(value_of<Fold>(element_at<In>(data + k * step)), 1)
-                                 : Fold::identity();
-#pragma unroll
-        for (unsigned k = 0; k < strided_in_flight; k++)
-            value = Fold::merge(value, loaded[k]);
-        data += strided_in_flight * step;
-    }
-    return value;
-}
-
-/* The same where elements touch: packs, and what lies before and after them. */
-template <class Fold, class In>
-__device__ __forceinline__ state_of<Fold> fold_touching(state_of<Fold> value, const run_of<In> &x,
-                                                        unsigned lane, unsigned lanes)
-{
-    const global<const In> data = reinterpret_cast<const In *>(x.data);
-    const unsigned head = elements_to_boundary(data, x.count);
-    const unsigned count = (x.count - head) / pack<In>::size;
-    const unsigned tail = head + count * pack<In>::size;
-    const unsigned singles = head + (x.count - tail);
-#pragma unroll 1
-    for (unsigned i = lane; i < singles; i += lanes)
-        value = Fold::merge(value,
-                            Fold::lift(value_of<Fold>(data[i < head ? i : tail + (i - head)]), 1));
-    return fold_packs<Fold>(value, reinterpret_cast<const pack<In> *>(data + head), count, lane,
-                            lanes, 1);
-}
-
-/* How many threads share a row of this length: a power of two that divides the block. */
-__device__ __forceinline__ unsigned lanes_for(uint64_t length, unsigned a_thread)
-{
-    unsigned lanes = 1;
-    while (lanes < blockDim.x && uint64_t(lanes) * a_thread < length)
-        lanes *= 2;
-    return lanes;
-}
-
-template <class Fold, class In>
-__device__ __forceinline__ state_of<Fold> fold_vectors(const strided<In> &array, uint64_t n)
+/* Item number `item` of all stretches. */
+__device__ __forceinline__ stretch stretch_of(const strided &array, uint64_t item)
 {
     const layout &from = array.from;
     const unsigned inner = from.dimensions - 1;
-    const uint64_t length = from.shape[inner];
-    run_of<In> x = {nullptr, nullptr, from.strides[inner], from.mask_strides[inner], 0};
-    const char *const data = static_cast<const char *>(from.data);
-    const unsigned char *const mask = from.mask;
-    const bool touching = x.stride == sizeof(In) && !mask;
-    const unsigned a_thread = touching ? pack<In>::size * packs_in_flight : strided_in_flight;
-    const unsigned lanes = lanes_for(length, a_thread), lane = threadIdx.x % lanes;
-    const unsigned stretch = lanes * a_thread * strided_batches;
-    const uint64_t stretches = divide(length + stretch - 1, stretch);
-    const uint64_t items = divide(n, length) * stretches;
-    const uint64_t groups = uint64_t(gridDim.x) * blockDim.x / lanes;
-    state_of<Fold> value = Fold::identity();
-    for (uint64_t item = (uint64_t(blockIdx.x) * blockDim.x + threadIdx.x) / lanes; item < items;
-         item += groups) {
-        const uint64_t number = stretches == 1 ? item : inner == 0 ? 0 : divide(item, stretches);
-        const uint64_t start = (item - number * stretches) * stretch;
-        const offsets at = offsets_of(from, inner, number);
-        x.count = length - start < stretch ? unsigned(length - start) : stretch;
-        x.data = data + at.data + int64_t(start) * x.stride;
-        x.mask = mask + at.mask + int64_t(start) * x.mask_stride;
-        if (touching && reinterpret_cast<uintptr_t>(x.data) % sizeof(In) == 0)
-            value = fold_touching<Fold>(value, x, lane, lanes);
-        else
-            value = fold_apart<Fold>(value, x, lane, lanes);
+    const uint64_t number = array.stretches == 1 ? item
+                            : inner == 0         ? 0
+                                                 : divide(item, array.stretches);
+    const offsets at = offsets_of(from, inner, number);
+    const char *const data = static_cast<const char *>(from.data) + at.data;
+    const unsigned before = unsigned(reinterpret_cast<uintptr_t>(data) % 16) >> array.bytes;
+    const unsigned lead = array.aligns ? before : 0;
+    return {data, from.mask ? from.mask + at.mask : nullptr,
+            array.base + number * from.shape[inner],
+            int64_t((item - number * array.stretches) << array.stretch) - lead,
+            array.run > 0 && before == lead};
+}
+
+template <class Fold, unsigned N>
+__device__ __forceinline__ void take_slots(state_of<Fold> &state, const value_of<Fold> (&x)[N],
+                                           const placing &places, uint32_t there)
+{
+    if (there == low_bits(N))
+        take_values<Fold>(state, x, places, all_shown());
+    else
+        take_values<Fold>(state, x, places, shown_bits{there});
+}
+
+/* Whether narrow elements are loaded several to a slot, out of their order: folds with a small
+ * state have registers left for it. */
+template <class Fold>
+constexpr bool packs = !is_indexed<Fold>::value && sizeof(state_of<Fold>) <= sizeof(uint64_t) &&
+                       sizeof(value_of<Fold>) <= sizeof(uint64_t);
+
+/* The window of a stretch that begins at element `begin` of the row. Returns how many elements it
+ * has. */
+template <class Fold>
+__device__ __forceinline__ unsigned take_window(state_of<Fold> &state, const strided &array,
+                                                const stretch &x, int64_t begin)
+{
+    constexpr unsigned N = slots_of<value_of<Fold>>;
+    using word = typename slot<value_of<Fold>>::type;
+    const unsigned inner = array.from.dimensions - 1, window = N << array.lanes;
+    const int64_t stride = array.from.strides[inner], rest = array.from.shape[inner] - begin;
+    const bool whole = begin >= 0 && rest >= window;
+    const bool packed = packs<Fold> && x.in_runs && !x.mask && begin >= 0 &&
+                        rest >= int64_t(window) << array.packing;
+    const unsigned packing = packed ? array.packing : 0;
+    const unsigned run = packed ? 4 - array.bytes : whole && x.in_runs ? array.run : 0;
+    const unsigned apart = run + array.lanes;
+    const int own = int((threadIdx.x & ((1u << array.lanes) - 1)) << run);
+    const placing places = {x.position + uint64_t(begin + own), run, apart};
+    const char *const at = x.data + (begin + own) * stride;
+    uint32_t there = low_bits(N);
+    word words[N];
+    if (whole) {
+        load_words(words, 1u << (array.bytes + packing), all_slots{at, stride << apart, run > 0});
+    } else {
+        there = places.before(rest < window ? int(rest) - own : int(window)) &
+                ~places.before(begin < 0 ? int(-begin) - own : 0);
+        load_words(words, 1u << array.bytes, some_slots{at, stride << apart, there});
     }
-    return value;
+    if (x.mask) {
+        const int64_t mask_stride = array.from.mask_strides[inner];
+        const unsigned char *const mask = x.mask + (begin + own) * mask_stride;
+        if (N >= 4 && run >= 2 && mask_stride == 1 && begin >= 4 && rest >= window + 4)
+            there = shown_by_words<N>(mask, places);
+        else
+            there = shown_by_bytes<N>(mask, mask_stride, places, there);
+    }
+    for (unsigned part = 0;;) {
+        value_of<Fold> values[N];
+        decode(values, words, array.from.input);
+        take_slots<Fold>(state, values, places, there);
+        if (++part >> packing)
+            return window << packing;
+        shift_words(words, 1u << array.bytes);
+    }
+}
+
+template <class Fold>
+__device__ __forceinline__ state_of<Fold> fold_vectors(const strided &array, uint64_t)
+{
+    const int64_t length = array.from.shape[array.from.dimensions - 1];
+    const uint64_t groups = threads_in_grid() >> array.lanes;
+    state_of<Fold> state = Fold::identity();
+#pragma unroll 1
+    for (uint64_t item = rank_in_grid() >> array.lanes; item < array.items; item += groups) {
+        const stretch x = stretch_of(array, item);
+        const int64_t end = x.begin + (int64_t(1) << array.stretch);
+#pragma unroll 1
+        for (int64_t i = x.begin; i < end && i < length;)
+            i += take_window<Fold>(state, array, x, i);
+    }
+    return state;
 }
 
 } // namespace KERNELS

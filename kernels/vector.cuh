@@ -45,34 +45,39 @@ __host__ __device__ constexpr unsigned packs_together()
     return together == 0 ? 1 : together < Packs ? together : Packs;
 }
 
+/* Takes many values in, those that are shown; x[k] is number at(k) of the array. */
+template <class Fold, unsigned N, class Positions, class Shown>
+__device__ __forceinline__ void take_values(state_of<Fold> &state, const value_of<Fold> (&x)[N],
+                                            Positions at, Shown shown)
+{
+    if constexpr (absorbs<Fold>::value) {
+        Fold::absorb(state, x, at, shown);
+    } else {
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            state = Fold::merge(state, shown(k) ? Fold::lift(x[k], at(k)) : Fold::identity());
+    }
+}
+
 /* Takes packs in, `apart` elements from each other, the first of which begins at position `first`.
  */
 template <class Fold, unsigned Packs, class In>
 __device__ __forceinline__ void take_packs(state_of<Fold> &state, const pack<In> (&loaded)[Packs],
                                            uint64_t first, uint64_t apart)
 {
-    using value = value_of<Fold>;
-    constexpr unsigned size = pack<In>::size;
-    constexpr unsigned together = packs_together<Fold, In, Packs>();
-    if constexpr (packed<Fold, In>::value) {
+    constexpr unsigned size = pack<In>::size, together = packs_together<Fold, In, Packs>();
 #pragma unroll
-        for (unsigned p = 0; p < Packs; p += together)
-            packed<Fold, In>::take(state, words_of<together>(loaded + p),
-                                   in_runs<size>{first + p * apart, apart});
-    } else if constexpr (absorbs<Fold>::value) {
-#pragma unroll
-        for (unsigned p = 0; p < Packs; p += together) {
-            value values[together * size];
+    for (unsigned p = 0; p < Packs; p += together) {
+        const in_runs<size> at = {first + p * apart, apart};
+        if constexpr (packed<Fold, In>::value) {
+            packed<Fold, In>::take(state, words_of<together>(loaded + p), at);
+        } else {
+            value_of<Fold> values[together * size];
 #pragma unroll
             for (unsigned k = 0; k < together * size; k++)
-                values[k] = value(loaded[p + k / size].at[k % size]);
-            Fold::absorb(state, values, in_runs<size>{first + p * apart, apart});
+                values[k] = value_of<Fold>(loaded[p + k / size].at[k % size]);
+            take_values<Fold>(state, values, at, all_shown());
         }
-    } else {
-        const in_runs<size> at = {first, apart};
-#pragma unroll
-        for (unsigned k = 0; k < Packs * size; k++)
-            state = Fold::merge(state, Fold::lift(value(loaded[k / size].at[k % size]), at(k)));
     }
 }
 
@@ -166,50 +171,6 @@ template <class Fold, class In>
 __device__ __forceinline__ state_of<Fold> fold_vectors(global<const In> data, uint64_t n)
 {
     return fold_vectors<Fold>(positioned<In>{data, 0}, n);
-}
-
-/* Packs rank, rank + threads, ... and the bytes of the mask beside them; what lies behind the last
- * is as good as hidden. */
-template <class Fold, class In>
-__device__ __forceinline__ state_of<Fold> fold_shown(const in_packs<In> &x, masked<In> data,
-                                                     uint64_t rank, uint64_t threads)
-{
-    constexpr unsigned size = pack<In>::size;
-    state_of<Fold> state = Fold::identity();
-#pragma unroll 1
-    for (uint64_t i = rank; i < x.count; i += packs_in_flight * threads) {
-        pack<In> loaded[packs_in_flight];
-        bool shown[packs_in_flight * size];
-#pragma unroll
-        for (unsigned k = 0; k < packs_in_flight; k++) {
-            const uint64_t at = i + k * threads;
-            if (at < x.count)
-                loaded[k] = x.packs[at];
-#pragma unroll
-            for (unsigned j = 0; j < size; j++)
-                shown[k * size + j] = at < x.count && data.shown[x.head + at * size + j];
-        }
-#pragma unroll
-        for (unsigned k = 0; k < packs_in_flight * size; k++) {
-            const uint64_t at = x.head + (i + k / size * threads) * size + k % size;
-            if (shown[k])
-                state = Fold::merge(state, Fold::lift(value_of<Fold>(loaded[k / size].at[k % size]),
-                                                      data.base + at));
-        }
-    }
-    return state;
-}
-
-template <class Fold, class In>
-__device__ __forceinline__ state_of<Fold> fold_vectors(masked<In> data, uint64_t n)
-{
-    const uint64_t rank = rank_in_grid();
-    const in_packs<In> x(data.at, n);
-    const uint64_t single = x.single(rank);
-    state_of<Fold> state = fold_shown<Fold>(x, data, rank, threads_in_grid());
-    if (single < n && data.shown[single])
-        state = Fold::merge(state, Fold::lift(value_of<Fold>(data.at[single]), data.base + single));
-    return state;
 }
 
 /* A load from L2, past this multiprocessor's L1. */

@@ -313,6 +313,40 @@ def test_gathered_elements_become_the_widest_of_their_kind():
     assert schedule("shuffle", 1000, ("float32", "float32", True)).accumulator == "float32"
 
 
+def test_rows_are_folded_in_the_widest_of_their_kind_and_in_float32():
+    for given, accumulator, folded in (
+        ("int8", "int32", "int64"),
+        ("uint64", "uint64", "uint64"),
+        ("float16", "float32", "float32"),
+        ("int16", "float64", "float64"),
+        ("complex64", "complex64", "complex128"),
+    ):
+        for layout in ("strided", "masked"):
+            plan = schedule("last_block", 1000, (given, accumulator, True), layout=layout)
+            assert (plan.form, plan.accumulator) == ("strided", folded)
+
+
+def test_elements_that_a_conversion_cuts_are_gathered():
+    """In a wider accumulator they would keep what they are to lose."""
+    for given, accumulator in (("int64", "int32"), ("uint32", "int32"), ("float64", "float32")):
+        for reduction in ("min", "sum"):
+            plan = schedule(
+                "last_block", 99, (given, accumulator, True), reduction, layout="strided"
+            )
+            assert plan.form == "gathered"
+
+
+@pytest.mark.parametrize("reduction", ["sum", "prod", *FOLDED_BY_ONE_METHOD])
+def test_a_thread_has_fewer_elements_of_rows_than_of_a_flat_array(reduction):
+    """Short rows would leave most of a GPU without work."""
+    for n in (1000, 10**5, 2**33):
+        for layout in ("strided", "masked"):
+            first = schedule("last_block", n, DOUBLES, reduction, layout=layout).steps[0]
+            assert first.grid == min(-(-n // (512 * 8)), MULTIPROCESSORS * 2)
+        first = schedule("last_block", n, DOUBLES, reduction).steps[0]
+        assert first.grid == min(-(-n // (512 * 32)), MULTIPROCESSORS * 2)
+
+
 def test_what_is_gathered_is_copied_first():
     narrow = ("float16", "float32", True)
     for method, reduction in (("shuffle", "sum"), ("last_block", "max"), ("last_block", "argmax")):

@@ -3,6 +3,7 @@
  * void(void **arguments). */
 #pragma once
 
+#include "common/layout.h"
 #include "common/method.h"
 #include "common/reduction.h"
 
@@ -23,13 +24,28 @@ enum { RING_STAGES = 2, RING_STAGE_BYTES = 16 << 10, RING_BARRIER_BYTES = 8 };
 typedef int library_reduce(void *workspace, size_t *workspace_bytes, const void *data, void *result,
                            int64_t n, void *stream);
 
-/* An array as a kernel's argument, if its elements lie one after the other; else a struct layout
- * is. Kernels of flat arrays that do not ask for positions take the pointer alone, which comes
- * first. */
+/* An array as a kernel's argument, if its elements lie one after the other. Kernels that do not
+ * ask for positions take the pointer alone, which comes first. */
 struct kernel_array {
-    const void *at;    /* device memory */
-    uint64_t base;     /* what a position is counted from in the whole array */
-    const void *shown; /* a byte an element, 0 where a mask hides it; for masked ones only */
+    const void *at; /* device memory */
+    uint64_t base;  /* what a position is counted from in the whole array */
+};
+
+/* So many bytes of values a thread takes in at a time from an array that is not flat. */
+enum { SLOTS_BYTES = 64 };
+
+/* The same of an array that is not flat, in at least one dimension; rows_of makes it. Rows are read
+ * in stretches, by groups of threads. Powers of two are said by their exponents. */
+struct kernel_rows {
+    struct layout from;
+    uint64_t base;
+    uint64_t stretches, items; /* of a row, and of all */
+    unsigned stretch;          /* elements of one */
+    unsigned lanes;            /* threads of a group */
+    unsigned run;              /* neighbours that one load takes, where it is aligned */
+    unsigned packing;          /* neighbours that one slot takes */
+    unsigned bytes;            /* of an element */
+    bool aligns;               /* a row's first stretch begins in front of it, where a run would */
 };
 
 /* What the last block does with the state of all. */
@@ -51,11 +67,8 @@ struct kernels {
     const void *(*flat)(enum fold fold, enum method_index method, enum element input,
                         enum element accumulator, unsigned block);
 
-    /* From values with a mask beside them, as they are gathered: of the widest accumulators only,
-     * int64, uint64, float64 and complex128. */
-    const void *(*masked)(enum fold fold, enum method_index method, enum element accumulator);
-
-    /* From a layout with elements of type `input` and at least one dimension, all of it. */
+    /* From rows of elements of type `input`, masked or not, each converted to the accumulator: of
+     * the widest and float32 only, and only where none is rounded or cut. */
     const void *(*strided)(enum fold fold, enum method_index method, enum element input,
                            enum element accumulator);
 

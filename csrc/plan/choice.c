@@ -21,35 +21,6 @@ static bool takes_flat(const struct plan *plan, const struct kernels *kernels)
     return flat_kernel(plan, kernels, input, accumulator);
 }
 
-static const void *strided_kernel(const struct plan *plan, const struct kernels *kernels)
-{
-    return kernels->strided(plan->fold, method_index_of(plan->method), plan->layout->input,
-                            plan->accumulator);
-}
-
-/* Of a working copy with a mask beside it; other methods know no masks. */
-static const void *masked_kernel(const struct plan *plan, const struct kernels *kernels,
-                                 enum element accumulator)
-{
-    return kernels->masked(plan->fold, method_index_of(plan->method), accumulator);
-}
-
-/* What a mask hides is left out on the way to a device, unless positions matter. */
-static bool keeps_host_mask(const struct plan *plan)
-{
-    return !plan->on_device && plan->layout->mask && fold_is_indexed(plan->fold);
-}
-
-static enum form choose_form(const struct plan *plan, const struct kernels *kernels)
-{
-    const bool masked = keeps_host_mask(plan);
-    const bool flat = plan->on_device ? plan->flat : !masked; /* what is uploaded is flat */
-    if (flat && takes_flat(plan, kernels))
-        return FORM_FLAT;
-    const bool has_rows = plan->on_device ? plan->layout->dimensions > 0 : masked;
-    return plan->direct && has_rows && strided_kernel(plan, kernels) ? FORM_STRIDED : FORM_GATHERED;
-}
-
 /* Elements are gathered into these alone. A result is rounded to its type only once, and
  * integers wrap in the end as they would have on the way. */
 static enum element widest(enum element accumulator)
@@ -66,6 +37,56 @@ static enum element widest(enum element accumulator)
     }
 }
 
+/* Rows are folded in the same, and in float32, which wants to be fast. */
+static enum element of_rows(enum element accumulator)
+{
+    return accumulator == ELEMENT_FLOAT32 ? accumulator : widest(accumulator);
+}
+
+static const void *strided_kernel(const struct plan *plan, const struct kernels *kernels,
+                                  enum element input, enum element accumulator)
+{
+    return kernels->strided(plan->fold, method_index_of(plan->method), input, accumulator);
+}
+
+/* Whether a kernel takes the array's rows as they lie: in a wider accumulator than the plan's only
+ * what that one holds, too. */
+static bool takes_rows(const struct plan *plan, const struct kernels *kernels)
+{
+    const enum element input = plan->layout->input, accumulator = of_rows(plan->accumulator);
+    return plan->direct &&
+           (accumulator == plan->accumulator || element_accumulator(input) == plan->accumulator) &&
+           strided_kernel(plan, kernels, input, accumulator);
+}
+
+/* What a mask hides is left out on the way to a device, unless positions matter. */
+static bool keeps_host_mask(const struct plan *plan)
+{
+    return !plan->on_device && plan->layout->mask && fold_is_indexed(plan->fold);
+}
+
+static enum form choose_form(const struct plan *plan, const struct kernels *kernels)
+{
+    const bool masked = keeps_host_mask(plan);
+    const bool flat = plan->on_device ? plan->flat : !masked; /* what is uploaded is flat */
+    if (flat && takes_flat(plan, kernels))
+        return FORM_FLAT;
+    const bool has_rows = !plan->on_device || plan->layout->dimensions > 0;
+    return has_rows && takes_rows(plan, kernels) ? FORM_STRIDED : FORM_GATHERED;
+}
+
+static enum element choose_accumulator(const struct plan *plan, enum form form)
+{
+    switch (form) {
+    case FORM_STRIDED:
+        return of_rows(plan->accumulator);
+    case FORM_GATHERED:
+        return widest(plan->accumulator);
+    default:
+        return plan->accumulator;
+    }
+}
+
 static const void *copying_kernel(const struct plan *plan, const struct kernels *kernels,
                                   const struct choice *choice)
 {
@@ -73,16 +94,17 @@ static const void *copying_kernel(const struct plan *plan, const struct kernels 
                                      : kernels->copy_gathered();
 }
 
+bool choice_reads_rows(const struct choice *choice)
+{
+    return choice->copy ? choice->copies_mask : choice->form == FORM_STRIDED;
+}
+
 static const void *first_kernel(const struct plan *plan, const struct kernels *kernels,
                                 const struct choice *choice)
 {
-    if (choice->copies_mask)
-        return masked_kernel(plan, kernels, choice->accumulator);
-    if (choice->copy)
-        return flat_kernel(plan, kernels, choice->accumulator, choice->accumulator);
-    return choice->form == FORM_FLAT
-               ? flat_kernel(plan, kernels, plan->layout->input, choice->accumulator)
-               : strided_kernel(plan, kernels);
+    const enum element input = choice->copy ? choice->accumulator : plan->layout->input;
+    return choice_reads_rows(choice) ? strided_kernel(plan, kernels, input, choice->accumulator)
+                                     : flat_kernel(plan, kernels, input, choice->accumulator);
 }
 
 /* An in-place method must not touch the caller's array, and no method gathers by itself. */
@@ -108,19 +130,18 @@ static bool choose_library(const struct plan *plan, const struct kernels *kernel
 bool choice_make(const struct plan *plan, const struct kernels *kernels, struct choice *choice)
 {
     *choice = (struct choice){.form = choose_form(plan, kernels),
-                              .accumulator = plan->accumulator,
                               .uploads = !plan->on_device,
                               .uploads_mask =
                                   keeps_host_mask(plan) ||
                                   (plan->on_device && plan->layout->mask && !plan->mask_on_device)};
-    if (choice->form == FORM_GATHERED)
-        choice->accumulator = widest(plan->accumulator);
+    choice->accumulator = choose_accumulator(plan, choice->form);
     if (plan->method->style == STYLE_library)
         return choose_library(plan, kernels, choice);
     if (needs_copy(plan, choice)) {
         choice->copy = copying_kernel(plan, kernels, choice);
-        choice->copies_mask = choice->form == FORM_GATHERED && plan->layout->mask &&
-                              masked_kernel(plan, kernels, choice->accumulator);
+        choice->copies_mask =
+            choice->form == FORM_GATHERED && plan->layout->mask &&
+            strided_kernel(plan, kernels, choice->accumulator, choice->accumulator);
         if (!choice->copy)
             return false;
     }

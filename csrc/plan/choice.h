@@ -8,7 +8,7 @@
 /* How an array comes to the first kernel. */
 enum form {
     FORM_FLAT,     /* its elements, one after the other */
-    FORM_STRIDED,  /* a layout of elements of a type that the kernel was compiled for */
+    FORM_STRIDED,  /* rows of elements that a kernel reads as they lie */
     FORM_GATHERED, /* a layout of elements of any type, copied one by one */
 };
 
@@ -26,3 +26,6 @@ struct choice {
 
 /* False where no kernel was compiled for this. */
 bool choice_make(const struct plan *, const struct kernels *, struct choice *);
+
+/* Whether the first kernel takes rows: what is not flat, or has a mask. */
+bool choice_reads_rows(const struct choice *);

@@ -50,6 +50,14 @@ static void arrange_clusters(const struct course *self, struct step *step)
     }
 }
 
+/* Where rows are short, a thread's few loads take long: more threads share them. */
+static uint64_t elements_a_block_of_first(const struct course *self)
+{
+    enum { OF_ROWS_A_THREAD = 8 };
+    return choice_reads_rows(&self->choice) ? (uint64_t)self->plan->block * OF_ROWS_A_THREAD
+                                            : elements_a_block(self->plan);
+}
+
 static struct step pass_over(const struct course *self, const void *kernel, enum part reads,
                              enum part writes, uint64_t n, uint64_t grid)
 {
@@ -80,11 +88,10 @@ static void add_levels(const struct course *self, enum part where, uint64_t n,
 
 /* The kernel on what there is, then the other on the states that are left, until one is. Where
  * blocks fold their states in the same launch, one is left at once. */
-static void add_rounds(const struct course *self, const void *kernel, uint64_t most,
-                       enum part reads, uint64_t n, struct passes *passes)
+static void add_rounds(const struct course *self, const void *kernel, uint64_t a_block,
+                       uint64_t most, enum part reads, uint64_t n, struct passes *passes)
 {
     enum part writes = PART_PARTIALS, other = PART_OTHER_PARTIALS;
-    const uint64_t a_block = elements_a_block(self->plan);
     for (;;) {
         const uint64_t grid = least(divide_up(n, a_block), most);
         passes->at[passes->count++] = pass_over(self, kernel, reads, writes, n, grid);
@@ -92,6 +99,7 @@ static void add_rounds(const struct course *self, const void *kernel, uint64_t m
         if (grid == 1 || !course_repeats(self))
             return;
         n = grid;
+        a_block = elements_a_block(self->plan);
         kernel = self->choice.again;
         most = self->again_most;
         writes = other;
@@ -119,7 +127,8 @@ void course_over_piece(const struct course *self, uint64_t n, struct passes *pas
         add_library(choice->library, reads, n, passes);
         break;
     default:
-        add_rounds(self, choice->first, self->first_most, reads, n, passes);
+        add_rounds(self, choice->first, elements_a_block_of_first(self), self->first_most, reads, n,
+                   passes);
     }
 }
 
@@ -136,7 +145,8 @@ void course_over_results(const struct course *self, uint64_t n, struct passes *p
         add_library(choice->library_again, PART_RESULTS, n, passes);
         break;
     default:
-        add_rounds(self, choice->again, self->again_most, PART_RESULTS, n, passes);
+        add_rounds(self, choice->again, elements_a_block(self->plan), self->again_most,
+                   PART_RESULTS, n, passes);
     }
 }
 

@@ -5,6 +5,7 @@
 #include "run/explanation.h"
 #include "run/receive.h"
 #include "run/result.h"
+#include "run/rows.h"
 #include "run/upload.h"
 #include "run/watch.h"
 
@@ -35,20 +36,57 @@ static bool launch(struct carrying *self, const struct step *step, void **argume
     return machine_launch_step(self->machine, step, arguments);
 }
 
-/* What a step reads, as a kernel's argument; `start` is where the piece begins in the array. */
-static void *what_is_read(struct carrying *self, const struct step *step, uint64_t start,
-                          struct kernel_array *array)
+/* What a step reads, as a kernel's argument. */
+union argument {
+    struct kernel_array flat;
+    struct kernel_rows rows;
+};
+
+static bool reads_array(const struct step *step)
 {
-    const bool first = step->reads == PART_ARRAY || step->reads == PART_UPLOADED;
-    if (first && self->schedule->course.choice.form != FORM_FLAT)
-        return &self->upload.layout;
-    *array = first ? upload_array(&self->upload, start)
-                   : (struct kernel_array){.at = address(self, step->reads)};
-    if (step->reads == PART_COPY) {
-        array->base = start;
-        array->shown = address(self, PART_COPIED_MASK);
-    }
-    return array;
+    return step->reads == PART_ARRAY || step->reads == PART_UPLOADED;
+}
+
+/* A flat part; `start` is where the piece begins in the array. */
+static struct kernel_array flat_array(const struct carrying *self, const struct step *step,
+                                      uint64_t start)
+{
+    if (reads_array(step))
+        return upload_array(&self->upload, start);
+    return (struct kernel_array){.at = address(self, step->reads),
+                                 .base = step->reads == PART_COPY ? start : 0};
+}
+
+/* The working copy, and the mask that goes with it. */
+static struct layout copied_layout(const struct carrying *self, uint64_t n)
+{
+    const enum element type = self->schedule->course.choice.accumulator;
+    return (struct layout){.data = address(self, PART_COPY),
+                           .mask = address(self, PART_COPIED_MASK),
+                           .input = type,
+                           .type = type,
+                           .dimensions = 1,
+                           .shape = {n},
+                           .strides = {(int64_t)element_size(type)},
+                           .mask_strides = {1}};
+}
+
+static struct kernel_rows rows_read(const struct carrying *self, const struct step *step,
+                                    uint64_t start)
+{
+    const enum element accumulator = self->schedule->course.choice.accumulator;
+    const struct layout copied = copied_layout(self, step->n);
+    return rows_of(reads_array(step) ? &self->upload.layout : &copied, start, accumulator);
+}
+
+/* Only the first pass of a piece reads rows. */
+static union argument argument_of(const struct carrying *self, const struct step *step,
+                                  uint64_t start)
+{
+    const bool first = reads_array(step) || step->reads == PART_COPY;
+    if (first && choice_reads_rows(&self->schedule->course.choice))
+        return (union argument){.rows = rows_read(self, step, start)};
+    return (union argument){.flat = flat_array(self, step, start)};
 }
 
 static struct ending next_ending(struct carrying *self, size_t bytes)
@@ -81,15 +119,14 @@ static bool make_pass(struct carrying *self, const struct step *step, uint64_t s
                       struct ending ending)
 {
     const struct course *course = &self->schedule->course;
-    struct kernel_array flat;
-    void *array = what_is_read(self, step, start, &flat);
+    union argument array = argument_of(self, step, start);
     uint64_t n = step->n;
     void *written = address(self, step->writes), *tickets = tickets_of(self);
     enum fold fold = course->plan->fold;
     enum element accumulator = course->choice.accumulator;
-    void *arguments[] = {array, &n, &written, &tickets, &ending, &fold, &accumulator};
+    void *arguments[] = {&array, &n, &written, &tickets, &ending, &fold, &accumulator};
     if (step->kind == STEP_LIBRARY)
-        return self->machine->reduce(self->machine, step->library, flat.at, n, written);
+        return self->machine->reduce(self->machine, step->library, array.flat.at, n, written);
     return launch(self, step, arguments);
 }
 
@@ -108,8 +145,11 @@ static bool make_copy(struct carrying *self, uint64_t start, uint64_t n)
 {
     const struct course *course = &self->schedule->course;
     const struct step step = course_copy(course, n);
-    struct kernel_array flat;
-    void *array = what_is_read(self, &step, start, &flat);
+    struct kernel_array flat = {.at = NULL};
+    const bool copies_flat = course->choice.form == FORM_FLAT;
+    if (copies_flat)
+        flat = flat_array(self, &step, start);
+    void *array = copies_flat ? (void *)&flat : &self->upload.layout;
     void *copy = address(self, PART_COPY), *shown = address(self, PART_COPIED_MASK);
     enum element accumulator = course->choice.accumulator;
     union scalar hidden = hidden_value(course);

@@ -94,27 +94,28 @@ struct position_of_best {
     }
 
     /* The best value first, and its position only where it matters. */
-    template <unsigned N, class Positions>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions at)
+    template <unsigned N, class Positions, class Shown = all_shown>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions at, Shown shown = {})
     {
-        V best = x[0];
-        bool nan = is_nan(x[0]);
+        constexpr V worst = Order<V>::worst;
+        V best = worst;
+        bool nan = false;
 #pragma unroll
-        for (unsigned k = 1; k < N; k++) {
-            best = Order<V>::best(best, x[k]);
-            nan = nan || is_nan(x[k]);
+        for (unsigned k = 0; k < N; k++) {
+            best = shown(k) ? Order<V>::best(best, x[k]) : best;
+            nan = nan || (shown(k) && is_nan(x[k]));
         }
         if (s.index != UINT64_MAX && !Order<V>::better(best, s.value) && !nan)
             return;
-        unsigned first = 0;
+        unsigned first = N;
         V found = x[0];
 #pragma unroll
         for (unsigned k = N; k-- > 0;) {
-            const bool wanted = nan ? is_nan(x[k]) : !(x[k] != best);
+            const bool wanted = shown(k) && (nan ? is_nan(x[k]) : !(x[k] != best));
             first = wanted ? k : first;
             found = wanted ? x[k] : found;
         }
-        s = merge(s, lift(found, at(first)));
+        s = first < N ? merge(s, lift(found, at(first))) : s;
     }
 };
 

@@ -37,16 +37,16 @@ struct nansum {
         return {sum<total>::merge(a.sum, b.sum), a.count + b.count};
     }
 
-    template <unsigned N, class Positions>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions)
+    template <unsigned N, class Positions, class Shown = all_shown>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Shown shown = {})
     {
         unsigned count = 0;
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            count += !is_nan(x[k]);
-        const V shown = added_in_lanes<N, V>(
-            [&](unsigned k) { return is_nan(x[k]) ? sum<V>::identity() : x[k]; });
-        s = {sum<total>::merge(s.sum, total(shown)), s.count + count};
+            count += shown(k) && !is_nan(x[k]);
+        const V numbers = added_in_lanes<N, V>(
+            [&](unsigned k) { return shown(k) && !is_nan(x[k]) ? x[k] : sum<V>::identity(); });
+        s = {sum<total>::merge(s.sum, total(numbers)), s.count + count};
     }
 };
 

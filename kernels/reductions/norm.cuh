@@ -41,20 +41,21 @@ struct norm2 {
         return {a.small + b.small, a.middle + b.middle, a.large + b.large};
     }
 
-    template <unsigned N, class Positions>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions)
+    template <unsigned N, class Positions, class Shown = all_shown>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Shown shown = {})
     {
         bool plain = true;
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            plain = plain && is_plain_value(x[k]);
+            plain = plain && (!shown(k) || is_plain_value(x[k]));
         if (plain) {
-            s.middle += added_in_lanes<N, double>([&](unsigned k) { return squared(widen(x[k])); });
+            s.middle += added_in_lanes<N, double>(
+                [&](unsigned k) { return shown(k) ? squared(widen(x[k])) : 0.0; });
             return;
         }
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            s = merge(s, lift(x[k], 0));
+            s = shown(k) ? merge(s, lift(x[k], 0)) : s;
     }
 
   private:

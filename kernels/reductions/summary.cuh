@@ -63,27 +63,27 @@ struct summary {
                 extremes<V>::merge(a.ends, b.ends)};
     }
 
-    template <unsigned N, class Positions>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions)
+    template <unsigned N, class Positions, class Shown = all_shown>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Shown shown = {})
     {
         constexpr unsigned part = part_of<8 * sizeof(double) / sizeof(wide)>;
         wide whole = wide(0);
-        const moments<wide> numbers = moments_of<part>(x, whole);
+        const moments<wide> numbers = moments_of<part>(x, whole, shown);
         if (is_nan(whole)) /* one of them is, or there are both infinities */
-            return take_one_by_one(s, x);
+            return take_one_by_one(s, x, shown);
         s.numbers = merged(s.numbers, numbers);
-        s.sum = sum<total>::merge(s.sum, total_of_batch(x, whole));
+        s.sum = sum<total>::merge(s.sum, total_of_batch(x, whole, shown));
 #pragma unroll
         for (unsigned k = 0; k < N; k++) {
-            s.ends.least = least_number(x[k], s.ends.least);
-            s.ends.greatest = greatest_number(x[k], s.ends.greatest);
+            s.ends.least = shown(k) ? least_number(x[k], s.ends.least) : s.ends.least;
+            s.ends.greatest = shown(k) ? greatest_number(x[k], s.ends.greatest) : s.ends.greatest;
         }
     }
 
   private:
     /* Rare, so the code is to be small: values that a loop's index chooses are not in registers. */
-    template <unsigned N>
-    FOLD_FUNCTION void take_one_by_one(state &s, const V (&x)[N])
+    template <unsigned N, class Shown>
+    FOLD_FUNCTION void take_one_by_one(state &s, const V (&x)[N], Shown shown)
     {
         V values[N];
 #pragma unroll
@@ -91,16 +91,18 @@ struct summary {
             values[k] = x[k];
 #pragma unroll 1
         for (unsigned k = 0; k < N; k++)
-            s = merge(s, lift(values[k], 0));
+            if (shown(k))
+                s = merge(s, lift(values[k], 0));
     }
 
-    template <unsigned N>
-    FOLD_FUNCTION total total_of_batch(const V (&x)[N], wide whole)
+    template <unsigned N, class Shown>
+    FOLD_FUNCTION total total_of_batch(const V (&x)[N], wide whole, Shown shown)
     {
         if constexpr (std::is_integral_v<V> && sizeof(V) < sizeof(double)) /* exact so far */
             return total(whole);
         else if constexpr (std::is_integral_v<V>)
-            return added_in_lanes<N, total>([&](unsigned k) { return summed<V>::from(x[k]); });
+            return added_in_lanes<N, total>(
+                [&](unsigned k) { return shown(k) ? summed<V>::from(x[k]) : total(0); });
         else
             return whole;
     }

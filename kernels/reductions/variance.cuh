@@ -66,26 +66,31 @@ __host__ __device__ __forceinline__ moments<W> merged_equals(moments<W> a, momen
             a.deviation + b.deviation + squared(delta) * (0.5 * a.count)};
 }
 
-/* Of N numbers, a power of two, whose sum is added to `total`. */
-template <unsigned Part, unsigned N, class V>
+/* Of those of N numbers, a power of two, that are shown; their sum is added to `total`. */
+template <unsigned Part, unsigned N, class V, class Shown>
 __host__ __device__ __forceinline__ moments<wide_of<V>> moments_of(const V (&x)[N],
-                                                                   wide_of<V> &total)
+                                                                   wide_of<V> &total, Shown shown)
 {
     using wide = wide_of<V>;
     if constexpr (N > Part) {
         const half_of<N, V> low(x, 0), high(x, N / 2);
-        const moments<wide> of_low = moments_of<Part>(low.at, total);
-        return merged_equals(of_low, moments_of<Part>(high.at, total));
+        const moments<wide> of_low = moments_of<Part>(low.at, total, shown);
+        const moments<wide> of_high = moments_of<Part>(high.at, total, shown.from(N / 2));
+        if constexpr (std::is_same_v<Shown, all_shown>)
+            return merged_equals(of_low, of_high);
+        else
+            return merged(of_low, of_high);
     } else {
         wide numbers[N];
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            numbers[k] = widen(x[k]);
+            numbers[k] = shown(k) ? widen(x[k]) : wide(0);
+        const double count = shown.count(N);
         const wide sum = added_in_lanes<N, wide>([&](unsigned k) { return numbers[k]; }),
-                   mean = scaled(sum, 1.0 / N);
+                   mean = scaled(sum, count > 0 ? 1 / count : 0);
         total = total + sum;
-        return {double(N), mean, added_in_lanes<N, double>([&](unsigned k) {
-                    return squared(difference(numbers[k], mean));
+        return {count, mean, added_in_lanes<N, double>([&](unsigned k) {
+                    return shown(k) ? squared(difference(numbers[k], mean)) : 0.0;
                 })};
     }
 }
@@ -123,11 +128,11 @@ struct variance {
         return merged(a, b);
     }
 
-    template <unsigned N, class Positions>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions)
+    template <unsigned N, class Positions, class Shown = all_shown>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Shown shown = {})
     {
         wide unwanted = wide(0);
-        s = merged(s, moments_of<part_of<16>>(x, unwanted));
+        s = merged(s, moments_of<part_of<16>>(x, unwanted, shown));
     }
 };
 

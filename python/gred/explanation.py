@@ -20,7 +20,7 @@ _REASONS = {
 
 _FORMS = {
     "flat": "elements one after the other",
-    "strided": "rows of elements at any distances, by a kernel for their type",
+    "strided": "rows of elements at any distances, and their mask, as they lie",
     "gathered": "elements of any type at any distances, copied one by one",
 }
 

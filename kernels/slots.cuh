@@ -1,0 +1,294 @@
+/* What a thread reads of a row at a time: as many values as fill its slots, of any type that
+ * becomes them, and which of them take part.
+ *
+ * One kernel serves all layouts and all types of elements that become one type of values, so that
+ * kernels are few: what differs is settled once for all slots, by branches that a whole warp takes
+ * together. */
+#pragma once
+
+#include "fold.cuh"
+
+#include "common/kernels.h"
+
+namespace KERNELS
+{
+
+/* 16 loads of 4 bytes in flight, or 4 of 16. */
+template <class V>
+constexpr unsigned slots_of = SLOTS_BYTES / sizeof(V);
+
+__device__ __forceinline__ uint32_t low_bits(unsigned count)
+{
+    return count < 32 ? (1u << count) - 1 : ~0u;
+}
+
+/* Runs of 2^run slots that are neighbours in the row; a run begins 2^apart elements after the one
+ * before it. Slot 0 is number `first` of the array. */
+struct placing {
+    uint64_t first;
+    unsigned run, apart;
+
+    __device__ __forceinline__ unsigned offset(unsigned k) const
+    {
+        return (k >> run << apart) + (k & ((1u << run) - 1));
+    }
+
+    __device__ __forceinline__ uint64_t operator()(unsigned k) const
+    {
+        return first + offset(k);
+    }
+
+    /* The bits of the slots less than `distance` elements behind slot 0; no run is cut in two. */
+    __device__ __forceinline__ uint32_t before(int distance) const
+    {
+        const unsigned runs = distance > 0 ? (unsigned(distance) + (1u << apart) - 1) >> apart : 0;
+        return low_bits(runs << run);
+    }
+};
+
+/* ---- elements ---- */
+
+/* Where all of a thread's slots are read: `step` bytes apart or, `in_runs`, runs that are. */
+struct all_slots {
+    const char *at;
+    int64_t step;
+    bool in_runs;
+
+    __device__ __forceinline__ constexpr bool has(unsigned) const
+    {
+        return true;
+    }
+};
+
+/* Where those are read whose bits are set. */
+struct some_slots {
+    const char *at;
+    int64_t step;
+    uint32_t bits;
+    static constexpr bool in_runs = false;
+
+    __device__ __forceinline__ bool has(unsigned k) const
+    {
+        return bits >> k & 1;
+    }
+};
+
+/* Neighbours that one load takes. */
+template <class In, unsigned Length>
+struct alignas(sizeof(In) * Length) run_of {
+    In at[Length];
+};
+
+template <class In, unsigned N, class Slots>
+__device__ __forceinline__ void load_elements(In (&x)[N], const Slots &from)
+{
+    constexpr unsigned length = 16 / sizeof(In) < N ? 16 / sizeof(In) : N;
+    if (length > 1 && from.in_runs) {
+#pragma unroll
+        for (unsigned k = 0; k < N; k += length) {
+            const auto run =
+                *reinterpret_cast<const run_of<In, length> *>(from.at + k / length * from.step);
+#pragma unroll
+            for (unsigned j = 0; j < length; j++)
+                x[k + j] = run.at[j];
+        }
+    } else {
+#pragma unroll
+        for (unsigned k = 0; k < N; k++) {
+            x[k] = In();
+            if (from.has(k))
+                x[k] = *reinterpret_cast<const In *>(from.at + k * from.step);
+        }
+    }
+}
+
+/* Elements of one size, in words that hold larger ones, too. */
+template <class Bits, class Word, unsigned N, class Slots>
+__device__ __forceinline__ void load_bits(Word (&words)[N], const Slots &from)
+{
+    Bits loaded[N];
+    load_elements(loaded, from);
+#pragma unroll
+    for (unsigned k = 0; k < N; k++)
+        words[k] = loaded[k];
+}
+
+template <class In, class V, class Word, unsigned N>
+__device__ __forceinline__ void convert(V (&x)[N], const Word (&words)[N])
+{
+#pragma unroll
+    for (unsigned k = 0; k < N; k++) {
+        In element;
+        memcpy(&element, &words[k], sizeof element);
+        x[k] = V(element);
+    }
+}
+
+#define CONVERT(IN, In)                                                                            \
+    case ELEMENT_##IN:                                                                             \
+        return convert<In>(x, words);
+
+/* clang-format off */
+#define CONVERT_INTEGERS                                                                           \
+    CONVERT(BOOL, boolean)                                                                         \
+    CONVERT(INT8, int8_t)                                                                          \
+    CONVERT(INT16, int16_t)                                                                        \
+    CONVERT(INT32, int32_t)                                                                        \
+    CONVERT(UINT8, uint8_t)                                                                        \
+    CONVERT(UINT16, uint16_t)                                                                      \
+    CONVERT(UINT32, uint32_t)
+/* clang-format on */
+
+/* What elements that become values of type V are loaded into. */
+template <class V>
+struct slot {
+    using type = std::conditional_t<sizeof(V) == sizeof(uint32_t), uint32_t, uint64_t>;
+};
+
+template <>
+struct slot<complex<double>> {
+    using type = complex<double>;
+};
+
+/* Elements of so many bytes, or of the words' own. */
+template <unsigned N, class Slots>
+__device__ __forceinline__ void load_words(uint32_t (&words)[N], unsigned bytes, const Slots &from)
+{
+    if (bytes == sizeof(uint16_t))
+        load_bits<uint16_t>(words, from);
+    else
+        load_elements(words, from);
+}
+
+template <unsigned N, class Slots>
+__device__ __forceinline__ void load_words(uint64_t (&words)[N], unsigned bytes, const Slots &from)
+{
+    switch (bytes) {
+    case sizeof(uint8_t):
+        return load_bits<uint8_t>(words, from);
+    case sizeof(uint16_t):
+        return load_bits<uint16_t>(words, from);
+    case sizeof(uint32_t):
+        return load_bits<uint32_t>(words, from);
+    default:
+        return load_elements(words, from);
+    }
+}
+
+template <unsigned N, class Slots>
+__device__ __forceinline__ void load_words(complex<double> (&words)[N], unsigned bytes,
+                                           const Slots &from)
+{
+    if (bytes == sizeof(complex<double>))
+        return load_elements(words, from);
+    complex<float> narrow[N];
+    load_elements(narrow, from);
+#pragma unroll
+    for (unsigned k = 0; k < N; k++)
+        words[k] = {double(narrow[k].real), double(narrow[k].imag)};
+}
+
+/* Elements that begin in the lowest byte of a word, of any type that becomes V without being
+ * rounded or cut; strided_entry.cuh says which. */
+template <unsigned N>
+__device__ __forceinline__ void decode(float (&x)[N], const uint32_t (&words)[N],
+                                       enum element input)
+{
+    switch (input) {
+        CONVERT(FLOAT16, float16)
+        CONVERT(BFLOAT16, bfloat16)
+    default:
+        return convert<float>(x, words);
+    }
+}
+
+template <unsigned N>
+__device__ __forceinline__ void decode(double (&x)[N], const uint64_t (&words)[N],
+                                       enum element input)
+{
+    switch (input) {
+        CONVERT_INTEGERS
+        CONVERT(INT64, int64_t)
+        CONVERT(UINT64, uint64_t)
+        CONVERT(FLOAT32, float)
+    default:
+        return convert<double>(x, words);
+    }
+}
+
+template <unsigned N>
+__device__ __forceinline__ void decode(int64_t (&x)[N], const uint64_t (&words)[N],
+                                       enum element input)
+{
+    switch (input) {
+        CONVERT_INTEGERS
+    default:
+        return convert<int64_t>(x, words);
+    }
+}
+
+template <class V, unsigned N>
+__device__ __forceinline__ void decode(V (&x)[N], const V (&words)[N], enum element)
+{
+#pragma unroll
+    for (unsigned k = 0; k < N; k++)
+        x[k] = words[k];
+}
+
+/* Brings the next of several elements in a word to its lowest byte. */
+template <class Word, unsigned N>
+__device__ __forceinline__ void shift_words(Word (&words)[N], unsigned bytes)
+{
+    if constexpr (std::is_integral_v<Word>) {
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            words[k] >>= 8 * bytes;
+    }
+}
+
+/* ---- masks ---- */
+
+/* Bit k: whether byte k is not 0. */
+__device__ __forceinline__ uint32_t bytes_set(uint32_t word)
+{
+    const uint32_t high = (((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word) & 0x80808080;
+    return ((high >> 7) * 0x10204080) >> 28;
+}
+
+/* The slots that a mask with a byte an element lets through, where the bytes of four slots are
+ * neighbours; slot 0's lies at `at`. Read in aligned words, so up to 3 bytes more on both sides. */
+template <unsigned N>
+__device__ __forceinline__ uint32_t shown_by_words(const unsigned char *at, const placing &places)
+{
+    const unsigned beyond = reinterpret_cast<uintptr_t>(at) % 4;
+    uint32_t words[N / 4], next[N / 4] = {};
+#pragma unroll
+    for (unsigned k = 0; k < N; k += 4)
+        words[k / 4] = *reinterpret_cast<const uint32_t *>(at - beyond + places.offset(k));
+    if (beyond) {
+#pragma unroll
+        for (unsigned k = 0; k < N; k += 4)
+            next[k / 4] = *reinterpret_cast<const uint32_t *>(at - beyond + places.offset(k) + 4);
+    }
+    uint32_t shown = 0;
+#pragma unroll
+    for (unsigned k = 0; k < N; k += 4)
+        shown |= bytes_set(uint32_t((uint64_t(next[k / 4]) << 32 | words[k / 4]) >> 8 * beyond))
+                 << k;
+    return shown;
+}
+
+/* The same byte by byte, of the slots that are there. */
+template <unsigned N>
+__device__ __forceinline__ uint32_t shown_by_bytes(const unsigned char *at, int64_t stride,
+                                                   const placing &places, uint32_t there)
+{
+    uint32_t shown = 0;
+#pragma unroll 8
+    for (unsigned k = 0; k < N; k++)
+        if (there >> k & 1)
+            shown |= uint32_t(at[places.offset(k) * stride] != 0) << k;
+    return shown;
+}
+
+} // namespace KERNELS

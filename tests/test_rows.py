@@ -1,0 +1,161 @@
+"""Arrays whose elements do not lie one after the other, and masks, are read as they lie.
+
+Every reduction of every type goes through layouts of long and short rows, and lengths and
+alignments around all that a group of threads takes at a time: windows of 64 bytes of values a
+thread, by loads of 16 bytes where elements touch, masks by 4.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+from conftest import PLACES as DEVICES
+from conftest import parameter
+from gpu_arrays import GpuArray
+from inputs import OPS, Kind, exact
+from reference import BFLOAT16, EVERY_TYPE, agrees, truth
+from samples import quietly, sample, takes, wrong
+from truths import NAMES, PLACES
+
+import gred
+from gred.testing import SimulatedArray
+
+everywhere = pytest.mark.parametrize(
+    "place", [parameter(place) for place in DEVICES if place != "host"]
+)
+
+LAYOUTS = {
+    "every second column": lambda x: x[:, ::2],
+    "every second row": lambda x: x[::2],
+    "inner columns": lambda x: x[:, 1:-1],
+    "far apart": lambda x: x[::3, ::5],
+    "short rows": lambda x: x[:, :8],
+    "short rows off a boundary": lambda x: x[:, 3:12],
+    "columns first": lambda x: x.T,
+    "columns backwards": lambda x: x[:, ::-3],
+    "three dimensions": lambda x: x[:, :600].reshape(-1, 3, 200)[::2, 1:, 1::3],
+    "a row again and again": lambda x: np.broadcast_to(x[0], (3, x.shape[1])),
+}
+ROWS, COLUMNS = 7, 613
+
+
+def laid_out(view: np.ndarray, place: str):
+    """Put a view where the device reads it, with its strides and its alignment."""
+    if place == "cuda":
+        return GpuArray.laid_out(view)
+    base = view
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    start = view.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    whole = SimulatedArray(base.reshape(-1))
+    address = whole.__cuda_array_interface__["data"][0] + start
+    return whole.described(shape=view.shape, strides=view.strides, data=(address, False))
+
+
+def some_mask(shape, seed=0) -> np.ndarray:
+    return np.random.default_rng([seed, *shape]).integers(0, 3, shape) > 0
+
+
+def elements_of(name: str, dtype: np.dtype) -> np.ndarray:
+    n = ROWS * COLUMNS
+    flat = exact(name, Kind(dtype.name, dtype), n).array if name in OPS else sample(name, dtype, n)
+    return flat.reshape(ROWS, COLUMNS)
+
+
+def wrong_on_ladder(name: str, a, x: np.ndarray, mask=None, **options) -> str:
+    given = {**options, "where": mask} if mask else options
+    got = quietly(name, a, **given)
+    right = truth(name, x, **options)
+    return "" if agrees(got, right) else f"{name} of {x.dtype}: {got!r}, not {right}"
+
+
+def initial_of(name: str, dtype: np.dtype) -> dict:
+    """Give what a mask may leave nothing of a value to begin with."""
+    return {"initial": dtype.type(1)} if name.removeprefix("nan") in ("min", "max") else {}
+
+
+@everywhere
+@pytest.mark.parametrize("name", [*OPS, *NAMES])
+def test_every_reduction_reads_every_type_and_layout(place, name):
+    """Each type takes half of the layouts, and every second of them under a mask."""
+    types = [dtype for dtype in EVERY_TYPE if takes(name, dtype)]
+    for (turn, dtype), (more, take) in itertools.product(
+        enumerate(types), enumerate(LAYOUTS.values())
+    ):
+        if (turn + more) % 2 or (place == "simulated" and dtype == BFLOAT16):
+            continue
+        x = take(elements_of(name, dtype))
+        a = laid_out(x, place)
+        options = {}
+        if (turn + more) // 2 % 2:
+            where = take(some_mask((ROWS, COLUMNS)))
+            options = {"where": where, "mask": laid_out(where, place), **initial_of(name, dtype)}
+        found = (wrong_on_ladder if name in OPS else wrong)(name, a, x, **options)
+        assert not found, found
+
+
+@everywhere
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", PLACES)
+def test_the_first_of_equals_is_found_in_every_layout(place, name, layout):
+    take = LAYOUTS[layout]
+    best = -1 if name == "argmin" else 1
+    for seed, dtype in enumerate((np.int8, np.float32, np.float64, np.complex64)):
+        random = np.random.default_rng(seed)
+        for share in (0.5, 0.01, 0.0005, 0):
+            whole = np.where(random.random((ROWS, COLUMNS)) < share, best, 0).astype(dtype)
+            x, shown = take(whole), take(some_mask(whole.shape, seed))
+            visible = np.where(shown, x, -2 * best)
+            assert getattr(gred, name)(laid_out(x, place)) == getattr(np, name)(x)
+            got = getattr(gred, name)(laid_out(x, place), where=laid_out(shown, place))
+            assert got == getattr(np, name)(visible)
+
+
+def around(*limits: int) -> list[int]:
+    return sorted({n + more for n in limits for more in (-3, -1, 0, 1, 3) if n + more > 0})
+
+
+LENGTHS = [*range(1, 21), *around(32, 64, 128, 256, 512, 1024, 2048, 4096)]
+
+
+@everywhere
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int16", "float32", "float64", "complex64"])
+def test_masks_and_arrays_of_any_alignment_and_length(place, dtype):
+    """One after the other both, so that they are read in words; the mask is not the array's."""
+    random = np.random.default_rng(1)
+    values = random.integers(-9, 10, LENGTHS[-1] + 40).astype(dtype)
+    shown = random.integers(0, 2, values.size).astype(bool)
+    for turn, n in enumerate(LENGTHS):
+        first, mask_first = turn % 5, turn * 7 % 9
+        x, where = values[first : first + n], shown[mask_first : mask_first + n]
+        options = {"where": laid_out(where, place)}
+        a = laid_out(x, place)
+        assert agrees(gred.sum(a, **options), truth("sum", x, where=where)), (n, first, mask_first)
+        assert gred.count_nonzero(a, **options) == np.count_nonzero(x[where])
+
+
+@everywhere
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64", "complex128"])
+def test_rows_of_any_length_and_alignment(place, dtype):
+    """Rows that begin at every distance from a boundary: they are longer than they are read."""
+    for n in LENGTHS:
+        whole = np.random.default_rng(n).integers(-9, 10, (5, n + 3)).astype(dtype)
+        for x in (whole[:, 1 : n + 1], whole[:, :n:2], whole[1:, 3:]):
+            a = laid_out(x, place)
+            assert agrees(gred.sum(a), truth("sum", x))
+            assert gred.argmax(a) == np.argmax(x)
+
+
+@pytest.mark.parametrize("name", [*OPS, *NAMES])
+def test_nothing_is_copied_first(name):
+    for dtype in EVERY_TYPE:
+        if not takes(name, dtype) or dtype == BFLOAT16:
+            continue
+        a = SimulatedArray(np.ones((4, 100), dtype))
+        mask = SimulatedArray(np.ones((4, 100), bool))
+        for plan in (
+            gred.explain(a[:, ::2], name),
+            gred.explain(a, name, where=mask, **initial_of(name, dtype)),
+        ):
+            assert "rows" in plan.array, f"{name} of {dtype}: {plan.array}"
+            assert plan.steps[0].work == "pass 1"
