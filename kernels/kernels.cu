@@ -37,10 +37,7 @@ namespace
 
 enum { ON_LADDER = FOLD_max + 1 };
 
-#define FOLDS_OF(what)                                                                             \
-    {                                                                                              \
-        sum_##what, prod_##what, min_##what, max_##what                                            \
-    }
+#define FOLDS_OF(what) {sum_##what, prod_##what, min_##what, max_##what}
 
 const void *first_of(const void *const (&entries)[4])
 {

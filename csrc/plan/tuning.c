@@ -8,6 +8,7 @@
  *     400 bytes   9.8  with 64 threads, one element each      (10.1)
  *     16 KiB     10.2  256 threads, 16 each: one block        (10.5)
  *     64 KiB     10.7  as it is, one block; several take 11.7 at best
+ *     128 KiB    10.8  with 1024, one block                    (11.4)
  *     256 KiB    12.0  with 8 elements each                   (12.4)
  *     1 MiB      12.2  with 8 each                            (12.9)
  *     4 MiB on         as it is; fewer elements a thread take 0.3 to 0.7 longer */
@@ -19,6 +20,7 @@ static const struct {
     {METHOD_last_block, 1024, {64, 32}},
     {METHOD_last_block, 4096, {256, 16}},
     {METHOD_last_block, 16384, {512, 32}},
+    {METHOD_last_block, 32768, {1024, 32}},
     {METHOD_last_block, 524288, {512, 8}},
 };
 

@@ -9,9 +9,9 @@ static const char *form_name(const struct choice *choice)
 
 static const char *kind_name(enum step_kind kind)
 {
-    static const char *const names[] = {
-        [STEP_PASS] = "pass", [STEP_LIBRARY] = "library", [STEP_UNPACK] = "unpack",
-        [STEP_COPY] = "copy", [STEP_COUNT] = "count",     [STEP_FINISH] = "finish"};
+    static const char *const names[] = {[STEP_PASS] = "pass",     [STEP_LIBRARY] = "library",
+                                        [STEP_UNPACK] = "unpack", [STEP_COPY] = "copy",
+                                        [STEP_COUNT] = "count",   [STEP_FINISH] = "finish"};
     return names[kind];
 }
 
