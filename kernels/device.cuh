@@ -29,15 +29,6 @@ namespace KERNELS
 constexpr unsigned warp_size = 32;
 constexpr unsigned whole_warp = 0xffffffff;
 
-__host__ __device__ __forceinline__ unsigned bits_set(uint32_t word)
-{
-#ifdef __CUDA_ARCH__
-    return __popc(word);
-#else
-    return unsigned(__builtin_popcount(word));
-#endif
-}
-
 template <class T>
 using global = T *;
 

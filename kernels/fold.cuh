@@ -93,6 +93,14 @@ struct all_shown {
     }
 };
 
+/* How many bits are 1: sums of two, of four and of eight of them, and of these. */
+__host__ __device__ __forceinline__ unsigned bits_set(uint32_t word)
+{
+    word -= word >> 1 & 0x55555555;
+    word = (word & 0x33333333) + (word >> 2 & 0x33333333);
+    return (((word + (word >> 4)) & 0x0f0f0f0f) * 0x01010101) >> 24;
+}
+
 /* Those whose bits are set take part. */
 struct shown_bits {
     uint32_t bits;
