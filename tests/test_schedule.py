@@ -469,7 +469,7 @@ def chosen(nbytes, kind=("float32", "float32", True), **options):
     """Name the rung that takes the default's place: one has a ring, which is large."""
     n = nbytes // np.dtype(kind[0]).itemsize
     options = {"automatic": True, "capability": 90, **options}
-    (step,) = (s for s in schedule("last_block", n, kind, **options).steps if s.work == "pass")
+    step, *_ = (s for s in schedule("last_block", n, kind, **options).steps if s.work == "pass")
     return "bulk" if step.shared > STAGES else "last_block"
 
 
