@@ -8,11 +8,12 @@
 #include "run/gather.h"
 #include "run/watch.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    CHUNK = 4096,              /* elements folded by one loop */
+    CHUNK = LOOP_MOST,         /* elements folded by one loop */
     STRETCH = 1 << 26,         /* elements folded to one state, and between two thoughts of the
                                   watch */
     GATHERED_STRETCH = 1 << 24 /* the latter where elements are gathered first */
@@ -36,6 +37,7 @@ struct folding {
     enum element accumulator;
     fold_values *fold_elements;
     merge_states *merge;
+    is_settled *settled; /* NULL: all chunks matter */
     size_t size, width; /* of an element as a loop takes it and of a state, bytes */
     struct buffer buffer;
     char *buffers; /* one a thread, in an array */
@@ -71,19 +73,27 @@ static struct layout layout_of_mask(const struct layout *layout)
     return mask;
 }
 
-static enum way way_of(const struct plan *plan)
+/* A loop that converts on the way; NULL: there is none. */
+static fold_values *direct_loop(const struct job *job)
 {
-    if (!loop_of_elements(plan->fold, plan->layout->input, plan->layout->type))
-        return CONVERTED;
-    return plan->flat ? IN_PLACE : GATHERED;
+    const struct plan *plan = job->plan;
+    return loop_of_elements(job->instructions, plan->fold, plan->layout->input, plan->layout->type);
 }
 
-static void describe_folding(struct folding *self, const struct plan *plan)
+static enum way way_of(const struct job *job)
 {
+    if (!direct_loop(job))
+        return CONVERTED;
+    return job->plan->flat ? IN_PLACE : GATHERED;
+}
+
+static void describe_folding(struct folding *self, const struct job *job)
+{
+    const struct plan *plan = job->plan;
     const struct layout *layout = plan->layout;
-    fold_values *const direct = loop_of_elements(plan->fold, layout->input, layout->type);
+    fold_values *const direct = direct_loop(job);
     self->layout = *layout;
-    self->way = way_of(plan);
+    self->way = way_of(job);
     self->by_position = layout->mask && fold_is_indexed(plan->fold);
     if (self->by_position) {
         self->mask = layout_of_mask(layout);
@@ -91,8 +101,10 @@ static void describe_folding(struct folding *self, const struct plan *plan)
     }
     self->fold = plan->fold;
     self->accumulator = plan->accumulator;
-    self->fold_elements = direct ? direct : loop_of_values(plan->fold, plan->accumulator);
+    self->fold_elements =
+        direct ? direct : loop_of_values(job->instructions, plan->fold, plan->accumulator);
     self->merge = loop_of_states(plan->fold, plan->accumulator);
+    self->settled = layout->mask ? NULL : settling_of(plan->reduction, layout->type);
     self->size = element_size(direct ? layout->input : plan->accumulator);
     self->width = state_bytes(plan->fold, plan->accumulator);
     self->buffer = describe_buffer(self);
@@ -142,7 +154,7 @@ static void fold_runs(const struct folding *self, char *buffer, uint64_t start, 
         self->fold_elements(elements + at * self->size, end - at, start + at,
                             any ? both + self->width : both);
         if (any)
-            self->merge(both, 2, both);
+            self->merge(both, 2);
         any = true;
     }
     if (any)
@@ -189,29 +201,41 @@ struct part {
     const struct folding *folding;
     uint64_t start, n, chunks; /* the last: in each of its pieces */
     char *states;
+    _Atomic uint64_t settled; /* the first chunk known after which none matters */
 };
+
+/* A chunk after which none matters; of several the first. */
+static void note_settled(struct part *part, uint64_t chunk)
+{
+    uint64_t known = atomic_load_explicit(&part->settled, memory_order_relaxed);
+    while (chunk < known && !atomic_compare_exchange_weak(&part->settled, &known, chunk))
+        ;
+}
+
+/* Folds a chunk, unless an earlier one has settled the matter. */
+static void fold_or_skip(struct part *part, char *buffer, uint64_t chunk)
+{
+    const struct folding *self = part->folding;
+    const uint64_t at = chunk * CHUNK, n = least(part->n - at, CHUNK);
+    char *const state = part->states + chunk * self->width;
+    if (atomic_load_explicit(&part->settled, memory_order_relaxed) < chunk) {
+        state_identity(self->fold, self->accumulator, state);
+        return;
+    }
+    fold_chunk(self, buffer, part->start + at, n, state);
+    if (self->settled && self->settled(state, n))
+        note_settled(part, chunk);
+}
 
 static void fold_piece(void *context, uint64_t index, unsigned thread)
 {
-    const struct part *part = context;
+    struct part *part = context;
     const struct folding *self = part->folding;
     char *const buffer = self->buffers + thread * self->buffer.bytes;
     const uint64_t first = index * part->chunks,
                    end = least(first + part->chunks, chunks_of(part->n));
-    for (uint64_t chunk = first; chunk < end; chunk++) {
-        const uint64_t at = chunk * CHUNK;
-        fold_chunk(self, buffer, part->start + at, least(part->n - at, CHUNK),
-                   part->states + chunk * self->width);
-    }
-}
-
-/* Merges states in their place, chunk by chunk, until the first is all. */
-static void merge_all(const struct folding *self, char *states, uint64_t n)
-{
-    for (; n > 1; n = chunks_of(n))
-        for (uint64_t c = 0; c < chunks_of(n); c++)
-            self->merge(states + c * CHUNK * self->width, least(n - c * CHUNK, CHUNK),
-                        states + c * self->width);
+    for (uint64_t chunk = first; chunk < end; chunk++)
+        fold_or_skip(part, buffer, chunk);
 }
 
 static uint64_t part_length(enum way way)
@@ -231,10 +255,11 @@ static bool fold_stretch(struct job *job, const struct folding *self, uint64_t s
                             .start = start + at,
                             .n = length,
                             .chunks = chunks_a_piece(chunks_of(length)),
-                            .states = states + at / CHUNK * self->width};
+                            .states = states + at / CHUNK * self->width,
+                            .settled = UINT64_MAX};
         threads_run(job->threads, pieces_of(length), fold_piece, &part);
     }
-    merge_all(self, states, chunks_of(n));
+    self->merge(states, chunks_of(n));
     return true;
 }
 
@@ -249,7 +274,7 @@ static bool fold_stretches(struct job *job, const struct folding *self, char *st
             return false;
         memcpy(states + s * self->width, of_chunks, self->width);
     }
-    merge_all(self, states, stretches);
+    self->merge(states, stretches);
     return true;
 }
 
@@ -289,7 +314,7 @@ bool folding_run(struct job *job, void *state)
         failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
         return false;
     }
-    describe_folding(self, plan);
+    describe_folding(self, job);
     const bool folded = fold_in_memory(job, self, state);
     free(self);
     return folded;
@@ -301,7 +326,7 @@ void folding_explain(const struct job *job, struct loops *loops)
                                        [GATHERED] = "gathered first",
                                        [CONVERTED] = "gathered first, and converted"};
     const struct plan *plan = job->plan;
-    const enum way way = way_of(plan);
+    const enum way way = way_of(job);
     const uint64_t pieces = pieces_of(least(plan->n, part_length(way)));
     *loops = (struct loops){
         .way = ways[way], .chunk = CHUNK, .threads = threads_for(job->threads, pieces)};

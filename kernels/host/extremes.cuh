@@ -1,0 +1,283 @@
+/* Least and greatest elements, and where they are. Lanes compare elements as they lie, without a
+ * thought of NaN, and note on the side whether there was one; so there is no branch in the loop. */
+#pragma once
+
+#include "../reductions.cuh"
+#include "registers.cuh"
+
+namespace KERNELS
+{
+namespace
+{
+
+/* ---- what lanes compare ---- */
+
+/* Elements by themselves. `flags` are lanes that are not 0 where x is NaN. */
+template <class In>
+struct key_of {
+    using type = In;
+    static constexpr bool has_nan = !std::is_integral_v<In>;
+    static constexpr bool nan_loses = true; /* in any comparison */
+
+    LANES_FUNCTION static vector<In> of(vector<In> x)
+    {
+        return x;
+    }
+
+    LANES_FUNCTION static auto nan(vector<In> x)
+    {
+        return x != x;
+    }
+
+    /* The same for equals. */
+    template <class Key>
+    LANES_FUNCTION static Key rank(Key key)
+    {
+        return key;
+    }
+
+    LANES_FUNCTION static In element(In key)
+    {
+        return key;
+    }
+};
+
+/* Any byte but 0 is as true as another. */
+template <>
+struct key_of<boolean> : key_of<uint8_t> {
+    template <class Bytes>
+    LANES_FUNCTION static Bytes of(Bytes x)
+    {
+        return Bytes(x != 0) & 1;
+    }
+
+    LANES_FUNCTION static boolean element(uint8_t key)
+    {
+        return {key};
+    }
+};
+
+/* Floats of 16 bits by integers that are in the same order. */
+template <class In, int16_t Infinity>
+struct key_of_half {
+    using type = int16_t;
+    static constexpr bool has_nan = true, nan_loses = false;
+
+    template <class Bits>
+    LANES_FUNCTION static Bits of(Bits x)
+    {
+        return x ^ ((x >> 15) & int16_t(INT16_MAX));
+    }
+
+    LANES_FUNCTION static auto nan(vector<int16_t> key)
+    {
+        return (of(key) & INT16_MAX) > Infinity;
+    }
+
+    /* Both zeros are one. */
+    template <class Key>
+    LANES_FUNCTION static Key rank(Key key)
+    {
+        return key - (key >> 15);
+    }
+
+    LANES_FUNCTION static In element(int16_t key)
+    {
+        return {uint16_t(of(key))};
+    }
+};
+
+template <>
+struct key_of<float16> : key_of_half<float16, 0x7c00> {};
+
+template <>
+struct key_of<bfloat16> : key_of_half<bfloat16, 0x7f80> {};
+
+template <class In>
+using key = typename key_of<In>::type;
+
+struct least {
+    template <class T>
+    static constexpr T worst = ends<T>::greatest;
+
+    template <class T>
+    LANES_FUNCTION T operator()(T x, T best) const
+    {
+        return least_number(x, best);
+    }
+};
+
+struct greatest {
+    template <class T>
+    static constexpr T worst = ends<T>::least;
+
+    template <class T>
+    LANES_FUNCTION T operator()(T x, T best) const
+    {
+        return greatest_number(x, best);
+    }
+};
+
+/* ---- lanes ---- */
+
+/* Whether NaN is what is looked for, or what is left out. */
+enum class nan_is { noted, left_out };
+
+/* The best of all numbers. */
+template <class In, class Order>
+struct best_lanes {
+    lanes<key<In>> best;
+
+    LANES_FUNCTION best_lanes()
+    {
+        EACH_REGISTER (unsigned r = 0; r < lanes_registers; r++)
+            best.at[r] = in_all(Order::template worst<key<In>>);
+    }
+
+    LANES_FUNCTION void take(unsigned r, vector<key<In>> x)
+    {
+        best.at[r] = Order()(x, best.at[r]);
+    }
+
+    LANES_FUNCTION key<In> result() const
+    {
+        key<In> found;
+        best.template merged<1>(&found, Order());
+        return found;
+    }
+};
+
+template <class In, nan_is Nan, class... Orders>
+struct extreme_lanes : best_lanes<In, Orders>... {
+    using element = In;
+    using keys = key_of<In>;
+    static constexpr unsigned in_register = register_bytes / sizeof(In),
+                              step = lanes_registers * in_register;
+    decltype(vector<key<In>>{} < vector<key<In>>{}) flags = {}; /* of NaN, or of numbers */
+
+    LANES_FUNCTION void take(const In *x)
+    {
+        EACH_REGISTER (unsigned r = 0; r < lanes_registers; r++)
+            take(r, keys::of(loaded<vector<key<In>>>(x + r * in_register)));
+    }
+
+  private:
+    LANES_FUNCTION void take(unsigned r, vector<key<In>> x)
+    {
+        if constexpr (keys::has_nan)
+            flags |= Nan == nan_is::left_out ? ~keys::nan(x) : keys::nan(x);
+        if constexpr (Nan == nan_is::left_out && !keys::nan_loses)
+            (best_lanes<In, Orders>::take(r, keys::nan(x) ? best_lanes<In, Orders>::best.at[r] : x),
+             ...);
+        else
+            (best_lanes<In, Orders>::take(r, x), ...);
+    }
+};
+
+/* The best of each order; whether there was any NaN or, where that is left out, any number. */
+template <class In, nan_is Nan, class... Orders>
+__attribute__((noinline)) bool find_best(const In *x, size_t n, key<In> *best)
+{
+    extreme_lanes<In, Nan, Orders...> lanes;
+    take_all(lanes, x, n, x[0]);
+    ((*best++ = static_cast<const best_lanes<In, Orders> &>(lanes).result()), ...);
+    return is_any(lanes.flags);
+}
+
+/* The position of the first element that `wanted` says yes to, of lanes and of one; there is one. */
+template <class In, class Wanted>
+LANES_FUNCTION size_t find(const In *x, size_t n, Wanted wanted)
+{
+    constexpr unsigned step = register_bytes / sizeof(In);
+    size_t i = 0;
+    while (i + step <= n && !is_any(wanted(key_of<In>::of(loaded<vector<key<In>>>(x + i)))))
+        i += step;
+    const filled_up<In, step> rest(x + i, n - i < step ? n - i : step, x[0]);
+    const auto found = wanted(key_of<In>::of(loaded<vector<key<In>>>(rest.at)));
+    unsigned k = 0;
+    while (k + 1 < step && !found[k])
+        k++;
+    return i + k;
+}
+
+template <class In>
+size_t find_nan(const In *x, size_t n)
+{
+    return find(x, n, [](vector<key<In>> k) { return key_of<In>::nan(k); });
+}
+
+/* ---- loops ---- */
+
+template <class V, class In>
+LANES_FUNCTION V value(key<In> best)
+{
+    return V(key_of<In>::element(best));
+}
+
+template <class In, class V, class Order, class Fold>
+void extreme_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    const In *const x = static_cast<const In *>(elements);
+    key<In> best;
+    const bool nan = find_best<In, nan_is::noted, Order>(x, n, &best);
+    put_state<Fold>(state, nan ? V(x[find_nan(x, n)]) : value<V, In>(best));
+}
+
+template <class In, class V, class Fold>
+void range_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    const In *const x = static_cast<const In *>(elements);
+    key<In> best[2];
+    if (find_best<In, nan_is::noted, least, greatest>(x, n, best))
+        put_state<Fold>(state, Fold::lift(V(x[find_nan(x, n)]), 0));
+    else
+        put_state<Fold>(state, {value<V, In>(best[0]), value<V, In>(best[1])});
+}
+
+/* Among no number, any NaN will do. */
+template <class In, class V, class Order, class Fold>
+void extreme_number_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    const In *const x = static_cast<const In *>(elements);
+    key<In> best;
+    const bool number = find_best<In, nan_is::left_out, Order>(x, n, &best);
+    put_state<Fold>(state, number ? value<V, In>(best) : V(x[0]));
+}
+
+/* ---- positions ---- */
+
+/* Elements that are worth another look if the best is among them. */
+constexpr size_t position_block = 2048;
+
+template <class In>
+size_t find_equal(const In *x, size_t n, key<In> best)
+{
+    const auto wanted = key_of<In>::rank(in_all(best));
+    return find(x, n, [=](vector<key<In>> k) { return key_of<In>::rank(k) == wanted; });
+}
+
+template <class In, class V, class Order, class Fold>
+void position_loop(const void *elements, size_t n, uint64_t first, void *state)
+{
+    const In *const x = static_cast<const In *>(elements);
+    size_t block = 0;
+    key<In> best = Order::template worst<key<In>>;
+    for (size_t at = 0; at < n; at += position_block) {
+        const size_t length = n - at < position_block ? n - at : position_block;
+        key<In> here;
+        if (find_best<In, nan_is::noted, Order>(x + at, length, &here)) {
+            const size_t nan = at + find_nan(x + at, length);
+            return put_state<Fold>(state, Fold::lift(V(x[nan]), first + nan));
+        }
+        if (Order()(key_of<In>::rank(here), key_of<In>::rank(best)) != key_of<In>::rank(best)) {
+            best = here;
+            block = at;
+        }
+    }
+    const size_t length = n - block < position_block ? n - block : position_block;
+    const size_t at = block + find_equal(x + block, length, best);
+    put_state<Fold>(state, Fold::lift(V(x[at]), first + at));
+}
+
+} // namespace
+} // namespace KERNELS
