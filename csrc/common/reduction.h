@@ -105,7 +105,8 @@ void state_finish(enum reduction, const struct finish *, const void *state, stru
 enum { LOOP_MOST = 4096 };
 
 /* Folds 1 to LOOP_MOST values, aligned and one after the other, to a state; the first is number
- * `first` of the array. */
+ * `first` of the array. Where positions matter, *state is what lies before, and the values are
+ * folded onto that: so no position is looked for that cannot be the one. */
 typedef void fold_values(const void *values, size_t n, uint64_t first, void *state);
 
 /* Folds n >= 1 states, one after the other, onto the first; what the others are then is nobody's

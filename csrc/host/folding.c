@@ -24,15 +24,16 @@ enum way { IN_PLACE, GATHERED, CONVERTED };
 
 /* What one thread gathers into. */
 struct buffer {
-    size_t elements, shown, states; /* where each begins, bytes */
-    size_t bytes;                   /* of all */
+    size_t elements, shown; /* where each begins, bytes */
+    size_t bytes;           /* of both */
 };
 
 struct folding {
     struct layout layout;
     struct layout mask; /* its bytes as elements, where positions matter */
     enum way way;
-    bool by_position; /* under a mask: what is hidden still counts in positions */
+    bool indexed;     /* positions matter */
+    bool by_position; /* and there is a mask: what it hides still counts in positions */
     enum fold fold;
     enum element accumulator;
     fold_values *fold_elements;
@@ -57,8 +58,7 @@ static struct buffer describe_buffer(const struct folding *self)
     if (self->way == IN_PLACE)
         return buffer;
     buffer.shown = buffer.elements + aligned(CHUNK * self->size);
-    buffer.states = buffer.shown + (self->by_position ? aligned(CHUNK) : 0);
-    buffer.bytes = buffer.states + (self->by_position ? aligned(2 * self->width) : 0);
+    buffer.bytes = buffer.shown + (self->by_position ? aligned(CHUNK) : 0);
     return buffer;
 }
 
@@ -94,7 +94,8 @@ static void describe_folding(struct folding *self, const struct job *job)
     fold_values *const direct = direct_loop(job);
     self->layout = *layout;
     self->way = way_of(job);
-    self->by_position = layout->mask && fold_is_indexed(plan->fold);
+    self->indexed = fold_is_indexed(plan->fold);
+    self->by_position = layout->mask && self->indexed;
     if (self->by_position) {
         self->mask = layout_of_mask(layout);
         self->layout.mask = NULL;
@@ -143,24 +144,14 @@ static uint64_t find(const unsigned char *shown, uint64_t at, uint64_t n, bool w
 static void fold_runs(const struct folding *self, char *buffer, uint64_t start, uint64_t n,
                       void *state)
 {
-    char *const elements = buffer + self->buffer.elements, *const both =
-                                                               buffer + self->buffer.states;
+    char *const elements = buffer + self->buffer.elements;
     unsigned char *const shown = (unsigned char *)buffer + self->buffer.shown;
     bring_together(self, start, n, elements);
     gather_unconverted(&self->mask, start, n, shown);
-    bool any = false;
     for (uint64_t end, at = find(shown, 0, n, true); at < n; at = find(shown, end, n, true)) {
         end = find(shown, at, n, false);
-        self->fold_elements(elements + at * self->size, end - at, start + at,
-                            any ? both + self->width : both);
-        if (any)
-            self->merge(both, 2);
-        any = true;
+        self->fold_elements(elements + at * self->size, end - at, start + at, state);
     }
-    if (any)
-        memcpy(state, both, self->width);
-    else
-        state_identity(self->fold, self->accumulator, state);
 }
 
 static void fold_chunk(const struct folding *self, char *buffer, uint64_t start, uint64_t n,
@@ -201,41 +192,41 @@ struct part {
     const struct folding *folding;
     uint64_t start, n, chunks; /* the last: in each of its pieces */
     char *states;
-    _Atomic uint64_t settled; /* the first chunk known after which none matters */
+    _Atomic uint64_t matter; /* chunks; those behind them make no difference any more */
 };
 
-/* A chunk after which none matters; of several the first. */
-static void note_settled(struct part *part, uint64_t chunk)
+/* The chunks up to this one are enough. */
+static void note_enough(struct part *part, uint64_t chunk)
 {
-    uint64_t known = atomic_load_explicit(&part->settled, memory_order_relaxed);
-    while (chunk < known && !atomic_compare_exchange_weak(&part->settled, &known, chunk))
+    uint64_t matter = atomic_load_explicit(&part->matter, memory_order_relaxed);
+    while (chunk + 1 < matter && !atomic_compare_exchange_weak(&part->matter, &matter, chunk + 1))
         ;
 }
 
-/* Folds a chunk, unless an earlier one has settled the matter. */
-static void fold_or_skip(struct part *part, char *buffer, uint64_t chunk)
+static bool matters(struct part *part, uint64_t chunk)
 {
-    const struct folding *self = part->folding;
-    const uint64_t at = chunk * CHUNK, n = least(part->n - at, CHUNK);
-    char *const state = part->states + chunk * self->width;
-    if (atomic_load_explicit(&part->settled, memory_order_relaxed) < chunk) {
-        state_identity(self->fold, self->accumulator, state);
-        return;
-    }
-    fold_chunk(self, buffer, part->start + at, n, state);
-    if (self->settled && self->settled(state, n))
-        note_settled(part, chunk);
+    return chunk < atomic_load_explicit(&part->matter, memory_order_relaxed);
 }
 
+/* Where positions matter, what a piece has found goes from one chunk to the next. */
 static void fold_piece(void *context, uint64_t index, unsigned thread)
 {
     struct part *part = context;
     const struct folding *self = part->folding;
     char *const buffer = self->buffers + thread * self->buffer.bytes;
-    const uint64_t first = index * part->chunks,
-                   end = least(first + part->chunks, chunks_of(part->n));
-    for (uint64_t chunk = first; chunk < end; chunk++)
-        fold_or_skip(part, buffer, chunk);
+    const uint64_t first = index * part->chunks, end = first + part->chunks;
+    char *state = part->states + first * self->width;
+    if (self->indexed)
+        state_identity(self->fold, self->accumulator, state);
+    for (uint64_t chunk = first; chunk < end && matters(part, chunk);
+         chunk++, state += self->width) {
+        const uint64_t at = chunk * CHUNK, n = least(part->n - at, CHUNK);
+        if (self->indexed && chunk > first)
+            memcpy(state, state - self->width, self->width);
+        fold_chunk(self, buffer, part->start + at, n, state);
+        if (self->settled && self->settled(state, n))
+            note_enough(part, chunk);
+    }
 }
 
 static uint64_t part_length(enum way way)
@@ -243,11 +234,14 @@ static uint64_t part_length(enum way way)
     return way == IN_PLACE ? STRETCH : GATHERED_STRETCH;
 }
 
-/* Folds a stretch's elements; the result is the first of the states. */
+/* Folds a stretch's elements; the result is the first of the states. *over: what lies behind makes no
+ * difference. */
 static bool fold_stretch(struct job *job, const struct folding *self, uint64_t start, uint64_t n,
-                         char *states)
+                         char *states, bool *over)
 {
-    for (uint64_t at = 0; at < n; at += part_length(self->way)) {
+    uint64_t chunks = 0;
+    *over = false;
+    for (uint64_t at = 0; at < n && !*over; at += part_length(self->way)) {
         if ((start || at) && watch_interrupted_lately(job->run, &job->asked))
             return false;
         const uint64_t length = least(n - at, part_length(self->way));
@@ -256,10 +250,12 @@ static bool fold_stretch(struct job *job, const struct folding *self, uint64_t s
                             .n = length,
                             .chunks = chunks_a_piece(chunks_of(length)),
                             .states = states + at / CHUNK * self->width,
-                            .settled = UINT64_MAX};
+                            .matter = chunks_of(length)};
         threads_run(job->threads, pieces_of(length), fold_piece, &part);
+        chunks = at / CHUNK + part.matter;
+        *over = part.matter < chunks_of(length);
     }
-    self->merge(states, chunks_of(n));
+    self->merge(states, chunks);
     return true;
 }
 
@@ -267,12 +263,13 @@ static bool fold_stretch(struct job *job, const struct folding *self, uint64_t s
 static bool fold_stretches(struct job *job, const struct folding *self, char *states,
                            char *of_chunks)
 {
-    const uint64_t n = job->plan->n, stretches = divide_up(n, STRETCH);
-    for (uint64_t s = 0; s < stretches; s++) {
-        const uint64_t start = s * STRETCH;
-        if (!fold_stretch(job, self, start, least(n - start, STRETCH), of_chunks))
+    const uint64_t n = job->plan->n;
+    uint64_t stretches = 0;
+    bool over = false;
+    for (uint64_t start = 0; start < n && !over; start += STRETCH) {
+        if (!fold_stretch(job, self, start, least(n - start, STRETCH), of_chunks, &over))
             return false;
-        memcpy(states + s * self->width, of_chunks, self->width);
+        memcpy(states + stretches++ * self->width, of_chunks, self->width);
     }
     self->merge(states, stretches);
     return true;

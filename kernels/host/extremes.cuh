@@ -247,7 +247,8 @@ void extreme_number_loop(const void *elements, size_t n, uint64_t, void *state)
 /* ---- positions ---- */
 
 /* Elements that are worth another look if the best is among them. */
-constexpr size_t position_block = 2048;
+template <class In>
+constexpr size_t position_block = 8192 / (sizeof(In) > 2 ? sizeof(In) : 2);
 
 template <class In>
 size_t find_equal(const In *x, size_t n, key<In> best)
@@ -256,27 +257,38 @@ size_t find_equal(const In *x, size_t n, key<In> best)
     return find(x, n, [=](vector<key<In>> k) { return key_of<In>::rank(k) == wanted; });
 }
 
+/* Where the best is, is looked for in the last block that had a better one than all before. */
 template <class In, class V, class Order, class Fold>
 void position_loop(const void *elements, size_t n, uint64_t first, void *state)
 {
     const In *const x = static_cast<const In *>(elements);
+    constexpr size_t most = position_block<In>;
+    auto found = loaded<state_of<Fold>>(state);
+    if (is_nan(found.value))
+        return;
+    bool any = false;
     size_t block = 0;
-    key<In> best = Order::template worst<key<In>>;
-    for (size_t at = 0; at < n; at += position_block) {
-        const size_t length = n - at < position_block ? n - at : position_block;
+    key<In> best;
+    for (size_t at = 0; at < n; at += most) {
+        const size_t length = n - at < most ? n - at : most;
         key<In> here;
         if (find_best<In, nan_is::noted, Order>(x + at, length, &here)) {
             const size_t nan = at + find_nan(x + at, length);
             return put_state<Fold>(state, Fold::lift(V(x[nan]), first + nan));
         }
-        if (Order()(key_of<In>::rank(here), key_of<In>::rank(best)) != key_of<In>::rank(best)) {
-            best = here;
-            block = at;
-        }
+        const V of_here = value<V, In>(here);
+        if (found.index != UINT64_MAX && Order()(of_here, found.value) == found.value)
+            continue;
+        found = Fold::lift(of_here, first + at);
+        best = here;
+        block = at;
+        any = true;
     }
-    const size_t length = n - block < position_block ? n - block : position_block;
-    const size_t at = block + find_equal(x + block, length, best);
-    put_state<Fold>(state, Fold::lift(V(x[at]), first + at));
+    if (!any)
+        return;
+    const size_t length = n - block < most ? n - block : most;
+    found.index = first + block + find_equal(x + block, length, best);
+    put_state<Fold>(state, found);
 }
 
 } // namespace

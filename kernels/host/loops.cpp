@@ -65,9 +65,9 @@ __forceinline__ state_of<Fold> fold_in_lanes(const In *x, size_t n, uint64_t fir
 }
 
 template <class Fold, class In>
-__forceinline__ state_of<Fold> fold_in_batches(const In *x, size_t n, uint64_t first)
+__forceinline__ state_of<Fold> fold_in_batches(state_of<Fold> state, const In *x, size_t n,
+                                               uint64_t first)
 {
-    state_of<Fold> state = Fold::identity();
     size_t i = 0;
     for (; i + batch <= n; i += batch) {
         value_of<Fold> values[batch];
@@ -84,9 +84,11 @@ template <class Fold, class In>
 void fold_elements(const void *elements, size_t n, uint64_t first, void *result)
 {
     const In *const x = static_cast<const In *>(elements);
-    state_of<Fold> state;
+    state_of<Fold> state = Fold::identity();
+    if constexpr (is_indexed<Fold>::value)
+        memcpy(&state, result, sizeof state);
     if constexpr (absorbs<Fold>::value)
-        state = fold_in_batches<Fold>(x, n, first);
+        state = fold_in_batches<Fold>(state, x, n, first);
     else
         state = fold_in_lanes<Fold>(x, n, first);
     memcpy(result, &state, sizeof state);
@@ -137,6 +139,7 @@ IN_VECTORS(extremes, !is_complex<V>)
 IN_VECTORS(nansum, !is_complex<V>)
 IN_VECTORS(nanmin, !is_complex<V>)
 IN_VECTORS(nanmax, !is_complex<V>)
+IN_VECTORS(variance, true)
 IN_VECTORS(nonzero, sizeof(V) <= sizeof(uint64_t))
 
 template <class V, template <class> class Order>

@@ -63,24 +63,43 @@ LANES_FUNCTION bool is_any(Mask mask)
     return any;
 }
 
-/* Merges the upper half of a vector's lanes with the lower, and so on, until `Left` are left at
- * `result`. */
-template <class T, unsigned Left, unsigned Bytes, class Merge>
-LANES_FUNCTION void merge_within(vector<T, Bytes> x, T *result, Merge merge)
+/* Merges a register's two halves, and theirs, until 16 bytes are left. */
+template <class T, unsigned Bytes, class Merge>
+LANES_FUNCTION vector<T, 16> merged_to_16(vector<T, Bytes> x, Merge merge)
 {
-    constexpr unsigned least_vector = 16;
-    if constexpr (Bytes > least_vector) {
+    if constexpr (Bytes == 16) {
+        return x;
+    } else {
         vector<T, Bytes / 2> halves[2];
         memcpy(halves, &x, sizeof x);
-        merge_within<T, Left, Bytes / 2>(merge(halves[0], halves[1]), result, merge);
-    } else {
-        T values[Bytes / sizeof(T)];
-        memcpy(values, &x, sizeof x);
-        for (unsigned half = Bytes / sizeof(T) / 2; half >= Left; half /= 2)
-            for (unsigned k = 0; k < half; k++)
-                values[k] = merge(values[k], values[k + half]);
-        memcpy(result, values, Left * sizeof(T));
+        return merged_to_16<T, Bytes / 2>(merge(halves[0], halves[1]), merge);
     }
+}
+
+/* Every lane merged with that which is so many bytes behind it. */
+template <unsigned Bytes, class T, class Merge>
+LANES_FUNCTION vector<T, 16> merged_apart(vector<T, 16> x, Merge merge)
+{
+    vector<uint8_t, 16> behind;
+    for (unsigned k = 0; k < 16; k++)
+        behind[k] = uint8_t((k + Bytes) % 16);
+    return merge(x, vector<T, 16>(__builtin_shuffle(vector<uint8_t, 16>(x), behind)));
+}
+
+/* Merges all lanes but for `Left` that are left at `result`. */
+template <class T, unsigned Left, class Merge>
+LANES_FUNCTION void merge_within(vector<T> wide, T *result, Merge merge)
+{
+    vector<T, 16> x = merged_to_16<T, register_bytes>(wide, merge);
+    if constexpr (Left * sizeof(T) <= 8)
+        x = merged_apart<8, T>(x, merge);
+    if constexpr (Left * sizeof(T) <= 4)
+        x = merged_apart<4, T>(x, merge);
+    if constexpr (Left * sizeof(T) <= 2)
+        x = merged_apart<2, T>(x, merge);
+    if constexpr (Left * sizeof(T) <= 1)
+        x = merged_apart<1, T>(x, merge);
+    memcpy(result, &x, Left * sizeof(T));
 }
 
 /* Enough to keep additions apart that take some cycles each. */
@@ -99,7 +118,7 @@ struct lanes {
         EACH_REGISTER (unsigned half = lanes_registers / 2; half > 0; half /= 2)
             EACH_REGISTER (unsigned r = 0; r < half; r++)
                 left[r] = merge(left[r], left[r + half]);
-        merge_within<T, Left, register_bytes>(left[0], result, merge);
+        merge_within<T, Left>(left[0], result, merge);
     }
 };
 
@@ -114,7 +133,8 @@ struct filled_up {
     {
         for (size_t k = 0; k < Count; k++)
             at[k] = nothing;
-        memcpy(at, x, n * sizeof(In));
+        if (n)
+            memcpy(at, x, n * sizeof(In));
     }
 };
 

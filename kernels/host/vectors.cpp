@@ -2,6 +2,7 @@
  * which GRED_INSTRUCTIONS names; which set a processor has is found out when the module starts. */
 #include "counts.cuh"
 #include "extremes.cuh"
+#include "spreads.cuh"
 #include "sums.cuh"
 
 #include "pairs.cuh"
@@ -41,6 +42,10 @@ fold_values *loop_of(enum fold fold)
         if constexpr (!std::is_same_v<In, complex<double>>)
             return count_loop<In, uint64_t, nonzero<V>>;
         return nullptr;
+    case FOLD_variance:
+        if constexpr (is_float<In>)
+            return variance_loop<In, V, variance<V>>;
+        return nullptr;
     default:
         break;
     }
@@ -75,6 +80,29 @@ fold_values *loop_of(enum fold fold)
     return nullptr;
 }
 
+template <class In, class Fold>
+fold_values *wide_variance_of()
+{
+    if constexpr (std::is_same_v<In, boolean>)
+        return truth_variance_loop<In, Fold>;
+    else if constexpr (std::is_integral_v<In> && sizeof(In) <= 2)
+        return narrow_variance_loop<In, Fold>;
+    else
+        return variance_loop<In, double, Fold>;
+}
+
+/* Of wider values than elements are. */
+template <class In, class V>
+fold_values *converting_loop_of(enum fold fold)
+{
+    if (fold == FOLD_sum)
+        return sum_of<In, V>();
+    if constexpr (std::is_same_v<V, double>)
+        if (fold == FOLD_variance)
+            return wide_variance_of<In, variance<V>>();
+    return nullptr;
+}
+
 } // namespace
 } // namespace KERNELS
 
@@ -89,7 +117,7 @@ fold_values *VECTOR_LOOP(GRED_INSTRUCTIONS)(enum fold fold, enum element input, 
         OWN_ACCUMULATORS(OWN)
 #define SUMMED(IN, In, ACC, V)                                                                     \
     case pair_of(ELEMENT_##IN, ELEMENT_##ACC):                                                     \
-        return fold == FOLD_sum ? sum_of<In, V>() : nullptr;
+        return converting_loop_of<In, V>(fold);
         WIDER_ACCUMULATORS(SUMMED)
     default:
         return nullptr;
