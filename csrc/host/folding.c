@@ -299,6 +299,19 @@ static bool fold_in_memory(struct job *job, struct folding *self, void *state)
     return folded;
 }
 
+/* One chunk that lies ready takes no memory. */
+static bool fold_at_once(const struct job *job, void *state)
+{
+    const struct plan *plan = job->plan;
+    fold_values *const fold = plan->flat && plan->n <= CHUNK ? direct_loop(job) : NULL;
+    if (!fold)
+        return false;
+    if (fold_is_indexed(plan->fold))
+        state_identity(plan->fold, plan->accumulator, state);
+    fold(plan->layout->data, plan->n, 0, state);
+    return true;
+}
+
 bool folding_run(struct job *job, void *state)
 {
     const struct plan *plan = job->plan;
@@ -306,6 +319,8 @@ bool folding_run(struct job *job, void *state)
         state_identity(plan->fold, plan->accumulator, state);
         return true;
     }
+    if (fold_at_once(job, state))
+        return true;
     struct folding *self = calloc(1, sizeof *self);
     if (!self) {
         failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
@@ -325,6 +340,8 @@ void folding_explain(const struct job *job, struct loops *loops)
     const struct plan *plan = job->plan;
     const enum way way = way_of(job);
     const uint64_t pieces = pieces_of(least(plan->n, part_length(way)));
-    *loops = (struct loops){
-        .way = ways[way], .chunk = CHUNK, .threads = threads_for(job->threads, pieces)};
+    *loops = (struct loops){.way = ways[way],
+                            .chunk = CHUNK,
+                            .threads = threads_for(job->threads, pieces),
+                            .instructions = instructions_name(job->instructions)};
 }

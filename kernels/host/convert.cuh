@@ -87,6 +87,16 @@ LANES_FUNCTION In nothing_to_add()
         return {0x8000};
 }
 
+/* 1. */
+template <class In>
+LANES_FUNCTION In one_element()
+{
+    if constexpr (std::is_arithmetic_v<In>)
+        return 1;
+    else
+        return {std::is_same_v<In, float16> ? 0x3c00 : 0x3f80};
+}
+
 /* A NaN. */
 template <class In>
 LANES_FUNCTION In no_number()

@@ -133,6 +133,7 @@ constexpr bool is_complex<complex<T>> = true;
     template <class V>                                                                             \
     constexpr bool is_in_vectors<Fold<V>> = condition;
 IN_VECTORS(sum, true)
+IN_VECTORS(prod, !is_complex<V> && !std::is_integral_v<V>)
 IN_VECTORS(min, !is_complex<V>)
 IN_VECTORS(max, !is_complex<V>)
 IN_VECTORS(extremes, !is_complex<V>)
@@ -371,8 +372,8 @@ fold_values *loop_of_elements(enum instructions instructions, enum fold fold, en
         return loop_of_values(instructions, fold, accumulator);
     if (type != accumulator && type != input)
         return nullptr;
-    return fold == FOLD_prod ? converting_product(input, accumulator)
-                             : vector_loop(instructions, fold, input, accumulator);
+    fold_values *const in_vectors = vector_loop(instructions, fold, input, accumulator);
+    return !in_vectors && fold == FOLD_prod ? converting_product(input, accumulator) : in_vectors;
 }
 
 merge_states *loop_of_states(enum fold fold, enum element accumulator)

@@ -27,8 +27,8 @@ struct parts_of<complex<T>> {
     static constexpr unsigned count = 2;
 };
 
-/* Adds V's parts, each in the lane that is its turn. */
-template <class In, class T>
+/* Sums, or products, of parts, each in the lane whose turn it is. */
+template <class In, class T, template <class> class Fold = sum>
 struct sum_lanes {
     using element = In;
     static constexpr unsigned step = lanes_bytes / sizeof(T), in_register = register_bytes / sizeof(T);
@@ -37,25 +37,32 @@ struct sum_lanes {
     LANES_FUNCTION sum_lanes()
     {
         EACH_REGISTER (unsigned r = 0; r < lanes_registers; r++)
-            totals.at[r] = in_all(sum<T>::identity());
+            totals.at[r] = in_all(Fold<T>::identity());
     }
 
     LANES_FUNCTION void take(const In *x)
     {
         EACH_REGISTER (unsigned r = 0; r < lanes_registers; r++)
-            totals.at[r] = added(totals.at[r], converted<T>(x + r * in_register));
+            totals.at[r] = merged(totals.at[r], converted<T>(x + r * in_register));
     }
 
     LANES_FUNCTION void join(const sum_lanes &other)
     {
         EACH_REGISTER (unsigned r = 0; r < lanes_registers; r++)
-            totals.at[r] = added(totals.at[r], other.totals.at[r]);
+            totals.at[r] = merged(totals.at[r], other.totals.at[r]);
     }
 
     template <unsigned Parts>
     LANES_FUNCTION void total(T *parts) const
     {
-        totals.template merged<Parts>(parts, [](auto a, auto b) { return added(a, b); });
+        totals.template merged<Parts>(parts, [](auto a, auto b) { return merged(a, b); });
+    }
+
+  private:
+    template <class Values>
+    LANES_FUNCTION static Values merged(Values a, Values b)
+    {
+        return Fold<Values>::merge(a, b);
     }
 };
 
@@ -134,6 +141,14 @@ void float_sum_loop(const void *elements, size_t n, uint64_t, void *state)
     const auto lanes = added_up<sum_lanes<in, part>>(static_cast<const in *>(elements), n * parts,
                                                      nothing_to_add<in>());
     lanes.template total<parts>(static_cast<part *>(state));
+}
+
+template <class In, class V, class Fold>
+void float_product_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    const auto lanes =
+        added_up<sum_lanes<In, V, prod>>(static_cast<const In *>(elements), n, one_element<In>());
+    lanes.template total<1>(static_cast<V *>(state));
 }
 
 template <class In, class V, class Fold>

@@ -66,6 +66,8 @@ fold_values *loop_of(enum fold fold)
         }
         if constexpr (is_float<In>) {
             switch (fold) {
+            case FOLD_prod:
+                return float_product_loop<In, V, prod<V>>;
             case FOLD_nansum:
                 return number_sum_loop<In, V, nansum<V>>;
             case FOLD_nanmin:
