@@ -45,8 +45,8 @@ CHECKS = CHECKS if SANITIZED else []
 HOST_C = ["-Icsrc", "-std=c11", "-O3", "-fvisibility=hidden", *WARNINGS, *CHECKS]
 HOST_CXX = ["-Icsrc", "-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", *WARNINGS, *CHECKS]
 HOST_CXX += ["-fno-exceptions", "-fno-rtti", "-Wno-unknown-pragmas"]
-# All instruction sets are to make the same bits; and what GCC says of vectors that cross a call, and
-# of its own headers, is of no concern where no call is left.
+# All instructions are to make the same bits. What GCC says of vectors that cross a call, and of its
+# own headers, is of no concern where no call is left.
 VECTOR_FLAGS = ["-ffp-contract=off", "-Wno-psabi", "-Wno-maybe-uninitialized"]
 LIBRARIES = ["-lpthread", "-lm", "-lstdc++", "-Wl,--exclude-libs,ALL"]
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import call_figures
+import host_figures
 import interface_overhead
 import numpy as np
 import reduction_figures
@@ -231,7 +232,11 @@ def measure_transposed(part: str, what: str, matrix: Any, device: str) -> Iterat
 
 
 def measure_host() -> Iterator[Figure]:
-    """Measure a transposed array on the host, held to two cores."""
+    """Measure calls on the host beside other libraries', and a transposed array beside a flat one.
+
+    All but what says otherwise are held to two cores.
+    """
+    yield from host_figures.measure_host()
     with two_cores():
         what = "256 MiB float32 on the host, 2 cores"
         yield from measure_transposed("host", what, host_matrix(HOST_ROWS // 2), "host")
@@ -310,7 +315,7 @@ def measure_tests() -> Iterator[Figure]:
     yield figure("tests", "pytest, 2 cores", [seconds], "s", at_most=TESTS_TARGET)
 
 
-GROUPS = {"cpu": ("simulated", "import", "host"), "gpu": ("gpu", "arrays", "reductions", "calls")}
+GROUPS = {"cpu": ("simulated", "import"), "gpu": ("gpu", "arrays", "reductions", "calls")}
 PARTS: dict[str, Callable[[], Iterator[Figure]]] = {
     "gpu": measure_gpu,
     "arrays": measure_arrays,

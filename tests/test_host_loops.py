@@ -1,4 +1,4 @@
-"""The host's loops: whatever instructions they are made of, they are right, and make the same bits."""
+"""The host's loops are right, and make the same bits, whatever instructions they are made of."""
 
 import os
 import platform
@@ -13,7 +13,9 @@ from host_loops import CHECKS
 import gred
 
 PROGRAM = Path(__file__).parent / "host_loops.py"
-SETS = ("baseline", "avx2", "avx512") if platform.machine() in ("x86_64", "AMD64") else ("baseline",)
+SETS = (
+    ("baseline", "avx2", "avx512") if platform.machine() in ("x86_64", "AMD64") else ("baseline",)
+)
 BEST = gred.explain(np.ones(3)).array.split(" by ")[1].split()[0]
 
 

@@ -39,7 +39,7 @@ struct folding {
     fold_values *fold_elements;
     merge_states *merge;
     is_settled *settled; /* NULL: all chunks matter */
-    size_t size, width; /* of an element as a loop takes it and of a state, bytes */
+    size_t size, width;  /* of an element as a loop takes it and of a state, bytes */
     struct buffer buffer;
     char *buffers; /* one a thread, in an array */
 };
@@ -234,8 +234,8 @@ static uint64_t part_length(enum way way)
     return way == IN_PLACE ? STRETCH : GATHERED_STRETCH;
 }
 
-/* Folds a stretch's elements; the result is the first of the states. *over: what lies behind makes no
- * difference. */
+/* Folds a stretch's elements; the result is the first of the states. *over: what lies behind makes
+ * no difference. */
 static bool fold_stretch(struct job *job, const struct folding *self, uint64_t start, uint64_t n,
                          char *states, bool *over)
 {

@@ -45,7 +45,8 @@ struct count_lanes {
 
     LANES_FUNCTION void take(const element *x)
     {
-        EACH_REGISTER (unsigned r = 0; r < lanes_registers; r++) {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
             const auto bits = loaded<vector<element>>(x + r * (register_bytes / sizeof(element)));
             counts.at[r] -= vector<element>((bits & telling<In>::bits) != 0);
         }
@@ -54,8 +55,8 @@ struct count_lanes {
     LANES_FUNCTION uint64_t count() const
     {
         uint64_t all = 0;
-        EACH_REGISTER (unsigned r = 0; r < lanes_registers; r++)
-            all += total_of<element>(counts.at[r]);
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        all += total_of<element>(counts.at[r]);
         return all;
     }
 };

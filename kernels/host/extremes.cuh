@@ -130,8 +130,8 @@ struct best_lanes {
 
     LANES_FUNCTION best_lanes()
     {
-        EACH_REGISTER (unsigned r = 0; r < lanes_registers; r++)
-            best.at[r] = in_all(Order::template worst<key<In>>);
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        best.at[r] = in_all(Order::template worst<key<In>>);
     }
 
     LANES_FUNCTION void take(unsigned r, vector<key<In>> x)
@@ -157,8 +157,8 @@ struct extreme_lanes : best_lanes<In, Orders>... {
 
     LANES_FUNCTION void take(const In *x)
     {
-        EACH_REGISTER (unsigned r = 0; r < lanes_registers; r++)
-            take(r, keys::of(loaded<vector<key<In>>>(x + r * in_register)));
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        take(r, keys::of(loaded<vector<key<In>>>(x + r * in_register)));
     }
 
   private:
@@ -184,7 +184,8 @@ __attribute__((noinline)) bool find_best(const In *x, size_t n, key<In> *best)
     return is_any(lanes.flags);
 }
 
-/* The position of the first element that `wanted` says yes to, of lanes and of one; there is one. */
+/* The position of the first element that `wanted` says yes to, of lanes and of one; there is one.
+ */
 template <class In, class Wanted>
 LANES_FUNCTION size_t find(const In *x, size_t n, Wanted wanted)
 {

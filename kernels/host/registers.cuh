@@ -1,5 +1,6 @@
-/* The vector registers that a unit is compiled for, and lanes that lie in several of them. There are
- * as many lanes on every processor, whatever its registers hold, so that all make the same bits. */
+/* The vector registers that a unit is compiled for, and lanes that lie in several of them. There
+ * are as many lanes on every processor, whatever its registers hold, so that all make the same
+ * bits. */
 #pragma once
 
 #include "../fold.cuh"
@@ -113,11 +114,11 @@ struct lanes {
     LANES_FUNCTION void merged(T *result, Merge merge) const
     {
         vector<T> left[lanes_registers];
-        EACH_REGISTER (unsigned r = 0; r < lanes_registers; r++)
-            left[r] = at[r];
-        EACH_REGISTER (unsigned half = lanes_registers / 2; half > 0; half /= 2)
-            EACH_REGISTER (unsigned r = 0; r < half; r++)
-                left[r] = merge(left[r], left[r + half]);
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        left[r] = at[r];
+        EACH_REGISTER(unsigned half = lanes_registers / 2; half > 0; half /= 2)
+        EACH_REGISTER(unsigned r = 0; r < half; r++)
+        left[r] = merge(left[r], left[r + half]);
         merge_within<T, Left>(left[0], result, merge);
     }
 };

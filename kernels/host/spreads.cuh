@@ -23,7 +23,8 @@ struct deviation_lanes {
 
     LANES_FUNCTION void take(const In *x)
     {
-        EACH_REGISTER (unsigned r = 0; r < lanes_registers; r++) {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
             const vector<double> away = converted<double>(x + r * in_register) - mean;
             squares.at[r] += away * away;
         }
@@ -85,9 +86,10 @@ struct square_lanes {
 
     LANES_FUNCTION void take(const In *x)
     {
-        EACH_REGISTER (unsigned r = 0; r < lanes_registers; r++) {
-            const auto pairs = vector<square>(
-                loaded<vector<bits>>(x + r * (register_bytes / sizeof(In))) ^ bias);
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            const auto pairs =
+                vector<square>(loaded<vector<bits>>(x + r * (register_bytes / sizeof(In))) ^ bias);
             const vector<square> one = pairs & square(bits(-1)), other = pairs >> 8 * sizeof(In);
             squares.at[r] += pairs_added<square>(one * one) + pairs_added<square>(other * other);
         }
@@ -96,8 +98,8 @@ struct square_lanes {
     LANES_FUNCTION uint64_t sum() const
     {
         uint64_t all = 0;
-        EACH_REGISTER (unsigned r = 0; r < lanes_registers; r++)
-            all += total_of<total>(squares.at[r]);
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        all += total_of<total>(squares.at[r]);
         return all;
     }
 };
@@ -118,8 +120,8 @@ template <class In, class Fold>
 void truth_variance_loop(const void *elements, size_t n, uint64_t, void *state)
 {
     const uint64_t count = count_of<In>(elements, n);
-    put_state<Fold>(state, {double(n), double(count) / double(n),
-                            double(count * (n - count)) / double(n)});
+    put_state<Fold>(
+        state, {double(n), double(count) / double(n), double(count * (n - count)) / double(n)});
 }
 
 } // namespace

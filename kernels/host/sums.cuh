@@ -31,25 +31,26 @@ struct parts_of<complex<T>> {
 template <class In, class T, template <class> class Fold = sum>
 struct sum_lanes {
     using element = In;
-    static constexpr unsigned step = lanes_bytes / sizeof(T), in_register = register_bytes / sizeof(T);
+    static constexpr unsigned step = lanes_bytes / sizeof(T),
+                              in_register = register_bytes / sizeof(T);
     lanes<T> totals;
 
     LANES_FUNCTION sum_lanes()
     {
-        EACH_REGISTER (unsigned r = 0; r < lanes_registers; r++)
-            totals.at[r] = in_all(Fold<T>::identity());
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        totals.at[r] = in_all(Fold<T>::identity());
     }
 
     LANES_FUNCTION void take(const In *x)
     {
-        EACH_REGISTER (unsigned r = 0; r < lanes_registers; r++)
-            totals.at[r] = merged(totals.at[r], converted<T>(x + r * in_register));
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        totals.at[r] = merged(totals.at[r], converted<T>(x + r * in_register));
     }
 
     LANES_FUNCTION void join(const sum_lanes &other)
     {
-        EACH_REGISTER (unsigned r = 0; r < lanes_registers; r++)
-            totals.at[r] = merged(totals.at[r], other.totals.at[r]);
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        totals.at[r] = merged(totals.at[r], other.totals.at[r]);
     }
 
     template <unsigned Parts>
@@ -76,7 +77,8 @@ struct number_sum_lanes : sum_lanes<In, T> {
     LANES_FUNCTION void take(const In *x)
     {
         const vector<T> nothing = in_all(sum<T>::identity());
-        EACH_REGISTER (unsigned r = 0; r < lanes_registers; r++) {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
             const vector<T> values = converted<T>(x + r * sums::in_register);
             const auto is_number = values == values;
             numbers -= is_number;
@@ -93,8 +95,8 @@ struct number_sum_lanes : sum_lanes<In, T> {
     LANES_FUNCTION uint64_t count() const
     {
         uint64_t count = 0;
-        EACH_REGISTER (unsigned k = 0; k < sums::in_register; k++)
-            count += numbers[k];
+        EACH_REGISTER(unsigned k = 0; k < sums::in_register; k++)
+        count += numbers[k];
         return count;
     }
 };
@@ -154,8 +156,8 @@ void float_product_loop(const void *elements, size_t n, uint64_t, void *state)
 template <class In, class V, class Fold>
 void number_sum_loop(const void *elements, size_t n, uint64_t, void *state)
 {
-    const auto lanes = added_up<number_sum_lanes<In, V>>(static_cast<const In *>(elements), n,
-                                                         no_number<In>());
+    const auto lanes =
+        added_up<number_sum_lanes<In, V>>(static_cast<const In *>(elements), n, no_number<In>());
     V total;
     lanes.template total<1>(&total);
     put_state<Fold>(state, {total, lanes.count()});
@@ -205,26 +207,29 @@ LANES_FUNCTION uint64_t total_of(vector<U> x)
         return total_of<bits_of<2 * sizeof(U)>>(pairs_added<U>(x));
     } else {
         uint64_t total = 0;
-        EACH_REGISTER (unsigned k = 0; k < register_bytes / sizeof(U); k++)
-            total += x[k];
+        EACH_REGISTER(unsigned k = 0; k < register_bytes / sizeof(U); k++)
+        total += x[k];
         return total;
     }
 }
 
-/* Adds integers of either sign as what is 0 or more: raised by `bias`, which is taken off the sum. */
+/* Adds integers of either sign as what is 0 or more: raised by `bias`, which is taken off the sum.
+ */
 template <class In>
 struct packed_lanes {
     using element = In;
     using bits = bits_of<sizeof(In)>;
     static constexpr bool widens = sizeof(In) < sizeof(uint64_t);
     using total = bits_of<widens ? 2 * sizeof(In) : sizeof(In)>;
-    static constexpr bits bias = std::is_signed_v<In> && widens ? bits(1) << (8 * sizeof(In) - 1) : 0;
+    static constexpr bits bias =
+        std::is_signed_v<In> && widens ? bits(1) << (8 * sizeof(In) - 1) : 0;
     static constexpr unsigned step = lanes_bytes / sizeof(In);
     lanes<total> totals = {};
 
     LANES_FUNCTION void take(const In *x)
     {
-        EACH_REGISTER (unsigned r = 0; r < lanes_registers; r++) {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
             const vector<bits> raised =
                 loaded<vector<bits>>(x + r * (register_bytes / sizeof(In))) ^ bias;
             if constexpr (widens)
@@ -237,8 +242,8 @@ struct packed_lanes {
     LANES_FUNCTION uint64_t sum() const
     {
         uint64_t all = 0;
-        EACH_REGISTER (unsigned r = 0; r < lanes_registers; r++)
-            all += total_of<total>(totals.at[r]);
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        all += total_of<total>(totals.at[r]);
         return all;
     }
 };

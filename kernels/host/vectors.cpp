@@ -110,7 +110,8 @@ fold_values *converting_loop_of(enum fold fold)
 
 using namespace KERNELS;
 
-fold_values *VECTOR_LOOP(GRED_INSTRUCTIONS)(enum fold fold, enum element input, enum element accumulator)
+fold_values *VECTOR_LOOP(GRED_INSTRUCTIONS)(enum fold fold, enum element input,
+                                            enum element accumulator)
 {
     switch (pair_of(input, accumulator)) {
 #define OWN(IN, In, ACC, V)                                                                        \
