@@ -61,11 +61,31 @@ struct count_lanes {
     }
 };
 
+/* A complex number is as true as either of its parts. */
+template <>
+struct count_lanes<complex<double>> {
+    using element = complex<double>;
+    static constexpr unsigned step = apart<uint64_t>::count;
+    vector<uint64_t> counts = {};
+
+    LANES_FUNCTION void take(const element *x)
+    {
+        const apart<uint64_t> bits(x);
+        const auto either = (bits.first | bits.second) & telling<double>::bits;
+        counts -= vector<uint64_t>(either != 0);
+    }
+
+    LANES_FUNCTION uint64_t count() const
+    {
+        return total_of<uint64_t>(counts);
+    }
+};
+
 template <class In>
 uint64_t count_of(const void *elements, size_t n)
 {
     count_lanes<In> lanes;
-    take_all(lanes, static_cast<const typename telling<In>::type *>(elements), n, 0);
+    take_all(lanes, static_cast<const typename count_lanes<In>::element *>(elements), n, 0);
     return lanes.count();
 }
 

@@ -105,6 +105,12 @@ struct least {
     {
         return least_number(x, best);
     }
+
+    template <class T>
+    LANES_FUNCTION static auto better(T x, T best)
+    {
+        return x < best;
+    }
 };
 
 struct greatest {
@@ -115,6 +121,12 @@ struct greatest {
     LANES_FUNCTION T operator()(T x, T best) const
     {
         return greatest_number(x, best);
+    }
+
+    template <class T>
+    LANES_FUNCTION static auto better(T x, T best)
+    {
+        return x > best;
     }
 };
 
@@ -174,6 +186,70 @@ struct extreme_lanes : best_lanes<In, Orders>... {
     }
 };
 
+/* ---- complex numbers, by their real parts and then by the imaginary ones ---- */
+
+template <class T>
+struct key_of<complex<T>> {
+    using type = complex<T>;
+
+    LANES_FUNCTION static complex<T> element(complex<T> key)
+    {
+        return key;
+    }
+};
+
+constexpr unsigned complex_registers = lanes_registers > 1 ? lanes_registers / 2 : 1;
+
+template <class T, class Order>
+struct best_lanes<complex<T>, Order> {
+    vector<T> real[complex_registers], imag[complex_registers];
+
+    LANES_FUNCTION best_lanes()
+    {
+        EACH_REGISTER(unsigned r = 0; r < complex_registers; r++)
+        real[r] = imag[r] = in_all(Order::template worst<T>);
+    }
+
+    template <class Mask>
+    LANES_FUNCTION void take(unsigned r, const apart<T> &x, Mask taken)
+    {
+        const auto better = (Order::better(x.first, real[r]) |
+                             ((x.first == real[r]) & Order::better(x.second, imag[r]))) &
+                            taken;
+        real[r] = better ? x.first : real[r];
+        imag[r] = better ? x.second : imag[r];
+    }
+
+    LANES_FUNCTION complex<T> result() const
+    {
+        complex<T> best = {real[0][0], imag[0][0]};
+        for (unsigned r = 0; r < complex_registers; r++)
+            for (unsigned k = 0; k < apart<T>::count; k++)
+                best = Order()(complex<T>(real[r][k], imag[r][k]), best);
+        return best;
+    }
+};
+
+template <class T, nan_is Nan, class... Orders>
+struct extreme_lanes<complex<T>, Nan, Orders...> : best_lanes<complex<T>, Orders>... {
+    using element = complex<T>;
+    static constexpr unsigned step = complex_registers * apart<T>::count;
+    decltype(vector<T>{} < vector<T>{}) flags = {}; /* of NaN, or of numbers */
+
+    LANES_FUNCTION void take(const complex<T> *x)
+    {
+        EACH_REGISTER(unsigned r = 0; r < complex_registers; r++)
+        {
+            const apart<T> parts(x + r * apart<T>::count);
+            const auto number = (parts.first == parts.first) & (parts.second == parts.second);
+            flags |= Nan == nan_is::left_out ? number : ~number;
+            (best_lanes<complex<T>, Orders>::take(r, parts, number), ...);
+        }
+    }
+};
+
+/* ---- loops ---- */
+
 /* The best of each order; whether there was any NaN or, where that is left out, any number. */
 template <class In, nan_is Nan, class... Orders>
 __attribute__((noinline)) bool find_best(const In *x, size_t n, key<In> *best)
@@ -207,7 +283,11 @@ size_t find_nan(const In *x, size_t n)
     return find(x, n, [](vector<key<In>> k) { return key_of<In>::nan(k); });
 }
 
-/* ---- loops ---- */
+template <class T>
+size_t find_nan(const complex<T> *x, size_t n)
+{
+    return find_nan(reinterpret_cast<const T *>(x), 2 * n) / 2;
+}
 
 template <class V, class In>
 LANES_FUNCTION V value(key<In> best)
@@ -258,6 +338,15 @@ size_t find_equal(const In *x, size_t n, key<In> best)
     return find(x, n, [=](vector<key<In>> k) { return key_of<In>::rank(k) == wanted; });
 }
 
+template <class T>
+size_t find_equal(const complex<T> *x, size_t, complex<T> best)
+{
+    size_t i = 0;
+    while (x[i] != best)
+        i++;
+    return i;
+}
+
 /* Where the best is, is looked for in the last block that had a better one than all before. */
 template <class In, class V, class Order, class Fold>
 void position_loop(const void *elements, size_t n, uint64_t first, void *state)
@@ -278,7 +367,7 @@ void position_loop(const void *elements, size_t n, uint64_t first, void *state)
             return put_state<Fold>(state, Fold::lift(V(x[nan]), first + nan));
         }
         const V of_here = value<V, In>(here);
-        if (found.index != UINT64_MAX && Order()(of_here, found.value) == found.value)
+        if (found.index != UINT64_MAX && !Order::better(of_here, found.value))
             continue;
         found = Fold::lift(of_here, first + at);
         best = here;

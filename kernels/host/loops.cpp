@@ -133,18 +133,18 @@ constexpr bool is_complex<complex<T>> = true;
     template <class V>                                                                             \
     constexpr bool is_in_vectors<Fold<V>> = condition;
 IN_VECTORS(sum, true)
-IN_VECTORS(prod, !is_complex<V> && !std::is_integral_v<V>)
-IN_VECTORS(min, !is_complex<V>)
-IN_VECTORS(max, !is_complex<V>)
-IN_VECTORS(extremes, !is_complex<V>)
+IN_VECTORS(prod, !std::is_integral_v<V>)
+IN_VECTORS(min, true)
+IN_VECTORS(max, true)
+IN_VECTORS(extremes, true)
+IN_VECTORS(variance, true)
+IN_VECTORS(nonzero, true)
 IN_VECTORS(nansum, !is_complex<V>)
 IN_VECTORS(nanmin, !is_complex<V>)
 IN_VECTORS(nanmax, !is_complex<V>)
-IN_VECTORS(variance, true)
-IN_VECTORS(nonzero, sizeof(V) <= sizeof(uint64_t))
 
 template <class V, template <class> class Order>
-constexpr bool is_in_vectors<position_of_best<V, Order>> = !is_complex<V>;
+constexpr bool is_in_vectors<position_of_best<V, Order>> = true;
 
 template <class Fold>
 constexpr fold_values *values_loop()

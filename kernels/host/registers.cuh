@@ -5,6 +5,8 @@
 
 #include "../fold.cuh"
 
+#include <utility>
+
 namespace KERNELS
 {
 namespace
@@ -27,6 +29,33 @@ template <class T, unsigned Bytes = register_bytes>
 using vector = typename vector_of<T, Bytes>::type;
 
 #define LANES_FUNCTION __forceinline__
+
+/* The unsigned type of so many bytes. */
+template <unsigned Bytes>
+struct unsigned_of;
+
+template <>
+struct unsigned_of<1> {
+    using type = uint8_t;
+};
+
+template <>
+struct unsigned_of<2> {
+    using type = uint16_t;
+};
+
+template <>
+struct unsigned_of<4> {
+    using type = uint32_t;
+};
+
+template <>
+struct unsigned_of<8> {
+    using type = uint64_t;
+};
+
+template <unsigned Bytes>
+using bits_of = typename unsigned_of<Bytes>::type;
 
 /* Loops over a few registers leave no trace in the code. */
 #define EACH_REGISTER _Pragma("GCC unroll 16") for
@@ -77,30 +106,35 @@ LANES_FUNCTION vector<T, 16> merged_to_16(vector<T, Bytes> x, Merge merge)
     }
 }
 
-/* Every lane merged with that which is so many bytes behind it. */
-template <unsigned Bytes, class T, class Merge>
-LANES_FUNCTION vector<T, 16> merged_apart(vector<T, 16> x, Merge merge)
+/* Lanes of two vectors, by their numbers. */
+template <class Vector, size_t... Lanes>
+LANES_FUNCTION Vector chosen(Vector a, Vector b, std::index_sequence<Lanes...>)
 {
-    vector<uint8_t, 16> behind;
-    for (unsigned k = 0; k < 16; k++)
-        behind[k] = uint8_t((k + Bytes) % 16);
-    return merge(x, vector<T, 16>(__builtin_shuffle(vector<uint8_t, 16>(x), behind)));
+#ifdef __clang__
+    return __builtin_shufflevector(a, b, Lanes...);
+#else
+    using number = bits_of<sizeof(a[0])>;
+    return __builtin_shuffle(a, b, vector<number, sizeof(Vector)>{number(Lanes)...});
+#endif
+}
+
+/* The upper half of the first `2 * Half` lanes, where the lower one was. */
+template <size_t Half, class Vector, size_t... Lanes>
+LANES_FUNCTION Vector upper_half(Vector x, std::index_sequence<Lanes...>)
+{
+    return chosen(x, x, std::index_sequence<(Lanes + Half) % sizeof...(Lanes)...>());
 }
 
 /* Merges all lanes but for `Left` that are left at `result`. */
-template <class T, unsigned Left, class Merge>
-LANES_FUNCTION void merge_within(vector<T> wide, T *result, Merge merge)
+template <class T, unsigned Left, unsigned Lanes, class Merge>
+LANES_FUNCTION void merge_halves(vector<T, 16> x, T *result, Merge merge)
 {
-    vector<T, 16> x = merged_to_16<T, register_bytes>(wide, merge);
-    if constexpr (Left * sizeof(T) <= 8)
-        x = merged_apart<8, T>(x, merge);
-    if constexpr (Left * sizeof(T) <= 4)
-        x = merged_apart<4, T>(x, merge);
-    if constexpr (Left * sizeof(T) <= 2)
-        x = merged_apart<2, T>(x, merge);
-    if constexpr (Left * sizeof(T) <= 1)
-        x = merged_apart<1, T>(x, merge);
-    memcpy(result, &x, Left * sizeof(T));
+    if constexpr (Lanes > Left) {
+        constexpr auto all = std::make_index_sequence<16 / sizeof(T)>();
+        merge_halves<T, Left, Lanes / 2>(merge(x, upper_half<Lanes / 2>(x, all)), result, merge);
+    } else {
+        memcpy(result, &x, Left * sizeof(T));
+    }
 }
 
 /* Enough to keep additions apart that take some cycles each. */
@@ -119,7 +153,27 @@ struct lanes {
         EACH_REGISTER(unsigned half = lanes_registers / 2; half > 0; half /= 2)
         EACH_REGISTER(unsigned r = 0; r < half; r++)
         left[r] = merge(left[r], left[r + half]);
-        merge_within<T, Left>(left[0], result, merge);
+        merge_halves<T, Left, 16 / sizeof(T)>(merged_to_16<T, register_bytes>(left[0], merge),
+                                              result, merge);
+    }
+};
+
+/* Neighbours that belong together, such as a complex number's parts, apart. */
+template <class T>
+struct apart {
+    static constexpr unsigned count = register_bytes / sizeof(T);
+    vector<T> first, second;
+
+    LANES_FUNCTION explicit apart(const void *at) : apart(at, std::make_index_sequence<count>()) {}
+
+  private:
+    template <size_t... Lanes>
+    LANES_FUNCTION apart(const void *at, std::index_sequence<Lanes...>)
+    {
+        const auto a = loaded<vector<T>>(at),
+                   b = loaded<vector<T>>(static_cast<const char *>(at) + register_bytes);
+        first = chosen(a, b, std::index_sequence<2 * Lanes...>());
+        second = chosen(a, b, std::index_sequence<2 * Lanes + 1 ...>());
     }
 };
 

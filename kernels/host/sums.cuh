@@ -165,33 +165,6 @@ void number_sum_loop(const void *elements, size_t n, uint64_t, void *state)
 
 /* ---- integers ---- */
 
-/* The unsigned type of so many bytes. */
-template <unsigned Bytes>
-struct unsigned_of;
-
-template <>
-struct unsigned_of<1> {
-    using type = uint8_t;
-};
-
-template <>
-struct unsigned_of<2> {
-    using type = uint16_t;
-};
-
-template <>
-struct unsigned_of<4> {
-    using type = uint32_t;
-};
-
-template <>
-struct unsigned_of<8> {
-    using type = uint64_t;
-};
-
-template <unsigned Bytes>
-using bits_of = typename unsigned_of<Bytes>::type;
-
 /* Neighbours, added in twice as many bits. */
 template <class U, class Wide = bits_of<2 * sizeof(U)>>
 LANES_FUNCTION vector<Wide> pairs_added(vector<U> x)

@@ -2,6 +2,7 @@
  * which GRED_INSTRUCTIONS names; which set a processor has is found out when the module starts. */
 #include "counts.cuh"
 #include "extremes.cuh"
+#include "products.cuh"
 #include "spreads.cuh"
 #include "sums.cuh"
 
@@ -31,6 +32,39 @@ fold_values *sum_of()
         return integer_sum_loop<In, V, fold>;
 }
 
+/* Folds of numbers alone. */
+template <class In, class V>
+fold_values *float_loop_of(enum fold fold)
+{
+    switch (fold) {
+    case FOLD_prod:
+        return float_product_loop<In, V, prod<V>>;
+    case FOLD_nansum:
+        return number_sum_loop<In, V, nansum<V>>;
+    case FOLD_nanmin:
+        return extreme_number_loop<In, V, least, nanmin<V>>;
+    case FOLD_nanmax:
+        return extreme_number_loop<In, V, greatest, nanmax<V>>;
+    case FOLD_variance:
+        return variance_loop<In, V, variance<V>>;
+    default:
+        return nullptr;
+    }
+}
+
+template <class V>
+fold_values *complex_loop_of(enum fold fold)
+{
+    switch (fold) {
+    case FOLD_prod:
+        return complex_product_loop<V, prod<V>>;
+    case FOLD_variance:
+        return variance_loop<V, V, variance<V>>;
+    default:
+        return nullptr;
+    }
+}
+
 /* Values of their accumulator's type, or on their way there. */
 template <class In, class V>
 fold_values *loop_of(enum fold fold)
@@ -39,47 +73,26 @@ fold_values *loop_of(enum fold fold)
     case FOLD_sum:
         return sum_of<In, V>();
     case FOLD_nonzero:
-        if constexpr (!std::is_same_v<In, complex<double>>)
-            return count_loop<In, uint64_t, nonzero<V>>;
-        return nullptr;
-    case FOLD_variance:
-        if constexpr (is_float<In>)
-            return variance_loop<In, V, variance<V>>;
-        return nullptr;
+        return count_loop<In, uint64_t, nonzero<V>>;
+    case FOLD_min:
+        return extreme_loop<In, V, least, min<V>>;
+    case FOLD_max:
+        return extreme_loop<In, V, greatest, max<V>>;
+    case FOLD_extremes:
+        return range_loop<In, V, extremes<V>>;
+    case FOLD_argmin:
+        return position_loop<In, V, least, argmin<V>>;
+    case FOLD_argmax:
+        return position_loop<In, V, greatest, argmax<V>>;
     default:
         break;
     }
-    if constexpr (!is_complex<V>) {
-        switch (fold) {
-        case FOLD_min:
-            return extreme_loop<In, V, least, min<V>>;
-        case FOLD_max:
-            return extreme_loop<In, V, greatest, max<V>>;
-        case FOLD_extremes:
-            return range_loop<In, V, extremes<V>>;
-        case FOLD_argmin:
-            return position_loop<In, V, least, argmin<V>>;
-        case FOLD_argmax:
-            return position_loop<In, V, greatest, argmax<V>>;
-        default:
-            break;
-        }
-        if constexpr (is_float<In>) {
-            switch (fold) {
-            case FOLD_prod:
-                return float_product_loop<In, V, prod<V>>;
-            case FOLD_nansum:
-                return number_sum_loop<In, V, nansum<V>>;
-            case FOLD_nanmin:
-                return extreme_number_loop<In, V, least, nanmin<V>>;
-            case FOLD_nanmax:
-                return extreme_number_loop<In, V, greatest, nanmax<V>>;
-            default:
-                break;
-            }
-        }
-    }
-    return nullptr;
+    if constexpr (is_complex<V>)
+        return complex_loop_of<V>(fold);
+    else if constexpr (is_float<In>)
+        return float_loop_of<In, V>(fold);
+    else
+        return nullptr;
 }
 
 template <class In, class Fold>
