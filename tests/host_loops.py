@@ -1,9 +1,10 @@
 """What test_host_loops.py checks, in a process whose loops are of instructions that it asks for.
 
-    GRED_INSTRUCTIONS=avx2 python tests/host_loops.py lengths
+    GRED_INSTRUCTIONS=avx2 python tests/host_loops.py [lengths ...]
 
-Each check compares with what is exactly right, and prints a digest of all results' bits, which is
-to be the same for all instructions and numbers of threads.
+Each check compares with what is exactly right. Printed are the instructions and then, a line a
+check, a digest of all results' bits, which are to be the same for all instructions and numbers of
+threads.
 """
 
 import ctypes
@@ -12,7 +13,7 @@ import math
 import mmap
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 
 import ml_dtypes
 import numpy as np
@@ -32,9 +33,9 @@ NANS = ("nansum", "nanmin", "nanmax", "nanmean")
 UNIT = {dtype: 2.0**-24 for dtype in FLOATS} | {np.dtype(np.float64): 2.0**-53}
 CHUNK = 4096
 # Around every register, step of lanes, run of steps, block and chunk.
-AROUND = (64, 128, 256, 512, 1024, 2048, CHUNK, 2 * CHUNK, 16 * CHUNK, 21 * CHUNK)
-LENGTHS = sorted({*range(1, 68), *(n + k for n in AROUND for k in (-1, 0, 1, 17))})
-DIGEST = hashlib.sha256()
+AROUND = (128, 256, 512, 1024, 2048, CHUNK, 2 * CHUNK)
+LENGTHS = (*range(1, 68), *(n + k for n in AROUND for k in (-1, 0, 1)), 21 * CHUNK + 17)
+DIGEST = hashlib.sha256()  # of all so far
 
 
 def note(result: np.generic) -> np.generic:
@@ -215,9 +216,9 @@ def specials() -> None:
     """What is special, at every place of a register and around the end of a chunk."""
     for dtype in FLOATS:
         tiny = float(np.finfo(dtype).smallest_subnormal) if dtype != BFLOAT16 else 2.0**-133
-        for n, places in ((139, range(139)), (CHUNK + 140, (0, 1, CHUNK - 1, CHUNK, CHUNK + 139))):
+        for n, places in ((70, range(70)), (CHUNK + 140, (0, 1, CHUNK - 1, CHUNK, CHUNK + 139))):
             for value in (np.nan, np.inf, -np.inf, 0.0, -0.0, tiny, -tiny):
-                for base in (1.0, -1.0, 0.0):
+                for base in (-1.0, 0.0):
                     for place in places:
                         x = np.full(n, base, dtype)
                         x[place] = value
@@ -270,18 +271,13 @@ def halves() -> None:
     """Every float of 16 bits."""
     for dtype in HALVES:
         every = np.arange(2**16, dtype=np.uint16).view(dtype)
-        wide = every.astype(np.float32)
-        for n in (1, 40):
-            x = np.zeros(n, dtype)
-            for value, expected in zip(every[::n], wide[::n], strict=True):
-                x[-1] = value
-                got = note(gred.sum(x, dtype=np.float32))
-                assert got == expected or (np.isnan(got) and np.isnan(expected)), (dtype, value)
-        for start in range(0, 2**16, 1000):
-            x = every[start : start + 1000]
-            check_extremes(x)
-            check_counts(x)
-            note(gred.nanmax(x))
+        sums = [gred.sum(every[k : k + 1], dtype=np.float32) for k in range(every.size)]
+        np.testing.assert_array_equal(np.array(sums), every.astype(np.float32))
+        for start in range(0, 2**16, 997):
+            x = every[start : start + 997]
+            with np.errstate(all="ignore"):
+                check_extremes(x)
+                check_counts(x)
 
 
 def settled() -> None:
@@ -350,6 +346,12 @@ def products() -> None:
             x[:: max(n // 7, 1)] = 2
             x[n // 2] = -1
             assert note(gred.prod(x)) == np.prod(plain(x)).astype(dtype), (dtype, n)
+    for dtype in COMPLEX:
+        for n in LENGTHS:
+            x = np.ones(n, dtype)
+            x[:: max(n // 7, 1)] = 2j
+            x[n // 2] = -1
+            assert note(gred.prod(x)) == np.prod(x.astype(np.complex128)), (dtype, n)
     for dtype in INTEGERS[1:]:
         x = random_elements(dtype, 300, 1) | dtype.type(1)
         for n in (1, 8, 9, 299):
@@ -387,13 +389,13 @@ CHECKS: dict[str, Callable[[], None]] = {
 }
 
 
-def main(names: Iterator[str]) -> None:
-    """Run checks; print the instructions that the loops are of, and the digest."""
-    for name in names:
+def main(names: Sequence[str]) -> None:
+    """Run some checks, or all."""
+    print(gred.explain(np.ones(3)).array.split(" by ")[1].split()[0])
+    for name in names or CHECKS:
         CHECKS[name]()
-    print(gred.explain(np.ones(3)).array)
-    print(DIGEST.hexdigest())
+        print(name, DIGEST.hexdigest(), flush=True)
 
 
 if __name__ == "__main__":
-    main(iter(sys.argv[1:]))
+    main(sys.argv[1:])
