@@ -82,7 +82,7 @@ struct count_lanes<complex<double>> {
 };
 
 template <class In>
-uint64_t count_of(const void *elements, size_t n)
+SHARED_FUNCTION uint64_t count_of(const void *elements, size_t n)
 {
     count_lanes<In> lanes;
     take_all(lanes, static_cast<const typename count_lanes<In>::element *>(elements), n, 0);

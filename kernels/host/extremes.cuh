@@ -252,7 +252,7 @@ struct extreme_lanes<complex<T>, Nan, Orders...> : best_lanes<complex<T>, Orders
 
 /* The best of each order; whether there was any NaN or, where that is left out, any number. */
 template <class In, nan_is Nan, class... Orders>
-__attribute__((noinline)) bool find_best(const In *x, size_t n, key<In> *best)
+SHARED_FUNCTION bool find_best(const In *x, size_t n, key<In> *best)
 {
     extreme_lanes<In, Nan, Orders...> lanes;
     take_all(lanes, x, n, x[0]);
@@ -278,7 +278,7 @@ LANES_FUNCTION size_t find(const In *x, size_t n, Wanted wanted)
 }
 
 template <class In>
-size_t find_nan(const In *x, size_t n)
+SHARED_FUNCTION size_t find_nan(const In *x, size_t n)
 {
     return find(x, n, [](vector<key<In>> k) { return key_of<In>::nan(k); });
 }
@@ -332,7 +332,7 @@ template <class In>
 constexpr size_t position_block = 8192 / (sizeof(In) > 2 ? sizeof(In) : 2);
 
 template <class In>
-size_t find_equal(const In *x, size_t n, key<In> best)
+SHARED_FUNCTION size_t find_equal(const In *x, size_t n, key<In> best)
 {
     const auto wanted = key_of<In>::rank(in_all(best));
     return find(x, n, [=](vector<key<In>> k) { return key_of<In>::rank(k) == wanted; });

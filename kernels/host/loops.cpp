@@ -172,14 +172,22 @@ fold_values *values_floats(enum element accumulator)
     }
 }
 
-/* Conversions on the way. */
+/* Products of integers in 64 bits, as NumPy has them. */
+template <class In, class V>
+constexpr fold_values *wide_product()
+{
+    if constexpr (std::is_integral_v<V>)
+        return fold_elements<prod<V>, In>;
+    else
+        return nullptr;
+}
+
 fold_values *converting_product(enum element input, enum element accumulator)
 {
     switch (pair_of(input, accumulator)) {
 #define PAIR(IN, In, ACC, V)                                                                       \
     case pair_of(ELEMENT_##IN, ELEMENT_##ACC):                                                     \
-        return fold_elements<prod<V>, In>;
-        OWN_ACCUMULATORS(PAIR)
+        return wide_product<In, V>();
         WIDER_ACCUMULATORS(PAIR)
     default:
         return nullptr;

@@ -57,6 +57,9 @@ struct unsigned_of<8> {
 template <unsigned Bytes>
 using bits_of = typename unsigned_of<Bytes>::type;
 
+/* What several loops have in common and call once. */
+#define SHARED_FUNCTION __attribute__((noinline))
+
 /* Loops over a few registers leave no trace in the code. */
 #define EACH_REGISTER _Pragma("GCC unroll 16") for
 

@@ -105,7 +105,7 @@ struct number_sum_lanes : sum_lanes<In, T> {
 constexpr size_t steps_in_a_row = 8;
 
 template <class Lanes>
-__attribute__((noinline)) Lanes added_as_tree(const typename Lanes::element *x, size_t steps)
+SHARED_FUNCTION Lanes added_as_tree(const typename Lanes::element *x, size_t steps)
 {
     Lanes lanes;
     if (steps <= steps_in_a_row) {
@@ -122,8 +122,8 @@ __attribute__((noinline)) Lanes added_as_tree(const typename Lanes::element *x, 
 }
 
 template <class Lanes>
-LANES_FUNCTION Lanes added_up(const typename Lanes::element *x, size_t n,
-                              typename Lanes::element nothing)
+SHARED_FUNCTION Lanes added_up(const typename Lanes::element *x, size_t n,
+                               typename Lanes::element nothing)
 {
     const size_t left = n % Lanes::step;
     Lanes lanes = added_as_tree<Lanes>(x, n / Lanes::step);
@@ -222,7 +222,7 @@ struct packed_lanes {
 };
 
 template <class In>
-uint64_t packed_sum(const In *x, size_t n)
+SHARED_FUNCTION uint64_t packed_sum(const In *x, size_t n)
 {
     packed_lanes<In> lanes;
     take_all(lanes, x, n, In(lanes.bias));
