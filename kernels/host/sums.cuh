@@ -109,8 +109,10 @@ SHARED_FUNCTION Lanes added_as_tree(const typename Lanes::element *x, size_t ste
 {
     Lanes lanes;
     if (steps <= steps_in_a_row) {
-        for (size_t k = 0; k < steps; k++)
+        for (size_t k = 0; k < steps; k++) {
+            fetch_ahead<Lanes::step * sizeof(typename Lanes::element)>(x + k * Lanes::step);
             lanes.take(x + k * Lanes::step);
+        }
         return lanes;
     }
     size_t half = steps_in_a_row;
