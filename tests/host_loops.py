@@ -315,10 +315,11 @@ def first_of_equals() -> None:
             assert note(gred.argmax(x)) == places[0]
             if dtype in FLOATS:
                 x[:] = -1
-                x[places] = [0.0, -0.0, 0.0, -0.0]
-                assert note(gred.argmax(x)) == places[0]
-                x[places] = [-0.0, 0.0, -0.0, 0.0]
-                assert note(gred.argmax(x)) == places[0]
+                for zeros in ([0.0, -0.0, 0.0, -0.0], [-0.0, 0.0, -0.0, 0.0]):
+                    x[places] = zeros
+                    assert note(gred.argmax(x)) == places[0]
+                    assert np.signbit(note(gred.max(x))) == np.signbit(zeros[0])
+                    assert np.signbit(note(gred.nanmax(x))) == np.signbit(zeros[0])
                 x[places[1:]] = np.nan
                 assert note(gred.argmax(x)) == places[1] == note(gred.argmin(x))
 

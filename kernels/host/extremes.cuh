@@ -291,48 +291,6 @@ size_t find_nan(const complex<T> *x, size_t n)
     return find_nan(reinterpret_cast<const T *>(x), 2 * n) / 2;
 }
 
-template <class V, class In>
-LANES_FUNCTION V value(key<In> best)
-{
-    return V(key_of<In>::element(best));
-}
-
-template <class In, class V, class Order, class Fold>
-void extreme_loop(const void *elements, size_t n, uint64_t, void *state)
-{
-    const In *const x = static_cast<const In *>(elements);
-    key<In> best;
-    const bool nan = find_best<In, nan_is::noted, Order>(x, n, &best);
-    put_state<Fold>(state, nan ? V(x[find_nan(x, n)]) : value<V, In>(best));
-}
-
-template <class In, class V, class Fold>
-void range_loop(const void *elements, size_t n, uint64_t, void *state)
-{
-    const In *const x = static_cast<const In *>(elements);
-    key<In> best[2];
-    if (find_best<In, nan_is::noted, least, greatest>(x, n, best))
-        put_state<Fold>(state, Fold::lift(V(x[find_nan(x, n)]), 0));
-    else
-        put_state<Fold>(state, {value<V, In>(best[0]), value<V, In>(best[1])});
-}
-
-/* Among no number, any NaN will do. */
-template <class In, class V, class Order, class Fold>
-void extreme_number_loop(const void *elements, size_t n, uint64_t, void *state)
-{
-    const In *const x = static_cast<const In *>(elements);
-    key<In> best;
-    const bool number = find_best<In, nan_is::left_out, Order>(x, n, &best);
-    put_state<Fold>(state, number ? value<V, In>(best) : V(x[0]));
-}
-
-/* ---- positions ---- */
-
-/* Elements that are worth another look if the best is among them. */
-template <class In>
-constexpr size_t position_block = 8192 / (sizeof(In) > 2 ? sizeof(In) : 2);
-
 template <class In>
 SHARED_FUNCTION size_t find_equal(const In *x, size_t n, key<In> best)
 {
@@ -348,6 +306,68 @@ size_t find_equal(const complex<T> *x, size_t, complex<T> best)
         i++;
     return i;
 }
+
+template <class V, class In>
+LANES_FUNCTION V value(key<In> best)
+{
+    return V(key_of<In>::element(best));
+}
+
+template <class T>
+LANES_FUNCTION bool has_zero(T x)
+{
+    return x == 0;
+}
+
+template <class T>
+LANES_FUNCTION bool has_zero(complex<T> x)
+{
+    return x.real == 0 || x.imag == 0;
+}
+
+/* Lanes do not tell which of several equals came first, which matters where there are two zeros. */
+template <class V, class In>
+LANES_FUNCTION V first_value(const In *x, size_t n, key<In> best)
+{
+    const V found = value<V, In>(best);
+    return !std::is_integral_v<V> && has_zero(found) ? V(x[find_equal(x, n, best)]) : found;
+}
+
+template <class In, class V, class Order, class Fold>
+void extreme_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    const In *const x = static_cast<const In *>(elements);
+    key<In> best;
+    const bool nan = find_best<In, nan_is::noted, Order>(x, n, &best);
+    put_state<Fold>(state, nan ? V(x[find_nan(x, n)]) : first_value<V>(x, n, best));
+}
+
+template <class In, class V, class Fold>
+void range_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    const In *const x = static_cast<const In *>(elements);
+    key<In> best[2];
+    if (find_best<In, nan_is::noted, least, greatest>(x, n, best))
+        put_state<Fold>(state, Fold::lift(V(x[find_nan(x, n)]), 0));
+    else
+        put_state<Fold>(state, {first_value<V>(x, n, best[0]), first_value<V>(x, n, best[1])});
+}
+
+/* Among no number, any NaN will do. */
+template <class In, class V, class Order, class Fold>
+void extreme_number_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    const In *const x = static_cast<const In *>(elements);
+    key<In> best;
+    const bool number = find_best<In, nan_is::left_out, Order>(x, n, &best);
+    put_state<Fold>(state, number ? first_value<V>(x, n, best) : V(x[0]));
+}
+
+/* ---- positions ---- */
+
+/* Elements that are worth another look if the best is among them. */
+template <class In>
+constexpr size_t position_block = 8192 / (sizeof(In) > 2 ? sizeof(In) : 2);
 
 /* Where the best is, is looked for in the last block that had a better one than all before. */
 template <class In, class V, class Order, class Fold>
