@@ -41,6 +41,7 @@ template <class In>
 struct count_lanes {
     using element = typename telling<In>::type;
     static constexpr unsigned step = lanes_bytes / sizeof(element);
+    static_assert(LOOP_MOST / step <= element(-1), "a loop's counts need more bits");
     lanes<element> counts = {};
 
     LANES_FUNCTION void take(const element *x)

@@ -199,6 +199,8 @@ struct packed_lanes {
     static constexpr bits bias =
         std::is_signed_v<In> && widens ? bits(1) << (8 * sizeof(In) - 1) : 0;
     static constexpr unsigned step = lanes_bytes / sizeof(In);
+    static_assert(!widens || uint64_t(LOOP_MOST) / step * 2 * bits(-1) <= total(-1),
+                  "a loop's sums need more bits");
     lanes<total> totals = {};
 
     LANES_FUNCTION void take(const In *x)
