@@ -5,6 +5,7 @@ The host's C++ compiler makes kernels for the simulated device, nvcc, if it is t
 """
 
 import os
+import platform
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,12 @@ HEADERS += [path for path in Path("kernels").rglob("*") if path.is_file()]
 LADDER_FOLDS = ("sum", "prod", "min", "max")
 FOLD_GROUPS = ("places", "counts", "numbers", "moments")
 LOOPS = "kernels/host/loops.cpp"
+VECTORS = "kernels/host/vectors.cpp"
+# As csrc/common/instructions.h has them.
+INSTRUCTIONS = {"baseline": []}
+if platform.machine() in ("x86_64", "AMD64"):
+    INSTRUCTIONS["avx2"] = ["-mavx2", "-mf16c"]
+    INSTRUCTIONS["avx512"] = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mf16c"]
 LIBRARY = "library.cu"
 LATER, NO_LATER = "later_methods.cu", "no_later_methods.cu"
 REGISTERS = 64  # a thread, so that a multiprocessor's 65,536 suffice for blocks of 1024
@@ -39,6 +46,9 @@ CHECKS = CHECKS if SANITIZED else []
 HOST_C = ["-Icsrc", "-std=c11", "-O3", "-fvisibility=hidden", *WARNINGS, *CHECKS]
 HOST_CXX = ["-Icsrc", "-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", *WARNINGS, *CHECKS]
 HOST_CXX += ["-fno-exceptions", "-fno-rtti", "-Wno-unknown-pragmas"]
+# All instructions are to make the same bits. What GCC says of vectors that cross a call, and of its
+# own headers, is of no concern where no call is left.
+VECTOR_FLAGS = ["-ffp-contract=off", "-Wno-psabi", "-Wno-maybe-uninitialized"]
 LIBRARIES = ["-lpthread", "-lm", "-lstdc++", "-Wl,--exclude-libs,ALL"]
 
 
@@ -134,8 +144,12 @@ class BuildExt(build_ext):
     def slow_jobs(self) -> list[Job]:
         """Compile the host's loops, without the options that Python was built with."""
         cc, cxx = (os.environ.get(*names).split() for names in (("CC", "gcc"), ("CXX", "g++")))
-        loops = [*cxx, *HOST_CXX, "-O3", *CHECKS, "-DGRED_HOST_LOOPS", "-x", "c++"]
+        loops = [*cxx, *HOST_CXX, "-O3", *CHECKS, "-DGRED_HOST_LOOPS=host_loops", "-x", "c++"]
         jobs = [Job(loops, Path(LOOPS), self.object(LOOPS))]
+        for name, flags in INSTRUCTIONS.items():
+            defines = [f"-DGRED_HOST_LOOPS=host_{name}", f"-DGRED_INSTRUCTIONS={name}"]
+            words = [*cxx, *HOST_CXX, *VECTOR_FLAGS, *flags, *defines, "-x", "c++"]
+            jobs.append(Job(words, Path(VECTORS), self.object(f"kernels/host/{name}")))
         words = [*cc, *HOST_C, "-fPIC"]
         return jobs + [Job(words, Path(source), self.object(source)) for source in SLOW_SOURCES]
 

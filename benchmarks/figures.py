@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import call_figures
+import host_figures
 import interface_overhead
 import numpy as np
 import reduction_figures
@@ -240,7 +241,11 @@ def measure_transposed(
 
 
 def measure_host() -> Iterator[Figure]:
-    """Measure a transposed array on the host, held to two cores."""
+    """Measure calls on the host beside other libraries', and a transposed array beside a flat one.
+
+    All but what says otherwise are held to two cores.
+    """
+    yield from host_figures.measure_host()
     with two_cores():
         what = "256 MiB float32 on the host, 2 cores"
         yield from measure_transposed("host", what, host_matrix(HOST_ROWS // 2), "host")
@@ -320,7 +325,7 @@ def measure_tests() -> Iterator[Figure]:
 
 
 GROUPS = {
-    "cpu": ("simulated", "import", "host"),
+    "cpu": ("simulated", "import"),
     "gpu": ("gpu", "arrays", "reductions", "calls", "types"),
 }
 PARTS: dict[str, Callable[[], Iterator[Figure]]] = {

@@ -17,7 +17,7 @@
 #define KERNELS cuda_kernels
 #elif defined(GRED_HOST_LOOPS)
 #include "host/words.h"
-#define KERNELS host_loops
+#define KERNELS GRED_HOST_LOOPS
 #else
 #include "simulated/words.h"
 #define KERNELS simulated_kernels

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "common/element.h"
+#include "common/instructions.h"
 #include "common/scalar.h"
 
 enum fold {
@@ -100,23 +101,35 @@ bool reduction_is_stored(enum reduction);
 
 void state_finish(enum reduction, const struct finish *, const void *state, struct answer *);
 
-/* Folds n >= 1 values, aligned and one after the other, to a state; the first is number `first` of
- * the array. */
+/* Values that one loop folds at most. */
+enum { LOOP_MOST = 4096 };
+
+/* Folds 1 to LOOP_MOST values, aligned and one after the other, to a state; the first is number
+ * `first` of the array. Where positions matter, *state is what lies before, and the values are
+ * folded onto that: so no position is looked for that cannot be the one. */
 typedef void fold_values(const void *values, size_t n, uint64_t first, void *state);
 
-/* Folds n >= 1 states, one after the other, to one, which may be the first of them. */
-typedef void merge_states(const void *states, size_t n, void *state);
+/* Folds n >= 1 states, one after the other, onto the first; what the others are then is nobody's
+ * business. */
+typedef void merge_states(void *states, size_t n);
 
 /* Folds each of n values onto the one at the same place in `onto`. */
 typedef void fold_pairs(void *onto, const void *values, size_t n);
 
+/* Whether what comes later in the array can make no difference to the answer, where so many values
+ * have made this state. */
+typedef bool is_settled(const void *state, size_t n);
+
 /* A loop over elements of type `input` that are converted to `type` on the way. NULL where no loop
  * does both at once: then they have to be gathered first, and folded as what they became. */
-fold_values *loop_of_elements(enum fold, enum element input, enum element type);
+fold_values *loop_of_elements(enum instructions, enum fold, enum element input, enum element type);
 
 /* Over values that are in their accumulator already. */
-fold_values *loop_of_values(enum fold, enum element accumulator);
+fold_values *loop_of_values(enum instructions, enum fold, enum element accumulator);
 merge_states *loop_of_states(enum fold, enum element accumulator);
+
+/* Of truth values and whether there are any; NULL: all elements matter. */
+is_settled *settling_of(enum reduction, enum element type);
 
 /* Of folds on the ladder only. */
 fold_pairs *loop_of_pairs(enum fold, enum element accumulator);

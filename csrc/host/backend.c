@@ -1,5 +1,5 @@
 /* The host backend: plain loops, shared among the cores, and the recursion that the ladder starts
- * from. Its state is the threads. */
+ * from. */
 #include "host/backend.h"
 
 #include "common/processor.h"
@@ -7,15 +7,32 @@
 #include "host/work.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+
+struct host {
+    struct threads *threads;
+    enum instructions instructions;
+};
 
 static void *create(void)
 {
-    return threads_create();
+    struct host *self = malloc(sizeof *self);
+    struct threads *const threads = threads_create();
+    if (!self || !threads) {
+        free(self);
+        threads_destroy(threads);
+        return NULL;
+    }
+    *self = (struct host){.threads = threads, .instructions = instructions_here()};
+    return self;
 }
 
 static void destroy(void *state)
 {
-    threads_destroy(state);
+    struct host *self = state;
+    if (self)
+        threads_destroy(self->threads);
+    free(self);
 }
 
 static int count(void *state, struct failure *failure)
@@ -38,7 +55,11 @@ static bool describe(int index, struct device *device)
 
 static bool run(void *state, const struct plan *plan, struct run *run)
 {
-    struct work work = {.job = {.plan = plan, .run = run, .threads = state}};
+    const struct host *self = state;
+    struct work work = {.job = {.plan = plan,
+                                .run = run,
+                                .threads = self->threads,
+                                .instructions = self->instructions}};
     if (run->explanation) {
         work_explain(&work);
         return true;
@@ -55,7 +76,8 @@ static bool run(void *state, const struct plan *plan, struct run *run)
 static bool read_memory(void *state, int index, size_t bytes, struct run *run)
 {
     (void)index;
-    struct job job = {.run = run, .threads = state};
+    const struct host *self = state;
+    struct job job = {.run = run, .threads = self->threads, .instructions = self->instructions};
     return measure_reading(&job, bytes);
 }
 

@@ -8,11 +8,12 @@
 #include "run/gather.h"
 #include "run/watch.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    CHUNK = 4096,              /* elements folded by one loop */
+    CHUNK = LOOP_MOST,         /* elements folded by one loop */
     STRETCH = 1 << 26,         /* elements folded to one state, and between two thoughts of the
                                   watch */
     GATHERED_STRETCH = 1 << 24 /* the latter where elements are gathered first */
@@ -23,20 +24,22 @@ enum way { IN_PLACE, GATHERED, CONVERTED };
 
 /* What one thread gathers into. */
 struct buffer {
-    size_t elements, shown, states; /* where each begins, bytes */
-    size_t bytes;                   /* of all */
+    size_t elements, shown; /* where each begins, bytes */
+    size_t bytes;           /* of both */
 };
 
 struct folding {
     struct layout layout;
     struct layout mask; /* its bytes as elements, where positions matter */
     enum way way;
-    bool by_position; /* under a mask: what is hidden still counts in positions */
+    bool indexed;     /* positions matter */
+    bool by_position; /* and there is a mask: what it hides still counts in positions */
     enum fold fold;
     enum element accumulator;
     fold_values *fold_elements;
     merge_states *merge;
-    size_t size, width; /* of an element as a loop takes it and of a state, bytes */
+    is_settled *settled; /* NULL: all chunks matter */
+    size_t size, width;  /* of an element as a loop takes it and of a state, bytes */
     struct buffer buffer;
     char *buffers; /* one a thread, in an array */
 };
@@ -55,8 +58,7 @@ static struct buffer describe_buffer(const struct folding *self)
     if (self->way == IN_PLACE)
         return buffer;
     buffer.shown = buffer.elements + aligned(CHUNK * self->size);
-    buffer.states = buffer.shown + (self->by_position ? aligned(CHUNK) : 0);
-    buffer.bytes = buffer.states + (self->by_position ? aligned(2 * self->width) : 0);
+    buffer.bytes = buffer.shown + (self->by_position ? aligned(CHUNK) : 0);
     return buffer;
 }
 
@@ -71,28 +73,39 @@ static struct layout layout_of_mask(const struct layout *layout)
     return mask;
 }
 
-static enum way way_of(const struct plan *plan)
+/* A loop that converts on the way; NULL: there is none. */
+static fold_values *direct_loop(const struct job *job)
 {
-    if (!loop_of_elements(plan->fold, plan->layout->input, plan->layout->type))
-        return CONVERTED;
-    return plan->flat ? IN_PLACE : GATHERED;
+    const struct plan *plan = job->plan;
+    return loop_of_elements(job->instructions, plan->fold, plan->layout->input, plan->layout->type);
 }
 
-static void describe_folding(struct folding *self, const struct plan *plan)
+static enum way way_of(const struct job *job)
 {
+    if (!direct_loop(job))
+        return CONVERTED;
+    return job->plan->flat ? IN_PLACE : GATHERED;
+}
+
+static void describe_folding(struct folding *self, const struct job *job)
+{
+    const struct plan *plan = job->plan;
     const struct layout *layout = plan->layout;
-    fold_values *const direct = loop_of_elements(plan->fold, layout->input, layout->type);
+    fold_values *const direct = direct_loop(job);
     self->layout = *layout;
-    self->way = way_of(plan);
-    self->by_position = layout->mask && fold_is_indexed(plan->fold);
+    self->way = way_of(job);
+    self->indexed = fold_is_indexed(plan->fold);
+    self->by_position = layout->mask && self->indexed;
     if (self->by_position) {
         self->mask = layout_of_mask(layout);
         self->layout.mask = NULL;
     }
     self->fold = plan->fold;
     self->accumulator = plan->accumulator;
-    self->fold_elements = direct ? direct : loop_of_values(plan->fold, plan->accumulator);
+    self->fold_elements =
+        direct ? direct : loop_of_values(job->instructions, plan->fold, plan->accumulator);
     self->merge = loop_of_states(plan->fold, plan->accumulator);
+    self->settled = layout->mask ? NULL : settling_of(plan->reduction, layout->type);
     self->size = element_size(direct ? layout->input : plan->accumulator);
     self->width = state_bytes(plan->fold, plan->accumulator);
     self->buffer = describe_buffer(self);
@@ -131,24 +144,14 @@ static uint64_t find(const unsigned char *shown, uint64_t at, uint64_t n, bool w
 static void fold_runs(const struct folding *self, char *buffer, uint64_t start, uint64_t n,
                       void *state)
 {
-    char *const elements = buffer + self->buffer.elements, *const both =
-                                                               buffer + self->buffer.states;
+    char *const elements = buffer + self->buffer.elements;
     unsigned char *const shown = (unsigned char *)buffer + self->buffer.shown;
     bring_together(self, start, n, elements);
     gather_unconverted(&self->mask, start, n, shown);
-    bool any = false;
     for (uint64_t end, at = find(shown, 0, n, true); at < n; at = find(shown, end, n, true)) {
         end = find(shown, at, n, false);
-        self->fold_elements(elements + at * self->size, end - at, start + at,
-                            any ? both + self->width : both);
-        if (any)
-            self->merge(both, 2, both);
-        any = true;
+        self->fold_elements(elements + at * self->size, end - at, start + at, state);
     }
-    if (any)
-        memcpy(state, both, self->width);
-    else
-        state_identity(self->fold, self->accumulator, state);
 }
 
 static void fold_chunk(const struct folding *self, char *buffer, uint64_t start, uint64_t n,
@@ -189,29 +192,41 @@ struct part {
     const struct folding *folding;
     uint64_t start, n, chunks; /* the last: in each of its pieces */
     char *states;
+    _Atomic uint64_t matter; /* chunks; those behind them make no difference any more */
 };
 
-static void fold_piece(void *context, uint64_t index, unsigned thread)
+/* The chunks up to this one are enough. */
+static void note_enough(struct part *part, uint64_t chunk)
 {
-    const struct part *part = context;
-    const struct folding *self = part->folding;
-    char *const buffer = self->buffers + thread * self->buffer.bytes;
-    const uint64_t first = index * part->chunks,
-                   end = least(first + part->chunks, chunks_of(part->n));
-    for (uint64_t chunk = first; chunk < end; chunk++) {
-        const uint64_t at = chunk * CHUNK;
-        fold_chunk(self, buffer, part->start + at, least(part->n - at, CHUNK),
-                   part->states + chunk * self->width);
-    }
+    uint64_t matter = atomic_load_explicit(&part->matter, memory_order_relaxed);
+    while (chunk + 1 < matter && !atomic_compare_exchange_weak(&part->matter, &matter, chunk + 1))
+        ;
 }
 
-/* Merges states in their place, chunk by chunk, until the first is all. */
-static void merge_all(const struct folding *self, char *states, uint64_t n)
+static bool matters(struct part *part, uint64_t chunk)
 {
-    for (; n > 1; n = chunks_of(n))
-        for (uint64_t c = 0; c < chunks_of(n); c++)
-            self->merge(states + c * CHUNK * self->width, least(n - c * CHUNK, CHUNK),
-                        states + c * self->width);
+    return chunk < atomic_load_explicit(&part->matter, memory_order_relaxed);
+}
+
+/* Where positions matter, what a piece has found goes from one chunk to the next. */
+static void fold_piece(void *context, uint64_t index, unsigned thread)
+{
+    struct part *part = context;
+    const struct folding *self = part->folding;
+    char *const buffer = self->buffers + thread * self->buffer.bytes;
+    const uint64_t first = index * part->chunks, end = first + part->chunks;
+    char *state = part->states + first * self->width;
+    if (self->indexed)
+        state_identity(self->fold, self->accumulator, state);
+    for (uint64_t chunk = first; chunk < end && matters(part, chunk);
+         chunk++, state += self->width) {
+        const uint64_t at = chunk * CHUNK, n = least(part->n - at, CHUNK);
+        if (self->indexed && chunk > first)
+            memcpy(state, state - self->width, self->width);
+        fold_chunk(self, buffer, part->start + at, n, state);
+        if (self->settled && self->settled(state, n))
+            note_enough(part, chunk);
+    }
 }
 
 static uint64_t part_length(enum way way)
@@ -219,11 +234,14 @@ static uint64_t part_length(enum way way)
     return way == IN_PLACE ? STRETCH : GATHERED_STRETCH;
 }
 
-/* Folds a stretch's elements; the result is the first of the states. */
+/* Folds a stretch's elements; the result is the first of the states. *over: what lies behind makes
+ * no difference. */
 static bool fold_stretch(struct job *job, const struct folding *self, uint64_t start, uint64_t n,
-                         char *states)
+                         char *states, bool *over)
 {
-    for (uint64_t at = 0; at < n; at += part_length(self->way)) {
+    uint64_t chunks = 0;
+    *over = false;
+    for (uint64_t at = 0; at < n && !*over; at += part_length(self->way)) {
         if ((start || at) && watch_interrupted_lately(job->run, &job->asked))
             return false;
         const uint64_t length = least(n - at, part_length(self->way));
@@ -231,10 +249,13 @@ static bool fold_stretch(struct job *job, const struct folding *self, uint64_t s
                             .start = start + at,
                             .n = length,
                             .chunks = chunks_a_piece(chunks_of(length)),
-                            .states = states + at / CHUNK * self->width};
+                            .states = states + at / CHUNK * self->width,
+                            .matter = chunks_of(length)};
         threads_run(job->threads, pieces_of(length), fold_piece, &part);
+        chunks = at / CHUNK + part.matter;
+        *over = part.matter < chunks_of(length);
     }
-    merge_all(self, states, chunks_of(n));
+    self->merge(states, chunks);
     return true;
 }
 
@@ -242,14 +263,15 @@ static bool fold_stretch(struct job *job, const struct folding *self, uint64_t s
 static bool fold_stretches(struct job *job, const struct folding *self, char *states,
                            char *of_chunks)
 {
-    const uint64_t n = job->plan->n, stretches = divide_up(n, STRETCH);
-    for (uint64_t s = 0; s < stretches; s++) {
-        const uint64_t start = s * STRETCH;
-        if (!fold_stretch(job, self, start, least(n - start, STRETCH), of_chunks))
+    const uint64_t n = job->plan->n;
+    uint64_t stretches = 0;
+    bool over = false;
+    for (uint64_t start = 0; start < n && !over; start += STRETCH) {
+        if (!fold_stretch(job, self, start, least(n - start, STRETCH), of_chunks, &over))
             return false;
-        memcpy(states + s * self->width, of_chunks, self->width);
+        memcpy(states + stretches++ * self->width, of_chunks, self->width);
     }
-    merge_all(self, states, stretches);
+    self->merge(states, stretches);
     return true;
 }
 
@@ -277,6 +299,19 @@ static bool fold_in_memory(struct job *job, struct folding *self, void *state)
     return folded;
 }
 
+/* One chunk that lies ready takes no memory. */
+static bool fold_at_once(const struct job *job, void *state)
+{
+    const struct plan *plan = job->plan;
+    fold_values *const fold = plan->flat && plan->n <= CHUNK ? direct_loop(job) : NULL;
+    if (!fold)
+        return false;
+    if (fold_is_indexed(plan->fold))
+        state_identity(plan->fold, plan->accumulator, state);
+    fold(plan->layout->data, plan->n, 0, state);
+    return true;
+}
+
 bool folding_run(struct job *job, void *state)
 {
     const struct plan *plan = job->plan;
@@ -284,12 +319,14 @@ bool folding_run(struct job *job, void *state)
         state_identity(plan->fold, plan->accumulator, state);
         return true;
     }
+    if (fold_at_once(job, state))
+        return true;
     struct folding *self = calloc(1, sizeof *self);
     if (!self) {
         failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
         return false;
     }
-    describe_folding(self, plan);
+    describe_folding(self, job);
     const bool folded = fold_in_memory(job, self, state);
     free(self);
     return folded;
@@ -301,8 +338,10 @@ void folding_explain(const struct job *job, struct loops *loops)
                                        [GATHERED] = "gathered first",
                                        [CONVERTED] = "gathered first, and converted"};
     const struct plan *plan = job->plan;
-    const enum way way = way_of(plan);
+    const enum way way = way_of(job);
     const uint64_t pieces = pieces_of(least(plan->n, part_length(way)));
-    *loops = (struct loops){
-        .way = ways[way], .chunk = CHUNK, .threads = threads_for(job->threads, pieces)};
+    *loops = (struct loops){.way = ways[way],
+                            .chunk = CHUNK,
+                            .threads = threads_for(job->threads, pieces),
+                            .instructions = instructions_name(job->instructions)};
 }

@@ -8,5 +8,6 @@ struct job {
     const struct plan *plan; /* NULL: memory is read and nothing reduced */
     struct run *run;
     struct threads *threads;
+    enum instructions instructions;
     double asked; /* when the watch was asked last */
 };

@@ -53,8 +53,8 @@ static const char *why_there(const struct question *self, const struct plan *pla
 
 static PyObject *loops_tuple(const struct loops *loops)
 {
-    return Py_BuildValue("sKIK", loops->way, (unsigned long long)loops->chunk, loops->threads,
-                         (unsigned long long)loops->copied);
+    return Py_BuildValue("sKIzK", loops->way, (unsigned long long)loops->chunk, loops->threads,
+                         loops->instructions, (unsigned long long)loops->copied);
 }
 
 static PyObject *answer(const struct question *self, const struct plan *plan,

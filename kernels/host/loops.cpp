@@ -1,7 +1,9 @@
-/* The host's inner loops, and what else the host does with states, from the one definition of each
- * fold. Loops have several states, for the compiler to keep in the lanes of a vector register;
- * folds that take many values at once get batches. */
+/* What the host does with states, from the one definition of each fold, and the loops of folds that
+ * vectors.cpp has none for. Those have several states, for the compiler to keep in the lanes of a
+ * vector register; folds that take many values at once get batches. */
 #include "../finishing.cuh"
+#include "pairs.cuh"
+#include "targets.h"
 
 namespace KERNELS
 {
@@ -63,9 +65,9 @@ __forceinline__ state_of<Fold> fold_in_lanes(const In *x, size_t n, uint64_t fir
 }
 
 template <class Fold, class In>
-__forceinline__ state_of<Fold> fold_in_batches(const In *x, size_t n, uint64_t first)
+__forceinline__ state_of<Fold> fold_in_batches(state_of<Fold> state, const In *x, size_t n,
+                                               uint64_t first)
 {
-    state_of<Fold> state = Fold::identity();
     size_t i = 0;
     for (; i + batch <= n; i += batch) {
         value_of<Fold> values[batch];
@@ -82,40 +84,28 @@ template <class Fold, class In>
 void fold_elements(const void *elements, size_t n, uint64_t first, void *result)
 {
     const In *const x = static_cast<const In *>(elements);
-    state_of<Fold> state;
+    state_of<Fold> state = Fold::identity();
+    if constexpr (is_indexed<Fold>::value)
+        memcpy(&state, result, sizeof state);
     if constexpr (absorbs<Fold>::value)
-        state = fold_in_batches<Fold>(x, n, first);
+        state = fold_in_batches<Fold>(state, x, n, first);
     else
         state = fold_in_lanes<Fold>(x, n, first);
     memcpy(result, &state, sizeof state);
 }
 
-/* The state may be none of Fold::value's kind, so it is not lifted. */
+/* Neighbours merge, and then what has become of them, so that of floats no state takes part in many
+ * additions. */
 template <class Fold>
-struct merging {
-    using value = state_of<Fold>;
-    using state = state_of<Fold>;
-
-    static state lift(const value &x, uint64_t)
-    {
-        return x;
-    }
-
-    static state merge(const state &a, const state &b)
-    {
-        return Fold::merge(a, b);
-    }
-};
-
-template <class Fold>
-struct lanes<merging<Fold>> {
-    static constexpr unsigned count = absorbs<Fold>::value ? 1 : lanes<Fold>::count;
-};
-
-template <class Fold>
-void fold_states(const void *states, size_t n, void *result)
+void merge_neighbours(void *states, size_t n)
 {
-    fold_elements<merging<Fold>, state_of<Fold>>(states, n, 1, result);
+    state_of<Fold> *const x = static_cast<state_of<Fold> *>(states);
+    for (; n > 1; n -= n / 2) {
+        for (size_t k = 0; k < n / 2; k++)
+            x[k] = Fold::merge(x[2 * k], x[2 * k + 1]);
+        if (n % 2)
+            x[n / 2] = x[n - 1];
+    }
 }
 
 template <class Fold>
@@ -129,19 +119,46 @@ void fold_onto(void *onto, const void *values, size_t n)
 
 /* ---- which loops there are ---- */
 
-constexpr unsigned pair_of(enum element input, enum element accumulator)
-{
-    return unsigned(input) * ELEMENTS + unsigned(accumulator);
-}
+/* Folds that vectors.cpp has. */
+template <class Fold>
+constexpr bool is_in_vectors = false;
 
-#define PAIR(IN, In, ACC, V)                                                                       \
-    case pair_of(ELEMENT_##IN, ELEMENT_##ACC):                                                     \
-        return fold_elements<Fold<V>, In>;
+template <class T>
+constexpr bool is_complex = false;
+
+template <class T>
+constexpr bool is_complex<complex<T>> = true;
+
+#define IN_VECTORS(Fold, condition)                                                                \
+    template <class V>                                                                             \
+    constexpr bool is_in_vectors<Fold<V>> = condition;
+IN_VECTORS(sum, true)
+IN_VECTORS(prod, !std::is_integral_v<V>)
+IN_VECTORS(min, true)
+IN_VECTORS(max, true)
+IN_VECTORS(extremes, true)
+IN_VECTORS(variance, true)
+IN_VECTORS(nonzero, true)
+IN_VECTORS(nansum, !is_complex<V>)
+IN_VECTORS(nanmin, !is_complex<V>)
+IN_VECTORS(nanmax, !is_complex<V>)
+
+template <class V, template <class> class Order>
+constexpr bool is_in_vectors<position_of_best<V, Order>> = true;
+
+template <class Fold>
+constexpr fold_values *values_loop()
+{
+    if constexpr (is_in_vectors<Fold>)
+        return nullptr;
+    else
+        return fold_elements<Fold, value_of<Fold>>;
+}
 
 template <template <class> class Fold>
 fold_values *values_all(enum element accumulator)
 {
-#define VALUES(V) fold_elements<Fold<V>, V>
+#define VALUES(V) values_loop<Fold<V>>()
     switch (accumulator) {
         ACCUMULATORS_all(VALUES) default : return nullptr;
     }
@@ -155,52 +172,23 @@ fold_values *values_floats(enum element accumulator)
     }
 }
 
-/* Conversions on the way: those that NumPy's sums, means, least and greatest elements ask for. */
-template <template <class> class Fold>
-fold_values *converting(enum element input, enum element accumulator)
+/* Products of integers in 64 bits, as NumPy has them. */
+template <class In, class V>
+constexpr fold_values *wide_product()
 {
-    switch (pair_of(input, accumulator)) {
-        PAIR(BOOL, boolean, INT32, int32_t)
-        PAIR(INT8, int8_t, INT32, int32_t)
-        PAIR(INT16, int16_t, INT32, int32_t)
-        PAIR(UINT8, uint8_t, INT32, int32_t)
-        PAIR(UINT16, uint16_t, INT32, int32_t)
-        PAIR(BOOL, boolean, INT64, int64_t)
-        PAIR(INT8, int8_t, INT64, int64_t)
-        PAIR(INT16, int16_t, INT64, int64_t)
-        PAIR(INT32, int32_t, INT64, int64_t)
-        PAIR(UINT32, uint32_t, INT64, int64_t)
-        PAIR(UINT8, uint8_t, UINT64, uint64_t)
-        PAIR(UINT16, uint16_t, UINT64, uint64_t)
-        PAIR(UINT32, uint32_t, UINT64, uint64_t)
-        PAIR(FLOAT16, float16, FLOAT32, float)
-        PAIR(BFLOAT16, bfloat16, FLOAT32, float)
-        PAIR(BOOL, boolean, FLOAT64, double)
-        PAIR(INT8, int8_t, FLOAT64, double)
-        PAIR(INT16, int16_t, FLOAT64, double)
-        PAIR(INT32, int32_t, FLOAT64, double)
-        PAIR(INT64, int64_t, FLOAT64, double)
-        PAIR(UINT8, uint8_t, FLOAT64, double)
-        PAIR(UINT16, uint16_t, FLOAT64, double)
-        PAIR(UINT32, uint32_t, FLOAT64, double)
-        PAIR(UINT64, uint64_t, FLOAT64, double)
-        PAIR(FLOAT32, float, FLOAT64, double)
-    default:
+    if constexpr (std::is_integral_v<V>)
+        return fold_elements<prod<V>, In>;
+    else
         return nullptr;
-    }
 }
 
-fold_values *converting_loop(enum fold fold, enum element input, enum element accumulator)
+fold_values *converting_product(enum element input, enum element accumulator)
 {
-    switch (fold) {
-    case FOLD_sum:
-        return converting<sum>(input, accumulator);
-    case FOLD_prod:
-        return converting<prod>(input, accumulator);
-    case FOLD_min:
-        return converting<min>(input, accumulator);
-    case FOLD_max:
-        return converting<max>(input, accumulator);
+    switch (pair_of(input, accumulator)) {
+#define PAIR(IN, In, ACC, V)                                                                       \
+    case pair_of(ELEMENT_##IN, ELEMENT_##ACC):                                                     \
+        return wide_product<In, V>();
+        WIDER_ACCUMULATORS(PAIR)
     default:
         return nullptr;
     }
@@ -209,7 +197,7 @@ fold_values *converting_loop(enum fold fold, enum element input, enum element ac
 template <template <class> class Fold>
 merge_states *states_all(enum element accumulator)
 {
-#define STATES(V) fold_states<Fold<V>>
+#define STATES(V) merge_neighbours<Fold<V>>
     switch (accumulator) {
         ACCUMULATORS_all(STATES) default : return nullptr;
     }
@@ -272,6 +260,31 @@ size_t identity_of(enum fold fold, enum element accumulator, void *state)
     }
 }
 
+/* ---- settled states ---- */
+
+bool is_any(const void *state, size_t)
+{
+    uint64_t count;
+    memcpy(&count, state, sizeof count);
+    return count > 0;
+}
+
+bool is_not_all(const void *state, size_t n)
+{
+    uint64_t count;
+    memcpy(&count, state, sizeof count);
+    return count < n;
+}
+
+/* Truth values are folded as int32; a position's state begins with its value. */
+template <bool Truth>
+bool is_settled_by(const void *state, size_t)
+{
+    int32_t value;
+    memcpy(&value, state, sizeof value);
+    return (value != 0) == Truth;
+}
+
 template <class Finishing, class = void>
 struct is_stored : std::false_type {};
 
@@ -312,8 +325,41 @@ bool reduction_is_stored(enum reduction reduction)
     }
 }
 
-fold_values *loop_of_values(enum fold fold, enum element accumulator)
+is_settled *settling_of(enum reduction reduction, enum element type)
 {
+    if (reduction == REDUCTION_any)
+        return is_any;
+    if (reduction == REDUCTION_all)
+        return is_not_all;
+    if (type != ELEMENT_BOOL)
+        return nullptr;
+    switch (reduction_row(reduction)->fold) {
+    case FOLD_max:
+    case FOLD_argmax:
+        return is_settled_by<true>;
+    case FOLD_min:
+    case FOLD_argmin:
+        return is_settled_by<false>;
+    default:
+        return nullptr;
+    }
+}
+
+static fold_values *vector_loop(enum instructions instructions, enum fold fold, enum element input,
+                                enum element accumulator)
+{
+    static constexpr decltype(&VECTOR_LOOP(baseline)) sets[] = {
+#define SET(name) VECTOR_LOOP(name),
+        INSTRUCTION_SETS(SET)};
+    return sets[instructions](fold, input, accumulator);
+}
+
+fold_values *loop_of_values(enum instructions instructions, enum fold fold,
+                            enum element accumulator)
+{
+    fold_values *const in_vectors = vector_loop(instructions, fold, accumulator, accumulator);
+    if (in_vectors)
+        return in_vectors;
     switch (fold) {
 #define FOLD(name, ladder, indexed, types)                                                         \
     case FOLD_##name:                                                                              \
@@ -326,13 +372,16 @@ fold_values *loop_of_values(enum fold fold, enum element accumulator)
 
 /* A loop converts elements to the accumulator, so that must be the type asked for, or that type
  * must be the elements' own. */
-fold_values *loop_of_elements(enum fold fold, enum element input, enum element type)
+fold_values *loop_of_elements(enum instructions instructions, enum fold fold, enum element input,
+                              enum element type)
 {
     const enum element accumulator = element_accumulator(type);
     if (input == accumulator && type == input)
-        return loop_of_values(fold, accumulator);
-    return type == accumulator || type == input ? converting_loop(fold, input, accumulator)
-                                                : nullptr;
+        return loop_of_values(instructions, fold, accumulator);
+    if (type != accumulator && type != input)
+        return nullptr;
+    fold_values *const in_vectors = vector_loop(instructions, fold, input, accumulator);
+    return !in_vectors && fold == FOLD_prod ? converting_product(input, accumulator) : in_vectors;
 }
 
 merge_states *loop_of_states(enum fold fold, enum element accumulator)

@@ -158,13 +158,14 @@ def _launched(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _looped(row: tuple[Any, ...], size: int) -> tuple[Any, ...]:
-    way, chunk, threads, copied = row
+    way, chunk, threads, instructions, copied = row
     nothing = (Steps(), Parts(), copied, "to the host")
     if way is None:
         return "empty: nothing is run", 0, 0, *nothing
     shared = f", on up to {threads} threads" if threads > 1 else ""
     chunks = f", in chunks of {chunk:,}" if chunk else ""
-    return way + chunks + shared, 1, size, *nothing
+    made = f", by {instructions} instructions" if instructions else ""
+    return way + chunks + shared + made, 1, size, *nothing
 
 
 def explain(
@@ -220,7 +221,7 @@ def explain(
     options |= {"device": device, "initial": initial, "where": where, "out": out}
     row = _core.explain(a, op, **options)
     name, place, why, method_name, block, elements, size, accumulator, how = row
-    launches = len(how) > 4
+    launches = len(how) > 5
     taken = _launched(how) if launches else _looped(how, size)
     accumulator = how[1] if launches else accumulator
     told = (name, place, _REASONS[why], method_name, block or None, elements, size, accumulator)

@@ -1,0 +1,52 @@
+#include "common/instructions.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *instructions_name(enum instructions instructions)
+{
+#define NAME(name) #name,
+    static const char *const names[] = {INSTRUCTION_SETS(NAME)};
+#undef NAME
+    return names[instructions];
+}
+
+#ifdef __x86_64__
+
+static bool has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+}
+
+static bool has_avx512(void)
+{
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+
+static enum instructions best_here(void)
+{
+    if (has_avx512())
+        return INSTRUCTIONS_avx512;
+    return has_avx2() ? INSTRUCTIONS_avx2 : INSTRUCTIONS_baseline;
+}
+
+#else
+
+static enum instructions best_here(void)
+{
+    return INSTRUCTIONS_baseline;
+}
+
+#endif
+
+enum instructions instructions_here(void)
+{
+    const char *const asked = getenv("GRED_INSTRUCTIONS");
+    const enum instructions best = best_here();
+    for (int set = 0; asked && set < (int)best; set++)
+        if (strcmp(asked, instructions_name((enum instructions)set)) == 0)
+            return (enum instructions)set;
+    return best;
+}

@@ -1,0 +1,111 @@
+/* Elements that become values on their way into registers. */
+#pragma once
+
+#include "../reductions.cuh"
+#include "registers.cuh"
+
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+
+namespace KERNELS
+{
+namespace
+{
+
+/* As many elements as a register has room for when they are converted to T. */
+template <class T, class In>
+using narrow_vector = vector<In, register_bytes / sizeof(T) * sizeof(In)>;
+
+/* Floats of 16 bits as 32, of so many bytes. */
+template <unsigned Bytes>
+LANES_FUNCTION vector<uint32_t, Bytes> bits_in_32(const void *x)
+{
+    return __builtin_convertvector(loaded<vector<uint16_t, Bytes / 2>>(x), vector<uint32_t, Bytes>);
+}
+
+template <unsigned Bytes>
+LANES_FUNCTION vector<float, Bytes> bfloats_converted(const void *x)
+{
+    return vector<float, Bytes>(bits_in_32<Bytes>(x) << 16);
+}
+
+#ifdef __F16C__
+
+template <unsigned Bytes>
+LANES_FUNCTION vector<float, Bytes> halves_converted(const void *x)
+{
+    if constexpr (Bytes == 16)
+        return vector<float, 16>(_mm_cvtph_ps(_mm_loadl_epi64(static_cast<const __m128i *>(x))));
+    else if constexpr (Bytes == 32)
+        return vector<float, 32>(_mm256_cvtph_ps(loaded<__m128i>(x)));
+#ifdef __AVX512F__
+    else
+        return vector<float, Bytes>(_mm512_cvtph_ps(loaded<__m256i>(x)));
+#endif
+}
+
+#else
+
+/* Bits move to their places, and exponents get the other bias: no arithmetic but for subnormal
+ * ones, where what has been added for a leading bit that is not there is taken off. */
+template <unsigned Bytes>
+LANES_FUNCTION vector<float, Bytes> halves_converted(const void *x)
+{
+    using bits = vector<uint32_t, Bytes>;
+    const bits half = bits_in_32<Bytes>(x), magnitude = half & 0x7fff, sign = (half & 0x8000) << 16,
+               moved = magnitude << 13, bias = bits{} + (112u << 23);
+    const auto subnormal = vector<float, Bytes>(moved + bias + (1u << 23)) - 0x1p-14f;
+    const bits number = moved + bias + (magnitude >= 0x7c00 ? bias : bits{});
+    return vector<float, Bytes>((magnitude < 0x400 ? bits(subnormal) : number) | sign);
+}
+
+#endif
+
+/* A register of values from as many elements. */
+template <class T, class In>
+LANES_FUNCTION vector<T> converted(const In *x)
+{
+    constexpr unsigned bytes = register_bytes / sizeof(T) * sizeof(float);
+    if constexpr (std::is_same_v<In, T>)
+        return loaded<vector<T>>(x);
+    else if constexpr (std::is_same_v<In, float16>)
+        return __builtin_convertvector(halves_converted<bytes>(x), vector<T>);
+    else if constexpr (std::is_same_v<In, bfloat16>)
+        return __builtin_convertvector(bfloats_converted<bytes>(x), vector<T>);
+    else
+        return __builtin_convertvector(loaded<narrow_vector<T, In>>(x), vector<T>);
+}
+
+/* An element that leaves a sum what it is. */
+template <class In>
+LANES_FUNCTION In nothing_to_add()
+{
+    if constexpr (std::is_arithmetic_v<In>)
+        return sum<In>::identity();
+    else
+        return {0x8000};
+}
+
+/* 1. */
+template <class In>
+LANES_FUNCTION In one_element()
+{
+    if constexpr (std::is_arithmetic_v<In>)
+        return 1;
+    else
+        return {std::is_same_v<In, float16> ? 0x3c00 : 0x3f80};
+}
+
+/* A NaN. */
+template <class In>
+LANES_FUNCTION In no_number()
+{
+    if constexpr (std::is_arithmetic_v<In>)
+        return not_a_number<In>();
+    else
+        return {0x7fff};
+}
+
+} // namespace
+} // namespace KERNELS

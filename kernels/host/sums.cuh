@@ -1,0 +1,244 @@
+/* Sums. Floats are added in lanes, a few at a time, and what the lanes have then is added up as a
+ * tree, so that errors grow with the logarithm of the length. Narrow integers are added in pairs
+ * within the bits that they leave free; a loop is never so long that those do not suffice. */
+#pragma once
+
+#include "../reductions.cuh"
+#include "convert.cuh"
+#include "registers.cuh"
+
+namespace KERNELS
+{
+namespace
+{
+
+/* ---- floats ---- */
+
+/* Of a complex type's values every other one is an imaginary part. */
+template <class V>
+struct parts_of {
+    using type = V;
+    static constexpr unsigned count = 1;
+};
+
+template <class T>
+struct parts_of<complex<T>> {
+    using type = T;
+    static constexpr unsigned count = 2;
+};
+
+/* Sums, or products, of parts, each in the lane whose turn it is. */
+template <class In, class T, template <class> class Fold = sum>
+struct sum_lanes {
+    using element = In;
+    static constexpr unsigned step = lanes_bytes / sizeof(T),
+                              in_register = register_bytes / sizeof(T);
+    lanes<T> totals;
+
+    LANES_FUNCTION sum_lanes()
+    {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        totals.at[r] = in_all(Fold<T>::identity());
+    }
+
+    LANES_FUNCTION void take(const In *x)
+    {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        totals.at[r] = merged(totals.at[r], converted<T>(x + r * in_register));
+    }
+
+    LANES_FUNCTION void join(const sum_lanes &other)
+    {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        totals.at[r] = merged(totals.at[r], other.totals.at[r]);
+    }
+
+    template <unsigned Parts>
+    LANES_FUNCTION void total(T *parts) const
+    {
+        totals.template merged<Parts>(parts, [](auto a, auto b) { return merged(a, b); });
+    }
+
+  private:
+    template <class Values>
+    LANES_FUNCTION static Values merged(Values a, Values b)
+    {
+        return Fold<Values>::merge(a, b);
+    }
+};
+
+/* The same of numbers alone, which are counted. */
+template <class In, class T>
+struct number_sum_lanes : sum_lanes<In, T> {
+    using sums = sum_lanes<In, T>;
+    using sums::totals;
+    decltype(vector<T>{} == vector<T>{}) numbers = {};
+
+    LANES_FUNCTION void take(const In *x)
+    {
+        const vector<T> nothing = in_all(sum<T>::identity());
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            const vector<T> values = converted<T>(x + r * sums::in_register);
+            const auto is_number = values == values;
+            numbers -= is_number;
+            totals.at[r] = added(totals.at[r], is_number ? values : nothing);
+        }
+    }
+
+    LANES_FUNCTION void join(const number_sum_lanes &other)
+    {
+        sums::join(other);
+        numbers += other.numbers;
+    }
+
+    LANES_FUNCTION uint64_t count() const
+    {
+        uint64_t count = 0;
+        EACH_REGISTER(unsigned k = 0; k < sums::in_register; k++)
+        count += numbers[k];
+        return count;
+    }
+};
+
+/* Steps that are added one after the other. */
+constexpr size_t steps_in_a_row = 8;
+
+template <class Lanes>
+SHARED_FUNCTION Lanes added_as_tree(const typename Lanes::element *x, size_t steps)
+{
+    Lanes lanes;
+    if (steps <= steps_in_a_row) {
+        for (size_t k = 0; k < steps; k++) {
+            fetch_ahead<Lanes::step * sizeof(typename Lanes::element)>(x + k * Lanes::step);
+            lanes.take(x + k * Lanes::step);
+        }
+        return lanes;
+    }
+    size_t half = steps_in_a_row;
+    while (2 * half < steps)
+        half *= 2;
+    lanes = added_as_tree<Lanes>(x, half);
+    lanes.join(added_as_tree<Lanes>(x + half * Lanes::step, steps - half));
+    return lanes;
+}
+
+template <class Lanes>
+SHARED_FUNCTION Lanes added_up(const typename Lanes::element *x, size_t n,
+                               typename Lanes::element nothing)
+{
+    const size_t left = n % Lanes::step;
+    Lanes lanes = added_as_tree<Lanes>(x, n / Lanes::step);
+    if (left) {
+        const filled_up<typename Lanes::element, Lanes::step> last(x + n - left, left, nothing);
+        lanes.join(added_as_tree<Lanes>(last.at, 1));
+    }
+    return lanes;
+}
+
+template <class In, class V, class Fold>
+void float_sum_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    using part = typename parts_of<V>::type;
+    constexpr unsigned parts = parts_of<V>::count;
+    using in = typename parts_of<In>::type;
+    const auto lanes = added_up<sum_lanes<in, part>>(static_cast<const in *>(elements), n * parts,
+                                                     nothing_to_add<in>());
+    lanes.template total<parts>(static_cast<part *>(state));
+}
+
+template <class In, class V, class Fold>
+void float_product_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    const auto lanes =
+        added_up<sum_lanes<In, V, prod>>(static_cast<const In *>(elements), n, one_element<In>());
+    lanes.template total<1>(static_cast<V *>(state));
+}
+
+template <class In, class V, class Fold>
+void number_sum_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    const auto lanes =
+        added_up<number_sum_lanes<In, V>>(static_cast<const In *>(elements), n, no_number<In>());
+    V total;
+    lanes.template total<1>(&total);
+    put_state<Fold>(state, {total, lanes.count()});
+}
+
+/* ---- integers ---- */
+
+/* Neighbours, added in twice as many bits. */
+template <class U, class Wide = bits_of<2 * sizeof(U)>>
+LANES_FUNCTION vector<Wide> pairs_added(vector<U> x)
+{
+    const vector<Wide> pairs = vector<Wide>(x);
+    return (pairs & Wide(U(-1))) + (pairs >> 8 * sizeof(U));
+}
+
+template <class U>
+LANES_FUNCTION uint64_t total_of(vector<U> x)
+{
+    if constexpr (sizeof(U) < sizeof(uint64_t)) {
+        return total_of<bits_of<2 * sizeof(U)>>(pairs_added<U>(x));
+    } else {
+        uint64_t total = 0;
+        EACH_REGISTER(unsigned k = 0; k < register_bytes / sizeof(U); k++)
+        total += x[k];
+        return total;
+    }
+}
+
+/* Adds integers of either sign as what is 0 or more: raised by `bias`, which is taken off the sum.
+ */
+template <class In>
+struct packed_lanes {
+    using element = In;
+    using bits = bits_of<sizeof(In)>;
+    static constexpr bool widens = sizeof(In) < sizeof(uint64_t);
+    using total = bits_of<widens ? 2 * sizeof(In) : sizeof(In)>;
+    static constexpr bits bias =
+        std::is_signed_v<In> && widens ? bits(1) << (8 * sizeof(In) - 1) : 0;
+    static constexpr unsigned step = lanes_bytes / sizeof(In);
+    static_assert(!widens || uint64_t(LOOP_MOST) / step * 2 * bits(-1) <= total(-1),
+                  "a loop's sums need more bits");
+    lanes<total> totals = {};
+
+    LANES_FUNCTION void take(const In *x)
+    {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            const vector<bits> raised =
+                loaded<vector<bits>>(x + r * (register_bytes / sizeof(In))) ^ bias;
+            if constexpr (widens)
+                totals.at[r] += pairs_added<bits>(raised);
+            else
+                totals.at[r] += raised;
+        }
+    }
+
+    LANES_FUNCTION uint64_t sum() const
+    {
+        uint64_t all = 0;
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        all += total_of<total>(totals.at[r]);
+        return all;
+    }
+};
+
+template <class In>
+SHARED_FUNCTION uint64_t packed_sum(const In *x, size_t n)
+{
+    packed_lanes<In> lanes;
+    take_all(lanes, x, n, In(lanes.bias));
+    return lanes.sum() - uint64_t(lanes.bias) * n;
+}
+
+template <class In, class V, class Fold>
+void integer_sum_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    using wide = std::conditional_t<std::is_signed_v<In>, int64_t, uint64_t>;
+    put_state<Fold>(state, V(wide(packed_sum(static_cast<const In *>(elements), n))));
+}
+
+} // namespace
+} // namespace KERNELS

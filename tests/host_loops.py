@@ -1,0 +1,402 @@
+"""What test_host_loops.py checks, in a process whose loops are of instructions that it asks for.
+
+    GRED_INSTRUCTIONS=avx2 python tests/host_loops.py [lengths ...]
+
+Each check compares with what is exactly right. Printed are the instructions and then, a line a
+check, a digest of all results' bits, which are to be the same for all instructions and numbers of
+threads.
+"""
+
+import ctypes
+import hashlib
+import math
+import mmap
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+
+import ml_dtypes
+import numpy as np
+
+import gred
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+INTEGERS = tuple(map(np.dtype, "?bhiqBHIQ"))
+HALVES = (np.dtype(np.float16), BFLOAT16)
+FLOATS = (*HALVES, np.dtype(np.float32), np.dtype(np.float64))
+COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
+EVERY_TYPE = (*INTEGERS, *FLOATS, *COMPLEX)
+PLACES = ("argmin", "argmax")
+EXTREMES = ("min", "max", *PLACES)
+COUNTS = ("any", "all", "count_nonzero")
+NANS = ("nansum", "nanmin", "nanmax", "nanmean")
+UNIT = {dtype: 2.0**-24 for dtype in FLOATS} | {np.dtype(np.float64): 2.0**-53}
+CHUNK = 4096
+# Around every register, step of lanes, run of steps, block and chunk.
+AROUND = (128, 256, 512, 1024, 2048, CHUNK, 2 * CHUNK)
+LENGTHS = (*range(1, 68), *(n + k for n in AROUND for k in (-1, 0, 1)), 21 * CHUNK + 17)
+DIGEST = hashlib.sha256()  # of all so far
+
+
+def note(result: np.generic) -> np.generic:
+    """Put a result's bits into the digest; all NaNs are one."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        DIGEST.update(b"nan" if np.isnan(np.abs(result)).any() else np.asarray(result).tobytes())
+    return result
+
+
+def random_elements(dtype: np.dtype, n: int, seed: int) -> np.ndarray:
+    """Draw elements: integers from all of their type, floats around 0, with a few zeros."""
+    random = np.random.default_rng(seed)
+    if dtype == np.bool_:
+        return random.integers(0, 2, n).astype(bool)
+    if dtype in INTEGERS:
+        return random.integers(0, 256, n * dtype.itemsize, np.uint8).view(dtype)
+    x = random.normal(size=n)
+    if dtype in COMPLEX:
+        x = x + 1j * random.normal(size=n)
+    x[random.integers(0, 9, n) == 0] = 0
+    return x.astype(dtype)
+
+
+# ---- what is right ----
+
+
+def plain(x: np.ndarray) -> np.ndarray:
+    """Floats that NumPy is at home with."""
+    return x.astype(np.float64) if x.dtype in FLOATS else x
+
+
+def wrapped(total: int, dtype: np.dtype) -> int:
+    """Cut a sum to the 64 bits that NumPy has for it."""
+    total %= 2**64
+    return total - 2**64 if dtype.kind != "u" and total >= 2**63 else total
+
+
+def additions(n: int, dtype: np.dtype) -> int:
+    """Bound the additions that an element takes part in, by NumPy's: log2 n and a dozen."""
+    return 12 + math.ceil(math.log2(max(n, 2)))
+
+
+def near(got, exact: float, magnitude: float, n: int, dtype: np.dtype) -> bool:
+    """Tell whether a sum of floats, rounded to their type at last, is as right as it has to be."""
+    error = additions(n, dtype) * UNIT[dtype] * magnitude
+    low, high = (np.asarray(exact + e).astype(dtype) for e in (-error, error))
+    return bool(low <= got <= high)
+
+
+def check_sum(x: np.ndarray) -> None:
+    got = note(gred.sum(x))
+    if x.dtype in INTEGERS:
+        assert int(got) == wrapped(sum(x.tolist()), x.dtype), x.dtype
+    elif x.dtype in COMPLEX:
+        part = np.dtype(np.float32 if x.dtype == COMPLEX[0] else np.float64)
+        for name in ("real", "imag"):
+            parts = getattr(x, name).astype(np.float64)
+            assert near(getattr(got, name), math.fsum(parts), math.fsum(abs(parts)), x.size, part)
+    else:
+        parts = plain(x)
+        assert near(got, math.fsum(parts), math.fsum(abs(parts)), x.size, x.dtype), x.dtype
+
+
+def check_mean(x: np.ndarray) -> None:
+    got = note(gred.mean(x))
+    if x.dtype not in COMPLEX:
+        exact = sum(x.tolist()) / x.size if x.dtype in INTEGERS else math.fsum(plain(x)) / x.size
+        scale = math.fsum(abs(plain(x).astype(np.float64))) / x.size
+        unit = max(UNIT.get(x.dtype, 2.0**-53), {BFLOAT16: 2.0**-8}.get(x.dtype, 0))
+        unit = max(unit, 2.0**-11 if x.dtype == np.float16 else 0)
+        assert abs(float(got) - exact) <= (additions(x.size, x.dtype) + 2) * unit * scale, x.dtype
+
+
+def check_variance(x: np.ndarray) -> None:
+    got = note(gred.var(x))
+    wide = x.astype(np.complex128 if x.dtype in COMPLEX else np.longdouble)
+    exact = float((abs(wide - wide.mean()) ** 2).mean())
+    mean = float(abs(wide.mean()))
+    places = {np.dtype(np.float16): 10, BFLOAT16: 7, FLOATS[2]: 23, COMPLEX[0]: 23}
+    error = 2.0 ** -places.get(x.dtype, 48) * exact + 2.0**-46 * mean**2
+    assert abs(float(got) - exact) <= error, (x.dtype, x.size, got, exact)
+
+
+def check_extremes(x: np.ndarray) -> None:
+    for name in EXTREMES:
+        got = note(getattr(gred, name)(x))
+        expected = getattr(np, name)(plain(x))
+        assert got == expected or (np.isnan(got) and np.isnan(expected)), (name, x.dtype, x.size)
+    least, greatest = gred.minmax(x)
+    assert note(least) == note(gred.min(x)) or np.isnan(least)
+    assert note(greatest) == note(gred.max(x)) or np.isnan(greatest)
+
+
+def check_counts(x: np.ndarray) -> None:
+    count = int(np.count_nonzero(plain(x)))
+    assert note(gred.count_nonzero(x)) == count, (x.dtype, x.size)
+    assert note(gred.any(x)) == (count > 0), (x.dtype, x.size)
+    assert note(gred.all(x)) == (count == x.size), (x.dtype, x.size)
+
+
+def check_numbers(x: np.ndarray) -> None:
+    """Leave NaN out."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        numbers = plain(x)[~np.isnan(plain(x))]
+        for name in ("nanmin", "nanmax"):
+            got = note(getattr(gred, name)(x))
+            assert np.isnan(got) if not numbers.size else got == getattr(numbers, name[3:])(), name
+        got = note(gred.nansum(x))
+    if np.isfinite(numbers).all():
+        assert near(got, math.fsum(numbers), math.fsum(abs(numbers)), x.size, x.dtype), x.dtype
+
+
+def check_all(x: np.ndarray) -> None:
+    check_sum(x)
+    check_mean(x)
+    check_variance(x)
+    check_extremes(x)
+    check_counts(x)
+    if x.dtype in FLOATS:
+        check_numbers(x)
+
+
+# ---- checks ----
+
+
+def lengths() -> None:
+    """Every length around what loops go by."""
+    for dtype in EVERY_TYPE:
+        for n in LENGTHS:
+            check_all(random_elements(dtype, n, n))
+
+
+def alignments() -> None:
+    """Every offset of a register, in elements; and in bytes."""
+    for dtype in EVERY_TYPE:
+        memory = np.zeros(700 * dtype.itemsize + 64, np.uint8)
+        for offset in range(0, 64, 1 if dtype.itemsize <= 4 else 3):
+            view = memory[offset : offset + 300 * dtype.itemsize].view(dtype)
+            view[:] = random_elements(dtype, 300, offset)
+            check_all(view)
+
+
+class Guarded:
+    """Memory between two pages that nobody may touch."""
+
+    def __init__(self, pages: int):
+        size, page = (pages + 2) * mmap.PAGESIZE, mmap.PAGESIZE
+        self.map = mmap.mmap(-1, size)
+        whole = np.frombuffer(self.map, np.uint8)
+        libc = ctypes.CDLL(None, use_errno=True)
+        start = whole.ctypes.data
+        for address in (start, start + size - page):
+            assert libc.mprotect(ctypes.c_void_p(address), page, 0) == 0
+        self.inside = whole[page : size - page]
+
+
+def guards() -> None:
+    """Arrays that begin or end where memory does."""
+    inside = Guarded(18).inside
+    for dtype in EVERY_TYPE:
+        for n in [n for n in LENGTHS if n * dtype.itemsize <= inside.size]:
+            nbytes = n * dtype.itemsize
+            for view in (inside[:nbytes], inside[inside.size - nbytes :]):
+                x = view.view(dtype)
+                x[:] = random_elements(dtype, n, n)
+                check_extremes(x)
+                check_counts(x)
+                check_sum(x)
+                note(gred.var(x))
+                note(gred.prod(x))
+                if dtype in FLOATS:
+                    check_numbers(x)
+
+
+def specials() -> None:
+    """What is special, at every place of a register and around the end of a chunk."""
+    for dtype in FLOATS:
+        tiny = float(np.finfo(dtype).smallest_subnormal) if dtype != BFLOAT16 else 2.0**-133
+        for n, places in ((70, range(70)), (CHUNK + 140, (0, 1, CHUNK - 1, CHUNK, CHUNK + 139))):
+            for value in (np.nan, np.inf, -np.inf, 0.0, -0.0, tiny, -tiny):
+                for base in (-1.0, 0.0):
+                    for place in places:
+                        x = np.full(n, base, dtype)
+                        x[place] = value
+                        check_special(x, value, base)
+
+
+def check_special(x: np.ndarray, value: float, base: float) -> None:
+    check_extremes(x)
+    check_counts(x)
+    check_numbers_at(x)
+    got = float(note(gred.sum(x)))
+    expected = value + base * (x.size - 1)
+    same = got == expected or (math.isnan(got) and math.isnan(expected))
+    assert same or math.isclose(got, expected, rel_tol=2.0**-7), (x.dtype, value, base)
+
+
+def check_numbers_at(x: np.ndarray) -> None:
+    if np.isinf(plain(x)).any():
+        assert note(gred.nanmax(x)) == np.nanmax(plain(x))
+        assert note(gred.nanmin(x)) == np.nanmin(plain(x))
+    else:
+        check_numbers(x)
+
+
+def ends() -> None:
+    """The ends of integers, so many of them that sums of few bits overflow soon, if they do."""
+    for dtype in INTEGERS[1:]:
+        info = np.iinfo(dtype)
+        for n in (1, 127, 128, CHUNK - 1, CHUNK, 3 * CHUNK + 5):
+            for value in (info.min, info.max, info.max // 2 + 1):
+                check_all(np.full(n, value, dtype))
+                mixed = np.full(n, info.max, dtype)
+                mixed[::2] = info.min
+                check_all(mixed)
+    for n in (CHUNK, 9 * CHUNK + 1):
+        for byte in (1, 2, 255):
+            truth = np.full(n, byte, np.uint8).view(np.bool_)
+            assert note(gred.sum(truth)) == n
+            assert note(gred.count_nonzero(truth)) == n
+            for name in ("min", "max", "all", "any"):
+                assert note(getattr(gred, name)(truth))
+            assert note(gred.var(truth)) == 0
+        odd = np.zeros(n, np.uint8)
+        odd[5::7] = np.arange(odd[5::7].size) % 255 + 1
+        assert note(gred.argmax(odd.view(np.bool_))) == 5
+        assert note(gred.argmin(odd.view(np.bool_))) == 0
+
+
+def halves() -> None:
+    """Every float of 16 bits."""
+    for dtype in HALVES:
+        every = np.arange(2**16, dtype=np.uint16).view(dtype)
+        sums = [gred.sum(every[k : k + 1], dtype=np.float32) for k in range(every.size)]
+        np.testing.assert_array_equal(np.array(sums), every.astype(np.float32))
+        for start in range(0, 2**16, 997):
+            x = every[start : start + 997]
+            with np.errstate(all="ignore"):
+                check_extremes(x)
+                check_counts(x)
+
+
+def settled() -> None:
+    """What stops early, stopped by one element wherever it is."""
+    n = 70 * CHUNK + 3
+    places = [0, 1, 63, 64, CHUNK - 1, CHUNK, 16 * CHUNK, n // 2, n - CHUNK, n - 1]
+    for dtype in EVERY_TYPE:
+        zeros, ones = np.zeros(n, dtype), np.ones(n, dtype)
+        for place in places:
+            zeros[place], ones[place] = 1, 0
+            assert note(gred.any(zeros)), (dtype, place)
+            assert not note(gred.all(ones)), (dtype, place)
+            if dtype == np.bool_:
+                assert note(gred.max(zeros))
+                assert not note(gred.min(ones))
+                assert note(gred.argmax(zeros)) == place == note(gred.argmin(ones))
+                assert note(gred.sum(zeros, dtype=bool))
+                assert not note(gred.prod(ones, dtype=bool))
+            zeros[place], ones[place] = 0, 1
+        assert not note(gred.any(zeros))
+        assert note(gred.all(ones))
+
+
+def first_of_equals() -> None:
+    """Positions of equals, of both zeros and of several NaNs, near and far from each other."""
+    n = 40 * CHUNK + 77
+    random = np.random.default_rng(3)
+    for dtype in (*INTEGERS[1:], *FLOATS):
+        for _ in range(30):
+            x = np.full(n, 1, dtype)
+            places = np.sort(random.integers(0, n, 4))
+            x[places] = 0
+            assert note(gred.argmin(x)) == places[0]
+            x[places] = 2
+            assert note(gred.argmax(x)) == places[0]
+            if dtype in FLOATS:
+                x[:] = -1
+                for zeros in ([0.0, -0.0, 0.0, -0.0], [-0.0, 0.0, -0.0, 0.0]):
+                    x[places] = zeros
+                    assert note(gred.argmax(x)) == places[0]
+                    assert np.signbit(note(gred.max(x))) == np.signbit(zeros[0])
+                    assert np.signbit(note(gred.nanmax(x))) == np.signbit(zeros[0])
+                x[places[1:]] = np.nan
+                assert note(gred.argmax(x)) == places[1] == note(gred.argmin(x))
+
+
+def accuracy() -> None:
+    """Sums whose roundings all go the same way, which is where an order of additions shows."""
+    for dtype in (np.dtype(np.float32), np.dtype(np.float64)):
+        step = 2 * UNIT[dtype]
+        for n in (100, CHUNK, 2**17 + 5, 2**19):
+            for x in (
+                np.full(n, 0.1, dtype),
+                np.full(n, 1 + step, dtype),
+                np.full(n, 1 / 3, dtype),
+                np.where(np.arange(n) % 2, 1, step / 2).astype(dtype),
+                np.geomspace(1, 1e6, n).astype(dtype),
+                np.geomspace(1e6, 1, n).astype(dtype),
+            ):
+                check_sum(x)
+
+
+def products() -> None:
+    for dtype in FLOATS:
+        for n in LENGTHS:
+            x = np.ones(n, dtype)
+            x[:: max(n // 7, 1)] = 2
+            x[n // 2] = -1
+            assert note(gred.prod(x)) == np.prod(plain(x)).astype(dtype), (dtype, n)
+    for dtype in COMPLEX:
+        for n in LENGTHS:
+            x = np.ones(n, dtype)
+            x[:: max(n // 7, 1)] = 2j
+            x[n // 2] = -1
+            assert note(gred.prod(x)) == np.prod(x.astype(np.complex128)), (dtype, n)
+    for dtype in INTEGERS[1:]:
+        x = random_elements(dtype, 300, 1) | dtype.type(1)
+        for n in (1, 8, 9, 299):
+            exact = math.prod(x[:n].tolist())
+            assert int(note(gred.prod(x[:n]))) == wrapped(exact, dtype), (dtype, n)
+
+
+def bits() -> None:
+    """Sums whose last bits depend on the order."""
+    for dtype in EVERY_TYPE:
+        for n in (1000, 3 * CHUNK + 11, 100 * CHUNK + 1):
+            x = random_elements(dtype, n, n)
+            for name in ("sum", "mean", "var", "std", "norm", *EXTREMES, *COUNTS):
+                note(getattr(gred, name)(x))
+            if dtype in FLOATS:
+                for name in NANS:
+                    note(getattr(gred, name)(x))
+
+
+CHECKS: dict[str, Callable[[], None]] = {
+    check.__name__: check
+    for check in (
+        lengths,
+        alignments,
+        guards,
+        specials,
+        ends,
+        halves,
+        settled,
+        first_of_equals,
+        accuracy,
+        products,
+        bits,
+    )
+}
+
+
+def main(names: Sequence[str]) -> None:
+    """Run some checks, or all."""
+    print(gred.explain(np.ones(3)).array.split(" by ")[1].split()[0])
+    for name in names or CHECKS:
+        CHECKS[name]()
+        print(name, DIGEST.hexdigest(), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
