@@ -6,7 +6,7 @@
  * together. */
 #pragma once
 
-#include "fold.cuh"
+#include "narrow.cuh"
 
 #include "common/kernels.h"
 
@@ -251,8 +251,7 @@ __device__ __forceinline__ void shift_words(Word (&words)[N], unsigned bytes)
 /* Bit k: whether byte k is not 0. */
 __device__ __forceinline__ uint32_t bytes_set(uint32_t word)
 {
-    const uint32_t high = (((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word) & 0x80808080;
-    return ((high >> 7) * 0x10204080) >> 28;
+    return ((truth_of_bytes(word) >> 7) * 0x10204080) >> 28;
 }
 
 /* The slots that a mask with a byte an element lets through, where the bytes of four slots are

@@ -2,8 +2,9 @@
 
 #include <stddef.h>
 
-/* On an H200, whole calls of float32 sums, as benchmarks/block_sizes.py measures them, in
- * microseconds; in brackets what the method takes by itself, 512 threads with 32 elements each.
+/* On an H200, whole calls of float32 sums in microseconds, as benchmarks/block_sizes.py measures
+ * them, in builds with more and fewer elements a thread; in brackets what the method takes by
+ * itself, 512 threads with 32 elements each.
  *
  *     400 bytes   9.8  with 64 threads, one element each      (10.1)
  *     16 KiB     10.2  256 threads, 16 each: one block        (10.5)
@@ -17,10 +18,8 @@ static const struct {
     uint64_t n; /* at most */
     struct tuning shape;
 } rows[] = {
-    {METHOD_last_block, 1024, {64, 32}},
-    {METHOD_last_block, 4096, {256, 16}},
-    {METHOD_last_block, 16384, {512, 32}},
-    {METHOD_last_block, 32768, {1024, 32}},
+    {METHOD_last_block, 1024, {64, 32}},   {METHOD_last_block, 4096, {256, 16}},
+    {METHOD_last_block, 16384, {512, 32}}, {METHOD_last_block, 32768, {1024, 32}},
     {METHOD_last_block, 524288, {512, 8}},
 };
 
