@@ -87,6 +87,11 @@ static bool describe(int index, struct device *device)
     return true;
 }
 
+static unsigned threads(void *state, unsigned most)
+{
+    return threads_bound(((struct state *)state)->sessions.threads, most);
+}
+
 static enum located locate(void *opaque, struct view *view, struct failure *failure)
 {
     struct state *state = opaque;
@@ -227,6 +232,7 @@ const struct backend backend_cuda = {
     .create = create,
     .destroy = destroy,
     .describe = describe,
+    .threads = threads,
     .run = run,
     .read = read_memory,
 };

@@ -53,6 +53,11 @@ static bool describe(int index, struct device *device)
     return true;
 }
 
+static unsigned threads(void *state, unsigned most)
+{
+    return threads_bound(((struct host *)state)->threads, most);
+}
+
 static bool run(void *state, const struct plan *plan, struct run *run)
 {
     const struct host *self = state;
@@ -86,6 +91,7 @@ const struct backend backend_host = {
     .create = create,
     .destroy = destroy,
     .describe = describe,
+    .threads = threads,
     .run = run,
     .read = read_memory,
 };

@@ -9,6 +9,7 @@
 #include "python/measure.h"
 #include "python/reduce.h"
 #include "python/simulated_memory.h"
+#include "python/threads.h"
 
 /* What it takes to understand an array, for measurements: views it and lets it go. */
 static PyObject *parse(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
@@ -51,6 +52,7 @@ static PyMethodDef functions[] = {
     {"parse", (PyCFunction)(void (*)(void))parse, METH_FASTCALL,
      "Reads where an array lies and what its elements are, and nothing more."},
     {"nothing", (PyCFunction)(void (*)(void))nothing, METH_FASTCALL, "Does nothing."},
+    {"threads", threads_call, METH_O, "Bounds the host's threads, unless by 0, and counts them."},
     {"methods", describe_methods, METH_NOARGS, "The table of methods, as tuples."},
     {"reductions", describe_reductions, METH_NOARGS, "The table of reductions, as tuples."},
     {"devices", describe_devices, METH_NOARGS, "The devices that are here, as tuples."},

@@ -59,6 +59,10 @@ struct backend {
 
     bool (*describe)(int index, struct device *device);
 
+    /* Bounds the host's threads that runs may have from now on, unless `most` is 0, and says how
+     * many they may have. NULL: they have none. */
+    unsigned (*threads)(void *state, unsigned most);
+
     /* True: run->answer is there, or the plan's `out` will be written. False: run->failure says why
      * not. */
     bool (*run)(void *state, const struct plan *plan, struct run *run);

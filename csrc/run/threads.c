@@ -81,8 +81,9 @@ struct pool {
 
 struct threads {
     _Atomic(struct pool *) pool;
-    _Atomic unsigned most; /* threads in a job; 0: nobody has asked yet */
-    unsigned asked;        /* by OMP_NUM_THREADS; 0: nothing */
+    _Atomic unsigned most;  /* threads in a job; 0: nobody has asked yet */
+    _Atomic unsigned bound; /* the same, by who calls; 0: none */
+    unsigned asked;         /* by OMP_NUM_THREADS; 0: nothing */
 };
 
 /* ---- how many ---- */
@@ -108,7 +109,17 @@ static unsigned most_threads(struct threads *self)
 
 unsigned threads_for(struct threads *self, uint64_t pieces)
 {
-    return pieces <= 1 ? 1 : (unsigned)least(pieces, most_threads(self));
+    const unsigned bound = atomic_load(&self->bound);
+    if (pieces <= 1 || bound == 1)
+        return 1;
+    return (unsigned)least(pieces, least(most_threads(self), bound ? bound : UINT64_MAX));
+}
+
+unsigned threads_bound(struct threads *self, unsigned most)
+{
+    if (most)
+        atomic_store(&self->bound, most);
+    return threads_for(self, UINT64_MAX);
 }
 
 /* ---- a job ---- */

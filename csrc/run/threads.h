@@ -2,9 +2,9 @@
  * thread can be started; how pieces fall to threads changes nothing about what they compute.
  *
  * Threads start when there is first a job for them, at most as many as the cores that this process
- * may use (its affinity, its control group's quota) and OMP_NUM_THREADS say. After a job they watch
- * for the next for a moment, then sleep. They have no signals, and stacks of a size of their own. A
- * forked child starts its own. */
+ * may use (its affinity, its control group's quota), OMP_NUM_THREADS and a bound say. After a job
+ * they watch for the next for a moment, then sleep. They have no signals, and stacks of a size of
+ * their own. A forked child starts its own. */
 #pragma once
 
 #include <stdint.h>
@@ -23,6 +23,10 @@ void threads_destroy(struct threads *);
 
 /* How many threads may take part in a job of so many pieces. */
 unsigned threads_for(struct threads *, uint64_t pieces);
+
+/* Lets at most so many take part in jobs from now on; 0: as many as until now. Returns how many may
+ * take part in a job of many pieces. */
+unsigned threads_bound(struct threads *, unsigned most);
 
 /* Does all pieces and returns when they are done. Any number of threads may call at once: each
  * works on its own job and the pool's threads help any that has pieces left, so that no caller

@@ -28,6 +28,7 @@ from gred._core import (
     sum,
     var,
 )
+from gred.cores import threads
 from gred.explanation import Explanation, explain
 from gred.measure import KernelTime, LaunchLimit, ReadLimit, kernel_time, launch_limit, read_limit
 from gred.order import thread_order
@@ -76,6 +77,7 @@ __all__ = [
     "std",
     "sum",
     "thread_order",
+    "threads",
     "var",
     "workspace_limit",
 ]

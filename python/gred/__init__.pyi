@@ -22,6 +22,7 @@ from gred._core import ptp as ptp
 from gred._core import std as std
 from gred._core import sum as sum
 from gred._core import var as var
+from gred.cores import threads as threads
 from gred.explanation import Explanation as Explanation
 from gred.explanation import explain as explain
 from gred.measure import KernelTime as KernelTime
@@ -82,6 +83,7 @@ __all__ = [
     "std",
     "sum",
     "thread_order",
+    "threads",
     "var",
     "workspace_limit",
 ]
