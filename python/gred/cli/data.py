@@ -14,7 +14,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 _CHUNK = 1 << 22
 # Elements after which repeated_array begins anew.
-PERIOD = 1 << 24
+PERIOD = 1 << 22
 _NAN_SHARE = 1 / 8
 
 
@@ -34,7 +34,7 @@ def random_array(size: int, dtype: str, op: str = "sum", seed: int = 0) -> Array
 
 
 def repeated_array(size: int, dtype: np.dtype[Any], op: str, seed: int = 0) -> Array:
-    """Draw `size` elements of any element type for `op`, the first 2^24 over and over.
+    """Draw `size` elements of any element type for `op`, the first 2^22 over and over.
 
     To a memory they are as random as others, and they are there sooner.
     """
