@@ -78,14 +78,15 @@ __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, const str
     const int own = int((threadIdx.x & ((1u << array.lanes) - 1)) << run);
     const placing places = {x.position + uint64_t(begin + own), run, apart};
     const char *const at = x.data + (begin + own) * stride;
+    const int64_t step = stride * (int64_t(1) << apart);
     uint32_t there = low_bits(N);
     word words[N];
     if (whole) {
-        load_words(words, 1u << (array.bytes + packing), all_slots{at, stride << apart, run > 0});
+        load_words(words, 1u << (array.bytes + packing), all_slots{at, step, run > 0});
     } else {
         there = places.before(rest < window ? int(rest) - own : int(window)) &
                 ~places.before(begin < 0 ? int(-begin) - own : 0);
-        load_words(words, 1u << array.bytes, some_slots{at, stride << apart, there});
+        load_words(words, 1u << array.bytes, some_slots{at, step, there});
     }
     if (x.mask) {
         const int64_t mask_stride = array.from.mask_strides[inner];
