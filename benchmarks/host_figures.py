@@ -11,7 +11,6 @@ import os
 import random
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from figure import Figure, figure
+from together import rate_together
 
 import gred
 
@@ -42,6 +42,7 @@ MANY = (
     ((MIB, 16 * MIB), ("bool", "int8", "int32", "float32", "float64"), ("sum", "max"), 1, 1.0),
 )
 CALLERS, CALLERS_BYTES, CALLERS_TARGET = 8, 16 * MIB, 0.9
+CALLERS_SUMS = 30
 SECONDS = 0.15  # for one array and reduction
 
 Call = Callable[[], Any]
@@ -246,23 +247,7 @@ def measure_callers() -> Iterator[Figure]:
     arrays = [np.ones(CALLERS_BYTES // 4, np.float32) for _ in range(CALLERS)]
     whole = np.ones(CALLERS * CALLERS_BYTES // 4, np.float32)
     limit = CALLERS * CALLERS_BYTES / quickest({"gred": lambda: gred.sum(whole)})["gred"]
-    rounds, rates = 30, []
-    for _ in range(5):
-        start = threading.Barrier(CALLERS + 1)
-
-        def sum_often(array: Any, start: threading.Barrier = start) -> None:
-            start.wait()
-            for _ in range(rounds):
-                gred.sum(array)
-
-        callers = [threading.Thread(target=sum_often, args=(array,)) for array in arrays]
-        for caller in callers:
-            caller.start()
-        start.wait()
-        began = time.perf_counter()
-        for caller in callers:
-            caller.join()
-        rates.append(rounds * CALLERS * CALLERS_BYTES / (time.perf_counter() - began) / limit)
+    rates = [rate_together(arrays, CALLERS_SUMS) / limit for _ in range(5)]
     what = f"{CALLERS} Python threads, each summing its own {shown(CALLERS_BYTES)}: rate over that "
     what += "of one call on as much"
     yield figure("host", what, rates, "x", at_least=CALLERS_TARGET)

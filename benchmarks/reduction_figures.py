@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from figure import Figure, figure
+from together import rate_together
 
 import gred
 from gred.cli.data import random_array
@@ -67,28 +66,8 @@ def measure_gpus() -> Iterator[Figure]:
         with cupy.cuda.Device(device):
             arrays.append(cupy.random.random(GIB // 4, dtype=cupy.float32))
             cupy.cuda.Device(device).synchronize()
-    alone = [rate_together(arrays[:1]) for _ in range(7)]
-    together = [rate_together(arrays) / np.median(alone) for _ in range(7)]
+    alone = [1e-12 * rate_together(arrays[:1], SUMS) for _ in range(7)]
+    together = [1e-12 * rate_together(arrays, SUMS) / np.median(alone) for _ in range(7)]
     yield figure("gpus", "one thread on one GPU, 1 GiB float32 sums", alone, "TB/s")
     what = "two threads on two GPUs: rate over that of one"
     yield figure("gpus", what, together, "x", at_least=TWO_GPUS)
-
-
-def rate_together(arrays: list[Any]) -> float:
-    """Sum each array many times in a thread of its own: the TB/s of all together."""
-    start = threading.Barrier(len(arrays) + 1)
-
-    def work(array: Any) -> None:
-        gred.sum(array)
-        start.wait()
-        for _ in range(SUMS):
-            gred.sum(array)
-
-    threads = [threading.Thread(target=work, args=(array,)) for array in arrays]
-    for thread in threads:
-        thread.start()
-    start.wait()
-    began = time.perf_counter()
-    for thread in threads:
-        thread.join()
-    return sum(array.nbytes for array in arrays) * SUMS / (time.perf_counter() - began) * 1e-12

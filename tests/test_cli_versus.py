@@ -472,7 +472,7 @@ def pretended():
 
 def competed(case, some, sampling=FOUR, device=HOST):
     stage = contest.Stage(case, some, device, seed=0)
-    return {entry.library: entry for entry in contest.compete(case, stage, some, sampling)}
+    return {entry.contestant: entry for entry in contest.compete(case, stage, some, sampling)}
 
 
 def test_libraries_take_turns_in_changing_order(pretended, monkeypatch):

@@ -5,30 +5,15 @@ import importlib.metadata
 import os
 import re
 import runpy
-import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
+from processes import printed
 
 import gred
 
 ROOT = Path(__file__).parent.parent
-
-
-def run(code: str, **environment: str) -> str:
-    """Run code in a Python of its own, and return what it prints."""
-    child = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, **environment},
-    )
-    assert child.returncode == 0, child.stderr
-    return child.stdout
 
 
 def test_the_version_is_one():
@@ -44,7 +29,7 @@ def test_types_are_there():
 
 def test_importing_brings_numpy_and_nothing_else():
     """No GPU library, no plots, no console: they are somebody's who asks for them."""
-    listed = run(
+    listed = printed(
         """
         import sys
         import numpy
@@ -59,7 +44,7 @@ def test_importing_brings_numpy_and_nothing_else():
 
 def test_the_core_may_be_loaded_again():
     """It keeps its state in the module, so that a second one starts afresh beside the first."""
-    run(
+    printed(
         """
         import sys, gc, gred, gred._core as first
         del sys.modules["gred._core"]
@@ -82,7 +67,7 @@ def test_the_core_may_be_loaded_again():
 @pytest.mark.parametrize("where", ["device='host'", "method='unroll2', device='simulated'"])
 def test_a_forked_process_can_reduce(where):
     """Threads do not survive a fork; whoever counts on them would wait for ever."""
-    out = run(
+    out = printed(
         f"""
         import os, signal, warnings, numpy as np, gred
         warnings.simplefilter("ignore")
@@ -107,13 +92,13 @@ def test_the_hosts_bits_do_not_depend_on_the_number_of_threads():
         array = np.random.default_rng(5).normal(size=1_000_003).astype(np.float32)
         print(gred.sum(array).tobytes().hex(), gred.prod(array[:9]).tobytes().hex())
         """
-    assert len({run(code, OMP_NUM_THREADS=str(threads)) for threads in (1, 2, 3, 8)}) == 1
+    assert len({printed(code, OMP_NUM_THREADS=str(threads)) for threads in (1, 2, 3, 8)}) == 1
 
 
 def test_the_simulated_device_follows_the_cores_that_it_may_use():
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("there is one core here, not two")
-    run(
+    printed(
         """
         import os, gred
         cores = os.sched_getaffinity(0)
@@ -129,7 +114,7 @@ def test_the_simulated_device_follows_the_cores_that_it_may_use():
 
 def test_it_runs_as_the_last_thing_too():
     """At exit, when modules are being taken down, a reduction does no harm."""
-    run(
+    printed(
         """
         import atexit, numpy as np, gred
         array = np.arange(100_000)

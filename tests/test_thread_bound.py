@@ -1,11 +1,10 @@
 """gred.threads sets how many threads a call has, and tells; the system knows how many there are."""
 
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from processes import printed
 
 import gred
 
@@ -25,16 +24,7 @@ def as_before():
 def alone(code: str, **environment: str) -> str:
     """Run code in a process that has done nothing before, with `tasks` to count its threads."""
     start = "import os, numpy as np, gred\ntasks = lambda: len(os.listdir('/proc/self/task'))\n"
-    done = subprocess.run(
-        [sys.executable, "-c", start + code],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, **environment},
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return printed(start + code, **environment).strip()
 
 
 def test_there_are_no_more_than_cores():

@@ -77,7 +77,7 @@ struct kernels {
     const void *(*merge)(void);
 
     /* A library's own function, of flat arrays only. */
-    library_reduce *(*library)(enum fold fold, enum element input, enum element accumulator);
+    library_reduce *(*reducer)(enum fold fold, enum element input, enum element accumulator);
 
     /* Copies: of elements of type `input`, and of a layout of any type into one of the widest
      * accumulators. Arguments (array, n, target), and for a layout (..., accumulator, hidden,

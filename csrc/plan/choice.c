@@ -16,7 +16,7 @@ static bool takes_flat(const struct plan *plan, const struct kernels *kernels)
     if (method_works_in_place(plan->method))
         return kernels->copy_flat(input, accumulator);
     if (plan->method->style == STYLE_library)
-        return kernels->library(plan->fold, input, accumulator) ||
+        return kernels->reducer(plan->fold, input, accumulator) ||
                kernels->copy_flat(input, accumulator);
     return flat_kernel(plan, kernels, input, accumulator);
 }
@@ -117,14 +117,14 @@ static bool needs_copy(const struct plan *plan, const struct choice *choice)
 static bool choose_library(const struct plan *plan, const struct kernels *kernels,
                            struct choice *choice)
 {
-    choice->library_again = kernels->library(plan->fold, choice->accumulator, choice->accumulator);
+    choice->reducer_again = kernels->reducer(plan->fold, choice->accumulator, choice->accumulator);
     if (choice->form == FORM_FLAT)
-        choice->library = kernels->library(plan->fold, plan->layout->input, choice->accumulator);
-    if (choice->library)
-        return choice->library_again;
-    choice->library = choice->library_again;
+        choice->reducer = kernels->reducer(plan->fold, plan->layout->input, choice->accumulator);
+    if (choice->reducer)
+        return choice->reducer_again;
+    choice->reducer = choice->reducer_again;
     choice->copy = copying_kernel(plan, kernels, choice);
-    return choice->library && choice->copy;
+    return choice->reducer && choice->copy;
 }
 
 bool choice_make(const struct plan *plan, const struct kernels *kernels, struct choice *choice)

@@ -21,7 +21,7 @@ struct choice {
     bool copies_mask;  /* a mask goes with it; else what is hidden is the fold's identity there */
     const void *first; /* reads the array, or the working copy if there is one */
     const void *again; /* reads states that lie one after the other */
-    library_reduce *library, *library_again; /* the same, where a library's function does it */
+    library_reduce *reducer, *reducer_again; /* the same, where a library's function does it */
 };
 
 /* False where no kernel was compiled for this. */

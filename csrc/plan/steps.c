@@ -107,10 +107,10 @@ static void add_rounds(const struct course *self, const void *kernel, uint64_t a
     }
 }
 
-static void add_library(library_reduce *library, enum part reads, uint64_t n, struct passes *passes)
+static void add_library(library_reduce *reducer, enum part reads, uint64_t n, struct passes *passes)
 {
     passes->at[passes->count++] = (struct step){
-        .kind = STEP_LIBRARY, .reads = reads, .writes = PART_PARTIALS, .library = library, .n = n};
+        .kind = STEP_LIBRARY, .reads = reads, .writes = PART_PARTIALS, .reducer = reducer, .n = n};
     passes->leaves = PART_PARTIALS;
 }
 
@@ -124,7 +124,7 @@ void course_over_piece(const struct course *self, uint64_t n, struct passes *pas
         add_levels(self, reads, n, passes);
         break;
     case STYLE_library:
-        add_library(choice->library, reads, n, passes);
+        add_library(choice->reducer, reads, n, passes);
         break;
     default:
         add_rounds(self, choice->first, elements_a_block_of_first(self), self->first_most, reads, n,
@@ -142,7 +142,7 @@ void course_over_results(const struct course *self, uint64_t n, struct passes *p
         add_levels(self, PART_RESULTS, n, passes);
         break;
     case STYLE_library:
-        add_library(choice->library_again, PART_RESULTS, n, passes);
+        add_library(choice->reducer_again, PART_RESULTS, n, passes);
         break;
     default:
         add_rounds(self, choice->again, elements_a_block(self->plan), self->again_most,

@@ -19,7 +19,7 @@ struct step {
     enum step_kind kind;
     enum part reads, writes;
     const void *kernel;
-    library_reduce *library; /* of STEP_LIBRARY, which has no kernel */
+    library_reduce *reducer; /* of STEP_LIBRARY, which has no kernel */
     uint64_t n;              /* what it reads: elements, or states */
     uint64_t grid;
     unsigned block;

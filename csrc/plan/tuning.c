@@ -6,10 +6,10 @@
  * them, in builds with more and fewer elements a thread; in brackets what the method takes by
  * itself, 512 threads with 32 elements each.
  *
- *     400 bytes   9.8  with 64 threads, one element each      (10.1)
+ *     400 bytes   9.8  with 64 threads, one block             (10.1)
  *     16 KiB     10.2  256 threads, 16 each: one block        (10.5)
  *     64 KiB     10.7  as it is, one block; several take 11.7 at best
- *     128 KiB    10.8  with 1024, one block                    (11.4)
+ *     128 KiB    10.8  with 1024 threads, one block           (11.4)
  *     256 KiB    12.0  with 8 elements each                   (12.4)
  *     1 MiB      12.2  with 8 each                            (12.9)
  *     4 MiB on         as it is; fewer elements a thread take 0.3 to 0.7 longer */

@@ -25,7 +25,7 @@ static int pretended_reduce(void *workspace, size_t *workspace_bytes, const void
     return 0;
 }
 
-static library_reduce *pretended_library(enum fold fold, enum element input,
+static library_reduce *pretended_reducer(enum fold fold, enum element input,
                                          enum element accumulator)
 {
     return fold_is_on_ladder(fold) && input == accumulator ? pretended_reduce : NULL;
@@ -121,7 +121,7 @@ static PyObject *schedule_of(struct pretence *self)
     if (!names_are_known(self))
         return NULL;
     struct kernels kernels = kernels_simulated;
-    kernels.library = pretended_library;
+    kernels.reducer = pretended_reducer;
     if (!self->compiled)
         kernels.flat = no_kernel;
     const struct layout layout = layout_of(self);

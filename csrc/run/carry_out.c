@@ -126,7 +126,7 @@ static bool make_pass(struct carrying *self, const struct step *step, uint64_t s
     enum element accumulator = course->choice.accumulator;
     void *arguments[] = {&array, &n, &written, &tickets, &ending, &fold, &accumulator};
     if (step->kind == STEP_LIBRARY)
-        return self->machine->reduce(self->machine, step->library, array.flat.at, n, written);
+        return self->machine->reduce(self->machine, step->reducer, array.flat.at, n, written);
     return launch(self, step, arguments);
 }
 

@@ -53,7 +53,7 @@ class Entry(NamedTuple):
     """
 
     case: Case
-    library: str
+    contestant: str
     ours: bool
     nbytes: int
     limit: float
@@ -80,7 +80,7 @@ class Entry(NamedTuple):
             "extent": str(case.extent),
             "size": case.size,
             "nbytes": self.nbytes,
-            "library": self.library,
+            "library": self.contestant,
             "ours": self.ours,
             "median_ns": median,
             "low_ns": low,
@@ -167,7 +167,7 @@ class Runner:
     """A library's calls of one case, timed; once one has raised, `failure` says what."""
 
     def __init__(self, library: Library) -> None:
-        self.library = library
+        self.contestant = library
         self.samples: list[int] = []
         self.answer: Any = None
         self.failure = ""
@@ -185,10 +185,10 @@ class Runner:
 
     def prepare(self, case: Case, stage: Stage, copies: int) -> None:
         """Find the library's function, and make what it is called with."""
-        self._function = self.library.function(case)
-        self._given = stage.given(self.library, case, copies)
-        self._turns = stage.turns(self.library)
-        self.library.start()
+        self._function = self.contestant.function(case)
+        self._given = stage.given(self.contestant, case, copies)
+        self._turns = stage.turns(self.contestant)
+        self.contestant.start()
 
     def warm_up(self, sampling: Sampling, deadline: float) -> None:
         """Call once, which may compile, and again; find out how many calls a sample is."""
@@ -212,7 +212,7 @@ class Runner:
 
     def turn(self) -> None:
         """Take a sample. A call that is not counted wakes the library's threads."""
-        self.library.start()
+        self.contestant.start()
         if not self._long:
             time.sleep(_PAUSE_SECONDS)
             self.call()
@@ -254,8 +254,8 @@ class Contest:
         """Say what became of a library."""
         entry = Entry(
             self._case,
-            runner.library.key,
-            runner.library.ours,
+            runner.contestant.key,
+            runner.contestant.ours,
             self._nbytes,
             self._stage.limit,
             self._copies,
