@@ -1,8 +1,7 @@
 /* How many elements a mask lets through. */
 #pragma once
 
-#include "reductions/sum.cuh"
-#include "warp.cuh"
+#include "counted.cuh"
 
 namespace KERNELS
 {
@@ -12,12 +11,10 @@ __global__ void count_selected(SHARED_PARAMETER(layout) from, uint64_t n,
                                global<unsigned long long> counted)
 {
     const uint64_t threads = uint64_t(gridDim.x) * blockDim.x;
-    int64_t count = 0;
+    uint64_t count = 0;
     for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += threads)
         count += from.mask[offsets_of(from, from.dimensions, i).mask] != 0;
-    count = warp_fold<sum<int64_t>>(count);
-    if (threadIdx.x % warp_size == 0)
-        atomicAdd(counted, static_cast<unsigned long long>(count));
+    add_count(counted, count);
 }
 
 } // namespace KERNELS

@@ -7,6 +7,7 @@
  * is, the host has worked out. */
 #pragma once
 
+#include "counted.cuh"
 #include "slots.cuh"
 #include "vector.cuh"
 
@@ -59,11 +60,20 @@ template <class Fold>
 constexpr bool packs = !is_indexed<Fold>::value && sizeof(state_of<Fold>) <= sizeof(uint64_t) &&
                        sizeof(value_of<Fold>) <= sizeof(uint64_t);
 
-/* The window of a stretch that begins at element `begin` of the row. Returns how many elements it
- * has. */
+/* Whether means are made of it, so that it counts what a mask shows; fold_makes_means is the host's
+ * word for it. Registers are too few to count where nobody asks. */
 template <class Fold>
-__device__ __forceinline__ unsigned take_window(state_of<Fold> &state, const strided &array,
-                                                const stretch &x, int64_t begin)
+constexpr bool makes_means = false;
+
+template <class V>
+constexpr bool makes_means<sum<V>> = !std::is_integral_v<V>;
+
+/* The window of a stretch that begins at element `begin` of the row. Returns how many elements it
+ * has, and may add to `shown` how many of them a mask lets through. */
+template <class Fold>
+__device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned &shown,
+                                                const strided &array, const stretch &x,
+                                                int64_t begin)
 {
     constexpr unsigned N = slots_of<value_of<Fold>>;
     using word = typename slot<value_of<Fold>>::type;
@@ -95,6 +105,8 @@ __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, const str
             there = shown_by_words<N>(mask, places);
         else
             there = shown_by_bytes<N>(mask, mask_stride, places, there);
+        if (makes_means<Fold>)
+            shown += __popc(there);
     }
     for (unsigned part = 0;;) {
         value_of<Fold> values[N];
@@ -112,14 +124,17 @@ __device__ __forceinline__ state_of<Fold> fold_vectors(const strided &array, uin
     const int64_t length = array.from.shape[array.from.dimensions - 1];
     const uint64_t groups = threads_in_grid() >> array.lanes;
     state_of<Fold> state = Fold::identity();
+    unsigned shown = 0;
 #pragma unroll 1
     for (uint64_t item = rank_in_grid() >> array.lanes; item < array.items; item += groups) {
         const stretch x = stretch_of(array, item);
         const int64_t end = x.begin + (int64_t(1) << array.stretch);
 #pragma unroll 1
         for (int64_t i = x.begin; i < end && i < length;)
-            i += take_window<Fold>(state, array, x, i);
+            i += take_window<Fold>(state, shown, array, x, i);
     }
+    if (makes_means<Fold> && array.counted)
+        add_count(array.counted, shown);
     return state;
 }
 

@@ -46,6 +46,9 @@ struct kernel_rows {
     unsigned packing;          /* neighbours that one slot takes */
     unsigned bytes;            /* of an element */
     bool aligns;               /* a row's first stretch begins in front of it, where a run would */
+
+    /* To which folds that make means add what a mask lets through; NULL: nobody asks. */
+    unsigned long long *counted;
 };
 
 /* What the last block does with the state of all. */

@@ -41,3 +41,8 @@ bool fold_is_indexed(enum fold fold)
 {
     return folds[fold].indexed;
 }
+
+bool fold_makes_means(enum fold fold)
+{
+    return fold == FOLD_sum;
+}

@@ -55,6 +55,9 @@ bool fold_is_on_ladder(enum fold);
 /* Whether an element's position in the array matters. */
 bool fold_is_indexed(enum fold);
 
+/* Whether its state, divided by how many elements took part, is a mean. */
+bool fold_makes_means(enum fold);
+
 /* ---- what becomes of a state ---- */
 
 /* What a state is finished with. */

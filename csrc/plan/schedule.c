@@ -228,7 +228,7 @@ static void cut_at_all(struct schedule *self, const struct facts *facts)
         cut_to_limit(self, facts->limit);
 }
 
-/* A kernel that folds all in one launch knows which state is the last. A count comes after it. */
+/* A kernel that folds all in one launch knows which state is the last. Nor does it know a count. */
 static bool knows_the_end(const struct schedule *self)
 {
     const struct plan *plan = self->course.plan;
@@ -247,6 +247,12 @@ static bool is_as_out(const struct schedule *self)
            (uintptr_t)plan->out % element_size(type) == 0;
 }
 
+/* Whether the pass that sees the mask counts what it shows. */
+static bool counts_on_the_way(const struct schedule *self)
+{
+    return fold_makes_means(self->course.plan->fold) && choice_reads_rows(&self->course.choice);
+}
+
 bool schedule_make(const struct plan *plan, const struct facts *facts, struct schedule *self,
                    struct failure *failure)
 {
@@ -255,6 +261,7 @@ bool schedule_make(const struct plan *plan, const struct facts *facts, struct sc
         return false;
     self->finishes_on_device = plan->out != NULL;
     self->counts = plan->on_device && plan->layout->mask && plan->n && plan->counts;
+    self->counts_apart = self->counts && !counts_on_the_way(self);
     if (plan->n == 0) {
         self->pieces = self->piece = self->buffers = 0;
         self->posts = self->stores = false;

@@ -36,6 +36,7 @@ struct schedule {
     bool stores;             /* the last pass stores the result in the plan's `out` */
     bool finishes_on_device; /* a kernel of its own does; where there is no `out`, neither */
     bool counts;             /* the device counts what the mask lets through */
+    bool counts_apart;       /* in a launch of its own: no pass does */
     bool posts;              /* the last pass posts its state to the host, which is waiting */
 };
 

@@ -87,8 +87,9 @@ static bool append_pieces(PyObject *list, const struct schedule *self, struct pa
 /* What is done once, when the pieces are. */
 static bool append_end(PyObject *list, const struct schedule *self, enum part leaves)
 {
-    const struct step count = self->counts ? course_count(&self->course) : (struct step){.n = 0};
-    if (self->counts && !append_step(list, "end", &count))
+    const struct step count =
+        self->counts_apart ? course_count(&self->course) : (struct step){.n = 0};
+    if (self->counts_apart && !append_step(list, "end", &count))
         return false;
     if (!self->finishes_on_device)
         return true;

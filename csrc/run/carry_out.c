@@ -76,7 +76,10 @@ static struct kernel_rows rows_read(const struct carrying *self, const struct st
 {
     const enum element accumulator = self->schedule->course.choice.accumulator;
     const struct layout copied = copied_layout(self, step->n);
-    return rows_of(reads_array(step) ? &self->upload.layout : &copied, start, accumulator);
+    struct kernel_rows rows =
+        rows_of(reads_array(step) ? &self->upload.layout : &copied, start, accumulator);
+    rows.counted = address(self, PART_COUNTED);
+    return rows;
 }
 
 /* Only the first pass of a piece reads rows. */
@@ -165,8 +168,7 @@ static bool count_shown(struct carrying *self)
     uint64_t n = step.n;
     void *counted = address(self, PART_COUNTED);
     void *arguments[] = {&self->upload.layout, &n, &counted};
-    return self->machine->clear(self->machine, counted, sizeof(uint64_t)) &&
-           launch(self, &step, arguments);
+    return launch(self, &step, arguments);
 }
 
 /* One thread makes the result of the state that is left, where it is to stay. */
@@ -201,6 +203,12 @@ static bool store_no_tickets(struct carrying *self)
     void *tickets = address(self, PART_TICKETS);
     return !tickets || self->machine->tickets ||
            self->machine->clear(self->machine, tickets, sizeof(unsigned));
+}
+
+static bool store_no_count(struct carrying *self)
+{
+    void *counted = address(self, PART_COUNTED);
+    return !counted || self->machine->clear(self->machine, counted, sizeof(uint64_t));
 }
 
 /* What the passes expect to find: the identity where blocks combine, and a fresh working copy. */
@@ -345,7 +353,7 @@ static bool deliver(struct carrying *self, enum part leaves)
     struct machine *machine = self->machine;
     _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
     uint64_t count = self->fed;
-    if (schedule->counts && !count_shown(self))
+    if (schedule->counts_apart && !count_shown(self))
         return false;
     if (schedule->finishes_on_device)
         return finish_on_device(self, leaves);
@@ -364,7 +372,7 @@ static bool reduce(struct carrying *self)
     enum part leaves = PART_PARTIALS;
     if (self->schedule->pieces == 0) /* nothing to reduce, but a result to be left somewhere */
         return store_identity(self) && deliver(self, leaves);
-    return upload_prepare(&self->upload) && store_no_tickets(self) &&
+    return upload_prepare(&self->upload) && store_no_tickets(self) && store_no_count(self) &&
            (self->run->timing ? measure(self, &leaves) : reduce_all(self, &leaves)) &&
            deliver(self, leaves);
 }

@@ -76,6 +76,11 @@ inline unsigned atomicInc(unsigned *address, unsigned limit)
     return seen;
 }
 
+inline unsigned __popc(unsigned word)
+{
+    return unsigned(__builtin_popcount(word));
+}
+
 template <class T>
 T atomicAdd(T *address, T value)
 {
