@@ -3,6 +3,7 @@
 #pragma once
 
 #include "counts.cuh"
+#include "extremes.cuh"
 #include "spreads.cuh"
 #include "sums.cuh"
 
@@ -221,12 +222,23 @@ void narrow_norm1_loop(const void *elements, size_t n, uint64_t, void *state)
     put_state<Fold>(state, double(packed_sum<In, unsigned_magnitude>(x, n)));
 }
 
+/* The greatest magnitude is that of the least or of the greatest number. */
 template <class In, class V, class Fold>
 void norm_inf_loop(const void *elements, size_t n, uint64_t, void *state)
 {
-    using in = typename parts_of<In>::type;
-    put_state<Fold>(state, folded<in, largest, magnitudes_of<V>>(static_cast<const in *>(elements),
-                                                                 n * parts_of<V>::count, in{}));
+    key<In> best[2];
+    if (find_best<In, nan_is::noted, least, greatest>(static_cast<const In *>(elements), n, best))
+        return put_state<Fold>(state, not_a_number<double>());
+    put_state<Fold>(
+        state, greatest_number(magnitude(value<V, In>(best[0])), magnitude(value<V, In>(best[1]))));
+}
+
+template <class V, class Fold>
+void complex_norm_inf_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    using part = typename parts_of<V>::type;
+    put_state<Fold>(state, folded<part, largest, complex_magnitudes>(
+                               static_cast<const part *>(elements), 2 * n, part{}));
 }
 
 template <class In, class V, class Fold>

@@ -1,5 +1,6 @@
 /* Sums. Floats are added in lanes, a few at a time, and what the lanes have then is added up as a
- * tree, so that errors grow with the logarithm of the length. Narrow integers are added in pairs
+ * tree, so that errors grow with the logarithm of the length; in lanes of twice their bits they are
+ * added one after the other. Narrow integers are added in pairs
  * within the bits that they leave free; a loop is never so long that those do not suffice. */
 #pragma once
 
@@ -42,6 +43,8 @@ struct as_they_are {
 template <class In, class T, template <class> class Fold = sum, class Of = as_they_are>
 struct sum_lanes {
     using element = In;
+    /* A loop's roundings are too small for elements to feel. */
+    static constexpr bool is_wide = std::is_same_v<T, double> && sizeof(In) < sizeof(T);
     static constexpr unsigned in_register = Of::elements * (register_bytes / sizeof(T)),
                               step = lanes_registers * in_register;
     lanes<T> totals;
@@ -151,11 +154,16 @@ template <class Lanes>
 SHARED_FUNCTION Lanes added_up(const typename Lanes::element *x, size_t n,
                                typename Lanes::element nothing)
 {
-    const size_t left = n % Lanes::step;
-    Lanes lanes = added_as_tree<Lanes>(x, n / Lanes::step);
-    if (left) {
-        const filled_up<typename Lanes::element, Lanes::step> last(x + n - left, left, nothing);
-        lanes.join(added_as_tree<Lanes>(last.at, 1));
+    Lanes lanes;
+    if constexpr (Lanes::is_wide) {
+        take_all(lanes, x, n, nothing);
+    } else {
+        const size_t left = n % Lanes::step;
+        lanes = added_as_tree<Lanes>(x, n / Lanes::step);
+        if (left) {
+            const filled_up<typename Lanes::element, Lanes::step> last(x + n - left, left, nothing);
+            lanes.join(added_as_tree<Lanes>(last.at, 1));
+        }
     }
     return lanes;
 }

@@ -89,6 +89,16 @@ constexpr fold_values *norm2_of()
         return norm2_loop<In, V, fold>;
 }
 
+template <class In, class V>
+constexpr fold_values *norm_inf_of()
+{
+    using fold = norm_inf<V>;
+    if constexpr (is_complex<V>)
+        return complex_norm_inf_loop<V, fold>;
+    else
+        return norm_inf_loop<In, V, fold>;
+}
+
 /* NaN is left out. */
 template <class In, class V>
 constexpr fold_values *number_product_of()
@@ -119,7 +129,7 @@ fold_values *float_loop_of(enum fold fold)
     case FOLD_norm2:
         return norm2_of<In, V>();
     case FOLD_norm_inf:
-        return norm_inf_loop<In, V, norm_inf<V>>;
+        return norm_inf_of<In, V>();
     case FOLD_norm_neg_inf:
         return norm_neg_inf_loop<In, V, norm_neg_inf<V>>;
     default:
