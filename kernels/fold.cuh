@@ -137,16 +137,6 @@ __host__ __device__ __forceinline__ T added_in_lanes(Number number)
     return totals[0];
 }
 
-/* How many values are made something of at a time: as many as leave a thread's registers room. A
- * host's loop has vectors to fill. */
-#ifdef GRED_HOST_LOOPS
-template <unsigned>
-constexpr unsigned part_of = 64;
-#else
-template <unsigned Registers>
-constexpr unsigned part_of = Registers;
-#endif
-
 /* The lower or the upper half of so many values. */
 template <unsigned N, class V>
 struct half_of {

@@ -29,9 +29,14 @@ EVERY_TYPE = (*INTEGERS, *FLOATS, *COMPLEX)
 PLACES = ("argmin", "argmax")
 EXTREMES = ("min", "max", *PLACES)
 COUNTS = ("any", "all", "count_nonzero")
-NANS = ("nansum", "nanmin", "nanmax", "nanmean")
+NANS = ("nansum", "nanprod", "nanmin", "nanmax", "nanmean")
+ORDERS = (1, 2, np.inf, -np.inf)
 UNIT = {dtype: 2.0**-24 for dtype in FLOATS} | {np.dtype(np.float64): 2.0**-53}
 CHUNK = 4096
+# What rounding a result to its type may change it by, beside what it has from sums in float64.
+ROUNDING = {HALVES[0]: 2.0**-11, BFLOAT16: 2.0**-8, FLOATS[2]: 2.0**-24, COMPLEX[0]: 2.0**-24}
+WIDE_ERROR = 2.0**-44
+LEAST = {HALVES[0]: 2.0**-24, BFLOAT16: 2.0**-133, FLOATS[2]: 2.0**-149, FLOATS[3]: 2.0**-1074}
 # Around every register, step of lanes, run of steps, block and chunk.
 AROUND = (128, 256, 512, 1024, 2048, CHUNK, 2 * CHUNK)
 LENGTHS = (*range(1, 68), *(n + k for n in AROUND for k in (-1, 0, 1)), 21 * CHUNK + 17)
@@ -111,12 +116,15 @@ def check_mean(x: np.ndarray) -> None:
 
 
 def check_variance(x: np.ndarray) -> None:
-    got = note(gred.var(x))
+    check_variance_is(note(gred.var(x)), x)
+
+
+def check_variance_is(got, x: np.ndarray) -> None:
     wide = x.astype(np.complex128 if x.dtype in COMPLEX else np.longdouble)
     exact = float((abs(wide - wide.mean()) ** 2).mean())
     mean = float(abs(wide.mean()))
-    places = {np.dtype(np.float16): 10, BFLOAT16: 7, FLOATS[2]: 23, COMPLEX[0]: 23}
-    error = 2.0 ** -places.get(x.dtype, 48) * exact + 2.0**-46 * mean**2
+    error = 2 * (ROUNDING.get(x.dtype, 0) + 2.0**-48) * exact + 2.0**-46 * mean**2
+    error += LEAST.get(x.dtype, 0)
     assert abs(float(got) - exact) <= error, (x.dtype, x.size, got, exact)
 
 
@@ -137,6 +145,52 @@ def check_counts(x: np.ndarray) -> None:
     assert note(gred.all(x)) == (count == x.size), (x.dtype, x.size)
 
 
+def magnitudes(x: np.ndarray) -> list[float]:
+    """Measure elements, or complex ones; without overflow, and infinite if a part is."""
+    if x.dtype in COMPLEX:
+        return [math.hypot(z.real, z.imag) for z in x.tolist()]
+    return np.abs(x.astype(np.float64)).tolist()
+
+
+def check_norms(x: np.ndarray) -> None:
+    sizes = magnitudes(x)
+    exact = {1: math.fsum(sizes), 2: math.hypot(*sizes), np.inf: max(sizes), -np.inf: min(sizes)}
+    if any(map(math.isnan, sizes)):
+        exact = dict.fromkeys(exact, math.nan)
+    for order, expected in exact.items():
+        with np.errstate(over="ignore"):
+            got = float(note(gred.norm(x, ord=order)))
+            rounded = float(np.float64(expected).astype(gred.norm(x, ord=order).dtype))
+        same = got == rounded or (math.isnan(got) and math.isnan(expected))
+        error = ROUNDING.get(x.dtype, 0) + WIDE_ERROR
+        assert same or math.isclose(got, expected, rel_tol=error), (x.dtype, x.size, order)
+
+
+def check_summary(x: np.ndarray) -> None:
+    """Hold a summary against the numbers alone."""
+    got, numbers = gred.describe(x), x[~np.isnan(x)]
+    for value in got:
+        note(value)
+    assert (got.count, got.nans) == (numbers.size, x.size - numbers.size)
+    if not numbers.size:
+        assert np.isnan([got.min, got.max]).all()
+        return
+    ends = plain(numbers).min(), plain(numbers).max()
+    assert (got.min, got.max) == ends, (x.dtype, x.size)
+    if x.dtype in INTEGERS:
+        assert int(got.sum) == wrapped(sum(numbers.tolist()), x.dtype), x.dtype
+    if not np.isfinite(plain(numbers)).all():
+        return
+    check_variance_is(got.var, numbers)
+    wide = numbers.astype(np.complex128)
+    exact = complex(math.fsum(wide.real), math.fsum(wide.imag)) / numbers.size
+    scale = math.fsum(magnitudes(numbers)) / numbers.size
+    error = (ROUNDING.get(x.dtype, 0) + WIDE_ERROR) * scale + LEAST.get(x.dtype, 0)
+    assert abs(complex(got.mean) - exact) <= 2 * error, (x.dtype, x.size)
+    if x.dtype not in INTEGERS:
+        assert abs(complex(got.sum) - exact * numbers.size) <= 2 * error * numbers.size, x.dtype
+
+
 def check_numbers(x: np.ndarray) -> None:
     """Leave NaN out."""
     with warnings.catch_warnings():
@@ -146,8 +200,13 @@ def check_numbers(x: np.ndarray) -> None:
             got = note(getattr(gred, name)(x))
             assert np.isnan(got) if not numbers.size else got == getattr(numbers, name[3:])(), name
         got = note(gred.nansum(x))
-    if np.isfinite(numbers).all():
-        assert near(got, math.fsum(numbers), math.fsum(abs(numbers)), x.size, x.dtype), x.dtype
+    if not np.isfinite(numbers).all():
+        return
+    part = {COMPLEX[0]: FLOATS[2], COMPLEX[1]: FLOATS[3]}.get(x.dtype, x.dtype)
+    for name in ("real", "imag") if x.dtype in COMPLEX else ("real",):
+        parts = getattr(numbers, name).astype(np.float64)
+        right = near(getattr(got, name), math.fsum(parts), math.fsum(abs(parts)), x.size, part)
+        assert right, (x.dtype, x.size, name)
 
 
 def check_all(x: np.ndarray) -> None:
@@ -156,7 +215,9 @@ def check_all(x: np.ndarray) -> None:
     check_variance(x)
     check_extremes(x)
     check_counts(x)
-    if x.dtype in FLOATS:
+    check_norms(x)
+    check_summary(x)
+    if x.dtype not in INTEGERS:
         check_numbers(x)
 
 
@@ -206,16 +267,18 @@ def guards() -> None:
                 check_extremes(x)
                 check_counts(x)
                 check_sum(x)
-                note(gred.var(x))
+                check_norms(x)
+                check_summary(x)
                 note(gred.prod(x))
-                if dtype in FLOATS:
+                if dtype not in INTEGERS:
                     check_numbers(x)
+                    note(gred.nanprod(x))
 
 
 def specials() -> None:
     """What is special, at every place of a register and around the end of a chunk."""
     for dtype in FLOATS:
-        tiny = float(np.finfo(dtype).smallest_subnormal) if dtype != BFLOAT16 else 2.0**-133
+        tiny = LEAST[dtype]
         for n, places in ((70, range(70)), (CHUNK + 140, (0, 1, CHUNK - 1, CHUNK, CHUNK + 139))):
             for value in (np.nan, np.inf, -np.inf, 0.0, -0.0, tiny, -tiny):
                 for base in (-1.0, 0.0):
@@ -225,10 +288,49 @@ def specials() -> None:
                         check_special(x, value, base)
 
 
+def complex_specials() -> None:
+    """The same in either part of a complex number."""
+    for dtype in COMPLEX:
+        for n, places in ((40, range(40)), (CHUNK + 70, (0, CHUNK - 1, CHUNK, CHUNK + 69))):
+            for value in (np.nan, np.inf, -np.inf, -0.0, 1e-40):
+                for place in places:
+                    for part in (0, 1):
+                        x = np.full(n, -1 + 2j, dtype)
+                        x.view(x.real.dtype)[2 * place + part] = value
+                        check_counts(x)
+                        check_norms(x)
+                        check_summary(x)
+                        check_numbers_at(x)
+                        check_complex_extremes(x)
+
+
+def check_complex_extremes(x: np.ndarray) -> None:
+    for name in EXTREMES:
+        got, expected = note(getattr(gred, name)(x)), getattr(np, name)(x)
+        assert got == expected or (np.isnan(got) and np.isnan(expected)), (name, x.dtype, x.size)
+
+
+def scales() -> None:
+    """Norms of numbers whose squares are not in float64's range, alone and beside others."""
+    for dtype in (FLOATS[3], COMPLEX[1]):
+        for n in (1, 40, CHUNK, CHUNK + 41):
+            for usual in (0.0, 1.0, 1e-300, 1e300):
+                for special in (1e-320, 1e-200, 1e-145, 1.0, 1e140, 1e150, 1e290):
+                    for place in {0, n // 2, n - 1}:
+                        x = np.full(n, usual, dtype)
+                        x[place] = special
+                        check_norms(x)
+                        if dtype in COMPLEX:
+                            x.imag[place] = -special / 3
+                            check_norms(x)
+
+
 def check_special(x: np.ndarray, value: float, base: float) -> None:
     check_extremes(x)
     check_counts(x)
     check_numbers_at(x)
+    check_norms(x)
+    check_summary(x)
     got = float(note(gred.sum(x)))
     expected = value + base * (x.size - 1)
     same = got == expected or (math.isnan(got) and math.isnan(expected))
@@ -340,24 +442,68 @@ def accuracy() -> None:
                 check_sum(x)
 
 
+def pairwise() -> None:
+    """What NumPy's pairwise sum is worst at, and what these are: ours err less at their worst."""
+    for dtype in (np.dtype(np.float32), np.dtype(np.float64)):
+        lost = UNIT[dtype]  # rounded away where it is added to 1
+        for n in (128, CHUNK, 2**17):
+            # NumPy adds to the first 8 of 128, gred to the first 128 bytes of 8 times as many.
+            worst_of = {"NumPy": (128, 8), "gred": (1024 // dtype.itemsize, 128 // dtype.itemsize)}
+            errors = {}
+            for name, (run, ones) in worst_of.items():
+                x = np.where(np.arange(n) % run < ones, 1, lost).astype(dtype)
+                count = int(np.count_nonzero(x == 1))
+                rest = lost * (n - count)
+                ours, numpys = (
+                    abs(float(s - dtype.type(count)) - rest) for s in (note(gred.sum(x)), x.sum())
+                )
+                if name == "NumPy":
+                    assert ours <= numpys, (dtype, n, ours, numpys)
+                errors[name] = (ours if name == "gred" else numpys) / count
+            assert errors["gred"] <= errors["NumPy"], (dtype, n, errors)
+
+
 def products() -> None:
     for dtype in FLOATS:
         for n in LENGTHS:
             x = np.ones(n, dtype)
             x[:: max(n // 7, 1)] = 2
             x[n // 2] = -1
-            assert note(gred.prod(x)) == np.prod(plain(x)).astype(dtype), (dtype, n)
+            exact = np.prod(plain(x)).astype(dtype)
+            assert note(gred.prod(x)) == exact, (dtype, n)
+            x[np.flatnonzero(x == 1)[::5]] = np.nan
+            assert note(gred.nanprod(x)) == exact, (dtype, n)
     for dtype in COMPLEX:
         for n in LENGTHS:
             x = np.ones(n, dtype)
             x[:: max(n // 7, 1)] = 2j
             x[n // 2] = -1
-            assert note(gred.prod(x)) == np.prod(x.astype(np.complex128)), (dtype, n)
+            exact = np.prod(x.astype(np.complex128))
+            assert note(gred.prod(x)) == exact, (dtype, n)
+            for k, place in enumerate(np.flatnonzero(x == 1)[::5]):
+                x[place] = complex(np.nan, 1) if k % 2 else complex(1, np.nan)
+            assert note(gred.nanprod(x)) == exact, (dtype, n)
+        assert note(gred.nanprod(np.full(50, np.nan, dtype))) == 1
     for dtype in INTEGERS[1:]:
-        x = random_elements(dtype, 300, 1) | dtype.type(1)
-        for n in (1, 8, 9, 299):
-            exact = math.prod(x[:n].tolist())
-            assert int(note(gred.prod(x[:n]))) == wrapped(exact, dtype), (dtype, n)
+        for n in LENGTHS:
+            check_product(random_elements(dtype, n, n) | dtype.type(1))
+        for value in (np.iinfo(dtype).min, np.iinfo(dtype).max):
+            for n in (1, 2, 3, 4, 7, 8):  # what a product in twice the bits has to hold
+                x = np.ones(200, dtype)
+                x[-n:] = value
+                check_product(x)
+    for n in LENGTHS:
+        truth = np.ones(n, np.bool_)
+        assert note(gred.prod(truth)) == 1
+        truth[n // 2] = False
+        assert note(gred.prod(truth)) == 0
+
+
+def check_product(x: np.ndarray) -> None:
+    exact = 1
+    for element in x.tolist():
+        exact = exact * element % 2**64
+    assert int(note(gred.prod(x))) == wrapped(exact, x.dtype), (x.dtype, x.size)
 
 
 def bits() -> None:
@@ -365,9 +511,13 @@ def bits() -> None:
     for dtype in EVERY_TYPE:
         for n in (1000, 3 * CHUNK + 11, 100 * CHUNK + 1):
             x = random_elements(dtype, n, n)
-            for name in ("sum", "mean", "var", "std", "norm", *EXTREMES, *COUNTS):
+            for name in ("sum", "mean", "var", "std", *EXTREMES, *COUNTS):
                 note(getattr(gred, name)(x))
-            if dtype in FLOATS:
+            for order in ORDERS:
+                note(gred.norm(x, ord=order))
+            for value in gred.describe(x):
+                note(value)
+            if dtype not in INTEGERS:
                 for name in NANS:
                     note(getattr(gred, name)(x))
 
@@ -379,11 +529,14 @@ CHECKS: dict[str, Callable[[], None]] = {
         alignments,
         guards,
         specials,
+        complex_specials,
+        scales,
         ends,
         halves,
         settled,
         first_of_equals,
         accuracy,
+        pairwise,
         products,
         bits,
     )

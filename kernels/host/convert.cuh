@@ -4,10 +4,6 @@
 #include "../reductions.cuh"
 #include "registers.cuh"
 
-#ifdef __F16C__
-#include <immintrin.h>
-#endif
-
 namespace KERNELS
 {
 namespace

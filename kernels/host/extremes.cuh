@@ -88,10 +88,12 @@ struct key_of_half {
 };
 
 template <>
-struct key_of<float16> : key_of_half<float16, 0x7c00> {};
+struct key_of<float16> : key_of_half<float16, 0x7c00> {
+};
 
 template <>
-struct key_of<bfloat16> : key_of_half<bfloat16, 0x7f80> {};
+struct key_of<bfloat16> : key_of_half<bfloat16, 0x7f80> {
+};
 
 template <class In>
 using key = typename key_of<In>::type;
@@ -210,12 +212,10 @@ struct best_lanes<complex<T>, Order> {
         real[r] = imag[r] = in_all(Order::template worst<T>);
     }
 
-    template <class Mask>
-    LANES_FUNCTION void take(unsigned r, const apart<T> &x, Mask taken)
+    LANES_FUNCTION void take(unsigned r, const apart<T> &x)
     {
-        const auto better = (Order::better(x.first, real[r]) |
-                             ((x.first == real[r]) & Order::better(x.second, imag[r]))) &
-                            taken;
+        const auto better = Order::better(x.first, real[r]) |
+                            ((x.first == real[r]) & Order::better(x.second, imag[r]));
         real[r] = better ? x.first : real[r];
         imag[r] = better ? x.second : imag[r];
     }
@@ -240,10 +240,15 @@ struct extreme_lanes<complex<T>, Nan, Orders...> : best_lanes<complex<T>, Orders
     {
         EACH_REGISTER(unsigned r = 0; r < complex_registers; r++)
         {
-            const apart<T> parts(x + r * apart<T>::count);
-            const auto number = (parts.first == parts.first) & (parts.second == parts.second);
-            flags |= Nan == nan_is::left_out ? number : ~number;
-            (best_lanes<complex<T>, Orders>::take(r, parts, number), ...);
+            apart<T> parts(x + r * apart<T>::count);
+            /* A real part that is NaN loses, so it becomes NaN where the imaginary one is. */
+            if constexpr (Nan == nan_is::left_out) {
+                parts.first = parts.second == parts.second ? parts.first : parts.second;
+                flags |= parts.first == parts.first;
+            } else {
+                flags |= (parts.first != parts.first) | (parts.second != parts.second);
+            }
+            (best_lanes<complex<T>, Orders>::take(r, parts), ...);
         }
     }
 };
@@ -265,12 +270,23 @@ SHARED_FUNCTION bool find_best(const In *x, size_t n, key<In> *best)
 template <class In, class Wanted>
 LANES_FUNCTION size_t find(const In *x, size_t n, Wanted wanted)
 {
-    constexpr unsigned step = register_bytes / sizeof(In);
+    constexpr unsigned step = register_bytes / sizeof(In), several = lanes_registers * step;
+    const auto wanted_from = [=](const In *at) {
+        return wanted(key_of<In>::of(loaded<vector<key<In>>>(at)));
+    };
+    const auto wanted_of_several = [=](const In *at) {
+        auto any = wanted_from(at);
+        EACH_REGISTER(unsigned r = 1; r < lanes_registers; r++)
+        any |= wanted_from(at + r * step);
+        return any;
+    };
     size_t i = 0;
-    while (i + step <= n && !is_any(wanted(key_of<In>::of(loaded<vector<key<In>>>(x + i)))))
+    while (i + several <= n && !is_any(wanted_of_several(x + i)))
+        i += several;
+    while (i + step <= n && !is_any(wanted_from(x + i)))
         i += step;
     const filled_up<In, step> rest(x + i, n - i < step ? n - i : step, x[0]);
-    const auto found = wanted(key_of<In>::of(loaded<vector<key<In>>>(rest.at)));
+    const auto found = wanted_from(rest.at);
     unsigned k = 0;
     while (k + 1 < step && !found[k])
         k++;

@@ -1,98 +1,12 @@
-/* What the host does with states, from the one definition of each fold, and the loops of folds that
- * vectors.cpp has none for. Those have several states, for the compiler to keep in the lanes of a
- * vector register; folds that take many values at once get batches. */
+/* What the host does with states, from the one definition of each fold, and which of the loops of
+ * vectors.cpp makes them. */
 #include "../finishing.cuh"
-#include "pairs.cuh"
 #include "targets.h"
 
 namespace KERNELS
 {
 namespace
 {
-
-/* Of a loop that merges: the least and greatest complex numbers do without lanes, since of several
- * with a NaN the first is meant. */
-template <class Fold>
-struct lanes {
-    static constexpr unsigned count = 8;
-};
-
-template <template <class> class Fold, class T>
-struct lanes<Fold<complex<T>>> {
-    static constexpr unsigned count = 4;
-};
-
-template <class T>
-struct lanes<min<complex<T>>> {
-    static constexpr unsigned count = 1;
-};
-
-template <class T>
-struct lanes<max<complex<T>>> {
-    static constexpr unsigned count = 1;
-};
-
-template <class T>
-struct lanes<extremes<complex<T>>> {
-    static constexpr unsigned count = 1;
-};
-
-constexpr unsigned batch = 64;
-
-template <class Fold, class In>
-state_of<Fold> lifted(In x, uint64_t index)
-{
-    return Fold::lift(value_of<Fold>(x), index);
-}
-
-template <class Fold, class In>
-__forceinline__ state_of<Fold> fold_in_lanes(const In *x, size_t n, uint64_t first)
-{
-    constexpr unsigned width = lanes<Fold>::count;
-    state_of<Fold> states[width] = {};
-    const size_t used = n < width ? n : width;
-    for (size_t k = 0; k < used; k++)
-        states[k] = lifted<Fold>(x[k], first + k);
-    size_t i = width;
-    for (; i + width <= n; i += width)
-        for (size_t k = 0; k < width; k++)
-            states[k] = Fold::merge(states[k], lifted<Fold>(x[i + k], first + i + k));
-    for (; i < n; i++)
-        states[i % width] = Fold::merge(states[i % width], lifted<Fold>(x[i], first + i));
-    for (size_t k = 1; k < used; k++)
-        states[0] = Fold::merge(states[0], states[k]);
-    return states[0];
-}
-
-template <class Fold, class In>
-__forceinline__ state_of<Fold> fold_in_batches(state_of<Fold> state, const In *x, size_t n,
-                                               uint64_t first)
-{
-    size_t i = 0;
-    for (; i + batch <= n; i += batch) {
-        value_of<Fold> values[batch];
-        for (unsigned k = 0; k < batch; k++)
-            values[k] = value_of<Fold>(x[i + k]);
-        Fold::absorb(state, values, in_a_row{first + i});
-    }
-    for (; i < n; i++)
-        state = Fold::merge(state, lifted<Fold>(x[i], first + i));
-    return state;
-}
-
-template <class Fold, class In>
-void fold_elements(const void *elements, size_t n, uint64_t first, void *result)
-{
-    const In *const x = static_cast<const In *>(elements);
-    state_of<Fold> state = Fold::identity();
-    if constexpr (is_indexed<Fold>::value)
-        memcpy(&state, result, sizeof state);
-    if constexpr (absorbs<Fold>::value)
-        state = fold_in_batches<Fold>(state, x, n, first);
-    else
-        state = fold_in_lanes<Fold>(x, n, first);
-    memcpy(result, &state, sizeof state);
-}
 
 /* Neighbours merge, and then what has become of them, so that of floats no state takes part in many
  * additions. */
@@ -118,81 +32,6 @@ void fold_onto(void *onto, const void *values, size_t n)
 }
 
 /* ---- which loops there are ---- */
-
-/* Folds that vectors.cpp has. */
-template <class Fold>
-constexpr bool is_in_vectors = false;
-
-template <class T>
-constexpr bool is_complex = false;
-
-template <class T>
-constexpr bool is_complex<complex<T>> = true;
-
-#define IN_VECTORS(Fold, condition)                                                                \
-    template <class V>                                                                             \
-    constexpr bool is_in_vectors<Fold<V>> = condition;
-IN_VECTORS(sum, true)
-IN_VECTORS(prod, !std::is_integral_v<V>)
-IN_VECTORS(min, true)
-IN_VECTORS(max, true)
-IN_VECTORS(extremes, true)
-IN_VECTORS(variance, true)
-IN_VECTORS(nonzero, true)
-IN_VECTORS(nansum, !is_complex<V>)
-IN_VECTORS(nanmin, !is_complex<V>)
-IN_VECTORS(nanmax, !is_complex<V>)
-
-template <class V, template <class> class Order>
-constexpr bool is_in_vectors<position_of_best<V, Order>> = true;
-
-template <class Fold>
-constexpr fold_values *values_loop()
-{
-    if constexpr (is_in_vectors<Fold>)
-        return nullptr;
-    else
-        return fold_elements<Fold, value_of<Fold>>;
-}
-
-template <template <class> class Fold>
-fold_values *values_all(enum element accumulator)
-{
-#define VALUES(V) values_loop<Fold<V>>()
-    switch (accumulator) {
-        ACCUMULATORS_all(VALUES) default : return nullptr;
-    }
-}
-
-template <template <class> class Fold>
-fold_values *values_floats(enum element accumulator)
-{
-    switch (accumulator) {
-        ACCUMULATORS_floats(VALUES) default : return nullptr;
-    }
-}
-
-/* Products of integers in 64 bits, as NumPy has them. */
-template <class In, class V>
-constexpr fold_values *wide_product()
-{
-    if constexpr (std::is_integral_v<V>)
-        return fold_elements<prod<V>, In>;
-    else
-        return nullptr;
-}
-
-fold_values *converting_product(enum element input, enum element accumulator)
-{
-    switch (pair_of(input, accumulator)) {
-#define PAIR(IN, In, ACC, V)                                                                       \
-    case pair_of(ELEMENT_##IN, ELEMENT_##ACC):                                                     \
-        return wide_product<In, V>();
-        WIDER_ACCUMULATORS(PAIR)
-    default:
-        return nullptr;
-    }
-}
 
 template <template <class> class Fold>
 merge_states *states_all(enum element accumulator)
@@ -357,17 +196,7 @@ static fold_values *vector_loop(enum instructions instructions, enum fold fold, 
 fold_values *loop_of_values(enum instructions instructions, enum fold fold,
                             enum element accumulator)
 {
-    fold_values *const in_vectors = vector_loop(instructions, fold, accumulator, accumulator);
-    if (in_vectors)
-        return in_vectors;
-    switch (fold) {
-#define FOLD(name, ladder, indexed, types)                                                         \
-    case FOLD_##name:                                                                              \
-        return values_##types<name>(accumulator);
-#include "common/reductions.def"
-    default:
-        return nullptr;
-    }
+    return vector_loop(instructions, fold, accumulator, accumulator);
 }
 
 /* A loop converts elements to the accumulator, so that must be the type asked for, or that type
@@ -376,12 +205,9 @@ fold_values *loop_of_elements(enum instructions instructions, enum fold fold, en
                               enum element type)
 {
     const enum element accumulator = element_accumulator(type);
-    if (input == accumulator && type == input)
-        return loop_of_values(instructions, fold, accumulator);
     if (type != accumulator && type != input)
         return nullptr;
-    fold_values *const in_vectors = vector_loop(instructions, fold, input, accumulator);
-    return !in_vectors && fold == FOLD_prod ? converting_product(input, accumulator) : in_vectors;
+    return vector_loop(instructions, fold, input, accumulator);
 }
 
 merge_states *loop_of_states(enum fold fold, enum element accumulator)

@@ -1,7 +1,8 @@
-/* Products of complex numbers, whose parts are in registers of their own; all others are folded as
- * sums are. */
+/* Products: of floats as sums are made, of integers in pairs within twice their bits, which hold
+ * all of a product, and of complex numbers by parts that are in registers of their own. */
 #pragma once
 
+#include "counts.cuh"
 #include "sums.cuh"
 
 namespace KERNELS
@@ -9,8 +10,97 @@ namespace KERNELS
 namespace
 {
 
-/* As `one` multiplies: the one that stands for nothing is left out. */
-template <class T>
+/* ---- floats ---- */
+
+/* What leaves a product what it is, instead of NaN. */
+struct ones_for_nan {
+    static constexpr unsigned elements = 1;
+
+    template <class T, class In>
+    LANES_FUNCTION static vector<T> of(const In *x)
+    {
+        const vector<T> values = converted<T>(x);
+        return values == values ? values : in_all(T(1));
+    }
+};
+
+template <class In, class V, class Of>
+void float_product_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    const auto lanes = added_up<sum_lanes<In, V, prod, Of>>(static_cast<const In *>(elements), n,
+                                                            one_element<In>());
+    lanes.template total<1>(static_cast<V *>(state));
+}
+
+/* ---- integers ---- */
+
+/* Neighbours, multiplied in twice as many bits, until those are all there are. */
+template <class In>
+LANES_FUNCTION vector<uint64_t> pairs_multiplied(vector<In> x)
+{
+    if constexpr (sizeof(In) == sizeof(uint64_t)) {
+        return vector<uint64_t>(x);
+    } else {
+        using bits = bits_of<2 * sizeof(In)>;
+        using wide = std::conditional_t<std::is_signed_v<In>, std::make_signed_t<bits>, bits>;
+        constexpr unsigned half = 8 * sizeof(In);
+        const vector<wide> upper = vector<wide>(x) >> half,
+                           lower = vector<wide>(vector<bits>(x) << half) >> half;
+        return pairs_multiplied<wide>(lower * upper);
+    }
+}
+
+template <class In>
+struct integer_product_lanes {
+    using element = In;
+    static constexpr unsigned in_register = register_bytes / sizeof(In),
+                              step = lanes_registers * in_register;
+    lanes<uint64_t> products;
+
+    LANES_FUNCTION integer_product_lanes()
+    {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        products.at[r] = in_all(uint64_t(1));
+    }
+
+    LANES_FUNCTION void take(const In *x)
+    {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        products.at[r] *= pairs_multiplied<In>(loaded<vector<In>>(x + r * in_register));
+    }
+
+    LANES_FUNCTION uint64_t product() const
+    {
+        uint64_t all;
+        products.template merged<1>(&all, [](auto a, auto b) { return a * b; });
+        return all;
+    }
+};
+
+template <class In>
+SHARED_FUNCTION uint64_t packed_product(const In *x, size_t n)
+{
+    integer_product_lanes<In> lanes;
+    take_all(lanes, x, n, 1);
+    return lanes.product();
+}
+
+template <class In, class V, class Fold>
+void integer_product_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    put_state<Fold>(state, V(packed_product(static_cast<const In *>(elements), n)));
+}
+
+template <class In, class V, class Fold>
+void truth_product_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    put_state<Fold>(state, V(count_of<In>(elements, n) == n));
+}
+
+/* ---- complex numbers ---- */
+
+/* As `one` multiplies: the one that stands for nothing is left out, and so may be NaN. */
+template <class T, bool LeavesOutNan>
 struct product_lanes {
     using element = complex<T>;
     static constexpr unsigned pairs = lanes_registers > 1 ? lanes_registers / 2 : 1,
@@ -32,8 +122,7 @@ struct product_lanes {
         EACH_REGISTER(unsigned r = 0; r < pairs; r++)
         {
             const apart<T> b(x + r * apart<T>::count);
-            const auto only_a = is_neutral(b.first, b.second),
-                       only_b = is_neutral(real[r], imag[r]);
+            const auto only_a = is_left_out(b), only_b = is_neutral(real[r], imag[r]);
             const vector<T> product_real = real[r] * b.first - imag[r] * b.second,
                             product_imag = real[r] * b.second + imag[r] * b.first;
             real[r] = only_a ? real[r] : only_b ? b.first : product_real;
@@ -57,15 +146,23 @@ struct product_lanes {
         const bits negative_zero = bits(in_all(T(-0.0)));
         return (a == 1) & (bits(b) == negative_zero);
     }
+
+    LANES_FUNCTION static auto is_left_out(const apart<T> &x)
+    {
+        if constexpr (LeavesOutNan)
+            return is_neutral(x.first, x.second) | (x.first != x.first) | (x.second != x.second);
+        else
+            return is_neutral(x.first, x.second);
+    }
 };
 
 /* The array's first element begins as no other does. */
-template <class V, class Fold>
+template <class V, class Fold, bool LeavesOutNan>
 void complex_product_loop(const void *elements, size_t n, uint64_t first, void *state)
 {
     const V *const x = static_cast<const V *>(elements);
     const size_t apart = first == 0;
-    product_lanes<typename parts_of<V>::type> lanes;
+    product_lanes<typename parts_of<V>::type, LeavesOutNan> lanes;
     take_all(lanes, x + apart, n - apart, Fold::identity());
     put_state<Fold>(state,
                     apart ? Fold::merge(Fold::lift(x[0], 0), lanes.result()) : lanes.result());

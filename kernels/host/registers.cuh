@@ -7,6 +7,10 @@
 
 #include <utility>
 
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
 namespace KERNELS
 {
 namespace
@@ -85,15 +89,42 @@ LANES_FUNCTION void put_state(void *to, const state_of<Fold> &state)
     memcpy(to, &state, sizeof state);
 }
 
+/* Whether any bit of a register is set. */
+#if defined(__AVX512BW__)
+
+LANES_FUNCTION bool has_bits(vector<uint64_t> x)
+{
+    return _mm512_test_epi64_mask(__m512i(x), __m512i(x));
+}
+
+#elif defined(__AVX2__)
+
+LANES_FUNCTION bool has_bits(vector<uint64_t> x)
+{
+    return !_mm256_testz_si256(__m256i(x), __m256i(x));
+}
+
+#elif defined(__SSE2__)
+
+LANES_FUNCTION bool has_bits(vector<uint64_t> x)
+{
+    return _mm_movemask_epi8(_mm_cmpeq_epi8(__m128i(x), __m128i{})) != 0xffff;
+}
+
+#else
+
+LANES_FUNCTION bool has_bits(vector<uint64_t> x)
+{
+    return x[0] | x[1];
+}
+
+#endif
+
 /* Of a comparison: lanes are 0 or -1. */
 template <class Mask>
 LANES_FUNCTION bool is_any(Mask mask)
 {
-    uint64_t words[sizeof mask / sizeof(uint64_t)], any = 0;
-    memcpy(words, &mask, sizeof mask);
-    for (const uint64_t word : words)
-        any |= word;
-    return any;
+    return has_bits(vector<uint64_t>(mask));
 }
 
 /* Merges a register's two halves, and theirs, until 16 bytes are left. */
@@ -119,6 +150,13 @@ LANES_FUNCTION Vector chosen(Vector a, Vector b, std::index_sequence<Lanes...>)
     using number = bits_of<sizeof(a[0])>;
     return __builtin_shuffle(a, b, vector<number, sizeof(Vector)>{number(Lanes)...});
 #endif
+}
+
+/* Each lane's neighbour in its pair, where the lane was. */
+template <class Vector, size_t... Lanes>
+LANES_FUNCTION Vector neighbours(Vector x, std::index_sequence<Lanes...>)
+{
+    return chosen(x, x, std::index_sequence<(Lanes ^ 1)...>());
 }
 
 /* The upper half of the first `2 * Half` lanes, where the lower one was. */
@@ -167,14 +205,20 @@ struct apart {
     static constexpr unsigned count = register_bytes / sizeof(T);
     vector<T> first, second;
 
-    LANES_FUNCTION explicit apart(const void *at) : apart(at, std::make_index_sequence<count>()) {}
+    LANES_FUNCTION explicit apart(const void *at)
+        : apart(loaded<vector<T>>(at),
+                loaded<vector<T>>(static_cast<const char *>(at) + register_bytes))
+    {
+    }
+
+    LANES_FUNCTION apart(vector<T> a, vector<T> b) : apart(a, b, std::make_index_sequence<count>())
+    {
+    }
 
   private:
     template <size_t... Lanes>
-    LANES_FUNCTION apart(const void *at, std::index_sequence<Lanes...>)
+    LANES_FUNCTION apart(vector<T> a, vector<T> b, std::index_sequence<Lanes...>)
     {
-        const auto a = loaded<vector<T>>(at),
-                   b = loaded<vector<T>>(static_cast<const char *>(at) + register_bytes);
         first = chosen(a, b, std::index_sequence<2 * Lanes...>());
         second = chosen(a, b, std::index_sequence<2 * Lanes + 1 ...>());
     }

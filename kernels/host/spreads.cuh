@@ -73,23 +73,22 @@ void variance_loop(const void *elements, size_t n, uint64_t, void *state)
 
 /* ---- narrow integers ---- */
 
-/* Sums of squares, of values raised as for sums: a variance does not depend on where 0 is. */
-template <class In>
+/* Sums of squares that no bit is lost of. */
+template <class In, template <class> class Of>
 struct square_lanes {
     using element = In;
     using bits = bits_of<sizeof(In)>;
     using square = bits_of<2 * sizeof(In)>;
     using total = bits_of<4 * sizeof(In)>;
     static constexpr unsigned step = lanes_bytes / sizeof(In);
-    static constexpr bits bias = packed_lanes<In>::bias;
     lanes<total> squares = {};
 
     LANES_FUNCTION void take(const In *x)
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
-            const auto pairs =
-                vector<square>(loaded<vector<bits>>(x + r * (register_bytes / sizeof(In))) ^ bias);
+            const auto values = loaded<vector<bits>>(x + r * (register_bytes / sizeof(In)));
+            const auto pairs = vector<square>(Of<In>::of(values));
             const vector<square> one = pairs & square(bits(-1)), other = pairs >> 8 * sizeof(In);
             squares.at[r] += pairs_added<square>(one * one) + pairs_added<square>(other * other);
         }
@@ -104,16 +103,23 @@ struct square_lanes {
     }
 };
 
-/* n times the sum of squares less the square of the sum has 12 + 12 + 32 bits at most. */
+template <class In, template <class> class Of>
+SHARED_FUNCTION uint64_t packed_squares(const In *x, size_t n)
+{
+    square_lanes<In, Of> lanes;
+    take_all(lanes, x, n, In(Of<In>::bias));
+    return lanes.sum();
+}
+
+/* Of raised values, since a variance does not depend on where 0 is: n times the sum of squares less
+ * the square of the sum has 12 + 12 + 32 bits at most. */
 template <class In, class Fold>
 void narrow_variance_loop(const void *elements, size_t n, uint64_t, void *state)
 {
     const In *const x = static_cast<const In *>(elements);
-    square_lanes<In> lanes;
-    take_all(lanes, x, n, In(lanes.bias));
-    const uint64_t sum = packed_sum(x, n), raised = sum + uint64_t(lanes.bias) * n;
+    const uint64_t sum = packed_sum(x, n), all = sum + uint64_t(raised<In>::bias) * n;
     put_state<Fold>(state, {double(n), double(int64_t(sum)) / double(n),
-                            double(n * lanes.sum() - raised * raised) / double(n)});
+                            double(n * packed_squares<In, raised>(x, n) - all * all) / double(n)});
 }
 
 template <class In, class Fold>

@@ -1,5 +1,6 @@
 /* Sums. Floats are added in lanes, a few at a time, and what the lanes have then is added up as a
- * tree, so that errors grow with the logarithm of the length. Narrow integers are added in pairs
+ * tree, so that errors grow with the logarithm of the length; in lanes of twice their bits they are
+ * added one after the other. Narrow integers are added in pairs
  * within the bits that they leave free; a loop is never so long that those do not suffice. */
 #pragma once
 
@@ -27,12 +28,25 @@ struct parts_of<complex<T>> {
     static constexpr unsigned count = 2;
 };
 
+/* What becomes of elements before they are added: so many of them, for one lane. */
+struct as_they_are {
+    static constexpr unsigned elements = 1;
+
+    template <class T, class In>
+    LANES_FUNCTION static vector<T> of(const In *x)
+    {
+        return converted<T>(x);
+    }
+};
+
 /* Sums, or products, of parts, each in the lane whose turn it is. */
-template <class In, class T, template <class> class Fold = sum>
+template <class In, class T, template <class> class Fold = sum, class Of = as_they_are>
 struct sum_lanes {
     using element = In;
-    static constexpr unsigned step = lanes_bytes / sizeof(T),
-                              in_register = register_bytes / sizeof(T);
+    /* A loop's roundings are too small for elements to feel. */
+    static constexpr bool is_wide = std::is_same_v<T, double> && sizeof(In) < sizeof(T);
+    static constexpr unsigned in_register = Of::elements * (register_bytes / sizeof(T)),
+                              step = lanes_registers * in_register;
     lanes<T> totals;
 
     LANES_FUNCTION sum_lanes()
@@ -44,7 +58,7 @@ struct sum_lanes {
     LANES_FUNCTION void take(const In *x)
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        totals.at[r] = merged(totals.at[r], converted<T>(x + r * in_register));
+        totals.at[r] = merged(totals.at[r], Of::template of<T>(x + r * in_register));
     }
 
     LANES_FUNCTION void join(const sum_lanes &other)
@@ -67,8 +81,21 @@ struct sum_lanes {
     }
 };
 
+/* Where a value is a number: all parts of it. */
+template <unsigned Parts, class Values>
+LANES_FUNCTION auto where_numbers(Values values)
+{
+    if constexpr (Parts == 1) {
+        return values == values;
+    } else {
+        constexpr auto all = std::make_index_sequence<sizeof values / sizeof values[0]>();
+        const Values others = neighbours(values, all);
+        return (values == values) & (others == others);
+    }
+}
+
 /* The same of numbers alone, which are counted. */
-template <class In, class T>
+template <class In, class T, unsigned Parts>
 struct number_sum_lanes : sum_lanes<In, T> {
     using sums = sum_lanes<In, T>;
     using sums::totals;
@@ -80,7 +107,7 @@ struct number_sum_lanes : sum_lanes<In, T> {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
             const vector<T> values = converted<T>(x + r * sums::in_register);
-            const auto is_number = values == values;
+            const auto is_number = where_numbers<Parts>(values);
             numbers -= is_number;
             totals.at[r] = added(totals.at[r], is_number ? values : nothing);
         }
@@ -97,7 +124,7 @@ struct number_sum_lanes : sum_lanes<In, T> {
         uint64_t count = 0;
         EACH_REGISTER(unsigned k = 0; k < sums::in_register; k++)
         count += numbers[k];
-        return count;
+        return count / Parts;
     }
 };
 
@@ -127,11 +154,16 @@ template <class Lanes>
 SHARED_FUNCTION Lanes added_up(const typename Lanes::element *x, size_t n,
                                typename Lanes::element nothing)
 {
-    const size_t left = n % Lanes::step;
-    Lanes lanes = added_as_tree<Lanes>(x, n / Lanes::step);
-    if (left) {
-        const filled_up<typename Lanes::element, Lanes::step> last(x + n - left, left, nothing);
-        lanes.join(added_as_tree<Lanes>(last.at, 1));
+    Lanes lanes;
+    if constexpr (Lanes::is_wide) {
+        take_all(lanes, x, n, nothing);
+    } else {
+        const size_t left = n % Lanes::step;
+        lanes = added_as_tree<Lanes>(x, n / Lanes::step);
+        if (left) {
+            const filled_up<typename Lanes::element, Lanes::step> last(x + n - left, left, nothing);
+            lanes.join(added_as_tree<Lanes>(last.at, 1));
+        }
     }
     return lanes;
 }
@@ -148,20 +180,15 @@ void float_sum_loop(const void *elements, size_t n, uint64_t, void *state)
 }
 
 template <class In, class V, class Fold>
-void float_product_loop(const void *elements, size_t n, uint64_t, void *state)
-{
-    const auto lanes =
-        added_up<sum_lanes<In, V, prod>>(static_cast<const In *>(elements), n, one_element<In>());
-    lanes.template total<1>(static_cast<V *>(state));
-}
-
-template <class In, class V, class Fold>
 void number_sum_loop(const void *elements, size_t n, uint64_t, void *state)
 {
-    const auto lanes =
-        added_up<number_sum_lanes<In, V>>(static_cast<const In *>(elements), n, no_number<In>());
+    using part = typename parts_of<V>::type;
+    constexpr unsigned parts = parts_of<V>::count;
+    using in = typename parts_of<In>::type;
+    const auto lanes = added_up<number_sum_lanes<in, part, parts>>(
+        static_cast<const in *>(elements), n * parts, no_number<in>());
     V total;
-    lanes.template total<1>(&total);
+    lanes.template total<parts>(reinterpret_cast<part *>(&total));
     put_state<Fold>(state, {total, lanes.count()});
 }
 
@@ -188,16 +215,44 @@ LANES_FUNCTION uint64_t total_of(vector<U> x)
     }
 }
 
-/* Adds integers of either sign as what is 0 or more: raised by `bias`, which is taken off the sum.
- */
+/* Integers of either sign as what is 0 or more: raised by `bias`, ... */
 template <class In>
+struct raised {
+    using bits = bits_of<sizeof(In)>;
+    static constexpr bits bias =
+        std::is_signed_v<In> && sizeof(In) < sizeof(uint64_t) ? bits(1) << (8 * sizeof(In) - 1) : 0;
+
+    template <class Bits>
+    LANES_FUNCTION static Bits of(Bits x)
+    {
+        return x ^ bias;
+    }
+};
+
+/* ... or without their signs. */
+template <class In>
+struct unsigned_magnitude {
+    static constexpr bits_of<sizeof(In)> bias = 0;
+
+    template <class Bits>
+    LANES_FUNCTION static Bits of(Bits x)
+    {
+        if constexpr (std::is_signed_v<In>) {
+            const Bits sign = Bits(vector<In>(x) < 0);
+            return (x ^ sign) - sign;
+        } else {
+            return x;
+        }
+    }
+};
+
+/* Adds what is 0 or more. */
+template <class In, template <class> class Of = raised>
 struct packed_lanes {
     using element = In;
     using bits = bits_of<sizeof(In)>;
     static constexpr bool widens = sizeof(In) < sizeof(uint64_t);
     using total = bits_of<widens ? 2 * sizeof(In) : sizeof(In)>;
-    static constexpr bits bias =
-        std::is_signed_v<In> && widens ? bits(1) << (8 * sizeof(In) - 1) : 0;
     static constexpr unsigned step = lanes_bytes / sizeof(In);
     static_assert(!widens || uint64_t(LOOP_MOST) / step * 2 * bits(-1) <= total(-1),
                   "a loop's sums need more bits");
@@ -207,12 +262,12 @@ struct packed_lanes {
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
-            const vector<bits> raised =
-                loaded<vector<bits>>(x + r * (register_bytes / sizeof(In))) ^ bias;
+            const auto values =
+                Of<In>::of(loaded<vector<bits>>(x + r * (register_bytes / sizeof(In))));
             if constexpr (widens)
-                totals.at[r] += pairs_added<bits>(raised);
+                totals.at[r] += pairs_added<bits>(values);
             else
-                totals.at[r] += raised;
+                totals.at[r] += values;
         }
     }
 
@@ -225,12 +280,14 @@ struct packed_lanes {
     }
 };
 
-template <class In>
+/* Wraps around below 0. */
+template <class In, template <class> class Of = raised>
 SHARED_FUNCTION uint64_t packed_sum(const In *x, size_t n)
 {
-    packed_lanes<In> lanes;
-    take_all(lanes, x, n, In(lanes.bias));
-    return lanes.sum() - uint64_t(lanes.bias) * n;
+    constexpr auto bias = Of<In>::bias;
+    packed_lanes<In, Of> lanes;
+    take_all(lanes, x, n, In(bias));
+    return lanes.sum() - uint64_t(bias) * n;
 }
 
 template <class In, class V, class Fold>

@@ -66,7 +66,7 @@ struct summary {
     template <unsigned N, class Positions, class Shown = all_shown>
     FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Shown shown = {})
     {
-        constexpr unsigned part = part_of<8 * sizeof(double) / sizeof(wide)>;
+        constexpr unsigned part = 8 * sizeof(double) / sizeof(wide);
         wide whole = wide(0);
         const moments<wide> numbers = moments_of<part>(x, whole, shown);
         if (is_nan(whole)) /* one of them is, or there are both infinities */

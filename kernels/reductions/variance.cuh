@@ -66,7 +66,8 @@ __host__ __device__ __forceinline__ moments<W> merged_equals(moments<W> a, momen
             a.deviation + b.deviation + squared(delta) * (0.5 * a.count)};
 }
 
-/* Of those of N numbers, a power of two, that are shown; their sum is added to `total`. */
+/* Of those of N numbers, a power of two, that are shown; their sum is added to `total`. So many
+ * at a time as leave a thread's registers room. */
 template <unsigned Part, unsigned N, class V, class Shown>
 __host__ __device__ __forceinline__ moments<wide_of<V>> moments_of(const V (&x)[N],
                                                                    wide_of<V> &total, Shown shown)
@@ -132,7 +133,7 @@ struct variance {
     FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Shown shown = {})
     {
         wide unwanted = wide(0);
-        s = merged(s, moments_of<part_of<16>>(x, unwanted, shown));
+        s = merged(s, moments_of<16>(x, unwanted, shown));
     }
 };
 
