@@ -31,6 +31,7 @@ struct buffer {
 struct folding {
     struct layout layout;
     struct layout mask; /* its bytes as elements, where positions matter */
+    enum instructions instructions;
     enum way way;
     bool indexed;     /* positions matter */
     bool by_position; /* and there is a mask: what it hides still counts in positions */
@@ -93,6 +94,7 @@ static void describe_folding(struct folding *self, const struct job *job)
     const struct layout *layout = plan->layout;
     fold_values *const direct = direct_loop(job);
     self->layout = *layout;
+    self->instructions = job->instructions;
     self->way = way_of(job);
     self->indexed = fold_is_indexed(plan->fold);
     self->by_position = layout->mask && self->indexed;
@@ -115,8 +117,8 @@ static void describe_folding(struct folding *self, const struct job *job)
 
 static uint64_t bring_together(const struct folding *self, uint64_t start, uint64_t n, void *target)
 {
-    return self->way == CONVERTED ? gather(&self->layout, start, n, target)
-                                  : gather_unconverted(&self->layout, start, n, target);
+    return self->way == CONVERTED ? gather(self->instructions, &self->layout, start, n, target)
+                                  : gather_unconverted(self->instructions, &self->layout, start, n, target);
 }
 
 /* Folds the elements that the mask lets through. */
@@ -147,7 +149,7 @@ static void fold_runs(const struct folding *self, char *buffer, uint64_t start, 
     char *const elements = buffer + self->buffer.elements;
     unsigned char *const shown = (unsigned char *)buffer + self->buffer.shown;
     bring_together(self, start, n, elements);
-    gather_unconverted(&self->mask, start, n, shown);
+    gather_unconverted(self->instructions, &self->mask, start, n, shown);
     for (uint64_t end, at = find(shown, 0, n, true); at < n; at = find(shown, end, n, true)) {
         end = find(shown, at, n, false);
         self->fold_elements(elements + at * self->size, end - at, start + at, state);

@@ -34,7 +34,7 @@ bool copy_fill(struct job *job, struct copy *copy)
         if (at && watch_interrupted_lately(job->run, &job->asked))
             return false;
         copy->n +=
-            gather(plan->layout, at, least(plan->n - at, PIECE), copy->values + copy->n * width);
+            gather(job->instructions, plan->layout, at, least(plan->n - at, PIECE), copy->values + copy->n * width);
     }
     return true;
 }

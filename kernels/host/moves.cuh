@@ -1,0 +1,259 @@
+/* Rows of elements on their way into a buffer, whatever they mean: registers of them are loaded
+ * where they lie, turned, and stored one after the other. Of what lies between the first and the
+ * last byte of a row's elements anything may be read, and nothing else. */
+#pragma once
+
+#include "registers.cuh"
+
+#include "common/moves.h"
+
+namespace KERNELS
+{
+namespace
+{
+
+template <class V>
+LANES_FUNCTION void put(char *at, V value)
+{
+    memcpy(at, &value, sizeof value);
+}
+
+/* Elements of so many parts, each of which has its bytes turned or not. */
+template <class Part, unsigned Parts, bool Turned>
+struct moves {
+    struct element {
+        Part parts[Parts];
+    };
+    static constexpr unsigned size = sizeof(element);
+
+    /* ---- one row ---- */
+
+    LANES_FUNCTION static void row(const char *at, int64_t stride, uint64_t n, char *to)
+    {
+        if (stride == size)
+            adjacent(at, n * size, to);
+        else if (stride == 0)
+            repeated(at, n, to);
+        else
+            apart(at, stride, n, to);
+    }
+
+  private:
+    LANES_FUNCTION static Part turned(Part x)
+    {
+        if constexpr (!Turned)
+            return x;
+        else if constexpr (sizeof(Part) == 2)
+            return __builtin_bswap16(x);
+        else if constexpr (sizeof(Part) == 4)
+            return __builtin_bswap32(x);
+        else
+            return __builtin_bswap64(x);
+    }
+
+    LANES_FUNCTION static element one(const char *at)
+    {
+        element x = loaded<element>(at);
+        for (Part &part : x.parts)
+            part = turned(part);
+        return x;
+    }
+
+    template <class Bytes, size_t... Lanes>
+    LANES_FUNCTION static Bytes turned(Bytes x, std::index_sequence<Lanes...>)
+    {
+        return chosen(x, x, std::index_sequence<(Lanes ^ (sizeof(Part) - 1))...>());
+    }
+
+    template <unsigned Bytes>
+    LANES_FUNCTION static void move_register(const char *at, char *to)
+    {
+        const auto bytes = loaded<vector<uint8_t, Bytes>>(at);
+        if constexpr (Turned)
+            put(to, turned(bytes, std::make_index_sequence<Bytes>()));
+        else
+            put(to, bytes);
+    }
+
+    /* The last register's may have been moved before. */
+    template <unsigned Bytes = register_bytes>
+    LANES_FUNCTION static void adjacent(const char *at, uint64_t bytes, char *to)
+    {
+        if constexpr (Bytes < 16) {
+            for (uint64_t i = 0; i < bytes; i += size)
+                put(to + i, one(at + i));
+        } else if (bytes < Bytes) {
+            adjacent<Bytes / 2>(at, bytes, to);
+        } else {
+            for (uint64_t i = 0; i + Bytes < bytes; i += Bytes) {
+                fetch_ahead<Bytes>(at + i);
+                move_register<Bytes>(at + i, to + i);
+            }
+            move_register<Bytes>(at + bytes - Bytes, to + bytes - Bytes);
+        }
+    }
+
+    LANES_FUNCTION static void repeated(const char *at, uint64_t n, char *to)
+    {
+        const element x = one(at);
+        for (uint64_t i = 0; i < n; i++)
+            put(to + i * size, x);
+    }
+
+    /* Every second element is half of what is loaded, but for the last ones: behind those nothing
+     * may be read. */
+    LANES_FUNCTION static void apart(const char *at, int64_t stride, uint64_t n, char *to)
+    {
+        uint64_t i = 0;
+        if constexpr (Parts == 1) {
+            constexpr unsigned lanes = register_bytes / size;
+            for (; stride == 2 * size && i + lanes < n; i += lanes) {
+                auto x = KERNELS::apart<Part>(at + i * (2 * size)).first;
+                if constexpr (Turned)
+                    x = (decltype(x))turned((vector<uint8_t>)x,
+                                            std::make_index_sequence<register_bytes>());
+                put(to + i * size, x);
+            }
+        }
+        for (; i < n; i++)
+            put(to + i * size, one(at + (int64_t)i * stride));
+    }
+};
+
+/* ---- masks ---- */
+
+#ifdef __AVX2__
+constexpr bool has_shuffles = true; /* by numbers that are known when it runs */
+#else
+constexpr bool has_shuffles = false;
+#endif
+
+/* Of each byte the numbers of the bits that are set, and how many there are. */
+struct bit_numbers {
+    uint8_t of[256][8] = {};
+
+    constexpr bit_numbers()
+    {
+        for (unsigned bits = 0; bits < 256; bits++)
+            for (unsigned k = 0, at = 0; k < 8; k++)
+                if (bits >> k & 1)
+                    of[bits][at++] = uint8_t(k);
+    }
+};
+
+constexpr bit_numbers numbers;
+
+/* Of 8 bytes a bit each: whether it is not 0. */
+LANES_FUNCTION unsigned bits_of_bytes(const unsigned char *bytes)
+{
+    uint64_t x = loaded<uint64_t>(bytes);
+    constexpr uint64_t low = 0x7f7f7f7f7f7f7f7f;
+    x = ((((x & low) + low) | x) & ~low) >> 7;
+    return unsigned(x * 0x0102040810204080 >> 56);
+}
+
+/* Elements that a mask shows, of rows of which no byte is turned. */
+template <class Part, unsigned Parts>
+struct shown {
+    using plain = moves<Part, Parts, false>;
+    static constexpr unsigned size = plain::size;
+
+    /* Both lie one after the other. Whole registers are stored: there is room for what is hidden,
+     * too. */
+    LANES_FUNCTION static char *adjacent(const char *at, const unsigned char *mask, uint64_t n,
+                                         char *to)
+    {
+        uint64_t i = 0;
+        if constexpr (has_shuffles && Parts == 1)
+            for (; i + 8 <= n; i += 8)
+                to = of_8(at + i * size, bits_of_bytes(mask + i), to);
+        for (; i < n; i++) {
+            put(to, loaded<typename plain::element>(at + i * size));
+            to += mask[i] ? size : 0;
+        }
+        return to;
+    }
+
+  private:
+    static constexpr unsigned lanes = register_bytes / size < 8 ? register_bytes / size : 8;
+
+    LANES_FUNCTION static char *of_8(const char *at, unsigned bits, char *to)
+    {
+        for (unsigned k = 0; k < 8; k += lanes) {
+            const unsigned here = bits >> k & ((1u << lanes) - 1);
+            const auto chosen = __builtin_convertvector(
+                loaded<vector<uint8_t, lanes>>(numbers.of[here]), vector<Part, lanes * size>);
+            put(to, __builtin_shuffle(loaded<vector<Part, lanes * size>>(at + k * size), chosen));
+            to += unsigned(__builtin_popcount(here)) * size;
+        }
+        return to;
+    }
+};
+
+/* What does not lie one after the other is brought there first, a block at a time; a mask that is
+ * one and the same for a row shows all of it or nothing. */
+template <class Part, unsigned Parts, bool Turned>
+LANES_FUNCTION char *masked_row(const struct tile *tile, const char *at, const unsigned char *mask,
+                                char *to)
+{
+    using every = moves<Part, Parts, Turned>;
+    constexpr unsigned size = every::size, block = 2048 / size;
+    const uint64_t n = tile->columns;
+    const bool in_place = tile->column_stride == size && !Turned,
+               mask_in_place = tile->mask_column_stride == 1;
+    if (tile->mask_column_stride == 0) {
+        if (!*mask)
+            return to;
+        every::row(at, tile->column_stride, n, to);
+        return to + n * size;
+    }
+    if (in_place && mask_in_place)
+        return shown<Part, Parts>::adjacent(at, mask, n, to);
+    for (uint64_t i = 0; i < n; i += block) {
+        alignas(64) char elements[block * size];
+        alignas(64) char bytes[block];
+        const uint64_t length = n - i < block ? n - i : block;
+        const char *from = at + (int64_t)i * tile->column_stride;
+        const char *shows = (const char *)mask + (int64_t)i * tile->mask_column_stride;
+        if (!in_place) {
+            every::row(from, tile->column_stride, length, elements);
+            from = elements;
+        }
+        if (!mask_in_place) {
+            moves<uint8_t, 1, false>::row(shows, tile->mask_column_stride, length, bytes);
+            shows = bytes;
+        }
+        to = shown<Part, Parts>::adjacent(from, (const unsigned char *)shows, length, to);
+    }
+    return to;
+}
+
+/* ---- tiles ---- */
+
+template <class Part, unsigned Parts, bool Turned>
+uint64_t move_all(const struct tile *tile, char *target)
+{
+    using every = moves<Part, Parts, Turned>;
+    const char *at = tile->at;
+    for (uint64_t row = 0; row < tile->rows; row++, at += tile->row_stride)
+        every::row(at, tile->column_stride, tile->columns,
+                   target + row * tile->columns * every::size);
+    return tile->rows * tile->columns;
+}
+
+template <class Part, unsigned Parts, bool Turned>
+uint64_t move_shown(const struct tile *tile, char *target)
+{
+    const char *at = tile->at;
+    const unsigned char *mask = tile->mask;
+    char *end = target;
+    for (uint64_t row = 0; row < tile->rows; row++) {
+        end = masked_row<Part, Parts, Turned>(tile, at, mask, end);
+        at += tile->row_stride;
+        mask += tile->mask_row_stride;
+    }
+    return uint64_t(end - target) / (sizeof(Part) * Parts);
+}
+
+} // namespace
+} // namespace KERNELS
