@@ -42,7 +42,8 @@ struct folding {
     is_settled *settled; /* NULL: all chunks matter */
     size_t size, width;  /* of an element as a loop takes it and of a state, bytes */
     struct buffer buffer;
-    char *buffers; /* one a thread, in an array */
+    char *buffers;  /* one a thread, in an array */
+    uint64_t shown; /* elements that took part so far */
 };
 
 /* ---- making one ---- */
@@ -117,13 +118,14 @@ static void describe_folding(struct folding *self, const struct job *job)
 
 static uint64_t bring_together(const struct folding *self, uint64_t start, uint64_t n, void *target)
 {
-    return self->way == CONVERTED ? gather(self->instructions, &self->layout, start, n, target)
-                                  : gather_unconverted(self->instructions, &self->layout, start, n, target);
+    return self->way == CONVERTED
+               ? gather(self->instructions, &self->layout, start, n, target)
+               : gather_unconverted(self->instructions, &self->layout, start, n, target);
 }
 
-/* Folds the elements that the mask lets through. */
-static void fold_gathered(const struct folding *self, char *buffer, uint64_t start, uint64_t n,
-                          void *state)
+/* Folds the elements that the mask lets through, and returns how many there are. */
+static uint64_t fold_gathered(const struct folding *self, char *buffer, uint64_t start, uint64_t n,
+                              void *state)
 {
     void *const elements = buffer + self->buffer.elements;
     const uint64_t kept = bring_together(self, start, n, elements);
@@ -131,6 +133,7 @@ static void fold_gathered(const struct folding *self, char *buffer, uint64_t sta
         self->fold_elements(elements, kept, start, state);
     else
         state_identity(self->fold, self->accumulator, state);
+    return kept;
 }
 
 /* The first place from `at` on where the mask shows an element, or hides one; n: there is none. */
@@ -143,9 +146,10 @@ static uint64_t find(const unsigned char *shown, uint64_t at, uint64_t n, bool w
 
 /* The same where positions matter: the elements between two hidden ones are folded by themselves,
  * from where they are in the array. */
-static void fold_runs(const struct folding *self, char *buffer, uint64_t start, uint64_t n,
-                      void *state)
+static uint64_t fold_runs(const struct folding *self, char *buffer, uint64_t start, uint64_t n,
+                          void *state)
 {
+    uint64_t kept = 0;
     char *const elements = buffer + self->buffer.elements;
     unsigned char *const shown = (unsigned char *)buffer + self->buffer.shown;
     bring_together(self, start, n, elements);
@@ -153,18 +157,20 @@ static void fold_runs(const struct folding *self, char *buffer, uint64_t start, 
     for (uint64_t end, at = find(shown, 0, n, true); at < n; at = find(shown, end, n, true)) {
         end = find(shown, at, n, false);
         self->fold_elements(elements + at * self->size, end - at, start + at, state);
+        kept += end - at;
     }
+    return kept;
 }
 
-static void fold_chunk(const struct folding *self, char *buffer, uint64_t start, uint64_t n,
-                       void *state)
+static uint64_t fold_chunk(const struct folding *self, char *buffer, uint64_t start, uint64_t n,
+                           void *state)
 {
-    if (self->way == IN_PLACE)
-        self->fold_elements((const char *)self->layout.data + start * self->size, n, start, state);
-    else if (self->by_position)
-        fold_runs(self, buffer, start, n, state);
-    else
-        fold_gathered(self, buffer, start, n, state);
+    if (self->by_position)
+        return fold_runs(self, buffer, start, n, state);
+    if (self->way != IN_PLACE)
+        return fold_gathered(self, buffer, start, n, state);
+    self->fold_elements((const char *)self->layout.data + start * self->size, n, start, state);
+    return n;
 }
 
 /* ---- many chunks ---- */
@@ -195,6 +201,7 @@ struct part {
     uint64_t start, n, chunks; /* the last: in each of its pieces */
     char *states;
     _Atomic uint64_t matter; /* chunks; those behind them make no difference any more */
+    _Atomic uint64_t shown;  /* elements that took part */
 };
 
 /* The chunks up to this one are enough. */
@@ -218,6 +225,7 @@ static void fold_piece(void *context, uint64_t index, unsigned thread)
     char *const buffer = self->buffers + thread * self->buffer.bytes;
     const uint64_t first = index * part->chunks, end = first + part->chunks;
     char *state = part->states + first * self->width;
+    uint64_t shown = 0;
     if (self->indexed)
         state_identity(self->fold, self->accumulator, state);
     for (uint64_t chunk = first; chunk < end && matters(part, chunk);
@@ -225,10 +233,11 @@ static void fold_piece(void *context, uint64_t index, unsigned thread)
         const uint64_t at = chunk * CHUNK, n = least(part->n - at, CHUNK);
         if (self->indexed && chunk > first)
             memcpy(state, state - self->width, self->width);
-        fold_chunk(self, buffer, part->start + at, n, state);
+        shown += fold_chunk(self, buffer, part->start + at, n, state);
         if (self->settled && self->settled(state, n))
             note_enough(part, chunk);
     }
+    atomic_fetch_add_explicit(&part->shown, shown, memory_order_relaxed);
 }
 
 static uint64_t part_length(enum way way)
@@ -238,7 +247,7 @@ static uint64_t part_length(enum way way)
 
 /* Folds a stretch's elements; the result is the first of the states. *over: what lies behind makes
  * no difference. */
-static bool fold_stretch(struct job *job, const struct folding *self, uint64_t start, uint64_t n,
+static bool fold_stretch(struct job *job, struct folding *self, uint64_t start, uint64_t n,
                          char *states, bool *over)
 {
     uint64_t chunks = 0;
@@ -254,6 +263,7 @@ static bool fold_stretch(struct job *job, const struct folding *self, uint64_t s
                             .states = states + at / CHUNK * self->width,
                             .matter = chunks_of(length)};
         threads_run(job->threads, pieces_of(length), fold_piece, &part);
+        self->shown += part.shown;
         chunks = at / CHUNK + part.matter;
         *over = part.matter < chunks_of(length);
     }
@@ -262,8 +272,7 @@ static bool fold_stretch(struct job *job, const struct folding *self, uint64_t s
 }
 
 /* Stretches, and then the states that they leave. */
-static bool fold_stretches(struct job *job, const struct folding *self, char *states,
-                           char *of_chunks)
+static bool fold_stretches(struct job *job, struct folding *self, char *states, char *of_chunks)
 {
     const uint64_t n = job->plan->n;
     uint64_t stretches = 0;
@@ -314,9 +323,10 @@ static bool fold_at_once(const struct job *job, void *state)
     return true;
 }
 
-bool folding_run(struct job *job, void *state)
+bool folding_run(struct job *job, void *state, uint64_t *count)
 {
     const struct plan *plan = job->plan;
+    *count = plan->n;
     if (plan->n == 0) {
         state_identity(plan->fold, plan->accumulator, state);
         return true;
@@ -330,6 +340,8 @@ bool folding_run(struct job *job, void *state)
     }
     describe_folding(self, job);
     const bool folded = fold_in_memory(job, self, state);
+    if (plan->layout->mask)
+        *count = self->shown;
     free(self);
     return folded;
 }
