@@ -231,8 +231,8 @@ static convert_elements *converter_of(enum instructions instructions, enum eleme
                                       enum element type)
 {
 #define CONVERTER_ENTRY(name) CONVERTER(name),
-    static convert_elements *(*const sets[])(enum element, enum element) = {
-        INSTRUCTION_SETS(CONVERTER_ENTRY)};
+    static convert_elements *(*const sets[])(enum element,
+                                             enum element) = {INSTRUCTION_SETS(CONVERTER_ENTRY)};
 #undef CONVERTER_ENTRY
     return sets[instructions](input, type);
 }

@@ -8,7 +8,8 @@
 
 /* Elements `start` to `start + length`, those that the mask lets through, converted to layout->type
  * and widened to its accumulator, at `target`. Returns how many there were. */
-uint64_t gather(enum instructions, const struct layout *, uint64_t start, uint64_t length, void *target);
+uint64_t gather(enum instructions, const struct layout *, uint64_t start, uint64_t length,
+                void *target);
 
 /* The same in the elements' own type, in this machine's byte order. */
 uint64_t gather_unconverted(enum instructions, const struct layout *, uint64_t start,

@@ -1,7 +1,7 @@
 /* What brings elements together and converts them, compiled once for each set of instructions, as
  * vectors.cpp is. */
-#include "conversions.cuh"
 #include "moves.cuh"
+#include "conversions.cuh"
 
 namespace KERNELS
 {
@@ -58,10 +58,10 @@ move_tile *MOVER(GRED_INSTRUCTIONS)(size_t size, size_t part, bool masked)
 convert_elements *CONVERTER(GRED_INSTRUCTIONS)(enum element input, enum element type)
 {
     switch (input) {
-#define FROM(IN, In, name, member)                                                                 \
+#define FROM(IN, In, ACC, Acc)                                                                     \
     case ELEMENT_##IN:                                                                             \
-        return converter_of_##IN(type);
-        ELEMENT_TYPES(FROM)
+        return converter_from<In>(type);
+        OWN_ACCUMULATORS(FROM)
     default:
         return nullptr;
     }

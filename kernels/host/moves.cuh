@@ -115,8 +115,8 @@ struct moves {
                 put(to + i * size, x);
             }
         }
-        for (; i < n; i++)
-            put(to + i * size, one(at + (int64_t)i * stride));
+        at += (int64_t)i * stride;
+        _Pragma("GCC unroll 4") for (; i < n; i++, at += stride) put(to + i * size, one(at));
     }
 };
 
@@ -128,20 +128,23 @@ constexpr bool has_shuffles = true; /* by numbers that are known when it runs */
 constexpr bool has_shuffles = false;
 #endif
 
-/* Of each byte the numbers of the bits that are set, and how many there are. */
+/* Of so many bits, whichever they are, the numbers of those that are set, as what a shuffle takes.
+ */
+template <class Part, unsigned Lanes>
 struct bit_numbers {
-    uint8_t of[256][8] = {};
+    Part of[1 << Lanes][Lanes] = {};
 
     constexpr bit_numbers()
     {
-        for (unsigned bits = 0; bits < 256; bits++)
-            for (unsigned k = 0, at = 0; k < 8; k++)
+        for (unsigned bits = 0; bits < 1 << Lanes; bits++)
+            for (unsigned k = 0, at = 0; k < Lanes; k++)
                 if (bits >> k & 1)
-                    of[bits][at++] = uint8_t(k);
+                    of[bits][at++] = Part(k);
     }
 };
 
-constexpr bit_numbers numbers;
+template <class Part, unsigned Lanes>
+constexpr bit_numbers<Part, Lanes> numbers;
 
 /* Of 8 bytes a bit each: whether it is not 0. */
 LANES_FUNCTION unsigned bits_of_bytes(const unsigned char *bytes)
@@ -175,15 +178,24 @@ struct shown {
     }
 
   private:
-    static constexpr unsigned lanes = register_bytes / size < 8 ? register_bytes / size : 8;
+    static constexpr unsigned lanes = size < 8 ? 8 : 4; /* more need too large a table */
+
+    /* Few bytes are the lower half of a register. */
+    LANES_FUNCTION static auto lanes_at(const void *at)
+    {
+        if constexpr (lanes * size == 8)
+            return vector<Part, 16>(vector<uint64_t, 16>{loaded<uint64_t>(at)});
+        else
+            return loaded<vector<Part, lanes * size>>(at);
+    }
 
     LANES_FUNCTION static char *of_8(const char *at, unsigned bits, char *to)
     {
         for (unsigned k = 0; k < 8; k += lanes) {
             const unsigned here = bits >> k & ((1u << lanes) - 1);
-            const auto chosen = __builtin_convertvector(
-                loaded<vector<uint8_t, lanes>>(numbers.of[here]), vector<Part, lanes * size>);
-            put(to, __builtin_shuffle(loaded<vector<Part, lanes * size>>(at + k * size), chosen));
+            const auto kept =
+                __builtin_shuffle(lanes_at(at + k * size), lanes_at(numbers<Part, lanes>.of[here]));
+            memcpy(to, &kept, lanes * size);
             to += unsigned(__builtin_popcount(here)) * size;
         }
         return to;
