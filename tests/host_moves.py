@@ -8,6 +8,7 @@ Printed is as host_loops.py prints.
 """
 
 import itertools
+import math
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from host_loops import (
     FLOATS,
     INTEGERS,
     Guarded,
+    near,
     note,
     plain,
     report,
@@ -137,6 +139,39 @@ def dimensions() -> None:
             check(view, take(shown)[:1])
 
 
+def long_rows() -> None:
+    """Rows about as long as those that are folded where they lie, and as a chunk, up to a guard."""
+    memory = Guarded(40).inside
+    for dtype in EVERY_TYPE:
+        for n in (960 // dtype.itemsize, 1500, CHUNK - 1, CHUNK, CHUNK + 1):
+            for length, height in itertools.product((n - 1, n, n + 1), (1, 2, 5, 9)):
+                nbytes = height * (length + 3) * dtype.itemsize
+                if nbytes > memory.size:
+                    continue
+                whole = memory[memory.size - nbytes :].view(dtype).reshape(height, length + 3)
+                whole[:] = whole_numbers(dtype, whole.size, n).reshape(whole.shape)
+                check(whole[:, 3:])
+                check(whole[::-1, 1:-2])
+                check(whole[:, :length:2])
+
+
+def bits() -> None:
+    """Sums that are rounded: as right as those of flat arrays, and alike for any threads."""
+    random = np.random.default_rng(5)
+    for dtype in FLOATS:
+        x = (random.random((300, 1003)) / 10).astype(dtype)
+        shown = random.random(x.shape) < 0.7
+        for view in (x[:, 1:-1], x[::3], x[:, ::2], x[:, :100].T, x[::2, ::5], x[:, 5:-700]):
+            flat = plain(view).ravel().astype(np.float64)
+            got = note(gred.sum(view))
+            assert near(got, math.fsum(flat), math.fsum(flat), flat.size, dtype), (dtype, got)
+            for name in ("mean", "var", "norm", "nansum"):
+                note(getattr(gred, name)(view))
+        for options in ({"where": shown}, {"where": shown[:1]}, {"dtype": np.float64}):
+            note(gred.sum(x, **options))
+            note(gred.mean(x[:, 1:-1], **{**options, "where": True}))
+
+
 def guards() -> None:
     """Arrays and masks whose first or last element is where memory begins or ends."""
     memory, bits = Guarded(18).inside, Guarded(3).inside
@@ -223,7 +258,8 @@ def halves() -> None:
 
 
 CHECKS: dict[str, Callable[[], None]] = {
-    check.__name__: check for check in (rows, masked, dimensions, guards, conversions, halves)
+    check.__name__: check
+    for check in (rows, masked, dimensions, long_rows, bits, guards, conversions, halves)
 }
 
 if __name__ == "__main__":

@@ -23,3 +23,9 @@ def test_every_layout_and_conversion_is_right_and_makes_the_same_bits(instructio
     if not digests:
         digests += found
     assert found == digests
+
+
+def test_any_number_of_threads_makes_the_same_bits():
+    threads = ("1", "2", "3", "8", "16")
+    made = {run("bits", program=PROGRAM, OMP_NUM_THREADS=count)[1] for count in threads}
+    assert len(made) == 1

@@ -1,11 +1,12 @@
 /* A layout is folded in chunks of fixed length and the chunks' states in turn, so a sum's bits do
- * not depend on the number of threads nor on where its elements lie, and rounding errors grow with
- * the chunk's length and not with the array's. Elements that are not ready for a loop are gathered
- * into a thread's own buffer first, a chunk at a time. */
+ * not depend on the number of threads, and rounding errors grow with the chunk's length and not
+ * with the array's. Elements that are not ready for a loop are gathered into a thread's own buffer
+ * first, a chunk at a time. */
 #include "host/folding.h"
 
 #include "common/arithmetic.h"
 #include "run/gather.h"
+#include "run/walk.h"
 #include "run/watch.h"
 
 #include <stdatomic.h>
@@ -19,8 +20,14 @@ enum {
     GATHERED_STRETCH = 1 << 24 /* the latter where elements are gathered first */
 };
 
-/* How a layout's elements come to a loop: as they lie, brought together, or converted, too. */
-enum way { IN_PLACE, GATHERED, CONVERTED };
+/* How a layout's elements come to a loop: as they lie, all or a row at a time, brought together, or
+ * converted, too. */
+enum way { IN_PLACE, IN_ROWS, GATHERED, CONVERTED };
+
+static bool is_gathered(enum way way)
+{
+    return way == GATHERED || way == CONVERTED;
+}
 
 /* What one thread gathers into. */
 struct buffer {
@@ -57,7 +64,7 @@ static size_t aligned(size_t bytes)
 static struct buffer describe_buffer(const struct folding *self)
 {
     struct buffer buffer = {0};
-    if (self->way == IN_PLACE)
+    if (!is_gathered(self->way))
         return buffer;
     buffer.shown = buffer.elements + aligned(CHUNK * self->size);
     buffer.bytes = buffer.shown + (self->by_position ? aligned(CHUNK) : 0);
@@ -82,11 +89,28 @@ static fold_values *direct_loop(const struct job *job)
     return loop_of_elements(job->instructions, plan->fold, plan->layout->input, plan->layout->type);
 }
 
+/* Whether rows are ready for a loop, and so long that to begin with each costs little. */
+static bool has_long_rows(const struct layout *layout)
+{
+    enum { LONG = 960 }; /* bytes */
+    const size_t size = element_size(layout->input);
+    const unsigned inner = layout->dimensions - 1;
+    if (layout->swapped || layout->mask || layout->dimensions == 0)
+        return false;
+    uintptr_t aligned = (uintptr_t)layout->data;
+    for (unsigned k = 0; k < inner; k++)
+        aligned |= (uintptr_t)layout->strides[k];
+    return aligned % size == 0 && layout->strides[inner] == (int64_t)size &&
+           layout->shape[inner] * size >= LONG;
+}
+
 static enum way way_of(const struct job *job)
 {
     if (!direct_loop(job))
         return CONVERTED;
-    return job->plan->flat ? IN_PLACE : GATHERED;
+    if (job->plan->flat)
+        return IN_PLACE;
+    return has_long_rows(job->plan->layout) ? IN_ROWS : GATHERED;
 }
 
 static void describe_folding(struct folding *self, const struct job *job)
@@ -162,14 +186,37 @@ static uint64_t fold_runs(const struct folding *self, char *buffer, uint64_t sta
     return kept;
 }
 
+/* One row after the other, or what the chunk has of it. */
+static void fold_rows(const struct folding *self, uint64_t start, uint64_t n, void *state)
+{
+    _Alignas(STATE_ALIGNMENT) char states[2 * STATE_BYTES_MAX];
+    char *next = self->indexed ? state : states;
+    struct walk walk;
+    walk_start(&walk, &self->layout, start, n);
+    while (walk.left) {
+        const uint64_t at = start + n - walk.left;
+        const struct tile row = walk_next(&walk, least(walk.left, walk.whole.columns));
+        self->fold_elements(row.at, row.columns, at, next);
+        if (next == states)
+            next += self->width;
+        else if (!self->indexed)
+            self->merge(states, 2);
+    }
+    if (!self->indexed)
+        memcpy(state, states, self->width);
+}
+
 static uint64_t fold_chunk(const struct folding *self, char *buffer, uint64_t start, uint64_t n,
                            void *state)
 {
     if (self->by_position)
         return fold_runs(self, buffer, start, n, state);
-    if (self->way != IN_PLACE)
+    if (is_gathered(self->way))
         return fold_gathered(self, buffer, start, n, state);
-    self->fold_elements((const char *)self->layout.data + start * self->size, n, start, state);
+    if (self->way == IN_ROWS)
+        fold_rows(self, start, n, state);
+    else
+        self->fold_elements((const char *)self->layout.data + start * self->size, n, start, state);
     return n;
 }
 
@@ -242,7 +289,7 @@ static void fold_piece(void *context, uint64_t index, unsigned thread)
 
 static uint64_t part_length(enum way way)
 {
-    return way == IN_PLACE ? STRETCH : GATHERED_STRETCH;
+    return is_gathered(way) ? GATHERED_STRETCH : STRETCH;
 }
 
 /* Folds a stretch's elements; the result is the first of the states. *over: what lies behind makes
@@ -349,6 +396,7 @@ bool folding_run(struct job *job, void *state, uint64_t *count)
 void folding_explain(const struct job *job, struct loops *loops)
 {
     static const char *const ways[] = {[IN_PLACE] = "as it lies",
+                                       [IN_ROWS] = "row by row, as it lies",
                                        [GATHERED] = "gathered first",
                                        [CONVERTED] = "gathered first, and converted"};
     const struct plan *plan = job->plan;

@@ -1,125 +1,18 @@
-/* Gathering walks a layout in tiles: parts of its two innermost dimensions, so that short rows do
- * not cost a call each. What is not plain memory is first brought together in a small buffer, in
- * this machine's byte order, and then converted from there by a loop that a compiler can vectorise.
- */
+/* What is not plain memory is first brought together in a small buffer, in this machine's byte
+ * order, and then converted from there. */
 #define _GNU_SOURCE
 
 #include "run/gather.h"
 
 #include "common/arithmetic.h"
-#include "common/moves.h"
+#include "common/bits.h"
+#include "run/walk.h"
 
 #include <endian.h>
 #include <string.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 /* A buffer lies on the stack, which may be a small one. */
 enum { BUFFER_BYTES = 4096, ELEMENT_BYTES_MAX = 16 };
-
-/* ---- the walk ---- */
-
-struct walk {
-    const struct layout *layout;
-    uint64_t left;     /* positions */
-    struct tile whole; /* all of the tile that the walk is in */
-    uint64_t row, column;
-    unsigned outer; /* dimensions outside the tile */
-    uint64_t index[DIMENSIONS_MAX];
-};
-
-/* The tile at the layout's first element. */
-static struct tile first_tile(const struct layout *layout)
-{
-    const unsigned dimensions = layout->dimensions;
-    struct tile tile = {.at = layout->data, .mask = layout->mask, .rows = 1, .columns = 1};
-    if (dimensions > 0) {
-        tile.columns = layout->shape[dimensions - 1];
-        tile.column_stride = layout->strides[dimensions - 1];
-        tile.mask_column_stride = layout->mask_strides[dimensions - 1];
-    }
-    if (dimensions > 1) {
-        tile.rows = layout->shape[dimensions - 2];
-        tile.row_stride = layout->strides[dimensions - 2];
-        tile.mask_row_stride = layout->mask_strides[dimensions - 2];
-    }
-    return tile;
-}
-
-/* Moves the walk's tile by `steps` along an outer dimension. */
-static void shift_tile(struct walk *walk, unsigned k, int64_t steps)
-{
-    walk->whole.at += steps * walk->layout->strides[k];
-    if (walk->whole.mask)
-        walk->whole.mask += steps * walk->layout->mask_strides[k];
-}
-
-static void walk_start(struct walk *walk, const struct layout *layout, uint64_t start,
-                       uint64_t length)
-{
-    walk->layout = layout;
-    walk->left = length;
-    if (length == 0)
-        return;
-    walk->whole = first_tile(layout);
-    walk->outer = layout->dimensions > 2 ? layout->dimensions - 2 : 0;
-    walk->column = start % walk->whole.columns;
-    start /= walk->whole.columns;
-    walk->row = start % walk->whole.rows;
-    start /= walk->whole.rows;
-    for (unsigned k = walk->outer; k-- > 0; start /= layout->shape[k]) {
-        walk->index[k] = start % layout->shape[k];
-        shift_tile(walk, k, (int64_t)walk->index[k]);
-    }
-}
-
-/* To the next tile, like an odometer. */
-static void enter_next_tile(struct walk *walk)
-{
-    walk->row = 0;
-    for (unsigned k = walk->outer; k-- > 0;) {
-        if (++walk->index[k] < walk->layout->shape[k]) {
-            shift_tile(walk, k, 1);
-            return;
-        }
-        shift_tile(walk, k, 1 - (int64_t)walk->layout->shape[k]);
-        walk->index[k] = 0;
-    }
-}
-
-static struct tile part_at(const struct walk *walk)
-{
-    const int64_t row = (int64_t)walk->row, column = (int64_t)walk->column;
-    struct tile part = walk->whole;
-    part.at += row * part.row_stride + column * part.column_stride;
-    if (part.mask)
-        part.mask += row * part.mask_row_stride + column * part.mask_column_stride;
-    return part;
-}
-
-/* The next 1 to `most` positions: whole rows, or a part of one. Needs walk->left >= most >= 1. */
-static struct tile walk_next(struct walk *walk, uint64_t most)
-{
-    const uint64_t columns = walk->whole.columns;
-    if (walk->row == walk->whole.rows)
-        enter_next_tile(walk);
-    struct tile part = part_at(walk);
-    if (walk->column || most < columns) {
-        part.rows = 1;
-        part.columns = least(columns - walk->column, most);
-    } else {
-        part.rows = least(part.rows - walk->row, most / columns);
-    }
-    walk->left -= part.rows * part.columns;
-    walk->column += part.columns;
-    if (walk->column == columns) {
-        walk->column = 0;
-        walk->row += part.rows;
-    }
-    return part;
-}
 
 /* ---- moving elements, whatever they mean ---- */
 
@@ -177,36 +70,17 @@ static bool is_plain(const struct layout *layout)
 
 /* ---- bits ---- */
 
-enum { BYTES_AT_ONCE = 16 };
-
-/* Of so many bytes, a bit each: whether it is not 0. */
-#ifdef __SSE2__
-static uint16_t bits_of(const unsigned char *bytes)
-{
-    const __m128i loaded = _mm_loadu_si128((const __m128i *)bytes);
-    return (uint16_t)~_mm_movemask_epi8(_mm_cmpeq_epi8(loaded, _mm_setzero_si128()));
-}
-#else
-static uint16_t bits_of(const unsigned char *bytes)
-{
-    unsigned bits = 0;
-    for (unsigned k = 0; k < BYTES_AT_ONCE; k++)
-        bits |= (unsigned)(bytes[k] != 0) << k;
-    return (uint16_t)bits;
-}
-#endif
-
 static void pack(const unsigned char *bytes, uint64_t n, unsigned char *target)
 {
     unsigned char rest[BYTES_AT_ONCE] = {0};
     uint64_t at = 0;
     uint16_t bits;
     for (; n - at >= BYTES_AT_ONCE; at += BYTES_AT_ONCE) {
-        bits = htole16(bits_of(bytes + at));
+        bits = htole16(bits_of_bytes(bytes + at));
         memcpy(target + at / MASK_BITS, &bits, sizeof bits);
     }
     memcpy(rest, bytes + at, n - at);
-    bits = htole16(bits_of(rest));
+    bits = htole16(bits_of_bytes(rest));
     memcpy(target + at / MASK_BITS, &bits, divide_up(n - at, MASK_BITS));
 }
 

@@ -5,6 +5,7 @@
 
 #include "registers.cuh"
 
+#include "common/bits.h"
 #include "common/moves.h"
 
 namespace KERNELS
@@ -146,15 +147,6 @@ struct bit_numbers {
 template <class Part, unsigned Lanes>
 constexpr bit_numbers<Part, Lanes> numbers;
 
-/* Of 8 bytes a bit each: whether it is not 0. */
-LANES_FUNCTION unsigned bits_of_bytes(const unsigned char *bytes)
-{
-    uint64_t x = loaded<uint64_t>(bytes);
-    constexpr uint64_t low = 0x7f7f7f7f7f7f7f7f;
-    x = ((((x & low) + low) | x) & ~low) >> 7;
-    return unsigned(x * 0x0102040810204080 >> 56);
-}
-
 /* Elements that a mask shows, of rows of which no byte is turned. */
 template <class Part, unsigned Parts>
 struct shown {
@@ -167,13 +159,10 @@ struct shown {
                                          char *to)
     {
         uint64_t i = 0;
-        if constexpr (has_shuffles && Parts == 1)
-            for (; i + 8 <= n; i += 8)
-                to = of_8(at + i * size, bits_of_bytes(mask + i), to);
-        for (; i < n; i++) {
-            put(to, loaded<typename plain::element>(at + i * size));
-            to += mask[i] ? size : 0;
-        }
+        for (; i + BYTES_AT_ONCE <= n; i += BYTES_AT_ONCE)
+            to = of_16(at + i * size, bits_of_bytes(mask + i), to);
+        for (; i < n; i++)
+            to = of_1(at + i * size, mask[i], to);
         return to;
     }
 
@@ -189,15 +178,34 @@ struct shown {
             return loaded<vector<Part, lanes * size>>(at);
     }
 
-    LANES_FUNCTION static char *of_8(const char *at, unsigned bits, char *to)
+    LANES_FUNCTION static char *of_1(const char *at, bool is_shown, char *to)
     {
-        for (unsigned k = 0; k < 8; k += lanes) {
-            const unsigned here = bits >> k & ((1u << lanes) - 1);
-            const auto kept =
-                __builtin_shuffle(lanes_at(at + k * size), lanes_at(numbers<Part, lanes>.of[here]));
-            memcpy(to, &kept, lanes * size);
-            to += unsigned(__builtin_popcount(here)) * size;
+        put(to, loaded<typename plain::element>(at));
+        return to + (is_shown ? size : 0);
+    }
+
+    LANES_FUNCTION static char *of_lanes(const char *at, unsigned bits, char *to)
+    {
+        const auto kept = __builtin_shuffle(lanes_at(at), lanes_at(numbers<Part, lanes>.of[bits]));
+        memcpy(to, &kept, lanes * size);
+        return to + unsigned(__builtin_popcount(bits)) * size;
+    }
+
+    /* Mostly all are shown, or none, where masks have long runs. */
+    LANES_FUNCTION static char *of_16(const char *at, unsigned bits, char *to)
+    {
+        if (bits == 0)
+            return to;
+        if (bits == 0xffff) {
+            memcpy(to, at, 16 * size);
+            return to + 16 * size;
         }
+        if constexpr (has_shuffles && Parts == 1)
+            for (unsigned k = 0; k < 16; k += lanes)
+                to = of_lanes(at + k * size, bits >> k & ((1u << lanes) - 1), to);
+        else
+            for (unsigned k = 0; k < 16; k++)
+                to = of_1(at + k * size, bits >> k & 1, to);
         return to;
     }
 };
