@@ -26,6 +26,7 @@ LADDER_FOLDS = ("sum", "prod", "min", "max")
 FOLD_GROUPS = ("places", "counts", "numbers", "moments")
 LOOPS = "kernels/host/loops.cpp"
 VECTORS = "kernels/host/vectors.cpp"
+MOVES = "kernels/host/moves.cpp"
 # As csrc/common/instructions.h has them.
 INSTRUCTIONS = {"baseline": []}
 if platform.machine() in ("x86_64", "AMD64"):
@@ -34,7 +35,6 @@ if platform.machine() in ("x86_64", "AMD64"):
 LIBRARY = "library.cu"
 LATER, NO_LATER = "later_methods.cu", "no_later_methods.cu"
 REGISTERS = 64  # a thread, so that a multiprocessor's 65,536 suffice for blocks of 1024
-SLOW_SOURCES = ["csrc/run/gather.c"]  # a loop for every pair of types
 ABSENT_CUDA = "csrc/cuda/absent.c"
 CUDA_SOURCES = sorted(set(map(str, Path("csrc/cuda").glob("*.c"))) - {ABSENT_CUDA})
 SANITIZED = bool(os.environ.get("GRED_SANITIZE"))  # gcc then warns of what is not so
@@ -49,6 +49,8 @@ HOST_CXX += ["-fno-exceptions", "-fno-rtti", "-Wno-unknown-pragmas"]
 # All instructions are to make the same bits. What GCC says of vectors that cross a call, and of its
 # own headers, is of no concern where no call is left.
 VECTOR_FLAGS = ["-ffp-contract=off", "-Wno-psabi", "-Wno-maybe-uninitialized"]
+# No trap is of interest: so what is converted on one condition can be converted in any case.
+MOVE_FLAGS = ["-O3", "-fno-trapping-math"]
 LIBRARIES = ["-lpthread", "-lm", "-lstdc++", "-Wl,--exclude-libs,ALL"]
 
 
@@ -143,15 +145,16 @@ class BuildExt(build_ext):
 
     def slow_jobs(self) -> list[Job]:
         """Compile the host's loops, without the options that Python was built with."""
-        cc, cxx = (os.environ.get(*names).split() for names in (("CC", "gcc"), ("CXX", "g++")))
+        cxx = os.environ.get("CXX", "g++").split()
         loops = [*cxx, *HOST_CXX, "-O3", *CHECKS, "-DGRED_HOST_LOOPS=host_loops", "-x", "c++"]
         jobs = [Job(loops, Path(LOOPS), self.object(LOOPS))]
         for name, flags in INSTRUCTIONS.items():
             defines = [f"-DGRED_HOST_LOOPS=host_{name}", f"-DGRED_INSTRUCTIONS={name}"]
-            words = [*cxx, *HOST_CXX, *VECTOR_FLAGS, *flags, *defines, "-x", "c++"]
-            jobs.append(Job(words, Path(VECTORS), self.object(f"kernels/host/{name}")))
-        words = [*cc, *HOST_C, "-fPIC"]
-        return jobs + [Job(words, Path(source), self.object(source)) for source in SLOW_SOURCES]
+            for source, more in ((VECTORS, []), (MOVES, MOVE_FLAGS)):
+                words = [*cxx, *HOST_CXX, *VECTOR_FLAGS, *more, *CHECKS, *flags, *defines]
+                target = self.object(f"kernels/host/{Path(source).stem}_{name}")
+                jobs.append(Job([*words, "-x", "c++"], Path(source), target))
+        return jobs
 
     def plain_jobs(self, ext: Extension, more: list[str]) -> list[Job]:
         """One call of the C compiler a source; setuptools would compile them one by one."""
@@ -165,7 +168,7 @@ class BuildExt(build_ext):
         return Path(self.build_temp, source).with_suffix(".o")
 
 
-APART = {*SLOW_SOURCES, *CUDA_SOURCES, ABSENT_CUDA}
+APART = {*CUDA_SOURCES, ABSENT_CUDA}
 SOURCES = sorted(set(map(str, Path("csrc").rglob("*.c"))) - APART)
 
 if __name__ == "__main__":

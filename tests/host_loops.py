@@ -543,13 +543,13 @@ CHECKS: dict[str, Callable[[], None]] = {
 }
 
 
-def main(names: Sequence[str]) -> None:
+def report(checks: dict[str, Callable[[], None]], names: Sequence[str]) -> None:
     """Run some checks, or all."""
     print(gred.explain(np.ones(3)).array.split(" by ")[1].split()[0])
-    for name in names or CHECKS:
-        CHECKS[name]()
+    for name in names or checks:
+        checks[name]()
         print(name, DIGEST.hexdigest(), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    report(CHECKS, sys.argv[1:])

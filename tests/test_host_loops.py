@@ -18,10 +18,10 @@ SETS = (
 BEST = gred.explain(np.ones(3)).array.split(" by ")[1].split()[0]
 
 
-def run(*checks: str, **environment: str) -> list[str]:
+def run(*checks: str, program: Path = PROGRAM, **environment: str) -> list[str]:
     """Run checks in a process of their own; return the instructions, and a digest a check."""
     done = subprocess.run(
-        [sys.executable, PROGRAM, *checks],
+        [sys.executable, program, *checks],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,

@@ -100,6 +100,19 @@ static void merge(struct layout *layout)
     layout->dimensions = kept;
 }
 
+/* A walk that goes to another line of memory with each step is not to be repeated: rather is each
+ * of its elements, at once. */
+static void repeat_in_place(struct layout *layout)
+{
+    enum { LINE = 64 };
+    const unsigned dimensions = layout->dimensions;
+    if (dimensions < 2 || layout->strides[dimensions - 1] < LINE)
+        return;
+    while (layout->strides[0] == 0)
+        for (unsigned k = 0; k + 1 < dimensions; k++)
+            swap_dimensions(layout, k, k + 1);
+}
+
 void layout_normalise(struct layout *layout, bool in_order)
 {
     if (element_size(layout->input) == 1)
@@ -118,6 +131,8 @@ void layout_normalise(struct layout *layout, bool in_order)
     if (!in_order)
         sort(layout);
     merge(layout);
+    if (!in_order)
+        repeat_in_place(layout);
 }
 
 uint64_t layout_length(const struct layout *layout)

@@ -142,6 +142,7 @@ static bool feed_in_stages(struct machine *machine, struct cuda_feed *feed, uint
     feed->stream = self->stream;
     feed->ahead = cuda_of(machine)->ahead;
     feed->threads = self->threads;
+    feed->instructions = self->instructions;
     return make_staging(machine) && cuda_staging_feed(self->staging, feed, fed, machine->failure);
 }
 

@@ -15,6 +15,7 @@ bool cuda_sessions_open(struct cuda_sessions *self, struct cuda_pointers *pointe
     pthread_mutex_init(&self->lock, NULL);
     self->pointers = pointers;
     self->threads = threads_create();
+    self->instructions = instructions_here();
     return self->threads;
 }
 
@@ -111,6 +112,7 @@ static struct cuda_session *session_new(const struct cuda_sessions *sessions, in
     self->device = device;
     self->pointers = sessions->pointers;
     self->threads = sessions->threads;
+    self->instructions = sessions->instructions;
     self->pool = sessions->pools[device];
     if (cuda_check(failure, cudaStreamCreateWithFlags(&self->own_stream, cudaStreamNonBlocking),
                    "cudaStreamCreateWithFlags") &&

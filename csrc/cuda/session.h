@@ -19,6 +19,7 @@ struct cuda_session {
     int capability;                 /* 90 for 9.0 */
     struct cuda_pointers *pointers; /* all sessions' */
     struct threads *threads;        /* too */
+    enum instructions instructions; /* too */
     cudaMemPool_t pool;
     char *kept; /* memory for small workspaces; behind it, tickets, which are 0 between launches */
     struct mailbox mailbox;
@@ -39,6 +40,7 @@ struct cuda_sessions {
     pthread_mutex_t lock;
     struct cuda_pointers *pointers;
     struct threads *threads; /* that gather what is fed */
+    enum instructions instructions;
     cudaMemPool_t pools[CUDA_GPUS_MAX];
     struct cuda_session *idle[CUDA_GPUS_MAX];
 };

@@ -140,9 +140,9 @@ static void gather_stretch(void *context, uint64_t index, unsigned thread)
     (void)thread;
     char *place = self->buffer + bytes_of(self->feed, self->places[index]);
     if (self->feed->as_bits)
-        gather_bits(layout, start, length, (unsigned char *)place);
+        gather_bits(self->feed->instructions, layout, start, length, (unsigned char *)place);
     else
-        gather_unconverted(layout, start, length, place);
+        gather_unconverted(self->feed->instructions, layout, start, length, place);
 }
 
 /* From how many elements each stretch has to how many there are before it. */

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "common/failure.h"
+#include "common/instructions.h"
 #include "common/layout.h"
 #include "run/threads.h"
 
@@ -31,6 +32,7 @@ struct cuda_feed {
     cudaStream_t stream;     /* whose work from now on comes after the copies */
     bool ahead;              /* copies need not come after that stream's work, see below */
     struct threads *threads; /* that gather the elements */
+    enum instructions instructions;
 };
 
 /* Has the elements copied; *fed of them, those that the mask lets through. */

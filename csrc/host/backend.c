@@ -71,9 +71,11 @@ static bool run(void *state, const struct plan *plan, struct run *run)
     }
     bool ran = work_begin(&work);
     if (ran && run->timing)
-        ran = measure_work(&work) && work_finish(&work);
+        ran = measure_work(&work);
     else if (ran)
-        ran = work_prepare(&work) && work_fold(&work) && work_finish(&work);
+        ran = work_prepare(&work) && work_fold(&work);
+    if (ran)
+        work_finish(&work);
     work_end(&work);
     return ran;
 }

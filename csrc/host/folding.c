@@ -1,11 +1,12 @@
 /* A layout is folded in chunks of fixed length and the chunks' states in turn, so a sum's bits do
- * not depend on the number of threads nor on where its elements lie, and rounding errors grow with
- * the chunk's length and not with the array's. Elements that are not ready for a loop are gathered
- * into a thread's own buffer first, a chunk at a time. */
+ * not depend on the number of threads, and rounding errors grow with the chunk's length and not
+ * with the array's. Elements that are not ready for a loop are gathered into a thread's own buffer
+ * first, a chunk at a time. */
 #include "host/folding.h"
 
 #include "common/arithmetic.h"
 #include "run/gather.h"
+#include "run/walk.h"
 #include "run/watch.h"
 
 #include <stdatomic.h>
@@ -19,8 +20,14 @@ enum {
     GATHERED_STRETCH = 1 << 24 /* the latter where elements are gathered first */
 };
 
-/* How a layout's elements come to a loop: as they lie, brought together, or converted, too. */
-enum way { IN_PLACE, GATHERED, CONVERTED };
+/* How a layout's elements come to a loop: as they lie, all or a row at a time, brought together, or
+ * converted, too. */
+enum way { IN_PLACE, IN_ROWS, GATHERED, CONVERTED };
+
+static bool is_gathered(enum way way)
+{
+    return way == GATHERED || way == CONVERTED;
+}
 
 /* What one thread gathers into. */
 struct buffer {
@@ -31,6 +38,7 @@ struct buffer {
 struct folding {
     struct layout layout;
     struct layout mask; /* its bytes as elements, where positions matter */
+    enum instructions instructions;
     enum way way;
     bool indexed;     /* positions matter */
     bool by_position; /* and there is a mask: what it hides still counts in positions */
@@ -41,7 +49,8 @@ struct folding {
     is_settled *settled; /* NULL: all chunks matter */
     size_t size, width;  /* of an element as a loop takes it and of a state, bytes */
     struct buffer buffer;
-    char *buffers; /* one a thread, in an array */
+    char *buffers;  /* one a thread, in an array */
+    uint64_t shown; /* elements that took part so far */
 };
 
 /* ---- making one ---- */
@@ -55,7 +64,7 @@ static size_t aligned(size_t bytes)
 static struct buffer describe_buffer(const struct folding *self)
 {
     struct buffer buffer = {0};
-    if (self->way == IN_PLACE)
+    if (!is_gathered(self->way))
         return buffer;
     buffer.shown = buffer.elements + aligned(CHUNK * self->size);
     buffer.bytes = buffer.shown + (self->by_position ? aligned(CHUNK) : 0);
@@ -80,11 +89,28 @@ static fold_values *direct_loop(const struct job *job)
     return loop_of_elements(job->instructions, plan->fold, plan->layout->input, plan->layout->type);
 }
 
+/* Whether rows are ready for a loop, and so long that to begin with each costs little. */
+static bool has_long_rows(const struct layout *layout)
+{
+    enum { LONG = 960 }; /* bytes */
+    const size_t size = element_size(layout->input);
+    const unsigned inner = layout->dimensions - 1;
+    if (layout->swapped || layout->mask || layout->dimensions == 0)
+        return false;
+    uintptr_t aligned = (uintptr_t)layout->data;
+    for (unsigned k = 0; k < inner; k++)
+        aligned |= (uintptr_t)layout->strides[k];
+    return aligned % size == 0 && layout->strides[inner] == (int64_t)size &&
+           layout->shape[inner] * size >= LONG;
+}
+
 static enum way way_of(const struct job *job)
 {
     if (!direct_loop(job))
         return CONVERTED;
-    return job->plan->flat ? IN_PLACE : GATHERED;
+    if (job->plan->flat)
+        return IN_PLACE;
+    return has_long_rows(job->plan->layout) ? IN_ROWS : GATHERED;
 }
 
 static void describe_folding(struct folding *self, const struct job *job)
@@ -93,6 +119,7 @@ static void describe_folding(struct folding *self, const struct job *job)
     const struct layout *layout = plan->layout;
     fold_values *const direct = direct_loop(job);
     self->layout = *layout;
+    self->instructions = job->instructions;
     self->way = way_of(job);
     self->indexed = fold_is_indexed(plan->fold);
     self->by_position = layout->mask && self->indexed;
@@ -115,13 +142,14 @@ static void describe_folding(struct folding *self, const struct job *job)
 
 static uint64_t bring_together(const struct folding *self, uint64_t start, uint64_t n, void *target)
 {
-    return self->way == CONVERTED ? gather(&self->layout, start, n, target)
-                                  : gather_unconverted(&self->layout, start, n, target);
+    return self->way == CONVERTED
+               ? gather(self->instructions, &self->layout, start, n, target)
+               : gather_unconverted(self->instructions, &self->layout, start, n, target);
 }
 
-/* Folds the elements that the mask lets through. */
-static void fold_gathered(const struct folding *self, char *buffer, uint64_t start, uint64_t n,
-                          void *state)
+/* Folds the elements that the mask lets through, and returns how many there are. */
+static uint64_t fold_gathered(const struct folding *self, char *buffer, uint64_t start, uint64_t n,
+                              void *state)
 {
     void *const elements = buffer + self->buffer.elements;
     const uint64_t kept = bring_together(self, start, n, elements);
@@ -129,6 +157,7 @@ static void fold_gathered(const struct folding *self, char *buffer, uint64_t sta
         self->fold_elements(elements, kept, start, state);
     else
         state_identity(self->fold, self->accumulator, state);
+    return kept;
 }
 
 /* The first place from `at` on where the mask shows an element, or hides one; n: there is none. */
@@ -141,28 +170,54 @@ static uint64_t find(const unsigned char *shown, uint64_t at, uint64_t n, bool w
 
 /* The same where positions matter: the elements between two hidden ones are folded by themselves,
  * from where they are in the array. */
-static void fold_runs(const struct folding *self, char *buffer, uint64_t start, uint64_t n,
-                      void *state)
+static uint64_t fold_runs(const struct folding *self, char *buffer, uint64_t start, uint64_t n,
+                          void *state)
 {
+    uint64_t kept = 0;
     char *const elements = buffer + self->buffer.elements;
     unsigned char *const shown = (unsigned char *)buffer + self->buffer.shown;
     bring_together(self, start, n, elements);
-    gather_unconverted(&self->mask, start, n, shown);
+    gather_unconverted(self->instructions, &self->mask, start, n, shown);
     for (uint64_t end, at = find(shown, 0, n, true); at < n; at = find(shown, end, n, true)) {
         end = find(shown, at, n, false);
         self->fold_elements(elements + at * self->size, end - at, start + at, state);
+        kept += end - at;
     }
+    return kept;
 }
 
-static void fold_chunk(const struct folding *self, char *buffer, uint64_t start, uint64_t n,
-                       void *state)
+/* One row after the other, or what the chunk has of it. */
+static void fold_rows(const struct folding *self, uint64_t start, uint64_t n, void *state)
 {
-    if (self->way == IN_PLACE)
-        self->fold_elements((const char *)self->layout.data + start * self->size, n, start, state);
-    else if (self->by_position)
-        fold_runs(self, buffer, start, n, state);
+    _Alignas(STATE_ALIGNMENT) char states[2 * STATE_BYTES_MAX];
+    char *next = self->indexed ? state : states;
+    struct walk walk;
+    walk_start(&walk, &self->layout, start, n);
+    while (walk.left) {
+        const uint64_t at = start + n - walk.left;
+        const struct tile row = walk_next(&walk, least(walk.left, walk.whole.columns));
+        self->fold_elements(row.at, row.columns, at, next);
+        if (next == states)
+            next += self->width;
+        else if (!self->indexed)
+            self->merge(states, 2);
+    }
+    if (!self->indexed)
+        memcpy(state, states, self->width);
+}
+
+static uint64_t fold_chunk(const struct folding *self, char *buffer, uint64_t start, uint64_t n,
+                           void *state)
+{
+    if (self->by_position)
+        return fold_runs(self, buffer, start, n, state);
+    if (is_gathered(self->way))
+        return fold_gathered(self, buffer, start, n, state);
+    if (self->way == IN_ROWS)
+        fold_rows(self, start, n, state);
     else
-        fold_gathered(self, buffer, start, n, state);
+        self->fold_elements((const char *)self->layout.data + start * self->size, n, start, state);
+    return n;
 }
 
 /* ---- many chunks ---- */
@@ -193,6 +248,7 @@ struct part {
     uint64_t start, n, chunks; /* the last: in each of its pieces */
     char *states;
     _Atomic uint64_t matter; /* chunks; those behind them make no difference any more */
+    _Atomic uint64_t shown;  /* elements that took part */
 };
 
 /* The chunks up to this one are enough. */
@@ -216,6 +272,7 @@ static void fold_piece(void *context, uint64_t index, unsigned thread)
     char *const buffer = self->buffers + thread * self->buffer.bytes;
     const uint64_t first = index * part->chunks, end = first + part->chunks;
     char *state = part->states + first * self->width;
+    uint64_t shown = 0;
     if (self->indexed)
         state_identity(self->fold, self->accumulator, state);
     for (uint64_t chunk = first; chunk < end && matters(part, chunk);
@@ -223,20 +280,21 @@ static void fold_piece(void *context, uint64_t index, unsigned thread)
         const uint64_t at = chunk * CHUNK, n = least(part->n - at, CHUNK);
         if (self->indexed && chunk > first)
             memcpy(state, state - self->width, self->width);
-        fold_chunk(self, buffer, part->start + at, n, state);
+        shown += fold_chunk(self, buffer, part->start + at, n, state);
         if (self->settled && self->settled(state, n))
             note_enough(part, chunk);
     }
+    atomic_fetch_add_explicit(&part->shown, shown, memory_order_relaxed);
 }
 
 static uint64_t part_length(enum way way)
 {
-    return way == IN_PLACE ? STRETCH : GATHERED_STRETCH;
+    return is_gathered(way) ? GATHERED_STRETCH : STRETCH;
 }
 
 /* Folds a stretch's elements; the result is the first of the states. *over: what lies behind makes
  * no difference. */
-static bool fold_stretch(struct job *job, const struct folding *self, uint64_t start, uint64_t n,
+static bool fold_stretch(struct job *job, struct folding *self, uint64_t start, uint64_t n,
                          char *states, bool *over)
 {
     uint64_t chunks = 0;
@@ -252,6 +310,7 @@ static bool fold_stretch(struct job *job, const struct folding *self, uint64_t s
                             .states = states + at / CHUNK * self->width,
                             .matter = chunks_of(length)};
         threads_run(job->threads, pieces_of(length), fold_piece, &part);
+        self->shown += part.shown;
         chunks = at / CHUNK + part.matter;
         *over = part.matter < chunks_of(length);
     }
@@ -260,8 +319,7 @@ static bool fold_stretch(struct job *job, const struct folding *self, uint64_t s
 }
 
 /* Stretches, and then the states that they leave. */
-static bool fold_stretches(struct job *job, const struct folding *self, char *states,
-                           char *of_chunks)
+static bool fold_stretches(struct job *job, struct folding *self, char *states, char *of_chunks)
 {
     const uint64_t n = job->plan->n;
     uint64_t stretches = 0;
@@ -312,9 +370,10 @@ static bool fold_at_once(const struct job *job, void *state)
     return true;
 }
 
-bool folding_run(struct job *job, void *state)
+bool folding_run(struct job *job, void *state, uint64_t *count)
 {
     const struct plan *plan = job->plan;
+    *count = plan->n;
     if (plan->n == 0) {
         state_identity(plan->fold, plan->accumulator, state);
         return true;
@@ -328,6 +387,8 @@ bool folding_run(struct job *job, void *state)
     }
     describe_folding(self, job);
     const bool folded = fold_in_memory(job, self, state);
+    if (plan->layout->mask)
+        *count = self->shown;
     free(self);
     return folded;
 }
@@ -335,6 +396,7 @@ bool folding_run(struct job *job, void *state)
 void folding_explain(const struct job *job, struct loops *loops)
 {
     static const char *const ways[] = {[IN_PLACE] = "as it lies",
+                                       [IN_ROWS] = "row by row, as it lies",
                                        [GATHERED] = "gathered first",
                                        [CONVERTED] = "gathered first, and converted"};
     const struct plan *plan = job->plan;

@@ -4,8 +4,9 @@
 #include "host/job.h"
 #include "run/loops.h"
 
-/* Folds all of the plan's elements to a state. False: the run's failure says why not. */
-bool folding_run(struct job *, void *state);
+/* Folds all of the plan's elements to a state, and counts those that take part. False: the run's
+ * failure says why not. */
+bool folding_run(struct job *, void *state, uint64_t *count);
 
 /* How folding_run would go about it. */
 void folding_explain(const struct job *, struct loops *);

@@ -33,8 +33,8 @@ bool copy_fill(struct job *job, struct copy *copy)
     for (uint64_t at = 0; at < plan->n; at += PIECE) {
         if (at && watch_interrupted_lately(job->run, &job->asked))
             return false;
-        copy->n +=
-            gather(plan->layout, at, least(plan->n - at, PIECE), copy->values + copy->n * width);
+        copy->n += gather(job->instructions, plan->layout, at, least(plan->n - at, PIECE),
+                          copy->values + copy->n * width);
     }
     return true;
 }

@@ -1,11 +1,8 @@
 #include "host/work.h"
 
-#include "common/arithmetic.h"
 #include "host/folding.h"
 #include "run/explanation.h"
-#include "run/gather.h"
 #include "run/result.h"
-#include "run/watch.h"
 
 #include <stdlib.h>
 
@@ -37,35 +34,16 @@ bool work_prepare(struct work *self)
 
 bool work_fold(struct work *self)
 {
-    return is_recursive(self) ? recursion_run(&self->job, &self->copy, self->state)
-                              : folding_run(&self->job, self->state);
+    if (!is_recursive(self))
+        return folding_run(&self->job, self->state, &self->count);
+    self->count = self->copy.n;
+    return recursion_run(&self->job, &self->copy, self->state);
 }
 
-/* How many elements took part: a mask is read again, for reductions alone that want to know. */
-static bool count_shown(struct job *job, uint64_t *count)
+void work_finish(const struct work *self)
 {
-    enum { STRETCH = 1 << 26 }; /* elements between two thoughts of the watch */
-    const struct plan *plan = job->plan;
-    *count = plan->n;
-    if (!plan->layout->mask || !plan->counts)
-        return true;
-    *count = 0;
-    for (uint64_t at = 0; at < plan->n; at += STRETCH) {
-        if (watch_interrupted_lately(job->run, &job->asked))
-            return false;
-        *count += gather_count(plan->layout, at, least(plan->n - at, STRETCH));
-    }
-    return true;
-}
-
-bool work_finish(struct work *self)
-{
-    struct job *job = &self->job;
-    uint64_t count;
-    if (!count_shown(job, &count))
-        return false;
-    run_finish(job->run, job->plan, job->plan->accumulator, self->state, count);
-    return true;
+    const struct job *job = &self->job;
+    run_finish(job->run, job->plan, job->plan->accumulator, self->state, self->count);
 }
 
 void work_explain(const struct work *self)

@@ -8,6 +8,7 @@ struct work {
     struct job job;
     struct copy copy; /* of methods that need one */
     void *state;      /* what was folded last */
+    uint64_t count;   /* of how many elements */
 };
 
 /* Memory for it; to be ended even where that fails. */
@@ -19,7 +20,7 @@ bool work_prepare(struct work *);
 bool work_fold(struct work *);
 
 /* Fills the run's answer from what was folded. */
-bool work_finish(struct work *);
+void work_finish(const struct work *);
 
 /* Fills the run's explanation instead; nothing has to have begun. */
 void work_explain(const struct work *);

@@ -74,7 +74,7 @@ static bool machine_feed(struct machine *machine, void *target, const struct lay
                          uint64_t start, uint64_t length, uint64_t *fed)
 {
     (void)machine;
-    *fed = gather_unconverted(layout, start, length, target);
+    *fed = gather_unconverted(INSTRUCTIONS_baseline, layout, start, length, target);
     return true;
 }
 
@@ -82,7 +82,7 @@ static bool machine_feed_bits(struct machine *machine, void *target, const struc
                               uint64_t start, uint64_t length)
 {
     (void)machine;
-    gather_bits(layout, start, length, target);
+    gather_bits(INSTRUCTIONS_baseline, layout, start, length, target);
     return true;
 }
 

@@ -1,0 +1,169 @@
+/* Elements converted on their way into a buffer: to the type that was asked for, as NumPy does it,
+ * and from there to its accumulator. No step of it is a branch once it is compiled, so a compiler
+ * can do it in vector registers. */
+#pragma once
+
+#include "pairs.cuh"
+#include "registers.cuh"
+
+#include "common/moves.h"
+
+#include <math.h>
+
+namespace KERNELS
+{
+namespace
+{
+
+/* ---- what arithmetic knows ---- */
+
+template <class In>
+LANES_FUNCTION In real_part(In x)
+{
+    return x;
+}
+
+/* Not by a comparison, which GCC has no vectors of floats for. */
+LANES_FUNCTION uint32_t real_part(boolean x)
+{
+    return -uint32_t(x.byte) >> 31;
+}
+
+LANES_FUNCTION float real_part(float16 x)
+{
+    return float(x);
+}
+
+LANES_FUNCTION float real_part(bfloat16 x)
+{
+    return float(x);
+}
+
+template <class T>
+LANES_FUNCTION T real_part(complex<T> x)
+{
+    return x.real;
+}
+
+template <class In>
+LANES_FUNCTION int imaginary_part(In)
+{
+    return 0;
+}
+
+template <class T>
+LANES_FUNCTION T imaginary_part(complex<T> x)
+{
+    return x.imag;
+}
+
+/* ---- to a type ---- */
+
+/* See scalar.h. */
+template <class Integer>
+LANES_FUNCTION Integer integer_of(double x)
+{
+    if constexpr (std::is_same_v<Integer, uint64_t>)
+        return uint64_of_double(x);
+    else if constexpr (sizeof(Integer) == sizeof(int64_t) || std::is_same_v<Integer, uint32_t>)
+        return Integer(int64_of_double(x));
+    else
+        return Integer(int32_of_double(x));
+}
+
+template <class Type>
+struct become {
+    template <class Real, class Imag>
+    LANES_FUNCTION static Type of(Real real, Imag)
+    {
+        if constexpr (std::is_integral_v<Type> && std::is_floating_point_v<Real>)
+            return integer_of<Type>(double(real));
+        else
+            return Type(real);
+    }
+};
+
+template <>
+struct become<boolean> {
+    template <class Real, class Imag>
+    LANES_FUNCTION static boolean of(Real real, Imag imag)
+    {
+        return {uint8_t(real != 0 || imag != 0)};
+    }
+};
+
+/* What half_of_double makes of a number, as a float still: to add and take off what leaves no room
+ * for smaller bits rounds subnormal ones. */
+LANES_FUNCTION float rounded_to_half(double x)
+{
+    constexpr uint64_t sign = uint64_t(1) << 63, unit = uint64_t(1) << 42;
+    const uint64_t bits = loaded<uint64_t>(&x), magnitude = bits & ~sign,
+                   rounded = (magnitude + unit / 2 - 1 + (magnitude / unit & 1)) & ~(unit - 1);
+    const double absolute = loaded<double>(&magnitude), normal = loaded<double>(&rounded),
+                 subnormal = (absolute + 0x1p28) - 0x1p28,
+                 finite = absolute < 0x1p-14 ? subnormal : normal,
+                 half = finite >= 0x1p16 ? double(INFINITY) : finite;
+    const uint64_t result = loaded<uint64_t>(&half) | (bits & sign);
+    return float(absolute <= double(INFINITY) ? loaded<double>(&result) : x);
+}
+
+template <>
+struct become<float16> {
+    template <class Imag>
+    LANES_FUNCTION static float of(double real, Imag)
+    {
+        return rounded_to_half(real);
+    }
+
+    template <class Real, class Imag>
+    LANES_FUNCTION static float of(Real real, Imag)
+    {
+        return rounded_to_half(double(float(real)));
+    }
+};
+
+template <>
+struct become<bfloat16> {
+    template <class Real, class Imag>
+    LANES_FUNCTION static bfloat16 of(Real real, Imag)
+    {
+        return {bfloat_of_float(float(real))};
+    }
+};
+
+template <class T>
+struct become<complex<T>> {
+    template <class Real, class Imag>
+    LANES_FUNCTION static complex<T> of(Real real, Imag imag)
+    {
+        return {T(real), T(imag)};
+    }
+};
+
+/* ---- loops ---- */
+
+template <class In, class Type, class Accumulator>
+void convert(const char *__restrict__ from, uint64_t n, char *__restrict__ to)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        const In x = loaded<In>(from + i * sizeof(In));
+        const Accumulator value = Accumulator(become<Type>::of(real_part(x), imaginary_part(x)));
+        memcpy(to + i * sizeof value, &value, sizeof value);
+    }
+}
+
+template <class In>
+convert_elements *converter_from(enum element type)
+{
+    switch (type) {
+#define TO(TYPE, Type, ACC, Acc)                                                                   \
+    case ELEMENT_##TYPE:                                                                           \
+        return convert<In, Type, Acc>;
+        OWN_ACCUMULATORS(TO)
+    default:
+        return nullptr;
+    }
+}
+
+} // namespace
+} // namespace KERNELS
