@@ -63,6 +63,7 @@ def run(*words, **options) -> str:
 TRIALS = {
     "callers": "every piece is done once, however many call",
     "meeting": "all threads take part at once",
+    "brief": "who sleeps is not woken for a brief job, but for many in a row",
     "threads": "threads compute as their caller does, have no signals and enough stack",
     "forks": "a forked child has threads of its own",
     "no right to start": "where no thread can be started the caller does it all",
@@ -74,7 +75,7 @@ def test_pool(compiled, trial):
     run(compiled("pool", "-Wall", "-Wextra", "-Werror"), trial)
 
 
-@pytest.mark.parametrize("trial", ["callers", "meeting"])
+@pytest.mark.parametrize("trial", ["callers", "meeting", "brief"])
 def test_no_two_threads_of_the_pool_race(compiled, trial):
     program = compiled("pool", "-fsanitize=thread")
     run(program, trial, env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1"})

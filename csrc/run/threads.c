@@ -5,7 +5,9 @@
  *
  * A thread without work watches the pool's generation for a moment, since calls often come one
  * after another, and only then sleeps. Who announces a job wakes one sleeper, and each that wakes
- * wakes two more while there is room for them: nobody spends long on waking others. */
+ * wakes two more while there is room for them: nobody spends long on waking others. For a job that
+ * would be over before they are there nobody is woken, unless another has just been: then more are
+ * likely to follow, and whoever is awake will watch for them. */
 #define _GNU_SOURCE
 
 #include "run/threads.h"
@@ -58,6 +60,7 @@ struct job {
     _Alignas(APART) atomic_uint holds; /* threads that know of it, and open_bit: more may join; 0:
                                           the slot is free */
     atomic_int places;                 /* for more threads */
+    atomic_bool calls;                 /* sleepers to come, too */
     _Atomic int64_t left; /* pieces that nobody has taken; less than 0: asked in vain */
 
     /* For who waits for the end. */
@@ -75,6 +78,7 @@ struct pool {
     atomic_uint started, asleep; /* the latter: and not called yet */
     unsigned called;             /* sleepers that are to wake */
     atomic_bool stop;
+    _Atomic double ended; /* by the clock: the last job that was shared */
     struct job jobs[SLOTS];
     pthread_t threads[];
 };
@@ -138,6 +142,7 @@ static struct job *job_new(struct pool *pool, unsigned most, uint64_t pieces, th
     fegetenv(&job->arithmetic);
     atomic_store_explicit(&job->places, (int)most - 1, memory_order_relaxed);
     atomic_store_explicit(&job->left, (int64_t)pieces, memory_order_relaxed);
+    atomic_store_explicit(&job->calls, false, memory_order_relaxed);
     atomic_store_explicit(&job->done, 0, memory_order_relaxed);
     atomic_fetch_or(&job->holds, open_bit);
     return job;
@@ -205,7 +210,8 @@ static bool add_done(struct pool *pool, struct job *job, uint64_t done)
 
 /* ---- who is there ---- */
 
-/* Threads that open jobs have places and pieces for, beyond those that are awake without work. */
+/* Threads that open jobs which call for them have places and pieces for, beyond those that are
+ * awake without work. */
 static unsigned missing_threads(struct pool *pool)
 {
     uint64_t places = 0, awake = atomic_load(&pool->started) - atomic_load(&pool->asleep), busy = 0;
@@ -214,7 +220,7 @@ static unsigned missing_threads(struct pool *pool)
         const int64_t left = atomic_load(&job->left);
         const int free_places = atomic_load(&job->places);
         busy += held ? held - 1 : 0; /* one is the caller */
-        if (holds & open_bit && left > 0 && free_places > 0)
+        if (holds & open_bit && atomic_load(&job->calls) && left > 0 && free_places > 0)
             places += least((uint64_t)left, (uint64_t)free_places);
     }
     const uint64_t idle = awake > busy ? awake - busy : 0;
@@ -436,14 +442,25 @@ static void run_alone(uint64_t pieces, threads_piece *piece, void *context)
         piece(context, index, 0);
 }
 
-static void announce(struct pool *pool)
+/* Whether the last job that was shared is not long over, and threads would watch after this one. */
+static bool is_one_of_many(struct pool *pool)
 {
-    atomic_fetch_add(&pool->generation, 1);
-    start_threads(pool);
-    call_sleepers(pool, 1);
+    return clock_now() - atomic_load(&pool->ended) < watch_seconds && !is_crowded(pool);
 }
 
-void threads_run(struct threads *self, uint64_t pieces, threads_piece *piece, void *context)
+static void announce(struct pool *pool, struct job *job, bool brief)
+{
+    const bool calls = !brief || is_one_of_many(pool);
+    atomic_store(&job->calls, calls);
+    atomic_fetch_add(&pool->generation, 1);
+    if (calls) {
+        start_threads(pool);
+        call_sleepers(pool, 1);
+    }
+}
+
+void threads_run(struct threads *self, uint64_t pieces, bool brief, threads_piece *piece,
+                 void *context)
 {
     const unsigned most = threads_for(self, pieces);
     struct pool *const pool = most > 1 ? pool_here(self) : NULL;
@@ -452,8 +469,9 @@ void threads_run(struct threads *self, uint64_t pieces, threads_piece *piece, vo
         run_alone(pieces, piece, context);
         return;
     }
-    announce(pool);
+    announce(pool, job, brief);
     if (!add_done(pool, job, take_pieces(job, 0)))
         wait_for_the_rest(pool, job);
     let_go(job);
+    atomic_store(&pool->ended, clock_now());
 }

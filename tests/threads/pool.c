@@ -53,7 +53,7 @@ static void count_piece(void *context, uint64_t index, unsigned thread)
 static void run_and_check(uint64_t pieces)
 {
     struct tally tally = {0};
-    threads_run(threads, pieces, count_piece, &tally);
+    threads_run(threads, pieces, pieces % 2, count_piece, &tally);
     unsigned all = 0;
     for (uint64_t k = 0; k < PIECES_MAX; k++)
         assert(tally.done[k] == (k < pieces));
@@ -111,7 +111,41 @@ static void try_meeting(void)
 {
     for (unsigned round = 0; round < 20; round++) {
         struct meeting meeting = {0};
-        threads_run(threads, CORES, meet, &meeting);
+        threads_run(threads, CORES, false, meet, &meeting);
+    }
+}
+
+/* ---- brief jobs ---- */
+
+static void note_thread(void *context, uint64_t index, unsigned thread)
+{
+    atomic_uint *most = context;
+    (void)index;
+    if (thread > atomic_load(most))
+        atomic_store(most, thread);
+    usleep(10);
+}
+
+/* The greatest number of a thread that took part. */
+static unsigned run_briefly(void)
+{
+    atomic_uint most = 0;
+    threads_run(threads, 2 * CORES, true, note_thread, &most);
+    return most;
+}
+
+/* One by itself wakes nobody, and many in a row wake some sooner or later, whether there have been
+ * threads before or not. */
+static void try_brief(void)
+{
+    const useconds_t pause = 300000;
+    for (unsigned round = 0; round < 3; round++) {
+        usleep(pause);
+        assert(run_briefly() == 0);
+        alarm(60);
+        while (!run_briefly())
+            ;
+        alarm(0);
     }
 }
 
@@ -157,7 +191,7 @@ static void try_threads(void)
     for (unsigned round = 0; round < 3; round++) {
         struct seen seen = {0};
         fesetround(modes[round]);
-        threads_run(threads, CORES, look, &seen);
+        threads_run(threads, CORES, false, look, &seen);
         fesetround(FE_TONEAREST);
         for (unsigned k = 0; k < CORES; k++) {
             assert(seen.open[k] == (k == 0));
@@ -234,11 +268,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } trials[] = {{"callers", try_callers},
-                  {"meeting", try_meeting},
-                  {"threads", try_threads},
-                  {"forks", try_forks},
-                  {"no right to start", try_no_right_to_start}};
+    } trials[] = {{"callers", try_callers}, {"meeting", try_meeting},
+                  {"brief", try_brief},     {"threads", try_threads},
+                  {"forks", try_forks},     {"no right to start", try_no_right_to_start}};
     threads = threads_create();
     for (unsigned k = 0; argc == 2 && k < sizeof trials / sizeof *trials; k++)
         if (strcmp(argv[1], trials[k].name) == 0) {
