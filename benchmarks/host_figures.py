@@ -257,37 +257,45 @@ def beside_others(
 
 
 def other_calls(array: Any, op: str) -> dict[str, Call]:
-    """Find the libraries that are here and have the reduction."""
+    """Find the libraries that are here and have the reduction, of this very memory."""
     calls: dict[str, Call] = {}
-    kind = array.dtype.kind
-    try:
-        import torch
-
-        bits = array.view(np.int16) if array.dtype.name == "bfloat16" else array
-        tensor, torchs = torch.as_tensor(bits), getattr(torch, op, None)
-        tensor = tensor if bits is array else tensor.view(torch.bfloat16)
-        if torchs and (op != "mean" or kind in "fc"):
-            torchs(tensor[:1])  # of some types it has none, and says so
-            calls["PyTorch"] = lambda: torchs(tensor).item()
-    except (ImportError, TypeError, RuntimeError):
-        pass
-    try:
-        import bottleneck
-
-        name = {"sum": "nansum", "mean": "nanmean", "min": "nanmin", "max": "nanmax"}.get(op, op)
-        bottlenecks = getattr(bottleneck, name, None)
-        if bottlenecks and array.dtype.name in ("int32", "int64", "float32", "float64"):
-            calls["bottleneck"] = lambda: bottlenecks(array)
-    except ImportError:
-        pass
-    try:
-        import numexpr
-
-        if op in ("sum", "prod", "min", "max") and kind in "if" and array.itemsize >= 4:
-            calls["NumExpr"] = lambda: numexpr.evaluate(f"{op}(array)", {"array": array})
-    except ImportError:
-        pass
+    for name, call_of in (
+        ("PyTorch", torch_call), ("bottleneck", bottleneck_call), ("NumExpr", numexpr_call)
+    ):  # fmt: skip
+        try:
+            call_of(array[:2], op)()
+        except Exception:  # whatever a library raises: it is not here, or lacks the reduction
+            continue
+        calls[name] = call_of(array, op)
     return calls
+
+
+def torch_call(array: Any, op: str) -> Call:
+    """Call PyTorch's function; bfloat16, which it does not take from NumPy, goes by its bits."""
+    import torch
+
+    by_bits = array.dtype.name == "bfloat16"
+    tensor = torch.from_numpy(array.view(np.int16) if by_bits else array)
+    tensor, function = tensor.view(torch.bfloat16) if by_bits else tensor, getattr(torch, op)
+    return lambda: function(tensor).item()
+
+
+def bottleneck_call(array: Any, op: str) -> Call:
+    """Call bottleneck's function, which leaves NaN out; for the types that it has loops for."""
+    import bottleneck
+
+    if array.dtype.name not in ("int32", "int64", "float32", "float64"):
+        raise TypeError("NumPy would do it")
+    function = getattr(bottleneck, f"nan{op}")
+    return lambda: function(array)
+
+
+def numexpr_call(array: Any, op: str) -> Call:
+    """Have NumExpr evaluate an expression."""
+    import numexpr
+
+    expression = f"{op}(array)"
+    return lambda: numexpr.evaluate(expression, {"array": array}, {})
 
 
 def measure_callers() -> Iterator[Figure]:
