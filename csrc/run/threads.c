@@ -22,6 +22,7 @@
 
 #include <fenv.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -281,13 +282,15 @@ static void call_sleepers(struct pool *pool)
 
 /* ---- waiting ---- */
 
-/* Whether so long a wait is over; the clock is read once in a while. */
+/* Whether so long a wait is over; the clock is read once in a while. What is waited for may want to
+ * run on this very core. */
 static bool is_late(unsigned *turns, double *since)
 {
     enum { TURNS = 16 };
     PAUSE();
     if (++*turns % TURNS)
         return false;
+    sched_yield();
     const double now = clock_now();
     if (*turns == TURNS)
         *since = now;
