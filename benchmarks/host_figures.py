@@ -51,20 +51,23 @@ MANY = (
 READ_TARGET = 0.9  # of what as many threads can read
 # So long PyTorch's threads wait for work on their cores, once they have had some.
 SETTLING = 0.02
+SETTLED = 0.0005  # without PyTorch
 CALLERS, CALLERS_BYTES, CALLERS_TARGET = 8, 16 * MIB, 0.9
 CALLERS_SUMS = 30
 SECONDS = 0.15  # for one array and reduction
-IN_A_ROW, TURNS = 5, 3
-LONG = 0.05  # of one call, seconds: then one in a row is enough
+TURNS, TURN = 3, 0.003  # of each library, and seconds
+LONG = 0.05  # of one call: then one more is a turn
 PERIOD = 1 << 20  # elements that are drawn; arrays repeat them
 
 Call = Callable[[], Any]
 
 
-def typical(calls: dict[str, Call], together: int = 1, settling: float = 0.0) -> dict[str, float]:
+def typical(
+    calls: dict[str, Call], together: int = 1, settling: float = SETTLED
+) -> dict[str, float]:
     """Time calls by turns, in a random order, and return the median seconds of each.
 
-    A turn is a few calls in a row. Those before, until things have settled, do not count: there the
+    A turn is many calls in a row. Those before, until things have settled, do not count: there the
     array comes back into the caches, and threads of the library before go to sleep.
     """
     order = random.Random(0)
@@ -72,14 +75,19 @@ def typical(calls: dict[str, Call], together: int = 1, settling: float = 0.0) ->
     began, turn = time.perf_counter(), 0
     while turn < TURNS or time.perf_counter() - began < SECONDS:
         for name in order.sample(list(calls), len(calls)):
-            ends = time.perf_counter() + settling
-            last = in_a_row(calls[name], together)
-            while time.perf_counter() < ends:
-                in_a_row(calls[name], together)
-            count = IN_A_ROW if last < LONG else 1
-            seconds[name] += [in_a_row(calls[name], together) for _ in range(count)]
+            first = in_a_row(calls[name], together)
+            for_a_while(calls[name], together, settling)
+            seconds[name] += for_a_while(calls[name], together, TURN if first < LONG else 0.0)
         turn += 1
     return {name: float(np.median(all_of_it)) for name, all_of_it in seconds.items()}
+
+
+def for_a_while(call: Call, together: int, seconds: float) -> list[float]:
+    """Call for so long, or once: the seconds of each call, or of one of several together."""
+    ends, taken = time.perf_counter() + seconds, []
+    while not taken or time.perf_counter() < ends:
+        taken.append(in_a_row(call, together))
+    return taken
 
 
 def in_a_row(call: Call, times: int) -> float:
@@ -242,7 +250,7 @@ def beside_others(
     calls: dict[str, Call] = {"gred": lambda: ours(array), "NumPy": lambda: numpys(array)}
     calls |= other_calls(array, op)
     with np.errstate(all="ignore"):
-        seconds = typical(calls, settling=SETTLING if "PyTorch" in calls else 0.0)
+        seconds = typical(calls, settling=SETTLING if "PyTorch" in calls else SETTLED)
     mine = seconds.pop("gred")
     case = f"{MANY_CORES} cores: {op}, {shown(array.nbytes)} {dtype}, {1e6 * mine:.0f} us"
     large = "large" if limit else "small"
