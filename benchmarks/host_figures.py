@@ -319,7 +319,7 @@ def measure_callers() -> Iterator[Figure]:
 def measure_busy() -> Iterator[Figure]:
     """Compare with NumPy where other processes want the cores, too."""
     with busy_cores():
-        yield from measure_types("2 cores, both busy", (64 * KIB, 4 * MIB), BUSY_TARGET)
+        yield from measure_types("2 cores, both busy", (64 * KIB, MIB, 4 * MIB), BUSY_TARGET)
 
 
 # What is measured, and on how many cores.

@@ -74,6 +74,8 @@ def run(*words, **options) -> str:
 TRIALS = {
     "callers": "every piece is done once, however many call",
     "meeting": "all threads take part at once",
+    "held up": "a caller waits for nobody who is held up in another's job",
+    "sleep": "threads sleep between calls",
     "brief": "who sleeps is not woken for a brief job, but for many in a row",
     "threads": "threads compute as their caller does, have no signals and enough stack",
     "forks": "a forked child has threads of its own",
