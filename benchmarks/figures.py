@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -240,15 +241,12 @@ def measure_transposed(
     )
 
 
-def measure_host() -> Iterator[Figure]:
-    """Measure calls on the host beside other libraries', and a transposed array beside a flat one.
-
-    All but what says otherwise are held to two cores.
-    """
-    yield from host_figures.measure_host()
+def measure_transposed_on_host() -> Iterator[Figure]:
+    """Measure a transposed array beside a flat one, held to two cores."""
     with two_cores():
         what = "256 MiB float32 on the host, 2 cores"
-        yield from measure_transposed("host", what, host_matrix(HOST_ROWS // 2), "host")
+        matrix = host_matrix(HOST_ROWS // 2)
+        yield from measure_transposed("host-transposed", what, matrix, "host")
 
 
 def measure_simulated() -> Iterator[Figure]:
@@ -327,6 +325,7 @@ def measure_tests() -> Iterator[Figure]:
 GROUPS = {
     "cpu": ("simulated", "import"),
     "gpu": ("gpu", "arrays", "reductions", "calls", "types"),
+    "host": (*(f"host-{name}" for name in host_figures.WORK), "host-transposed"),
 }
 PARTS: dict[str, Callable[[], Iterator[Figure]]] = {
     "gpu": measure_gpu,
@@ -337,7 +336,8 @@ PARTS: dict[str, Callable[[], Iterator[Figure]]] = {
     "gpus": reduction_figures.measure_gpus,
     "simulated": measure_simulated,
     "import": measure_import,
-    "host": measure_host,
+    **{f"host-{name}": partial(host_figures.measure, name) for name in host_figures.WORK},
+    "host-transposed": measure_transposed_on_host,
     "build": measure_build,
     "tests": measure_tests,
 }
@@ -364,14 +364,16 @@ def has_gpu() -> bool:
 def parse_parts(text: str) -> list[str]:
     """List the parts named; `cpu` is short for those that need no GPU and take seconds.
 
-    `gpu` stands for all that need one.
+    `gpu` stands for all that need one, `host` for all of calls on the host.
     """
     parts: list[str] = []
     for name in text.split(","):
         parts += [part for part in GROUPS.get(name, (name,)) if part not in parts]
     for name in parts:
         if name not in PARTS:
-            raise argparse.ArgumentTypeError(f"{name!r} is not one of cpu, {', '.join(PARTS)}")
+            raise argparse.ArgumentTypeError(
+                f"{name!r} is not one of {', '.join((*GROUPS, *PARTS))}"
+            )
     return parts
 
 
@@ -426,7 +428,7 @@ def shown(row: Figure) -> str:
 def main() -> int:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--part", type=parse_parts, help=f"cpu, or from: {', '.join(PARTS)}")
+    parser.add_argument("--part", type=parse_parts, help=f"from: {', '.join((*GROUPS, *PARTS))}")
     parser.add_argument("--out", type=Path, default=RESULTS, help="results folder")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()

@@ -1,7 +1,7 @@
 """What calls on the host cost, beside NumPy and whichever other libraries are here.
 
-A ratio is NumPy's time over gred's, or the best other library's. Of many calls, one of each library
-by turns, the quickest counts: other processes make times longer and never shorter.
+A ratio is NumPy's time over gred's, or another library's. Times are medians of many calls, a few of
+each library by turns.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from figure import Figure, figure
 from together import rate_together
 
 import gred
+from gred.cli.cases import TYPES as KINDS
 
 KIB, MIB = 1 << 10, 1 << 20
 CORES = 2
@@ -38,43 +39,79 @@ LAYOUT_SIZE = 16 * MIB
 # NumPy and PyTorch.
 MANY = (
     ((256 * MIB, 2048 * MIB), ("float32", "float64", "int64"), ("sum", "max", "mean"), 10, 1.05),
-    ((256 * MIB,), ("bool", "int8", "int16", "int32", "float16"), ("sum", "max"), 15, 1.05),
-    ((MIB, 16 * MIB), ("bool", "int8", "int32", "float32", "float64"), ("sum", "max"), 1, 1.0),
+    (
+        (256 * MIB,),
+        ("bool", "int8", "int16", "int32", "float16", "bfloat16"),
+        ("sum", "max"),
+        15,
+        1.05,
+    ),
+    ((MIB, 16 * MIB), tuple(KINDS), ("sum", "max"), 1, 1.0),
 )
+READ_TARGET = 0.9  # of what as many threads can read
+# So long PyTorch's threads wait for work on their cores, once they have had some.
+SETTLING = 0.02
+SETTLED = 0.0005  # without PyTorch
 CALLERS, CALLERS_BYTES, CALLERS_TARGET = 8, 16 * MIB, 0.9
 CALLERS_SUMS = 30
 SECONDS = 0.15  # for one array and reduction
+TURNS, TURN = 3, 0.003  # of each library, and seconds
+LONG = 0.05  # of one call: then one more is a turn
+PERIOD = 1 << 20  # elements that are drawn; arrays repeat them
 
 Call = Callable[[], Any]
 
 
-def quickest(calls: dict[str, Call], together: int = 1) -> dict[str, float]:
-    """Time calls by turns, in a random order, and return the least seconds of each."""
-    order, least = random.Random(0), dict.fromkeys(calls, float("inf"))
+def typical(
+    calls: dict[str, Call], together: int = 1, settling: float = SETTLED
+) -> dict[str, float]:
+    """Time calls by turns, in a random order, and return the median seconds of each.
+
+    A turn is many calls in a row. Those before, until things have settled, do not count: there the
+    array comes back into the caches, and threads of the library before go to sleep.
+    """
+    order = random.Random(0)
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
     began, turn = time.perf_counter(), 0
-    while turn < 5 or (turn < 500 and time.perf_counter() - began < SECONDS):
+    while turn < TURNS or time.perf_counter() - began < SECONDS:
         for name in order.sample(list(calls), len(calls)):
-            call = calls[name]
-            start = time.perf_counter()
-            for _ in range(together):
-                call()
-            least[name] = min(least[name], (time.perf_counter() - start) / together)
+            first = in_a_row(calls[name], together)
+            for_a_while(calls[name], together, settling)
+            seconds[name] += for_a_while(calls[name], together, TURN if first < LONG else 0.0)
         turn += 1
-    return least
+    return {name: float(np.median(all_of_it)) for name, all_of_it in seconds.items()}
+
+
+def for_a_while(call: Call, together: int, seconds: float) -> list[float]:
+    """Call for so long, or once: the seconds of each call, or of one of several together."""
+    ends, taken = time.perf_counter() + seconds, []
+    while not taken or time.perf_counter() < ends:
+        taken.append(in_a_row(call, together))
+    return taken
+
+
+def in_a_row(call: Call, times: int) -> float:
+    """Call so many times, and return the seconds that one took."""
+    start = time.perf_counter()
+    for _ in range(times):
+        call()
+    return (time.perf_counter() - start) / times
 
 
 def array_of(dtype: str, nbytes: int, op: str) -> Any:
     """Draw an array that no library is done with before its end."""
-    n = nbytes // np.dtype(dtype).itemsize
-    kind = np.dtype(dtype).kind
+    n, kind = nbytes // KINDS[dtype].itemsize, KINDS[dtype].kind
+    return np.resize(drawn(min(n, PERIOD), kind, op).astype(KINDS[dtype].dtype()), n)
+
+
+def drawn(n: int, kind: str, op: str) -> Any:
+    """Draw what `array_of` repeats."""
     if op in ("any", "all"):
-        return np.full(n, op == "all", dtype)
+        return np.full(n, op == "all")
     if kind == "b":
-        return np.full(n, op in ("min", "prod"), dtype)
+        return np.full(n, op in ("min", "prod"))
     values = np.random.default_rng(0).random(n, np.float32)
-    if op == "prod" and kind in "fc":
-        return (1 + values * 1e-6).astype(dtype)
-    return (values * 100).astype(dtype)
+    return 1 + values * 1e-6 if op == "prod" and kind in "fc" else values * 100
 
 
 def numpy_call(op: str) -> Callable[[Any], Any]:
@@ -86,7 +123,7 @@ def ratio(array: Any, op: str) -> tuple[float, float]:
     """Compare with NumPy: its time over gred's, and gred's."""
     ours, numpys = getattr(gred, op), numpy_call(op)
     with np.errstate(all="ignore"):
-        least = quickest({"gred": lambda: ours(array), "NumPy": lambda: numpys(array)})
+        least = typical({"gred": lambda: ours(array), "NumPy": lambda: numpys(array)})
     return least["NumPy"] / least["gred"], least["gred"]
 
 
@@ -100,18 +137,18 @@ def shown(nbytes: int) -> str:
 # ---- rows ----
 
 
-def measure_host() -> Iterator[Figure]:
-    """Measure calls on NumPy arrays, held to two cores, and on 16 where there are as many.
+def measure(name: str) -> Iterator[Figure]:
+    """Do some of the work on as many cores as it is for, if there are as many.
 
-    Each in processes of their own, since gred and others count the cores once.
+    In a process of its own, since gred and others count the cores once.
     """
-    here = len(os.sched_getaffinity(0))
-    for name, (count, _) in WORK.items():
-        if count <= here:
-            with cores(count):
-                worker = [sys.executable, __file__, name]
-                rows = subprocess.run(worker, check=True, stdout=subprocess.PIPE, text=True).stdout
-            yield from map(json.loads, rows.splitlines())
+    count, _ = WORK[name]
+    if count <= len(os.sched_getaffinity(0)):
+        with cores(count):
+            worker = [sys.executable, __file__, name]
+            rows = subprocess.run(worker, check=True, stdout=subprocess.PIPE, text=True).stdout
+        for row in map(json.loads, rows.splitlines()):
+            yield {**row, "part": f"host-{name}"}
 
 
 def measure_small() -> Iterator[Figure]:
@@ -125,12 +162,13 @@ def measure_small() -> Iterator[Figure]:
             "a.max()": a.max,
             "np.sum": lambda a=a: np.sum(a),
         }
-        least = quickest(calls, SMALL_CALLS)
+        least = typical(calls, SMALL_CALLS)
         for ours, others in (("gred.sum", ("a.sum()", "np.sum")), ("gred.max", ("a.max()",))):
             other = min(others, key=least.__getitem__)
             what = f"{ours}, {shown(nbytes)} float32: {other}'s time over gred's, "
             what += f"{1e9 * least[ours]:.0f} ns"
-            yield figure("host", what, [least[other] / least[ours]], "x", at_least=NEVER_SLOWER)
+            ratio = least[other] / least[ours]
+            yield figure("host", what, [ratio], "x", at_least=NEVER_SLOWER, group="small calls")
 
 
 def measure_types(
@@ -142,14 +180,15 @@ def measure_types(
             ratios = {dtype: ratio(array_of(dtype, nbytes, op), op)[0] for dtype in TYPES}
             worst = min(ratios, key=ratios.__getitem__)
             usual = LARGE_TARGET if nbytes >= MIB else NEVER_SLOWER
-            what = f"{where}: {op}, {shown(nbytes)}: NumPy's time over gred's"
-            yield figure("host", f"{what}, median type", list(ratios.values()), "x")
+            group, what = f"{where}, beside NumPy", f"{where}: {op}, {shown(nbytes)}"
+            yield figure("host", f"{what}, median type: ratio", list(ratios.values()), "x")
             yield figure(
                 "host",
-                f"{what}, worst type ({worst})",
+                f"{what}, worst type ({worst}): ratio",
                 [ratios[worst]],
                 "x",
                 at_least=target or usual,
+                group=group,
             )
 
 
@@ -175,88 +214,112 @@ def measure_layouts() -> Iterator[Figure]:
     """Compare sums of what is strided, masked, converted or swapped with NumPy's."""
     ratios = []
     for name, call in layouts():
-        least = quickest(
+        least = typical(
             {"gred": lambda call=call: call(gred.sum), "NumPy": lambda call=call: call(np.sum)}
         )
         ratios.append(least["NumPy"] / least["gred"])
         what = f"2 cores: sum of 16 MiB float32, {name}: NumPy's time over gred's"
-        yield figure("host", what, [ratios[-1]], "x", at_least=NEVER_SLOWER)
+        group = "2 cores, layouts, beside NumPy"
+        yield figure("host", what, [ratios[-1]], "x", at_least=NEVER_SLOWER, group=group)
     what = "2 cores: sum of 16 MiB float32, median layout: NumPy's time over gred's"
     yield figure("host", what, [float(np.median(ratios))], "x", at_least=2.0)
 
 
 def measure_many_cores() -> Iterator[Figure]:
-    """Compare with NumPy and with PyTorch's threads, each on all cores."""
+    """Compare with NumPy and with PyTorch's threads, each on all cores, and with mere reading."""
     for sizes, types, reductions, over_numpy, over_torch in MANY:
         for nbytes in sizes:
+            limit = read_rate(nbytes) if nbytes >= MANY[0][0][0] else None
             for dtype in types:
                 for op in reductions:
-                    yield from beside_others(nbytes, dtype, op, over_numpy, over_torch)
+                    array = array_of(dtype, nbytes, op)
+                    targets = {"NumPy": over_numpy, "PyTorch": over_torch}
+                    yield from beside_others(array, dtype, op, targets, limit)
+
+
+def read_rate(nbytes: int) -> float:
+    """Read so much by as many threads as there are: bytes a second."""
+    return nbytes / float(np.median(gred.read_limit("host", nbytes, cold=False).seconds))
 
 
 def beside_others(
-    nbytes: int, dtype: str, op: str, over_numpy: float, over_torch: float
+    array: Any, dtype: str, op: str, targets: dict[str, float], limit: float | None
 ) -> Iterator[Figure]:
-    """Compare one call with every library that has it."""
-    array = array_of(dtype, nbytes, op)
+    """Compare one call with every library that has it, and with reading."""
     ours, numpys = getattr(gred, op), numpy_call(op)
     calls: dict[str, Call] = {"gred": lambda: ours(array), "NumPy": lambda: numpys(array)}
     calls |= other_calls(array, op)
-    least = quickest(calls)
-    targets = {"NumPy": over_numpy, "PyTorch": over_torch}
-    for name, seconds in least.items():
-        if name != "gred":
-            what = f"{MANY_CORES} cores: {op}, {shown(nbytes)} {dtype}: {name}'s time over gred's, "
-            what += f"{1e6 * least['gred']:.0f} us"
-            yield figure("host", what, [seconds / least["gred"]], "x", at_least=targets.get(name))
+    with np.errstate(all="ignore"):
+        seconds = typical(calls, settling=SETTLING if "PyTorch" in calls else SETTLED)
+    mine = seconds.pop("gred")
+    case = f"{MANY_CORES} cores: {op}, {shown(array.nbytes)} {dtype}, {1e6 * mine:.0f} us"
+    large = "large" if limit else "small"
+    for name, other in seconds.items():
+        what, group = f"{case}, {name}: ratio", f"{MANY_CORES} cores, {large}, beside {name}"
+        target = targets.get(name)
+        yield figure("host", what, [other / mine], "x", at_least=target, group=group)
+    if limit:
+        what, group = f"{case}, reading: ratio", f"{MANY_CORES} cores, beside reading"
+        target = READ_TARGET if dtype in MANY[0][1] else None
+        yield figure("host", what, [array.nbytes / mine / limit], "x", at_least=target, group=group)
 
 
 def other_calls(array: Any, op: str) -> dict[str, Call]:
-    """Find the libraries that are here and have the reduction."""
+    """Find the libraries that are here and have the reduction, of this very memory."""
     calls: dict[str, Call] = {}
-    kind = array.dtype.kind
-    try:
-        import torch
-
-        tensor, torchs = torch.as_tensor(array), getattr(torch, op, None)
-        if torchs and (op != "mean" or kind in "fc"):
-            calls["PyTorch"] = lambda: torchs(tensor).item()
-    except (ImportError, TypeError):
-        pass
-    try:
-        import bottleneck
-
-        name = {"sum": "nansum", "mean": "nanmean", "min": "nanmin", "max": "nanmax"}.get(op, op)
-        bottlenecks = getattr(bottleneck, name, None)
-        if bottlenecks and array.dtype.name in ("int32", "int64", "float32", "float64"):
-            calls["bottleneck"] = lambda: bottlenecks(array)
-    except ImportError:
-        pass
-    try:
-        import numexpr
-
-        if op in ("sum", "prod", "min", "max") and kind in "if" and array.itemsize >= 4:
-            calls["NumExpr"] = lambda: numexpr.evaluate(f"{op}(array)", {"array": array})
-    except ImportError:
-        pass
+    for name, call_of in (
+        ("PyTorch", torch_call), ("bottleneck", bottleneck_call), ("NumExpr", numexpr_call)
+    ):  # fmt: skip
+        try:
+            call_of(array[:2], op)()
+        except Exception:  # whatever a library raises: it is not here, or lacks the reduction
+            continue
+        calls[name] = call_of(array, op)
     return calls
 
 
+def torch_call(array: Any, op: str) -> Call:
+    """Call PyTorch's function; bfloat16, which it does not take from NumPy, goes by its bits."""
+    import torch
+
+    by_bits = array.dtype.name == "bfloat16"
+    tensor = torch.from_numpy(array.view(np.int16) if by_bits else array)
+    tensor, function = tensor.view(torch.bfloat16) if by_bits else tensor, getattr(torch, op)
+    return lambda: function(tensor).item()
+
+
+def bottleneck_call(array: Any, op: str) -> Call:
+    """Call bottleneck's function, which leaves NaN out; for the types that it has loops for."""
+    import bottleneck
+
+    if array.dtype.name not in ("int32", "int64", "float32", "float64"):
+        raise TypeError("NumPy would do it")
+    function = getattr(bottleneck, f"nan{op}")
+    return lambda: function(array)
+
+
+def numexpr_call(array: Any, op: str) -> Call:
+    """Have NumExpr evaluate an expression."""
+    import numexpr
+
+    expression = f"{op}(array)"
+    return lambda: numexpr.evaluate(expression, {"array": array}, {})
+
+
 def measure_callers() -> Iterator[Figure]:
-    """Let several threads of Python sum an array each, and compare with what one call reads."""
+    """Let several threads of Python sum an array each, and compare with mere reading."""
     arrays = [np.ones(CALLERS_BYTES // 4, np.float32) for _ in range(CALLERS)]
-    whole = np.ones(CALLERS * CALLERS_BYTES // 4, np.float32)
-    limit = CALLERS * CALLERS_BYTES / quickest({"gred": lambda: gred.sum(whole)})["gred"]
+    limit = read_rate(CALLERS * CALLERS_BYTES)
     rates = [rate_together(arrays, CALLERS_SUMS) / limit for _ in range(5)]
     what = f"{CALLERS} Python threads, each summing its own {shown(CALLERS_BYTES)}: rate over that "
-    what += "of one call on as much"
+    what += "of reading as much"
     yield figure("host", what, rates, "x", at_least=CALLERS_TARGET)
 
 
 def measure_busy() -> Iterator[Figure]:
     """Compare with NumPy where other processes want the cores, too."""
     with busy_cores():
-        yield from measure_types("2 cores, both busy", (64 * KIB, 4 * MIB), BUSY_TARGET)
+        yield from measure_types("2 cores, both busy", (64 * KIB, MIB, 4 * MIB), BUSY_TARGET)
 
 
 # What is measured, and on how many cores.

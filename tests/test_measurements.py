@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from inputs import KINDS, OPS, block_sizes, exact, shown
+from processes import printed
 from reference import agrees
 
 import gred
@@ -86,6 +87,22 @@ def test_a_read_limit_says_what_was_read(device):
     else:
         assert limit.grid >= 1
         assert limit.block_size in (32, 64, 128, 256, 512, 1024)
+
+
+@pytest.mark.unsanitized  # what is freed, a sanitizer keeps
+def test_caches_are_flushed_with_more_memory_than_they_have_unless_they_may_be_warm():
+    code = """
+    import re, gred
+    def most():
+        return int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]) >> 10
+    gred.read_limit("host", 2**20, samples=1, cold=False)
+    before = most()
+    gred.read_limit("host", 2**20, samples=1, cold=False)
+    warm = most()
+    gred.read_limit("host", 2**20, samples=1)
+    print(warm - before < 4 and most() - warm > 4)
+    """
+    assert printed(code) == "True\n"
 
 
 def test_a_read_limit_of_no_device_is_of_the_best():

@@ -5,6 +5,8 @@ import os
 import numpy as np
 import pytest
 from processes import printed
+from reference import EVERY_TYPE
+from samples import takes
 
 import gred
 
@@ -82,6 +84,17 @@ def test_explain_tells_it():
     assert "threads" not in str(gred.explain(x))
     if CORES > 1 and gred.threads(2) == 2:
         assert "2 threads" in str(gred.explain(x))
+
+
+@several
+@pytest.mark.parametrize("name", [reduction.name for reduction in gred.reductions()])
+def test_every_type_of_a_long_array_is_shared_and_of_a_short_one_is_not(name):
+    gred.threads(2)
+    for dtype in EVERY_TYPE:
+        if takes(name, dtype):
+            long, short = np.zeros(LONG, dtype), np.zeros(16, dtype)
+            assert "2 threads" in str(gred.explain(long, name)), dtype
+            assert "threads" not in str(gred.explain(short, name)), dtype
 
 
 def test_results_are_the_same_bits():

@@ -1,4 +1,4 @@
-"""The pool of threads by itself, in small programs of its own that a checker can watch.
+"""The pool of threads and what folds with it, in small programs that a checker can watch.
 
 That takes a C compiler; without one there is nothing to see here.
 """
@@ -6,21 +6,23 @@ That takes a C compiler; without one there is nothing to see here.
 import os
 import shutil
 import subprocess
+import sysconfig
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
 COMPILER = os.environ.get("CC", "gcc").split()
+POOL = ("csrc/run/threads.c", "csrc/common/clock.c", "csrc/common/process.c")
+FOLDING = ("csrc/host/folding.c", "csrc/host/sharing.c")
 SOURCES = {
-    "pool": (
-        "tests/threads/pool.c",
-        "csrc/run/threads.c",
-        "csrc/common/clock.c",
-        "csrc/common/process.c",
-    ),
+    "pool": ("tests/threads/pool.c", *POOL),
+    "folding": ("tests/threads/folding.c", *FOLDING, *POOL),
     "quota": ("tests/threads/quota.c", "csrc/common/cgroup.c"),
 }
+# Loops and gathering are left out.
+LEFT_OUT = ("-no-pie", "-Wl,--unresolved-symbols=ignore-in-object-files")
+PYTHON = f"-I{sysconfig.get_path('include')}"
 NO_LIMIT = 2**32 - 1
 SKIPPED = 77  # as automake has it
 
@@ -30,20 +32,29 @@ pytestmark = [
 ]
 
 
+def build(target: Path, flags: tuple[str, ...], sources: tuple[str | Path, ...]) -> str:
+    """Compile and link a program, and return what the compiler says if it cannot."""
+    words = ["-std=c11", "-g", "-O1", "-Icsrc", "-pthread", *flags, *sources]
+    command = [*COMPILER, *words, "-o", target, "-lm"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stderr if done.returncode else ""
+
+
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
-    """Compile a program with these flags, once."""
+    """Compile a program with these flags, once; without a sanitizer that it wants, skip."""
     made = {}
 
     def compile_it(name: str, *flags: str) -> Path:
         if (name, flags) not in made:
             target = tmp_path_factory.mktemp("threads") / name
-            words = ["-std=c11", "-g", "-O1", "-Icsrc", "-pthread", *flags, *SOURCES[name]]
-            command = [*COMPILER, *words, "-o", target, "-lm"]
-            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-            if done.returncode and any("sanitize" in flag for flag in flags):
+            nothing = target.with_suffix(".c")
+            nothing.write_text("int main(void) { return 0; }\n")
+            sanitizers = tuple(flag for flag in flags if "sanitize" in flag)
+            if sanitizers and build(target, sanitizers, (nothing,)):
                 pytest.skip("this compiler has no such sanitizer")
-            assert done.returncode == 0, done.stderr
+            problem = build(target, flags, SOURCES[name])
+            assert not problem, problem
             made[name, flags] = target
         return made[name, flags]
 
@@ -63,6 +74,9 @@ def run(*words, **options) -> str:
 TRIALS = {
     "callers": "every piece is done once, however many call",
     "meeting": "all threads take part at once",
+    "held up": "a caller waits for nobody who is held up in another's job",
+    "sleep": "threads sleep between calls",
+    "brief": "who sleeps is not woken for a brief job, but for many in a row",
     "threads": "threads compute as their caller does, have no signals and enough stack",
     "forks": "a forked child has threads of its own",
     "no right to start": "where no thread can be started the caller does it all",
@@ -74,9 +88,16 @@ def test_pool(compiled, trial):
     run(compiled("pool", "-Wall", "-Wextra", "-Werror"), trial)
 
 
-@pytest.mark.parametrize("trial", ["callers", "meeting"])
+@pytest.mark.parametrize("trial", ["callers", "meeting", "brief"])
 def test_no_two_threads_of_the_pool_race(compiled, trial):
     program = compiled("pool", "-fsanitize=thread")
+    run(program, trial, env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1"})
+
+
+@pytest.mark.parametrize("trial", ["sums", "settling"])
+def test_no_two_threads_that_fold_race(compiled, trial):
+    """Where every element counts, and where one is enough and what lies behind is left alone."""
+    program = compiled("folding", "-fsanitize=thread", PYTHON, *LEFT_OUT)
     run(program, trial, env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1"})
 
 

@@ -161,7 +161,7 @@ static void add_up(uint64_t *places, uint64_t stretches)
 static void count_all(struct gathering *self, uint64_t stretches)
 {
     if (self->feed->layout->mask)
-        threads_run(self->feed->threads, stretches, count_stretch, self);
+        threads_run(self->feed->threads, stretches, false, count_stretch, self);
     else
         for (uint64_t k = 0; k < stretches; k++)
             count_stretch(self, k, 0);
@@ -175,7 +175,7 @@ static uint64_t gather_by_all(const struct cuda_feed *feed, void *buffer)
     struct gathering self = {.feed = feed, .stretch = stretch, .buffer = buffer};
     count_all(&self, stretches);
     add_up(self.places, stretches);
-    threads_run(feed->threads, stretches, gather_stretch, &self);
+    threads_run(feed->threads, stretches, false, gather_stretch, &self);
     return self.places[stretches];
 }
 

@@ -5,6 +5,7 @@
 #include "host/folding.h"
 
 #include "common/arithmetic.h"
+#include "host/sharing.h"
 #include "run/gather.h"
 #include "run/walk.h"
 #include "run/watch.h"
@@ -222,24 +223,14 @@ static uint64_t fold_chunk(const struct folding *self, char *buffer, uint64_t st
 
 /* ---- many chunks ---- */
 
+static struct sharing sharing_for(const struct plan *plan, enum way way, uint64_t n)
+{
+    return sharing_of(plan->fold, plan->layout->input, way != IN_PLACE, n);
+}
+
 static uint64_t chunks_of(uint64_t n)
 {
     return divide_up(n, CHUNK);
-}
-
-/* Pieces are so large that taking one costs little, and so many that threads end together; up to
- * SERIAL chunks are not worth waking other threads for. */
-static uint64_t chunks_a_piece(uint64_t chunks)
-{
-    enum { SERIAL = 16, LEAST = 4, PIECES = 256 };
-    if (chunks <= SERIAL)
-        return SERIAL;
-    return divide_up(chunks, PIECES) > LEAST ? divide_up(chunks, PIECES) : LEAST;
-}
-
-static uint64_t pieces_of(uint64_t n)
-{
-    return divide_up(chunks_of(n), chunks_a_piece(chunks_of(n)));
 }
 
 /* Elements that are folded without a thought of the watch. */
@@ -303,13 +294,14 @@ static bool fold_stretch(struct job *job, struct folding *self, uint64_t start, 
         if ((start || at) && watch_interrupted_lately(job->run, &job->asked))
             return false;
         const uint64_t length = least(n - at, part_length(self->way));
+        const struct sharing sharing = sharing_for(job->plan, self->way, length);
         struct part part = {.folding = self,
                             .start = start + at,
                             .n = length,
-                            .chunks = chunks_a_piece(chunks_of(length)),
+                            .chunks = sharing.chunks,
                             .states = states + at / CHUNK * self->width,
                             .matter = chunks_of(length)};
-        threads_run(job->threads, pieces_of(length), fold_piece, &part);
+        threads_run(job->threads, sharing.pieces, sharing.brief, fold_piece, &part);
         self->shown += part.shown;
         chunks = at / CHUNK + part.matter;
         *over = part.matter < chunks_of(length);
@@ -340,7 +332,9 @@ static bool fold_stretches(struct job *job, struct folding *self, char *states, 
 static bool fold_in_memory(struct job *job, struct folding *self, void *state)
 {
     const uint64_t n = job->plan->n, stretches = divide_up(n, STRETCH);
-    const unsigned threads = threads_for(job->threads, pieces_of(least(n, part_length(self->way))));
+    const struct sharing sharing =
+        sharing_for(job->plan, self->way, least(n, part_length(self->way)));
+    const unsigned threads = threads_for(job->threads, sharing.pieces);
     const size_t of_stretches = aligned(stretches * self->width),
                  of_chunks = aligned(chunks_of(least(n, STRETCH)) * self->width);
     char *const memory =
@@ -401,9 +395,9 @@ void folding_explain(const struct job *job, struct loops *loops)
                                        [CONVERTED] = "gathered first, and converted"};
     const struct plan *plan = job->plan;
     const enum way way = way_of(job);
-    const uint64_t pieces = pieces_of(least(plan->n, part_length(way)));
+    const uint64_t n = plan->n ? least(plan->n, part_length(way)) : 1;
     *loops = (struct loops){.way = ways[way],
                             .chunk = CHUNK,
-                            .threads = threads_for(job->threads, pieces),
+                            .threads = threads_for(job->threads, sharing_for(plan, way, n).pieces),
                             .instructions = instructions_name(job->instructions)};
 }

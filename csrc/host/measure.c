@@ -95,7 +95,7 @@ static bool read_often(struct job *job, struct reading *reading, struct scratch 
             return false;
         flush(scratch);
         const double began = clock_now();
-        threads_run(job->threads, divide_up(reading->n, WORDS_A_PIECE), read_piece, reading);
+        threads_run(job->threads, divide_up(reading->n, WORDS_A_PIECE), false, read_piece, reading);
         if (s >= timing->warmup)
             timing->seconds[s - timing->warmup] = clock_now() - began;
     }
@@ -105,8 +105,9 @@ static bool read_often(struct job *job, struct reading *reading, struct scratch 
 bool measure_reading(struct job *job, size_t bytes)
 {
     uint64_t *words = malloc(bytes);
-    const struct scratch scratch = scratch_new(true);
-    bool read = words && scratch.memory;
+    const bool cold = job->run->timing->cold;
+    const struct scratch scratch = scratch_new(cold);
+    bool read = words && (!cold || scratch.memory);
     if (read) {
         clock_random(words, bytes);
         struct reading reading = {.words = words, .n = bytes / sizeof *words};

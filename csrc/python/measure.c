@@ -128,20 +128,23 @@ PyObject *measure_kernel_time(PyObject *module, PyObject *const *arguments, Py_s
 PyObject *measure_read_limit(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
                              PyObject *names)
 {
-    enum { DEVICE, NBYTES, SAMPLES };
-    static const char *const keywords[] = {"samples", NULL};
+    enum { DEVICE, NBYTES, SAMPLES, COLD };
+    static const char *const keywords[] = {"samples", "cold", NULL};
     static const struct signature signature = {"read_limit", 0, 2, keywords, 0};
     PyObject *slots[ARGUMENTS_MAX];
     struct module_state *state = PyModule_GetState(module);
     const struct platform *platform;
     int index;
     long samples, nbytes;
-    if (!arguments_parse(&signature, arguments, count, names, slots) ||
+    if (!arguments_parse(&signature, arguments, count, names, slots))
+        return NULL;
+    const int cold = slots[COLD] ? PyObject_IsTrue(slots[COLD]) : 1;
+    if (cold < 0 ||
         !count_argument(slots[SAMPLES], "samples", 1, SAMPLES_LIMIT, SAMPLES_DEFAULT, &samples) ||
         !count_argument(slots[NBYTES], "nbytes", 1024, LONG_MAX, READ_DEFAULT, &nbytes) ||
         !platforms_choose(&state->platforms, slots[DEVICE], &platform, &index))
         return NULL;
-    struct timing timing = {.samples = (unsigned)samples, .warmup = WARMUP_DEFAULT};
+    struct timing timing = {.samples = (unsigned)samples, .warmup = WARMUP_DEFAULT, .cold = cold};
     struct run run = {.timing = &timing, .frames = WRAPPER_FRAMES};
     PyObject *result = NULL;
     if (timing_alloc(&timing) && execute_read(state, platform, index, (size_t)nbytes, &run))

@@ -45,7 +45,7 @@ static bool measure_read(struct machine *machine, unsigned shape, unsigned block
     };
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         double first_pass, seconds;
-        if (watch_interrupted(run) || !machine->flush(machine) ||
+        if (watch_interrupted(run) || (timing->cold && !machine->flush(machine)) ||
             !machine->mark(machine, MOMENT_BEGIN) || !machine->launch(machine, &launch) ||
             !machine->mark(machine, MOMENT_FIRST_PASS) || !machine->mark(machine, MOMENT_END) ||
             !machine->elapsed(machine, &first_pass, &seconds))

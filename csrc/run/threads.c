@@ -1,11 +1,15 @@
-/* Pieces are given out by one counter a job. A caller takes pieces until there are none and then
- * waits for those alone that other threads have begun: a job is counted down by pieces and not by
+/* A job's pieces lie in lanes, one a thread: every n-th piece from the first, the second, ... on. A
+ * thread begins with its own lane, so that the same array comes to the same core, and its cache, at
+ * the next call, and then goes on with the others' until there is nothing left. The caller waits
+ * for those pieces alone that other threads have begun: a job is counted down by pieces and not by
  * threads, and its slot is free when whoever lets go of it last has done so, so that a thread that
  * is late, or that the system has put aside between two pieces, holds nobody up.
  *
  * A thread without work watches the pool's generation for a moment, since calls often come one
- * after another, and only then sleeps. Who announces a job wakes one sleeper, and each that wakes
- * wakes two more while there is room for them: nobody spends long on waking others. */
+ * after another, and only then sleeps. Who announces a job wakes sixteen sleepers, and each of them
+ * as many while there is room for them: nobody spends long on waking others. For a job that
+ * would be over before they are there nobody is woken, unless another has just been: then more are
+ * likely to follow, and whoever is awake will watch for them. */
 #define _GNU_SOURCE
 
 #include "run/threads.h"
@@ -18,6 +22,7 @@
 
 #include <fenv.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -37,7 +42,8 @@ enum {
     STACK_BYTES = 256 << 10, /* what a piece may need, whatever limits the user has set; the system
                                 adds its own */
     APART = 128,             /* bytes; processors fetch lines of 64 in pairs */
-    SLOTS = 32               /* for jobs at once; who finds none works alone */
+    SLOTS = 32,              /* for jobs at once; who finds none works alone */
+    TAKEN_BITS = 24
 };
 
 /* How long a thread watches before it sleeps: about what waking many sleepers takes. */
@@ -46,19 +52,28 @@ static const double watch_seconds = 50e-6;
 static const unsigned open_bit = 1u << 31;
 static const uint64_t asleep_bit = (uint64_t)1 << 63;
 
+/* How many of a lane's pieces are taken, in TAKEN_BITS, and above them which of the slot's jobs
+ * that was: so nobody has to clear what lies in another core's cache. */
+struct lane {
+    _Alignas(APART) _Atomic uint64_t taken;
+};
+
 /* A slot, and the job in it. */
 struct job {
     /* Set before it is open. */
     _Alignas(APART) threads_piece *piece;
     void *context;
     uint64_t pieces;
+    struct lane *lanes;
+    unsigned width;    /* lanes that are used */
+    uint64_t serial;   /* of the job, in its slot */
     fenv_t arithmetic; /* the caller's rounding and flushing, so that all threads compute alike */
 
     /* For who wants to join and take pieces. */
     _Alignas(APART) atomic_uint holds; /* threads that know of it, and open_bit: more may join; 0:
                                           the slot is free */
     atomic_int places;                 /* for more threads */
-    _Atomic int64_t left; /* pieces that nobody has taken; less than 0: asked in vain */
+    atomic_bool calls;                 /* sleepers to come, too */
 
     /* For who waits for the end. */
     _Alignas(APART) _Atomic uint64_t done; /* pieces, and asleep_bit: the caller sleeps */
@@ -74,7 +89,9 @@ struct pool {
     /* These are changed by who holds the lock. */
     atomic_uint started, asleep; /* the latter: and not called yet */
     unsigned called;             /* sleepers that are to wake */
+    atomic_uint numbered;        /* threads that know their number */
     atomic_bool stop;
+    _Atomic double ended; /* by the clock: the last job that was shared */
     struct job jobs[SLOTS];
     pthread_t threads[];
 };
@@ -135,9 +152,11 @@ static struct job *job_new(struct pool *pool, unsigned most, uint64_t pieces, th
     job->piece = piece;
     job->context = context;
     job->pieces = pieces;
+    job->width = most;
+    job->serial++;
     fegetenv(&job->arithmetic);
     atomic_store_explicit(&job->places, (int)most - 1, memory_order_relaxed);
-    atomic_store_explicit(&job->left, (int64_t)pieces, memory_order_relaxed);
+    atomic_store_explicit(&job->calls, false, memory_order_relaxed);
     atomic_store_explicit(&job->done, 0, memory_order_relaxed);
     atomic_fetch_or(&job->holds, open_bit);
     return job;
@@ -175,17 +194,32 @@ static unsigned join_job(struct job *job)
     return 0;
 }
 
-/* Returns how many pieces this thread did. */
-static uint64_t take_pieces(struct job *job, unsigned thread)
+/* The number of a lane's next piece, which is then taken; false: there is none. */
+static bool take_piece(struct job *job, unsigned lane, uint64_t *index)
 {
-    for (uint64_t done = 0;; done++) {
-        const int64_t left = atomic_fetch_sub_explicit(&job->left, 1, memory_order_relaxed);
-        if (left <= 0) {
-            close_job(job);
-            return done;
-        }
-        job->piece(job->context, job->pieces - (uint64_t)left, thread);
-    }
+    _Atomic uint64_t *const taken = &job->lanes[lane].taken;
+    uint64_t before = atomic_load_explicit(taken, memory_order_relaxed), count;
+    do {
+        count =
+            before >> TAKEN_BITS == job->serial ? before & (((uint64_t)1 << TAKEN_BITS) - 1) : 0;
+        *index = lane + count * job->width;
+        if (*index >= job->pieces)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(taken, &before,
+                                                    job->serial << TAKEN_BITS | (count + 1),
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return true;
+}
+
+/* Begins with a lane of the thread's own. Returns how many pieces this thread did. */
+static uint64_t take_pieces(struct job *job, unsigned own, unsigned thread)
+{
+    uint64_t done = 0, index;
+    for (unsigned k = 0; k < job->width; k++)
+        for (; take_piece(job, (own + k) % job->width, &index); done++)
+            job->piece(job->context, index, thread);
+    close_job(job);
+    return done;
 }
 
 /* Whether these were the last; the caller is woken if it sleeps. The count before is compared, and
@@ -205,17 +239,17 @@ static bool add_done(struct pool *pool, struct job *job, uint64_t done)
 
 /* ---- who is there ---- */
 
-/* Threads that open jobs have places and pieces for, beyond those that are awake without work. */
+/* Threads that open jobs which call for them have places and pieces for, beyond those that are
+ * awake without work. */
 static unsigned missing_threads(struct pool *pool)
 {
     uint64_t places = 0, awake = atomic_load(&pool->started) - atomic_load(&pool->asleep), busy = 0;
     for (struct job *job = pool->jobs; job < pool->jobs + SLOTS; job++) {
         const unsigned holds = atomic_load(&job->holds), held = holds & ~open_bit;
-        const int64_t left = atomic_load(&job->left);
         const int free_places = atomic_load(&job->places);
         busy += held ? held - 1 : 0; /* one is the caller */
-        if (holds & open_bit && left > 0 && free_places > 0)
-            places += least((uint64_t)left, (uint64_t)free_places);
+        if (holds & open_bit && atomic_load(&job->calls) && free_places > 0)
+            places += (uint64_t)free_places;
     }
     const uint64_t idle = awake > busy ? awake - busy : 0;
     return places > idle ? (unsigned)least(places - idle, pool->most) : 0;
@@ -230,14 +264,15 @@ static bool is_crowded(struct pool *pool)
     return atomic_load(&pool->started) + callers > pool->most;
 }
 
-/* Wakes so many sleepers at most, and none that is not needed. */
-static void call_sleepers(struct pool *pool, unsigned most)
+/* Wakes some sleepers, and none that is not needed. */
+static void call_sleepers(struct pool *pool)
 {
+    enum { MOST = 16 };
     if (!atomic_load(&pool->asleep) || !missing_threads(pool))
         return;
     pthread_mutex_lock(&pool->lock);
     const unsigned asleep = atomic_load(&pool->asleep),
-                   called = (unsigned)least(least(missing_threads(pool), asleep), most);
+                   called = (unsigned)least(least(missing_threads(pool), asleep), MOST);
     atomic_store(&pool->asleep, asleep - called);
     pool->called += called;
     pthread_mutex_unlock(&pool->lock);
@@ -247,13 +282,15 @@ static void call_sleepers(struct pool *pool, unsigned most)
 
 /* ---- waiting ---- */
 
-/* Whether so long a wait is over; the clock is read once in a while. */
+/* Whether so long a wait is over; the clock is read once in a while. What is waited for may want to
+ * run on this very core. */
 static bool is_late(unsigned *turns, double *since)
 {
     enum { TURNS = 16 };
     PAUSE();
     if (++*turns % TURNS)
         return false;
+    sched_yield();
     const double now = clock_now();
     if (*turns == TURNS)
         *since = now;
@@ -306,16 +343,16 @@ static void wait_for_the_rest(struct pool *pool, struct job *job)
 /* ---- the threads ---- */
 
 /* Whether there was anything to help with. */
-static bool help(struct pool *pool)
+static bool help(struct pool *pool, unsigned own)
 {
     unsigned thread = 0;
     struct job *job = pool->jobs;
     while (!(thread = join_job(job)))
         if (++job == pool->jobs + SLOTS)
             return false;
-    call_sleepers(pool, 2);
+    call_sleepers(pool);
     fesetenv(&job->arithmetic);
-    add_done(pool, job, take_pieces(job, thread));
+    add_done(pool, job, take_pieces(job, own, thread));
     let_go(job);
     return true;
 }
@@ -323,11 +360,12 @@ static bool help(struct pool *pool)
 static void *work(void *opaque)
 {
     struct pool *pool = opaque;
+    const unsigned own = 1 + atomic_fetch_add(&pool->numbered, 1); /* a caller's is 0 */
     for (;;) {
         const unsigned seen = atomic_load(&pool->generation);
         if (atomic_load(&pool->stop))
             return NULL;
-        if (!help(pool) && !watch_generation(pool, seen))
+        if (!help(pool, own) && !watch_generation(pool, seen))
             sleep_until_called(pool, seen);
     }
 }
@@ -370,11 +408,18 @@ static struct pool *pool_new(pid_t owner, unsigned most)
 {
     const size_t bytes = sizeof(struct pool) + (most - 1) * sizeof(pthread_t);
     struct pool *pool = aligned_alloc(APART, divide_up(bytes, APART) * APART);
-    if (!pool)
+    struct lane *lanes = aligned_alloc(APART, SLOTS * most * sizeof(struct lane));
+    if (!pool || !lanes) {
+        free(pool);
+        free(lanes);
         return NULL;
+    }
     memset(pool, 0, bytes);
+    memset(lanes, 0, SLOTS * most * sizeof(struct lane));
     pool->owner = owner;
     pool->most = most;
+    for (unsigned slot = 0; slot < SLOTS; slot++)
+        pool->jobs[slot].lanes = lanes + slot * most;
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->work, NULL);
     pthread_cond_init(&pool->finished, NULL);
@@ -386,6 +431,7 @@ static void pool_free(struct pool *pool)
     pthread_cond_destroy(&pool->finished);
     pthread_cond_destroy(&pool->work);
     pthread_mutex_destroy(&pool->lock);
+    free(pool->jobs->lanes);
     free(pool);
 }
 
@@ -436,14 +482,25 @@ static void run_alone(uint64_t pieces, threads_piece *piece, void *context)
         piece(context, index, 0);
 }
 
-static void announce(struct pool *pool)
+/* Whether the last job that was shared is not long over, and threads would watch after this one. */
+static bool is_one_of_many(struct pool *pool)
 {
-    atomic_fetch_add(&pool->generation, 1);
-    start_threads(pool);
-    call_sleepers(pool, 1);
+    return clock_now() - atomic_load(&pool->ended) < watch_seconds && !is_crowded(pool);
 }
 
-void threads_run(struct threads *self, uint64_t pieces, threads_piece *piece, void *context)
+static void announce(struct pool *pool, struct job *job, bool brief)
+{
+    const bool calls = !brief || is_one_of_many(pool);
+    atomic_store(&job->calls, calls);
+    atomic_fetch_add(&pool->generation, 1);
+    if (calls) {
+        start_threads(pool);
+        call_sleepers(pool);
+    }
+}
+
+void threads_run(struct threads *self, uint64_t pieces, bool brief, threads_piece *piece,
+                 void *context)
 {
     const unsigned most = threads_for(self, pieces);
     struct pool *const pool = most > 1 ? pool_here(self) : NULL;
@@ -452,8 +509,9 @@ void threads_run(struct threads *self, uint64_t pieces, threads_piece *piece, vo
         run_alone(pieces, piece, context);
         return;
     }
-    announce(pool);
-    if (!add_done(pool, job, take_pieces(job, 0)))
+    announce(pool, job, brief);
+    if (!add_done(pool, job, take_pieces(job, 0, 0)))
         wait_for_the_rest(pool, job);
     let_go(job);
+    atomic_store(&pool->ended, clock_now());
 }

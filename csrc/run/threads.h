@@ -7,6 +7,7 @@
  * their own. A forked child starts its own. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct threads;
@@ -30,5 +31,8 @@ unsigned threads_bound(struct threads *, unsigned most);
 
 /* Does all pieces and returns when they are done. Any number of threads may call at once: each
  * works on its own job and the pool's threads help any that has pieces left, so that no caller
- * waits for another; beyond some thirty jobs at once a caller does its own alone. */
-void threads_run(struct threads *, uint64_t pieces, threads_piece *piece, void *context);
+ * waits for another; beyond some thirty jobs at once a caller does its own alone. `brief`: threads
+ * that sleep would come too late, so only those that watch take part; they are woken for the sake
+ * of the next jobs, where one follows another. */
+void threads_run(struct threads *, uint64_t pieces, bool brief, threads_piece *piece,
+                 void *context);

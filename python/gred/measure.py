@@ -101,7 +101,9 @@ def kernel_time(
     return KernelTime(np.array(seconds), np.array(first_pass), *rest)
 
 
-def read_limit(device: str | None = None, nbytes: int = 2**28, *, samples: int = 20) -> ReadLimit:
+def read_limit(
+    device: str | None = None, nbytes: int = 2**28, *, samples: int = 20, cold: bool = True
+) -> ReadLimit:
     """Measure how fast a device can read its memory: the limit for every reduction.
 
     Parameters
@@ -109,9 +111,12 @@ def read_limit(device: str | None = None, nbytes: int = 2**28, *, samples: int =
     device : str, optional
         As for `gred.sum`; by default the first GPU if there is one, else the simulated device.
     nbytes : int
-        How much to read, of random data, with the caches flushed before each sample.
+        How much to read, of random data.
     samples : int
         How often to measure each shape of the reading kernel.
+    cold : bool
+        Whether the caches are flushed before each sample, outside the measured time. It makes no
+        difference on the simulated device.
 
     Returns
     -------
@@ -125,7 +130,7 @@ def read_limit(device: str | None = None, nbytes: int = 2**28, *, samples: int =
         As `gred.sum`.
 
     """
-    seconds, *rest = _core.read_limit(device, nbytes, samples=samples)
+    seconds, *rest = _core.read_limit(device, nbytes, samples=samples, cold=cold)
     return ReadLimit(np.array(seconds), *rest)
 
 

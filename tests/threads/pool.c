@@ -8,6 +8,7 @@
 #include "run/threads.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <fenv.h>
 #include <limits.h>
 #include <pthread.h>
@@ -53,7 +54,7 @@ static void count_piece(void *context, uint64_t index, unsigned thread)
 static void run_and_check(uint64_t pieces)
 {
     struct tally tally = {0};
-    threads_run(threads, pieces, count_piece, &tally);
+    threads_run(threads, pieces, pieces % 2, count_piece, &tally);
     unsigned all = 0;
     for (uint64_t k = 0; k < PIECES_MAX; k++)
         assert(tally.done[k] == (k < pieces));
@@ -111,7 +112,111 @@ static void try_meeting(void)
 {
     for (unsigned round = 0; round < 20; round++) {
         struct meeting meeting = {0};
-        threads_run(threads, CORES, meet, &meeting);
+        threads_run(threads, CORES, false, meet, &meeting);
+    }
+}
+
+/* ---- one job beside another ---- */
+
+struct gate {
+    atomic_uint there;
+    atomic_bool open;
+};
+
+static void wait_at_gate(void *context, uint64_t index, unsigned thread)
+{
+    struct gate *gate = context;
+    (void)index;
+    (void)thread;
+    atomic_fetch_add(&gate->there, 1);
+    while (!atomic_load(&gate->open))
+        usleep(100);
+}
+
+static void *hold_all(void *gate)
+{
+    threads_run(threads, 2 * CORES, false, wait_at_gate, gate);
+    return NULL;
+}
+
+/* While every thread is held up in another's job, a caller does its own. */
+static void try_held_up(void)
+{
+    struct gate gate = {0};
+    pthread_t other;
+    alarm(60);
+    assert(!pthread_create(&other, NULL, hold_all, &gate));
+    while (atomic_load(&gate.there) < CORES)
+        usleep(100);
+    run_and_check(PIECES_MAX - 1);
+    run_and_check(PIECES_MAX);
+    atomic_store(&gate.open, true);
+    pthread_join(other, NULL);
+}
+
+/* ---- sleep ---- */
+
+/* How many threads of this process are on a core or would like to be. */
+static unsigned awake(void)
+{
+    unsigned found = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *task; (task = readdir(tasks));) {
+        char path[sizeof "/proc/self/task//stat" + sizeof task->d_name], state = 0;
+        snprintf(path, sizeof path, "/proc/self/task/%s/stat", task->d_name);
+        FILE *file = task->d_name[0] == '.' ? NULL : fopen(path, "r");
+        if (file) {
+            assert(fscanf(file, "%*s %*s %c", &state) == 1);
+            fclose(file);
+        }
+        found += state == 'R';
+    }
+    closedir(tasks);
+    return found;
+}
+
+/* After a job all threads but this one are asleep soon, and stay so. */
+static void try_sleep(void)
+{
+    const unsigned looks = 100;
+    struct meeting meeting = {0};
+    threads_run(threads, CORES, false, meet, &meeting);
+    alarm(60);
+    for (unsigned alone = 0; alone < looks; usleep(1000))
+        alone = awake() > 1 ? 0 : alone + 1;
+}
+
+/* ---- brief jobs ---- */
+
+static void note_thread(void *context, uint64_t index, unsigned thread)
+{
+    atomic_uint *most = context;
+    (void)index;
+    if (thread > atomic_load(most))
+        atomic_store(most, thread);
+    usleep(10);
+}
+
+/* The greatest number of a thread that took part. */
+static unsigned run_briefly(void)
+{
+    atomic_uint most = 0;
+    threads_run(threads, 2 * CORES, true, note_thread, &most);
+    return most;
+}
+
+/* One by itself wakes nobody, and many in a row wake some sooner or later, whether there have been
+ * threads before or not. */
+static void try_brief(void)
+{
+    const useconds_t pause = 300000;
+    for (unsigned round = 0; round < 3; round++) {
+        usleep(pause);
+        assert(run_briefly() == 0);
+        alarm(60);
+        while (!run_briefly())
+            ;
+        alarm(0);
     }
 }
 
@@ -157,7 +262,7 @@ static void try_threads(void)
     for (unsigned round = 0; round < 3; round++) {
         struct seen seen = {0};
         fesetround(modes[round]);
-        threads_run(threads, CORES, look, &seen);
+        threads_run(threads, CORES, false, look, &seen);
         fesetround(FE_TONEAREST);
         for (unsigned k = 0; k < CORES; k++) {
             assert(seen.open[k] == (k == 0));
@@ -234,11 +339,10 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } trials[] = {{"callers", try_callers},
-                  {"meeting", try_meeting},
-                  {"threads", try_threads},
-                  {"forks", try_forks},
-                  {"no right to start", try_no_right_to_start}};
+    } trials[] = {{"callers", try_callers}, {"meeting", try_meeting},
+                  {"held up", try_held_up}, {"sleep", try_sleep},
+                  {"brief", try_brief},     {"threads", try_threads},
+                  {"forks", try_forks},     {"no right to start", try_no_right_to_start}};
     threads = threads_create();
     for (unsigned k = 0; argc == 2 && k < sizeof trials / sizeof *trials; k++)
         if (strcmp(argv[1], trials[k].name) == 0) {
