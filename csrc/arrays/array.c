@@ -66,10 +66,11 @@ static const int numpy_types[ELEMENTS] = {
  * by its scalars' type. */
 static bool is_bfloat16(PyArray_Descr *descr)
 {
+    if (!PyTypeNum_ISUSERDEF(descr->type_num))
+        return false;
     const char *name = descr->typeobj ? descr->typeobj->tp_name : "";
     const char *point = strrchr(name, '.');
-    return PyTypeNum_ISUSERDEF(descr->type_num) && PyDataType_ELSIZE(descr) == 2 &&
-           strcmp(point ? point + 1 : name, "bfloat16") == 0;
+    return PyDataType_ELSIZE(descr) == 2 && strcmp(point ? point + 1 : name, "bfloat16") == 0;
 }
 
 /* One kind and size is one element type, whatever C calls it: NumPy has two names for a 64-bit
@@ -300,7 +301,7 @@ bool array_view(PyObject *object, const struct view_request *request, struct vie
                      request->name, Py_TYPE(object)->tp_name);
         return false;
     }
-    PyObject *array = PyArray_FROM_O(object);
+    PyObject *array = PyArray_Check(object) ? Py_NewRef(object) : PyArray_FROM_O(object);
     return array && view_numpy((PyArrayObject *)array, request->name, view);
 }
 
@@ -310,6 +311,36 @@ void array_release(struct view *view)
         view->unpin(view->pin);
     view->pin = NULL;
     Py_CLEAR(view->owner);
+}
+
+/* By number rather than by kind and size; ELEMENTS: it may be another's number, or none. */
+static enum element common_element(int number)
+{
+    for (int e = 0; e < ELEMENTS; e++)
+        if (numpy_types[e] == number)
+            return (enum element)e;
+    return ELEMENTS;
+}
+
+bool array_lies_flat(PyObject *object, struct layout *layout)
+{
+    if (!PyArray_CheckExact(object))
+        return false;
+    PyArrayObject *const array = (PyArrayObject *)object;
+    const PyArray_Descr *const descr = PyArray_DESCR(array);
+    const npy_intp n = PyArray_SIZE(array);
+    layout->input = layout->type = common_element(descr->type_num);
+    if (n == 0 || layout->input == ELEMENTS || !PyArray_ISNBO(descr->byteorder) ||
+        !PyArray_IS_C_CONTIGUOUS(array))
+        return false;
+    layout->data = PyArray_DATA(array);
+    layout->mask = NULL;
+    layout->swapped = false;
+    layout->dimensions = n > 1;
+    layout->shape[0] = (uint64_t)n;
+    layout->strides[0] = (int64_t)element_size(layout->input);
+    layout->mask_strides[0] = 0;
+    return layout_is_flat(layout);
 }
 
 /* Takes over the reference to what NumPy makes of the object. */

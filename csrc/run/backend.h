@@ -48,6 +48,21 @@ struct run {
     struct failure failure;
 };
 
+/* Of a run that is neither measured nor explained. What comes in its course stays as it is: it is
+ * long, and calls are short. */
+static inline void run_begin(struct run *run, int frames)
+{
+    run->watch = NULL;
+    run->frames = frames;
+    run->timing = NULL;
+    run->explanation = NULL;
+    run->order = ORDER_FORWARDS;
+    run->seed = 0;
+    run->workspace_limit = 0;
+    run->count = 0;
+    run->failure.kind = FAILURE_NONE;
+}
+
 struct backend {
     struct platform platform; /* first, so that a plan's platform is a backend */
     bool takes_order;         /* the order of threads is for it */
@@ -62,6 +77,10 @@ struct backend {
     /* Bounds the host's threads that runs may have from now on, unless `most` is 0, and says how
      * many they may have. NULL: they have none. */
     unsigned (*threads)(void *state, unsigned most);
+
+    /* Whether a run, neither measured nor explained, takes so little time that other threads of
+     * Python may as well wait for it. NULL: none does. */
+    bool (*is_brief)(const struct plan *);
 
     /* True: run->answer is there, or the plan's `out` will be written. False: run->failure says why
      * not. */
