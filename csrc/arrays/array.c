@@ -44,23 +44,44 @@ int array_setup(void)
 
 /* ---- element types ---- */
 
-static const int numpy_types[ELEMENTS] = {
-    [ELEMENT_BOOL] = NPY_BOOL,
-    [ELEMENT_INT8] = NPY_INT8,
-    [ELEMENT_INT16] = NPY_INT16,
-    [ELEMENT_INT32] = NPY_INT32,
-    [ELEMENT_INT64] = NPY_INT64,
-    [ELEMENT_UINT8] = NPY_UINT8,
-    [ELEMENT_UINT16] = NPY_UINT16,
-    [ELEMENT_UINT32] = NPY_UINT32,
-    [ELEMENT_UINT64] = NPY_UINT64,
-    [ELEMENT_FLOAT16] = NPY_FLOAT16,
-    [ELEMENT_BFLOAT16] = NPY_NOTYPE,
-    [ELEMENT_FLOAT32] = NPY_FLOAT32,
-    [ELEMENT_FLOAT64] = NPY_FLOAT64,
-    [ELEMENT_COMPLEX64] = NPY_COMPLEX64,
-    [ELEMENT_COMPLEX128] = NPY_COMPLEX128,
+/* NumPy's numbers: the element type, and what NumPy calls it in C. */
+#define NUMPY_NUMBERS(ROW)                                                                         \
+    ROW(INT8, INT8, Int8)                                                                          \
+    ROW(INT16, INT16, Int16)                                                                       \
+    ROW(INT32, INT32, Int32)                                                                       \
+    ROW(INT64, INT64, Int64)                                                                       \
+    ROW(UINT8, UINT8, UInt8)                                                                       \
+    ROW(UINT16, UINT16, UInt16)                                                                    \
+    ROW(UINT32, UINT32, UInt32)                                                                    \
+    ROW(UINT64, UINT64, UInt64)                                                                    \
+    ROW(FLOAT16, HALF, Half)                                                                       \
+    ROW(FLOAT32, FLOAT32, Float32)                                                                 \
+    ROW(FLOAT64, FLOAT64, Float64)                                                                 \
+    ROW(COMPLEX64, COMPLEX64, Complex64)                                                           \
+    ROW(COMPLEX128, COMPLEX128, Complex128)
+
+static const int numpy_types[ELEMENTS] = {[ELEMENT_BOOL] = NPY_BOOL,
+                                          [ELEMENT_BFLOAT16] = NPY_NOTYPE,
+#define TYPE(NAME, TYPE, Scalar) [ELEMENT_##NAME] = NPY_##TYPE,
+                                          NUMPY_NUMBERS(TYPE)
+#undef TYPE
 };
+
+/* The same backwards; ELEMENTS: NumPy may call it otherwise, or it is not supported. */
+static enum element common_element(int type)
+{
+    switch (type) {
+#define ELEMENT(NAME, TYPE, Scalar)                                                                \
+    case NPY_##TYPE:                                                                               \
+        return ELEMENT_##NAME;
+        NUMPY_NUMBERS(ELEMENT)
+#undef ELEMENT
+    case NPY_BOOL:
+        return ELEMENT_BOOL;
+    default:
+        return ELEMENTS;
+    }
+}
 
 /* NumPy has bfloat16 from ml_dtypes, as a type of a user's own: of the kind of raw bytes, and known
  * by its scalars' type. */
@@ -168,7 +189,7 @@ bool array_promote(enum element a, enum element b, enum element *promoted)
     return found;
 }
 
-PyObject *array_scalar(union scalar value, enum element element)
+static PyObject *scalar_of_descr(union scalar value, enum element element)
 {
     enum element shown = element;
     PyArray_Descr *descr = descr_for(&shown);
@@ -178,6 +199,25 @@ PyObject *array_scalar(union scalar value, enum element element)
     PyObject *scalar = PyArray_Scalar(&value, descr, NULL);
     Py_DECREF(descr);
     return scalar;
+}
+
+/* A number is made by its scalar's type, which takes less time than by its descriptor. */
+PyObject *array_scalar(union scalar value, enum element element)
+{
+    PyObject *scalar;
+    switch (element) {
+#define NEW(NAME, TYPE, Scalar)                                                                    \
+    case ELEMENT_##NAME:                                                                           \
+        scalar = PyArrayScalar_New(Scalar);                                                        \
+        if (scalar)                                                                                \
+            memcpy(&PyArrayScalar_VAL(scalar, Scalar), &value,                                     \
+                   sizeof PyArrayScalar_VAL(scalar, Scalar));                                      \
+        return scalar;
+        NUMPY_NUMBERS(NEW)
+#undef NEW
+    default:
+        return scalar_of_descr(value, element);
+    }
 }
 
 bool array_value(PyObject *object, enum element element, union scalar *value)
@@ -313,15 +353,6 @@ void array_release(struct view *view)
     Py_CLEAR(view->owner);
 }
 
-/* By number rather than by kind and size; ELEMENTS: it may be another's number, or none. */
-static enum element common_element(int number)
-{
-    for (int e = 0; e < ELEMENTS; e++)
-        if (numpy_types[e] == number)
-            return (enum element)e;
-    return ELEMENTS;
-}
-
 bool array_lies_flat(PyObject *object, struct layout *layout)
 {
     if (!PyArray_CheckExact(object))
@@ -329,7 +360,7 @@ bool array_lies_flat(PyObject *object, struct layout *layout)
     PyArrayObject *const array = (PyArrayObject *)object;
     const PyArray_Descr *const descr = PyArray_DESCR(array);
     const npy_intp n = PyArray_SIZE(array);
-    layout->input = layout->type = common_element(descr->type_num);
+    layout->input = common_element(descr->type_num);
     if (n == 0 || layout->input == ELEMENTS || !PyArray_ISNBO(descr->byteorder) ||
         !PyArray_IS_C_CONTIGUOUS(array))
         return false;

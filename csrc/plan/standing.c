@@ -50,10 +50,11 @@ void standing_free(struct standing *self)
     PyMem_Free(self);
 }
 
-bool standing_plan(const struct standing *self, enum reduction reduction,
-                   const struct layout *layout, struct plan *plan)
+bool standing_plan(const struct standing *self, enum reduction reduction, struct layout *layout,
+                   struct plan *plan)
 {
     *plan = self->plans[reduction][layout->input];
+    layout->type = plan->finish.type;
     plan->layout = layout;
     plan->n = plan->finish.count = layout_length(layout);
     return plan->platform;

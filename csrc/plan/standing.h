@@ -11,6 +11,6 @@ struct standing;
 struct standing *standing_make(const struct platforms *);
 void standing_free(struct standing *);
 
-/* The plan for the elements of a layout that is flat and normalised, and has some. False without an
- * exception: plan_make has something to say to such a call. */
-bool standing_plan(const struct standing *, enum reduction, const struct layout *, struct plan *);
+/* The plan for a layout that is flat and normalised and has elements, whose type to convert to is
+ * set on the way. False without an exception: plan_make has something to say to such a call. */
+bool standing_plan(const struct standing *, enum reduction, struct layout *, struct plan *);
