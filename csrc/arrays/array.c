@@ -268,12 +268,19 @@ static bool view_numpy(PyArrayObject *array, const char *name, struct view *view
     return true;
 }
 
-/* Python's own types offer no interface that might be asked for. */
+/* Of a type of NumPy's own; what is derived from one in Python is a heap type. */
+static bool is_numpys_scalar(PyObject *object)
+{
+    return PyArray_IsScalar(object, Generic) &&
+           !PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE);
+}
+
+/* Python's own types, and NumPy's scalars, offer no interface that might be asked for. */
 static bool is_plain(PyObject *object)
 {
     return PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyLong_CheckExact(object) ||
            PyFloat_CheckExact(object) || PyBool_Check(object) || PyComplex_CheckExact(object) ||
-           object == Py_None;
+           object == Py_None || is_numpys_scalar(object);
 }
 
 /* An interface whose stream is known is as good as DLPack, and faster; one of which it is not may
@@ -351,6 +358,11 @@ void array_release(struct view *view)
         view->unpin(view->pin);
     view->pin = NULL;
     Py_CLEAR(view->owner);
+}
+
+bool array_is_numpys(PyObject *object)
+{
+    return PyArray_Check(object);
 }
 
 bool array_lies_flat(PyObject *object, struct layout *layout)
