@@ -312,6 +312,25 @@ static bool fold_at_once(const struct job *job, void *state)
     return true;
 }
 
+/* Nor do a few of them, where no thread is to be woken for their sake. */
+static bool fold_few(const struct job *job, void *state)
+{
+    enum { FEW = 16 };
+    _Alignas(STATE_ALIGNMENT) char states[FEW * STATE_BYTES_MAX];
+    const uint64_t n = job->plan->n, chunks = chunks_of(n);
+    struct folding self;
+    if (chunks > FEW || pieces_of(n) > 1 || way_of(job) != IN_PLACE)
+        return false;
+    describe_folding(&self, job);
+    self.buffers = states; /* none is needed */
+    struct part part = {
+        .folding = &self, .n = n, .chunks = chunks, .states = states, .matter = chunks};
+    fold_piece(&part, 0, 0);
+    self.merge(states, part.matter);
+    memcpy(state, states, self.width);
+    return true;
+}
+
 bool folding_run(struct job *job, void *state)
 {
     const struct plan *plan = job->plan;
@@ -319,7 +338,7 @@ bool folding_run(struct job *job, void *state)
         state_identity(plan->fold, plan->accumulator, state);
         return true;
     }
-    if (fold_at_once(job, state))
+    if (fold_at_once(job, state) || fold_few(job, state))
         return true;
     struct folding *self = calloc(1, sizeof *self);
     if (!self) {

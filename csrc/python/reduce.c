@@ -156,11 +156,10 @@ static PyObject *deliver(struct call *call, const struct plan *plan, const struc
 static PyObject *reduce_as_asked(struct module_state *state, enum reduction reduction,
                                  PyObject *const *slots)
 {
-    struct call call;
+    struct call call = {.state = state};
     struct plan plan;
     struct run run;
     PyObject *result = NULL;
-    call.state = state;
     if (!make_request(&call, reduction, slots))
         return NULL;
     run_begin(&run, call.request.frames);

@@ -43,23 +43,17 @@ struct run {
     enum thread_order order;         /* of the simulated device */
     uint64_t seed;
     uint64_t workspace_limit; /* bytes of device memory; 0: what there is */
-    struct answer answer;     /* unless the plan has an `out` */
     uint64_t count;           /* elements that took part, where the reduction counts */
+    struct answer answer; /* unless the plan has an `out`; from here on run_begin sets nothing */
     struct failure failure;
 };
 
-/* Of a run that is neither measured nor explained. What comes in its course stays as it is: it is
- * long, and calls are short. */
+/* A run that is neither measured nor explained. Its last members, most of its length, stay as they
+ * are: a short call has better things to do. */
 static inline void run_begin(struct run *run, int frames)
 {
-    run->watch = NULL;
+    memset(run, 0, offsetof(struct run, answer));
     run->frames = frames;
-    run->timing = NULL;
-    run->explanation = NULL;
-    run->order = ORDER_FORWARDS;
-    run->seed = 0;
-    run->workspace_limit = 0;
-    run->count = 0;
     run->failure.kind = FAILURE_NONE;
 }
 
