@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import small_calls
 from figure import Figure, figure
 from together import rate_together
 
@@ -31,8 +32,6 @@ TYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
 TYPES += ("float16", "float32", "float64", "complex64", "complex128")
 SIZES = (4 * KIB, 64 * KIB, MIB, 16 * MIB, 256 * MIB)
 NEVER_SLOWER, LARGE_TARGET, BUSY_TARGET = 1.0, 1.5, 0.7
-SMALL_SIZES = (16, 256, 4 * KIB)
-SMALL_CALLS = 200  # that are timed together
 LAYOUT_SIZE = 16 * MIB
 # By the number of cores that there are: sizes, types, reductions, and how many times as fast as
 # NumPy and PyTorch.
@@ -48,7 +47,7 @@ SECONDS = 0.15  # for one array and reduction
 Call = Callable[[], Any]
 
 
-def quickest(calls: dict[str, Call], together: int = 1) -> dict[str, float]:
+def quickest(calls: dict[str, Call]) -> dict[str, float]:
     """Time calls by turns, in a random order, and return the least seconds of each."""
     order, least = random.Random(0), dict.fromkeys(calls, float("inf"))
     began, turn = time.perf_counter(), 0
@@ -56,9 +55,8 @@ def quickest(calls: dict[str, Call], together: int = 1) -> dict[str, float]:
         for name in order.sample(list(calls), len(calls)):
             call = calls[name]
             start = time.perf_counter()
-            for _ in range(together):
-                call()
-            least[name] = min(least[name], (time.perf_counter() - start) / together)
+            call()
+            least[name] = min(least[name], time.perf_counter() - start)
         turn += 1
     return least
 
@@ -112,25 +110,6 @@ def measure_host() -> Iterator[Figure]:
                 worker = [sys.executable, __file__, name]
                 rows = subprocess.run(worker, check=True, stdout=subprocess.PIPE, text=True).stdout
             yield from map(json.loads, rows.splitlines())
-
-
-def measure_small() -> Iterator[Figure]:
-    """Compare small calls with NumPy's quickest."""
-    for nbytes in SMALL_SIZES:
-        a = np.ones(nbytes // 4, np.float32)
-        calls = {
-            "gred.sum": lambda a=a: gred.sum(a),
-            "gred.max": lambda a=a: gred.max(a),
-            "a.sum()": a.sum,
-            "a.max()": a.max,
-            "np.sum": lambda a=a: np.sum(a),
-        }
-        least = quickest(calls, SMALL_CALLS)
-        for ours, others in (("gred.sum", ("a.sum()", "np.sum")), ("gred.max", ("a.max()",))):
-            other = min(others, key=least.__getitem__)
-            what = f"{ours}, {shown(nbytes)} float32: {other}'s time over gred's, "
-            what += f"{1e9 * least[ours]:.0f} ns"
-            yield figure("host", what, [least[other] / least[ours]], "x", at_least=NEVER_SLOWER)
 
 
 def measure_types(
@@ -261,7 +240,7 @@ def measure_busy() -> Iterator[Figure]:
 
 # What is measured, and on how many cores.
 WORK: dict[str, tuple[int, Callable[[], Iterator[Figure]]]] = {
-    "small": (CORES, measure_small),
+    "small": (CORES, lambda: small_calls.measure(REDUCTIONS)),
     "types": (CORES, lambda: measure_types("2 cores", SIZES)),
     "busy": (CORES, measure_busy),
     "layouts": (CORES, measure_layouts),
