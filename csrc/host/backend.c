@@ -58,7 +58,7 @@ static unsigned threads(void *state, unsigned most)
     return threads_bound(((struct host *)state)->threads, most);
 }
 
-/* One loop takes some microseconds at most. */
+/* One loop takes a few microseconds, and hardly ever more than twenty. */
 static bool is_brief(const struct plan *plan)
 {
     return plan->flat && plan->n <= LOOP_MOST && !plan->method;
