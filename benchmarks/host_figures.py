@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import small_calls
 from figure import Figure, figure
 from together import rate_together
 
@@ -32,8 +33,6 @@ TYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
 TYPES += ("float16", "float32", "float64", "complex64", "complex128")
 SIZES = (4 * KIB, 64 * KIB, MIB, 16 * MIB, 256 * MIB)
 NEVER_SLOWER, LARGE_TARGET, BUSY_TARGET = 1.0, 1.5, 0.7
-SMALL_SIZES = (16, 256, 4 * KIB)
-SMALL_CALLS = 200  # that are timed together
 LAYOUT_SIZE = 16 * MIB
 # By the number of cores that there are: sizes, types, reductions, and how many times as fast as
 # NumPy and PyTorch.
@@ -62,9 +61,7 @@ PERIOD = 1 << 20  # elements that are drawn; arrays repeat them
 Call = Callable[[], Any]
 
 
-def typical(
-    calls: dict[str, Call], together: int = 1, settling: float = SETTLED
-) -> dict[str, float]:
+def typical(calls: dict[str, Call], settling: float = SETTLED) -> dict[str, float]:
     """Time calls by turns, in a random order, and return the median seconds of each.
 
     A turn is many calls in a row. Those before, until things have settled, do not count: there the
@@ -75,27 +72,26 @@ def typical(
     began, turn = time.perf_counter(), 0
     while turn < TURNS or time.perf_counter() - began < SECONDS:
         for name in order.sample(list(calls), len(calls)):
-            first = in_a_row(calls[name], together)
-            for_a_while(calls[name], together, settling)
-            seconds[name] += for_a_while(calls[name], together, TURN if first < LONG else 0.0)
+            first = once(calls[name])
+            for_a_while(calls[name], settling)
+            seconds[name] += for_a_while(calls[name], TURN if first < LONG else 0.0)
         turn += 1
     return {name: float(np.median(all_of_it)) for name, all_of_it in seconds.items()}
 
 
-def for_a_while(call: Call, together: int, seconds: float) -> list[float]:
-    """Call for so long, or once: the seconds of each call, or of one of several together."""
+def for_a_while(call: Call, seconds: float) -> list[float]:
+    """Call for so long, or once: the seconds of each call."""
     ends, taken = time.perf_counter() + seconds, []
     while not taken or time.perf_counter() < ends:
-        taken.append(in_a_row(call, together))
+        taken.append(once(call))
     return taken
 
 
-def in_a_row(call: Call, times: int) -> float:
-    """Call so many times, and return the seconds that one took."""
+def once(call: Call) -> float:
+    """Call, and return the seconds that it took."""
     start = time.perf_counter()
-    for _ in range(times):
-        call()
-    return (time.perf_counter() - start) / times
+    call()
+    return time.perf_counter() - start
 
 
 def array_of(dtype: str, nbytes: int, op: str) -> Any:
@@ -149,26 +145,6 @@ def measure(name: str) -> Iterator[Figure]:
             rows = subprocess.run(worker, check=True, stdout=subprocess.PIPE, text=True).stdout
         for row in map(json.loads, rows.splitlines()):
             yield {**row, "part": f"host-{name}"}
-
-
-def measure_small() -> Iterator[Figure]:
-    """Compare small calls with NumPy's quickest."""
-    for nbytes in SMALL_SIZES:
-        a = np.ones(nbytes // 4, np.float32)
-        calls = {
-            "gred.sum": lambda a=a: gred.sum(a),
-            "gred.max": lambda a=a: gred.max(a),
-            "a.sum()": a.sum,
-            "a.max()": a.max,
-            "np.sum": lambda a=a: np.sum(a),
-        }
-        least = typical(calls, SMALL_CALLS)
-        for ours, others in (("gred.sum", ("a.sum()", "np.sum")), ("gred.max", ("a.max()",))):
-            other = min(others, key=least.__getitem__)
-            what = f"{ours}, {shown(nbytes)} float32: {other}'s time over gred's, "
-            what += f"{1e9 * least[ours]:.0f} ns"
-            ratio = least[other] / least[ours]
-            yield figure("host", what, [ratio], "x", at_least=NEVER_SLOWER, group="small calls")
 
 
 def measure_types(
@@ -324,7 +300,7 @@ def measure_busy() -> Iterator[Figure]:
 
 # What is measured, and on how many cores.
 WORK: dict[str, tuple[int, Callable[[], Iterator[Figure]]]] = {
-    "small": (CORES, measure_small),
+    "small": (CORES, lambda: small_calls.measure(REDUCTIONS)),
     "types": (CORES, lambda: measure_types("2 cores", SIZES)),
     "busy": (CORES, measure_busy),
     "layouts": (CORES, measure_layouts),

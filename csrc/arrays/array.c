@@ -44,32 +44,54 @@ int array_setup(void)
 
 /* ---- element types ---- */
 
-static const int numpy_types[ELEMENTS] = {
-    [ELEMENT_BOOL] = NPY_BOOL,
-    [ELEMENT_INT8] = NPY_INT8,
-    [ELEMENT_INT16] = NPY_INT16,
-    [ELEMENT_INT32] = NPY_INT32,
-    [ELEMENT_INT64] = NPY_INT64,
-    [ELEMENT_UINT8] = NPY_UINT8,
-    [ELEMENT_UINT16] = NPY_UINT16,
-    [ELEMENT_UINT32] = NPY_UINT32,
-    [ELEMENT_UINT64] = NPY_UINT64,
-    [ELEMENT_FLOAT16] = NPY_FLOAT16,
-    [ELEMENT_BFLOAT16] = NPY_NOTYPE,
-    [ELEMENT_FLOAT32] = NPY_FLOAT32,
-    [ELEMENT_FLOAT64] = NPY_FLOAT64,
-    [ELEMENT_COMPLEX64] = NPY_COMPLEX64,
-    [ELEMENT_COMPLEX128] = NPY_COMPLEX128,
+/* NumPy's numbers: the element type, and what NumPy calls it in C. */
+#define NUMPY_NUMBERS(ROW)                                                                         \
+    ROW(INT8, INT8, Int8)                                                                          \
+    ROW(INT16, INT16, Int16)                                                                       \
+    ROW(INT32, INT32, Int32)                                                                       \
+    ROW(INT64, INT64, Int64)                                                                       \
+    ROW(UINT8, UINT8, UInt8)                                                                       \
+    ROW(UINT16, UINT16, UInt16)                                                                    \
+    ROW(UINT32, UINT32, UInt32)                                                                    \
+    ROW(UINT64, UINT64, UInt64)                                                                    \
+    ROW(FLOAT16, HALF, Half)                                                                       \
+    ROW(FLOAT32, FLOAT32, Float32)                                                                 \
+    ROW(FLOAT64, FLOAT64, Float64)                                                                 \
+    ROW(COMPLEX64, COMPLEX64, Complex64)                                                           \
+    ROW(COMPLEX128, COMPLEX128, Complex128)
+
+static const int numpy_types[ELEMENTS] = {[ELEMENT_BOOL] = NPY_BOOL,
+                                          [ELEMENT_BFLOAT16] = NPY_NOTYPE,
+#define TYPE(NAME, TYPE, Scalar) [ELEMENT_##NAME] = NPY_##TYPE,
+                                          NUMPY_NUMBERS(TYPE)
+#undef TYPE
 };
+
+/* The same backwards; ELEMENTS: NumPy may call it otherwise, or it is not supported. */
+static enum element common_element(int type)
+{
+    switch (type) {
+#define ELEMENT(NAME, TYPE, Scalar)                                                                \
+    case NPY_##TYPE:                                                                               \
+        return ELEMENT_##NAME;
+        NUMPY_NUMBERS(ELEMENT)
+#undef ELEMENT
+    case NPY_BOOL:
+        return ELEMENT_BOOL;
+    default:
+        return ELEMENTS;
+    }
+}
 
 /* NumPy has bfloat16 from ml_dtypes, as a type of a user's own: of the kind of raw bytes, and known
  * by its scalars' type. */
 static bool is_bfloat16(PyArray_Descr *descr)
 {
+    if (!PyTypeNum_ISUSERDEF(descr->type_num))
+        return false;
     const char *name = descr->typeobj ? descr->typeobj->tp_name : "";
     const char *point = strrchr(name, '.');
-    return PyTypeNum_ISUSERDEF(descr->type_num) && PyDataType_ELSIZE(descr) == 2 &&
-           strcmp(point ? point + 1 : name, "bfloat16") == 0;
+    return PyDataType_ELSIZE(descr) == 2 && strcmp(point ? point + 1 : name, "bfloat16") == 0;
 }
 
 /* One kind and size is one element type, whatever C calls it: NumPy has two names for a 64-bit
@@ -167,7 +189,7 @@ bool array_promote(enum element a, enum element b, enum element *promoted)
     return found;
 }
 
-PyObject *array_scalar(union scalar value, enum element element)
+static PyObject *scalar_of_descr(union scalar value, enum element element)
 {
     enum element shown = element;
     PyArray_Descr *descr = descr_for(&shown);
@@ -177,6 +199,25 @@ PyObject *array_scalar(union scalar value, enum element element)
     PyObject *scalar = PyArray_Scalar(&value, descr, NULL);
     Py_DECREF(descr);
     return scalar;
+}
+
+/* A number is made by its scalar's type, which takes less time than by its descriptor. */
+PyObject *array_scalar(union scalar value, enum element element)
+{
+    PyObject *scalar;
+    switch (element) {
+#define NEW(NAME, TYPE, Scalar)                                                                    \
+    case ELEMENT_##NAME:                                                                           \
+        scalar = PyArrayScalar_New(Scalar);                                                        \
+        if (scalar)                                                                                \
+            memcpy(&PyArrayScalar_VAL(scalar, Scalar), &value,                                     \
+                   sizeof PyArrayScalar_VAL(scalar, Scalar));                                      \
+        return scalar;
+        NUMPY_NUMBERS(NEW)
+#undef NEW
+    default:
+        return scalar_of_descr(value, element);
+    }
 }
 
 bool array_value(PyObject *object, enum element element, union scalar *value)
@@ -227,12 +268,19 @@ static bool view_numpy(PyArrayObject *array, const char *name, struct view *view
     return true;
 }
 
-/* Python's own types offer no interface that might be asked for. */
+/* Of a type of NumPy's own; what is derived from one in Python is a heap type. */
+static bool is_numpys_scalar(PyObject *object)
+{
+    return PyArray_IsScalar(object, Generic) &&
+           !PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE);
+}
+
+/* Python's own types, and NumPy's scalars, offer no interface that might be asked for. */
 static bool is_plain(PyObject *object)
 {
     return PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyLong_CheckExact(object) ||
            PyFloat_CheckExact(object) || PyBool_Check(object) || PyComplex_CheckExact(object) ||
-           object == Py_None;
+           object == Py_None || is_numpys_scalar(object);
 }
 
 /* An interface whose stream is known is as good as DLPack, and faster; one of which it is not may
@@ -300,7 +348,7 @@ bool array_view(PyObject *object, const struct view_request *request, struct vie
                      request->name, Py_TYPE(object)->tp_name);
         return false;
     }
-    PyObject *array = PyArray_FROM_O(object);
+    PyObject *array = PyArray_Check(object) ? Py_NewRef(object) : PyArray_FROM_O(object);
     return array && view_numpy((PyArrayObject *)array, request->name, view);
 }
 
@@ -310,6 +358,32 @@ void array_release(struct view *view)
         view->unpin(view->pin);
     view->pin = NULL;
     Py_CLEAR(view->owner);
+}
+
+bool array_is_numpys(PyObject *object)
+{
+    return PyArray_Check(object);
+}
+
+bool array_lies_flat(PyObject *object, struct layout *layout)
+{
+    if (!PyArray_CheckExact(object))
+        return false;
+    PyArrayObject *const array = (PyArrayObject *)object;
+    const PyArray_Descr *const descr = PyArray_DESCR(array);
+    const npy_intp n = PyArray_SIZE(array);
+    layout->input = common_element(descr->type_num);
+    if (n == 0 || layout->input == ELEMENTS || !PyArray_ISNBO(descr->byteorder) ||
+        !PyArray_IS_C_CONTIGUOUS(array))
+        return false;
+    layout->data = PyArray_DATA(array);
+    layout->mask = NULL;
+    layout->swapped = false;
+    layout->dimensions = n > 1;
+    layout->shape[0] = (uint64_t)n;
+    layout->strides[0] = (int64_t)element_size(layout->input);
+    layout->mask_strides[0] = 0;
+    return layout_is_flat(layout);
 }
 
 /* Takes over the reference to what NumPy makes of the object. */

@@ -4,7 +4,7 @@
 
 static bool offers_memory(PyObject *where)
 {
-    return exchange_is_offered(Py_TYPE(where)) ||
+    return array_is_numpys(where) || exchange_is_offered(Py_TYPE(where)) ||
            PyObject_HasAttrString(where, "__cuda_array_interface__") ||
            PyObject_HasAttrString(where, "__dlpack_device__");
 }

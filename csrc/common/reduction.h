@@ -83,7 +83,8 @@ struct answer {
 static inline struct finish finish_in(const struct finish *how, enum element accumulator)
 {
     struct finish other = *how;
-    other.initial = scalar_convert(how->initial, how->accumulator, accumulator);
+    if (accumulator != how->accumulator)
+        other.initial = scalar_convert(how->initial, how->accumulator, accumulator);
     other.accumulator = accumulator;
     return other;
 }

@@ -58,10 +58,18 @@ static unsigned threads(void *state, unsigned most)
     return threads_bound(((struct host *)state)->threads, most);
 }
 
+/* One loop takes a few microseconds, and hardly ever more than twenty. */
+static bool is_brief(const struct plan *plan)
+{
+    return plan->flat && plan->n <= LOOP_MOST && !plan->method;
+}
+
 static bool run(void *state, const struct plan *plan, struct run *run)
 {
     const struct host *self = state;
-    struct work work = {.job = {.plan = plan,
+    _Alignas(STATE_ALIGNMENT) char folded[STATE_BYTES_MAX];
+    struct work work = {.state = folded,
+                        .job = {.plan = plan,
                                 .run = run,
                                 .threads = self->threads,
                                 .instructions = self->instructions}};
@@ -94,6 +102,7 @@ const struct backend backend_host = {
     .destroy = destroy,
     .describe = describe,
     .threads = threads,
+    .is_brief = is_brief,
     .run = run,
     .read = read_memory,
 };

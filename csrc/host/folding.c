@@ -364,6 +364,25 @@ static bool fold_at_once(const struct job *job, void *state)
     return true;
 }
 
+/* Nor do a few of them, where no thread is to be woken for their sake. */
+static bool fold_few(const struct job *job, void *state)
+{
+    enum { FEW = 16 };
+    _Alignas(STATE_ALIGNMENT) char states[FEW * STATE_BYTES_MAX];
+    const uint64_t n = job->plan->n, chunks = chunks_of(n);
+    struct folding self;
+    if (chunks > FEW || way_of(job) != IN_PLACE || sharing_for(job->plan, IN_PLACE, n).pieces > 1)
+        return false;
+    describe_folding(&self, job);
+    self.buffers = states; /* none is needed */
+    struct part part = {
+        .folding = &self, .n = n, .chunks = chunks, .states = states, .matter = chunks};
+    fold_piece(&part, 0, 0);
+    self.merge(states, part.matter);
+    memcpy(state, states, self.width);
+    return true;
+}
+
 bool folding_run(struct job *job, void *state, uint64_t *count)
 {
     const struct plan *plan = job->plan;
@@ -372,7 +391,7 @@ bool folding_run(struct job *job, void *state, uint64_t *count)
         state_identity(plan->fold, plan->accumulator, state);
         return true;
     }
-    if (fold_at_once(job, state))
+    if (fold_at_once(job, state) || fold_few(job, state))
         return true;
     struct folding *self = calloc(1, sizeof *self);
     if (!self) {

@@ -4,8 +4,6 @@
 #include "run/explanation.h"
 #include "run/result.h"
 
-#include <stdlib.h>
-
 /* The only method that this backend has by name. */
 static bool is_recursive(const struct work *self)
 {
@@ -14,17 +12,12 @@ static bool is_recursive(const struct work *self)
 
 bool work_begin(struct work *self)
 {
-    const struct plan *plan = self->job.plan;
-    self->state = malloc(state_bytes(plan->fold, plan->accumulator));
-    if (!self->state)
-        failure_note(&self->job.run->failure, FAILURE_MEMORY, "out of memory for a state");
-    return self->state && (!is_recursive(self) || copy_make(&self->job, &self->copy));
+    return !is_recursive(self) || copy_make(&self->job, &self->copy);
 }
 
 void work_end(struct work *self)
 {
     copy_free(&self->copy);
-    free(self->state);
 }
 
 bool work_prepare(struct work *self)

@@ -7,7 +7,7 @@
 struct work {
     struct job job;
     struct copy copy; /* of methods that need one */
-    void *state;      /* what was folded last */
+    void *state;      /* what was folded last; room for any */
     uint64_t count;   /* of how many elements */
 };
 

@@ -5,30 +5,42 @@
 
 /* The thread that waits for a run, as its callbacks need it. */
 struct waiting {
-    PyThreadState *thread;
-    int frames; /* of gred's own, which a warning passes over */
+    PyThreadState *thread; /* NULL: it has kept the GIL */
+    int frames;            /* of gred's own, which a warning passes over */
 };
+
+static void come_back(struct waiting *waiting)
+{
+    if (waiting->thread)
+        PyEval_RestoreThread(waiting->thread);
+}
+
+static void leave_again(struct waiting *waiting)
+{
+    if (waiting->thread)
+        waiting->thread = PyEval_SaveThread();
+}
 
 static bool interrupted(void *context)
 {
     struct waiting *waiting = context;
-    PyEval_RestoreThread(waiting->thread);
+    come_back(waiting);
     const bool raised = PyErr_CheckSignals() != 0;
-    waiting->thread = PyEval_SaveThread();
+    leave_again(waiting);
     return raised;
 }
 
 static bool warn_slow(void *context, double seconds)
 {
     struct waiting *waiting = context;
-    PyEval_RestoreThread(waiting->thread);
+    come_back(waiting);
     const bool fine =
         PyErr_WarnFormat(
             PyExc_RuntimeWarning, 1 + waiting->frames,
             "this will take about %ld seconds on the simulated device; fewer elements or "
             "device='host' take less, and Ctrl-C ends it",
             (long)(seconds + 0.5)) == 0;
-    waiting->thread = PyEval_SaveThread();
+    leave_again(waiting);
     return fine;
 }
 
@@ -58,18 +70,26 @@ static bool read_workspace_limit(struct module_state *state, struct run *run)
     return !PyErr_Occurred();
 }
 
+/* Whether it takes longer to let other threads use Python than to run the plan. */
+static bool is_brief(const struct backend *backend, const struct plan *plan, const struct run *run)
+{
+    return plan && !run->timing && !run->explanation && backend->is_brief &&
+           backend->is_brief(plan);
+}
+
 /* Runs the plan, or reads `bytes` where there is none, while other threads may use Python. */
 static bool run_without_gil(struct module_state *state, const struct platform *platform,
                             const struct plan *plan, int index, size_t bytes, struct run *run)
 {
     const struct backend *backend = backend_of(platform);
     void *backend_state = platforms_state(&state->platforms, platform);
-    struct waiting waiting = {PyEval_SaveThread(), run->frames};
+    struct waiting waiting = {is_brief(backend, plan, run) ? NULL : PyEval_SaveThread(),
+                              run->frames};
     const struct watch watch = {interrupted, warn_slow, &waiting};
     run->watch = &watch;
     const bool ran = plan ? backend->run(backend_state, plan, run)
                           : backend->read(backend_state, index, bytes, run);
-    PyEval_RestoreThread(waiting.thread);
+    come_back(&waiting);
     if (!ran)
         failure_raise(&run->failure, state->platforms.cuda_error);
     return ran;

@@ -79,13 +79,14 @@ static int setup(PyObject *module)
     struct module_state *state = PyModule_GetState(module);
     if (array_setup() < 0 || !state_open_backends(state))
         return -1;
+    state->standing = standing_make(&state->platforms);
     state->thread_order = PyContextVar_New("gred.thread_order", NULL);
     state->workspace_limit = PyContextVar_New("gred.workspace_limit", NULL);
     state->platforms.cuda_error =
         PyErr_NewExceptionWithDoc("gred.CudaError", cuda_error_doc, PyExc_RuntimeError, NULL);
     state->simulated_memory =
         (PyTypeObject *)PyType_FromModuleAndSpec(module, &simulated_memory_spec, NULL);
-    return add(module, "thread_order", state->thread_order) &&
+    return state->standing && add(module, "thread_order", state->thread_order) &&
                    add(module, "workspace_limit", state->workspace_limit) &&
                    add(module, "CudaError", state->platforms.cuda_error) &&
                    add(module, "SimulatedMemory", (PyObject *)state->simulated_memory) &&
@@ -119,6 +120,7 @@ static void release(void *module)
 {
     struct module_state *state = PyModule_GetState(module);
     clear(module);
+    standing_free(state->standing);
     state_close_backends(state);
 }
 

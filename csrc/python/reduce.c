@@ -112,6 +112,12 @@ static bool view_arguments(struct call *call, PyObject *const *slots)
     return mask_apply(slots[WHERE], &asked, &call->view, &call->mask);
 }
 
+/* describe is called by gred/summary.py, whose frame is not the user's. */
+static int frames_of(enum reduction reduction)
+{
+    return reduction == REDUCTION_describe;
+}
+
 static bool make_request(struct call *call, enum reduction reduction, PyObject *const *slots)
 {
     struct request *request = &call->request;
@@ -122,7 +128,7 @@ static bool make_request(struct call *call, enum reduction reduction, PyObject *
                                 .dtype = slots[DTYPE],
                                 .device = slots[DEVICE],
                                 .initial = slots[INITIAL],
-                                .frames = reduction == REDUCTION_describe};
+                                .frames = frames_of(reduction)};
     /* How the signature writes that there is none, and how NumPy does. */
     if (request->initial == Py_Ellipsis || array_is_no_value(request->initial))
         request->initial = NULL;
@@ -146,25 +152,54 @@ static PyObject *deliver(struct call *call, const struct plan *plan, const struc
     return Py_NewRef(output->object);
 }
 
-static PyObject *reduce(PyObject *module, const struct signature *signature,
-                        enum reduction reduction, PyObject *const *arguments, Py_ssize_t count,
-                        PyObject *names)
+/* All that can be asked. */
+static PyObject *reduce_as_asked(struct module_state *state, enum reduction reduction,
+                                 PyObject *const *slots)
 {
-    PyObject *slots[ARGUMENTS_MAX];
-    struct call call = {.state = PyModule_GetState(module)};
-    if (!arguments_parse(signature, arguments, count, names, slots) ||
-        !make_request(&call, reduction, slots))
-        return NULL;
+    struct call call = {.state = state};
     struct plan plan;
-    struct run run = {.frames = call.request.frames};
+    struct run run;
     PyObject *result = NULL;
+    if (!make_request(&call, reduction, slots))
+        return NULL;
+    run_begin(&run, call.request.frames);
     if (view_arguments(&call, slots) && plan_make(&call.request, &call.view, &call.mask, &plan) &&
-        execute_plan(call.state, &plan, &run))
+        execute_plan(state, &plan, &run))
         result = deliver(&call, &plan, &run);
     array_release(&call.view);
     mask_release(&call.mask);
     output_release(&call.output);
     return result;
+}
+
+/* Nothing but an array: the same, by the plan that stands. NULL without an exception set: the call
+ * has to go the long way. */
+static PyObject *reduce_flat(struct module_state *state, enum reduction reduction, PyObject *array)
+{
+    struct layout layout;
+    struct plan plan;
+    struct run run;
+    if (!array_lies_flat(array, &layout) ||
+        !standing_plan(state->standing, reduction, &layout, &plan))
+        return NULL;
+    run_begin(&run, frames_of(reduction));
+    if (!execute_plan(state, &plan, &run) || !answer_is_sound(&plan, &run))
+        return NULL;
+    return answer_to_python(&plan, &run);
+}
+
+static PyObject *reduce(PyObject *module, const struct signature *signature,
+                        enum reduction reduction, PyObject *const *arguments, Py_ssize_t count,
+                        PyObject *names)
+{
+    struct module_state *state = PyModule_GetState(module);
+    PyObject *slots[ARGUMENTS_MAX];
+    PyObject *result = count == 1 && !names ? reduce_flat(state, reduction, arguments[0]) : NULL;
+    if (result || PyErr_Occurred())
+        return result;
+    if (!arguments_parse(signature, arguments, count, names, slots))
+        return NULL;
+    return reduce_as_asked(state, reduction, slots);
 }
 
 /* ---- one function each ---- */

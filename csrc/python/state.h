@@ -5,9 +5,11 @@
 #include <Python.h>
 
 #include "plan/platform.h"
+#include "plan/standing.h"
 
 struct module_state {
     struct platforms platforms;
+    struct standing *standing;
     PyObject *thread_order;    /* a ContextVar: (order, seed) of the simulated device's threads */
     PyObject *workspace_limit; /* a ContextVar: bytes */
     PyTypeObject *simulated_memory;

@@ -43,10 +43,19 @@ struct run {
     enum thread_order order;         /* of the simulated device */
     uint64_t seed;
     uint64_t workspace_limit; /* bytes of device memory; 0: what there is */
-    struct answer answer;     /* unless the plan has an `out` */
     uint64_t count;           /* elements that took part, where the reduction counts */
+    struct answer answer; /* unless the plan has an `out`; from here on run_begin sets nothing */
     struct failure failure;
 };
+
+/* A run that is neither measured nor explained. Its last members, most of its length, stay as they
+ * are: a short call has better things to do. */
+static inline void run_begin(struct run *run, int frames)
+{
+    memset(run, 0, offsetof(struct run, answer));
+    run->frames = frames;
+    run->failure.kind = FAILURE_NONE;
+}
 
 struct backend {
     struct platform platform; /* first, so that a plan's platform is a backend */
@@ -62,6 +71,10 @@ struct backend {
     /* Bounds the host's threads that runs may have from now on, unless `most` is 0, and says how
      * many they may have. NULL: they have none. */
     unsigned (*threads)(void *state, unsigned most);
+
+    /* Whether a run, neither measured nor explained, takes so little time that other threads of
+     * Python may as well wait for it. NULL: none does. */
+    bool (*is_brief)(const struct plan *);
 
     /* True: run->answer is there, or the plan's `out` will be written. False: run->failure says why
      * not. */
