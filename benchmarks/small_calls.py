@@ -46,12 +46,13 @@ def compare(op: str, nbytes: int, dtype: str) -> tuple[float, float, str]:
 
 
 def tensor_of(array: Any, op: str) -> Any:
-    """Show the array to PyTorch; None where that is not here, or has no mean of integers."""
+    """Show the array to PyTorch; None where that is not here, or needs floats for the reduction."""
     try:
         import torch
     except ImportError:
         return None
-    return None if op == "mean" and array.dtype.kind == "i" else torch.as_tensor(array)
+    takes_it = op not in ("mean", "var") or array.dtype.kind == "f"
+    return torch.as_tensor(array) if takes_it else None
 
 
 def quickest(written: list[str], names: dict[str, Any]) -> dict[str, float]:

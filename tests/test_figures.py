@@ -23,16 +23,46 @@ def benchmarks(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     import curve
     import figures
+    import host_figures
     import report
+    import small_calls
     import type_figures
 
-    return SimpleNamespace(curve=curve, figures=figures, report=report, types=type_figures)
+    return SimpleNamespace(
+        curve=curve,
+        figures=figures,
+        host=host_figures,
+        report=report,
+        small=small_calls,
+        types=type_figures,
+    )
 
 
 def case_of(reduction, kind, layout="flat", size=1 << 12):
     extent = cases.Extent(size, in_bytes=False)
     [case] = cases.cases((cases.Block((reduction,), (kind,), (layout,), (extent,)),))
     return case
+
+
+# ---- small calls ----
+
+
+def test_a_small_call_is_held_against_the_quickest_other_way_to_write_it(benchmarks, monkeypatch):
+    seconds = {"gred.sum(a)": 2.0, "np.sum(a)": 9.0, "a.sum()": 6.0}
+    monkeypatch.setattr(
+        benchmarks.small, "quickest", lambda written, _: {"t.sum()": 7.0, **seconds}
+    )
+    assert benchmarks.small.compare("sum", 16, "float32") == (3.0, 2.0, "a.sum()")
+    seconds["np.sum(a)"] = 1.0
+    assert benchmarks.small.compare("sum", 16, "float32") == (0.5, 2.0, "np.sum(a)")
+
+
+def test_every_small_call_that_is_written_can_be_made(benchmarks, monkeypatch):
+    monkeypatch.setattr(benchmarks.small, "SECONDS", 0)
+    monkeypatch.setattr(benchmarks.small, "SIZES", (16,))
+    rows = list(benchmarks.small.measure(benchmarks.host.REDUCTIONS))
+    assert len(rows) == len(benchmarks.host.REDUCTIONS)
+    assert all(row["value"] > 0 for row in rows)
 
 
 # ---- the curve ----

@@ -77,9 +77,10 @@ static bool is_brief(const struct backend *backend, const struct plan *plan, con
            backend->is_brief(plan);
 }
 
-/* Runs the plan, or reads `bytes` where there is none, while other threads may use Python. */
-static bool run_without_gil(struct module_state *state, const struct platform *platform,
-                            const struct plan *plan, int index, size_t bytes, struct run *run)
+/* Runs the plan, or reads `bytes` where there is none, while other threads may use Python, unless
+ * that is brief. */
+static bool run_on_backend(struct module_state *state, const struct platform *platform,
+                           const struct plan *plan, int index, size_t bytes, struct run *run)
 {
     const struct backend *backend = backend_of(platform);
     void *backend_state = platforms_state(&state->platforms, platform);
@@ -113,11 +114,11 @@ bool execute_plan(struct module_state *state, const struct plan *plan, struct ru
     if ((backend->takes_order && !read_order(state, run)) ||
         (backend->takes_workspace && !read_workspace_limit(state, run)))
         return false;
-    return run_without_gil(state, plan->platform, plan, plan->device, 0, run);
+    return run_on_backend(state, plan->platform, plan, plan->device, 0, run);
 }
 
 bool execute_read(struct module_state *state, const struct platform *platform, int index,
                   size_t bytes, struct run *run)
 {
-    return run_without_gil(state, platform, NULL, index, bytes, run);
+    return run_on_backend(state, platform, NULL, index, bytes, run);
 }

@@ -1,4 +1,5 @@
-/* Runs plans without the GIL, lets Python interrupt them, and turns failures into exceptions. */
+/* Runs plans, without the GIL where that is worth it, lets Python interrupt them, and turns
+ * failures into exceptions. */
 #pragma once
 
 #include "python/state.h"

@@ -172,8 +172,8 @@ static PyObject *reduce_as_asked(struct module_state *state, enum reduction redu
     return result;
 }
 
-/* Nothing but an array: the same, by the plan that stands. NULL without an exception set: the call
- * has to go the long way. */
+/* Of nothing but an array, by the plan that stands. NULL without an exception set: the call has to
+ * go the long way. */
 static PyObject *reduce_flat(struct module_state *state, enum reduction reduction, PyObject *array)
 {
     struct layout layout;
@@ -183,9 +183,10 @@ static PyObject *reduce_flat(struct module_state *state, enum reduction reductio
         !standing_plan(state->standing, reduction, &layout, &plan))
         return NULL;
     run_begin(&run, frames_of(reduction));
-    if (!execute_plan(state, &plan, &run) || !answer_is_sound(&plan, &run))
-        return NULL;
-    return answer_to_python(&plan, &run);
+    Py_INCREF(array); /* so that nobody resizes it meanwhile */
+    const bool sound = execute_plan(state, &plan, &run) && answer_is_sound(&plan, &run);
+    Py_DECREF(array);
+    return sound ? answer_to_python(&plan, &run) : NULL;
 }
 
 static PyObject *reduce(PyObject *module, const struct signature *signature,

@@ -1,5 +1,6 @@
 /* What a backend is: a platform that a plan can choose, and the few functions that describe its
- * devices and run plans on them. They run without the GIL and never touch Python. */
+ * devices and run plans on them. They never touch Python, and run without the GIL, but for what is
+ * brief. */
 #pragma once
 
 #include "common/failure.h"
