@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -222,10 +223,16 @@ class Peer(libraries.Library):
 
 
 @pytest.fixture
-def bench(benchmarks, monkeypatch):
+def clock(benchmarks, monkeypatch):
+    """The time that benchmarks see."""
+    pretended = Clock()
+    monkeypatch.setattr(benchmarks.types.time, "perf_counter", lambda: pretended.now)
+    return pretended
+
+
+@pytest.fixture
+def bench(benchmarks, monkeypatch, clock):
     """A device that reads 4 bytes a nanosecond, and libraries: gred takes 1 ms, CuPy 3, torch 5."""
-    clock = Clock()
-    monkeypatch.setattr(benchmarks.types.time, "perf_counter", lambda: clock.now)
     limit = SimpleNamespace(nbytes=4000, seconds=np.array([1e-6]))
     monkeypatch.setattr(gred, "read_limit", lambda *_, **__: limit)
     monkeypatch.setattr(gred, "explain", lambda *_, **__: SimpleNamespace(steps=[]))
@@ -416,3 +423,44 @@ def ends_its_process(*_):
 def test_processes_that_end_early_leave_the_rest_for_its_turn(monkeypatch):
     monkeypatch.setattr(ahead, "_compile", ends_its_process)
     ahead.compile_ahead(libraries.NumPy("host"), [case_of("sum", "int8"), case_of("max", "int8")])
+
+
+# ---- the host ----
+
+
+def test_calls_on_the_host_are_told_by_the_median_without_the_first_of_a_row(benchmarks, clock):
+    """Each takes a hundred times as long after the other, and every third time twice as long."""
+    calls, last, seconds = [], [], {"ours": 1e-4, "theirs": 3e-4}
+
+    def call(name):
+        calls.append(name)
+        clock.now += (
+            seconds[name] * (1 + calls.count(name) % 3 // 2) * (1 if last == [name] else 99)
+        )
+        last[:] = [name]
+
+    found = benchmarks.host.typical({name: partial(call, name) for name in seconds})
+    assert found == pytest.approx(seconds)
+    assert len([*itertools.groupby(calls)]) >= benchmarks.host.TURNS
+    assert {*calls} == {*seconds}
+
+
+def test_a_library_takes_part_in_what_it_has(benchmarks, monkeypatch):
+    def evaluate(expression, given, _):
+        if expression != "sum(array)":
+            raise SystemError("no such loop")
+        return given["array"].sum()
+
+    monkeypatch.setitem(sys.modules, "numexpr", SimpleNamespace(evaluate=evaluate))
+    monkeypatch.setitem(sys.modules, "bottleneck", SimpleNamespace(nanmax=np.nanmax))
+    monkeypatch.setitem(sys.modules, "torch", None)
+    array = np.arange(4)
+    for op, name, answer in (("sum", "NumExpr", 6), ("max", "bottleneck", 3)):
+        [(who, call)] = benchmarks.host.other_calls(array, op).items()
+        assert (who, call()) == (name, answer)
+    assert not benchmarks.host.other_calls(array, "prod")
+
+
+def test_work_on_more_cores_than_there_are_is_left_out(benchmarks, monkeypatch):
+    monkeypatch.setitem(benchmarks.host.WORK, "many", (10**6, None))
+    assert not list(benchmarks.host.measure("many"))
