@@ -1,6 +1,7 @@
 #include "host/work.h"
 
 #include "common/arithmetic.h"
+#include "host/exact.h"
 #include "host/folding.h"
 #include "run/explanation.h"
 #include "run/gather.h"
@@ -18,7 +19,8 @@ static bool is_recursive(const struct work *self)
 bool work_begin(struct work *self)
 {
     const struct plan *plan = self->job.plan;
-    self->state = malloc(state_bytes(plan->fold, plan->accumulator));
+    self->state = malloc(plan->exact ? sizeof(struct exact_sums)
+                                     : state_bytes(plan->fold, plan->accumulator));
     if (!self->state)
         failure_note(&self->job.run->failure, FAILURE_MEMORY, "out of memory for a state");
     return self->state && (!is_recursive(self) || copy_make(&self->job, &self->copy));
@@ -37,6 +39,8 @@ bool work_prepare(struct work *self)
 
 bool work_fold(struct work *self)
 {
+    if (self->job.plan->exact)
+        return exact_run(&self->job, self->state);
     return is_recursive(self) ? recursion_run(&self->job, &self->copy, self->state)
                               : folding_run(&self->job, self->state);
 }
@@ -62,6 +66,8 @@ bool work_finish(struct work *self)
 {
     struct job *job = &self->job;
     uint64_t count;
+    if (job->plan->exact)
+        return exact_finish(job, self->state);
     if (!count_shown(job, &count))
         return false;
     run_finish(job->run, job->plan, job->plan->accumulator, self->state, count);
