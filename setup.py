@@ -25,7 +25,7 @@ HEADERS += [path for path in Path("kernels").rglob("*") if path.is_file()]
 LADDER_FOLDS = ("sum", "prod", "min", "max")
 FOLD_GROUPS = ("places", "counts", "numbers", "moments")
 LOOPS = "kernels/host/loops.cpp"
-VECTORS = "kernels/host/vectors.cpp"
+VECTORS = ("vectors", "windows")  # of kernels/host/, compiled for each set of instructions
 # As csrc/common/instructions.h has them.
 INSTRUCTIONS = {"baseline": []}
 if platform.machine() in ("x86_64", "AMD64"):
@@ -149,7 +149,9 @@ class BuildExt(build_ext):
         for name, flags in INSTRUCTIONS.items():
             defines = [f"-DGRED_HOST_LOOPS=host_{name}", f"-DGRED_INSTRUCTIONS={name}"]
             words = [*cxx, *HOST_CXX, *VECTOR_FLAGS, *flags, *defines, "-x", "c++"]
-            jobs.append(Job(words, Path(VECTORS), self.object(f"kernels/host/{name}")))
+            for unit in VECTORS:
+                source = Path("kernels/host", unit).with_suffix(".cpp")
+                jobs.append(Job(words, source, self.object(f"kernels/host/{unit}_{name}")))
         words = [*cc, *HOST_C, "-fPIC"]
         return jobs + [Job(words, Path(source), self.object(source)) for source in SLOW_SOURCES]
 

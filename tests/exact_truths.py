@@ -24,6 +24,13 @@ def bits_of(values):
     return bits
 
 
+def mixed(n, seed=1):
+    """Draw float64s of every finite bit pattern but the greatest exponents."""
+    bits = np.random.default_rng(seed).integers(0, 2**64, n, np.uint64)
+    x = bits.view(np.float64)
+    return x[np.abs(x) < 2.0**1000]
+
+
 def fractions(values):
     """Give the exact values of finite numbers, which may be integers."""
     values = np.asarray(values)

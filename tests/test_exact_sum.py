@@ -19,6 +19,7 @@ from exact_truths import (
     edges,
     finite_floats,
     fractions,
+    mixed,
     nearest,
     of_bits,
     same,
@@ -34,13 +35,6 @@ FLOAT64 = np.dtype(np.float64)
 GREATEST = sys.float_info.max
 TINY = 2.0**-1074
 typed = pytest.mark.parametrize("dtype", REALS, ids=str)
-
-
-def mixed(n, seed=1):
-    """Draw float64s of every finite bit pattern but the greatest exponents."""
-    bits = np.random.default_rng(seed).integers(0, 2**64, n, np.uint64)
-    x = bits.view(np.float64)
-    return x[np.abs(x) < 2.0**1000]
 
 
 # ---- its value ----

@@ -245,6 +245,17 @@ EXACT_FUNCTION void exact_merge(struct exact *self, const struct exact *other)
     self->load += other->load;
 }
 
+/* Of a normalised sum. */
+EXACT_FUNCTION bool exact_is_zero(const struct exact *self)
+{
+    bool any = false;
+    for (int k = 0; k < EXACT_DIGITS; k++)
+        any = any || self->digits[k];
+    for (int k = EXACT_NANS; k < EXACT_COUNTS; k++)
+        any = any || self->counts[k];
+    return !any;
+}
+
 /* ---- rounding ---- */
 
 /* A magnitude in digits without spare bits; what lies below them is only known not to be 0. */
@@ -341,7 +352,8 @@ EXACT_FUNCTION uint64_t exact_round(const struct exact *self, int64_t divisor,
     const uint64_t infinity = exact_infinity(format), sign = (uint64_t)1 << (format.width - 1);
     const int64_t up = self->counts[EXACT_INFINITIES],
                   down = self->counts[EXACT_NEGATIVE_INFINITIES];
-    const bool rises = up > 0 || down<0, falls = down> 0 || up < 0;
+    const bool rises = up > 0 || down < 0;
+    const bool falls = down > 0 || up < 0;
     if (self->counts[EXACT_NANS] || (rises && falls) || divisor == 0)
         return infinity | infinity >> 1 | (uint64_t)1 << (format.bits - 2);
     if (rises || falls)

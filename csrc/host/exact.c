@@ -1,15 +1,15 @@
-/* Each thread adds to sums of its own, which are merged in the end: no order makes a difference. */
+/* Floats go through windows, a chunk at a time, and what does not fit there is added one by one.
+ * Each thread adds to sums of its own, which are merged in the end: no order makes a difference. */
 #include "host/exact.h"
 
 #include "common/arithmetic.h"
-#include "host/folding.h"
+#include "host/one_by_one.h"
+#include "host/windows.h"
 #include "run/gather.h"
 #include "run/watch.h"
 
 #include <fenv.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     CHUNK = LOOP_MOST, /* elements at a time */
@@ -18,145 +18,16 @@ enum {
     WIDEST_ELEMENT = 16 /* bytes */
 };
 
-/* Of one thread, in cache lines of its own. */
-struct own_sums {
+/* What one thread works with, in cache lines of its own. */
+struct own {
     _Alignas(CACHE_LINE) struct exact_sums sums;
+    struct windows windows;
 };
 
 /* Where a thread brings elements together that do not lie ready. */
 struct buffer {
     _Alignas(CACHE_LINE) char elements[CHUNK * WIDEST_ELEMENT];
 };
-
-/* ---- elements ---- */
-
-/* Adds n numbers that are `step` bytes apart, but for those that are NaN in one of their parts,
- * where they are `skipped`. */
-struct numbers {
-    const char *at;
-    size_t n, step;
-    bool skipped;
-};
-
-#define LOADED(type, at)                                                                           \
-    ({                                                                                             \
-        type loaded;                                                                               \
-        memcpy(&loaded, at, sizeof loaded);                                                        \
-        loaded;                                                                                    \
-    })
-
-/* One function for floats of each type, whose format is constant in it. */
-#define DEFINE_ADD_FLOATS(NAME, bits)                                                              \
-    static uint64_t add_##NAME(const struct numbers *x, unsigned parts, struct exact_sums *sums)   \
-    {                                                                                              \
-        const struct exact_format format = exact_format_of(ELEMENT_##NAME);                        \
-        uint64_t count = 0;                                                                        \
-        for (size_t k = 0; k < x->n; k++) {                                                        \
-            const char *at = x->at + k * x->step;                                                  \
-            const struct exact_number first = exact_decode(LOADED(bits, at), format),              \
-                                      second = exact_decode(                                       \
-                                          LOADED(bits, at + (parts - 1) * sizeof(bits)), format);  \
-            if (x->skipped && (first.kind == EXACT_NAN || second.kind == EXACT_NAN))               \
-                continue;                                                                          \
-            exact_add(&sums->parts[EXACT_REAL], first);                                            \
-            if (parts > 1)                                                                         \
-                exact_add(&sums->parts[EXACT_IMAGINARY], second);                                  \
-            count++;                                                                               \
-        }                                                                                          \
-        return count;                                                                              \
-    }
-
-DEFINE_ADD_FLOATS(FLOAT16, uint16_t)
-DEFINE_ADD_FLOATS(BFLOAT16, uint16_t)
-DEFINE_ADD_FLOATS(FLOAT32, uint32_t)
-DEFINE_ADD_FLOATS(FLOAT64, uint64_t)
-
-static uint64_t add_integers(const struct numbers *x, enum element type, struct exact_sums *sums)
-{
-    for (size_t k = 0; k < x->n; k++)
-        exact_add(&sums->parts[EXACT_REAL], exact_number_at(x->at + k * x->step, type));
-    return x->n;
-}
-
-/* Returns how many were added. */
-static uint64_t add_numbers(const struct numbers *x, enum element type, unsigned parts,
-                            struct exact_sums *sums)
-{
-    switch (type) {
-    case ELEMENT_FLOAT16:
-        return add_FLOAT16(x, 1, sums);
-    case ELEMENT_BFLOAT16:
-        return add_BFLOAT16(x, 1, sums);
-    case ELEMENT_FLOAT32:
-        return add_FLOAT32(x, 1, sums);
-    case ELEMENT_FLOAT64:
-        return add_FLOAT64(x, 1, sums);
-    case ELEMENT_COMPLEX64:
-        return add_FLOAT32(x, parts, sums);
-    case ELEMENT_COMPLEX128:
-        return add_FLOAT64(x, parts, sums);
-    default:
-        return add_integers(x, type, sums);
-    }
-}
-
-/* ---- a chunk ---- */
-
-static void count_in(struct exact_sums *sums, uint64_t count)
-{
-    for (int part = 0; part < EXACT_PARTS; part++)
-        sums->parts[part].counts[EXACT_COUNT] += (int64_t)count;
-}
-
-/* Adds elements that lie one after the other. */
-static void add_chunk(const struct plan *plan, const void *elements, size_t n,
-                      struct exact_sums *sums)
-{
-    const enum element type = plan->layout->input;
-    const struct numbers numbers = {elements, n, element_size(type), plan->fold == FOLD_nansum};
-    const unsigned parts =
-        element_is_complex(type) && element_is_complex(plan->layout->type) ? 2 : 1;
-    for (int part = 0; part < EXACT_PARTS; part++)
-        exact_reserve(&sums->parts[part], n);
-    count_in(sums, add_numbers(&numbers, type, parts, sums));
-}
-
-/* ---- many chunks ---- */
-
-/* Elements that are added without a thought of the watch. */
-struct part {
-    const struct plan *plan;
-    uint64_t start, n;
-    struct own_sums *sums;
-    struct buffer *buffers;
-};
-
-static void add_piece(void *context, uint64_t index, unsigned thread)
-{
-    const struct part *part = context;
-    const struct plan *plan = part->plan;
-    struct exact_sums *const sums = &part->sums[thread].sums;
-    const uint64_t at = part->start + index * CHUNK, n = least(part->n - index * CHUNK, CHUNK);
-    if (plan->flat) {
-        const char *const elements = plan->layout->data;
-        add_chunk(plan, elements + at * element_size(plan->layout->input), n, sums);
-    } else {
-        void *const buffer = &part->buffers[thread];
-        add_chunk(plan, buffer, gather_unconverted(plan->layout, at, n, buffer), sums);
-    }
-}
-
-static bool add_stretches(struct job *job, struct own_sums *sums, struct buffer *buffers)
-{
-    const struct plan *plan = job->plan;
-    for (uint64_t start = 0; start < plan->n; start += STRETCH) {
-        if (start && watch_interrupted_lately(job->run, &job->asked))
-            return false;
-        struct part part = {plan, start, least(plan->n - start, STRETCH), sums, buffers};
-        threads_run(job->threads, divide_up(part.n, CHUNK), add_piece, &part);
-    }
-    return true;
-}
 
 static void clear(struct exact_sums *sums)
 {
@@ -170,96 +41,185 @@ static void merge(struct exact_sums *sums, const struct exact_sums *others)
         exact_merge(&sums->parts[part], &others->parts[part]);
 }
 
+/* ---- a chunk ---- */
+
+/* How many parts of an element are added. */
+static unsigned parts_of(const struct layout *layout)
+{
+    return element_is_complex(layout->input) && element_is_complex(layout->type) ? 2 : 1;
+}
+
+static bool leaves_out(const struct plan *plan)
+{
+    return plan->fold == FOLD_nansum;
+}
+
+/* Whether elements are floats, one after the other, of which each is left out by itself. */
+static bool fits_windows(const struct plan *plan)
+{
+    const enum element input = plan->layout->input;
+    return !element_is_integer(input) &&
+           element_is_complex(input) == (parts_of(plan->layout) > 1) &&
+           !(leaves_out(plan) && element_is_complex(input));
+}
+
+static void start(struct own *own, const struct job *job)
+{
+    const struct plan *plan = job->plan;
+    clear(&own->sums);
+    windows_start(&own->windows, job->instructions, element_real_part(plan->layout->input),
+                  leaves_out(plan));
+}
+
+/* Adds floats of a complex type's parts in turn, or of a real type. */
+static bool add_floats(const struct plan *plan, const void *floats, size_t n, struct own *own,
+                       uint64_t *numbers)
+{
+    struct exact *const sums = own->sums.parts;
+    for (int part = 0; part < EXACT_PARTS; part++)
+        exact_reserve(&sums[part], 2 * WINDOWS_MOST);
+    return windows_add(&own->windows, floats, n, &sums[EXACT_REAL],
+                       &sums[parts_of(plan->layout) > 1 ? EXACT_IMAGINARY : EXACT_REAL], numbers);
+}
+
+/* Adds elements that lie one after the other: no more than a loop takes floats. */
+static void add_elements(const struct plan *plan, const void *elements, size_t n, struct own *own)
+{
+    const unsigned parts = parts_of(plan->layout);
+    uint64_t added;
+    if (n == 0)
+        return;
+    if (fits_windows(plan) && add_floats(plan, elements, n * parts, own, &added))
+        added /= parts;
+    else
+        added =
+            one_by_one_add(elements, n, plan->layout->input, parts, leaves_out(plan), &own->sums);
+    for (int part = 0; part < EXACT_PARTS; part++)
+        own->sums.parts[part].counts[EXACT_COUNT] += (int64_t)added;
+}
+
+static void add_chunk(const struct plan *plan, const char *elements, size_t n, struct own *own)
+{
+    const size_t most = CHUNK / parts_of(plan->layout), size = element_size(plan->layout->input);
+    for (size_t at = 0; at < n; at += most)
+        add_elements(plan, elements + at * size, least(n - at, most), own);
+}
+
+/* ---- many chunks ---- */
+
+/* Elements that are added without a thought of the watch. */
+struct part {
+    const struct plan *plan;
+    uint64_t start, n, piece; /* elements, the last: of a piece */
+    struct own *own;
+    struct buffer *buffers;
+};
+
+static uint64_t chunks_of(uint64_t n)
+{
+    return divide_up(n, CHUNK);
+}
+
+/* Pieces are so large that taking one costs little, and so many that threads end together; a few
+ * chunks are not worth waking other threads for. */
+static uint64_t piece_of(uint64_t n)
+{
+    enum { SERIAL = 16, LEAST = 4, PIECES = 256 };
+    const uint64_t shared = divide_up(chunks_of(n), PIECES);
+    return (chunks_of(n) <= SERIAL ? SERIAL : shared > LEAST ? shared : LEAST) * CHUNK;
+}
+
+static void add_at(const struct part *part, uint64_t at, uint64_t n, unsigned thread)
+{
+    const struct plan *plan = part->plan;
+    const char *elements = plan->layout->data;
+    if (plan->flat) {
+        add_chunk(plan, elements + at * element_size(plan->layout->input), n, &part->own[thread]);
+    } else {
+        char *const buffer = part->buffers[thread].elements;
+        n = gather_unconverted(plan->layout, at, n, buffer);
+        add_chunk(plan, buffer, n, &part->own[thread]);
+    }
+}
+
+/* In plain arithmetic, whatever the caller has set. */
+static void add_piece(void *context, uint64_t index, unsigned thread)
+{
+    const struct part *part = context;
+    const uint64_t begin = index * part->piece, end = least(begin + part->piece, part->n);
+    fenv_t callers;
+    fegetenv(&callers);
+    fesetenv(FE_DFL_ENV);
+    windows_forget(&part->own[thread].windows);
+    for (uint64_t at = begin; at < end; at += CHUNK)
+        add_at(part, part->start + at, least(end - at, CHUNK), thread);
+    fesetenv(&callers);
+}
+
+static bool add_stretches(struct job *job, struct own *own, struct buffer *buffers)
+{
+    const struct plan *plan = job->plan;
+    for (uint64_t start = 0; start < plan->n; start += STRETCH) {
+        if (start && watch_interrupted_lately(job->run, &job->asked))
+            return false;
+        const uint64_t n = least(plan->n - start, STRETCH);
+        struct part part = {plan, start, n, piece_of(n), own, buffers};
+        threads_run(job->threads, divide_up(n, part.piece), add_piece, &part);
+    }
+    return true;
+}
+
+static unsigned threads_of(const struct job *job)
+{
+    const uint64_t n = least(job->plan->n, STRETCH);
+    return threads_for(job->threads, divide_up(n, piece_of(n)));
+}
+
+/* What takes one thread, and lies ready, takes no memory. */
+static bool add_alone(struct job *job, struct exact_sums *sums)
+{
+    struct own own;
+    start(&own, job);
+    const bool added = add_stretches(job, &own, NULL);
+    *sums = own.sums;
+    return added;
+}
+
+static bool add_together(struct job *job, struct own *own, struct buffer *buffers,
+                         struct exact_sums *sums)
+{
+    const unsigned threads = threads_of(job);
+    for (unsigned thread = 0; thread < threads; thread++)
+        start(&own[thread], job);
+    if (!add_stretches(job, own, buffers))
+        return false;
+    clear(sums);
+    for (unsigned thread = 0; thread < threads; thread++)
+        merge(sums, &own[thread].sums);
+    return true;
+}
+
 bool exact_run(struct job *job, struct exact_sums *sums)
 {
-    const uint64_t pieces = divide_up(least(job->plan->n, STRETCH), CHUNK);
-    const unsigned threads = threads_for(job->threads, pieces);
-    struct own_sums *const own = aligned_alloc(CACHE_LINE, threads * sizeof *own);
+    const unsigned threads = threads_of(job);
+    if (threads == 1 && job->plan->flat)
+        return add_alone(job, sums);
+    struct own *const own = aligned_alloc(CACHE_LINE, threads * sizeof *own);
     struct buffer *const buffers =
         job->plan->flat ? NULL : aligned_alloc(CACHE_LINE, threads * sizeof *buffers);
-    bool added = own && (buffers || job->plan->flat);
-    clear(sums);
-    if (!added)
+    const bool room = own && (buffers || job->plan->flat);
+    const bool added = room && add_together(job, own, buffers, sums);
+    if (!room)
         failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for exact sums");
-    for (unsigned thread = 0; added && thread < threads; thread++)
-        clear(&own[thread].sums);
-    added = added && add_stretches(job, own, buffers);
-    for (unsigned thread = 0; added && thread < threads; thread++)
-        merge(sums, &own[thread].sums);
     free(buffers);
     free(own);
     return added;
 }
 
-/* ---- the answer ---- */
-
-/* One part of the answer. All floats are float64s, too. */
-static double rounded(const struct exact *sum, int64_t divisor, enum element type)
+void exact_explain(const struct job *job, struct loops *loops)
 {
-    return scalar_widen(exact_value(sum, divisor, type), type).real;
-}
-
-static void add_initial(const struct finish *finish, struct exact_sums *sums)
-{
-    const struct exact_format format = exact_format_of(ELEMENT_FLOAT64);
-    const struct scalar_wide initial = scalar_widen(finish->initial, finish->accumulator);
-    const double parts[EXACT_PARTS] = {initial.real, initial.imag};
-    for (int part = 0; part < EXACT_PARTS; part++) {
-        uint64_t bits;
-        memcpy(&bits, &parts[part], sizeof bits);
-        exact_reserve(&sums->parts[part], 1);
-        exact_add(&sums->parts[part], exact_decode(bits, format));
-    }
-}
-
-/* A zero has the sign that any sum of these elements has: it is negative if all of them are, and
- * so is the initial value. */
-static bool sign_zeros(struct job *job, struct scalar_wide *value)
-{
-    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
-    const struct plan *plan = job->plan;
-    struct answer plain;
-    if (!folding_run(job, state))
-        return false;
-    state_finish(plan->reduction, &plan->finish, state, &plain);
-    if (value->real == 0 && plain.values[0].real == 0)
-        value->real = plain.values[0].real;
-    if (value->imag == 0 && plain.values[0].imag == 0)
-        value->imag = plain.values[0].imag;
-    return true;
-}
-
-/* As NumPy's division of a complex number goes: what is not finite spoils the other part, too. */
-static void spoil(struct scalar_wide *value)
-{
-    const bool whole = isfinite(value->real) && isfinite(value->imag);
-    const double real = value->real, imag = value->imag;
-    value->real = whole ? real : real + imag * 0.0;
-    value->imag = whole ? imag : imag - real * 0.0;
-}
-
-bool exact_finish(struct job *job, struct exact_sums *sums)
-{
-    const struct plan *plan = job->plan;
-    const struct finish *finish = &plan->finish;
-    const enum element type = element_real_part(finish->result);
-    const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan;
-    const int64_t count = sums->parts[EXACT_REAL].counts[EXACT_COUNT], divisor = mean ? count : 1;
-    struct scalar_wide value = {.kind = SCALAR_FLOAT};
-    if (finish->has_initial)
-        add_initial(finish, sums);
-    for (int part = 0; part < EXACT_PARTS; part++)
-        exact_normalise(&sums->parts[part]);
-    if (job->run->exact)
-        *job->run->exact = sums->parts[EXACT_REAL];
-    value.real = rounded(&sums->parts[EXACT_REAL], divisor, type);
-    value.imag = rounded(&sums->parts[EXACT_IMAGINARY], divisor, type);
-    if (mean && element_is_complex(finish->result))
-        spoil(&value);
-    job->run->count = (uint64_t)count;
-    if (!finish->from_nothing && !sign_zeros(job, &value))
-        return false;
-    job->run->answer.values[0] = value;
-    job->run->answer.values[1] = (struct scalar_wide){SCALAR_SIGNED, count, 0, 0};
-    return true;
+    *loops = (struct loops){.way = job->plan->flat ? "as it lies" : "gathered first",
+                            .chunk = CHUNK,
+                            .threads = threads_of(job),
+                            .instructions = instructions_name(job->instructions)};
 }

@@ -2,6 +2,7 @@
 
 #include "common/arithmetic.h"
 #include "host/exact.h"
+#include "host/exact_answer.h"
 #include "host/folding.h"
 #include "run/explanation.h"
 #include "run/gather.h"
@@ -82,6 +83,8 @@ void work_explain(const struct work *self)
         *loops = (struct loops){.way = "copied, and its upper half folded onto the lower",
                                 .threads = 1,
                                 .copied = plan->n * element_size(plan->accumulator)};
+    else if (plan->exact)
+        exact_explain(&self->job, loops);
     else
         folding_explain(&self->job, loops);
 }
