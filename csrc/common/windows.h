@@ -5,8 +5,8 @@
  * the float is a float, too: no bit is lost (S. M. Rump, T. Ogita, S. Oishi, "Accurate
  * floating-point summation part I", SIAM J. Sci. Comput. 31, 2008; W. Ahrens, J. Demmel,
  * H. D. Nguyen, "Algorithms for efficient reproducible floating point summation", ACM Trans. Math.
- * Softw. 46, 2020). What is left goes to the next window, and what the last one leaves has to be
- * nothing: else the numbers did not fit, and somebody else has to add them.
+ * Softw. 46, 2020). What is left goes to the next window, and what the last one leaves is handed
+ * out. Where that is much, the numbers did not fit, and somebody else has to add them.
  *
  * Why no accumulator rounds. One lane takes at most 2^9 numbers, WINDOW_LANES lanes being the
  * fewest. Where none is more than 2^e in magnitude, and k = e + 10, the upper parts are not either,
@@ -24,6 +24,7 @@ enum {
     WINDOW_UNIT = 42, /* and between it and the unit of its sum */
     WINDOW_HEAD = 10, /* and between the accumulator and it */
     WINDOW_LANES = LOOP_MOST >> (WINDOW_HEAD - 1),
+    WINDOW_LEFT = 256, /* numbers, most of them 0, that a loop hands out */
     /* The greatest number of the first window, as an exponent: all accumulators are normal. */
     WINDOW_HIGHEST = 1023 - WINDOW_HEAD,
     WINDOW_LOWEST = -1022 - WINDOW_HEAD + (WINDOWS_MOST - 1) * WINDOW_STEP
@@ -34,7 +35,9 @@ struct windowed {
     int64_t sums[WINDOWS_MOST][2]; /* of those in even places, and in odd ones, in units */
     double greatest;               /* of their magnitudes; must be none beyond the first window */
     uint64_t numbers;              /* that are not NaN, where those are left out */
-    bool whole;                    /* nothing is left behind the last window */
+    bool whole;                    /* all that the windows have left is here: */
+    unsigned lefts;
+    double left[WINDOW_LEFT]; /* of those in even places, and in odd ones, in turn */
 };
 
 /* Adds 1 to LOOP_MOST floats that lie one after the other, the first window being for magnitudes up

@@ -77,7 +77,7 @@ static bool add_floats(const struct plan *plan, const void *floats, size_t n, st
 {
     struct exact *const sums = own->sums.parts;
     for (int part = 0; part < EXACT_PARTS; part++)
-        exact_reserve(&sums[part], 2 * WINDOWS_MOST);
+        exact_reserve(&sums[part], WINDOWS_LOAD);
     return windows_add(&own->windows, floats, n, &sums[EXACT_REAL],
                        &sums[parts_of(plan->layout) > 1 ? EXACT_IMAGINARY : EXACT_REAL], numbers);
 }

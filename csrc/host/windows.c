@@ -1,6 +1,7 @@
 #include "host/windows.h"
 
 #include <math.h>
+#include <string.h>
 
 static window_values *loop_of(const struct windows *self)
 {
@@ -49,6 +50,14 @@ static void put(struct exact *sum, int64_t units, int exponent)
     exact_put(sum, units < 0 ? -(uint64_t)units : (uint64_t)units, exponent, units < 0);
 }
 
+static void put_left(struct exact *sum, double left)
+{
+    uint64_t bits;
+    memcpy(&bits, &left, sizeof bits);
+    if (left != 0)
+        exact_add(sum, exact_decode(bits, exact_format_of(ELEMENT_FLOAT64)));
+}
+
 bool windows_add(struct windows *self, const void *floats, size_t n, struct exact *even,
                  struct exact *odd, uint64_t *numbers)
 {
@@ -64,6 +73,8 @@ bool windows_add(struct windows *self, const void *floats, size_t n, struct exac
         put(even, found.sums[w][0], unit);
         put(odd, found.sums[w][1], unit);
     }
+    for (unsigned k = 0; k < found.lefts; k++)
+        put_left(k % 2 ? odd : even, found.left[k]);
     *numbers = self->leaves_out ? found.numbers : n;
     return true;
 }

@@ -5,6 +5,10 @@
 
 #include "common/windows.h"
 
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
 namespace KERNELS
 {
 namespace
@@ -14,6 +18,7 @@ namespace
 constexpr unsigned window_registers = 4, in_register = register_bytes / sizeof(double),
                    window_lanes = window_registers * in_register;
 static_assert(window_lanes >= WINDOW_LANES, "a lane takes more than a window has room for");
+static_assert(WINDOW_LEFT % window_lanes == 0, "what is left has no room");
 
 using doubles = vector<double>;
 using words = vector<uint64_t>;
@@ -39,15 +44,37 @@ LANES_FUNCTION void sums_of(const doubles (&at)[window_registers], doubles cente
     sums[k % 2] += int64_t(total[k]);
 }
 
+/* Whether all bits are 0, but for the highest of each word: a zero of either sign. */
+LANES_FUNCTION bool is_nothing(words x)
+{
+#if defined(__AVX512BW__)
+    return _mm512_test_epi64_mask(__m512i(x + x), __m512i(x + x)) == 0;
+#elif defined(__AVX2__)
+    return _mm256_testz_si256(__m256i(x + x), __m256i(x + x));
+#else
+    return !is_any(x + x);
+#endif
+}
+
+/* What magnitudes are compared in: narrower types are in a float32 on their way. */
+template <class In>
+using compared = std::conditional_t<sizeof(In) == sizeof(double), double, float>;
+
 template <class In, unsigned Windows, bool LeavesOut>
 struct window_way {
     using element = In;
-    static constexpr unsigned step = window_lanes;
-    doubles centers[Windows], at[Windows][window_registers], greatest[window_registers] = {};
-    words left[window_registers] = {}, numbers = {};
+    using part = compared<In>;
+    static constexpr unsigned step = window_lanes, in_part = register_bytes / sizeof(part),
+                              parts = step / in_part;
+    doubles centers[Windows], at[Windows][window_registers];
+    vector<part> greatest[parts] = {};
+    words numbers = {};
+    struct windowed *result;
 
-    LANES_FUNCTION explicit window_way(int highest)
+    LANES_FUNCTION window_way(int highest, struct windowed *result) : result(result)
     {
+        result->whole = true;
+        result->lefts = 0;
         EACH_REGISTER(unsigned w = 0; w < Windows; w++)
         {
             centers[w] = center_of(highest + WINDOW_HEAD - int(w) * WINDOW_STEP);
@@ -58,47 +85,68 @@ struct window_way {
 
     LANES_FUNCTION void take(const In *x)
     {
-        EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
-        take_register(r, converted<double>(x + r * in_register));
-    }
-
-    LANES_FUNCTION void finish(struct windowed *result) const
-    {
-        result->greatest = 0;
-        result->numbers = 0;
-        EACH_REGISTER(unsigned w = 0; w < Windows; w++)
-        sums_of(at[w], centers[w], result->sums[w]);
+        doubles left[window_registers];
         words any = {};
+        EACH_REGISTER(unsigned p = 0; p < parts; p++)
+        compare(p, converted<part>(x + p * in_part));
         EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
         {
-            any |= left[r];
-            for (unsigned k = 0; k < in_register; k++)
-                result->greatest =
-                    greatest[r][k] > result->greatest ? greatest[r][k] : result->greatest;
+            left[r] = left_of(r, converted<double>(x + r * in_register));
+            any |= words(left[r]);
         }
-        for (unsigned k = 0; k < in_register; k++)
-            result->numbers += numbers[k];
-        /* What is left of a negative zero is that. */
-        result->whole = !is_any((any << 1) != 0);
+        if (__builtin_expect(!is_nothing(any), false))
+            hand_out(left);
+    }
+
+    LANES_FUNCTION void finish()
+    {
+        words broken = {};
+        EACH_REGISTER(unsigned w = 0; w < Windows; w++)
+        sums_of(at[w], centers[w], result->sums[w]);
+        EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
+        broken |= words(at[0][r] != at[0][r]);
+        result->whole = result->whole && is_nothing(broken);
+        result->numbers = 0;
+        EACH_REGISTER(unsigned k = 0; k < in_register; k++)
+        result->numbers += numbers[k];
+        part most = 0;
+        EACH_REGISTER(unsigned p = 0; p < parts; p++)
+        EACH_REGISTER(unsigned k = 0; k < in_part; k++)
+        most = greatest[p][k] > most ? greatest[p][k] : most;
+        result->greatest = double(most);
     }
 
   private:
-    LANES_FUNCTION void take_register(unsigned r, doubles x)
+    LANES_FUNCTION void compare(unsigned p, vector<part> x)
+    {
+        using word = bits_of<sizeof(part)>;
+        const vector<part> magnitude = vector<part>(vector<word>(x) & (word(-1) >> 1));
+        greatest[p] = magnitude > greatest[p] ? magnitude : greatest[p];
+    }
+
+    LANES_FUNCTION doubles left_of(unsigned r, doubles x)
     {
         if constexpr (LeavesOut) {
             const words is_number = words(x == x);
             numbers -= is_number;
             x = doubles(words(x) & is_number);
         }
-        const doubles magnitude = doubles(words(x) & (~uint64_t(0) >> 1));
-        greatest[r] = magnitude > greatest[r] ? magnitude : greatest[r];
         EACH_REGISTER(unsigned w = 0; w < Windows; w++)
         {
             const doubles sum = at[w][r] + x;
             x -= sum - at[w][r];
             at[w][r] = sum;
         }
-        left[r] |= words(x);
+        return x;
+    }
+
+    LANES_FUNCTION void hand_out(const doubles (&left)[window_registers])
+    {
+        result->whole = result->whole && result->lefts < WINDOW_LEFT;
+        if (!result->whole)
+            return;
+        memcpy(result->left + result->lefts, left, sizeof left);
+        result->lefts += step;
     }
 };
 
@@ -115,9 +163,9 @@ LANES_FUNCTION In nothing_there()
 template <class In, unsigned Windows, bool LeavesOut>
 void window_loop(const void *floats, size_t n, int highest, struct windowed *result)
 {
-    window_way<In, Windows, LeavesOut> way(highest);
+    window_way<In, Windows, LeavesOut> way(highest, result);
     take_all(way, static_cast<const In *>(floats), n, nothing_there<In, LeavesOut>());
-    way.finish(result);
+    way.finish();
 }
 
 template <class In, bool LeavesOut>
