@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from exact_truths import any_floats, fractions, mixed, nearest, same, total
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import BFLOAT16, COMPLEX, REALS
 
@@ -48,6 +48,7 @@ def truth(name, x, dtype=None):
 
 @typed
 @pytest.mark.parametrize("name", NAMES)
+@settings(deadline=None)
 @given(data=st.data())
 def test_floats_of_any_type_are_rounded_once(name, dtype, data):
     x = data.draw(any_floats(dtype))

@@ -25,7 +25,7 @@ from exact_truths import (
     same,
     total,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gred
@@ -41,6 +41,7 @@ typed = pytest.mark.parametrize("dtype", REALS, ids=str)
 
 
 @typed
+@settings(deadline=None)
 @given(data=st.data())
 def test_a_sum_is_the_nearest_float_of_any_type(dtype, data):
     x = data.draw(any_floats(dtype))
@@ -49,6 +50,7 @@ def test_a_sum_is_the_nearest_float_of_any_type(dtype, data):
 
 
 @typed
+@settings(deadline=None)
 @given(data=st.data())
 def test_a_mean_is_rounded_once(dtype, data):
     x = data.draw(any_floats(dtype))
@@ -56,6 +58,7 @@ def test_a_mean_is_rounded_once(dtype, data):
         assert same(gred.ExactSum(x).mean(result), total(x, result, divisor=len(x)))
 
 
+@settings(deadline=None)
 @given(finite_floats(FLOAT64, 100))
 def test_a_sum_is_that_of_fsum(x):
     try:
@@ -65,6 +68,7 @@ def test_a_sum_is_that_of_fsum(x):
     assert float(gred.ExactSum(x)) == expected
 
 
+@settings(deadline=None)
 @given(finite_floats(FLOAT64))
 def test_a_fraction_is_the_sum_itself(x):
     assert gred.ExactSum(x).fraction() == sum(fractions(x), Fraction(0))
@@ -114,6 +118,7 @@ def test_the_mean_of_nothing_is_nan():
     assert math.isnan(gred.ExactSum().mean())
 
 
+@settings(deadline=None)
 @given(st.integers(1, 2**62), st.integers(1, 2**53), st.integers(-1074, 900))
 def test_a_mean_of_many_is_right(count, significand, exponent):
     """So many that only their accumulator can be had: zeros make it count."""
@@ -220,6 +225,7 @@ def test_the_input_is_never_written():
 # ---- products ----
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_products_are_exact(data):
     a = data.draw(any_floats(FLOAT64))
@@ -264,6 +270,7 @@ def test_products_of_other_shapes_are_refused():
 # ---- merging ----
 
 
+@settings(deadline=None)
 @given(any_floats(FLOAT64), st.data())
 def test_parts_make_the_same_accumulator_however_they_come_together(x, data):
     cut = data.draw(st.integers(0, len(x)))
@@ -335,6 +342,7 @@ def test_many_threads_add_to_one():
 # ---- words and bytes ----
 
 
+@settings(deadline=None)
 @given(any_floats(FLOAT64))
 def test_an_accumulator_comes_back_from_anywhere(x):
     total = gred.ExactSum(x)
@@ -416,6 +424,7 @@ def test_every_byte_that_is_changed_is_noticed():
                 gred.ExactSum.from_bytes(changed)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=1200))
 def test_no_other_bytes_make_an_accumulator(data):
     for hostile in (data, b"gredsum\x01" + data, b"gredsum\x01" + data.ljust(1120, b"\xff")):
@@ -486,6 +495,7 @@ def test_a_float_sum_of_words_is_noticed():
         gred.ExactSum.from_words(words.astype(np.float64).astype(np.int64))
 
 
+@settings(deadline=None)
 @given(st.binary(min_size=1104, max_size=1104))
 def test_the_core_takes_any_words_without_harm(data):
     try:

@@ -27,7 +27,7 @@
 #ifdef __CUDACC__
 #define EXACT_FUNCTION static __host__ __device__ __forceinline__
 #else
-#define EXACT_FUNCTION static inline __attribute__((unused))
+#define EXACT_FUNCTION static inline __attribute__((always_inline, unused))
 #endif
 
 enum {
@@ -149,17 +149,16 @@ EXACT_FUNCTION struct exact_number exact_number_at(const void *at, enum element 
 
 /* ---- adding ---- */
 
-/* Adds magnitude * 2^exponent, and 1 to the load. */
+/* Adds magnitude * 2^exponent. Needs room for a load of 1. */
 EXACT_FUNCTION void exact_put(struct exact *self, uint64_t magnitude, int exponent, bool negative)
 {
     const unsigned place = (unsigned)(exponent + EXACT_POINT), shift = place % EXACT_DIGIT_BITS;
     int64_t *const digits = self->digits + place / EXACT_DIGIT_BITS;
-    const uint64_t low = magnitude << shift, high = shift ? magnitude >> (64 - shift) : 0;
-    const int64_t sign = negative ? -1 : 1;
-    digits[0] += sign * (int64_t)(low & EXACT_DIGIT_MASK);
-    digits[1] += sign * (int64_t)(low >> EXACT_DIGIT_BITS);
-    digits[2] += sign * (int64_t)high;
-    self->load += 1;
+    const uint64_t low = magnitude << shift, high = magnitude >> 1 >> (63 - shift);
+    const int64_t flip = -(int64_t)negative; /* signs come at random, so that no branch is taken */
+    digits[0] += ((int64_t)(low & EXACT_DIGIT_MASK) ^ flip) - flip;
+    digits[1] += ((int64_t)(low >> EXACT_DIGIT_BITS) ^ flip) - flip;
+    digits[2] += ((int64_t)high ^ flip) - flip;
 }
 
 EXACT_FUNCTION void exact_note(struct exact *self, enum exact_kind kind, bool negative)
@@ -227,11 +226,12 @@ EXACT_FUNCTION void exact_normalise(struct exact *self)
     self->load = 1;
 }
 
-/* Makes room for a load of at most EXACT_LOAD_MOST - 1. */
+/* Makes room for a load of less than EXACT_LOAD_MOST that comes next. */
 EXACT_FUNCTION void exact_reserve(struct exact *self, uint64_t load)
 {
     if (self->load + load > EXACT_LOAD_MOST)
         exact_normalise(self);
+    self->load += load;
 }
 
 /* Adds another one, whose load is less than EXACT_LOAD_MOST. */
@@ -242,7 +242,6 @@ EXACT_FUNCTION void exact_merge(struct exact *self, const struct exact *other)
         self->counts[k] += other->counts[k];
     for (int k = 0; k < EXACT_DIGITS; k++)
         self->digits[k] += other->digits[k];
-    self->load += other->load;
 }
 
 /* Of a normalised sum. */

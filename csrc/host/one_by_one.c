@@ -1,7 +1,5 @@
 #include "host/one_by_one.h"
 
-#include <string.h>
-
 /* n of them, `step` bytes apart. */
 struct elements {
     const char *at;
@@ -9,60 +7,25 @@ struct elements {
     bool leaves_out;
 };
 
-#define LOADED(type, at)                                                                           \
-    ({                                                                                             \
-        type loaded;                                                                               \
-        memcpy(&loaded, at, sizeof loaded);                                                        \
-        loaded;                                                                                    \
-    })
-
-/* One function for floats of each type, whose format is constant in it. */
-#define DEFINE_ADD_FLOATS(NAME, bits)                                                              \
-    static uint64_t add_##NAME(const struct elements *x, unsigned parts, struct exact_sums *sums)  \
-    {                                                                                              \
-        const struct exact_format format = exact_format_of(ELEMENT_##NAME);                        \
-        uint64_t count = 0;                                                                        \
-        for (size_t k = 0; k < x->n; k++) {                                                        \
-            const char *at = x->at + k * x->step;                                                  \
-            const struct exact_number first = exact_decode(LOADED(bits, at), format),              \
-                                      second = exact_decode(                                       \
-                                          LOADED(bits, at + (parts - 1) * sizeof(bits)), format);  \
-            if (x->leaves_out && (first.kind == EXACT_NAN || second.kind == EXACT_NAN))            \
-                continue;                                                                          \
-            exact_add(&sums->parts[EXACT_REAL], first);                                            \
-            if (parts > 1)                                                                         \
-                exact_add(&sums->parts[EXACT_IMAGINARY], second);                                  \
-            count++;                                                                               \
-        }                                                                                          \
-        return count;                                                                              \
-    }
-
-DEFINE_ADD_FLOATS(FLOAT16, uint16_t)
-DEFINE_ADD_FLOATS(BFLOAT16, uint16_t)
-DEFINE_ADD_FLOATS(FLOAT32, uint32_t)
-DEFINE_ADD_FLOATS(FLOAT64, uint64_t)
-
-static uint64_t add_integers(const struct elements *x, enum element type, struct exact_sums *sums)
+/* With a constant type and number of parts, little is left to be decided in the loop. */
+static inline __attribute__((always_inline)) uint64_t add(const struct elements *x,
+                                                          enum element type, unsigned parts,
+                                                          struct exact_sums *sums)
 {
-    for (size_t k = 0; k < x->n; k++)
-        exact_add(&sums->parts[EXACT_REAL], exact_number_at(x->at + k * x->step, type));
-    return x->n;
-}
-
-/* Floats, or complex numbers' parts, of that type. */
-static uint64_t add_floats(const struct elements *x, enum element type, unsigned parts,
-                           struct exact_sums *sums)
-{
-    switch (type) {
-    case ELEMENT_FLOAT16:
-        return add_FLOAT16(x, parts, sums);
-    case ELEMENT_BFLOAT16:
-        return add_BFLOAT16(x, parts, sums);
-    case ELEMENT_FLOAT32:
-        return add_FLOAT32(x, parts, sums);
-    default:
-        return add_FLOAT64(x, parts, sums);
+    uint64_t added = 0;
+    for (size_t k = 0; k < x->n; k++) {
+        const char *const at = x->at + k * x->step;
+        const struct exact_number first = exact_number_at(at, type);
+        const struct exact_number second =
+            parts > 1 ? exact_number_at(at + element_size(type), type) : first;
+        if (x->leaves_out && (first.kind == EXACT_NAN || second.kind == EXACT_NAN))
+            continue;
+        exact_add(&sums->parts[EXACT_REAL], first);
+        if (parts > 1)
+            exact_add(&sums->parts[EXACT_IMAGINARY], second);
+        added++;
     }
+    return added;
 }
 
 uint64_t one_by_one_add(const void *elements, size_t n, enum element type, unsigned parts,
@@ -71,6 +34,20 @@ uint64_t one_by_one_add(const void *elements, size_t n, enum element type, unsig
     const struct elements x = {elements, n, element_size(type), leaves_out};
     for (int part = 0; part < EXACT_PARTS; part++)
         exact_reserve(&sums->parts[part], n);
-    return element_is_integer(type) ? add_integers(&x, type, sums)
-                                    : add_floats(&x, element_real_part(type), parts, sums);
+    switch (type) {
+    case ELEMENT_FLOAT16:
+        return add(&x, ELEMENT_FLOAT16, 1, sums);
+    case ELEMENT_BFLOAT16:
+        return add(&x, ELEMENT_BFLOAT16, 1, sums);
+    case ELEMENT_FLOAT32:
+        return add(&x, ELEMENT_FLOAT32, 1, sums);
+    case ELEMENT_FLOAT64:
+        return add(&x, ELEMENT_FLOAT64, 1, sums);
+    case ELEMENT_COMPLEX64:
+        return add(&x, ELEMENT_FLOAT32, parts, sums);
+    case ELEMENT_COMPLEX128:
+        return add(&x, ELEMENT_FLOAT64, parts, sums);
+    default:
+        return add(&x, type, 1, sums);
+    }
 }

@@ -56,6 +56,21 @@ LANES_FUNCTION bool is_nothing(words x)
 #endif
 }
 
+/* As many elements as there is room for; compilers convert half a register at a time. */
+template <class In>
+LANES_FUNCTION doubles widened(const In *x)
+{
+#ifdef __AVX512F__
+    if constexpr (std::is_same_v<In, float>)
+        return doubles(_mm512_cvtps_pd(_mm256_loadu_ps(x)));
+    else if constexpr (std::is_same_v<In, float16>)
+        return doubles(_mm512_cvtps_pd(__m256(halves_converted<register_bytes / 2>(x))));
+    else if constexpr (std::is_same_v<In, bfloat16>)
+        return doubles(_mm512_cvtps_pd(__m256(bfloats_converted<register_bytes / 2>(x))));
+#endif
+    return converted<double>(x);
+}
+
 /* What magnitudes are compared in: narrower types are in a float32 on their way. */
 template <class In>
 using compared = std::conditional_t<sizeof(In) == sizeof(double), double, float>;
@@ -91,7 +106,7 @@ struct window_way {
         compare(p, converted<part>(x + p * in_part));
         EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
         {
-            left[r] = left_of(r, converted<double>(x + r * in_register));
+            left[r] = left_of(r, widened(x + r * in_register));
             any |= words(left[r]);
         }
         if (__builtin_expect(!is_nothing(any), false))
@@ -145,7 +160,8 @@ struct window_way {
         result->whole = result->whole && result->lefts < WINDOW_LEFT;
         if (!result->whole)
             return;
-        memcpy(result->left + result->lefts, left, sizeof left);
+        EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
+        memcpy(result->left + result->lefts + r * in_register, &left[r], sizeof left[r]);
         result->lefts += step;
     }
 };
