@@ -49,27 +49,36 @@ static void spoil(struct scalar_wide *value)
     value->imag = whole ? imag : imag - real * 0.0;
 }
 
+/* What the sums are, divided or not; complex only where the result is. */
+static struct scalar_wide rounded_sums(const struct finish *finish, struct exact_sums *sums,
+                                       int64_t divisor)
+{
+    const int parts = element_is_complex(finish->result) ? EXACT_PARTS : 1;
+    const enum element type = element_real_part(finish->result);
+    double values[EXACT_PARTS] = {0};
+    for (int part = 0; part < parts; part++) {
+        exact_normalise(&sums->parts[part]);
+        values[part] = rounded(&sums->parts[part], divisor, type);
+    }
+    return (struct scalar_wide){SCALAR_FLOAT, 0, values[EXACT_REAL], values[EXACT_IMAGINARY]};
+}
+
 bool exact_finish(struct job *job, struct exact_sums *sums)
 {
     const struct plan *plan = job->plan;
     const struct finish *finish = &plan->finish;
-    const enum element type = element_real_part(finish->result);
     const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan;
-    const int64_t count = sums->parts[EXACT_REAL].counts[EXACT_COUNT], divisor = mean ? count : 1;
-    struct scalar_wide value = {.kind = SCALAR_FLOAT};
+    const int64_t count = sums->parts[EXACT_REAL].counts[EXACT_COUNT];
     if (finish->has_initial)
         add_initial(finish, sums);
-    for (int part = 0; part < EXACT_PARTS; part++)
-        exact_normalise(&sums->parts[part]);
-    if (job->run->exact)
-        *job->run->exact = sums->parts[EXACT_REAL];
-    value.real = rounded(&sums->parts[EXACT_REAL], divisor, type);
-    value.imag = rounded(&sums->parts[EXACT_IMAGINARY], divisor, type);
+    struct scalar_wide value = rounded_sums(finish, sums, mean ? count : 1);
     if (mean && element_is_complex(finish->result))
         spoil(&value);
-    job->run->count = (uint64_t)count;
     if (!finish->from_nothing && !sign_zeros(job, sums, &value))
         return false;
+    if (job->run->exact)
+        *job->run->exact = sums->parts[EXACT_REAL];
+    job->run->count = (uint64_t)count;
     job->run->answer.values[0] = value;
     job->run->answer.values[1] = (struct scalar_wide){SCALAR_SIGNED, count, 0, 0};
     return true;
