@@ -34,8 +34,7 @@ enum {
     EXACT_DIGIT_BITS = 32,
     EXACT_POINT = 2148, /* bits behind the point: the least product is 2^-1074 squared */
     EXACT_DIGITS = 134, /* a product is less than 2^2048; 2^63 of them are less than 2^2111 */
-    EXACT_LOAD_MOST = 1 << 30,
-    EXACT_PARTS_MOST = 1 << 20 /* normalised parts that anybody may add word by word */
+    EXACT_LOAD_MOST = 1 << 30
 };
 
 #define EXACT_DIGIT_MASK (((uint64_t)1 << EXACT_DIGIT_BITS) - 1)
