@@ -20,6 +20,7 @@ from reference import BFLOAT16, COMPLEX, REALS
 import gred
 from gred.testing import SimulatedArray
 
+C_COMPILER = os.environ.get("CC", "gcc").split()
 PROGRAM = Path(__file__).parent / "exact_loops.py"
 SETS = ("baseline",)
 if platform.machine() in ("x86_64", "AMD64"):
@@ -70,6 +71,16 @@ def test_complex_numbers_have_two_exact_sums(name, dtype):
     assert same(got.imag, expected[1])
 
 
+@pytest.mark.parametrize("n", [5, 2048, 2049, 100_001])
+@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
+def test_parts_in_windows_are_kept_apart(dtype, n):
+    random = np.random.default_rng(n)
+    x = (random.normal(size=n) + 1j * random.normal(size=n) * 2.0**-20).astype(dtype)
+    got = exact("sum", x)
+    assert same(got.real, truth("sum", x.real))
+    assert same(got.imag, truth("sum", x.imag))
+
+
 def test_a_complex_number_is_left_out_whole():
     x = np.array([1 + 2j, math.nan + 8j, 16 + 1j * math.nan, 3 + 5j])
     assert exact("nansum", x) == 4 + 7j
@@ -100,6 +111,8 @@ def test_one_element_that_is_not_finite_is_seen_anywhere(value, place):
         x[place] = value
         assert same(exact("sum", x), dtype.type(value))
         assert exact("nansum", x, dtype=np.float64) == (70_000 if math.isnan(value) else value)
+        others = gred.ExactSum(np.delete(x, place))
+        assert gred.ExactSum(x) - gred.ExactSum([value]) == others
         x[-1 - place] = -value
         assert math.isnan(exact("sum", x))
 
@@ -139,22 +152,30 @@ def test_a_lane_that_is_full_to_its_limit_is_exact(n):
                 assert gred.ExactSum(x).fraction() == sum(fractions(x), Fraction(0))
 
 
-@pytest.mark.parametrize("rounding", [0x400, 0x800, 0xC00], ids=["down", "up", "to zero"])
-def test_the_callers_rounding_makes_no_difference(rounding):
+@pytest.fixture(scope="module")
+def arithmetic(tmp_path_factory):
+    """Make a function that sets this thread's arithmetic, and tells what it was before."""
     if platform.machine() not in ("x86_64", "AMD64"):
-        pytest.skip("the numbers of rounding modes are x86's")
-    x = np.random.default_rng(1).normal(size=300_000)
-    expected = gred.ExactSum(x)
-    libm = ctypes.CDLL("libm.so.6")
-    nearest_mode = libm.fegetround()
-    assert libm.fesetround(rounding) == 0
-    try:
-        got = gred.ExactSum(x)
-        kept = libm.fegetround()
-    finally:
-        libm.fesetround(nearest_mode)
-    assert kept == rounding
-    assert got == expected
+        pytest.skip("arithmetic is set as x86 does")
+    target = tmp_path_factory.mktemp("native") / "arithmetic.so"
+    source = Path(__file__).parent / "native/arithmetic.c"
+    subprocess.run([*C_COMPILER, "-shared", "-fPIC", "-o", target, source], check=True)
+    return ctypes.CDLL(target).arithmetic
+
+
+@pytest.mark.parametrize("mode", [0x8040, 0x2000, 0x4000, 0x6000, 0xE040])
+def test_the_callers_arithmetic_makes_no_difference(arithmetic, mode):
+    """Subnormal numbers that do not count; rounding down, up and to zero; or both."""
+    random = np.random.default_rng(1)
+    for x in (random.normal(size=300_000), np.full(300_000, 2.0**-1060), np.float32([1e-40] * 9)):
+        expected = gred.ExactSum(x)
+        before = arithmetic(mode | 0x1F80)
+        try:
+            got = gred.ExactSum(x)
+        finally:
+            kept = arithmetic(before)
+        assert kept & 0xE040 == mode & 0xE040
+        assert got == expected
 
 
 # ---- arguments ----
