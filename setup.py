@@ -25,8 +25,6 @@ HEADERS += [path for path in Path("kernels").rglob("*") if path.is_file()]
 LADDER_FOLDS = ("sum", "prod", "min", "max")
 FOLD_GROUPS = ("places", "counts", "numbers", "moments")
 LOOPS = "kernels/host/loops.cpp"
-VECTORS = "kernels/host/vectors.cpp"
-MOVES = "kernels/host/moves.cpp"
 # As csrc/common/instructions.h has them.
 INSTRUCTIONS = {"baseline": []}
 if platform.machine() in ("x86_64", "AMD64"):
@@ -49,8 +47,9 @@ HOST_CXX += ["-fno-exceptions", "-fno-rtti", "-Wno-unknown-pragmas"]
 # All instructions are to make the same bits. What GCC says of vectors that cross a call, and of its
 # own headers, is of no concern where no call is left.
 VECTOR_FLAGS = ["-ffp-contract=off", "-Wno-psabi", "-Wno-maybe-uninitialized"]
-# No trap is of interest: so what is converted on one condition can be converted in any case.
-MOVE_FLAGS = ["-O3", "-fno-trapping-math"]
+# Of kernels/host/, compiled for each set of instructions. Moves trap nothing, so that what is
+# converted on one condition can be converted in any case.
+UNITS = {"vectors": [], "moves": ["-O3", "-fno-trapping-math"], "windows": []}
 LIBRARIES = ["-lpthread", "-lm", "-lstdc++", "-Wl,--exclude-libs,ALL"]
 
 
@@ -150,10 +149,11 @@ class BuildExt(build_ext):
         jobs = [Job(loops, Path(LOOPS), self.object(LOOPS))]
         for name, flags in INSTRUCTIONS.items():
             defines = [f"-DGRED_HOST_LOOPS=host_{name}", f"-DGRED_INSTRUCTIONS={name}"]
-            for source, more in ((VECTORS, []), (MOVES, MOVE_FLAGS)):
+            for unit, more in UNITS.items():
                 words = [*cxx, *HOST_CXX, *VECTOR_FLAGS, *more, *CHECKS, *flags, *defines]
-                target = self.object(f"kernels/host/{Path(source).stem}_{name}")
-                jobs.append(Job([*words, "-x", "c++"], Path(source), target))
+                source = Path("kernels/host", unit).with_suffix(".cpp")
+                target = self.object(f"kernels/host/{unit}_{name}")
+                jobs.append(Job([*words, "-x", "c++"], source, target))
         return jobs
 
     def plain_jobs(self, ext: Extension, more: list[str]) -> list[Job]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import gred
+import gred.exact
 import gred.measure
 import gred.order
 import gred.records
@@ -22,7 +23,7 @@ def test_the_readmes_examples_are_true():
     assert results.failed == 0
 
 
-MODULES = (gred, gred.measure, gred.order, gred.records, gred.testing, gred.workspace)
+MODULES = (gred, gred.exact, gred.measure, gred.order, gred.records, gred.testing, gred.workspace)
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -70,6 +70,10 @@ out = np.zeros(())
 gred.sum(x, dtype=np.float32, initial=1.5, where=x > 0, out=out, stream=1)
 gred.prod([1, 2], method="unroll8", block_size=64, device="simulated", initial=2)
 gred.min(x, initial=None)
+total: gred.ExactSum = gred.ExactSum(x, [1.5]) + gred.ExactSum.from_bytes(b"")
+total += gred.ExactSum.from_words(total.words)
+total.add_products(x, x)
+print(total.value(np.float32), float(total), total.fraction() + total.count)
 gred.max(SimulatedArray(x), stream=None)
 gred.mean(x, where=True, out=None)
 with gred.workspace_limit(2**20):
@@ -80,7 +84,7 @@ except gred.CudaError as error:
     print(error.call, error.name, error.text)
 """
 MISUSES = ["gred.mean(1, initial=3)", "gred.sum(1, axis=0)", "gred.sum(1, 'unroll8')", "gred.sum()"]
-MISUSES += ["gred.sum(1, block_size='big')", "gred.workspace_limit('all')"]
+MISUSES += ["gred.sum(1, block_size='big')", "gred.ExactSum() + 1.0", "gred.workspace_limit('all')"]
 
 
 @needs_mypy

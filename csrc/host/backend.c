@@ -3,6 +3,7 @@
 #include "host/backend.h"
 
 #include "common/processor.h"
+#include "host/exact_sums.h"
 #include "host/measure.h"
 #include "host/work.h"
 
@@ -61,14 +62,20 @@ static unsigned threads(void *state, unsigned most)
 /* One loop takes a few microseconds, and hardly ever more than twenty. */
 static bool is_brief(const struct plan *plan)
 {
-    return plan->flat && plan->n <= LOOP_MOST && !plan->method;
+    return plan->flat && plan->n <= LOOP_MOST && !plan->method && !plan->exact;
 }
+
+/* What has been folded, and is not finished. */
+union folded {
+    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
+    struct exact_sums exact;
+};
 
 static bool run(void *state, const struct plan *plan, struct run *run)
 {
     const struct host *self = state;
-    _Alignas(STATE_ALIGNMENT) char folded[STATE_BYTES_MAX];
-    struct work work = {.state = folded,
+    union folded folded;
+    struct work work = {.state = &folded,
                         .job = {.plan = plan,
                                 .run = run,
                                 .threads = self->threads,
@@ -82,8 +89,7 @@ static bool run(void *state, const struct plan *plan, struct run *run)
         ran = measure_work(&work);
     else if (ran)
         ran = work_prepare(&work) && work_fold(&work);
-    if (ran)
-        work_finish(&work);
+    ran = ran && work_finish(&work);
     work_end(&work);
     return ran;
 }

@@ -1,5 +1,7 @@
 #include "host/work.h"
 
+#include "host/exact.h"
+#include "host/exact_answer.h"
 #include "host/folding.h"
 #include "run/explanation.h"
 #include "run/result.h"
@@ -27,16 +29,21 @@ bool work_prepare(struct work *self)
 
 bool work_fold(struct work *self)
 {
+    if (self->job.plan->exact)
+        return exact_run(&self->job, self->state);
     if (!is_recursive(self))
         return folding_run(&self->job, self->state, &self->count);
     self->count = self->copy.n;
     return recursion_run(&self->job, &self->copy, self->state);
 }
 
-void work_finish(const struct work *self)
+bool work_finish(struct work *self)
 {
-    const struct job *job = &self->job;
+    struct job *const job = &self->job;
+    if (job->plan->exact)
+        return exact_finish(job, self->state);
     run_finish(job->run, job->plan, job->plan->accumulator, self->state, self->count);
+    return true;
 }
 
 void work_explain(const struct work *self)
@@ -47,6 +54,8 @@ void work_explain(const struct work *self)
         *loops = (struct loops){.way = "copied, and its upper half folded onto the lower",
                                 .threads = 1,
                                 .copied = plan->n * element_size(plan->accumulator)};
+    else if (plan->exact)
+        exact_explain(&self->job, loops);
     else
         folding_explain(&self->job, loops);
 }

@@ -20,7 +20,7 @@ bool work_prepare(struct work *);
 bool work_fold(struct work *);
 
 /* Fills the run's answer from what was folded. */
-void work_finish(const struct work *);
+bool work_finish(struct work *);
 
 /* Fills the run's explanation instead; nothing has to have begun. */
 void work_explain(const struct work *);

@@ -7,7 +7,7 @@
 /* "recursive, halving, ..."; a new reference. */
 static PyObject *method_names(void)
 {
-    PyObject *names = PyUnicode_FromString("'auto'");
+    PyObject *names = PyUnicode_FromString("'auto', exact");
     for (int m = 0; m < METHODS && names; m++) {
         const struct method *method = method_at((enum method_index)m);
         PyObject *longer = PyUnicode_FromFormat("%U, %s", names, method->name);
@@ -33,15 +33,17 @@ static void unknown_method(PyObject *method, const char *text)
     Py_XDECREF(names);
 }
 
-bool method_parse(PyObject *method, const struct method **found)
+bool method_parse(PyObject *method, const struct method **found, bool *exact)
 {
     *found = NULL;
+    *exact = false;
     if (!method)
         return true;
     if (!PyUnicode_Check(method))
         return wrong_type("method", "a str", method);
     const char *text = plain_text(method);
-    if (text && strcmp(text, "auto") == 0)
+    *exact = text && strcmp(text, "exact") == 0;
+    if (*exact || (text && strcmp(text, "auto") == 0))
         return true;
     *found = text ? method_find(text) : NULL;
     if (!*found)

@@ -137,6 +137,37 @@ static bool check_complex(const struct plan *plan)
     return false;
 }
 
+/* What is rounded once is rounded to the type in which it is kept. */
+static void round_for_output(const struct output *out, struct finish *finish)
+{
+    if (out && !element_is_integer(out->view.layout.input))
+        finish->result = out->view.layout.input;
+}
+
+/* Sums of integers are exact by any method. */
+static bool choose_exactness(const struct request *request, struct plan *plan)
+{
+    const struct reduction_row *row = reduction_row(request->reduction);
+    if (!plan->exact)
+        return true;
+    if (row->fold != FOLD_sum && row->fold != FOLD_nansum) {
+        PyErr_Format(PyExc_ValueError,
+                     "method 'exact' is for sum, mean, nansum and nanmean; not for %s", row->name);
+        return false;
+    }
+    plan->exact = !element_is_integer(plan->finish.type);
+    if (!plan->exact)
+        return true;
+    round_for_output(request->out, &plan->finish);
+    if (plan->platform->place == METHOD_ON_HOST)
+        return true;
+    PyErr_Format(PyExc_NotImplementedError,
+                 "method 'exact' runs on 'host' only, so far; this call would run on '%s'. Copy "
+                 "the array to the host, or leave device out",
+                 plan->platform->name);
+    return false;
+}
+
 /* Where nothing is needed of a reduction that has no value then, or the mask may leave nothing. */
 static bool check_nothing(const struct request *request, const struct plan *plan)
 {
@@ -163,7 +194,8 @@ static bool check_nothing(const struct request *request, const struct plan *plan
 
 static bool choose_method(const struct request *request, struct view *view, struct plan *plan)
 {
-    if (!method_parse(request->method, &plan->method) || !choose_device(request, view, plan))
+    if (!method_parse(request->method, &plan->method, &plan->exact) ||
+        !choose_device(request, view, plan))
         return false;
     if (plan->method && !check_method_runs_there(request->platforms, plan->method, plan->platform))
         return false;
@@ -225,7 +257,8 @@ static bool choose_reduction(const struct request *request, struct layout *layou
                                    .count = plan->n,
                                    .ddof = request->ddof};
     plan->counts = has_to_count(plan);
-    return choose_initial(request, plan) && check_nothing(request, plan);
+    return choose_initial(request, plan) && check_nothing(request, plan) &&
+           choose_exactness(request, plan);
 }
 
 bool plan_make(const struct request *request, struct view *view, const struct mask *mask,

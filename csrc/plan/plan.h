@@ -16,6 +16,7 @@ struct plan {
     unsigned block;              /* threads; 0 where a block size has no meaning */
     unsigned data_blocks;        /* how many elements a thread should get at least */
     bool automatic;              /* the caller has left all that to gred */
+    bool exact;                  /* nothing is rounded but the result, to finish.result */
     enum reduction reduction;
     enum fold fold;
     enum element accumulator;

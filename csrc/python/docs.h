@@ -47,14 +47,19 @@
 #define PARAMETER_correction                                                                       \
     "correction : float, optional\n"                                                               \
     "    Another name for `ddof`, as in the array API standard.\n"
+#define METHOD_exact                                                                               \
+    "    ``'exact'`` is for sum, mean, nansum and nanmean: floats, and the parts of\n"             \
+    "    complex numbers, are added without rounding, and the result is rounded once;\n"           \
+    "    on the host only, so far.\n"
 #define PARAMETER_method_ladder                                                                    \
     "method : str, default 'auto'\n"                                                               \
     "    ``'auto'``, or a method's name; `gred.methods` lists them. All take every real\n"         \
-    "    type; complex numbers are for ``'auto'``, ``'recursive'`` and ``'last_block'``.\n"
+    "    type; complex numbers are for ``'auto'``, ``'recursive'`` and "                           \
+    "``'last_block'``.\n" METHOD_exact
 #define PARAMETER_method_default                                                                   \
     "method : str, default 'auto'\n"                                                               \
     "    ``'auto'``, or ``'last_block'``, which it is on a device: only sum, prod, min,\n"         \
-    "    max and mean climb the ladder.\n"
+    "    max and mean climb the ladder.\n" METHOD_exact
 #define PARAMETER_block_size                                                                       \
     "block_size : int, optional\n"                                                                 \
     "    Threads a block, a power of two from 32 to 1024, on a device. By default the\n"           \

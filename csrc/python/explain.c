@@ -61,7 +61,7 @@ static PyObject *answer(const struct question *self, const struct plan *plan,
                         const struct explanation *explanation)
 {
     const struct plan *run = explanation->launches ? &explanation->plan : plan;
-    const char *method = run->method ? run->method->name : "auto";
+    const char *method = plan->exact ? "exact" : run->method ? run->method->name : "auto";
     return Py_BuildValue("sNssIsKsN", reduction_row(self->request.reduction)->name,
                          platform_name(plan->platform, plan->device), why_there(self, plan), method,
                          run->block, element_name(plan->layout->input), (unsigned long long)plan->n,

@@ -81,7 +81,9 @@ static PyObject *timed(struct module_state *state, const struct plan *plan, stru
                          (unsigned long long)(plan->n * element_size(plan->layout->input)),
                          timing->passes, (unsigned long long)timing->grid,
                          block_or_none(timing->block),
-                         timing->method ? timing->method->name : "auto",
+                         plan->exact      ? "exact"
+                         : timing->method ? timing->method->name
+                                          : "auto",
                          platform_name(plan->platform, plan->device), answer_to_python(plan, &run));
 }
 

@@ -4,6 +4,7 @@
 
 #include "python/describe.h"
 #include "python/docs.h"
+#include "python/exact.h"
 #include "python/execute.h"
 #include "python/explain.h"
 #include "python/measure.h"
@@ -52,6 +53,12 @@ static PyMethodDef functions[] = {
     {"parse", (PyCFunction)(void (*)(void))parse, METH_FASTCALL,
      "Reads where an array lies and what its elements are, and nothing more."},
     {"nothing", (PyCFunction)(void (*)(void))nothing, METH_FASTCALL, "Does nothing."},
+    {"exact_sum", exact_sum, METH_O, "The words of an array's exact sum."},
+    {"exact_products", (PyCFunction)(void (*)(void))exact_products, METH_FASTCALL,
+     "The words of the exact sum of products."},
+    {"exact_normalised", exact_normalised, METH_O, "Words of an exact sum, normalised."},
+    {"exact_rounded", (PyCFunction)(void (*)(void))exact_rounded, METH_FASTCALL,
+     "Words of an exact sum, divided and rounded."},
     {"threads", threads_call, METH_O, "Bounds the host's threads, unless by 0, and counts them."},
     {"methods", describe_methods, METH_NOARGS, "The table of methods, as tuples."},
     {"reductions", describe_reductions, METH_NOARGS, "The table of reductions, as tuples."},

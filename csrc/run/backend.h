@@ -35,6 +35,7 @@ struct timing {
 };
 
 struct explanation;
+struct exact;
 
 struct run {
     const struct watch *watch;
@@ -44,6 +45,7 @@ struct run {
     enum thread_order order;         /* of the simulated device */
     uint64_t seed;
     uint64_t workspace_limit; /* bytes of device memory; 0: what there is */
+    struct exact *exact;      /* where an exact plan's sum goes, not rounded; NULL: nowhere */
     uint64_t count;           /* elements that took part, where the reduction counts */
     struct answer answer; /* unless the plan has an `out`; from here on run_begin sets nothing */
     struct failure failure;

@@ -23,6 +23,7 @@ from gred._core import std as std
 from gred._core import sum as sum
 from gred._core import var as var
 from gred.cores import threads as threads
+from gred.exact import ExactSum as ExactSum
 from gred.explanation import Explanation as Explanation
 from gred.explanation import explain as explain
 from gred.measure import KernelTime as KernelTime
@@ -47,6 +48,7 @@ __version__: str
 __all__ = [
     "CudaError",
     "Device",
+    "ExactSum",
     "Explanation",
     "KernelTime",
     "LaunchLimit",

@@ -1,0 +1,383 @@
+/* Exact sums: a superaccumulator is one long fixed-point number in which every float, and every
+ * product of two, has its place. It is added to without rounding, in any order, and rounded once,
+ * when somebody asks what it is. Compiled for the host and, by nvcc, for GPUs too, so that every
+ * backend makes the same bits; there is no floating-point arithmetic in it that could round.
+ *
+ * The number is written in digits of 32 bits, each in a signed word of 64, whose upper half takes
+ * up carries, so that many additions go by before any of them has to be passed on (R. M. Neal,
+ * "Fast exact summation using small and large superaccumulators", arXiv:1505.05571, 2015). Words
+ * are added element by element, and that is all that it takes to merge two of them. Beside the
+ * digits, words count what was added and what is no number of finite size.
+ *
+ * Why no word overflows. Say that a superaccumulator has load L if no digit's word is more than
+ * L * (2^32 - 1) in magnitude.
+ *   - Normalised words are digits: load 1.
+ *   - What is added lies in pieces of less than 2^32, at most one a word: load 1 more. A product
+ *     lies in two halves of 64 bits, which may meet in a word: load 2 more.
+ *   - Merging adds loads, since it adds words.
+ * Loads are kept to EXACT_LOAD_MOST = 2^30, so words stay below 2^62, and a carry from below, less
+ * than 2^30 + 1, fits beside them. The topmost word takes carries and hands none on: it lies so
+ * high that 2^63 products of the greatest float64 do not reach it by more than its own 2^32.
+ * So 2^30 - 1 deposits fit before the carries have to be passed on, and 2^30 normalised parts can
+ * be added word by word, by anything that adds integers: 1024 times the 2^20 that are promised. */
+#pragma once
+
+#include "common/scalar.h"
+
+#ifdef __CUDACC__
+#define EXACT_FUNCTION static __host__ __device__ __forceinline__
+#else
+#define EXACT_FUNCTION static inline __attribute__((always_inline, unused))
+#endif
+
+enum {
+    EXACT_DIGIT_BITS = 32,
+    EXACT_POINT = 2148, /* bits behind the point: the least product is 2^-1074 squared */
+    EXACT_DIGITS = 134, /* a product is less than 2^2048; 2^63 of them are less than 2^2111 */
+    EXACT_LOAD_MOST = 1 << 30
+};
+
+#define EXACT_DIGIT_MASK (((uint64_t)1 << EXACT_DIGIT_BITS) - 1)
+
+/* What others may hand in: words with room for carries, whose sum no 2^63 numbers are beyond. */
+#define EXACT_WORD_MOST ((int64_t)1 << 62)
+#define EXACT_TOP_MOST  ((int64_t)EXACT_DIGIT_MASK)
+
+/* How many of each were added; what is taken away again counts as -1. */
+enum {
+    EXACT_COUNT,
+    EXACT_NANS,
+    EXACT_INFINITIES,
+    EXACT_NEGATIVE_INFINITIES,
+    EXACT_COUNTS,
+    EXACT_WORDS = EXACT_COUNTS + EXACT_DIGITS
+};
+
+struct exact {
+    int64_t counts[EXACT_COUNTS];
+    int64_t digits[EXACT_DIGITS]; /* number k is worth 2^(32 k - EXACT_POINT) */
+    uint64_t load;                /* see above */
+};
+
+EXACT_FUNCTION void exact_clear(struct exact *self)
+{
+    memset(self, 0, sizeof *self);
+}
+
+/* ---- floats as integers ---- */
+
+/* A type of floats: the bits of its significands, the exponent of its least number, and all its
+ * bits. */
+struct exact_format {
+    int bits, lowest, width;
+};
+
+EXACT_FUNCTION bool exact_has_format(enum element element)
+{
+    return element == ELEMENT_FLOAT16 || element == ELEMENT_BFLOAT16 ||
+           element == ELEMENT_FLOAT32 || element == ELEMENT_FLOAT64;
+}
+
+/* Of one of these types. */
+EXACT_FUNCTION struct exact_format exact_format_of(enum element element)
+{
+    const struct exact_format float16 = {11, -24, 16}, bfloat16 = {8, -133, 16},
+                              float32 = {24, -149, 32}, float64 = {53, -1074, 64};
+    return element == ELEMENT_FLOAT16    ? float16
+           : element == ELEMENT_BFLOAT16 ? bfloat16
+           : element == ELEMENT_FLOAT32  ? float32
+                                         : float64;
+}
+
+/* An infinity's bits; NaNs are above. */
+EXACT_FUNCTION uint64_t exact_infinity(struct exact_format format)
+{
+    return (((uint64_t)1 << (format.width - format.bits)) - 1) << (format.bits - 1);
+}
+
+enum exact_kind { EXACT_FINITE, EXACT_INFINITE, EXACT_NAN };
+
+/* significand * 2^exponent, or what is none such. */
+struct exact_number {
+    enum exact_kind kind;
+    bool negative;
+    uint64_t significand;
+    int exponent;
+};
+
+EXACT_FUNCTION struct exact_number exact_decode(uint64_t bits, struct exact_format format)
+{
+    const uint64_t sign = (uint64_t)1 << (format.width - 1),
+                   leading = (uint64_t)1 << (format.bits - 1);
+    const uint64_t magnitude = bits & (sign - 1), infinity = exact_infinity(format);
+    const int biased = (int)(magnitude >> (format.bits - 1));
+    struct exact_number number;
+    number.kind = magnitude < infinity    ? EXACT_FINITE
+                  : magnitude == infinity ? EXACT_INFINITE
+                                          : EXACT_NAN;
+    number.negative = (bits & sign) != 0;
+    number.significand = (magnitude & (leading - 1)) | (biased ? leading : 0);
+    number.exponent = format.lowest + (biased ? biased - 1 : 0);
+    return number;
+}
+
+EXACT_FUNCTION struct exact_number exact_of_integer(uint64_t magnitude, bool negative)
+{
+    struct exact_number number;
+    number.kind = EXACT_FINITE;
+    number.negative = negative;
+    number.significand = magnitude;
+    number.exponent = 0;
+    return number;
+}
+
+/* Of a real element type. */
+EXACT_FUNCTION struct exact_number exact_number_at(const void *at, enum element type)
+{
+    const union scalar value = scalar_load(at, type);
+    const struct exact_format format = exact_format_of(type);
+    if (exact_has_format(type))
+        return exact_decode(format.width == 64   ? value.u64
+                            : format.width == 32 ? value.u32
+                                                 : value.u16,
+                            format);
+    const struct scalar_wide wide = scalar_widen(value, type);
+    const bool negative = wide.kind == SCALAR_SIGNED && wide.integer < 0;
+    return exact_of_integer(negative ? -(uint64_t)wide.integer : (uint64_t)wide.integer, negative);
+}
+
+/* ---- adding ---- */
+
+/* Adds magnitude * 2^exponent. Needs room for a load of 1. */
+EXACT_FUNCTION void exact_put(struct exact *self, uint64_t magnitude, int exponent, bool negative)
+{
+    const unsigned place = (unsigned)(exponent + EXACT_POINT), shift = place % EXACT_DIGIT_BITS;
+    int64_t *const digits = self->digits + place / EXACT_DIGIT_BITS;
+    const uint64_t low = magnitude << shift, high = magnitude >> 1 >> (63 - shift);
+    const int64_t flip = -(int64_t)negative; /* signs come at random, so that no branch is taken */
+    digits[0] += ((int64_t)(low & EXACT_DIGIT_MASK) ^ flip) - flip;
+    digits[1] += ((int64_t)(low >> EXACT_DIGIT_BITS) ^ flip) - flip;
+    digits[2] += ((int64_t)high ^ flip) - flip;
+}
+
+EXACT_FUNCTION void exact_note(struct exact *self, enum exact_kind kind, bool negative)
+{
+    self->counts[kind == EXACT_NAN ? EXACT_NANS
+                 : negative        ? EXACT_NEGATIVE_INFINITIES
+                                   : EXACT_INFINITIES] += 1;
+}
+
+/* Needs room for a load of 1. Does not count the number itself. */
+EXACT_FUNCTION void exact_add(struct exact *self, struct exact_number x)
+{
+    if (x.kind == EXACT_FINITE)
+        exact_put(self, x.significand, x.exponent, x.negative);
+    else
+        exact_note(self, x.kind, x.negative);
+}
+
+/* The same of a product, which needs room for 2. */
+EXACT_FUNCTION void exact_add_product(struct exact *self, struct exact_number a,
+                                      struct exact_number b)
+{
+    const bool negative = a.negative != b.negative;
+    if (a.kind == EXACT_FINITE && b.kind == EXACT_FINITE) {
+        const unsigned __int128 product = (unsigned __int128)a.significand * b.significand;
+        exact_put(self, (uint64_t)product, a.exponent + b.exponent, negative);
+        exact_put(self, (uint64_t)(product >> 64), a.exponent + b.exponent + 64, negative);
+        return;
+    }
+    const bool nan = a.kind == EXACT_NAN || b.kind == EXACT_NAN ||
+                     (a.kind == EXACT_FINITE && a.significand == 0) ||
+                     (b.kind == EXACT_FINITE && b.significand == 0);
+    exact_note(self, nan ? EXACT_NAN : EXACT_INFINITE, negative);
+}
+
+/* ---- carrying ---- */
+
+/* Digits from 0 to 2^32 - 1 each, but for the topmost, which has the sign. */
+EXACT_FUNCTION void exact_carry(int64_t *digits)
+{
+    int64_t carry = 0;
+    for (int k = 0; k < EXACT_DIGITS - 1; k++) {
+        const int64_t sum = digits[k] + carry;
+        digits[k] = (int64_t)((uint64_t)sum & EXACT_DIGIT_MASK);
+        carry = sum >> EXACT_DIGIT_BITS;
+    }
+    digits[EXACT_DIGITS - 1] += carry;
+}
+
+EXACT_FUNCTION void exact_negate(int64_t *digits)
+{
+    for (int k = 0; k < EXACT_DIGITS; k++)
+        digits[k] = -digits[k];
+}
+
+/* Brings equal sums into equal words: digits below 2^32, all of the sum's sign. */
+EXACT_FUNCTION void exact_normalise(struct exact *self)
+{
+    exact_carry(self->digits);
+    if (self->digits[EXACT_DIGITS - 1] < 0) {
+        exact_negate(self->digits);
+        exact_carry(self->digits);
+        exact_negate(self->digits);
+    }
+    self->load = 1;
+}
+
+/* Makes room for a load of less than EXACT_LOAD_MOST that comes next. */
+EXACT_FUNCTION void exact_reserve(struct exact *self, uint64_t load)
+{
+    if (self->load + load > EXACT_LOAD_MOST)
+        exact_normalise(self);
+    self->load += load;
+}
+
+/* Adds another one, whose load is less than EXACT_LOAD_MOST. */
+EXACT_FUNCTION void exact_merge(struct exact *self, const struct exact *other)
+{
+    exact_reserve(self, other->load);
+    for (int k = 0; k < EXACT_COUNTS; k++)
+        self->counts[k] += other->counts[k];
+    for (int k = 0; k < EXACT_DIGITS; k++)
+        self->digits[k] += other->digits[k];
+}
+
+/* Of a normalised sum. */
+EXACT_FUNCTION bool exact_is_zero(const struct exact *self)
+{
+    bool any = false;
+    for (int k = 0; k < EXACT_DIGITS; k++)
+        any = any || self->digits[k];
+    for (int k = EXACT_NANS; k < EXACT_COUNTS; k++)
+        any = any || self->counts[k];
+    return !any;
+}
+
+/* ---- rounding ---- */
+
+/* A magnitude in digits without spare bits; what lies below them is only known not to be 0. */
+struct exact_magnitude {
+    uint32_t digits[EXACT_DIGITS];
+    int top; /* of the digits that are not 0; -1: none is */
+    bool rest;
+};
+
+/* Of a normalised sum. Returns whether it is negative. */
+EXACT_FUNCTION bool exact_magnitude_of(const struct exact *self, struct exact_magnitude *magnitude)
+{
+    magnitude->top = EXACT_DIGITS - 1;
+    while (magnitude->top >= 0 && self->digits[magnitude->top] == 0)
+        magnitude->top--;
+    const bool negative = magnitude->top >= 0 && self->digits[magnitude->top] < 0;
+    for (int k = 0; k <= magnitude->top; k++)
+        magnitude->digits[k] = (uint32_t)(negative ? -self->digits[k] : self->digits[k]);
+    magnitude->rest = false;
+    return negative;
+}
+
+/* Divides by a divisor of less than 2^63, digit by digit from the top as one does on paper, and no
+ * further than any float can show: a divisor of two digits may leave two digits 0, and three more
+ * hold all 54 bits that matter. Below these it is enough to know whether anything is left. */
+EXACT_FUNCTION void exact_divide(struct exact_magnitude *self, uint64_t divisor)
+{
+    enum { SHOWN = 6 };
+    const int end = self->top < SHOWN ? 0 : self->top - SHOWN + 1;
+    unsigned __int128 left = 0;
+    for (int k = self->top; k >= end; k--) {
+        left = left << EXACT_DIGIT_BITS | self->digits[k];
+        self->digits[k] = (uint32_t)(left / divisor);
+        left %= divisor;
+    }
+    self->rest = left != 0;
+    for (int k = 0; k < end; k++) {
+        self->rest = self->rest || self->digits[k];
+        self->digits[k] = 0;
+    }
+    while (self->top >= 0 && self->digits[self->top] == 0)
+        self->top--;
+}
+
+EXACT_FUNCTION uint64_t exact_digit(const struct exact_magnitude *self, int k)
+{
+    return k <= self->top ? self->digits[k] : 0;
+}
+
+/* The 64 bits from a place on. */
+EXACT_FUNCTION uint64_t exact_bits_at(const struct exact_magnitude *self, int place)
+{
+    const int k = place / EXACT_DIGIT_BITS, shift = place % EXACT_DIGIT_BITS;
+    const uint64_t low = exact_digit(self, k) | exact_digit(self, k + 1) << EXACT_DIGIT_BITS;
+    return shift ? low >> shift | exact_digit(self, k + 2) << (64 - shift) : low;
+}
+
+EXACT_FUNCTION bool exact_is_any_below(const struct exact_magnitude *self, int place)
+{
+    const int k = place / EXACT_DIGIT_BITS;
+    bool any =
+        self->rest || (exact_digit(self, k) & (((uint64_t)1 << place % EXACT_DIGIT_BITS) - 1)) != 0;
+    for (int below = 0; below < k && !any; below++)
+        any = exact_digit(self, below) != 0;
+    return any;
+}
+
+/* The nearest float's bits, ties to even; beyond the greatest is infinity. Where a significand's
+ * last bit lies decides the exponent, and adding the leading bit to that makes one of it. */
+EXACT_FUNCTION uint64_t exact_nearest(const struct exact_magnitude *self,
+                                      struct exact_format format)
+{
+    const int lowest = format.lowest + EXACT_POINT;
+    if (self->top < 0)
+        return 0;
+    int place = self->top * EXACT_DIGIT_BITS - format.bits;
+    for (uint32_t digit = self->digits[self->top]; digit; digit >>= 1)
+        place++;
+    place = place < lowest ? lowest : place;
+    uint64_t kept = exact_bits_at(self, place);
+    const bool half = exact_bits_at(self, place - 1) & 1;
+    kept += half && ((kept & 1) || exact_is_any_below(self, place - 1));
+    const uint64_t bits = ((uint64_t)(place - lowest) << (format.bits - 1)) + kept;
+    const uint64_t infinity = exact_infinity(format);
+    return bits < infinity ? bits : infinity;
+}
+
+/* The sum, divided unless the divisor is 1, as a float's bits: rounded once. Needs a normalised
+ * sum. Of nothing, the quotient by 0 is NaN; a sum of 0 is positive. To take an infinity away is to
+ * add the other one. */
+EXACT_FUNCTION uint64_t exact_round(const struct exact *self, int64_t divisor,
+                                    struct exact_format format)
+{
+    const uint64_t infinity = exact_infinity(format), sign = (uint64_t)1 << (format.width - 1);
+    const int64_t up = self->counts[EXACT_INFINITIES],
+                  down = self->counts[EXACT_NEGATIVE_INFINITIES];
+    const bool rises = up > 0 || down < 0;
+    const bool falls = down > 0 || up < 0;
+    if (self->counts[EXACT_NANS] || (rises && falls) || divisor == 0)
+        return infinity | infinity >> 1 | (uint64_t)1 << (format.bits - 2);
+    if (rises || falls)
+        return infinity | (falls != (divisor < 0) ? sign : 0);
+    struct exact_magnitude magnitude;
+    const bool negative = exact_magnitude_of(self, &magnitude);
+    if (magnitude.top < 0)
+        return 0;
+    if (divisor != 1)
+        exact_divide(&magnitude, divisor < 0 ? -(uint64_t)divisor : (uint64_t)divisor);
+    return exact_nearest(&magnitude, format) | (negative != (divisor < 0) ? sign : 0);
+}
+
+/* The same as a value of that type. */
+EXACT_FUNCTION union scalar exact_value(const struct exact *self, int64_t divisor,
+                                        enum element type)
+{
+    const struct exact_format format = exact_format_of(type);
+    const uint64_t bits = exact_round(self, divisor, format);
+    union scalar value;
+    value.c128.real = value.c128.imag = 0;
+    if (format.width == 64)
+        value.u64 = bits;
+    else if (format.width == 32)
+        value.u32 = (uint32_t)bits;
+    else
+        value.u16 = (uint16_t)bits;
+    return value;
+}

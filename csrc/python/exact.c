@@ -1,0 +1,178 @@
+#include "python/exact.h"
+
+#include "arrays/array.h"
+#include "common/arithmetic.h"
+#include "common/exact.h"
+#include "host/products.h"
+#include "plan/plan.h"
+#include "python/execute.h"
+
+#include <string.h>
+
+/* ---- words ---- */
+
+static PyObject *words_of(const struct exact *sum)
+{
+    int64_t words[EXACT_WORDS];
+    memcpy(words, sum->counts, sizeof sum->counts);
+    memcpy(words + EXACT_COUNTS, sum->digits, sizeof sum->digits);
+    return PyBytes_FromStringAndSize((const char *)words, sizeof words);
+}
+
+static bool is_sound(const struct exact *sum)
+{
+    for (int k = 0; k < EXACT_DIGITS; k++)
+        if (sum->digits[k] > EXACT_WORD_MOST || sum->digits[k] < -EXACT_WORD_MOST)
+            return false;
+    return true;
+}
+
+/* False with an exception set. */
+static bool read_words(PyObject *object, struct exact *sum)
+{
+    Py_buffer buffer;
+    if (PyObject_GetBuffer(object, &buffer, PyBUF_SIMPLE) < 0)
+        return false;
+    const bool whole = buffer.len == EXACT_WORDS * (Py_ssize_t)sizeof(int64_t);
+    if (whole) {
+        memcpy(sum->counts, buffer.buf, sizeof sum->counts);
+        memcpy(sum->digits, (const char *)buffer.buf + sizeof sum->counts, sizeof sum->digits);
+    }
+    PyBuffer_Release(&buffer);
+    if (whole && is_sound(sum))
+        return true;
+    PyErr_SetString(PyExc_ValueError, "these are not the words of an exact sum");
+    return false;
+}
+
+PyObject *exact_normalised(PyObject *Py_UNUSED(module), PyObject *words)
+{
+    struct exact sum;
+    if (!read_words(words, &sum))
+        return NULL;
+    exact_normalise(&sum);
+    const int64_t top = sum.digits[EXACT_DIGITS - 1];
+    if (top > EXACT_TOP_MOST || top < -EXACT_TOP_MOST)
+        return PyErr_Format(PyExc_ValueError,
+                            "these are not the words of an exact sum: it would be greater than "
+                            "any sum of 2**63 numbers");
+    return words_of(&sum);
+}
+
+PyObject *exact_rounded(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+{
+    struct exact sum;
+    enum element type;
+    if (count != 3)
+        return PyErr_Format(PyExc_TypeError, "exact_rounded() takes 3 arguments; got %zd", count);
+    if (!read_words(arguments[0], &sum) || !array_element(arguments[2], "dtype", &type))
+        return NULL;
+    const long long divisor = PyLong_AsLongLong(arguments[1]);
+    if (divisor == -1 && PyErr_Occurred())
+        return NULL;
+    if (!exact_has_format(type))
+        return PyErr_Format(PyExc_TypeError,
+                            "dtype must be float16, bfloat16, float32 or float64; got %s",
+                            element_name(type));
+    exact_normalise(&sum);
+    return array_scalar(exact_value(&sum, divisor, type), type);
+}
+
+/* ---- sums ---- */
+
+/* A plan that sums elements of any real type as they are. */
+static bool plan_sum(struct module_state *state, struct view *view, struct plan *plan)
+{
+    PyObject *method = PyUnicode_FromString("exact");
+    const struct request request = {.platforms = &state->platforms,
+                                    .reduction = REDUCTION_sum,
+                                    .method = method,
+                                    .dtype = (PyObject *)&PyFloat_Type};
+    const bool planned = method && plan_make(&request, view, NULL, plan);
+    Py_XDECREF(method);
+    return planned;
+}
+
+static bool view_reals(struct module_state *state, PyObject *array, const char *name,
+                       struct view *view)
+{
+    const struct view_request asked = {.name = name, .where = &state->platforms.where};
+    if (!array_view(array, &asked, view))
+        return false;
+    if (!element_is_complex(view->layout.input))
+        return true;
+    PyErr_Format(PyExc_TypeError,
+                 "%s: elements of %s have two sums: add their real and imaginary parts to two "
+                 "accumulators",
+                 name, element_name(view->layout.input));
+    array_release(view);
+    return false;
+}
+
+PyObject *exact_sum(PyObject *module, PyObject *array)
+{
+    struct module_state *state = PyModule_GetState(module);
+    struct view view = {0};
+    struct plan plan;
+    struct exact sum;
+    struct run run = {.exact = &sum, .frames = 1};
+    exact_clear(&sum);
+    if (!view_reals(state, array, "a", &view))
+        return NULL;
+    const bool ran = plan_sum(state, &view, &plan) && execute_plan(state, &plan, &run);
+    array_release(&view);
+    return ran ? words_of(&sum) : NULL;
+}
+
+/* ---- sums of products ---- */
+
+/* Two arrays of one shape, walked in its order. False with an exception set. */
+static bool check_pair(struct view *a, struct view *b)
+{
+    bool same = a->layout.dimensions == b->layout.dimensions;
+    for (unsigned k = 0; same && k < a->layout.dimensions; k++)
+        same = a->layout.shape[k] == b->layout.shape[k];
+    if (!same) {
+        PyErr_SetString(PyExc_ValueError, "a and b must have one shape");
+        return false;
+    }
+    if (a->on_device || b->on_device) {
+        PyErr_SetString(PyExc_NotImplementedError,
+                        "products are added exactly on the host only, so far; copy a and b there");
+        return false;
+    }
+    layout_normalise(&a->layout, true);
+    layout_normalise(&b->layout, true);
+    return true;
+}
+
+/* Signals are heard between two stretches. */
+static bool add_pairs(const struct view *a, const struct view *b, struct exact *sum)
+{
+    enum { STRETCH = 1 << 20 };
+    for (uint64_t start = 0; start < a->n; start += STRETCH) {
+        Py_BEGIN_ALLOW_THREADS;
+        products_add(&a->layout, &b->layout, start, least(a->n - start, STRETCH), sum);
+        Py_END_ALLOW_THREADS;
+        if (PyErr_CheckSignals() < 0)
+            return false;
+    }
+    exact_normalise(sum);
+    return true;
+}
+
+PyObject *exact_products(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    struct module_state *state = PyModule_GetState(module);
+    struct view a = {0}, b = {0};
+    struct exact sum;
+    if (count != 2)
+        return PyErr_Format(PyExc_TypeError, "exact_products() takes 2 arguments; got %zd", count);
+    exact_clear(&sum);
+    const bool added = view_reals(state, arguments[0], "a", &a) &&
+                       view_reals(state, arguments[1], "b", &b) && check_pair(&a, &b) &&
+                       add_pairs(&a, &b, &sum);
+    array_release(&a);
+    array_release(&b);
+    return added ? words_of(&sum) : NULL;
+}

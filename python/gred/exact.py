@@ -1,0 +1,382 @@
+"""Exact sums as objects: added to without rounding, merged in any order, rounded when asked."""
+
+from __future__ import annotations
+
+import threading
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike, DTypeLike
+
+from gred import _core
+
+# As csrc/common/exact.h has them.
+_COUNTS = 4
+_DIGITS = 134
+_DIGIT_BITS = 32
+_POINT = 2148
+_WORDS = _COUNTS + _DIGITS
+_PARTS_MOST = 2**20
+
+# In front of the words that go out: how many accumulators were added up in them, and a checksum,
+# which adds up as they do, and which words that are anything else do not have.
+_PARTS, _CHECK, _HEAD = 0, 1, 2
+_WEIGHTS = np.array([pow(0x9E3779B97F4A7C15, k + 1, 2**64) for k in range(_WORDS + 1)], np.uint64)
+
+_MAGIC = b"gredsum\x01"
+_BYTES = len(_MAGIC) + 8 * (_HEAD + _WORDS)
+
+_Words = npt.NDArray[np.int64]
+
+
+def _from_core(words: bytes) -> _Words:
+    return np.frombuffer(words, np.int64)
+
+
+def _check_of(parts: int, words: _Words) -> int:
+    """Make the checksum: a sum, modulo 2**64, of the words, each times a factor of its own."""
+    of_words = int((words.view(np.uint64) * _WEIGHTS[1:]).sum(dtype=np.uint64))
+    of_parts = parts * int(_WEIGHTS[0])
+    return (of_words + of_parts + 2**63) % 2**64 - 2**63
+
+
+def _opened(sealed: _Words) -> _Words:
+    """Take words that came from anywhere, and may have been added up there."""
+    parts, check, words = int(sealed[_PARTS]), int(sealed[_CHECK]), sealed[_HEAD:]
+    if not 1 <= parts <= _PARTS_MOST or check != _check_of(parts, words):
+        raise ValueError(
+            "these are not the words of an ExactSum, or not the sum of those of at most "
+            f"{_PARTS_MOST}: something has changed them"
+        )
+    return _from_core(_core.exact_normalised(np.ascontiguousarray(words)))
+
+
+class ExactSum:
+    """A sum of floats that is not rounded until somebody asks for its value.
+
+    It is added to without any error, whatever is added and in whichever order, and keeps what the
+    exact sum is in 140 words of 64 bits [1]_. So a sum can be streamed, kept, resumed, and merged
+    from parts that were made anywhere: the same elements make the same accumulator to the last bit.
+    Its value is the exact sum rounded once, to nearest, ties to even; it overflows only if the
+    exact sum does. NaN makes it NaN, and so do infinities of both signs.
+
+    Accumulators add up with ``+`` and ``+=``; ``-`` and ``-=`` take away what another one has been
+    given, also where that was not finite: ``a + b - b == a``. They are equal if the same was added
+    up: if their exact sums, their counts, and their counts of NaNs and infinities are the same.
+    They can be pickled and copied, and are used from many threads at once.
+
+    Parameters
+    ----------
+    *arrays : array_like
+        Arrays to begin with, as for `add`.
+
+    Attributes
+    ----------
+    PARTS_MOST : int
+        2**20: how many accumulators' `words` may be added up outside.
+
+    References
+    ----------
+    .. [1] R. M. Neal, "Fast exact summation using small and large superaccumulators",
+       arXiv:1505.05571, 2015.
+
+    Examples
+    --------
+    >>> import gred
+    >>> total = gred.ExactSum([1e100, 1.0])
+    >>> total.add([-1e100, 2.0**-60])
+    >>> total.value()
+    np.float64(1.0)
+    >>> total.fraction() - 1 == 2.0**-60
+    True
+    >>> part = gred.ExactSum([0.1] * 10)
+    >>> (total + part).count
+    14
+
+    """
+
+    __slots__ = ("__weakref__", "_lock", "_words")
+
+    PARTS_MOST = _PARTS_MOST
+
+    def __init__(self, *arrays: ArrayLike | Any) -> None:
+        self._lock = threading.Lock()
+        self._words: _Words = np.zeros(_WORDS, np.int64)
+        for array in arrays:
+            self.add(array)
+
+    # ---- adding ----
+
+    def add(self, a: ArrayLike | Any, /) -> None:
+        """Add all elements of an array.
+
+        Parameters
+        ----------
+        a : array_like of any shape
+            As for `gred.sum`, of bool, integers, float16, bfloat16, float32 or float64, which are
+            added as they are. It has to lie on the host, so far.
+
+        Raises
+        ------
+        TypeError
+            If elements are complex: their real and imaginary parts are two sums.
+        NotImplementedError
+            If the array lies on a device.
+        OverflowError
+            If `count` would be 2**63.
+
+        """
+        self._merge(_from_core(_core.exact_sum(a)), 1)
+
+    def add_products(self, a: ArrayLike | Any, b: ArrayLike | Any, /) -> None:
+        """Add the products of two arrays' elements, each exactly: their dot product.
+
+        No product overflows, underflows or is rounded. Zero times infinity is NaN.
+
+        Parameters
+        ----------
+        a, b : array_like of any, but one, shape
+            Each as for `add`.
+
+        Raises
+        ------
+        ValueError
+            If the shapes differ.
+        TypeError, NotImplementedError, OverflowError
+            As `add`.
+
+        Examples
+        --------
+        >>> import gred
+        >>> dot = gred.ExactSum()
+        >>> dot.add_products([1e200, 1.0, -1e200], [1e200, 3.0, 1e200])
+        >>> float(dot)
+        3.0
+
+        """
+        self._merge(_from_core(_core.exact_products(a, b)), 1)
+
+    def _merge(self, words: _Words, sign: int) -> None:
+        with self._lock:
+            self._words = _merged(self._words, words, sign)
+
+    def __iadd__(self, other: ExactSum) -> ExactSum:
+        """Add what another one has been given."""
+        if not isinstance(other, ExactSum):
+            return NotImplemented
+        self._merge(other._words, 1)
+        return self
+
+    def __isub__(self, other: ExactSum) -> ExactSum:
+        """Take away what another one has been given."""
+        if not isinstance(other, ExactSum):
+            return NotImplemented
+        self._merge(other._words, -1)
+        return self
+
+    def __add__(self, other: ExactSum) -> ExactSum:
+        """Make a new one, of all that both have been given."""
+        if not isinstance(other, ExactSum):
+            return NotImplemented
+        return _of_words(_merged(self._words, other._words, 1))
+
+    def __sub__(self, other: ExactSum) -> ExactSum:
+        """Make a new one, of what this one has been given and the other one has not."""
+        if not isinstance(other, ExactSum):
+            return NotImplemented
+        return _of_words(_merged(self._words, other._words, -1))
+
+    # ---- what it is ----
+
+    @property
+    def count(self) -> int:
+        """How many elements, or products, were added, less those taken away."""
+        return int(self._words[0])
+
+    def value(self, dtype: DTypeLike = np.float64) -> Any:
+        """Round the sum, once.
+
+        Parameters
+        ----------
+        dtype : data-type, default float64
+            float16, bfloat16, float32 or float64.
+
+        Returns
+        -------
+        NumPy scalar of that type
+            The float that is nearest to the exact sum, the even one of two; an infinity where that
+            is beyond the greatest. A sum of 0, also of nothing, is 0.0. Without ml_dtypes a
+            bfloat16 comes as a float32.
+
+        Raises
+        ------
+        TypeError
+            If it is another type.
+
+        """
+        return _core.exact_rounded(self._words, 1, dtype)
+
+    def mean(self, dtype: DTypeLike = np.float64) -> Any:
+        """Divide the sum by `count`, and round the quotient, once.
+
+        Parameters
+        ----------
+        dtype : data-type, default float64
+            As for `value`.
+
+        Returns
+        -------
+        NumPy scalar of that type
+            NaN where `count` is 0.
+
+        Raises
+        ------
+        TypeError
+            If it is another type.
+
+        """
+        words = self._words
+        return _core.exact_rounded(words, int(words[0]), dtype)
+
+    def fraction(self) -> Fraction:
+        """Give the exact sum.
+
+        Returns
+        -------
+        fractions.Fraction
+
+        Raises
+        ------
+        ValueError
+            If it is NaN.
+        OverflowError
+            If it is infinite.
+
+        """
+        words = self._words
+        if words[1:_COUNTS].any():
+            return Fraction(float(_core.exact_rounded(words, 1, np.float64)))
+        digits = words[_COUNTS:]
+        negative = bool((digits < 0).any())
+        magnitude = int.from_bytes(np.abs(digits).astype("<u4").tobytes(), "little")
+        return Fraction(-magnitude if negative else magnitude, 2**_POINT)
+
+    def __float__(self) -> float:
+        return float(self.value())
+
+    def __repr__(self) -> str:
+        return f"<ExactSum of {self.count} elements: {float(self)!r}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ExactSum):
+            return NotImplemented
+        return bool(np.array_equal(self._words, other._words))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # ---- on its way elsewhere ----
+
+    @property
+    def words(self) -> _Words:
+        """The accumulator as an array of int64, of shape (140,), that adds up.
+
+        The element-wise integer sum of up to 2**20 accumulators' words is what `from_words` makes
+        the merged accumulator of: any engine that adds integers can add exact sums. Word 0 is how
+        many accumulators they were made of; words 2 to 5 are how many elements, NaNs, infinities
+        and negative infinities were added; word 6 + k is the digit that is worth
+        2**(32 k - 2148). Word 1 is a checksum, which adds up, too: the sum, modulo 2**64, of all
+        others, the first of them times 0x9E3779B97F4A7C15, the k-th times its k-th power.
+        """
+        words = self._words
+        return np.concatenate([np.array([1, _check_of(1, words)], np.int64), words])
+
+    @classmethod
+    def from_words(cls, words: ArrayLike) -> ExactSum:
+        """Make an accumulator of words, or of a sum of words.
+
+        Parameters
+        ----------
+        words : array_like of int64, of shape (140,)
+            What `words` was of one accumulator, or the element-wise sum of what it was of up to
+            2**20.
+
+        Returns
+        -------
+        ExactSum
+
+        Raises
+        ------
+        ValueError
+            If they are nothing of that kind.
+
+        """
+        given = np.asarray(words)
+        if given.shape != (_HEAD + _WORDS,) or given.dtype != np.int64:
+            raise ValueError(
+                f"words must be {_HEAD + _WORDS} of int64; got shape {given.shape} of {given.dtype}"
+            )
+        return _of_words(_opened(given))
+
+    def to_bytes(self) -> bytes:
+        """Write the accumulator as bytes, for keeping it, or for another machine.
+
+        Returns
+        -------
+        bytes
+            1128 of them: ``b"gredsum"``, a byte for the version, which is 1, and `words`, 8 bytes
+            each, the lowest first, on a machine of any byte order. Equal accumulators' are equal.
+
+        """
+        return _MAGIC + self.words.astype("<i8").tobytes()
+
+    @classmethod
+    def from_bytes(cls, data: bytes | bytearray | memoryview) -> ExactSum:
+        """Read what `to_bytes` has written.
+
+        Parameters
+        ----------
+        data : bytes-like
+            All of it.
+
+        Returns
+        -------
+        ExactSum
+
+        Raises
+        ------
+        ValueError
+            If it is nothing that `to_bytes` writes, or of a version that this gred does not know.
+
+        """
+        data = bytes(memoryview(data))
+        if data[: len(_MAGIC) - 1] != _MAGIC[:-1] or len(data) < len(_MAGIC):
+            raise ValueError("these are not the bytes of an ExactSum")
+        if data[len(_MAGIC) - 1] != _MAGIC[-1]:
+            raise ValueError(
+                f"an ExactSum of version {data[len(_MAGIC) - 1]}; this gred reads version 1"
+            )
+        if len(data) != _BYTES:
+            raise ValueError(f"an ExactSum is {_BYTES} bytes; got {len(data)}")
+        words = np.frombuffer(data, "<i8", offset=len(_MAGIC)).astype(np.int64)
+        if words[_PARTS] != 1:
+            raise ValueError("these are not the bytes of one ExactSum")
+        return _of_words(_opened(words))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_bytes, (self.to_bytes(),)
+
+
+def _of_words(words: _Words) -> ExactSum:
+    made = ExactSum()
+    made._words = words
+    return made
+
+
+def _merged(words: _Words, others: _Words, sign: int) -> _Words:
+    """Add, or take away, normalised words; both stay what they are."""
+    for mine, theirs in zip(words[:_COUNTS].tolist(), others[:_COUNTS].tolist(), strict=True):
+        if not -(2**63) < mine + sign * theirs < 2**63:
+            raise OverflowError("more than 2**63 elements")
+    return _from_core(_core.exact_normalised(words + sign * others))

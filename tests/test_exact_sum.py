@@ -1,0 +1,528 @@
+"""`gred.ExactSum`: against fractions, bit for bit, however its parts came together."""
+
+import copy
+import math
+import pickle
+import sys
+import threading
+from fractions import Fraction
+
+import ml_dtypes
+import numpy as np
+import pytest
+from exact_truths import (
+    REALS,
+    any_floats,
+    as_floats,
+    bits_of,
+    dot,
+    edges,
+    finite_floats,
+    fractions,
+    mixed,
+    nearest,
+    of_bits,
+    same,
+    total,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gred
+from gred.testing import SimulatedArray
+
+FLOAT64 = np.dtype(np.float64)
+GREATEST = sys.float_info.max
+TINY = 2.0**-1074
+typed = pytest.mark.parametrize("dtype", REALS, ids=str)
+
+
+# ---- its value ----
+
+
+@typed
+@settings(deadline=None)
+@given(data=st.data())
+def test_a_sum_is_the_nearest_float_of_any_type(dtype, data):
+    x = data.draw(any_floats(dtype))
+    for result in REALS:
+        assert same(gred.ExactSum(x).value(result), total(x, result))
+
+
+@typed
+@settings(deadline=None)
+@given(data=st.data())
+def test_a_mean_is_rounded_once(dtype, data):
+    x = data.draw(any_floats(dtype))
+    for result in REALS:
+        assert same(gred.ExactSum(x).mean(result), total(x, result, divisor=len(x)))
+
+
+@settings(deadline=None)
+@given(finite_floats(FLOAT64, 100))
+def test_a_sum_is_that_of_fsum(x):
+    try:
+        expected = math.fsum(x)
+    except OverflowError:  # also of partial sums
+        return
+    assert float(gred.ExactSum(x)) == expected
+
+
+@settings(deadline=None)
+@given(finite_floats(FLOAT64))
+def test_a_fraction_is_the_sum_itself(x):
+    assert gred.ExactSum(x).fraction() == sum(fractions(x), Fraction(0))
+
+
+@typed
+def test_every_edge_between_two_floats_is_right(dtype):
+    for value in edges(dtype):
+        for signed in (value, -value):
+            assert same(gred.ExactSum(as_floats(signed)).value(dtype), nearest(signed, dtype)), (
+                value
+            )
+
+
+def test_a_far_off_bit_decides_a_tie():
+    tie = [1.0, 2.0**-53]
+    assert float(gred.ExactSum(tie)) == 1.0
+    assert float(gred.ExactSum([*tie, TINY])) == 1.0 + 2.0**-52
+    assert float(gred.ExactSum([*tie, -TINY])) == 1.0
+    assert float(gred.ExactSum([1.0, -(2.0**-54), -TINY])) == 1.0 - 2.0**-53
+
+
+def test_only_the_exact_sum_overflows():
+    half = 2.0**970  # of the greatest number's last bit
+    assert float(gred.ExactSum([GREATEST] * 1000 + [-GREATEST] * 999)) == GREATEST
+    assert float(gred.ExactSum([GREATEST, half])) == math.inf
+    assert float(gred.ExactSum([GREATEST, half, -TINY])) == GREATEST
+    assert float(gred.ExactSum([-GREATEST, -half])) == -math.inf
+    assert gred.ExactSum([GREATEST] * 3).mean() == GREATEST
+
+
+def test_infinities_and_nans_are_as_ieee_754_has_them():
+    inf, nan = math.inf, math.nan
+    for x in ([inf], [-inf], [inf, -inf], [nan], [nan, inf], [1.0, inf, -1e308], [-inf, nan, inf]):
+        with np.errstate(invalid="ignore"):
+            assert same(gred.ExactSum(x).value(), np.float64(np.sum(x)))
+            assert same(gred.ExactSum(x).mean(), np.float64(np.sum(x)))
+
+
+def test_zeros_are_positive():
+    for x in ([], [-0.0], [-0.0, 0.0], [1.0, -1.0], [-TINY, TINY]):
+        assert same(gred.ExactSum(x).value(), np.float64(0.0))
+    assert same(gred.ExactSum([-TINY]).value(np.float32), np.float32(-0.0))
+
+
+def test_the_mean_of_nothing_is_nan():
+    assert math.isnan(gred.ExactSum().mean())
+
+
+@settings(deadline=None)
+@given(st.integers(1, 2**62), st.integers(1, 2**53), st.integers(-1074, 900))
+def test_a_mean_of_many_is_right(count, significand, exponent):
+    """So many that only their accumulator can be had: zeros make it count."""
+    value = Fraction(significand) * Fraction(2) ** exponent
+    sum_of_all = gred.ExactSum(as_floats(value))
+    words = sum_of_all.words
+    counted = counting(sum_of_all, count - int(words[2]))
+    assert counted.count == count
+    assert same(counted.mean(), nearest(value / count, FLOAT64))
+
+
+def counting(accumulator, zeros):
+    """Add so many zeros by doubling."""
+    power = gred.ExactSum([0.0])
+    accumulator = copy.copy(accumulator)
+    taken = zeros < 0
+    for bit in bin(abs(zeros))[:1:-1]:
+        if bit == "1":
+            accumulator = accumulator - power if taken else accumulator + power
+        power = power + power
+    return accumulator
+
+
+# What CPython's tests of math.fsum look at, in other words.
+FSUM = [
+    ([], 0.0),
+    ([0.0], 0.0),
+    ([1e100, 1.0, -1e100, 1e-100, 1e50, -1.0, -1e50], 1e-100),
+    ([2.0**53, -0.5, -(2.0**-54)], 2.0**53 - 1.0),
+    ([2.0**53, 1.0, 2.0**-100], 2.0**53 + 2.0),
+    ([2.0**53 + 10.0, 1.0, 2.0**-100], 2.0**53 + 12.0),
+    ([2.0**53 - 4.0, 0.5, 2.0**-54], 2.0**53 - 3.0),
+    ([1.0 / n for n in range(1, 1001)], float.fromhex("0x1.df11f45f4e61ap+2")),
+    ([(-1.0) ** n / n for n in range(1, 1001)], float.fromhex("-0x1.62a2af1bd3624p-1")),
+    ([1e16, 1.0, 1e-16], 10000000000000002.0),
+    ([1e16 - 2.0, 1.0 - 2.0**-53, -(1e16 - 2.0), -(1.0 - 2.0**-53)], 0.0),
+    ([2.0**n - 2.0 ** (n + 50) + 2.0 ** (n + 52) for n in range(-1074, 972, 2)] + [-(2.0**1022)],
+     float.fromhex("0x1.5555555555555p+970")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("x", "expected"), FSUM, ids=[str(k) for k in range(len(FSUM))])
+def test_what_fsum_is_tested_with_is_right(x, expected):
+    assert float(gred.ExactSum(x)) == expected
+    assert float(gred.ExactSum(x[::-1])) == expected
+
+
+def test_massive_cancellation_leaves_what_is_left():
+    x = mixed(5000)
+    cancelling = np.concatenate([x, [TINY], -x])
+    np.random.default_rng(2).shuffle(cancelling)
+    assert float(gred.ExactSum(cancelling)) == TINY
+
+
+# ---- what can be added ----
+
+
+def test_integers_are_added_as_they_are():
+    x = np.array([2**63 - 1, -(2**63), 2**62 + 1])
+    assert gred.ExactSum(x).fraction() == sum(x.tolist())
+    assert gred.ExactSum(np.array([2**64 - 1] * 3, np.uint64)).fraction() == 3 * (2**64 - 1)
+    assert gred.ExactSum([True, False, True]).fraction() == 2
+    assert gred.ExactSum(np.int8([-128, -1])).fraction() == -129
+
+
+def test_arrays_of_any_layout_are_added():
+    x = mixed(6000)[:5400].reshape(20, 27, 10)
+    for view in (
+        x,
+        x[::2, ::-3, 1:9],
+        x.T,
+        x.astype(">f8"),
+        x[:, 3],
+        np.broadcast_to(x, (3, *x.shape)),
+    ):
+        assert gred.ExactSum(view).fraction() == sum(fractions(view), Fraction(0))
+        assert gred.ExactSum(view).count == view.size
+    assert gred.ExactSum([[1.5, 2.5]], 3, (4.0,)).fraction() == 11
+
+
+def test_complex_numbers_are_refused():
+    with pytest.raises(TypeError, match="real and imaginary parts"):
+        gred.ExactSum([1j])
+    with pytest.raises(TypeError, match="real and imaginary parts"):
+        gred.ExactSum().add_products([1.0], [1j])
+
+
+def test_device_arrays_are_refused_so_far():
+    with pytest.raises(NotImplementedError, match="host"):
+        gred.ExactSum(SimulatedArray(np.ones(3)))
+    with pytest.raises(NotImplementedError, match="host"):
+        gred.ExactSum().add_products(SimulatedArray(np.ones(3)), np.ones(3))
+
+
+def test_the_input_is_never_written():
+    x = mixed(1000)
+    before = x.copy()
+    x.flags.writeable = False
+    total = gred.ExactSum(x)
+    total.add_products(x, x)
+    assert np.array_equal(x, before)
+
+
+# ---- products ----
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_products_are_exact(data):
+    a = data.draw(any_floats(FLOAT64))
+    b = data.draw(any_floats(FLOAT64, 9).filter(len).map(lambda b: np.resize(b, len(a))))
+    products = gred.ExactSum()
+    with np.errstate(invalid="ignore"):
+        products.add_products(a, b)
+        assert same(products.value(), dot(a, b))
+    assert products.count == len(a)
+
+
+def test_products_of_any_types_and_layouts_are_exact():
+    random = np.random.default_rng(3)
+    a, b = (random.integers(-100, 100, (30, 20)) for _ in range(2))
+    expected = int((a * b).sum())
+    for given_a in (a, a.astype(np.float16), a.astype(ml_dtypes.bfloat16), a.astype(">f4")):
+        for given_b in (b, b.astype(np.int8), np.asfortranarray(b.astype(np.float64))):
+            products = gred.ExactSum()
+            products.add_products(given_a, given_b)
+            assert products.fraction() == expected
+    extreme = gred.ExactSum()
+    extreme.add_products(np.array([2**64 - 1], np.uint64), np.array([-(2**63)]))
+    assert extreme.fraction() == (2**64 - 1) * -(2**63)
+
+
+def test_the_least_and_the_greatest_products_have_their_place():
+    products = gred.ExactSum()
+    products.add_products([TINY, GREATEST, TINY], [TINY, GREATEST, -TINY])
+    products.add_products([-GREATEST], [GREATEST])
+    assert products.fraction() == 0
+    products.add_products([TINY], [TINY])
+    assert products.fraction() == Fraction(1, 2**2148)
+    assert same(products.value(), np.float64(0.0))
+
+
+def test_products_of_other_shapes_are_refused():
+    for a, b in (([1.0], [1.0, 2.0]), ([[1.0]], [1.0]), (np.ones((2, 3)), np.ones((3, 2)))):
+        with pytest.raises(ValueError, match="one shape"):
+            gred.ExactSum().add_products(a, b)
+
+
+# ---- merging ----
+
+
+@settings(deadline=None)
+@given(any_floats(FLOAT64), st.data())
+def test_parts_make_the_same_accumulator_however_they_come_together(x, data):
+    cut = data.draw(st.integers(0, len(x)))
+    whole, left, right = (gred.ExactSum(part) for part in (x, x[:cut], x[cut:]))
+    shuffled = gred.ExactSum(np.array(data.draw(st.permutations(x.tolist())), float))
+    assert left + right == whole == right + left == shuffled
+    assert (left + right).to_bytes() == whole.to_bytes()
+    left += right
+    assert left == whole
+    left -= right
+    assert left == gred.ExactSum(x[:cut]) == whole - right
+
+
+def test_what_was_not_finite_can_be_taken_away():
+    total = gred.ExactSum([1.5, math.inf, math.nan, -math.inf])
+    total -= gred.ExactSum([math.nan, -math.inf])
+    assert float(total) == math.inf
+    total -= gred.ExactSum([math.inf])
+    assert float(total) == 1.5
+    assert float(total - gred.ExactSum([math.inf])) == -math.inf
+
+
+def test_accumulators_are_equal_only_where_the_same_was_added():
+    one = gred.ExactSum([1.0])
+    assert one == gred.ExactSum([1.0])
+    assert one != gred.ExactSum([1.0, 0.0])
+    assert one != gred.ExactSum([1.0 + 2.0**-52])
+    assert gred.ExactSum([math.nan]) != gred.ExactSum([math.inf])
+    assert one != 1.0
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(one)
+
+
+def test_other_operands_are_refused():
+    one = gred.ExactSum([1.0])
+    for operation in ("one + 1.0", "one - 1.0", "1.0 + one"):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            eval(operation, {"one": one})
+    with pytest.raises(TypeError):
+        one += 1.0
+    assert float(one) == 1.0
+
+
+def test_a_count_that_overflows_is_an_error():
+    total = gred.ExactSum([1.0])
+    for _ in range(62):
+        total += total
+    assert total.fraction() == 2**62
+    with pytest.raises(OverflowError, match="elements"):
+        total += total
+    assert total.fraction() == 2**62
+
+
+def test_many_threads_add_to_one():
+    x = mixed(3000)
+    total = gred.ExactSum()
+    workers = [
+        threading.Thread(target=lambda: [total.add(x[k::100]) for k in range(100)])
+        for _ in range(8)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert total.count == 8 * len(x)
+    assert total.fraction() == 8 * sum(fractions(x), Fraction(0))
+
+
+# ---- words and bytes ----
+
+
+@settings(deadline=None)
+@given(any_floats(FLOAT64))
+def test_an_accumulator_comes_back_from_anywhere(x):
+    total = gred.ExactSum(x)
+    assert gred.ExactSum.from_bytes(total.to_bytes()) == total
+    assert gred.ExactSum.from_words(total.words) == total
+    assert pickle.loads(pickle.dumps(total)) == total
+    assert copy.deepcopy(total) == copy.copy(total) == total
+
+
+def test_words_add_up_to_the_merged_accumulator():
+    parts = [gred.ExactSum(mixed(300, seed)) for seed in range(40)]
+    parts += [gred.ExactSum([math.inf, -1.0]), gred.ExactSum([math.nan])]
+    merged = gred.ExactSum()
+    for part in parts:
+        merged += part
+    assert gred.ExactSum.from_words(sum(part.words for part in parts)) == merged
+
+
+@pytest.mark.parametrize("x", [GREATEST, -GREATEST, 2.0**-1022 - TINY, -1.0 + 2.0**-53])
+def test_words_have_room_for_the_promised_number_of_parts(x):
+    """Digits of nothing but ones, as many times as is promised."""
+    part = gred.ExactSum([x, x / 2**52, x / 2**104])
+    most = gred.ExactSum.PARTS_MOST
+    assert most == 2**20
+    merged = gred.ExactSum.from_words(part.words * most)
+    assert merged.fraction() == part.fraction() * most
+    assert merged.count == 3 * most
+    with pytest.raises(ValueError, match="at most 1048576"):
+        gred.ExactSum.from_words(part.words * (most + 1))
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("word", [2**62, 2**62 - 1, 2**30 * (2**32 - 1)])
+def test_every_word_carries_at_its_limit(word, sign):
+    """All digits at the proven limit at once, but for the topmost, which takes carries only."""
+    words = np.zeros(138, np.int64)
+    words[4:-1] = sign * word
+    digits = np.frombuffer(gred._core.exact_normalised(words), np.int64)[4:].tolist()
+    assert sum(digit << 32 * k for k, digit in enumerate(digits)) == sum(
+        sign * word << 32 * k for k in range(133)
+    )
+    assert all(0 <= sign * digit < 2**32 for digit in digits)
+
+
+def checksum(words):
+    """As it is documented: of all words but the one where it is."""
+    others = np.delete(words, 1).tolist()
+    return sum(word * 0x9E3779B97F4A7C15 ** (k + 1) for k, word in enumerate(others)) % 2**64
+
+
+def test_bytes_are_what_they_are_documented_to_be():
+    data = gred.ExactSum([1.5, -(2.0**-1074), math.inf]).to_bytes()
+    assert len(data) == 1128
+    assert data[:8] == b"gredsum\x01"
+    words = np.frombuffer(data, "<i8", offset=8)
+    assert words[[0, 2, 3, 4, 5]].tolist() == [1, 3, 0, 1, 0]
+    value = sum(
+        Fraction(int(word)) * Fraction(2) ** (32 * k - 2148) for k, word in enumerate(words[6:])
+    )
+    assert value == Fraction(3, 2) - Fraction(TINY)
+    assert int(words[1]) % 2**64 == checksum(words)
+
+
+def test_a_sum_that_was_written_long_ago_can_be_read():
+    words = np.zeros(140, "<i8")
+    words[[0, 1, 2, 73]] = 1, -0x3E48A39BFB863E9, 2, 5 << 4
+    data = b"gredsum\x01" + words.tobytes()
+    assert gred.ExactSum.from_bytes(data).fraction() == 5
+    assert gred.ExactSum.from_bytes(data).to_bytes() == data
+
+
+def test_every_byte_that_is_changed_is_noticed():
+    data = gred.ExactSum(mixed(100)).to_bytes()
+    for place in range(len(data)):
+        for change in (1, 0x80):
+            changed = bytearray(data)
+            changed[place] ^= change
+            with pytest.raises(ValueError, match="ExactSum"):
+                gred.ExactSum.from_bytes(changed)
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=1200))
+def test_no_other_bytes_make_an_accumulator(data):
+    for hostile in (data, b"gredsum\x01" + data, b"gredsum\x01" + data.ljust(1120, b"\xff")):
+        with pytest.raises(ValueError, match="ExactSum"):
+            gred.ExactSum.from_bytes(hostile)
+
+
+def test_bytes_of_another_length_or_version_are_refused():
+    data = gred.ExactSum([1.0]).to_bytes()
+    with pytest.raises(ValueError, match="version 2"):
+        gred.ExactSum.from_bytes(data[:7] + b"\x02" + data[8:])
+    for wrong in (b"", data[:8], data[:-1], data + b"\0"):
+        with pytest.raises(ValueError, match="ExactSum"):
+            gred.ExactSum.from_bytes(wrong)
+    with pytest.raises(TypeError):
+        gred.ExactSum.from_bytes("gredsum")
+
+
+def test_hostile_pickles_are_refused():
+    data = pickle.dumps(gred.ExactSum([1.0]))
+    with pytest.raises(ValueError, match="ExactSum"):
+        pickle.loads(data.replace(b"gredsum", b"gredsun"))
+
+
+HOSTILE_WORDS = [
+    np.zeros(140, np.int64),
+    np.ones(140, np.int64),
+    np.full(140, -(2**63)),
+    np.full(140, 2**63 - 1),
+    np.arange(140),
+    np.random.default_rng(1).integers(-(2**63), 2**63 - 1, 140),
+]
+
+
+@pytest.mark.parametrize("words", HOSTILE_WORDS, ids=range(len(HOSTILE_WORDS)))
+def test_words_of_anything_else_are_refused(words):
+    with pytest.raises(ValueError, match="not the words"):
+        gred.ExactSum.from_words(words)
+
+
+def test_words_with_a_true_checksum_may_still_be_no_sum():
+    """Hostile rather than broken: the checksum is right, and the words are beyond all sums."""
+    for word in (2**62 + 1, -(2**62) - 1, 2**63 - 1, -(2**63), 2**40):
+        words = np.zeros(138, np.int64)
+        words[-1] = word
+        check = gred.exact._check_of(1, words)
+        with pytest.raises(ValueError, match="not the words"):
+            gred.ExactSum.from_words(np.concatenate([[1, check], words]))
+
+
+def test_words_of_another_shape_or_type_are_refused():
+    words = gred.ExactSum([1.0]).words
+    for wrong in (
+        words[:-1],
+        words.reshape(2, 70),
+        words.astype(np.float64),
+        words.astype(np.int32),
+        None,
+    ):
+        with pytest.raises(ValueError, match="words must be"):
+            gred.ExactSum.from_words(wrong)
+
+
+def test_a_float_sum_of_words_is_noticed():
+    """What an engine that adds in float64 makes of them."""
+    words = gred.ExactSum(mixed(100)).words
+    with pytest.raises(ValueError, match="not the words"):
+        gred.ExactSum.from_words(words.astype(np.float64).astype(np.int64))
+
+
+@settings(deadline=None)
+@given(st.binary(min_size=1104, max_size=1104))
+def test_the_core_takes_any_words_without_harm(data):
+    try:
+        words = gred._core.exact_normalised(data)
+    except ValueError:
+        return
+    assert len(words) == 1104
+    assert gred._core.exact_normalised(words) == words
+    gred._core.exact_rounded(words, 3, np.float64)
+
+
+def test_other_types_of_values_are_refused():
+    for dtype in (np.int64, np.complex128, bool):
+        with pytest.raises(TypeError, match="dtype must be float16"):
+            gred.ExactSum().value(dtype)
+        with pytest.raises(TypeError, match="dtype must be float16"):
+            gred.ExactSum().mean(dtype)
+
+
+def test_a_fraction_of_what_is_not_finite_is_an_error():
+    with pytest.raises(ValueError, match="NaN"):
+        gred.ExactSum([math.nan]).fraction()
+    with pytest.raises(OverflowError, match="Infinity"):
+        gred.ExactSum([math.inf]).fraction()
+
+
+def test_bits_of_zeros_differ():
+    """The tests' own eyes: they see signs of zeros, and take all NaNs for one."""
+    assert bits_of([0.0])[0] != bits_of([-0.0])[0]
+    assert bits_of(of_bits([0x7FF8 << 48, 0xFFF1 << 48], FLOAT64))[0] == bits_of([math.nan])[0]
