@@ -91,6 +91,14 @@ def test_a_far_off_bit_decides_a_tie():
     assert float(gred.ExactSum([1.0, -(2.0**-54), -TINY])) == 1.0 - 2.0**-53
 
 
+@pytest.mark.parametrize("exponent", [*range(-58, -300, -1), -1000, -1074])
+def test_what_a_division_leaves_decides_a_tie(exponent):
+    """A third of the last bit, wherever that is."""
+    for sign in (1, -1):
+        x = [3.0, 3 * 2.0**-53, sign * 2.0**exponent]
+        assert gred.ExactSum(x).mean() == (1.0 + 2.0**-52 if sign > 0 else 1.0)
+
+
 def test_only_the_exact_sum_overflows():
     half = 2.0**970  # of the greatest number's last bit
     assert float(gred.ExactSum([GREATEST] * 1000 + [-GREATEST] * 999)) == GREATEST
