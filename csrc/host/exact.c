@@ -109,6 +109,7 @@ static void add_chunk(const struct plan *plan, const char *elements, size_t n, s
 
 /* Elements that are added without a thought of the watch. */
 struct part {
+    enum instructions instructions;
     const struct plan *plan;
     uint64_t start, n, piece; /* elements, the last: of a piece */
     struct own *own;
@@ -137,7 +138,7 @@ static void add_at(const struct part *part, uint64_t at, uint64_t n, unsigned th
         add_chunk(plan, elements + at * element_size(plan->layout->input), n, &part->own[thread]);
     } else {
         char *const buffer = part->buffers[thread].elements;
-        n = gather_unconverted(plan->layout, at, n, buffer);
+        n = gather_unconverted(part->instructions, plan->layout, at, n, buffer);
         add_chunk(plan, buffer, n, &part->own[thread]);
     }
 }
@@ -163,7 +164,7 @@ static bool add_stretches(struct job *job, struct own *own, struct buffer *buffe
         if (start && watch_interrupted_lately(job->run, &job->asked))
             return false;
         const uint64_t n = least(plan->n - start, STRETCH);
-        struct part part = {plan, start, n, piece_of(n), own, buffers};
+        struct part part = {job->instructions, plan, start, n, piece_of(n), own, buffers};
         threads_run(job->threads, divide_up(n, part.piece), false, add_piece, &part);
     }
     return true;
