@@ -14,11 +14,31 @@ template <class T, class In>
 using narrow_vector = vector<In, register_bytes / sizeof(T) * sizeof(In)>;
 
 /* Floats of 16 bits as 32, of so many bytes. */
+#ifdef __AVX2__
+
+template <unsigned Bytes>
+LANES_FUNCTION vector<uint32_t, Bytes> bits_in_32(const void *x)
+{
+    if constexpr (Bytes == 16)
+        return vector<uint32_t, 16>(
+            _mm_cvtepu16_epi32(_mm_loadl_epi64(static_cast<const __m128i *>(x))));
+    else if constexpr (Bytes == 32)
+        return vector<uint32_t, 32>(_mm256_cvtepu16_epi32(loaded<__m128i>(x)));
+#ifdef __AVX512F__
+    else
+        return vector<uint32_t, Bytes>(_mm512_cvtepu16_epi32(loaded<__m256i>(x)));
+#endif
+}
+
+#else
+
 template <unsigned Bytes>
 LANES_FUNCTION vector<uint32_t, Bytes> bits_in_32(const void *x)
 {
     return __builtin_convertvector(loaded<vector<uint16_t, Bytes / 2>>(x), vector<uint32_t, Bytes>);
 }
+
+#endif
 
 template <unsigned Bytes>
 LANES_FUNCTION vector<float, Bytes> bfloats_converted(const void *x)
@@ -58,6 +78,50 @@ LANES_FUNCTION vector<float, Bytes> halves_converted(const void *x)
 
 #endif
 
+/* Values as numbers of another type, a register of them. */
+template <class T, class Values>
+LANES_FUNCTION vector<T> as(Values x)
+{
+    return __builtin_convertvector(x, vector<T>);
+}
+
+/* Where GCC would make several conversions of one. */
+#if defined(__AVX512BW__)
+
+template <>
+LANES_FUNCTION vector<double> as<double>(vector<float, 32> x)
+{
+    return vector<double>(_mm512_cvtps_pd(__m256(x)));
+}
+
+template <>
+LANES_FUNCTION vector<double> as<double>(vector<int32_t, 32> x)
+{
+    return vector<double>(_mm512_cvtepi32_pd(__m256i(x)));
+}
+
+template <>
+LANES_FUNCTION vector<double> as<double>(vector<uint32_t, 32> x)
+{
+    return vector<double>(_mm512_cvtepu32_pd(__m256i(x)));
+}
+
+#elif defined(__AVX2__)
+
+template <>
+LANES_FUNCTION vector<double> as<double>(vector<float, 16> x)
+{
+    return vector<double>(_mm256_cvtps_pd(__m128(x)));
+}
+
+template <>
+LANES_FUNCTION vector<double> as<double>(vector<int32_t, 16> x)
+{
+    return vector<double>(_mm256_cvtepi32_pd(__m128i(x)));
+}
+
+#endif
+
 /* A register of values from as many elements. */
 template <class T, class In>
 LANES_FUNCTION vector<T> converted(const In *x)
@@ -66,11 +130,11 @@ LANES_FUNCTION vector<T> converted(const In *x)
     if constexpr (std::is_same_v<In, T>)
         return loaded<vector<T>>(x);
     else if constexpr (std::is_same_v<In, float16>)
-        return __builtin_convertvector(halves_converted<bytes>(x), vector<T>);
+        return as<T>(halves_converted<bytes>(x));
     else if constexpr (std::is_same_v<In, bfloat16>)
-        return __builtin_convertvector(bfloats_converted<bytes>(x), vector<T>);
+        return as<T>(bfloats_converted<bytes>(x));
     else
-        return __builtin_convertvector(loaded<narrow_vector<T, In>>(x), vector<T>);
+        return as<T>(loaded<narrow_vector<T, In>>(x));
 }
 
 /* An element that leaves a sum what it is. */
