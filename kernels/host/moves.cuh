@@ -29,7 +29,7 @@ struct moves {
 
     /* ---- one row ---- */
 
-    LANES_FUNCTION static void row(const char *at, int64_t stride, uint64_t n, char *to)
+    SHARED_FUNCTION static void row(const char *at, int64_t stride, uint64_t n, char *to)
     {
         if (stride == size)
             adjacent(at, n * size, to);
@@ -155,8 +155,8 @@ struct shown {
 
     /* Both lie one after the other. Whole registers are stored: there is room for what is hidden,
      * too. */
-    LANES_FUNCTION static char *adjacent(const char *at, const unsigned char *mask, uint64_t n,
-                                         char *to)
+    SHARED_FUNCTION static char *adjacent(const char *at, const unsigned char *mask, uint64_t n,
+                                          char *to)
     {
         uint64_t i = 0;
         for (; i + BYTES_AT_ONCE <= n; i += BYTES_AT_ONCE)
