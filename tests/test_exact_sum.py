@@ -269,6 +269,13 @@ def test_the_least_and_the_greatest_products_have_their_place():
     assert same(products.value(), np.float64(0.0))
 
 
+def test_zero_times_infinity_is_nan():
+    for a, b in ((0.0, math.inf), (math.inf, -0.0), (math.nan, 0.0), (1.0, math.nan)):
+        products = gred.ExactSum()
+        products.add_products([a], [b])
+        assert math.isnan(products.value())
+
+
 def test_products_of_other_shapes_are_refused():
     for a, b in (([1.0], [1.0, 2.0]), ([[1.0]], [1.0]), (np.ones((2, 3)), np.ones((3, 2)))):
         with pytest.raises(ValueError, match="one shape"):
@@ -475,9 +482,10 @@ def test_words_of_anything_else_are_refused(words):
 
 def test_words_with_a_true_checksum_may_still_be_no_sum():
     """Hostile rather than broken: the checksum is right, and the words are beyond all sums."""
-    for word in (2**62 + 1, -(2**62) - 1, 2**63 - 1, -(2**63), 2**40):
+    beyond = (2**62 + 1, -(2**62) - 1, 2**63 - 1, -(2**63))
+    for place, word in [(-1, 2**40), *((place, word) for place in (4, 70, -1) for word in beyond)]:
         words = np.zeros(138, np.int64)
-        words[-1] = word
+        words[place] = word
         check = gred.exact._check_of(1, words)
         with pytest.raises(ValueError, match="not the words"):
             gred.ExactSum.from_words(np.concatenate([[1, check], words]))
