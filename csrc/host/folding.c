@@ -225,7 +225,7 @@ static uint64_t fold_chunk(const struct folding *self, char *buffer, uint64_t st
 
 static struct sharing sharing_for(const struct plan *plan, enum way way, uint64_t n)
 {
-    return sharing_of(plan->fold, plan->layout->input, way != IN_PLACE, n);
+    return sharing_of(plan->fold, plan->layout->input, is_gathered(way), n);
 }
 
 static uint64_t chunks_of(uint64_t n)
