@@ -1,0 +1,452 @@
+/* Each result is folded as an array by itself would be, in chunks of fixed length whose states
+ * merge in a fixed order, so that its bits depend on nothing but its elements. Threads share the
+ * results; where those are few and long, the elements of each.
+ *
+ * Columns that lie side by side are folded side by side, where a state is a value: rows onto rows,
+ * a few at a time and then what has become of those, so that of floats no state takes part in many
+ * additions. */
+#include "host/along.h"
+
+#include "common/arithmetic.h"
+#include "host/folding.h"
+#include "plan/axes.h"
+#include "run/gather.h"
+#include "run/result.h"
+#include "run/watch.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CHUNK = LOOP_MOST,
+    LEVELS = 64,       /* of states that wait for their like: each is of twice as many chunks */
+    ROWS_AT_ONCE = 16, /* folded one onto the other */
+    TILE_BYTES = 4096, /* of the states of columns that are folded side by side, at most */
+    FEW = 16,          /* results that threads do not share */
+    LONG = 1 << 18,    /* elements of each of those, at least */
+    STRETCH = 1 << 26, /* elements between two thoughts of the watch */
+    ELEMENTS_A_PIECE = 1 << 16
+};
+
+enum way { IN_PLACE, GATHERED, CONVERTED };
+
+/* Neighbouring columns: `columns` of them in each of a row's `tiles`. */
+struct tiles {
+    uint64_t columns, tiles;
+};
+
+struct along {
+    const struct job *job;
+    const struct plan *plan;
+    const struct axes *axes;
+    enum way way;
+    bool indexed, by_position; /* positions matter; and there is a mask */
+    size_t size, width;        /* of an element as a loop takes it and of a state, bytes */
+    fold_values *fold;
+    merge_states *merge;
+    is_settled *settled; /* NULL: all chunks matter */
+    fold_pairs *fold_rows;
+    struct tiles tiles; /* of no columns: results are folded one after the other */
+    uint64_t start;     /* the first piece of this stretch */
+    uint64_t results_a_piece;
+    char *benches;
+    size_t elements, shown, states, bench_bytes; /* where each begins on a bench */
+    _Atomic unsigned findings;
+};
+
+/* What one thread works with. */
+struct bench {
+    char *elements, *states;
+    unsigned char *shown;
+    struct layout layout, mask; /* of the result that it is at */
+    struct findings findings;
+};
+
+/* ---- one result's elements ---- */
+
+static struct layout layout_of_mask(const struct layout *layout)
+{
+    struct layout mask = *layout;
+    mask.data = layout->mask;
+    mask.mask = NULL;
+    mask.input = mask.type = ELEMENT_BOOL;
+    mask.swapped = false;
+    memcpy(mask.strides, layout->mask_strides, sizeof mask.strides);
+    return mask;
+}
+
+static struct bench bench_of(const struct along *self, unsigned thread)
+{
+    char *const memory = self->benches + thread * self->bench_bytes;
+    struct bench bench = {.elements = memory + self->elements,
+                          .states = memory + self->states,
+                          .shown = (unsigned char *)memory + self->shown,
+                          .layout = self->axes->reduced};
+    if (self->by_position) {
+        bench.mask = layout_of_mask(&bench.layout);
+        bench.layout.mask = NULL;
+    }
+    return bench;
+}
+
+static void move_to(const struct along *self, struct bench *bench,
+                    const struct walk_of_results *walk)
+{
+    const struct layout *first = &self->axes->reduced;
+    bench->layout.data = (const char *)first->data + walk->offset;
+    if (!first->mask)
+        return;
+    const unsigned char *const mask = first->mask + walk->mask_offset;
+    if (self->by_position)
+        bench->mask.data = mask;
+    else
+        bench->layout.mask = mask;
+}
+
+static uint64_t bring_together(const struct along *self, struct bench *bench, uint64_t start,
+                               uint64_t n)
+{
+    return self->way == CONVERTED ? gather(&bench->layout, start, n, bench->elements)
+                                  : gather_unconverted(&bench->layout, start, n, bench->elements);
+}
+
+/* Where positions matter, elements between two hidden ones are folded by themselves. */
+static void fold_shown(const struct along *self, struct bench *bench, uint64_t start, uint64_t n,
+                       void *state)
+{
+    gather_unconverted(&bench->mask, start, n, bench->shown);
+    for (uint64_t at = 0, end; at < n; at = end + 1) {
+        for (end = at; end < n && bench->shown[end]; end++)
+            ;
+        if (end > at)
+            self->fold(bench->elements + at * self->size, end - at, start + at, state);
+    }
+}
+
+static void fold_chunk(const struct along *self, struct bench *bench, uint64_t start, uint64_t n,
+                       void *state)
+{
+    if (self->way == IN_PLACE) {
+        self->fold((const char *)bench->layout.data + start * self->size, n, start, state);
+        return;
+    }
+    const uint64_t kept = bring_together(self, bench, start, n);
+    if (self->by_position)
+        fold_shown(self, bench, start, n, state);
+    else if (kept)
+        self->fold(bench->elements, kept, start, state);
+    else if (!self->indexed)
+        state_identity(self->plan->fold, self->plan->accumulator, state);
+}
+
+/* Chunks' states merge as soon as there are two of as many chunks. */
+static void fold_chunks(const struct along *self, struct bench *bench)
+{
+    const uint64_t n = self->plan->n;
+    uint64_t depth = 0;
+    bool settled = false;
+    for (uint64_t at = 0; at < n && !settled; at += CHUNK) {
+        char *const state = bench->states + depth * self->width;
+        const uint64_t length = least(n - at, CHUNK);
+        fold_chunk(self, bench, at, length, state);
+        settled = self->settled && self->settled(state, length);
+        depth++;
+        for (uint64_t chunk = at / CHUNK; chunk & 1; chunk >>= 1)
+            self->merge(bench->states + (--depth - 1) * self->width, 2);
+    }
+    while (depth > 1)
+        self->merge(bench->states + (--depth - 1) * self->width, 2);
+}
+
+/* What has been found goes from one chunk to the next. */
+static void fold_in_order(const struct along *self, struct bench *bench)
+{
+    const uint64_t n = self->plan->n;
+    for (uint64_t at = 0; at < n; at += CHUNK) {
+        const uint64_t length = least(n - at, CHUNK);
+        fold_chunk(self, bench, at, length, bench->states);
+        if (self->settled && self->settled(bench->states, length))
+            return;
+    }
+}
+
+/* ---- results ---- */
+
+static void finish(const struct along *self, struct findings *findings, const void *state,
+                   uint64_t count, int64_t place)
+{
+    const struct plan *plan = self->plan;
+    const struct results *results = &plan->results;
+    const enum element type = plan->finish.result;
+    const size_t size = element_size(results->type);
+    struct answer answer;
+    struct finish how = plan->finish;
+    how.count = count;
+    state_finish(plan->reduction, &how, state, &answer);
+    findings_add(findings, plan, &answer, count);
+    for (unsigned k = 0; k < results->values; k++)
+        scalar_store((char *)results->at[k] + (uint64_t)place * size,
+                     scalar_convert(scalar_narrow(answer.values[k], type), type, results->type),
+                     results->type);
+}
+
+static uint64_t count_shown(const struct along *self, const struct bench *bench)
+{
+    const struct plan *plan = self->plan;
+    return plan->counts && bench->layout.mask ? gather_count(&bench->layout, 0, plan->n) : plan->n;
+}
+
+static void fold_result(const struct along *self, struct bench *bench,
+                        const struct walk_of_results *walk)
+{
+    move_to(self, bench, walk);
+    if (self->indexed || self->plan->n == 0)
+        state_identity(self->plan->fold, self->plan->accumulator, bench->states);
+    if (self->indexed)
+        fold_in_order(self, bench);
+    else
+        fold_chunks(self, bench);
+    finish(self, &bench->findings, bench->states, count_shown(self, bench), walk->place);
+}
+
+static void note(struct along *self, const struct findings *found)
+{
+    const unsigned all = found->of_nothing | found->not_enough << 1 | found->all_nan << 2;
+    if (all)
+        atomic_fetch_or(&self->findings, all);
+}
+
+static struct findings findings_of(const struct along *self)
+{
+    const unsigned all = self->findings;
+    return (struct findings){
+        .of_nothing = all & 1, .not_enough = all >> 1 & 1, .all_nan = all >> 2 & 1};
+}
+
+static void fold_results(void *context, uint64_t index, unsigned thread)
+{
+    struct along *self = context;
+    struct bench bench = bench_of(self, thread);
+    const uint64_t first = (self->start + index) * self->results_a_piece,
+                   end = least(first + self->results_a_piece, self->axes->results);
+    struct walk_of_results walk;
+    results_start(&walk, self->axes, first);
+    for (uint64_t result = first; result < end; result++, results_next(&walk))
+        fold_result(self, &bench, &walk);
+    note(self, &bench.findings);
+}
+
+/* ---- columns ---- */
+
+/* A row of a tile as accumulators: as it lies, or in the room that there is for it. */
+static const void *row_of(const struct along *self, const char *at, uint64_t columns, void *room)
+{
+    const enum element input = self->axes->reduced.input;
+    if (self->way == IN_PLACE)
+        return at;
+    const struct layout row = {.data = at,
+                               .input = input,
+                               .type = self->axes->reduced.type,
+                               .swapped = self->axes->reduced.swapped,
+                               .dimensions = 1,
+                               .shape = {columns},
+                               .strides = {(int64_t)element_size(input)}};
+    gather(&row, 0, columns, room);
+    return room;
+}
+
+/* Rows onto rows, and those as soon as there are two of as many. */
+static void fold_tile(const struct along *self, struct bench *bench, const char *at,
+                      uint64_t columns)
+{
+    const uint64_t n = self->plan->n;
+    const int64_t stride = self->axes->reduced.strides[0];
+    const size_t bytes = columns * self->width;
+    char *const states = bench->states;
+    uint64_t depth = 0;
+    for (uint64_t row = 0; row < n; row++, at += stride) {
+        char *const state = states + depth * bytes;
+        const bool first = row % ROWS_AT_ONCE == 0, last = (row + 1) % ROWS_AT_ONCE == 0;
+        const void *values = row_of(self, at, columns, first ? state : bench->elements);
+        if (!first)
+            self->fold_rows(state, values, columns);
+        else if (values != state)
+            memcpy(state, values, bytes);
+        depth += last || row + 1 == n;
+        for (uint64_t done = row / ROWS_AT_ONCE; last && done & 1; done >>= 1, depth--)
+            self->fold_rows(states + (depth - 2) * bytes, states + (depth - 1) * bytes, columns);
+    }
+    for (; depth > 1; depth--)
+        self->fold_rows(states + (depth - 2) * bytes, states + (depth - 1) * bytes, columns);
+}
+
+static void fold_columns(void *context, uint64_t index, unsigned thread)
+{
+    struct along *self = context;
+    struct bench bench = bench_of(self, thread);
+    const struct axes *axes = self->axes;
+    const uint64_t piece = self->start + index, row = axes->shape[axes->kept - 1],
+                   column = piece % self->tiles.tiles * self->tiles.columns,
+                   columns = least(row - column, self->tiles.columns);
+    struct walk_of_results walk;
+    results_start(&walk, axes, piece / self->tiles.tiles * row + column);
+    fold_tile(self, &bench, (const char *)axes->reduced.data + walk.offset, columns);
+    for (uint64_t k = 0; k < columns; k++, results_next(&walk))
+        finish(self, &bench.findings, bench.states + k * self->width, self->plan->n, walk.place);
+    note(self, &bench.findings);
+}
+
+/* ---- all of them ---- */
+
+static fold_values *direct_loop(const struct job *job)
+{
+    const struct plan *plan = job->plan;
+    return loop_of_elements(job->instructions, plan->fold, plan->layout->input, plan->layout->type);
+}
+
+static bool takes_columns(const struct plan *plan)
+{
+    return plan->axes->kind == AXES_COLUMNS && !plan->layout->mask && plan->n > 1 &&
+           fold_is_on_ladder(plan->fold);
+}
+
+/* As wide as is good for memory, and so narrow that there are some for several threads. */
+static struct tiles tiles_of(const struct along *self)
+{
+    enum { SHARES = 16, LEAST_BYTES = 256 };
+    const uint64_t row = self->axes->shape[self->axes->kept - 1],
+                   least_columns = LEAST_BYTES / self->width,
+                   share = divide_up(row, SHARES * least_columns) * least_columns,
+                   columns = least(share, TILE_BYTES / self->width);
+    return (struct tiles){columns, divide_up(row, columns)};
+}
+
+static void describe_columns(struct along *self)
+{
+    const struct plan *plan = self->plan;
+    const struct layout *layout = plan->layout;
+    const bool ready = layout->input == plan->accumulator && layout->type == plan->accumulator;
+    self->fold_rows = loop_of_pairs(plan->fold, plan->accumulator);
+    self->tiles = tiles_of(self);
+    self->way = ready && self->axes->aligned ? IN_PLACE : CONVERTED;
+}
+
+static void describe_results(struct along *self)
+{
+    const struct plan *plan = self->plan;
+    const struct layout *layout = plan->layout;
+    fold_values *const direct = direct_loop(self->job);
+    self->way = !direct ? CONVERTED : plan->flat ? IN_PLACE : GATHERED;
+    self->by_position = layout->mask && self->indexed;
+    self->fold =
+        direct ? direct : loop_of_values(self->job->instructions, plan->fold, plan->accumulator);
+    self->merge = loop_of_states(plan->fold, plan->accumulator);
+    self->settled = layout->mask ? NULL : settling_of(plan->reduction, layout->type);
+    self->size = element_size(direct ? layout->input : plan->accumulator);
+    self->results_a_piece = ELEMENTS_A_PIECE / (least(plan->n, ELEMENTS_A_PIECE - 1) + 1);
+}
+
+static size_t aligned(size_t bytes)
+{
+    enum { CACHE_LINE = 64 };
+    return divide_up(bytes, CACHE_LINE) * CACHE_LINE;
+}
+
+/* Room for a chunk's elements, or a row's, for their mask and for states that wait. */
+static void describe_bench(struct along *self)
+{
+    const uint64_t columns = self->tiles.columns ? self->tiles.columns : 1;
+    self->shown = self->elements + aligned(CHUNK * 16);
+    self->states = self->shown + aligned(self->by_position ? CHUNK : 0);
+    self->bench_bytes = self->states + aligned(LEVELS * columns * self->width);
+}
+
+static void describe_along(struct along *self)
+{
+    const struct plan *plan = self->plan;
+    self->indexed = fold_is_indexed(plan->fold);
+    self->width = state_bytes(plan->fold, plan->accumulator);
+    if (takes_columns(plan))
+        describe_columns(self);
+    else
+        describe_results(self);
+    describe_bench(self);
+}
+
+static uint64_t pieces_of(const struct along *self)
+{
+    const struct axes *axes = self->axes;
+    return self->tiles.columns ? axes->results / axes->shape[axes->kept - 1] * self->tiles.tiles
+                               : divide_up(axes->results, self->results_a_piece);
+}
+
+/* Stretches, with a thought of the watch between them. */
+static bool fold_pieces(struct job *job, struct along *self)
+{
+    enum { LEAST_PIECES = 64 };
+    const uint64_t pieces = pieces_of(self),
+                   results = self->tiles.columns ? self->tiles.columns : self->results_a_piece,
+                   stretch = LEAST_PIECES + STRETCH / results / (self->plan->n + 1);
+    for (; self->start < pieces; self->start += stretch) {
+        if (self->start && watch_interrupted_lately(job->run, &job->asked))
+            return false;
+        threads_run(job->threads, least(pieces - self->start, stretch),
+                    self->tiles.columns ? fold_columns : fold_results, self);
+    }
+    return true;
+}
+
+static bool out_of_memory(struct job *job)
+{
+    failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
+    return false;
+}
+
+static bool share_results(struct job *job, struct along *self)
+{
+    describe_along(self);
+    self->benches =
+        aligned_alloc(aligned(1), threads_for(job->threads, pieces_of(self)) * self->bench_bytes);
+    if (!self->benches)
+        return out_of_memory(job);
+    const bool folded = fold_pieces(job, self);
+    job->run->findings = findings_of(self);
+    free(self->benches);
+    return folded;
+}
+
+/* ---- few and long ones ---- */
+
+/* One after the other, each like an array by itself. */
+static bool share_elements(struct job *job, const struct along *self)
+{
+    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
+    struct layout layout = self->axes->reduced;
+    struct plan one = *self->plan;
+    struct job part = *job;
+    struct walk_of_results walk;
+    one.layout = &layout;
+    part.plan = &one;
+    results_start(&walk, self->axes, 0);
+    for (uint64_t k = 0; k < self->axes->results; k++, results_next(&walk)) {
+        layout.data = (const char *)self->axes->reduced.data + walk.offset;
+        if (layout.mask)
+            layout.mask = self->axes->reduced.mask + walk.mask_offset;
+        if (!folding_run(&part, state))
+            return false;
+        const uint64_t count = one.counts && layout.mask ? gather_count(&layout, 0, one.n) : one.n;
+        finish(self, &job->run->findings, state, count, walk.place);
+    }
+    return true;
+}
+
+bool along_run(struct job *job)
+{
+    const struct plan *plan = job->plan;
+    const uint64_t results = plan->axes->results;
+    const bool few =
+        plan->n >= LONG && (results <= FEW || plan->n >= STRETCH) && !takes_columns(plan);
+    struct along self = {.job = job, .plan = plan, .axes = plan->axes};
+    return results == 1 || few ? share_elements(job, &self) : share_results(job, &self);
+}
