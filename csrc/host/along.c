@@ -1,10 +1,10 @@
-/* Each result is folded as an array by itself would be, in chunks of fixed length whose states
- * merge in a fixed order, so that its bits depend on nothing but its elements. Threads share the
- * results; where those are few and long, the elements of each.
+/* Each result is folded in parts of nearly one length, 2^k of them, whose states merge as a tree,
+ * so that its bits depend on nothing but its own elements and how they lie, and of floats no state
+ * takes part in many additions. Threads share the results; where those are few and long, the
+ * elements of each, as of an array by itself.
  *
- * Columns that lie side by side are folded side by side, where a state is a value: rows onto rows,
- * a few at a time and then what has become of those, so that of floats no state takes part in many
- * additions. */
+ * Columns that lie side by side are folded side by side, where a state is a value: rows onto rows.
+ */
 #include "host/along.h"
 
 #include "common/arithmetic.h"
@@ -19,9 +19,10 @@
 #include <string.h>
 
 enum {
-    CHUNK = LOOP_MOST,
-    LEVELS = 64,       /* of states that wait for their like: each is of twice as many chunks */
-    ROWS_AT_ONCE = 16, /* folded one onto the other */
+    CHUNK = LOOP_MOST, /* elements that one loop folds, at most */
+    GRAIN = 64,        /* of which its length is a multiple, for the memory's sake */
+    ROWS = 16,         /* folded one onto the other, at most */
+    LEVELS = 34,       /* of states that wait for their like */
     TILE_BYTES = 4096, /* of the states of columns that are folded side by side, at most */
     FEW = 16,          /* results that threads do not share */
     LONG = 1 << 18,    /* elements of each of those, at least */
@@ -30,6 +31,11 @@ enum {
 };
 
 enum way { IN_PLACE, GATHERED, CONVERTED };
+
+/* A power of two of them. */
+struct parts {
+    uint64_t n, count, grain;
+};
 
 /* Neighbouring columns: `columns` of them in each of a row's `tiles`. */
 struct tiles {
@@ -47,6 +53,7 @@ struct along {
     merge_states *merge;
     is_settled *settled; /* NULL: all chunks matter */
     fold_pairs *fold_rows;
+    struct parts parts; /* of a result's elements */
     struct tiles tiles; /* of no columns: results are folded one after the other */
     uint64_t start;     /* the first piece of this stretch */
     uint64_t results_a_piece;
@@ -54,6 +61,20 @@ struct along {
     size_t elements, shown, states, bench_bytes; /* where each begins on a bench */
     _Atomic unsigned findings;
 };
+
+/* Of no more than `most` elements each. */
+static struct parts parts_of(uint64_t n, uint64_t most, uint64_t grain)
+{
+    struct parts parts = {n, n > 0, grain};
+    while (n > most && n / parts.count + grain > most)
+        parts.count *= 2;
+    return parts;
+}
+
+static uint64_t part_start(struct parts parts, uint64_t part)
+{
+    return part == parts.count ? parts.n : parts.n * part / parts.count / parts.grain * parts.grain;
+}
 
 /* What one thread works with. */
 struct bench {
@@ -143,16 +164,16 @@ static void fold_chunk(const struct along *self, struct bench *bench, uint64_t s
 /* Chunks' states merge as soon as there are two of as many chunks. */
 static void fold_chunks(const struct along *self, struct bench *bench)
 {
-    const uint64_t n = self->plan->n;
+    const struct parts parts = self->parts;
     uint64_t depth = 0;
     bool settled = false;
-    for (uint64_t at = 0; at < n && !settled; at += CHUNK) {
+    for (uint64_t chunk = 0; chunk < parts.count && !settled; chunk++) {
         char *const state = bench->states + depth * self->width;
-        const uint64_t length = least(n - at, CHUNK);
-        fold_chunk(self, bench, at, length, state);
-        settled = self->settled && self->settled(state, length);
+        const uint64_t start = part_start(parts, chunk), n = part_start(parts, chunk + 1) - start;
+        fold_chunk(self, bench, start, n, state);
+        settled = self->settled && self->settled(state, n);
         depth++;
-        for (uint64_t chunk = at / CHUNK; chunk & 1; chunk >>= 1)
+        for (uint64_t done = chunk; done & 1; done >>= 1)
             self->merge(bench->states + (--depth - 1) * self->width, 2);
     }
     while (depth > 1)
@@ -256,29 +277,33 @@ static const void *row_of(const struct along *self, const char *at, uint64_t col
     return room;
 }
 
-/* Rows onto rows, and those as soon as there are two of as many. */
+/* The rows of one part, one onto the other. */
+static void fold_part(const struct along *self, struct bench *bench, const char *at, uint64_t rows,
+                      uint64_t columns, char *state)
+{
+    const int64_t stride = self->axes->reduced.strides[0];
+    const void *const first = row_of(self, at, columns, state);
+    if (first != state)
+        memcpy(state, first, columns * self->width);
+    for (uint64_t row = 1; row < rows; row++)
+        self->fold_rows(state, row_of(self, at + (int64_t)row * stride, columns, bench->elements),
+                        columns);
+}
+
+/* Parts' states merge as soon as there are two of as many parts. */
 static void fold_tile(const struct along *self, struct bench *bench, const char *at,
                       uint64_t columns)
 {
-    const uint64_t n = self->plan->n;
+    const struct parts parts = self->parts;
     const int64_t stride = self->axes->reduced.strides[0];
     const size_t bytes = columns * self->width;
-    char *const states = bench->states;
-    uint64_t depth = 0;
-    for (uint64_t row = 0; row < n; row++, at += stride) {
-        char *const state = states + depth * bytes;
-        const bool first = row % ROWS_AT_ONCE == 0, last = (row + 1) % ROWS_AT_ONCE == 0;
-        const void *values = row_of(self, at, columns, first ? state : bench->elements);
-        if (!first)
-            self->fold_rows(state, values, columns);
-        else if (values != state)
-            memcpy(state, values, bytes);
-        depth += last || row + 1 == n;
-        for (uint64_t done = row / ROWS_AT_ONCE; last && done & 1; done >>= 1, depth--)
-            self->fold_rows(states + (depth - 2) * bytes, states + (depth - 1) * bytes, columns);
+    char *state = bench->states;
+    for (uint64_t part = 0; part < parts.count; part++, state += bytes) {
+        const uint64_t start = part_start(parts, part), rows = part_start(parts, part + 1) - start;
+        fold_part(self, bench, at + (int64_t)start * stride, rows, columns, state);
+        for (uint64_t done = part; done & 1; done >>= 1, state -= bytes)
+            self->fold_rows(state - bytes, state, columns);
     }
-    for (; depth > 1; depth--)
-        self->fold_rows(states + (depth - 2) * bytes, states + (depth - 1) * bytes, columns);
 }
 
 static void fold_columns(void *context, uint64_t index, unsigned thread)
@@ -308,7 +333,7 @@ static fold_values *direct_loop(const struct job *job)
 static bool takes_columns(const struct plan *plan)
 {
     return plan->axes->kind == AXES_COLUMNS && !plan->layout->mask && plan->n > 1 &&
-           fold_is_on_ladder(plan->fold);
+           plan->n <= UINT32_MAX && fold_is_on_ladder(plan->fold);
 }
 
 /* As wide as is good for memory, and so narrow that there are some for several threads. */
@@ -328,6 +353,7 @@ static void describe_columns(struct along *self)
     const struct layout *layout = plan->layout;
     const bool ready = layout->input == plan->accumulator && layout->type == plan->accumulator;
     self->fold_rows = loop_of_pairs(plan->fold, plan->accumulator);
+    self->parts = parts_of(plan->n, ROWS, 1);
     self->tiles = tiles_of(self);
     self->way = ready && self->axes->aligned ? IN_PLACE : CONVERTED;
 }
@@ -337,6 +363,7 @@ static void describe_results(struct along *self)
     const struct plan *plan = self->plan;
     const struct layout *layout = plan->layout;
     fold_values *const direct = direct_loop(self->job);
+    self->parts = parts_of(plan->n, CHUNK, GRAIN);
     self->way = !direct ? CONVERTED : plan->flat ? IN_PLACE : GATHERED;
     self->by_position = layout->mask && self->indexed;
     self->fold =
