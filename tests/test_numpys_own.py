@@ -41,6 +41,12 @@ DESELECTED = {
     " division of 0 by 0 adds to the one of an empty mean",
     f"{NAN_FUNCTIONS}::TestNanFunctions_ArgminArgmax::test_empty": "reads NumPy's words",
     **{
+        f"_core/tests/test_numeric.py::TestNonarrayArgs::test_{name}_with_mean_keyword_keepdims_false": (
+            "holds NumPy's own result with mean=, to the last bit, against gred's without it"
+        )
+        for name in ("var", "std")
+    },
+    **{
         f"{NAN_FUNCTIONS}::TestNanFunctions_NumberTypes::test_nanfunc_ddof[{case}]": (
             "holds std of float32 against nanstd to more digits than it has; gred rounds once"
         )
