@@ -126,8 +126,8 @@ def test_an_axis_in_the_middle_is_columns_in_batches():
     assert reduced[:2] == ((1024,), (64 * 4,))
 
 
-@pytest.mark.parametrize("order", itertools.permutations(range(3)))
-@pytest.mark.parametrize("signs", itertools.product([1, -1], repeat=3))
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+@pytest.mark.parametrize("signs", list(itertools.product([1, -1], repeat=3)))
 def test_a_transposed_or_reversed_array_has_the_form_of_the_plain_one(order, signs):
     shape, strides = (4, 5, 6), contiguous((4, 5, 6), 8)
     for axes in ([0], [1], [2], [0, 1], [1, 2], [0, 2]):

@@ -22,6 +22,7 @@ enum {
     CHUNK = LOOP_MOST, /* elements that one loop folds, at most */
     GRAIN = 64,        /* of which its length is a multiple, for the memory's sake */
     ROWS = 16,         /* folded one onto the other, at most */
+    LANES = 16,        /* results abreast, at most */
     LEVELS = 34,       /* of states that wait for their like */
     TILE_BYTES = 4096, /* of the states of columns that are folded side by side, at most */
     FEW = 16,          /* results that threads do not share */
@@ -57,6 +58,7 @@ struct along {
     struct tiles tiles; /* of no columns: results are folded one after the other */
     uint64_t start;     /* the first piece of this stretch */
     uint64_t results_a_piece;
+    unsigned abreast; /* of which so many are folded side by side */
     char *benches;
     size_t elements, shown, states, bench_bytes; /* where each begins on a bench */
     _Atomic unsigned findings;
@@ -82,6 +84,14 @@ struct bench {
     unsigned char *shown;
     struct layout layout, mask; /* of the result that it is at */
     struct findings findings;
+};
+
+/* One of the results that are folded abreast. */
+struct lane {
+    int64_t offset, mask_offset, place; /* of its elements, of their mask, and among the results */
+    char *states;                       /* that wait for their like */
+    uint64_t depth;                     /* how many do */
+    bool settled;
 };
 
 /* ---- one result's elements ---- */
@@ -111,18 +121,14 @@ static struct bench bench_of(const struct along *self, unsigned thread)
     return bench;
 }
 
-static void move_to(const struct along *self, struct bench *bench,
-                    const struct walk_of_results *walk)
+static void move_to(const struct along *self, struct bench *bench, const struct lane *lane)
 {
     const struct layout *first = &self->axes->reduced;
-    bench->layout.data = (const char *)first->data + walk->offset;
-    if (!first->mask)
-        return;
-    const unsigned char *const mask = first->mask + walk->mask_offset;
+    bench->layout.data = (const char *)first->data + lane->offset;
     if (self->by_position)
-        bench->mask.data = mask;
-    else
-        bench->layout.mask = mask;
+        bench->mask.data = first->mask + lane->mask_offset;
+    else if (first->mask)
+        bench->layout.mask = first->mask + lane->mask_offset;
 }
 
 static uint64_t bring_together(const struct along *self, struct bench *bench, uint64_t start,
@@ -161,35 +167,22 @@ static void fold_chunk(const struct along *self, struct bench *bench, uint64_t s
         state_identity(self->plan->fold, self->plan->accumulator, state);
 }
 
-/* Chunks' states merge as soon as there are two of as many chunks. */
-static void fold_chunks(const struct along *self, struct bench *bench)
+/* Chunks' states merge as soon as there are two of as many chunks; where positions matter, what has
+ * been found goes from one chunk to the next. */
+static void fold_next_chunk(const struct along *self, struct bench *bench, struct lane *lane,
+                            uint64_t chunk)
 {
-    const struct parts parts = self->parts;
-    uint64_t depth = 0;
-    bool settled = false;
-    for (uint64_t chunk = 0; chunk < parts.count && !settled; chunk++) {
-        char *const state = bench->states + depth * self->width;
-        const uint64_t start = part_start(parts, chunk), n = part_start(parts, chunk + 1) - start;
-        fold_chunk(self, bench, start, n, state);
-        settled = self->settled && self->settled(state, n);
-        depth++;
-        for (uint64_t done = chunk; done & 1; done >>= 1)
-            self->merge(bench->states + (--depth - 1) * self->width, 2);
-    }
-    while (depth > 1)
-        self->merge(bench->states + (--depth - 1) * self->width, 2);
-}
-
-/* What has been found goes from one chunk to the next. */
-static void fold_in_order(const struct along *self, struct bench *bench)
-{
-    const uint64_t n = self->plan->n;
-    for (uint64_t at = 0; at < n; at += CHUNK) {
-        const uint64_t length = least(n - at, CHUNK);
-        fold_chunk(self, bench, at, length, bench->states);
-        if (self->settled && self->settled(bench->states, length))
-            return;
-    }
+    const uint64_t start = part_start(self->parts, chunk),
+                   n = part_start(self->parts, chunk + 1) - start;
+    char *const state = lane->states + (self->indexed ? 0 : lane->depth * self->width);
+    move_to(self, bench, lane);
+    fold_chunk(self, bench, start, n, state);
+    lane->settled = self->settled && self->settled(state, n);
+    if (self->indexed)
+        return;
+    lane->depth++;
+    for (uint64_t done = chunk; done & 1; done >>= 1)
+        self->merge(lane->states + (--lane->depth - 1) * self->width, 2);
 }
 
 /* ---- results ---- */
@@ -218,17 +211,27 @@ static uint64_t count_shown(const struct along *self, const struct bench *bench)
     return plan->counts && bench->layout.mask ? gather_count(&bench->layout, 0, plan->n) : plan->n;
 }
 
-static void fold_result(const struct along *self, struct bench *bench,
-                        const struct walk_of_results *walk)
+static void finish_lane(const struct along *self, struct bench *bench, struct lane *lane)
 {
-    move_to(self, bench, walk);
-    if (self->indexed || self->plan->n == 0)
-        state_identity(self->plan->fold, self->plan->accumulator, bench->states);
-    if (self->indexed)
-        fold_in_order(self, bench);
-    else
-        fold_chunks(self, bench);
-    finish(self, &bench->findings, bench->states, count_shown(self, bench), walk->place);
+    for (; lane->depth > 1; lane->depth--)
+        self->merge(lane->states + (lane->depth - 2) * self->width, 2);
+    move_to(self, bench, lane);
+    finish(self, &bench->findings, lane->states, count_shown(self, bench), lane->place);
+}
+
+/* Neighbours a chunk at a time, so that what lies between one's elements serves the next. */
+static void fold_abreast(const struct along *self, struct bench *bench, struct lane *lanes,
+                         unsigned count)
+{
+    for (unsigned k = 0; k < count; k++)
+        if (self->indexed || self->plan->n == 0)
+            state_identity(self->plan->fold, self->plan->accumulator, lanes[k].states);
+    for (uint64_t chunk = 0; chunk < self->parts.count; chunk++)
+        for (unsigned k = 0; k < count; k++)
+            if (!lanes[k].settled)
+                fold_next_chunk(self, bench, &lanes[k], chunk);
+    for (unsigned k = 0; k < count; k++)
+        finish_lane(self, bench, &lanes[k]);
 }
 
 static void note(struct along *self, const struct findings *found)
@@ -252,9 +255,17 @@ static void fold_results(void *context, uint64_t index, unsigned thread)
     const uint64_t first = (self->start + index) * self->results_a_piece,
                    end = least(first + self->results_a_piece, self->axes->results);
     struct walk_of_results walk;
+    struct lane lanes[LANES];
     results_start(&walk, self->axes, first);
-    for (uint64_t result = first; result < end; result++, results_next(&walk))
-        fold_result(self, &bench, &walk);
+    for (uint64_t result = first; result < end; result += self->abreast) {
+        const unsigned count = (unsigned)least(self->abreast, end - result);
+        for (unsigned k = 0; k < count; k++, results_next(&walk))
+            lanes[k] = (struct lane){.offset = walk.offset,
+                                     .mask_offset = walk.mask_offset,
+                                     .place = walk.place,
+                                     .states = bench.states + k * LEVELS * self->width};
+        fold_abreast(self, &bench, lanes, count);
+    }
     note(self, &bench.findings);
 }
 
@@ -371,7 +382,10 @@ static void describe_results(struct along *self)
     self->merge = loop_of_states(plan->fold, plan->accumulator);
     self->settled = layout->mask ? NULL : settling_of(plan->reduction, layout->type);
     self->size = element_size(direct ? layout->input : plan->accumulator);
+    self->abreast = self->axes->kind == AXES_ROWS ? 1 : LANES;
     self->results_a_piece = ELEMENTS_A_PIECE / (least(plan->n, ELEMENTS_A_PIECE - 1) + 1);
+    if (self->results_a_piece < self->abreast)
+        self->results_a_piece = self->abreast;
 }
 
 static size_t aligned(size_t bytes)
@@ -383,7 +397,7 @@ static size_t aligned(size_t bytes)
 /* Room for a chunk's elements, or a row's, for their mask and for states that wait. */
 static void describe_bench(struct along *self)
 {
-    const uint64_t columns = self->tiles.columns ? self->tiles.columns : 1;
+    const uint64_t columns = self->tiles.columns ? self->tiles.columns : self->abreast;
     self->shown = self->elements + aligned(CHUNK * 16);
     self->states = self->shown + aligned(self->by_position ? CHUNK : 0);
     self->bench_bytes = self->states + aligned(LEVELS * columns * self->width);
