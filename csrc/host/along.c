@@ -33,9 +33,10 @@ enum {
 
 enum way { IN_PLACE, GATHERED, CONVERTED };
 
-/* A power of two of them. */
+/* 2^shift of them, which begin at multiples of a power of two; `count` is 0 of no elements. */
 struct parts {
     uint64_t n, count, grain;
+    unsigned shift;
 };
 
 /* Neighbouring columns: `columns` of them in each of a row's `tiles`. */
@@ -50,6 +51,7 @@ struct along {
     enum way way;
     bool indexed, by_position; /* positions matter; and there is a mask */
     size_t size, width;        /* of an element as a loop takes it and of a state, bytes */
+    size_t result_size;
     fold_values *fold;
     merge_states *merge;
     is_settled *settled; /* NULL: all chunks matter */
@@ -67,15 +69,15 @@ struct along {
 /* Of no more than `most` elements each. */
 static struct parts parts_of(uint64_t n, uint64_t most, uint64_t grain)
 {
-    struct parts parts = {n, n > 0, grain};
-    while (n > most && n / parts.count + grain > most)
-        parts.count *= 2;
+    struct parts parts = {n, n > 0, grain, 0};
+    while (n > most && (n >> parts.shift) + grain > most)
+        parts.count = (uint64_t)1 << ++parts.shift;
     return parts;
 }
 
 static uint64_t part_start(struct parts parts, uint64_t part)
 {
-    return part == parts.count ? parts.n : parts.n * part / parts.count / parts.grain * parts.grain;
+    return part == parts.count ? parts.n : (parts.n * part >> parts.shift) & ~(parts.grain - 1);
 }
 
 /* What one thread works with. */
@@ -187,22 +189,31 @@ static void fold_next_chunk(const struct along *self, struct bench *bench, struc
 
 /* ---- results ---- */
 
+/* Rounded to the result's type first, and then as the results hold it. */
+static void store(const struct plan *plan, const struct scalar_wide *value, char *at)
+{
+    const enum element type = plan->finish.result, held = plan->results.type;
+    const union scalar result = scalar_narrow(*value, type);
+    scalar_store(at, type == held ? result : scalar_convert(result, type, held), held);
+}
+
 static void finish(const struct along *self, struct findings *findings, const void *state,
                    uint64_t count, int64_t place)
 {
     const struct plan *plan = self->plan;
     const struct results *results = &plan->results;
-    const enum element type = plan->finish.result;
-    const size_t size = element_size(results->type);
     struct answer answer;
-    struct finish how = plan->finish;
-    how.count = count;
-    state_finish(plan->reduction, &how, state, &answer);
+    if (count == plan->finish.count) {
+        state_finish(plan->reduction, &plan->finish, state, &answer);
+    } else {
+        struct finish how = plan->finish;
+        how.count = count;
+        state_finish(plan->reduction, &how, state, &answer);
+    }
     findings_add(findings, plan, &answer, count);
     for (unsigned k = 0; k < results->values; k++)
-        scalar_store((char *)results->at[k] + (uint64_t)place * size,
-                     scalar_convert(scalar_narrow(answer.values[k], type), type, results->type),
-                     results->type);
+        store(plan, &answer.values[k],
+              (char *)results->at[k] + (uint64_t)place * self->result_size);
 }
 
 static uint64_t count_shown(const struct along *self, const struct bench *bench)
@@ -488,6 +499,9 @@ bool along_run(struct job *job)
     const uint64_t results = plan->axes->results;
     const bool few =
         plan->n >= LONG && (results <= FEW || plan->n >= STRETCH) && !takes_columns(plan);
-    struct along self = {.job = job, .plan = plan, .axes = plan->axes};
+    struct along self = {.job = job,
+                         .plan = plan,
+                         .axes = plan->axes,
+                         .result_size = element_size(plan->results.type)};
     return results == 1 || few ? share_elements(job, &self) : share_results(job, &self);
 }

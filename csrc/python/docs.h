@@ -231,6 +231,14 @@
                ">>> gred.sum(np.arange(10), method='unroll8', device='simulated')\n"               \
                "np.int64(45)\n"                                                                    \
                "\n"                                                                                \
+               "Along an axis, a result for each place along the others:\n"                        \
+               "\n"                                                                                \
+               ">>> gred.sum([[1, 2, 3], [4, 5, 6]], axis=0)\n"                                    \
+               "array([5, 7, 9])\n"                                                                \
+               ">>> gred.sum([[1, 2, 3], [4, 5, 6]], 1, keepdims=True)\n"                          \
+               "array([[ 6],\n"                                                                    \
+               "       [15]])\n"                                                                   \
+               "\n"                                                                                \
                "Only some of the elements, and a first summand:\n"                                 \
                "\n"                                                                                \
                ">>> gred.sum([[1, 2], [3, 4]], where=[True, False], initial=100)\n"                \
