@@ -1,9 +1,9 @@
 """A pytest plugin that puts gred in the place of NumPy's reductions, for NumPy's own tests.
 
 `np.sum(a)` and `a.sum()` and their like become gred's where gred takes the arguments: reductions
-over the whole of a plain array of a supported type. So do `np.var`, `np.any`, `np.argmax`,
-`np.nansum`, `np.linalg.norm` and their like. What they cannot (an axis, keepdims, objects,
-subclasses with methods of their own) stays NumPy's. At the end the number of gred's calls is
+of a plain array of a supported type, as a whole or along axes. So do `np.var`, `np.any`,
+`np.argmax`, `np.nansum`, `np.linalg.norm` and their like. What they cannot (objects, subclasses
+with methods of their own) stays NumPy's. At the end the number of gred's calls is
 written to the file that GRED_CALLS names.
 """
 
@@ -43,17 +43,6 @@ WITHOUT_NAN = ("nansum", "nanprod", "nanmin", "nanmax", "nanmean")
 numpys |= {name: getattr(np, name) for name in WITHOUT_NAN}
 
 
-def is_whole(a: np.ndarray, axis) -> bool:
-    """Tell whether a reduction over these axes leaves one number."""
-    if axis is None:
-        return True
-    try:
-        axes = [axis.__index__()] if not isinstance(axis, tuple) else [k.__index__() for k in axis]
-    except (AttributeError, TypeError):
-        return False
-    return sorted(k + a.ndim if k < 0 else k for k in axes) == list(range(a.ndim)) and a.ndim > 0
-
-
 def array_of(a, method: str):
     """Give the plain array that an object stands for, if it has no such method of its own."""
     if type(a) is np.ndarray:
@@ -72,15 +61,13 @@ def array_of(a, method: str):
 
 def options_of(op, a, axis, dtype, out, keepdims, initial, where):
     """Translate NumPy's arguments to gred's; None if gred has no such thing."""
-    if a is None or a.dtype.char not in CODES or not is_whole(a, axis):
+    if a is None or a.dtype.char not in CODES:
         return None
-    if keepdims is not _NoValue and keepdims is not False:
+    if out is not None and (type(out) is not np.ndarray or out.dtype.char not in CODES):
         return None
-    if out is not None and (
-        type(out) is not np.ndarray or out.shape or out.dtype.char not in CODES
-    ):
-        return None
-    options = {}
+    options = {} if axis is None else {"axis": axis}
+    if keepdims is not _NoValue:
+        options["keepdims"] = keepdims
     if dtype is not None:
         try:
             wanted = np.dtype(dtype)
@@ -249,7 +236,8 @@ def without_nan(name):
                 named.get("initial", _NoValue),
                 named.get("where", _NoValue),
             )
-            if options is not None:
+            out = named.get("out")
+            if options is not None and (name != "nanmean" or out is None or out.dtype.kind in "fc"):
                 return reduce(name, found, options)
         return numpys[name](a, axis, *rest, **named)
 
@@ -261,10 +249,11 @@ def norm(x, ord=None, axis=None, keepdims=False):
     """Stand in for `np.linalg.norm` of vectors, and of all that has no order."""
     found = array_of(x, "all")
     options = options_of("norm", found, axis, None, None, keepdims, _NoValue, True)
-    vector = found is not None and (found.ndim == 1 or (axis is None and ord is None))
+    one = axis is not None and not isinstance(axis, tuple)
+    vector = found is not None and (found.ndim == 1 or one or (axis is None and ord is None))
     if options is None or not vector or not any(ord is o or ord == o for o in ORDERS):
         return numpys["norm"](x, ord, axis, keepdims)
-    return reduce("norm", found, {"ord": ord})
+    return reduce("norm", found, options | {"ord": ord})
 
 
 def replace_those_off_the_ladder():

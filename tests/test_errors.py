@@ -252,9 +252,9 @@ def test_a_wrong_call_is_refused(op):
     function = getattr(gred, op)
     for arguments, options, words in (
         ((), {}, (op, "0")),
-        ((), {"a": ARRAY}, (op,)),
-        ((ARRAY, "unroll8"), {}, (op, "2")),
-        ((ARRAY,), {"axis": 0}, (op, "'axis'")),
+        ((ARRAY,), {"a": ARRAY}, (op, "'a'")),
+        ((ARRAY, "unroll8"), {}, ("axis", "'unroll8'")),
+        ((ARRAY,) * 9, {}, (op, "9")),
         ((ARRAY,), {"blocksize": 0}, (op, "'blocksize'")),
         ((ARRAY,), {"\ud800": 0}, (op,)),
     ):
@@ -319,7 +319,11 @@ def failing_calls():
     yield {"method": "recursive", "device": "simulated"}
     yield {"dtype": object}
     yield {"dtype": "float33"}
-    yield {"axis": 0}
+    yield {"axis": 1}
+    yield {"axis": "x"}
+    yield {"axis": (0, 0)}
+    yield {"keepdims": None}
+    yield {"keepdims": True, "out": np.zeros(2)}
 
 
 def test_errors_leave_references_and_memory_flat():

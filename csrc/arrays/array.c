@@ -220,6 +220,19 @@ PyObject *array_scalar(union scalar value, enum element element)
     }
 }
 
+PyObject *array_new(unsigned dimensions, const uint64_t *shape, enum element *element,
+                    void **elements)
+{
+    npy_intp lengths[DIMENSIONS_MAX];
+    for (unsigned k = 0; k < dimensions; k++)
+        lengths[k] = (npy_intp)shape[k];
+    PyArray_Descr *descr = descr_for(element);
+    PyObject *array = descr ? PyArray_Empty((int)dimensions, lengths, descr, false) : NULL;
+    if (array)
+        *elements = PyArray_DATA((PyArrayObject *)array);
+    return array;
+}
+
 bool array_value(PyObject *object, enum element element, union scalar *value)
 {
     enum element held = element;

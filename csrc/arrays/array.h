@@ -42,6 +42,11 @@ PyObject *array_scalar(union scalar value, enum element element);
  * exceptions. */
 bool array_value(PyObject *object, enum element element, union scalar *value);
 
+/* A new NumPy array in C order, not filled, and where its elements begin. A bfloat16 is one of
+ * ml_dtypes; without that *element becomes float32. NULL with an exception set. */
+PyObject *array_new(unsigned dimensions, const uint64_t *shape, enum element *element,
+                    void **elements);
+
 /* Whether it is what NumPy passes on for an argument that was left out: numpy._NoValue. */
 bool array_is_no_value(PyObject *object);
 

@@ -1,6 +1,6 @@
 #include "arrays/output.h"
 
-bool output_parse(PyObject *out, const struct view_request *request, struct output *output)
+bool output_view(PyObject *out, const struct view_request *request, struct output *output)
 {
     struct view_request asked = *request;
     asked.name = "out";
@@ -14,16 +14,57 @@ bool output_parse(PyObject *out, const struct view_request *request, struct outp
     if (!array_view(out, &asked, &output->view))
         return false;
     output->object = out;
-    if (output->view.n != 1) {
-        PyErr_Format(PyExc_ValueError, "out must have one element; it has %llu",
-                     (unsigned long long)output->view.n);
-        return false;
-    }
     if (output->view.read_only) {
         PyErr_Format(PyExc_ValueError, "out is read-only: %s", output->view.read_only);
         return false;
     }
-    return !output->view.on_device || request->where->locate(request->where, &output->view, "out");
+    return true;
+}
+
+bool output_locate(struct output *output, const struct where *where)
+{
+    return !output->view.on_device || where->locate(where, &output->view, "out");
+}
+
+bool output_is_one(const struct output *output)
+{
+    if (output->view.n == 1)
+        return true;
+    PyErr_Format(PyExc_ValueError, "out must have one element; it has %llu",
+                 (unsigned long long)output->view.n);
+    return false;
+}
+
+/* "(2, 3)"; a new reference. */
+static PyObject *shape_text(unsigned dimensions, const uint64_t *shape)
+{
+    PyObject *tuple = PyTuple_New(dimensions);
+    for (unsigned k = 0; tuple && k < dimensions; k++) {
+        PyObject *length = PyLong_FromUnsignedLongLong(shape[k]);
+        if (!length)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, k, length);
+    }
+    PyObject *text = tuple ? PyObject_Repr(tuple) : NULL;
+    Py_XDECREF(tuple);
+    return text;
+}
+
+bool output_has_shape(const struct output *output, unsigned dimensions, const uint64_t *shape)
+{
+    const struct layout *layout = &output->view.layout;
+    if (layout->dimensions == dimensions &&
+        memcmp(layout->shape, shape, dimensions * sizeof *shape) == 0)
+        return true;
+    PyObject *wanted = shape_text(dimensions, shape),
+             *given = shape_text(layout->dimensions, layout->shape);
+    if (wanted && given)
+        PyErr_Format(PyExc_ValueError, "out must have the shape of the results, %U; it has %U",
+                     wanted, given);
+    Py_XDECREF(wanted);
+    Py_XDECREF(given);
+    return false;
 }
 
 void output_release(struct output *output)
@@ -40,14 +81,36 @@ static void swap_bytes(unsigned char *bytes, size_t count)
     }
 }
 
-void output_store(struct output *output, union scalar result, enum element type)
+static void store(const struct layout *layout, char *at, union scalar result, enum element type)
 {
-    const struct layout *layout = &output->view.layout;
     unsigned char bytes[sizeof(union scalar)];
     const size_t parts = element_is_complex(layout->input) ? 2 : 1,
                  size = element_size(layout->input) / parts;
     scalar_store(bytes, scalar_convert(result, type, layout->input), layout->input);
     for (size_t k = 0; layout->swapped && k < parts; k++)
         swap_bytes(bytes + k * size, size);
-    memcpy((void *)layout->data, bytes, parts * size);
+    memcpy(at, bytes, parts * size);
+}
+
+void output_store(struct output *output, union scalar result, enum element type)
+{
+    store(&output->view.layout, (char *)output->view.layout.data, result, type);
+}
+
+void output_store_all(struct output *output, const void *results, enum element type)
+{
+    const struct layout *layout = &output->view.layout;
+    const char *from = results;
+    char *at = (char *)layout->data;
+    uint64_t index[DIMENSIONS_MAX] = {0};
+    for (uint64_t left = output->view.n; left > 0; left--, from += element_size(type)) {
+        store(layout, at, scalar_load(from, type), type);
+        for (unsigned k = layout->dimensions; k-- > 0;) {
+            at += layout->strides[k];
+            if (++index[k] < layout->shape[k])
+                break;
+            at -= (int64_t)layout->shape[k] * layout->strides[k];
+            index[k] = 0;
+        }
+    }
 }

@@ -1,4 +1,4 @@
-/* out=: one element of somebody's array, to write the result to. */
+/* out=: somebody's array, to write results to. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -12,8 +12,18 @@ struct output {
 };
 
 /* False with an exception set; the output is to be released in either case. */
-bool output_parse(PyObject *out, const struct view_request *, struct output *);
+bool output_view(PyObject *out, const struct view_request *, struct output *);
 void output_release(struct output *);
+
+/* Whether it has one element, or this shape. False with an exception set. */
+bool output_is_one(const struct output *);
+bool output_has_shape(const struct output *, unsigned dimensions, const uint64_t *shape);
+
+/* Finds out where it lies. False with an exception set. */
+bool output_locate(struct output *, const struct where *);
 
 /* Writes a result to host memory, converted as NumPy's assignment with casting='unsafe' does. */
 void output_store(struct output *, union scalar result, enum element type);
+
+/* The same with one for each element, which lie in C order. */
+void output_store_all(struct output *, const void *results, enum element type);

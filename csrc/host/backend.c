@@ -3,6 +3,7 @@
 #include "host/backend.h"
 
 #include "common/processor.h"
+#include "host/along.h"
 #include "host/exact_sums.h"
 #include "host/measure.h"
 #include "host/work.h"
@@ -80,6 +81,8 @@ static bool run(void *state, const struct plan *plan, struct run *run)
                                 .run = run,
                                 .threads = self->threads,
                                 .instructions = self->instructions}};
+    if (plan->axes)
+        return along_run(&work.job);
     if (run->explanation) {
         work_explain(&work);
         return true;
@@ -103,7 +106,11 @@ static bool read_memory(void *state, int index, size_t bytes, struct run *run)
 }
 
 const struct backend backend_host = {
-    .platform = {.name = "host", .place = METHOD_ON_HOST, .automatic = METHODS, .count = count},
+    .platform = {.name = "host",
+                 .place = METHOD_ON_HOST,
+                 .automatic = METHODS,
+                 .along_axes = true,
+                 .count = count},
     .create = create,
     .destroy = destroy,
     .describe = describe,

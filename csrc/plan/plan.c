@@ -5,6 +5,7 @@
 
 #include "arrays/mask.h"
 #include "arrays/output.h"
+#include "plan/axes.h"
 #include "plan/method_argument.h"
 #include "plan/tuning.h"
 #include "plan/types.h"
@@ -112,6 +113,16 @@ static bool choose_block(const struct request *request, struct plan *plan)
 
 /* ---- what is refused ---- */
 
+static bool check_axes(const struct request *request, const struct plan *plan)
+{
+    if (!request->axes || plan->platform->along_axes)
+        return true;
+    PyErr_Format(PyExc_NotImplementedError,
+                 "'%s' does not reduce along axes yet, nor with keepdims; 'host' does",
+                 plan->platform->name);
+    return false;
+}
+
 /* A fold whose state is more than one value is the default method's, which merges any. */
 static bool check_method(const struct request *request, const struct plan *plan)
 {
@@ -192,10 +203,22 @@ static bool check_nothing(const struct request *request, const struct plan *plan
 
 /* ---- the plan ---- */
 
+/* Methods are ways to reduce a whole array. */
+static bool check_method_along(const struct request *request, const struct plan *plan)
+{
+    if ((!plan->method && !plan->exact) || !request->along)
+        return true;
+    PyErr_Format(PyExc_ValueError,
+                 "method '%s' is for whole arrays; with axis= or keepdims= leave method out, or "
+                 "say 'auto'",
+                 plan->exact ? "exact" : plan->method->name);
+    return false;
+}
+
 static bool choose_method(const struct request *request, struct view *view, struct plan *plan)
 {
     if (!method_parse(request->method, &plan->method, &plan->exact) ||
-        !choose_device(request, view, plan))
+        !check_method_along(request, plan) || !choose_device(request, view, plan))
         return false;
     if (plan->method && !check_method_runs_there(request->platforms, plan->method, plan->platform))
         return false;
@@ -261,23 +284,37 @@ static bool choose_reduction(const struct request *request, struct layout *layou
            choose_exactness(request, plan);
 }
 
+/* In their best order. */
+static void find_elements(const struct request *request, struct layout *layout, struct plan *plan)
+{
+    const bool in_order = fold_is_indexed(plan->fold);
+    if (request->axes) {
+        axes_make(layout, request->reduced, in_order, request->axes);
+        plan->axes = request->axes;
+        plan->layout = &request->axes->reduced;
+        plan->flat = layout_is_flat(plan->layout) && request->axes->aligned;
+    } else {
+        layout_normalise(layout, in_order);
+        plan->flat = layout_is_flat(layout);
+    }
+}
+
 bool plan_make(const struct request *request, struct view *view, const struct mask *mask,
                struct plan *plan)
 {
     struct layout *layout = &view->layout;
     *plan = (struct plan){
         .layout = layout,
-        .n = view->n,
+        .n = request->axes ? axes_length(layout, request->reduced) : view->n,
         .on_device = view->on_device,
         .mask_on_device = mask && mask->on_device,
         .consumer = request->consumer,
     };
-    if (!choose_method(request, view, plan) || !check_out(request->out, plan) ||
-        !choose_reduction(request, layout, plan) || !check_method(request, plan) ||
-        !check_complex(plan))
+    if (!choose_method(request, view, plan) || !check_axes(request, plan) ||
+        !check_out(request->out, plan) || !choose_reduction(request, layout, plan) ||
+        !check_method(request, plan) || !check_complex(plan))
         return false;
-    layout_normalise(layout, fold_is_indexed(plan->fold));
-    plan->flat = layout_is_flat(layout);
+    find_elements(request, layout, plan);
     plan->direct = types_convert_directly(layout, plan->accumulator);
     plan->producers[0] = view->producer;
     if (mask)

@@ -7,8 +7,17 @@
 #include "plan/platform.h"
 #include "plan/request.h"
 
+struct axes;
 struct mask;
 
+/* Where results along axes go: one after the other in C order, a record's values apart. */
+struct results {
+    void *at[ANSWER_VALUES];
+    enum element type;
+    unsigned values; /* of one result */
+};
+
+/* Along axes it is the plan of the first result. */
 struct plan {
     const struct platform *platform;
     int device;
@@ -31,6 +40,8 @@ struct plan {
     struct finish finish;
     void *out; /* device memory, for a result that stays there; else NULL */
     enum element out_element;
+    const struct axes *axes; /* where other results and their elements are; NULL: there is one */
+    struct results results;
 };
 
 /* False with an exception set. The view's layout is normalised on the way. `mask` may be NULL. */

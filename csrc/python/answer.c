@@ -2,57 +2,27 @@
 
 #include "arrays/array.h"
 
-#include <math.h>
-
 static bool warn(const struct run *run, const char *text)
 {
     return PyErr_WarnEx(PyExc_RuntimeWarning, text, 1 + run->frames) == 0;
 }
 
-/* How many elements a quotient was made of. */
-static double made_of(const struct plan *plan, const struct run *run)
+static bool warn_of_findings(const struct plan *plan, const struct run *run)
 {
-    switch (plan->reduction) {
-    case REDUCTION_var:
-    case REDUCTION_std:
-        return run->answer.values[1].real - plan->finish.ddof;
-    case REDUCTION_nanmean:
-        return (double)run->answer.values[1].integer;
-    default:
-        return (double)run->count;
-    }
-}
-
-static bool is_nan(const struct scalar_wide *value)
-{
-    return value->kind == SCALAR_FLOAT && (isnan(value->real) || isnan(value->imag));
-}
-
-static bool warn_of_nothing(const struct plan *plan, const struct run *run)
-{
-    const enum fold fold = plan->fold;
-    if (reduction_row(plan->reduction)->nothing == NOTHING_nan && !(made_of(plan, run) > 0))
-        return warn(run, fold == FOLD_variance ? "Degrees of freedom <= 0 for slice"
-                                               : "Mean of empty slice");
-    if ((fold == FOLD_nanmin || fold == FOLD_nanmax) && is_nan(&run->answer.values[0]))
-        return warn(run, "All-NaN slice encountered");
-    return true;
-}
-
-/* What is indexed tells by its position. */
-static bool is_of_nothing(const struct plan *plan, const struct run *run)
-{
-    return fold_is_indexed(plan->fold) ? run->answer.values[0].integer < 0 : run->count == 0;
+    if (run->findings.not_enough)
+        return warn(run, plan->fold == FOLD_variance ? "Degrees of freedom <= 0 for slice"
+                                                     : "Mean of empty slice");
+    return !run->findings.all_nan || warn(run, "All-NaN slice encountered");
 }
 
 bool answer_is_sound(const struct plan *plan, const struct run *run)
 {
-    const struct reduction_row *row = reduction_row(plan->reduction);
-    if (row->nothing == NOTHING_error && is_of_nothing(plan, run)) {
-        PyErr_Format(PyExc_ValueError, "%s has no value: the mask hides all elements", row->name);
+    if (run->findings.of_nothing) {
+        PyErr_Format(PyExc_ValueError, "%s has no value: the mask hides all elements",
+                     reduction_row(plan->reduction)->name);
         return false;
     }
-    return warn_of_nothing(plan, run);
+    return warn_of_findings(plan, run);
 }
 
 static PyObject *value(const struct run *run, int k, enum element type)

@@ -15,16 +15,39 @@ static void unknown_keyword(const struct signature *signature, PyObject *name)
     Py_XDECREF(accepted);
 }
 
+static int slot_at(const struct signature *signature, int position)
+{
+    return signature->slots ? signature->slots[position] : position;
+}
+
 /* -1 with an exception set if there is no such keyword. */
 static int keyword_slot(const struct signature *signature, PyObject *name)
 {
     for (int k = 0; signature->keywords[k]; k++)
         if (*signature->keywords[k] &&
             PyUnicode_CompareWithASCIIString(name, signature->keywords[k]) == 0)
-            return (signature->first_keyword ? signature->first_keyword : signature->positional) +
-                   k;
+            return slot_at(signature, signature->unnamed + k);
     unknown_keyword(signature, name);
     return -1;
+}
+
+static void wrong_count(const struct signature *signature, Py_ssize_t count)
+{
+    PyErr_Format(PyExc_TypeError, "%s() takes %d%s positional argument%s; got %zd",
+                 signature->function, signature->required,
+                 signature->positional > signature->required ? " or more" : "",
+                 signature->positional == 1 ? "" : "s", count);
+}
+
+static bool check_required(const struct signature *signature, PyObject *const *slots,
+                           Py_ssize_t count)
+{
+    for (int k = 0; k < signature->required; k++)
+        if (!slots[slot_at(signature, k)]) {
+            wrong_count(signature, count);
+            return false;
+        }
+    return true;
 }
 
 bool arguments_parse(const struct signature *signature, PyObject *const *arguments,
@@ -32,15 +55,12 @@ bool arguments_parse(const struct signature *signature, PyObject *const *argumen
 {
     for (int k = 0; k < ARGUMENTS_MAX; k++)
         slots[k] = NULL;
-    if (count < signature->required || count > signature->positional) {
-        PyErr_Format(PyExc_TypeError, "%s() takes %d%s positional argument%s; got %zd",
-                     signature->function, signature->required,
-                     signature->positional > signature->required ? " or more" : "",
-                     signature->positional == 1 ? "" : "s", count);
+    if (count > signature->positional) {
+        wrong_count(signature, count);
         return false;
     }
     for (Py_ssize_t k = 0; k < count; k++)
-        slots[k] = arguments[k];
+        slots[slot_at(signature, (int)k)] = arguments[k];
     const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
     for (Py_ssize_t k = 0; k < named; k++) {
         const int slot = keyword_slot(signature, PyTuple_GET_ITEM(names, k));
@@ -53,5 +73,5 @@ bool arguments_parse(const struct signature *signature, PyObject *const *argumen
         }
         slots[slot] = arguments[count + k];
     }
-    return true;
+    return check_required(signature, slots, count);
 }

@@ -9,11 +9,12 @@ enum { ARGUMENTS_MAX = 16 };
 
 struct signature {
     const char *function;
-    int required;                /* positional, and needed */
-    int positional;              /* those that may be given by position, the required ones first */
-    const char *const *keywords; /* of the slots from `first_keyword` on, NULL at the end; "" where
-                                    a slot has none */
-    int first_keyword;           /* 0: the first that is not positional */
+    int required;   /* positional, and needed */
+    int positional; /* those that may be given by position, the required ones first */
+    int unnamed;    /* of the positional ones: the first that have no keyword */
+    const char *const
+        *keywords;              /* of all others in order, NULL at the end; "" where one has none */
+    const unsigned char *slots; /* of all, the unnamed too; NULL: each its own position */
 };
 
 /* Borrowed references; NULL in a slot whose argument was left out. False with a TypeError set. */

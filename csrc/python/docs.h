@@ -4,38 +4,72 @@
 #pragma once
 
 #define SIGNATURE_folded                                                                           \
-    "($module, a, /, *, method='auto', block_size=None, dtype=None, device=None, initial=..., "    \
-    "where=True, out=None, stream=None)\n--\n\n"
+    "($module, a, axis=None, dtype=None, out=None, keepdims=False, initial=..., where=True, "      \
+    "*, method='auto', block_size=None, device=None, stream=None)\n--\n\n"
+#define SIGNATURE_extreme                                                                          \
+    "($module, a, axis=None, out=None, keepdims=False, initial=..., where=True, *, "               \
+    "dtype=None, method='auto', block_size=None, device=None, stream=None)\n--\n\n"
 #define SIGNATURE_averaged                                                                         \
-    "($module, a, /, *, method='auto', block_size=None, dtype=None, device=None, where=True, "     \
-    "out=None, stream=None)\n--\n\n"
+    "($module, a, axis=None, dtype=None, out=None, keepdims=False, *, where=True, "                \
+    "method='auto', block_size=None, device=None, stream=None)\n--\n\n"
 #define SIGNATURE_spread                                                                           \
-    "($module, a, /, *, ddof=0, correction=None, method='auto', block_size=None, dtype=None, "     \
-    "device=None, where=True, out=None, stream=None)\n--\n\n"
+    "($module, a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, "        \
+    "mean=..., correction=..., method='auto', block_size=None, device=None, stream=None)\n--\n\n"
+#define SIGNATURE_truth                                                                            \
+    "($module, a, axis=None, out=None, keepdims=False, *, where=True, method='auto', "             \
+    "block_size=None, device=None, stream=None)\n--\n\n"
 #define SIGNATURE_counted                                                                          \
-    "($module, a, /, *, method='auto', block_size=None, device=None, where=True, out=None, "       \
-    "stream=None)\n--\n\n"
+    "($module, a, axis=None, *, keepdims=False, out=None, where=True, method='auto', "             \
+    "block_size=None, device=None, stream=None)\n--\n\n"
+#define SIGNATURE_position                                                                         \
+    "($module, a, axis=None, out=None, *, keepdims=False, where=True, method='auto', "             \
+    "block_size=None, device=None, stream=None)\n--\n\n"
+#define SIGNATURE_ranged                                                                           \
+    "($module, a, axis=None, out=None, keepdims=False, *, dtype=None, where=True, "                \
+    "method='auto', block_size=None, device=None, stream=None)\n--\n\n"
 #define SIGNATURE_measured                                                                         \
-    "($module, a, /, ord=None, *, method='auto', block_size=None, dtype=None, device=None, "       \
-    "where=True, out=None, stream=None)\n--\n\n"
+    "($module, x, ord=None, axis=None, keepdims=False, *, dtype=None, out=None, where=True, "      \
+    "method='auto', block_size=None, device=None, stream=None)\n--\n\n"
 #define SIGNATURE_recorded                                                                         \
-    "($module, a, /, *, method='auto', block_size=None, dtype=None, device=None, where=True, "     \
-    "stream=None)\n--\n\n"
+    "($module, a, axis=None, *, keepdims=False, dtype=None, where=True, method='auto', "           \
+    "block_size=None, device=None, stream=None)\n--\n\n"
 #define SIGNATURE_described                                                                        \
-    "($module, a, /, ddof=0, *, method='auto', block_size=None, dtype=None, device=None, "         \
-    "where=True, stream=None)\n--\n\n"
+    "($module, a, /, ddof=0, *, dtype=None, where=True, method='auto', block_size=None, "          \
+    "device=None, stream=None)\n--\n\n"
 
-#define PARAMETER_a                                                                                \
-    "\n"                                                                                           \
-    "Parameters\n"                                                                                 \
-    "----------\n"                                                                                 \
-    "a : array_like of any shape\n"                                                                \
+#define PARAMETER_a_array                                                                          \
     "    A NumPy array of any layout and byte order; an object with the buffer protocol,\n"        \
     "    ``__array_interface__`` or ``__array__``; a sequence or a scalar; or an array\n"          \
     "    of any layout, on a GPU or not, that offers ``__cuda_array_interface__`` or\n"            \
     "    ``__dlpack__``. Elements are bool, int8 to int64, uint8 to uint64, float16,\n"            \
     "    bfloat16, float32, float64, complex64 or complex128. The array is never\n"                \
     "    written.\n"
+#define PARAMETER_a_named                                                                          \
+    "\n"                                                                                           \
+    "Parameters\n"                                                                                 \
+    "----------\n"                                                                                 \
+    "a : array_like of any shape\n"
+#define PARAMETER_x_named                                                                          \
+    "\n"                                                                                           \
+    "Parameters\n"                                                                                 \
+    "----------\n"                                                                                 \
+    "x : array_like of any shape\n"
+#define PARAMETER_a PARAMETER_a_named PARAMETER_a_array
+#define PARAMETER_x PARAMETER_x_named PARAMETER_a_array
+#define PARAMETER_axis                                                                             \
+    "axis : int or tuple of int, optional\n"                                                       \
+    "    What is reduced: one axis or several, from the last one on if negative, and a\n"          \
+    "    result for each place along the others. By default all, which leaves one value.\n"
+#define PARAMETER_axis_one                                                                         \
+    "axis : int, optional\n"                                                                       \
+    "    Along which positions are counted, from the last one on if negative; a result\n"          \
+    "    for each place along the others. By default the whole array, in C order.\n"
+#define PARAMETER_keepdims                                                                         \
+    "keepdims : bool, default False\n"                                                             \
+    "    Whether axes that are reduced stay, with length 1.\n"
+#define PARAMETER_mean                                                                             \
+    "mean : array_like, optional\n"                                                                \
+    "    NumPy's argument; it is not taken yet.\n"
 #define PARAMETER_ord                                                                              \
     "ord : {None, 2, 1, inf, -inf, 0}, optional\n"                                                 \
     "    Which norm of the vector x of all elements: the square root of the sum of\n"              \
@@ -84,11 +118,12 @@
     "where : array_like of bool, default True\n"                                                   \
     "    The elements that take part; broadcast to the shape of `a`.\n"
 #define PARAMETER_out                                                                              \
-    "out : array of one element, optional\n"                                                       \
-    "    Where the result goes, converted to the type of `out`: a writable NumPy array,\n"         \
-    "    or a GPU array that offers one of the interfaces above; then the call does not\n"         \
+    "out : array, optional\n"                                                                      \
+    "    Where the results go, converted to the type of `out`: a writable NumPy array of\n"        \
+    "    their shape and of any strides, or, for one value, any array of one element, or\n"        \
+    "    a GPU array that offers one of the interfaces above; then the call does not\n"            \
     "    wait for the GPU, unless an array came by a DLPack producer whose stream is\n"            \
-    "    not known.\n"
+    "    not known. It may overlap with `a`.\n"
 #define PARAMETER_out_promotes                                                                     \
     "    Without `dtype`, elements are converted first to the type that theirs and that\n"         \
     "    of `out` promote to.\n"
@@ -99,29 +134,45 @@
     "    an object with ``__cuda_stream__``, or a stream of CuPy, PyTorch or Numba.\n"             \
     "    Elsewhere it makes no difference.\n"
 
-#define PARAMETERS_folded(nothing)                                                                 \
-    PARAMETER_a PARAMETER_method_ladder PARAMETER_block_size PARAMETER_dtype PARAMETER_device      \
-        PARAMETER_initial INITIAL_##nothing PARAMETER_where PARAMETER_out PARAMETER_out_promotes   \
-            PARAMETER_stream
-#define PARAMETERS_nan_folded(nothing)                                                             \
-    PARAMETER_a PARAMETER_method_default PARAMETER_block_size PARAMETER_dtype PARAMETER_device     \
-        PARAMETER_initial INITIAL_##nothing PARAMETER_where PARAMETER_out PARAMETER_out_promotes   \
-            PARAMETER_stream
+#define PARAMETERS_folded(nothing, method)                                                         \
+    PARAMETER_a PARAMETER_axis PARAMETER_dtype PARAMETER_out PARAMETER_out_promotes                \
+        PARAMETER_keepdims PARAMETER_initial INITIAL_##nothing PARAMETER_where                     \
+            PARAMETER_method_##method PARAMETER_block_size PARAMETER_device PARAMETER_stream
+#define PARAMETERS_extreme(nothing, method)                                                        \
+    PARAMETER_a PARAMETER_axis PARAMETER_out PARAMETER_out_promotes PARAMETER_keepdims             \
+        PARAMETER_initial INITIAL_##nothing PARAMETER_where PARAMETER_dtype                        \
+            PARAMETER_method_##method PARAMETER_block_size PARAMETER_device PARAMETER_stream
 #define PARAMETERS_averaged(method)                                                                \
-    PARAMETER_a PARAMETER_method_##method PARAMETER_block_size PARAMETER_dtype PARAMETER_device    \
-        PARAMETER_where PARAMETER_out PARAMETER_out_promotes PARAMETER_stream
+    PARAMETER_a PARAMETER_axis PARAMETER_dtype PARAMETER_out PARAMETER_out_promotes                \
+        PARAMETER_keepdims PARAMETER_where PARAMETER_method_##method PARAMETER_block_size          \
+            PARAMETER_device PARAMETER_stream
 #define PARAMETERS_spread                                                                          \
-    PARAMETER_a PARAMETER_ddof PARAMETER_correction PARAMETER_method_default PARAMETER_block_size  \
-        PARAMETER_dtype PARAMETER_device PARAMETER_where PARAMETER_out PARAMETER_stream
+    PARAMETER_a PARAMETER_axis PARAMETER_dtype PARAMETER_out PARAMETER_ddof PARAMETER_keepdims     \
+        PARAMETER_where PARAMETER_mean PARAMETER_correction PARAMETER_method_default               \
+            PARAMETER_block_size PARAMETER_device PARAMETER_stream
+#define PARAMETERS_truth                                                                           \
+    PARAMETER_a PARAMETER_axis PARAMETER_out PARAMETER_keepdims PARAMETER_where                    \
+        PARAMETER_method_default PARAMETER_block_size PARAMETER_device PARAMETER_stream
 #define PARAMETERS_counted                                                                         \
-    PARAMETER_a PARAMETER_method_default PARAMETER_block_size PARAMETER_device PARAMETER_where     \
-        PARAMETER_out PARAMETER_stream
+    PARAMETER_a PARAMETER_axis PARAMETER_keepdims PARAMETER_out PARAMETER_where                    \
+        PARAMETER_method_default PARAMETER_block_size PARAMETER_device PARAMETER_stream
+#define PARAMETERS_position                                                                        \
+    PARAMETER_a PARAMETER_axis_one PARAMETER_out PARAMETER_keepdims PARAMETER_where                \
+        PARAMETER_method_default PARAMETER_block_size PARAMETER_device PARAMETER_stream
+#define PARAMETERS_ranged                                                                          \
+    PARAMETER_a PARAMETER_axis PARAMETER_out PARAMETER_out_promotes PARAMETER_keepdims             \
+        PARAMETER_dtype PARAMETER_where PARAMETER_method_default PARAMETER_block_size              \
+            PARAMETER_device PARAMETER_stream
 #define PARAMETERS_measured                                                                        \
-    PARAMETER_a PARAMETER_ord PARAMETER_method_default PARAMETER_block_size PARAMETER_dtype        \
-        PARAMETER_device PARAMETER_where PARAMETER_out PARAMETER_stream
+    PARAMETER_x PARAMETER_ord PARAMETER_axis PARAMETER_keepdims PARAMETER_dtype PARAMETER_out      \
+        PARAMETER_where PARAMETER_method_default PARAMETER_block_size PARAMETER_device             \
+            PARAMETER_stream
 #define PARAMETERS_recorded                                                                        \
-    PARAMETER_a PARAMETER_method_default PARAMETER_block_size PARAMETER_dtype PARAMETER_device     \
-        PARAMETER_where PARAMETER_stream
+    PARAMETER_a PARAMETER_axis PARAMETER_keepdims PARAMETER_dtype PARAMETER_where                  \
+        PARAMETER_method_default PARAMETER_block_size PARAMETER_device PARAMETER_stream
+#define PARAMETERS_described                                                                       \
+    PARAMETER_a PARAMETER_ddof PARAMETER_dtype PARAMETER_where PARAMETER_method_default            \
+        PARAMETER_block_size PARAMETER_device PARAMETER_stream
 
 #define RETURNS                                                                                    \
     "\n"                                                                                           \
@@ -173,8 +224,8 @@
         "\n" parameters RETURNS returns RAISES raises RAISES_devices warns EXAMPLES examples
 
 #define DOC_sum(summary)                                                                           \
-    DOCUMENTED("sum", folded, summary, PARAMETERS_folded(value),                                   \
-               "NumPy scalar\n"                                                                    \
+    DOCUMENTED("sum", folded, summary, PARAMETERS_folded(value, ladder),                           \
+               "NumPy scalar, or array\n"                                                          \
                "    int64 for bool and narrower signed integers, uint64 for narrower unsigned\n"   \
                "    ones, else of the elements' type, unless `dtype` or `out` says otherwise.\n"   \
                "    Integers wrap around; with ``dtype=bool`` the sum is whether any element is\n" \
@@ -184,6 +235,14 @@
                "np.int64(45)\n"                                                                    \
                ">>> gred.sum(np.arange(10), method='unroll8', device='simulated')\n"               \
                "np.int64(45)\n"                                                                    \
+               "\n"                                                                                \
+               "Along an axis, a result for each place along the others:\n"                        \
+               "\n"                                                                                \
+               ">>> gred.sum([[1, 2, 3], [4, 5, 6]], axis=0)\n"                                    \
+               "array([5, 7, 9])\n"                                                                \
+               ">>> gred.sum([[1, 2, 3], [4, 5, 6]], 1, keepdims=True)\n"                          \
+               "array([[ 6],\n"                                                                    \
+               "       [15]])\n"                                                                   \
                "\n"                                                                                \
                "Only some of the elements, and a first summand:\n"                                 \
                "\n"                                                                                \
@@ -203,8 +262,8 @@
 
 #define DOC_prod(summary)                                                                          \
     DOCUMENTED(                                                                                    \
-        "prod", folded, summary, PARAMETERS_folded(value),                                         \
-        "NumPy scalar\n"                                                                           \
+        "prod", folded, summary, PARAMETERS_folded(value, ladder),                                 \
+        "NumPy scalar, or array\n"                                                                 \
         "    int64 for bool and narrower signed integers, uint64 for narrower unsigned\n"          \
         "    ones, else of the elements' type, unless `dtype` or `out` says otherwise.\n"          \
         "    Integers wrap around; with ``dtype=bool`` the product is whether all elements are\n"  \
@@ -221,8 +280,8 @@
 
 #define DOC_min(summary)                                                                           \
     DOCUMENTED(                                                                                    \
-        "min", folded, summary, PARAMETERS_folded(initial),                                        \
-        "NumPy scalar\n"                                                                           \
+        "min", extreme, summary, PARAMETERS_extreme(initial, ladder),                              \
+        "NumPy scalar, or array\n"                                                                 \
         "    Of the elements' type, unless `dtype` or `out` says otherwise. Complex numbers\n"     \
         "    are ordered by their real parts first, then by their imaginary parts.\n" RETURNS_OUT, \
         RAISES_initial RAISES_overflow, WARNS_complex,                                             \
@@ -235,8 +294,8 @@
 
 #define DOC_max(summary)                                                                           \
     DOCUMENTED(                                                                                    \
-        "max", folded, summary, PARAMETERS_folded(initial),                                        \
-        "NumPy scalar\n"                                                                           \
+        "max", extreme, summary, PARAMETERS_extreme(initial, ladder),                              \
+        "NumPy scalar, or array\n"                                                                 \
         "    Of the elements' type, unless `dtype` or `out` says otherwise. Complex numbers\n"     \
         "    are ordered by their real parts first, then by their imaginary parts.\n" RETURNS_OUT, \
         RAISES_initial RAISES_overflow, WARNS_complex,                                             \
@@ -250,7 +309,7 @@
 #define DOC_mean(summary)                                                                          \
     DOCUMENTED(                                                                                    \
         "mean", averaged, summary, PARAMETERS_averaged(ladder),                                    \
-        "NumPy scalar\n"                                                                           \
+        "NumPy scalar, or array\n"                                                                 \
         "    float64 for bool and integers, else of the elements' type, unless `dtype` or\n"       \
         "    `out` says otherwise. The mean of nothing is NaN.\n" RETURNS_OUT,                     \
         "",                                                                                        \
@@ -264,8 +323,8 @@
         "np.float16(1.5)\n")
 
 #define DOC_any(summary)                                                                           \
-    DOCUMENTED("any", counted, summary, PARAMETERS_counted,                                        \
-               "numpy.bool\n"                                                                      \
+    DOCUMENTED("any", truth, summary, PARAMETERS_truth,                                            \
+               "numpy.bool, or array\n"                                                            \
                "    NaN is not zero. Of nothing it is False.\n" RETURNS_OUT,                       \
                "", "",                                                                             \
                ">>> gred.any([0.0, 0.5])\n"                                                        \
@@ -274,8 +333,8 @@
                "np.False_\n")
 
 #define DOC_all(summary)                                                                           \
-    DOCUMENTED("all", counted, summary, PARAMETERS_counted,                                        \
-               "numpy.bool\n"                                                                      \
+    DOCUMENTED("all", truth, summary, PARAMETERS_truth,                                            \
+               "numpy.bool, or array\n"                                                            \
                "    NaN is not zero. Of nothing it is True.\n" RETURNS_OUT,                        \
                "", "",                                                                             \
                ">>> gred.all([[1, 2], [0, 4]])\n"                                                  \
@@ -285,7 +344,7 @@
 
 #define DOC_count_nonzero(summary)                                                                 \
     DOCUMENTED("count_nonzero", counted, summary, PARAMETERS_counted,                              \
-               "numpy.int64\n"                                                                     \
+               "numpy.int64, or array\n"                                                           \
                "    NaN is not zero.\n" RETURNS_OUT,                                               \
                "", "",                                                                             \
                ">>> gred.count_nonzero([0, 3, 0, 4])\n"                                            \
@@ -293,8 +352,8 @@
 
 #define DOC_argmin(summary)                                                                        \
     DOCUMENTED(                                                                                    \
-        "argmin", counted, summary, PARAMETERS_counted,                                            \
-        "numpy.int64\n"                                                                            \
+        "argmin", position, summary, PARAMETERS_position,                                          \
+        "numpy.int64, or array\n"                                                                  \
         "    The position in C order, from 0 on. `out`, if given, is of int64.\n" RETURNS_OUT,     \
         RAISES_empty, "",                                                                          \
         ">>> gred.argmin([[3, 1], [1, 2]])\n"                                                      \
@@ -304,8 +363,8 @@
 
 #define DOC_argmax(summary)                                                                        \
     DOCUMENTED(                                                                                    \
-        "argmax", counted, summary, PARAMETERS_counted,                                            \
-        "numpy.int64\n"                                                                            \
+        "argmax", position, summary, PARAMETERS_position,                                          \
+        "numpy.int64, or array\n"                                                                  \
         "    The position in C order, from 0 on. `out`, if given, is of int64.\n" RETURNS_OUT,     \
         RAISES_empty, "",                                                                          \
         ">>> gred.argmax([[3, 7], [7, 2]])\n"                                                      \
@@ -316,7 +375,7 @@
 #define DOC_var(summary)                                                                           \
     DOCUMENTED(                                                                                    \
         "var", spread, summary, PARAMETERS_spread,                                                 \
-        "NumPy scalar\n"                                                                           \
+        "NumPy scalar, or array\n"                                                                 \
         "    float64 for bool and integers, else of the elements' type or, of complex\n"           \
         "    ones, of their parts', unless `dtype` says otherwise. It is computed in float64\n"    \
         "    and in one read, by the formula of Chan, Golub and LeVeque (1983), \"Algorithms\n"    \
@@ -333,7 +392,7 @@
 #define DOC_std(summary)                                                                           \
     DOCUMENTED(                                                                                    \
         "std", spread, summary, PARAMETERS_spread,                                                 \
-        "NumPy scalar\n"                                                                           \
+        "NumPy scalar, or array\n"                                                                 \
         "    float64 for bool and integers, else of the elements' type or, of complex\n"           \
         "    ones, of their parts', unless `dtype` says otherwise. The variance is computed in "   \
         "float64\n"                                                                                \
@@ -348,8 +407,8 @@
 
 #define DOC_ptp(summary)                                                                           \
     DOCUMENTED(                                                                                    \
-        "ptp", averaged, summary, PARAMETERS_averaged(default),                                    \
-        "NumPy scalar\n"                                                                           \
+        "ptp", ranged, summary, PARAMETERS_ranged,                                                 \
+        "NumPy scalar, or array\n"                                                                 \
         "    Of the elements' type, unless `dtype` or `out` says otherwise; integers wrap\n"       \
         "    around, and bool is refused.\n" RETURNS_OUT,                                          \
         RAISES_empty, WARNS_complex,                                                               \
@@ -357,8 +416,8 @@
         "np.int64(7)\n")
 
 #define DOC_nansum(summary)                                                                        \
-    DOCUMENTED("nansum", folded, summary, PARAMETERS_nan_folded(value),                            \
-               "NumPy scalar\n"                                                                    \
+    DOCUMENTED("nansum", folded, summary, PARAMETERS_folded(value, default),                       \
+               "NumPy scalar, or array\n"                                                          \
                "    int64 for bool and narrower signed integers, uint64 for narrower unsigned\n"   \
                "    ones, else of the elements' type, unless `dtype` or `out` says otherwise.\n"   \
                "    Integers wrap around. The sum of nothing is 0.\n" RETURNS_OUT,                 \
@@ -367,8 +426,8 @@
                "np.float64(3.0)\n")
 
 #define DOC_nanprod(summary)                                                                       \
-    DOCUMENTED("nanprod", folded, summary, PARAMETERS_nan_folded(value),                           \
-               "NumPy scalar\n"                                                                    \
+    DOCUMENTED("nanprod", folded, summary, PARAMETERS_folded(value, default),                      \
+               "NumPy scalar, or array\n"                                                          \
                "    int64 for bool and narrower signed integers, uint64 for narrower unsigned\n"   \
                "    ones, else of the elements' type, unless `dtype` or `out` says otherwise.\n"   \
                "    Integers wrap around. The product of nothing is 1.\n" RETURNS_OUT,             \
@@ -378,8 +437,8 @@
 
 #define DOC_nanmin(summary)                                                                        \
     DOCUMENTED(                                                                                    \
-        "nanmin", folded, summary, PARAMETERS_nan_folded(initial),                                 \
-        "NumPy scalar\n"                                                                           \
+        "nanmin", extreme, summary, PARAMETERS_extreme(initial, default),                          \
+        "NumPy scalar, or array\n"                                                                 \
         "    Of the elements' type, unless `dtype` or `out` says otherwise. Complex numbers\n"     \
         "    are ordered by their real parts first, then by their imaginary parts.\n" RETURNS_OUT, \
         RAISES_initial RAISES_overflow,                                                            \
@@ -390,8 +449,8 @@
 
 #define DOC_nanmax(summary)                                                                        \
     DOCUMENTED(                                                                                    \
-        "nanmax", folded, summary, PARAMETERS_nan_folded(initial),                                 \
-        "NumPy scalar\n"                                                                           \
+        "nanmax", extreme, summary, PARAMETERS_extreme(initial, default),                          \
+        "NumPy scalar, or array\n"                                                                 \
         "    Of the elements' type, unless `dtype` or `out` says otherwise. Complex numbers\n"     \
         "    are ordered by their real parts first, then by their imaginary parts.\n" RETURNS_OUT, \
         RAISES_initial RAISES_overflow,                                                            \
@@ -403,7 +462,7 @@
 #define DOC_nanmean(summary)                                                                       \
     DOCUMENTED(                                                                                    \
         "nanmean", averaged, summary, PARAMETERS_averaged(default),                                \
-        "NumPy scalar\n"                                                                           \
+        "NumPy scalar, or array\n"                                                                 \
         "    float64 for bool and integers, else of the elements' type, unless `dtype` or\n"       \
         "    `out` says otherwise. The mean of nothing is NaN.\n" RETURNS_OUT,                     \
         "",                                                                                        \
@@ -415,7 +474,7 @@
 #define DOC_norm(summary)                                                                          \
     DOCUMENTED(                                                                                    \
         "norm", measured, summary, PARAMETERS_measured,                                            \
-        "NumPy scalar\n"                                                                           \
+        "NumPy scalar, or array\n"                                                                 \
         "    float64 for bool and integers, else of the elements' type or, of complex\n"           \
         "    ones, of their parts', unless `dtype` says otherwise. Squares of large and of\n"      \
         "    small magnitudes neither overflow nor underflow: they are summed apart, as in\n"      \
@@ -431,7 +490,7 @@
 #define DOC_minmax(summary)                                                                        \
     DOCUMENTED(                                                                                    \
         "minmax", recorded, summary, PARAMETERS_recorded,                                          \
-        "tuple of two NumPy scalars\n"                                                             \
+        "tuple of two NumPy scalars, or arrays\n"                                                  \
         "    The least and the greatest element, of the elements' type or `dtype`; both are\n"     \
         "    NaN if there is one.\n",                                                              \
         RAISES_empty, WARNS_complex,                                                               \
@@ -439,9 +498,7 @@
         "(np.int64(2), np.int64(9))\n")
 
 #define DOC_describe(summary)                                                                      \
-    DOCUMENTED("describe", described, summary,                                                     \
-               PARAMETER_a PARAMETER_ddof PARAMETER_method_default PARAMETER_block_size            \
-                   PARAMETER_dtype PARAMETER_device PARAMETER_where PARAMETER_stream,              \
+    DOCUMENTED("describe", described, summary, PARAMETERS_described,                               \
                "tuple\n"                                                                           \
                "    count, nans, min, max, mean, var, sum.\n",                                     \
                "", WARNS_complex,                                                                  \

@@ -106,7 +106,7 @@ static void finish_nothing(const struct plan *plan, struct run *run)
 
 bool execute_plan(struct module_state *state, const struct plan *plan, struct run *run)
 {
-    if (plan->n == 0 && !plan->out) {
+    if (plan->n == 0 && !plan->out && !plan->axes) {
         finish_nothing(plan, run);
         return true;
     }

@@ -27,7 +27,9 @@ static bool view_arguments(struct question *self, PyObject *const *slots)
 {
     const struct where *where = &self->state->platforms.where;
     const struct view_request asked = {.name = "a", .where = where};
-    if (!output_parse(slots[OUT], &asked, &self->output))
+    if (!output_view(slots[OUT], &asked, &self->output) ||
+        (self->output.object &&
+         !(output_is_one(&self->output) && output_locate(&self->output, asked.where))))
         return false;
     self->request.out = self->output.object ? &self->output : NULL;
     if (!array_view(slots[A], &asked, &self->view))
@@ -75,7 +77,7 @@ PyObject *explain_call(PyObject *module, PyObject *const *arguments, Py_ssize_t 
 {
     static const char *const keywords[] = {"method", "block_size", "dtype",   "device",
                                            "where",  "out",        "initial", NULL};
-    static const struct signature signature = {"explain", 1, 2, keywords, 0};
+    static const struct signature signature = {"explain", 1, 2, 2, keywords, NULL};
     PyObject *slots[ARGUMENTS_MAX];
     struct question question = {.state = PyModule_GetState(module)};
     if (!arguments_parse(&signature, arguments, count, names, slots))

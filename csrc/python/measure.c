@@ -93,7 +93,7 @@ PyObject *measure_kernel_time(PyObject *module, PyObject *const *arguments, Py_s
     enum { A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, SAMPLES, WARMUP, COLD };
     static const char *const keywords[] = {"method",  "block_size", "dtype", "device",
                                            "samples", "warmup",     "cold",  NULL};
-    static const struct signature signature = {"kernel_time", 1, 2, keywords, 0};
+    static const struct signature signature = {"kernel_time", 1, 2, 2, keywords, NULL};
     PyObject *slots[ARGUMENTS_MAX];
     struct view view = {0};
     struct plan plan;
@@ -132,7 +132,7 @@ PyObject *measure_read_limit(PyObject *module, PyObject *const *arguments, Py_ss
 {
     enum { DEVICE, NBYTES, SAMPLES, COLD };
     static const char *const keywords[] = {"samples", "cold", NULL};
-    static const struct signature signature = {"read_limit", 0, 2, keywords, 0};
+    static const struct signature signature = {"read_limit", 0, 2, 2, keywords, NULL};
     PyObject *slots[ARGUMENTS_MAX];
     struct module_state *state = PyModule_GetState(module);
     const struct platform *platform;
@@ -162,7 +162,7 @@ PyObject *measure_launch_limit(PyObject *module, PyObject *const *arguments, Py_
 {
     enum { DEVICE, SAMPLES };
     static const char *const keywords[] = {"samples", NULL};
-    static const struct signature signature = {"launch_limit", 0, 1, keywords, 0};
+    static const struct signature signature = {"launch_limit", 0, 1, 1, keywords, NULL};
     PyObject *slots[ARGUMENTS_MAX];
     struct module_state *state = PyModule_GetState(module);
     const struct platform *platform;

@@ -8,6 +8,7 @@
 #include "python/execute.h"
 #include "python/explain.h"
 #include "python/measure.h"
+#include "python/pretended_axes.h"
 #include "python/reduce.h"
 #include "python/simulated_memory.h"
 #include "python/threads.h"
@@ -50,6 +51,8 @@ static PyMethodDef functions[] = {
     {"explain", FAST(explain_call), "How a call would go, as a tuple."},
     {"pretended_schedule", (PyCFunction)(void (*)(void))explain_pretended,
      METH_VARARGS | METH_KEYWORDS, "The schedule for an array and a device that are not there."},
+    {"pretended_axes", pretended_axes, METH_VARARGS,
+     "The normal form of axes of an array that is not there."},
     {"parse", (PyCFunction)(void (*)(void))parse, METH_FASTCALL,
      "Reads where an array lies and what its elements are, and nothing more."},
     {"nothing", (PyCFunction)(void (*)(void))nothing, METH_FASTCALL, "Does nothing."},

@@ -4,6 +4,8 @@
 #include "arrays/mask.h"
 #include "arrays/output.h"
 #include "arrays/stream.h"
+#include "plan/axes.h"
+#include "plan/axis_argument.h"
 #include "plan/plan.h"
 #include "plan/wrong.h"
 #include "python/answer.h"
@@ -19,22 +21,28 @@ struct call {
     struct view view;
     struct mask mask;
     struct output output;
+    unsigned dimensions; /* of the results, where there are several or keepdims= asks for them */
+    uint64_t shape[DIMENSIONS_MAX];
+    struct axes axes;
+    PyObject *arrays[ANSWER_VALUES]; /* that the results are written to */
 };
 
-/* The slot after the array is a norm's ord, and others' ddof. */
 enum {
     A,
+    AXIS,
+    DTYPE,
+    OUT,
+    KEEPDIMS,
+    INITIAL,
+    WHERE,
     ORD,
-    DDOF = ORD,
+    DDOF,
+    MEAN,
     CORRECTION,
     METHOD,
     BLOCK_SIZE,
-    DTYPE,
     DEVICE,
-    WHERE,
-    OUT,
-    STREAM,
-    INITIAL
+    STREAM
 };
 
 /* ---- arguments of some reductions ---- */
@@ -65,8 +73,14 @@ static bool parse_ddof(PyObject *const *slots, double *ddof)
     return !correction || parse_number(correction, "correction", ddof);
 }
 
+/* NumPy's norm of two axes is a matrix's, which is a vector's only where no order is asked for. */
+static bool is_of_matrices(PyObject *ord, PyObject *axis)
+{
+    return argument_given(ord) && axis && PyTuple_Check(axis) && PyTuple_GET_SIZE(axis) > 1;
+}
+
 /* Which norm it is. */
-static bool parse_order(PyObject *ord, enum reduction *reduction)
+static bool parse_order(PyObject *ord, PyObject *axis, enum reduction *reduction)
 {
     static const struct {
         double order;
@@ -79,6 +93,13 @@ static bool parse_order(PyObject *ord, enum reduction *reduction)
     double order = 2;
     if (argument_given(ord) && !parse_number(ord, "ord", &order))
         return false;
+    if (is_of_matrices(ord, axis)) {
+        PyErr_Format(PyExc_ValueError,
+                     "ord %R along axes %R is a norm of matrices, and gred has those of vectors; "
+                     "leave ord out, or give one axis",
+                     ord, axis);
+        return false;
+    }
     for (size_t k = 0; k < sizeof norms / sizeof *norms; k++)
         if (order == norms[k].order) {
             *reduction = norms[k].reduction;
@@ -99,7 +120,7 @@ static bool view_arguments(struct call *call, PyObject *const *slots)
     call->view.owner = call->mask.view.owner = call->output.view.owner = NULL;
     call->view.pin = call->mask.view.pin = call->output.view.pin = NULL;
     if (!stream_parse(slots[STREAM], &asked.consumer) ||
-        !output_parse(slots[OUT], &asked, &call->output))
+        !output_view(slots[OUT], &asked, &call->output))
         return false;
     request->consumer = asked.consumer;
     request->out = call->output.object ? &call->output : NULL;
@@ -118,6 +139,74 @@ static int frames_of(enum reduction reduction)
     return reduction == REDUCTION_describe;
 }
 
+/* ---- axes ---- */
+
+static void find_shape(struct call *call, uint64_t axes, bool kept)
+{
+    const struct layout *layout = &call->view.layout;
+    call->dimensions = 0;
+    for (unsigned k = 0; k < layout->dimensions; k++) {
+        const bool reduced = axes >> k & 1;
+        if (!reduced || kept)
+            call->shape[call->dimensions++] = reduced ? 1 : layout->shape[k];
+    }
+}
+
+static bool check_output(struct call *call)
+{
+    struct output *output = &call->output;
+    if (!output->object)
+        return true;
+    return (call->dimensions ? output_has_shape(output, call->dimensions, call->shape)
+                             : output_is_one(output)) &&
+           output_locate(output, &call->state->platforms.where);
+}
+
+/* What is reduced, and what shape that leaves: nothing but one value is a whole array's. */
+static bool choose_axes(struct call *call, PyObject *const *slots)
+{
+    struct request *request = &call->request;
+    bool kept;
+    if (!axis_parse(slots[AXIS], request->reduction, call->view.layout.dimensions,
+                    &request->reduced) ||
+        !keepdims_parse(slots[KEEPDIMS], &kept))
+        return false;
+    request->along = argument_given(slots[AXIS]) || kept;
+    find_shape(call, request->reduced, kept);
+    request->axes = call->dimensions ? &call->axes : NULL;
+    return check_output(call);
+}
+
+/* New arrays, also where there is an out: it may overlap with what is read. */
+static bool make_results(struct call *call, struct plan *plan)
+{
+    struct results *results = &plan->results;
+    if (!plan->axes)
+        return true;
+    results->values = plan->reduction == REDUCTION_minmax ? 2 : 1;
+    for (unsigned k = 0; k < results->values; k++) {
+        results->type = plan->finish.result;
+        call->arrays[k] = array_new(call->dimensions, call->shape, &results->type, &results->at[k]);
+        if (!call->arrays[k])
+            return false;
+    }
+    return true;
+}
+
+static PyObject *deliver_arrays(struct call *call, const struct plan *plan)
+{
+    const struct results *results = &plan->results;
+    if (call->output.object) {
+        output_store_all(&call->output, results->at[0], results->type);
+        return Py_NewRef(call->output.object);
+    }
+    if (results->values == 1)
+        return Py_NewRef(call->arrays[0]);
+    return PyTuple_Pack(2, call->arrays[0], call->arrays[1]);
+}
+
+/* ---- the whole ---- */
+
 static bool make_request(struct call *call, enum reduction reduction, PyObject *const *slots)
 {
     struct request *request = &call->request;
@@ -133,7 +222,12 @@ static bool make_request(struct call *call, enum reduction reduction, PyObject *
     if (request->initial == Py_Ellipsis || array_is_no_value(request->initial))
         request->initial = NULL;
     if (reduction == REDUCTION_norm)
-        return parse_order(slots[ORD], &request->reduction);
+        return parse_order(slots[ORD], slots[AXIS], &request->reduction);
+    if (slots[MEAN] && !array_is_no_value(slots[MEAN])) {
+        PyErr_SetString(PyExc_NotImplementedError,
+                        "mean= is not taken yet; leave it out, and it is computed on the way");
+        return false;
+    }
     return parse_ddof(slots, &request->ddof);
 }
 
@@ -143,6 +237,8 @@ static PyObject *deliver(struct call *call, const struct plan *plan, const struc
     const bool known = !plan->out || plan->n == 0;
     if (known && !answer_is_sound(plan, run))
         return NULL;
+    if (plan->axes)
+        return deliver_arrays(call, plan);
     if (plan->out)
         return Py_NewRef(output->object);
     if (!output->object)
@@ -163,9 +259,12 @@ static PyObject *reduce_as_asked(struct module_state *state, enum reduction redu
     if (!make_request(&call, reduction, slots))
         return NULL;
     run_begin(&run, call.request.frames);
-    if (view_arguments(&call, slots) && plan_make(&call.request, &call.view, &call.mask, &plan) &&
+    if (view_arguments(&call, slots) && choose_axes(&call, slots) &&
+        plan_make(&call.request, &call.view, &call.mask, &plan) && make_results(&call, &plan) &&
         execute_plan(state, &plan, &run))
         result = deliver(&call, &plan, &run);
+    for (unsigned k = 0; k < ANSWER_VALUES; k++)
+        Py_XDECREF(call.arrays[k]);
     array_release(&call.view);
     mask_release(&call.mask);
     output_release(&call.output);
@@ -205,46 +304,61 @@ static PyObject *reduce(PyObject *module, const struct signature *signature,
 
 /* ---- one function each ---- */
 
-/* Slots from the second on; see the enumeration above. */
-#define KEYWORDS(name, second, third, dtype, out, initial)                                         \
-    static const char *const keywords_of_##name[] = {second,   third,    "method", "block_size",   \
-                                                     dtype,    "device", "where",  out,            \
-                                                     "stream", initial,  NULL};
+/* KIND(kind, positional, unnamed, (slots), keywords): NumPy's arguments in its order, of which the
+ * first can be given by position, and gred's own behind them. */
+#define OWN_NAMES "method", "block_size", "device", "stream", NULL
+#define OWN_SLOTS METHOD, BLOCK_SIZE, DEVICE, STREAM
+#define KIND(kind, how_many, without_name, numpys, ...)                                            \
+    enum { POSITIONAL_##kind = how_many, UNNAMED_##kind = without_name };                          \
+    static const unsigned char slots_of_##kind[] = {UNPACKED numpys, OWN_SLOTS};                   \
+    static const char *const keywords_of_##kind[] = {__VA_ARGS__, OWN_NAMES};
+#define UNPACKED(...) __VA_ARGS__
 
-KEYWORDS(folded, "", "", "dtype", "out", "initial")
-KEYWORDS(averaged, "", "", "dtype", "out", "")
-KEYWORDS(spread, "ddof", "correction", "dtype", "out", "")
-KEYWORDS(counted, "", "", "", "out", "")
-KEYWORDS(measured, "ord", "", "dtype", "out", "")
-KEYWORDS(recorded, "", "", "dtype", "", "")
-KEYWORDS(described, "ddof", "", "dtype", "", "")
+KIND(folded, 7, 0, (A, AXIS, DTYPE, OUT, KEEPDIMS, INITIAL, WHERE), "a", "axis", "dtype", "out",
+     "keepdims", "initial", "where")
+KIND(extreme, 6, 0, (A, AXIS, OUT, KEEPDIMS, INITIAL, WHERE, DTYPE), "a", "axis", "out", "keepdims",
+     "initial", "where", "dtype")
+KIND(averaged, 5, 0, (A, AXIS, DTYPE, OUT, KEEPDIMS, WHERE), "a", "axis", "dtype", "out",
+     "keepdims", "where")
+KIND(spread, 6, 0, (A, AXIS, DTYPE, OUT, DDOF, KEEPDIMS, WHERE, MEAN, CORRECTION), "a", "axis",
+     "dtype", "out", "ddof", "keepdims", "where", "mean", "correction")
+KIND(truth, 4, 0, (A, AXIS, OUT, KEEPDIMS, WHERE), "a", "axis", "out", "keepdims", "where")
+KIND(counted, 2, 0, (A, AXIS, KEEPDIMS, OUT, WHERE), "a", "axis", "keepdims", "out", "where")
+KIND(position, 3, 0, (A, AXIS, OUT, KEEPDIMS, WHERE), "a", "axis", "out", "keepdims", "where")
+KIND(ranged, 4, 0, (A, AXIS, OUT, KEEPDIMS, DTYPE, WHERE), "a", "axis", "out", "keepdims", "dtype",
+     "where")
+KIND(measured, 4, 0, (A, ORD, AXIS, KEEPDIMS, DTYPE, OUT, WHERE), "x", "ord", "axis", "keepdims",
+     "dtype", "out", "where")
+KIND(recorded, 2, 0, (A, AXIS, KEEPDIMS, DTYPE, WHERE), "a", "axis", "keepdims", "dtype", "where")
+KIND(described, 2, 1, (A, DDOF, DTYPE, WHERE), "ddof", "dtype", "where")
 
-#define DEFINE_REDUCTION(name, positional, kind)                                                   \
+#define DEFINE_REDUCTION(name, kind)                                                               \
     PyObject *reduce_##name(PyObject *module, PyObject *const *arguments, Py_ssize_t count,        \
                             PyObject *names)                                                       \
     {                                                                                              \
-        static const struct signature signature = {#name, 1, positional, keywords_of_##kind, 1};   \
+        static const struct signature signature = {                                                \
+            #name, 1, POSITIONAL_##kind, UNNAMED_##kind, keywords_of_##kind, slots_of_##kind};     \
         return reduce(module, &signature, REDUCTION_##name, arguments, count, names);              \
     }
 
-DEFINE_REDUCTION(sum, 1, folded)
-DEFINE_REDUCTION(prod, 1, folded)
-DEFINE_REDUCTION(min, 1, folded)
-DEFINE_REDUCTION(max, 1, folded)
-DEFINE_REDUCTION(mean, 1, averaged)
-DEFINE_REDUCTION(any, 1, counted)
-DEFINE_REDUCTION(all, 1, counted)
-DEFINE_REDUCTION(count_nonzero, 1, counted)
-DEFINE_REDUCTION(argmin, 1, counted)
-DEFINE_REDUCTION(argmax, 1, counted)
-DEFINE_REDUCTION(var, 1, spread)
-DEFINE_REDUCTION(std, 1, spread)
-DEFINE_REDUCTION(ptp, 1, averaged)
-DEFINE_REDUCTION(nansum, 1, folded)
-DEFINE_REDUCTION(nanprod, 1, folded)
-DEFINE_REDUCTION(nanmin, 1, folded)
-DEFINE_REDUCTION(nanmax, 1, folded)
-DEFINE_REDUCTION(nanmean, 1, averaged)
-DEFINE_REDUCTION(norm, 2, measured)
-DEFINE_REDUCTION(minmax, 1, recorded)
-DEFINE_REDUCTION(describe, 2, described)
+DEFINE_REDUCTION(sum, folded)
+DEFINE_REDUCTION(prod, folded)
+DEFINE_REDUCTION(min, extreme)
+DEFINE_REDUCTION(max, extreme)
+DEFINE_REDUCTION(mean, averaged)
+DEFINE_REDUCTION(any, truth)
+DEFINE_REDUCTION(all, truth)
+DEFINE_REDUCTION(count_nonzero, counted)
+DEFINE_REDUCTION(argmin, position)
+DEFINE_REDUCTION(argmax, position)
+DEFINE_REDUCTION(var, spread)
+DEFINE_REDUCTION(std, spread)
+DEFINE_REDUCTION(ptp, ranged)
+DEFINE_REDUCTION(nansum, folded)
+DEFINE_REDUCTION(nanprod, folded)
+DEFINE_REDUCTION(nanmin, extreme)
+DEFINE_REDUCTION(nanmax, extreme)
+DEFINE_REDUCTION(nanmean, averaged)
+DEFINE_REDUCTION(norm, measured)
+DEFINE_REDUCTION(minmax, recorded)
+DEFINE_REDUCTION(describe, described)

@@ -88,12 +88,10 @@ struct key_of_half {
 };
 
 template <>
-struct key_of<float16> : key_of_half<float16, 0x7c00> {
-};
+struct key_of<float16> : key_of_half<float16, 0x7c00> {};
 
 template <>
-struct key_of<bfloat16> : key_of_half<bfloat16, 0x7f80> {
-};
+struct key_of<bfloat16> : key_of_half<bfloat16, 0x7f80> {};
 
 template <class In>
 using key = typename key_of<In>::type;

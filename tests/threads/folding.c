@@ -122,7 +122,8 @@ static int64_t folded(const int64_t *numbers, size_t n, enum reduction reduction
                               .flat = true};
     struct job job = {.plan = &plan, .run = &run, .threads = threads};
     int64_t state;
-    assert(folding_run(&job, &state));
+    uint64_t count;
+    assert(folding_run(&job, &state, &count));
     return state;
 }
 

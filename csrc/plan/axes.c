@@ -1,0 +1,214 @@
+/* Dimensions are told apart into those that are reduced, which are a layout of their own, and those
+ * that are kept. Both are turned, sorted and merged as far as memory allows: the former as any
+ * layout, the latter as long as results stay where they belong. */
+#include "plan/axes.h"
+
+#include <string.h>
+
+static bool is_reduced(uint64_t axes, unsigned k)
+{
+    return axes >> k & 1;
+}
+
+static uint64_t length_of(const struct layout *layout, uint64_t axes)
+{
+    uint64_t length = 1;
+    for (unsigned k = 0; k < layout->dimensions; k++)
+        length *= is_reduced(axes, k) ? layout->shape[k] : 1;
+    return length;
+}
+
+uint64_t axes_length(const struct layout *layout, uint64_t axes)
+{
+    return length_of(layout, axes);
+}
+
+uint64_t axes_results(const struct layout *layout, uint64_t axes)
+{
+    return length_of(layout, ~axes);
+}
+
+/* ---- what is reduced ---- */
+
+static struct layout reduced_part(const struct layout *layout, uint64_t axes)
+{
+    struct layout part = *layout;
+    part.dimensions = 0;
+    for (unsigned k = 0; k < layout->dimensions; k++)
+        if (is_reduced(axes, k)) {
+            part.shape[part.dimensions] = layout->shape[k];
+            part.strides[part.dimensions] = layout->strides[k];
+            part.mask_strides[part.dimensions] = layout->mask_strides[k];
+            part.dimensions++;
+        }
+    return part;
+}
+
+/* ---- what is kept ---- */
+
+static void move_dimension(struct axes *self, unsigned from, unsigned to)
+{
+    self->shape[to] = self->shape[from];
+    self->strides[to] = self->strides[from];
+    self->mask_strides[to] = self->mask_strides[from];
+    self->places[to] = self->places[from];
+}
+
+static void swap_dimensions(struct axes *self, unsigned k, unsigned other)
+{
+    const uint64_t shape = self->shape[k];
+    const int64_t stride = self->strides[k], mask_stride = self->mask_strides[k],
+                  place = self->places[k];
+    move_dimension(self, other, k);
+    self->shape[other] = shape;
+    self->strides[other] = stride;
+    self->mask_strides[other] = mask_stride;
+    self->places[other] = place;
+}
+
+/* Those of one result do not tell results apart. */
+static void take_kept(struct axes *self, const struct layout *layout, uint64_t axes)
+{
+    int64_t place = (int64_t)self->results;
+    self->kept = 0;
+    for (unsigned k = 0; k < layout->dimensions; k++) {
+        if (is_reduced(axes, k) || layout->shape[k] == 1)
+            continue;
+        place /= (int64_t)layout->shape[k];
+        self->shape[self->kept] = layout->shape[k];
+        self->strides[self->kept] = layout->strides[k];
+        self->mask_strides[self->kept] = layout->mask ? layout->mask_strides[k] : 0;
+        self->places[self->kept++] = place;
+    }
+}
+
+/* Walks a dimension from its other end. */
+static void turn(struct axes *self, unsigned k)
+{
+    const int64_t last = (int64_t)self->shape[k] - 1;
+    struct layout *first = &self->reduced;
+    first->data = (const char *)first->data + last * self->strides[k];
+    if (first->mask)
+        first->mask += last * self->mask_strides[k];
+    self->first += last * self->places[k];
+    self->strides[k] = -self->strides[k];
+    self->mask_strides[k] = -self->mask_strides[k];
+    self->places[k] = -self->places[k];
+}
+
+/* By the elements' distance, then by the results'. Broadcast dimensions are the outermost. */
+static bool is_outside(const struct axes *self, unsigned k, unsigned other)
+{
+    const int64_t stride = self->strides[k], beside = self->strides[other];
+    if (stride != beside)
+        return beside != 0 && (stride == 0 || stride > beside);
+    return self->places[k] > self->places[other];
+}
+
+/* By insertion: dimensions are few and mostly in order. */
+static void sort(struct axes *self)
+{
+    for (unsigned next = 1; next < self->kept; next++)
+        for (unsigned k = next; k > 0 && is_outside(self, k, k - 1); k--)
+            swap_dimensions(self, k, k - 1);
+}
+
+/* Unsigned, so that the product of a broken stride may overflow. */
+static bool continues(const int64_t *strides, const uint64_t *shape, unsigned k)
+{
+    return (uint64_t)strides[k] == shape[k + 1] * (uint64_t)strides[k + 1];
+}
+
+static void merge(struct axes *self)
+{
+    unsigned kept = 0;
+    for (unsigned k = 0; k < self->kept; k++) {
+        const uint64_t outer = self->shape[k];
+        const bool merged = k + 1 < self->kept && continues(self->strides, self->shape, k) &&
+                            continues(self->mask_strides, self->shape, k) &&
+                            continues(self->places, self->shape, k);
+        if (merged)
+            self->shape[k + 1] *= outer;
+        else
+            move_dimension(self, k, kept++);
+    }
+    self->kept = kept;
+}
+
+/* ---- what it is then ---- */
+
+static bool is_aligned(const struct axes *self)
+{
+    const struct layout *reduced = &self->reduced;
+    const size_t size = element_size(reduced->input);
+    uint64_t all = (uintptr_t)reduced->data;
+    for (unsigned k = 0; k < reduced->dimensions; k++)
+        all |= (uint64_t)reduced->strides[k];
+    for (unsigned k = 0; k < self->kept; k++)
+        all |= (uint64_t)self->strides[k];
+    return !reduced->swapped && all % size == 0;
+}
+
+static enum axes_kind kind_of(const struct axes *self)
+{
+    const struct layout *reduced = &self->reduced;
+    const int64_t size = (int64_t)element_size(reduced->input);
+    if (reduced->dimensions == 0 || (reduced->dimensions == 1 && reduced->strides[0] == size))
+        return AXES_ROWS;
+    if (reduced->dimensions == 1 && self->kept > 0 && self->strides[self->kept - 1] == size)
+        return AXES_COLUMNS;
+    return AXES_GENERAL;
+}
+
+void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct axes *self)
+{
+    self->results = axes_results(layout, axes);
+    self->first = 0;
+    self->kept = 0;
+    self->reduced = reduced_part(layout, axes);
+    layout_normalise(&self->reduced, in_order);
+    if (self->results > 0) {
+        take_kept(self, layout, axes);
+        for (unsigned k = 0; k < self->kept; k++)
+            if (self->strides[k] < 0)
+                turn(self, k);
+        sort(self);
+        merge(self);
+    }
+    self->aligned = is_aligned(self);
+    self->kind = kind_of(self);
+}
+
+/* ---- the walk ---- */
+
+static void shift(struct walk_of_results *walk, unsigned k, int64_t steps)
+{
+    walk->offset += steps * walk->axes->strides[k];
+    walk->mask_offset += steps * walk->axes->mask_strides[k];
+    walk->place += steps * walk->axes->places[k];
+}
+
+void results_start(struct walk_of_results *walk, const struct axes *axes, uint64_t result)
+{
+    walk->axes = axes;
+    walk->offset = walk->mask_offset = 0;
+    walk->place = axes->first;
+    for (unsigned k = axes->kept; k-- > 0; result /= axes->shape[k]) {
+        walk->index[k] = result % axes->shape[k];
+        shift(walk, k, (int64_t)walk->index[k]);
+    }
+}
+
+/* Like an odometer. */
+void results_next(struct walk_of_results *walk)
+{
+    const struct axes *axes = walk->axes;
+    for (unsigned k = axes->kept; k-- > 0;) {
+        if (++walk->index[k] < axes->shape[k]) {
+            shift(walk, k, 1);
+            return;
+        }
+        shift(walk, k, 1 - (int64_t)axes->shape[k]);
+        walk->index[k] = 0;
+    }
+}

@@ -1,0 +1,43 @@
+/* The normal form of a reduction along axes: what one result is made of, and where the others and
+ * what they are made of lie. Pure functions of shapes and strides. */
+#pragma once
+
+#include "common/layout.h"
+
+enum axes_kind {
+    AXES_ROWS,    /* a result's elements lie one after the other */
+    AXES_COLUMNS, /* neighbouring results' elements do, and a result's at one distance */
+    AXES_GENERAL,
+};
+
+/* Dimensions that results differ in, outermost first: of two neighbours, how far apart their
+ * elements lie in bytes, the mask's in bytes, and they themselves in results. */
+struct axes {
+    enum axes_kind kind;
+    struct layout reduced; /* of the first result; normalised */
+    uint64_t results;
+    bool aligned;  /* every element is, and is in this machine's byte order */
+    unsigned kept; /* dimensions */
+    int64_t first; /* the first result's place among results in C order */
+    uint64_t shape[DIMENSIONS_MAX];
+    int64_t strides[DIMENSIONS_MAX], mask_strides[DIMENSIONS_MAX], places[DIMENSIONS_MAX];
+};
+
+/* How many elements there are along these axes, a bit each, and how many results. */
+uint64_t axes_length(const struct layout *, uint64_t axes);
+uint64_t axes_results(const struct layout *, uint64_t axes);
+
+/* `layout` has the array's own dimensions. `in_order`: a result's elements are still walked in the
+ * array's own order. */
+void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct axes *);
+
+/* A walk over results in the order of their dimensions, from any on. */
+struct walk_of_results {
+    const struct axes *axes;
+    int64_t offset, mask_offset; /* of the elements, from those of the first result */
+    int64_t place;
+    uint64_t index[DIMENSIONS_MAX];
+};
+
+void results_start(struct walk_of_results *, const struct axes *, uint64_t result);
+void results_next(struct walk_of_results *);

@@ -1,0 +1,93 @@
+#include "plan/axis_argument.h"
+
+#include "plan/wrong.h"
+
+/* numpy.exceptions.AxisError, which is a ValueError and an IndexError. */
+static void out_of_bounds(Py_ssize_t axis, unsigned dimensions)
+{
+    PyObject *exceptions = PyImport_ImportModule("numpy.exceptions");
+    PyObject *type = exceptions ? PyObject_GetAttrString(exceptions, "AxisError") : NULL;
+    PyObject *error = type ? PyObject_CallFunction(type, "nI", axis, dimensions) : NULL;
+    if (error)
+        PyErr_SetObject(type, error);
+    Py_XDECREF(error);
+    Py_XDECREF(type);
+    Py_XDECREF(exceptions);
+}
+
+/* NumPy lets 0 and -1 stand for the axis that a single number does not have, but where it asks for
+ * the axis's length. */
+static bool has_axis_of_one(enum reduction reduction)
+{
+    switch (reduction) {
+    case REDUCTION_mean:
+    case REDUCTION_var:
+    case REDUCTION_std:
+    case REDUCTION_norm:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* Adds one axis; true and false are none, as in NumPy. */
+static bool add_axis(PyObject *object, unsigned dimensions, uint64_t *axes)
+{
+    if (!PyIndex_Check(object) || PyBool_Check(object))
+        return wrong_type("axis", "None, an int or a tuple of ints", object);
+    const Py_ssize_t axis = PyNumber_AsSsize_t(object, PyExc_OverflowError);
+    if (axis == -1 && PyErr_Occurred())
+        return false;
+    const Py_ssize_t positive = axis < 0 ? axis + (Py_ssize_t)dimensions : axis;
+    if (positive < 0 || positive >= (Py_ssize_t)dimensions) {
+        out_of_bounds(axis, dimensions);
+        return false;
+    }
+    const uint64_t bit = (uint64_t)1 << positive;
+    if (*axes & bit) {
+        PyErr_Format(PyExc_ValueError, "duplicate value in 'axis': %zd", axis);
+        return false;
+    }
+    *axes |= bit;
+    return true;
+}
+
+/* Where positions matter there can be only one axis. */
+static bool add_axes(PyObject *tuple, enum reduction reduction, unsigned dimensions, uint64_t *axes)
+{
+    if (fold_is_indexed(reduction_row(reduction)->fold))
+        return wrong_type("axis", "None or an int", tuple);
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(tuple); k++)
+        if (!add_axis(PyTuple_GET_ITEM(tuple, k), dimensions, axes))
+            return false;
+    return true;
+}
+
+bool axis_parse(PyObject *axis, enum reduction reduction, unsigned dimensions, uint64_t *axes)
+{
+    *axes = 0;
+    if (!argument_given(axis)) {
+        *axes = dimensions < 64 ? ((uint64_t)1 << dimensions) - 1 : UINT64_MAX;
+        return true;
+    }
+    if (PyTuple_Check(axis))
+        return add_axes(axis, reduction, dimensions, axes);
+    if (dimensions > 0 || !has_axis_of_one(reduction))
+        return add_axis(axis, dimensions, axes);
+    uint64_t none = 0;
+    return add_axis(axis, 1, &none);
+}
+
+bool keepdims_parse(PyObject *keepdims, bool *kept)
+{
+    *kept = false;
+    if (!keepdims)
+        return true;
+    if (!PyIndex_Check(keepdims))
+        return wrong_type("keepdims", "a bool", keepdims);
+    PyObject *number = PyNumber_Index(keepdims);
+    const int truth = number ? PyObject_IsTrue(number) : -1;
+    Py_XDECREF(number);
+    *kept = truth > 0;
+    return truth >= 0;
+}

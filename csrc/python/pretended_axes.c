@@ -1,0 +1,89 @@
+#include "python/pretended_axes.h"
+
+#include "plan/axes.h"
+
+static enum element element_of_size(unsigned size)
+{
+    static const enum element elements[] = {[1] = ELEMENT_INT8,
+                                            [2] = ELEMENT_INT16,
+                                            [4] = ELEMENT_INT32,
+                                            [8] = ELEMENT_INT64,
+                                            [16] = ELEMENT_COMPLEX128};
+    return elements[size];
+}
+
+/* False with an exception set. */
+static bool read_numbers(PyObject *tuple, unsigned dimensions, int64_t *numbers)
+{
+    if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != (Py_ssize_t)dimensions) {
+        PyErr_SetString(PyExc_ValueError, "shape and strides must be tuples of one length");
+        return false;
+    }
+    for (unsigned k = 0; k < dimensions; k++) {
+        numbers[k] = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, k));
+        if (numbers[k] == -1 && PyErr_Occurred())
+            return false;
+    }
+    return true;
+}
+
+/* A new tuple. */
+static PyObject *numbers(const int64_t *from, unsigned count)
+{
+    PyObject *tuple = PyTuple_New(count);
+    for (unsigned k = 0; tuple && k < count; k++) {
+        PyObject *number = PyLong_FromLongLong(from[k]);
+        if (!number) {
+            Py_DECREF(tuple);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(tuple, k, number);
+    }
+    return tuple;
+}
+
+/* In the middle of an address space, which nobody looks into. */
+static const uintptr_t somewhere = (uintptr_t)1 << 40, somewhere_else = (uintptr_t)1 << 41;
+
+static PyObject *described(const struct axes *axes)
+{
+    static const char *const kinds[] = {
+        [AXES_ROWS] = "rows", [AXES_COLUMNS] = "columns", [AXES_GENERAL] = "general"};
+    const struct layout *reduced = &axes->reduced;
+    const int64_t mask = reduced->mask ? (int64_t)((uintptr_t)reduced->mask - somewhere_else) : 0;
+    return Py_BuildValue("sOLLL(NNNN)(NNN)", kinds[axes->kind], axes->aligned ? Py_True : Py_False,
+                         (long long)axes->first, (long long)((uintptr_t)reduced->data - somewhere),
+                         (long long)mask, numbers((const int64_t *)axes->shape, axes->kept),
+                         numbers(axes->strides, axes->kept),
+                         numbers(axes->mask_strides, axes->kept), numbers(axes->places, axes->kept),
+                         numbers((const int64_t *)reduced->shape, reduced->dimensions),
+                         numbers(reduced->strides, reduced->dimensions),
+                         numbers(reduced->mask_strides, reduced->dimensions));
+}
+
+PyObject *pretended_axes(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *shape, *strides, *mask_strides;
+    unsigned size;
+    unsigned long long reduced;
+    int in_order;
+    struct axes axes;
+    if (!PyArg_ParseTuple(arguments, "O!OOIKp", &PyTuple_Type, &shape, &strides, &mask_strides,
+                          &size, &reduced, &in_order))
+        return NULL;
+    const unsigned dimensions = (unsigned)PyTuple_GET_SIZE(shape);
+    const bool masked = mask_strides != Py_None;
+    struct layout layout = {.data = (const void *)somewhere,
+                            .mask = masked ? (const unsigned char *)somewhere_else : NULL,
+                            .input = element_of_size(size),
+                            .type = element_of_size(size),
+                            .dimensions = dimensions};
+    if (dimensions > DIMENSIONS_MAX)
+        return PyErr_Format(PyExc_ValueError, "an array has up to %d dimensions", DIMENSIONS_MAX);
+    if (!read_numbers(shape, dimensions, (int64_t *)layout.shape) ||
+        !read_numbers(strides, dimensions, layout.strides) ||
+        (masked && !read_numbers(mask_strides, dimensions, layout.mask_strides)))
+        return NULL;
+    axes_make(&layout, reduced, in_order, &axes);
+    return described(&axes);
+}

@@ -1,0 +1,10 @@
+/* The normal form of axes of an array that is not there, for tests. */
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+/* (shape, strides, mask_strides, size, axes, in_order) to (kind, aligned, place of the first
+ * result, where its elements and its mask begin, kept, reduced): kept as tuples of shape, strides,
+ * strides of the mask and places, reduced the same without places. mask_strides may be None. */
+PyObject *pretended_axes(PyObject *module, PyObject *arguments);
