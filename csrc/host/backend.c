@@ -63,7 +63,8 @@ static unsigned threads(void *state, unsigned most)
 /* One loop takes a few microseconds, and hardly ever more than twenty. */
 static bool is_brief(const struct plan *plan)
 {
-    return plan->flat && plan->n <= LOOP_MOST && !plan->method && !plan->exact;
+    const bool folds_all = !plan->method && !plan->exact && !plan->axes;
+    return folds_all && plan->flat && plan->n <= LOOP_MOST;
 }
 
 /* What has been folded, and is not finished. */
