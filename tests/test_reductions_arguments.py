@@ -329,6 +329,12 @@ def test_nan_is_not_made_an_integer(name, device):
         getattr(gred, name)(np.array([1.0, np.nan]), dtype=int, device=device)
 
 
+@pytest.mark.parametrize("name", ["nansum", "nanprod", "nanmean"])
+def test_nan_is_not_cut_off_with_an_imaginary_part(name, device):
+    with pytest.raises(TypeError, match="real part first"):
+        getattr(gred, name)(np.array([1, complex(2, np.nan)]), dtype=float, device=device)
+
+
 def test_minmax_and_norms_have_a_dtype(device):
     x = np.array([1.75, -2.5, 300.25])
     for dtype in map(np.dtype, (np.float32, np.float16, np.int32)):

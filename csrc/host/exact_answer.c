@@ -1,6 +1,7 @@
 #include "host/exact_answer.h"
 
 #include "host/folding.h"
+#include "run/result.h"
 
 #include <math.h>
 
@@ -82,5 +83,6 @@ bool exact_finish(struct job *job, struct exact_sums *sums)
     job->run->count = (uint64_t)count;
     job->run->answer.values[0] = value;
     job->run->answer.values[1] = (struct scalar_wide){SCALAR_SIGNED, count, 0, 0};
+    findings_add(&job->run->findings, plan, &job->run->answer, (uint64_t)count);
     return true;
 }

@@ -113,6 +113,13 @@ static bool check_types(const struct request *request, enum element input,
             row->name, element_name(types->elements));
         return false;
     }
+    if (row->plain != request->reduction && loses_imaginary_part(input, types->elements)) {
+        PyErr_Format(PyExc_TypeError,
+                     "dtype of %s of complex numbers must be a complex type, since NaN may be in "
+                     "the part that %s lacks; take the array's real part first",
+                     row->name, element_name(types->elements));
+        return false;
+    }
     if (row->result == RESULT_index && request->out && out_type(request) != ELEMENT_INT64) {
         PyErr_Format(PyExc_TypeError, "out of %s must be of int64, as positions are; it is of %s",
                      row->name, element_name(out_type(request)));
