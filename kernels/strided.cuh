@@ -60,8 +60,8 @@ template <class Fold>
 constexpr bool packs = !is_indexed<Fold>::value && sizeof(state_of<Fold>) <= sizeof(uint64_t) &&
                        sizeof(value_of<Fold>) <= sizeof(uint64_t);
 
-/* Whether means are made of it, so that it counts what a mask shows; fold_makes_means is the host's
- * word for it. Registers are too few to count where nobody asks. */
+/* Whether means of floats are made of it, so that it counts what a mask shows; fold_makes_means is
+ * the host's word for it. Registers are too few to count where nobody asks. */
 template <class Fold>
 constexpr bool makes_means = false;
 

@@ -146,6 +146,17 @@ def test_rows_of_any_length_and_alignment(place, dtype):
             assert gred.argmax(a) == np.argmax(x)
 
 
+@everywhere
+@pytest.mark.parametrize("dtype", ["int32", "float32", "float64", "complex64"])
+def test_means_know_how_many_a_mask_shows(place, dtype):
+    """Sums of integers, which are means by dtype= alone, are counted apart."""
+    x = np.random.default_rng(1).integers(0, 9, (ROWS, COLUMNS)).astype("int16")
+    for seed, take in enumerate(LAYOUTS.values()):
+        view, where = take(x), take(some_mask(x.shape, seed))
+        got = gred.mean(laid_out(view, place), where=laid_out(where, place), dtype=dtype)
+        assert agrees(got, truth("mean", view, np.dtype(dtype), where=where)), (dtype, seed)
+
+
 @pytest.mark.parametrize("name", [*OPS, *NAMES])
 def test_nothing_is_copied_first(name):
     for dtype in EVERY_TYPE:

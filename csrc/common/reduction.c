@@ -42,7 +42,7 @@ bool fold_is_indexed(enum fold fold)
     return folds[fold].indexed;
 }
 
-bool fold_makes_means(enum fold fold)
+bool fold_makes_means(enum fold fold, enum element accumulator)
 {
-    return fold == FOLD_sum;
+    return fold == FOLD_sum && !element_is_integer(accumulator);
 }

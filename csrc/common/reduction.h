@@ -55,8 +55,8 @@ bool fold_is_on_ladder(enum fold);
 /* Whether an element's position in the array matters. */
 bool fold_is_indexed(enum fold);
 
-/* Whether its state, divided by how many elements took part, is a mean. */
-bool fold_makes_means(enum fold);
+/* Whether its state, divided by how many elements took part, is a mean of floats. */
+bool fold_makes_means(enum fold, enum element accumulator);
 
 /* ---- what becomes of a state ---- */
 

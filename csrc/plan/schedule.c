@@ -250,7 +250,9 @@ static bool is_as_out(const struct schedule *self)
 /* Whether the pass that sees the mask counts what it shows. */
 static bool counts_on_the_way(const struct schedule *self)
 {
-    return fold_makes_means(self->course.plan->fold) && choice_reads_rows(&self->course.choice);
+    const struct choice *choice = &self->course.choice;
+    return fold_makes_means(self->course.plan->fold, choice->accumulator) &&
+           choice_reads_rows(choice);
 }
 
 bool schedule_make(const struct plan *plan, const struct facts *facts, struct schedule *self,
