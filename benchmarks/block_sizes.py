@@ -1,33 +1,51 @@
-"""Times whole sums on a GPU for block sizes and array sizes: what csrc/plan/tuning.c rests on.
+"""Times whole sums on a GPU for every shape of a launch: what csrc/plan/tuning.c rests on.
 
 python benchmarks/block_sizes.py
 """
 
 from __future__ import annotations
 
-from functools import partial
+import itertools
+from collections.abc import Callable
+from typing import Any
 
 import cupy
 import numpy as np
 from call_figures import taken_in_turns
 
 import gred
+from gred import _core
 
+TYPES = ("int8", "float32", "float64")
 BLOCKS = (64, 128, 256, 512, 1024)
-SIZES = (100, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26)
+ELEMENTS = (4, 8, 16, 32)  # that a thread gets at least
+BYTES = tuple(1 << power for power in range(8, 27, 2))
+BEST = 5  # shapes shown
+AS_IT_IS = (0, 0)
+
+
+def shaped(array: Any, shape: tuple[int, int]) -> Callable[[], Any]:
+    """Give a call that sums the array with so many threads a block and elements a thread."""
+
+    def call() -> Any:
+        _core.forced_tuning(*shape)
+        return gred.sum(array)
+
+    return call
 
 
 def main() -> None:
-    """Print the microseconds of a sum of float32, a row a length."""
-    print("elements  ", *(f"{block:>8}" for block in BLOCKS))
-    for size in SIZES:
-        array = cupy.random.random(size, dtype=cupy.float32)
-        calls = {
-            str(block): partial(gred.sum, array, method="last_block", block_size=block)
-            for block in BLOCKS
-        }
-        medians = [1e6 * np.median(s) for s in taken_in_turns(calls, 600).values()]
-        print(f"{size:<10}", *(f"{median:8.2f}" for median in medians), flush=True)
+    """Print the microseconds of a sum as it is, and with the best shapes, a row a size."""
+    shapes = [AS_IT_IS, *itertools.product(BLOCKS, ELEMENTS)]
+    for dtype, nbytes in itertools.product(TYPES, BYTES):
+        array = cupy.ones(nbytes // np.dtype(dtype).itemsize, dtype)
+        calls = {f"{b} x {e}": shaped(array, (b, e)) for b, e in shapes}
+        medians = {k: 1e6 * np.median(s) for k, s in taken_in_turns(calls, 600).items()}
+        usual = medians.pop("0 x 0")
+        best = sorted(medians, key=medians.__getitem__)[:BEST]
+        shown = ", ".join(f"{shape} {medians[shape]:.2f}" for shape in best)
+        print(f"{dtype:8} {nbytes:10,} B {usual:8.2f}   {shown}", flush=True)
+    _core.forced_tuning(*AS_IT_IS)
 
 
 if __name__ == "__main__":

@@ -14,3 +14,6 @@ struct tuning tuning_of_method(const struct method *);
 
 /* For so many elements, where the caller leaves the method to gred. */
 struct tuning tuning_for(const struct method *, uint64_t n);
+
+/* From now on this shape for any number of them; of a block of 0: as the table has it. */
+void tuning_force(struct tuning);

@@ -7,6 +7,7 @@
 #include "python/exact.h"
 #include "python/execute.h"
 #include "python/explain.h"
+#include "python/forced_tuning.h"
 #include "python/measure.h"
 #include "python/pretended_axes.h"
 #include "python/reduce.h"
@@ -51,6 +52,7 @@ static PyMethodDef functions[] = {
     {"explain", FAST(explain_call), "How a call would go, as a tuple."},
     {"pretended_schedule", (PyCFunction)(void (*)(void))explain_pretended,
      METH_VARARGS | METH_KEYWORDS, "The schedule for an array and a device that are not there."},
+    {"forced_tuning", forced_tuning, METH_VARARGS, "Forces the shape of calls, for tests."},
     {"pretended_axes", pretended_axes, METH_VARARGS,
      "The normal form of axes of an array that is not there."},
     {"parse", (PyCFunction)(void (*)(void))parse, METH_FASTCALL,
