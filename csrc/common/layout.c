@@ -4,6 +4,8 @@
  * one flat run. */
 #include "common/layout.h"
 
+#include <string.h>
+
 static void become_empty(struct layout *layout)
 {
     layout->dimensions = 1;
@@ -133,6 +135,17 @@ void layout_normalise(struct layout *layout, bool in_order)
     merge(layout);
     if (!in_order)
         repeat_in_place(layout);
+}
+
+struct layout layout_of_its_mask(const struct layout *layout)
+{
+    struct layout mask = *layout;
+    mask.data = layout->mask;
+    mask.mask = NULL;
+    mask.input = mask.type = ELEMENT_BOOL;
+    mask.swapped = false;
+    memcpy(mask.strides, layout->mask_strides, sizeof mask.strides);
+    return mask;
 }
 
 uint64_t layout_length(const struct layout *layout)

@@ -29,6 +29,9 @@ struct layout {
  * the array's own order. */
 void layout_normalise(struct layout *, bool in_order);
 
+/* The mask's bytes as elements, walked as the array's are. */
+struct layout layout_of_its_mask(const struct layout *);
+
 /* How many elements there are, masked or not. */
 uint64_t layout_length(const struct layout *);
 

@@ -98,17 +98,6 @@ struct lane {
 
 /* ---- one result's elements ---- */
 
-static struct layout layout_of_mask(const struct layout *layout)
-{
-    struct layout mask = *layout;
-    mask.data = layout->mask;
-    mask.mask = NULL;
-    mask.input = mask.type = ELEMENT_BOOL;
-    mask.swapped = false;
-    memcpy(mask.strides, layout->mask_strides, sizeof mask.strides);
-    return mask;
-}
-
 static struct bench bench_of(const struct along *self, unsigned thread)
 {
     char *const memory = self->benches + thread * self->bench_bytes;
@@ -117,7 +106,7 @@ static struct bench bench_of(const struct along *self, unsigned thread)
                           .shown = (unsigned char *)memory + self->shown,
                           .layout = self->axes->reduced};
     if (self->by_position) {
-        bench.mask = layout_of_mask(&bench.layout);
+        bench.mask = layout_of_its_mask(&bench.layout);
         bench.layout.mask = NULL;
     }
     return bench;

@@ -72,17 +72,6 @@ static struct buffer describe_buffer(const struct folding *self)
     return buffer;
 }
 
-static struct layout layout_of_mask(const struct layout *layout)
-{
-    struct layout mask = *layout;
-    mask.data = layout->mask;
-    mask.mask = NULL;
-    mask.input = mask.type = ELEMENT_BOOL;
-    mask.swapped = false;
-    memcpy(mask.strides, layout->mask_strides, sizeof mask.strides);
-    return mask;
-}
-
 /* A loop that converts on the way; NULL: there is none. */
 static fold_values *direct_loop(const struct job *job)
 {
@@ -125,7 +114,7 @@ static void describe_folding(struct folding *self, const struct job *job)
     self->indexed = fold_is_indexed(plan->fold);
     self->by_position = layout->mask && self->indexed;
     if (self->by_position) {
-        self->mask = layout_of_mask(layout);
+        self->mask = layout_of_its_mask(layout);
         self->layout.mask = NULL;
     }
     self->fold = plan->fold;

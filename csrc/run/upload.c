@@ -84,24 +84,11 @@ bool upload_prepare(struct upload *self)
 
 /* ---- pieces ---- */
 
-/* The mask of every element, as it is walked with them. */
-static struct layout mask_beside(const struct layout *array)
-{
-    struct layout mask = *array;
-    mask.data = array->mask;
-    mask.mask = NULL;
-    mask.input = mask.type = ELEMENT_BOOL;
-    mask.swapped = false;
-    for (unsigned k = 0; k < array->dimensions; k++)
-        mask.strides[k] = array->mask_strides[k];
-    return mask;
-}
-
 /* All elements, and the mask beside them. */
 static bool feed_both(struct upload *self, uint64_t start, uint64_t length)
 {
     struct layout array = *self->schedule->course.plan->layout;
-    const struct layout mask = mask_beside(&array);
+    const struct layout mask = layout_of_its_mask(&array);
     uint64_t fed;
     array.mask = NULL;
     return feed(self, PART_UPLOADED, &array, start, length, &fed) &&
