@@ -39,9 +39,11 @@ LANES_FUNCTION void sums_of(const doubles (&at)[window_registers], doubles cente
     words total = {};
     EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
     total += words(at[r]) - words(center);
-    sums[0] = sums[1] = 0;
+    uint64_t wrapping[2] = {}; /* of a window that broke, which nobody looks at */
     EACH_REGISTER(unsigned k = 0; k < in_register; k++)
-    sums[k % 2] += int64_t(total[k]);
+    wrapping[k % 2] += total[k];
+    sums[0] = int64_t(wrapping[0]);
+    sums[1] = int64_t(wrapping[1]);
 }
 
 /* Whether all bits are 0, but for the highest of each word: a zero of either sign. */
