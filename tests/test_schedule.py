@@ -486,6 +486,38 @@ def test_the_default_is_the_rung_that_is_fastest_on_the_device():
     assert schedule("last_block", 0, automatic=True, capability=90).steps == []
 
 
+KIB = 1 << 10
+WIDTHS = {"int8": 1, "int16": 2, "float32": 4, "float64": 8, "complex128": 16}
+
+
+def launched(dtype, nbytes, capability=90):
+    """Give threads a block and blocks of the default's only launch, or of its first."""
+    accumulator = {"int8": "int64", "int16": "int64"}.get(dtype, dtype)
+    kind, n = (dtype, accumulator, True), nbytes // WIDTHS[dtype]
+    plan = schedule("last_block", n, kind, automatic=True, capability=capability)
+    step = next(s for s in plan.steps if s.work == "pass")
+    return step.block, step.grid
+
+
+@pytest.mark.parametrize("dtype", WIDTHS)
+def test_the_defaults_shape_grows_with_the_bytes(dtype):
+    """One block as long as that is quicker on every GPU, then several, as one of 9.0 wants them."""
+    width = WIDTHS[dtype]
+    alone = 16 * KIB if width == 1 else 64 * KIB if width == 2 else 128 * KIB
+    for capability in (0, 75, 90):
+        assert launched(dtype, 16, capability) == (256, 1)
+        assert launched(dtype, 16 * KIB, capability) == (256, 1)
+        assert launched(dtype, alone, capability)[1] == 1
+    blocks = [launched(dtype, size * KIB)[1] for size in (1, 512, 1024, 4096, 64 * KIB)]
+    assert blocks == sorted(blocks)
+    assert blocks[1] >= 32
+
+
+def test_where_nothing_was_measured_the_default_has_its_methods_shape():
+    assert launched("float32", 1024 * KIB, capability=80) == (512, 16)
+    assert launched("float32", 1024 * KIB, capability=90) == (256, 64)
+
+
 def test_the_ring_of_bulk_copies_fits_what_every_block_may_have():
     for block in (32, 256, 1024):
         (step,) = schedule("bulk", 2**40, block_size=block).chain("piece")

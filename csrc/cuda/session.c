@@ -205,10 +205,10 @@ void cuda_session_return(struct cuda_sessions *self, struct cuda_session *sessio
     session->scratch = session->library_workspace = NULL;
     session->library_workspace_bytes = 0;
     struct cuda_staging *surplus = NULL;
-    const bool spare = session->staging && cuda_staging_is_idle(session->staging);
     pthread_mutex_lock(&self->lock);
     struct cuda_session *first = self->idle[session->device];
-    if (spare && first && first->staging) {
+    /* To ask for what is idle takes microseconds, so last. */
+    if (session->staging && first && first->staging && cuda_staging_is_idle(session->staging)) {
         surplus = session->staging;
         session->staging = NULL;
     }

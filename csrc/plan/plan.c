@@ -7,7 +7,6 @@
 #include "arrays/output.h"
 #include "plan/axes.h"
 #include "plan/method_argument.h"
-#include "plan/tuning.h"
 #include "plan/types.h"
 #include "plan/wrong.h"
 
@@ -227,10 +226,8 @@ static bool choose_method(const struct request *request, struct view *view, stru
     if (automatic)
         plan->method = method_at(plan->platform->automatic);
     if (plan->method) {
-        const struct tuning shape =
-            automatic ? tuning_for(plan->method, plan->n) : tuning_of_method(plan->method);
-        plan->block = shape.block;
-        plan->data_blocks = shape.data_blocks;
+        plan->block = plan->method->block_size;
+        plan->data_blocks = plan->method->data_blocks;
     }
     return choose_block(request, plan);
 }

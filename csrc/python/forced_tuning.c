@@ -1,11 +1,11 @@
 #include "python/forced_tuning.h"
 
-#include "plan/tuning.h"
+#include "plan/fastest.h"
 
 PyObject *forced_tuning(PyObject *module, PyObject *arguments)
 {
     enum { LEAST = 32, MOST = 1024, ELEMENTS = 1 << 16 };
-    struct tuning shape;
+    struct shape shape;
     (void)module;
     if (!PyArg_ParseTuple(arguments, "II:forced_tuning", &shape.block, &shape.data_blocks))
         return NULL;
@@ -17,6 +17,6 @@ PyObject *forced_tuning(PyObject *module, PyObject *arguments)
                                           "each gets 1 to 65536 elements");
         return NULL;
     }
-    tuning_force(shape);
+    fastest_force(shape);
     Py_RETURN_NONE;
 }
