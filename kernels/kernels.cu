@@ -14,7 +14,8 @@ namespace KERNELS
 #define DECLARE_FOLD(name)                                                                         \
     const void *name##_flat(enum method_index, enum element input, enum element accumulator,       \
                             unsigned block);                                                       \
-    const void *name##_strided(enum method_index, enum element input, enum element accumulator)
+    const void *name##_strided(enum method_index, enum element input, enum element accumulator);   \
+    const void *name##_along(enum element input, enum element accumulator)
 DECLARE_FOLD(sum);
 DECLARE_FOLD(prod);
 DECLARE_FOLD(min);
@@ -22,7 +23,8 @@ DECLARE_FOLD(max);
 
 #define DECLARE_GROUP(name)                                                                        \
     const void *name##_flat(enum fold, enum element input, enum element accumulator);              \
-    const void *name##_strided(enum fold, enum element input, enum element accumulator)
+    const void *name##_strided(enum fold, enum element input, enum element accumulator);           \
+    const void *name##_along(enum fold, enum element input, enum element accumulator)
 DECLARE_GROUP(places);
 DECLARE_GROUP(counts);
 DECLARE_GROUP(numbers);
@@ -37,7 +39,10 @@ namespace
 
 enum { ON_LADDER = FOLD_max + 1 };
 
-#define FOLDS_OF(what) {sum_##what, prod_##what, min_##what, max_##what}
+#define FOLDS_OF(what)                                                                             \
+    {                                                                                              \
+        sum_##what, prod_##what, min_##what, max_##what                                            \
+    }
 
 const void *first_of(const void *const (&entries)[4])
 {
@@ -73,6 +78,16 @@ const void *strided_entry(enum fold fold, enum method_index method, enum element
     return first_of(
         {places_strided(fold, input, accumulator), counts_strided(fold, input, accumulator),
          numbers_strided(fold, input, accumulator), moments_strided(fold, input, accumulator)});
+}
+
+const void *along_entry(enum fold fold, enum element input, enum element accumulator)
+{
+    static decltype(&sum_along) const of_fold[ON_LADDER] = FOLDS_OF(along);
+    if (fold_is_on_ladder(fold))
+        return of_fold[fold](input, accumulator);
+    return first_of({places_along(fold, input, accumulator), counts_along(fold, input, accumulator),
+                     numbers_along(fold, input, accumulator),
+                     moments_along(fold, input, accumulator)});
 }
 
 const void *copy_flat_entry(enum element input, enum element accumulator)
@@ -132,8 +147,8 @@ const void *read_entry(unsigned shape)
 } // namespace KERNELS
 
 const struct kernels GRED_TABLE = {
-    KERNELS::flat_entry,    KERNELS::strided_entry,   KERNELS::merge_entry,
-    KERNELS::library_entry, KERNELS::copy_flat_entry, KERNELS::copy_gathered_entry,
-    KERNELS::finish_entry,  KERNELS::count_entry,     KERNELS::unpack_entry,
-    KERNELS::read_entry,
+    KERNELS::flat_entry,          KERNELS::strided_entry, KERNELS::along_entry,
+    KERNELS::merge_entry,         KERNELS::library_entry, KERNELS::copy_flat_entry,
+    KERNELS::copy_gathered_entry, KERNELS::finish_entry,  KERNELS::count_entry,
+    KERNELS::unpack_entry,        KERNELS::read_entry,
 };

@@ -134,7 +134,9 @@ struct default_entry {
 
 /* Types that the other rungs are compiled for have their kernels there. */
 #define FLAT(IN, In, ACC, Acc)                                                                     \
-    {ELEMENT_##IN, ELEMENT_##ACC, KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, global<const In>>)}
+    {                                                                                              \
+        ELEMENT_##IN, ELEMENT_##ACC, KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, global<const In>>)    \
+    }
 
 /* Unsigned 64-bit sums and products are the same bits as signed ones. Least and greatest elements
  * need no more than the least accumulator. Complex products know their first element. */
@@ -202,8 +204,14 @@ const void *OF_FOLD(flat)(enum method_index method, enum element input, enum ele
 
 const void *OF_FOLD(strided)(enum method_index method, enum element input, enum element accumulator)
 {
-    return method == METHOD_last_block ? strided_all<GRED_FOLD, uint64_as>(input, accumulator)
-                                       : nullptr;
+    return method == METHOD_last_block
+               ? strided_all<GRED_FOLD, whole_array, uint64_as>(input, accumulator)
+               : nullptr;
+}
+
+const void *OF_FOLD(along)(enum element input, enum element accumulator)
+{
+    return strided_all<GRED_FOLD, along_axes, uint64_as>(input, accumulator);
 }
 
 } // namespace KERNELS

@@ -15,7 +15,8 @@ namespace KERNELS
 {
 
 /* A struct kernel_rows, under a name of this namespace. */
-struct strided : kernel_rows {};
+struct strided : kernel_rows {
+};
 
 /* A stretch of a row, as one thread sees it. */
 struct stretch {
@@ -26,8 +27,9 @@ struct stretch {
     bool in_runs;      /* it begins where a run can be loaded */
 };
 
-/* Item number `item` of all stretches. */
-__device__ __forceinline__ stretch stretch_of(const strided &array, uint64_t item)
+/* Item number `item` of all stretches, of elements that lie `base` further on than the array's. */
+__device__ __forceinline__ stretch stretch_of(const kernel_rows &array, uint64_t item,
+                                              const offsets &base)
 {
     const layout &from = array.from;
     const unsigned inner = from.dimensions - 1;
@@ -35,10 +37,10 @@ __device__ __forceinline__ stretch stretch_of(const strided &array, uint64_t ite
                             : inner == 0         ? 0
                                                  : divide(item, array.stretches);
     const offsets at = offsets_of(from, inner, number);
-    const char *const data = static_cast<const char *>(from.data) + at.data;
+    const char *const data = static_cast<const char *>(from.data) + base.data + at.data;
     const unsigned before = unsigned(reinterpret_cast<uintptr_t>(data) % 16) >> array.bytes;
     const unsigned lead = array.aligns ? before : 0;
-    return {data, from.mask ? from.mask + at.mask : nullptr,
+    return {data, from.mask ? from.mask + base.mask + at.mask : nullptr,
             array.base + number * from.shape[inner],
             int64_t((item - number * array.stretches) << array.stretch) - lead,
             array.run > 0 && before == lead};
@@ -68,12 +70,13 @@ constexpr bool makes_means = false;
 template <class V>
 constexpr bool makes_means<sum<V>> = !std::is_integral_v<V>;
 
-/* The window of a stretch that begins at element `begin` of the row. Returns how many elements it
- * has, and may add to `shown` how many of them a mask lets through. */
-template <class Fold>
+/* The window of a stretch that begins at element `begin` of the row, as its group's thread number
+ * `lane` takes it. Returns how many elements it has, and adds to `shown`, if the fold `Counts`, how
+ * many of them a mask lets through. */
+template <class Fold, bool Counts = makes_means<Fold>>
 __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned &shown,
-                                                const strided &array, const stretch &x,
-                                                int64_t begin)
+                                                const kernel_rows &array, const stretch &x,
+                                                int64_t begin, unsigned lane)
 {
     constexpr unsigned N = slots_of<value_of<Fold>>;
     using word = typename slot<value_of<Fold>>::type;
@@ -85,7 +88,7 @@ __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned 
     const unsigned packing = packed ? array.packing : 0;
     const unsigned run = packed ? 4 - array.bytes : whole && x.in_runs ? array.run : 0;
     const unsigned apart = run + array.lanes;
-    const int own = int((threadIdx.x & ((1u << array.lanes) - 1)) << run);
+    const int own = int(lane << run);
     const placing places = {x.position + uint64_t(begin + own), run, apart};
     const char *const at = x.data + (begin + own) * stride;
     const int64_t step = stride * (int64_t(1) << apart);
@@ -105,7 +108,7 @@ __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned 
             there = shown_by_words<N>(mask, places);
         else
             there = shown_by_bytes<N>(mask, mask_stride, places, there);
-        if (makes_means<Fold>)
+        if (Counts)
             shown += __popc(there);
     }
     for (unsigned part = 0;;) {
@@ -123,15 +126,16 @@ __device__ __forceinline__ state_of<Fold> fold_vectors(const strided &array, uin
 {
     const int64_t length = array.from.shape[array.from.dimensions - 1];
     const uint64_t groups = threads_in_grid() >> array.lanes;
+    const unsigned lane = threadIdx.x & ((1u << array.lanes) - 1);
     state_of<Fold> state = Fold::identity();
     unsigned shown = 0;
 #pragma unroll 1
     for (uint64_t item = rank_in_grid() >> array.lanes; item < array.items; item += groups) {
-        const stretch x = stretch_of(array, item);
+        const stretch x = stretch_of(array, item, {0, 0});
         const int64_t end = x.begin + (int64_t(1) << array.stretch);
 #pragma unroll 1
         for (int64_t i = x.begin; i < end && i < length;)
-            i += take_window<Fold>(state, shown, array, x, i);
+            i += take_window<Fold>(state, shown, array, x, i, lane);
     }
     if (makes_means<Fold> && array.counted)
         add_count(array.counted, shown);

@@ -51,6 +51,35 @@ struct kernel_rows {
     unsigned long long *counted;
 };
 
+/* Where many results go, and what they are made with. */
+struct kernel_results {
+    void *at[2];     /* of each the values that it has, one after the other, in device memory */
+    unsigned values; /* 1 or 2 */
+    unsigned bytes;  /* of one */
+    enum reduction reduction;
+    enum fold fold;
+    enum nothing nothing;
+    struct finish finish; /* the count is every result's, unless a mask says otherwise */
+    bool at_once;         /* a result is the state, or that divided, and of its type */
+    double divisor;       /* of such a result; 0: it is not divided */
+    unsigned *findings;   /* bits are added here; NULL: nobody asks */
+};
+
+/* A reduction along axes as a kernel's argument; plan/axes_schedule.h makes it. */
+struct kernel_axes {
+    struct kernel_rows rows; /* of the first result */
+    uint64_t results;
+    unsigned team;   /* so many threads fold one, said by the exponent */
+    bool abreast;    /* neighbouring threads are of different teams */
+    bool counts;     /* what a mask lets through is counted */
+    uint64_t splits; /* blocks that share a result */
+    unsigned kept;   /* dimensions that results differ in; see struct axes */
+    int64_t first;
+    uint64_t shape[DIMENSIONS_MAX];
+    int64_t strides[DIMENSIONS_MAX], mask_strides[DIMENSIONS_MAX], places[DIMENSIONS_MAX];
+    struct kernel_results result;
+};
+
 /* What the last block does with the state of all. */
 struct ending {
     /* Where the host waits for it: 8-byte words of memory that both see, half of each 4 bytes of
@@ -74,6 +103,9 @@ struct kernels {
      * the widest and float32 only, and only where none is rounded or cut. */
     const void *(*strided)(enum fold fold, enum method_index method, enum element input,
                            enum element accumulator);
+
+    /* Along axes, of the same elements: (kernel_axes, partials, counts, tickets). */
+    const void *(*along)(enum fold fold, enum element input, enum element accumulator);
 
     /* Merges states that lie one after the other: (states, n, partials, tickets, ending,
      * fold, accumulator). On the ladder the method's own kernel of flat arrays does it. */

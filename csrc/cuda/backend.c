@@ -153,7 +153,7 @@ static bool run_plan(struct cuda_machine *on, const struct plan *plan, struct ru
 {
     return cuda_order_before(on->session, plan, &run->failure) &&
            passes_run(&on->machine, plan, run) &&
-           (!plan->out || cuda_order_after(on->session, plan, &run->failure));
+           (!plan_stays_on_device(plan) || cuda_order_after(on->session, plan, &run->failure));
 }
 
 /* What was launched may still be under way: nobody waits for a result that stays on the device, nor

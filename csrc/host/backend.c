@@ -107,11 +107,7 @@ static bool read_memory(void *state, int index, size_t bytes, struct run *run)
 }
 
 const struct backend backend_host = {
-    .platform = {.name = "host",
-                 .place = METHOD_ON_HOST,
-                 .automatic = METHODS,
-                 .along_axes = true,
-                 .count = count},
+    .platform = {.name = "host", .place = METHOD_ON_HOST, .automatic = METHODS, .count = count},
     .create = create,
     .destroy = destroy,
     .describe = describe,

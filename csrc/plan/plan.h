@@ -15,6 +15,7 @@ struct results {
     void *at[ANSWER_VALUES];
     enum element type;
     unsigned values; /* of one result */
+    bool on_device;  /* in memory of the plan's device; else of the host */
 };
 
 /* Along axes it is the plan of the first result. */
@@ -43,6 +44,12 @@ struct plan {
     const struct axes *axes; /* where other results and their elements are; NULL: there is one */
     struct results results;
 };
+
+/* Whether nobody waits for the results. */
+static inline bool plan_stays_on_device(const struct plan *plan)
+{
+    return plan->out || (plan->axes && plan->results.on_device);
+}
 
 /* False with an exception set. The view's layout is normalised on the way. `mask` may be NULL. */
 bool plan_make(const struct request *request, struct view *view, const struct mask *mask,

@@ -13,7 +13,6 @@ struct platform {
     unsigned place;              /* METHOD_ON_... */
     bool numbered;               /* 'cuda:0', and not 'cuda' */
     enum method_index automatic; /* what 'auto' is there; METHODS: a way of its own */
-    bool along_axes;             /* it reduces along axes */
 
     /* Whether the questions below take no time to speak of; -1: those about no device in
      * particular. If not, they are asked without the GIL. NULL: they never take long. */

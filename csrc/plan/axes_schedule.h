@@ -1,0 +1,54 @@
+/* How a reduction along axes is shared among a device's threads, and what memory it works in: pure
+ * functions of the axes, the types and the device's size. */
+#pragma once
+
+#include "common/failure.h"
+#include "common/kernels.h"
+#include "plan/arena.h"
+#include "plan/axes.h"
+#include "plan/plan.h"
+
+/* How many threads fold one result, and which. */
+struct axes_shape {
+    bool abreast;  /* neighbouring threads fold neighbouring results, else one's neighbours */
+    unsigned team; /* of 2^team threads */
+    unsigned lanes, windows; /* see kernel_rows */
+    uint64_t splits;         /* blocks that share a result */
+    uint64_t groups;         /* of results, one a block */
+};
+
+enum { AXES_BLOCK = 8 }; /* threads of a block, as an exponent */
+
+/* What the choice rests on, found by measuring. Times are in elements of a thread. */
+struct axes_tuning {
+    unsigned threads; /* of a multiprocessor, that are enough to be busy with */
+    unsigned share;   /* slots that a thread fills at least, as an exponent, before a team grows */
+    unsigned blocks;  /* of a multiprocessor, that splits may make */
+    unsigned split_items; /* stretches of a group, at least, in a split */
+};
+
+extern const struct axes_tuning axes_tuned;
+
+/* NULL: as tuned. */
+void axes_shape_make(const struct axes *, enum element accumulator, unsigned multiprocessors,
+                     const struct axes_tuning *, struct axes_shape *);
+
+/* How the elements come to the kernel: as they lie, or one after the other in the order in which
+ * they lie. */
+struct axes_schedule {
+    const struct plan *plan;
+    enum element accumulator; /* the plan's, or one that holds more */
+    const void *kernel, *copy;
+    bool uploads, uploads_mask;
+    struct layout array, mask; /* all elements that differ, and their mask; what is brought */
+    struct axes axes;          /* as the kernel sees them; without addresses of the arena's */
+    struct axes_shape shape;
+    struct arena arena;
+};
+
+/* False with a failure noted. */
+bool axes_schedule_make(const struct plan *, const struct kernels *, unsigned multiprocessors,
+                        struct axes_schedule *, struct failure *);
+
+/* The kernel's argument, but for where results go. */
+void axes_schedule_argument(const struct axes_schedule *, struct kernel_axes *);

@@ -1,0 +1,186 @@
+/* Reductions along axes. A team of threads, 2^team of a block, folds what becomes one result; what
+ * lies in memory decides which threads are a team. Where a result's own elements are neighbours,
+ * neighbouring threads are: rows. Where neighbours belong to different results, neighbouring
+ * threads work `abreast`: columns. A team reads as the default method reads what is not flat
+ * (strided.cuh), so one kernel of a fold serves every layout and type.
+ *
+ * Where results are few and long, several blocks split each; the last of them to end folds what
+ * they left, always in the same order, and makes the results. */
+#pragma once
+
+#include "results.cuh"
+#include "strided.cuh"
+
+namespace KERNELS
+{
+
+/* A struct kernel_axes, under a name of this namespace. */
+struct along : kernel_axes {
+};
+
+/* A thread's place among those of its block. */
+struct teammate {
+    unsigned result; /* among the block's own */
+    unsigned number; /* in the team */
+    unsigned apart;  /* threads between two teammates */
+    unsigned teams;  /* in the block, as many as results */
+};
+
+__device__ __forceinline__ teammate place_in_team(const kernel_axes &x)
+{
+    const unsigned thread = threadIdx.x, teams = blockDim.x >> x.team;
+    if (x.abreast)
+        return {thread & (teams - 1), thread / teams, teams, teams};
+    return {thread >> x.team, thread & ((1u << x.team) - 1), 1, teams};
+}
+
+/* ---- what a team has ---- */
+
+/* The team's first thread gets the fold of all its threads' values. By all threads of a block;
+ * whoever calls it twice puts a barrier in between. */
+template <class Fold, class T>
+__device__ __forceinline__ T team_fold(const kernel_axes &x, const teammate &me, T value)
+{
+    const unsigned in_warp = me.apart < warp_size ? warp_size / me.apart : 1, size = 1u << x.team,
+                   together = size < in_warp ? size : in_warp;
+#pragma unroll 1
+    for (unsigned offset = together / 2; offset > 0; offset /= 2)
+        value = Fold::merge(value, shuffle_down(value, offset * me.apart));
+    if (together == size)
+        return value;
+    const shared<T> parts = block_memory<T>();
+    if (me.number % together == 0)
+        parts[me.number / together * me.teams + me.result] = value;
+    __syncthreads();
+    if (me.number == 0)
+#pragma unroll 1
+        for (unsigned part = 1; part < size / together; part++)
+            value = Fold::merge(value, parts[part * me.teams + me.result]);
+    return value;
+}
+
+/* A state, and how many elements a mask has let through to it. */
+template <class Fold>
+struct counted_state {
+    state_of<Fold> state;
+    uint64_t count;
+};
+
+template <class Fold>
+__device__ __forceinline__ counted_state<Fold>
+team_fold_counted(const kernel_axes &x, const teammate &me, counted_state<Fold> own)
+{
+    own.state = team_fold<Fold>(x, me, own.state);
+    if (x.counts) {
+        __syncthreads();
+        own.count = uint64_t(team_fold<sum<int64_t>>(x, me, int64_t(own.count)));
+    }
+    return own;
+}
+
+/* This thread's share of the elements that lie `base` further on than the first result's. */
+template <class Fold>
+__device__ __forceinline__ counted_state<Fold> fold_share(const kernel_axes &x, const teammate &me,
+                                                          const offsets &base, uint64_t split)
+{
+    const kernel_rows &rows = x.rows;
+    const int64_t length = rows.from.shape[rows.from.dimensions - 1];
+    const unsigned groups = 1u << (x.team - rows.lanes),
+                   lane = me.number & ((1u << rows.lanes) - 1);
+    counted_state<Fold> own = {Fold::identity(), 0};
+#pragma unroll 1
+    for (uint64_t item = split * groups + (me.number >> rows.lanes); item < rows.items;
+         item += x.splits * groups) {
+        const stretch row = stretch_of(rows, item, base);
+        const int64_t end = row.begin + (int64_t(1) << rows.stretch);
+        unsigned shown = 0;
+#pragma unroll 1
+        for (int64_t i = row.begin; i < end && i < length;)
+            i += take_window<Fold, true>(own.state, shown, rows, row, i, lane);
+        own.count += shown;
+    }
+    return own;
+}
+
+/* ---- splits ---- */
+
+/* What the splits of these results have left, once the last of them is there: false for all others.
+ * Their states lie result by result, so that a team's neighbours read neighbours. */
+template <class Fold>
+__device__ __forceinline__ bool
+fold_splits(const kernel_axes &x, const teammate &me, uint64_t result, uint64_t group,
+            uint64_t split, counted_state<Fold> &own, global<state_of<Fold>> partials,
+            global<uint64_t> counts, global<unsigned> tickets)
+{
+    const bool there = result < x.results;
+    bool last = false;
+    if (me.number == 0 && there) {
+        partials[split * x.results + result] = own.state;
+        if (x.counts)
+            counts[split * x.results + result] = own.count;
+        __threadfence();
+    }
+    __syncthreads();
+    if (threadIdx.x == 0)
+        last = atomicInc(tickets + group, unsigned(x.splits) - 1) == x.splits - 1;
+    if (!__syncthreads_or(last))
+        return false;
+    __threadfence();
+    own = {Fold::identity(), 0};
+#pragma unroll 1
+    for (uint64_t s = me.number; there && s < x.splits; s += 1u << x.team) {
+        const uint64_t at = s * x.results + result;
+        own.state = Fold::merge(own.state, load_shared_by_all(partials + at));
+        if (x.counts)
+            own.count += load_shared_by_all(counts + at);
+    }
+    own = team_fold_counted<Fold>(x, me, own);
+    return true;
+}
+
+/* ---- results ---- */
+
+/* Where a result's elements are, and it itself among the results. */
+struct result_place {
+    offsets base;
+    int64_t place;
+};
+
+__device__ __forceinline__ result_place place_of_result(const kernel_axes &x, uint64_t result)
+{
+    result_place at = {{0, 0}, x.first};
+#pragma unroll 1
+    for (unsigned k = x.kept; k-- > 0;) {
+        const uint64_t rest = k > 0 ? divide(result, x.shape[k]) : 0;
+        const int64_t index = int64_t(result - rest * x.shape[k]);
+        at.base.data += index * x.strides[k];
+        at.base.mask += index * x.mask_strides[k];
+        at.place += index * x.places[k];
+        result = rest;
+    }
+    return at;
+}
+
+template <class Fold>
+__global__ void fold_along(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials,
+                           global<uint64_t> counts, global<unsigned> tickets)
+{
+    const teammate me = place_in_team(x);
+    const uint64_t group = divide(blockIdx.x, x.splits), split = blockIdx.x - group * x.splits,
+                   result = group * me.teams + me.result;
+    result_place at = {{0, 0}, 0};
+    counted_state<Fold> own = {Fold::identity(), 0};
+    if (result < x.results) {
+        at = place_of_result(x, result);
+        own = fold_share<Fold>(x, me, at.base, split);
+    }
+    own = team_fold_counted<Fold>(x, me, own);
+    if (x.splits > 1 &&
+        !fold_splits<Fold>(x, me, result, group, split, own, partials, counts, tickets))
+        return;
+    if (me.number == 0 && result < x.results)
+        store_result<Fold>(x.result, own.state, x.counts ? own.count : x.result.finish.count,
+                           at.place);
+}
+
+} // namespace KERNELS
