@@ -9,7 +9,19 @@
 
 #include <string.h>
 
-const struct axes_tuning axes_tuned = {.threads = 2048, .share = 1, .blocks = 8, .split_items = 1};
+static const struct axes_tuning measured = {.block = 8, .threads = 2048, .share = 1, .blocks = 8};
+
+static struct axes_tuning forced;
+
+void axes_tuning_force(struct axes_tuning tuning)
+{
+    forced = tuning;
+}
+
+static const struct axes_tuning *tuned(void)
+{
+    return forced.block ? &forced : &measured;
+}
 
 enum { WARP = 5, WINDOWS = 2 };
 
@@ -50,11 +62,10 @@ static unsigned team_for(uint64_t results, uint64_t n, enum element accumulator,
     return team;
 }
 
-static uint64_t splits_for(uint64_t groups, uint64_t items, unsigned multiprocessors,
-                           const struct axes_tuning *tuning)
+/* As many as keep the device busy; each group of a team has a stretch at least. */
+static uint64_t splits_for(uint64_t groups, uint64_t items, uint64_t blocks)
 {
-    const uint64_t wanted = divide_up((uint64_t)multiprocessors * tuning->blocks, groups),
-                   most = items / tuning->split_items, splits = least(wanted, most);
+    const uint64_t splits = least(divide_up(blocks, groups), items);
     return splits > 1 ? splits : 1;
 }
 
@@ -88,32 +99,42 @@ static unsigned inner_lanes(const struct axes *axes, enum element accumulator)
     return length ? rows_lanes(length, accumulator) : 0;
 }
 
-void axes_shape_make(const struct axes *axes, enum element accumulator, unsigned multiprocessors,
-                     const struct axes_tuning *given, struct axes_shape *shape)
+/* Where neighbours are neighbours' results, a warp reads across as many of them as there are. */
+static void shape_columns(const struct axes *axes, enum element accumulator, uint64_t threads,
+                          const struct axes_tuning *tuning, struct axes_shape *shape)
 {
-    const struct axes_tuning *tuning = given ? given : &axes_tuned;
-    const uint64_t n = layout_length(&axes->reduced),
-                   threads = (uint64_t)multiprocessors * tuning->threads;
-    const unsigned lanes = inner_lanes(axes, accumulator);
-    shape->abreast = lies_abreast(axes);
-    shape->windows = WINDOWS;
-    if (shape->abreast) {
-        const unsigned across = (unsigned)least(exponent_up(axes->shape[axes->kept - 1]), WARP);
-        shape->team = team_for(axes->results, n, accumulator, 0, AXES_BLOCK - across, threads, 0);
-        shape->lanes = (unsigned)least(shape->team, lanes);
-    } else {
-        const unsigned least_team =
-            team_for(1, n, accumulator, lanes, WARP, UINT64_MAX, tuning->share);
-        shape->team =
-            team_for(axes->results, n, accumulator, least_team, AXES_BLOCK, threads, tuning->share);
-        shape->lanes = lanes;
-    }
-    shape->groups = divide_up(axes->results, (uint64_t)1 << (AXES_BLOCK - shape->team));
-    const struct kernel_rows rows = rows_in_shape(axes, accumulator, shape);
-    shape->splits = 1;
-    if (shape->team >= AXES_BLOCK - WARP)
-        shape->splits = splits_for(shape->groups, rows.items >> (shape->team - shape->lanes),
-                                   multiprocessors, tuning);
+    const uint64_t n = layout_length(&axes->reduced);
+    const unsigned across = (unsigned)least(exponent_up(axes->shape[axes->kept - 1]), WARP);
+    shape->team = team_for(axes->results, n, accumulator, 0, tuning->block - across, threads, 0);
+    shape->lanes = (unsigned)least(shape->team, inner_lanes(axes, accumulator));
+}
+
+static void shape_rows(const struct axes *axes, enum element accumulator, uint64_t threads,
+                       const struct axes_tuning *tuning, struct axes_shape *shape)
+{
+    const uint64_t n = layout_length(&axes->reduced);
+    shape->lanes = inner_lanes(axes, accumulator);
+    const unsigned enough =
+        team_for(1, n, accumulator, shape->lanes, WARP, UINT64_MAX, tuning->share);
+    shape->team =
+        team_for(axes->results, n, accumulator, enough, tuning->block, threads, tuning->share);
+}
+
+void axes_shape_make(const struct axes *axes, enum element accumulator, unsigned multiprocessors,
+                     struct axes_shape *shape)
+{
+    const struct axes_tuning *tuning = tuned();
+    const uint64_t threads = (uint64_t)multiprocessors * tuning->threads;
+    *shape = (struct axes_shape){
+        .abreast = lies_abreast(axes), .windows = WINDOWS, .block = tuning->block, .splits = 1};
+    if (shape->abreast)
+        shape_columns(axes, accumulator, threads, tuning, shape);
+    else
+        shape_rows(axes, accumulator, threads, tuning, shape);
+    shape->groups = divide_up(axes->results, (uint64_t)1 << (shape->block - shape->team));
+    const uint64_t items = rows_in_shape(axes, accumulator, shape).items;
+    shape->splits = splits_for(shape->groups, items >> (shape->team - shape->lanes),
+                               (uint64_t)multiprocessors * tuning->blocks);
 }
 
 /* ---- what lies elsewhere, or is of another type ---- */
@@ -271,7 +292,7 @@ bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
     }
     if (self->copy)
         self->axes.reduced.type = self->accumulator;
-    axes_shape_make(&self->axes, self->accumulator, multiprocessors, NULL, &self->shape);
+    axes_shape_make(&self->axes, self->accumulator, multiprocessors, &self->shape);
     lay_out(self);
     return true;
 }

@@ -15,23 +15,22 @@ struct axes_shape {
     unsigned lanes, windows; /* see kernel_rows */
     uint64_t splits;         /* blocks that share a result */
     uint64_t groups;         /* of results, one a block */
+    unsigned block;          /* threads of one, as an exponent */
 };
 
-enum { AXES_BLOCK = 8 }; /* threads of a block, as an exponent */
-
-/* What the choice rests on, found by measuring. Times are in elements of a thread. */
+/* What the choice rests on, found by measuring. */
 struct axes_tuning {
+    unsigned block;   /* threads, as an exponent */
     unsigned threads; /* of a multiprocessor, that are enough to be busy with */
-    unsigned share;   /* slots that a thread fills at least, as an exponent, before a team grows */
+    unsigned share;   /* of a thread, in windows and as an exponent, before a team of rows grows */
     unsigned blocks;  /* of a multiprocessor, that splits may make */
-    unsigned split_items; /* stretches of a group, at least, in a split */
 };
 
-extern const struct axes_tuning axes_tuned;
+/* From now on this, for tests; of no threads a block: as measured. */
+void axes_tuning_force(struct axes_tuning);
 
-/* NULL: as tuned. */
 void axes_shape_make(const struct axes *, enum element accumulator, unsigned multiprocessors,
-                     const struct axes_tuning *, struct axes_shape *);
+                     struct axes_shape *);
 
 /* How the elements come to the kernel: as they lie, or one after the other in the order in which
  * they lie. */

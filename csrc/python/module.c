@@ -7,6 +7,7 @@
 #include "python/exact.h"
 #include "python/execute.h"
 #include "python/explain.h"
+#include "python/forced_axes.h"
 #include "python/forced_tuning.h"
 #include "python/measure.h"
 #include "python/pretended_axes.h"
@@ -53,6 +54,8 @@ static PyMethodDef functions[] = {
     {"pretended_schedule", (PyCFunction)(void (*)(void))explain_pretended,
      METH_VARARGS | METH_KEYWORDS, "The schedule for an array and a device that are not there."},
     {"forced_tuning", forced_tuning, METH_VARARGS, "Forces the shape of calls, for tests."},
+    {"forced_axes", forced_axes, METH_VARARGS,
+     "Forces how reductions along axes are shared, for tests."},
     {"pretended_axes", pretended_axes, METH_VARARGS,
      "The normal form of axes of an array that is not there."},
     {"parse", (PyCFunction)(void (*)(void))parse, METH_FASTCALL,

@@ -137,8 +137,9 @@ static bool make_results(struct carrying *self)
         .kernel = self->schedule->kernel,
         .arguments = arguments,
         .grid = shape->groups * shape->splits,
-        .block = 1 << AXES_BLOCK,
-        .shared_bytes = (size_t)(state > sizeof(uint64_t) ? state : sizeof(uint64_t)) << AXES_BLOCK,
+        .block = 1u << shape->block,
+        .shared_bytes = (size_t)(state > sizeof(uint64_t) ? state : sizeof(uint64_t))
+                        << shape->block,
         .cluster = 1,
     };
     return machine->launch(machine, &launch);
