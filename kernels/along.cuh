@@ -15,8 +15,7 @@ namespace KERNELS
 {
 
 /* A struct kernel_axes, under a name of this namespace. */
-struct along : kernel_axes {
-};
+struct along : kernel_axes {};
 
 /* A thread's place among those of its block. */
 struct teammate {
@@ -84,7 +83,6 @@ __device__ __forceinline__ counted_state<Fold> fold_share(const kernel_axes &x, 
                                                           const offsets &base, uint64_t split)
 {
     const kernel_rows &rows = x.rows;
-    const int64_t length = rows.from.shape[rows.from.dimensions - 1];
     const unsigned groups = 1u << (x.team - rows.lanes),
                    lane = me.number & ((1u << rows.lanes) - 1);
     counted_state<Fold> own = {Fold::identity(), 0};
@@ -92,11 +90,11 @@ __device__ __forceinline__ counted_state<Fold> fold_share(const kernel_axes &x, 
     for (uint64_t item = split * groups + (me.number >> rows.lanes); item < rows.items;
          item += x.splits * groups) {
         const stretch row = stretch_of(rows, item, base);
-        const int64_t end = row.begin + (int64_t(1) << rows.stretch);
+        const int64_t end = end_of(rows, row);
         unsigned shown = 0;
 #pragma unroll 1
-        for (int64_t i = row.begin; i < end && i < length;)
-            i += take_window<Fold, true>(own.state, shown, rows, row, i, lane);
+        for (int64_t i = row.begin; i < end;)
+            i += take_window<Fold, true>(own.state, shown, rows, row, i, end, lane);
         own.count += shown;
     }
     return own;

@@ -15,8 +15,7 @@ namespace KERNELS
 {
 
 /* A struct kernel_rows, under a name of this namespace. */
-struct strided : kernel_rows {
-};
+struct strided : kernel_rows {};
 
 /* A stretch of a row, as one thread sees it. */
 struct stretch {
@@ -46,6 +45,14 @@ __device__ __forceinline__ stretch stretch_of(const kernel_rows &array, uint64_t
             array.run > 0 && before == lead};
 }
 
+/* Where a stretch ends, at the latest with its row. */
+__device__ __forceinline__ int64_t end_of(const kernel_rows &array, const stretch &x)
+{
+    const int64_t end = x.begin + (int64_t(1) << array.stretch),
+                  length = array.from.shape[array.from.dimensions - 1];
+    return end < length ? end : length;
+}
+
 template <class Fold, unsigned N>
 __device__ __forceinline__ void take_slots(state_of<Fold> &state, const value_of<Fold> (&x)[N],
                                            const placing &places, uint32_t there)
@@ -70,18 +77,18 @@ constexpr bool makes_means = false;
 template <class V>
 constexpr bool makes_means<sum<V>> = !std::is_integral_v<V>;
 
-/* The window of a stretch that begins at element `begin` of the row, as its group's thread number
- * `lane` takes it. Returns how many elements it has, and adds to `shown`, if the fold `Counts`, how
- * many of them a mask lets through. */
+/* The window that begins at element `begin` of the row, of a stretch that ends at `end`, as its
+ * group's thread number `lane` takes it. Returns how many elements it has, and adds to `shown`, if
+ * the fold `Counts`, how many of them a mask lets through. */
 template <class Fold, bool Counts = makes_means<Fold>>
 __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned &shown,
                                                 const kernel_rows &array, const stretch &x,
-                                                int64_t begin, unsigned lane)
+                                                int64_t begin, int64_t end, unsigned lane)
 {
     constexpr unsigned N = slots_of<value_of<Fold>>;
     using word = typename slot<value_of<Fold>>::type;
     const unsigned inner = array.from.dimensions - 1, window = N << array.lanes;
-    const int64_t stride = array.from.strides[inner], rest = array.from.shape[inner] - begin;
+    const int64_t stride = array.from.strides[inner], rest = end - begin;
     const bool whole = begin >= 0 && rest >= window;
     const bool packed = packs<Fold> && x.in_runs && !x.mask && begin >= 0 &&
                         rest >= int64_t(window) << array.packing;
@@ -104,7 +111,8 @@ __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned 
     if (x.mask) {
         const int64_t mask_stride = array.from.mask_strides[inner];
         const unsigned char *const mask = x.mask + (begin + own) * mask_stride;
-        if (N >= 4 && run >= 2 && mask_stride == 1 && begin >= 4 && rest >= window + 4)
+        if (N >= 4 && run >= 2 && mask_stride == 1 && begin >= 4 &&
+            int64_t(array.from.shape[inner]) - begin >= window + 4)
             there = shown_by_words<N>(mask, places);
         else
             there = shown_by_bytes<N>(mask, mask_stride, places, there);
@@ -124,7 +132,6 @@ __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned 
 template <class Fold>
 __device__ __forceinline__ state_of<Fold> fold_vectors(const strided &array, uint64_t)
 {
-    const int64_t length = array.from.shape[array.from.dimensions - 1];
     const uint64_t groups = threads_in_grid() >> array.lanes;
     const unsigned lane = threadIdx.x & ((1u << array.lanes) - 1);
     state_of<Fold> state = Fold::identity();
@@ -132,10 +139,10 @@ __device__ __forceinline__ state_of<Fold> fold_vectors(const strided &array, uin
 #pragma unroll 1
     for (uint64_t item = rank_in_grid() >> array.lanes; item < array.items; item += groups) {
         const stretch x = stretch_of(array, item, {0, 0});
-        const int64_t end = x.begin + (int64_t(1) << array.stretch);
+        const int64_t end = end_of(array, x);
 #pragma unroll 1
-        for (int64_t i = x.begin; i < end && i < length;)
-            i += take_window<Fold>(state, shown, array, x, i, lane);
+        for (int64_t i = x.begin; i < end;)
+            i += take_window<Fold>(state, shown, array, x, i, end, lane);
     }
     if (makes_means<Fold> && array.counted)
         add_count(array.counted, shown);
