@@ -4,8 +4,9 @@
  * threads work `abreast`: columns. A team reads as the default method reads what is not flat
  * (strided.cuh), so one kernel of a fold serves every layout and type.
  *
- * Where results are few and long, several blocks split each; the last of them to end folds what
- * they left, always in the same order, and makes the results. */
+ * Short rows that lie one after the other are brought to shared memory first, all of a block's by
+ * loads of 16 bytes. Where results are few and long, several blocks split each; the last of them to
+ * end folds what they left, always in the same order, and makes the results. */
 #pragma once
 
 #include "results.cuh"
@@ -66,82 +67,21 @@ struct counted_state {
 };
 
 template <class Fold>
-__device__ __forceinline__ counted_state<Fold>
-team_fold_counted(const kernel_axes &x, const teammate &me, counted_state<Fold> own)
+__device__ __forceinline__ void team_fold_counted(const kernel_axes &x, const teammate &me,
+                                                  counted_state<Fold> &own)
 {
     own.state = team_fold<Fold>(x, me, own.state);
     if (x.counts) {
         __syncthreads();
         own.count = uint64_t(team_fold<sum<int64_t>>(x, me, int64_t(own.count)));
     }
-    return own;
 }
 
-/* This thread's share of the elements that lie `base` further on than the first result's. */
-template <class Fold>
-__device__ __forceinline__ counted_state<Fold> fold_share(const kernel_axes &x, const teammate &me,
-                                                          const offsets &base, uint64_t split)
-{
-    const kernel_rows &rows = x.rows;
-    const unsigned groups = 1u << (x.team - rows.lanes),
-                   lane = me.number & ((1u << rows.lanes) - 1);
-    counted_state<Fold> own = {Fold::identity(), 0};
-#pragma unroll 1
-    for (uint64_t item = split * groups + (me.number >> rows.lanes); item < rows.items;
-         item += x.splits * groups) {
-        const stretch row = stretch_of(rows, item, base);
-        const int64_t end = end_of(rows, row);
-        unsigned shown = 0;
-#pragma unroll 1
-        for (int64_t i = row.begin; i < end;)
-            i += take_window<Fold, true>(own.state, shown, rows, row, i, end, lane);
-        own.count += shown;
-    }
-    return own;
-}
+/* ---- where results and their elements are ---- */
 
-/* ---- splits ---- */
-
-/* What the splits of these results have left, once the last of them is there: false for all others.
- * Their states lie result by result, so that a team's neighbours read neighbours. */
-template <class Fold>
-__device__ __forceinline__ bool
-fold_splits(const kernel_axes &x, const teammate &me, uint64_t result, uint64_t group,
-            uint64_t split, counted_state<Fold> &own, global<state_of<Fold>> partials,
-            global<uint64_t> counts, global<unsigned> tickets)
-{
-    const bool there = result < x.results;
-    bool last = false;
-    if (me.number == 0 && there) {
-        partials[split * x.results + result] = own.state;
-        if (x.counts)
-            counts[split * x.results + result] = own.count;
-        __threadfence();
-    }
-    __syncthreads();
-    if (threadIdx.x == 0)
-        last = atomicInc(tickets + group, unsigned(x.splits) - 1) == x.splits - 1;
-    if (!__syncthreads_or(last))
-        return false;
-    __threadfence();
-    own = {Fold::identity(), 0};
-#pragma unroll 1
-    for (uint64_t s = me.number; there && s < x.splits; s += 1u << x.team) {
-        const uint64_t at = s * x.results + result;
-        own.state = Fold::merge(own.state, load_shared_by_all(partials + at));
-        if (x.counts)
-            own.count += load_shared_by_all(counts + at);
-    }
-    own = team_fold_counted<Fold>(x, me, own);
-    return true;
-}
-
-/* ---- results ---- */
-
-/* Where a result's elements are, and it itself among the results. */
 struct result_place {
     offsets base;
-    int64_t place;
+    int64_t place; /* among the results */
 };
 
 __device__ __forceinline__ result_place place_of_result(const kernel_axes &x, uint64_t result)
@@ -159,26 +99,151 @@ __device__ __forceinline__ result_place place_of_result(const kernel_axes &x, ui
     return at;
 }
 
+/* ---- elements ---- */
+
+/* This thread's share of the elements that lie `base` further on than the first result's. */
+template <class Fold>
+__device__ __forceinline__ void take_share(counted_state<Fold> &own, const kernel_axes &x,
+                                           const teammate &me, const offsets &base, uint64_t split)
+{
+    const kernel_rows &rows = x.rows;
+    const unsigned groups = 1u << (x.team - rows.lanes),
+                   lane = me.number & ((1u << rows.lanes) - 1);
+#pragma unroll 1
+    for (uint64_t item = split * groups + (me.number >> rows.lanes); item < rows.items;
+         item += x.splits * groups) {
+        const stretch row = stretch_of(rows, item, base);
+        const int64_t end = end_of(rows, row);
+        unsigned shown = 0;
+#pragma unroll 1
+        for (int64_t i = row.begin; i < end;)
+            i += take_window<Fold, true>(own.state, shown, rows, row, i, end, lane);
+        own.count += shown;
+    }
+}
+
+/* The same of a short row, by fours. */
+template <class Fold>
+__device__ __forceinline__ void take_few(counted_state<Fold> &own, const kernel_axes &x,
+                                         const teammate &me, const char *data,
+                                         const unsigned char *mask)
+{
+    constexpr unsigned N = 4;
+    using word = typename slot<value_of<Fold>>::type;
+    const unsigned n = unsigned(x.rows.from.shape[0]), bytes = 1u << x.rows.bytes;
+    const int64_t stride = x.rows.from.strides[0], mask_stride = x.rows.from.mask_strides[0];
+#pragma unroll 1
+    for (unsigned i = me.number * N; i < n; i += N << x.team) {
+        word words[N];
+        value_of<Fold> values[N];
+        uint32_t there = low_bits(n - i < N ? n - i : N);
+        load_words(words, bytes, some_slots{data + i * stride, stride, there});
+        if (mask) {
+            const placing places = {i, 0, 0};
+            there = shown_by_bytes<N>(mask + i * mask_stride, mask_stride, places, there);
+            own.count += __popc(there);
+        }
+        decode(values, words, x.rows.from.input);
+        take_values<Fold>(own.state, values, in_a_row{i}, shown_bits{there});
+    }
+}
+
+/* ---- rows in shared memory ---- */
+
+/* Brings bytes to shared memory; they lie there as far from a boundary as they do where they are.
+ */
+__device__ __forceinline__ const char *brought(const char *from, unsigned bytes)
+{
+    constexpr unsigned size = sizeof(pack<unsigned>);
+    char *const room = block_memory<char>() + reinterpret_cast<uintptr_t>(from) % size;
+    const unsigned before = elements_to_boundary(from, bytes), packs = (bytes - before) / size;
+    const pack<unsigned> *const source = reinterpret_cast<const pack<unsigned> *>(from + before);
+    pack<unsigned> *const target = reinterpret_cast<pack<unsigned> *>(room + before);
+#pragma unroll 4
+    for (unsigned k = threadIdx.x; k < packs; k += blockDim.x)
+        target[k] = source[k];
+    const unsigned after = before + packs * size, single = threadIdx.x;
+    if (single < before)
+        room[single] = from[single];
+    else if (single - before < bytes - after)
+        room[after + single - before] = from[after + single - before];
+    __syncthreads();
+    return room;
+}
+
+/* All rows of a block, whose first result that is. */
+__device__ __forceinline__ const char *staged_rows(const kernel_axes &x, uint64_t first,
+                                                   unsigned results)
+{
+    const uint64_t left = x.results - first, rows = left < results ? left : results;
+    const char *const data = static_cast<const char *>(x.rows.from.data);
+    return brought(data + first * x.staged, unsigned(rows * x.staged));
+}
+
+/* ---- splits ---- */
+
+/* What the splits of these results have left, once the last of them is there: false for all others.
+ * Their states lie result by result, so that a team's neighbours read neighbours. */
+template <class Fold>
+__device__ __forceinline__ bool
+fold_splits(const kernel_axes &x, const teammate &me, uint64_t result, uint64_t group,
+            uint64_t split, counted_state<Fold> &own, global<state_of<Fold>> partials,
+            global<uint64_t> counts, global<unsigned> tickets)
+{
+    const bool there = result < x.results;
+    if (me.number == 0 && there) {
+        partials[split * x.results + result] = own.state;
+        if (x.counts)
+            counts[split * x.results + result] = own.count;
+    }
+    if (!is_last_block(tickets + group, unsigned(x.splits)))
+        return false;
+    own = {Fold::identity(), 0};
+#pragma unroll 1
+    for (uint64_t s = me.number; there && s < x.splits; s += 1u << x.team) {
+        const uint64_t at = s * x.results + result;
+        own.state = Fold::merge(own.state, load_shared_by_all(partials + at));
+        if (x.counts)
+            own.count += load_shared_by_all(counts + at);
+    }
+    team_fold_counted<Fold>(x, me, own);
+    return true;
+}
+
+/* ---- the kernel ---- */
+
 template <class Fold>
 __global__ void fold_along(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials,
                            global<uint64_t> counts, global<unsigned> tickets)
 {
     const teammate me = place_in_team(x);
     const uint64_t group = divide(blockIdx.x, x.splits), split = blockIdx.x - group * x.splits,
-                   result = group * me.teams + me.result;
-    result_place at = {{0, 0}, 0};
-    counted_state<Fold> own = {Fold::identity(), 0};
-    if (result < x.results) {
-        at = place_of_result(x, result);
-        own = fold_share<Fold>(x, me, at.base, split);
+                   first = group * me.teams * x.rounds;
+    const char *const staged = x.staged ? staged_rows(x, first, me.teams * x.rounds) : nullptr;
+#pragma unroll 1
+    for (unsigned round = 0; round < x.rounds; round++) {
+        const unsigned own_result = round * me.teams + me.result;
+        const uint64_t result = first + own_result;
+        counted_state<Fold> own = {Fold::identity(), 0};
+        if (result < x.results && staged) {
+            take_few<Fold>(own, x, me, staged + own_result * unsigned(x.staged), nullptr);
+        } else if (result < x.results) {
+            const offsets base = place_of_result(x, result).base;
+            const layout &from = x.rows.from;
+            if (x.few)
+                take_few<Fold>(own, x, me, static_cast<const char *>(from.data) + base.data,
+                               from.mask ? from.mask + base.mask : nullptr);
+            else
+                take_share<Fold>(own, x, me, base, split);
+        }
+        team_fold_counted<Fold>(x, me, own);
+        if (x.splits > 1 &&
+            !fold_splits<Fold>(x, me, result, group, split, own, partials, counts, tickets))
+            return;
+        if (me.number == 0 && result < x.results)
+            store_result<Fold>(x.result, own.state, x.counts ? own.count : x.result.finish.count,
+                               place_of_result(x, result).place);
     }
-    own = team_fold_counted<Fold>(x, me, own);
-    if (x.splits > 1 &&
-        !fold_splits<Fold>(x, me, result, group, split, own, partials, counts, tickets))
-        return;
-    if (me.number == 0 && result < x.results)
-        store_result<Fold>(x.result, own.state, x.counts ? own.count : x.result.finish.count,
-                           at.place);
 }
 
 } // namespace KERNELS

@@ -15,7 +15,8 @@ namespace KERNELS
     const void *name##_flat(enum method_index, enum element input, enum element accumulator,       \
                             unsigned block);                                                       \
     const void *name##_strided(enum method_index, enum element input, enum element accumulator);   \
-    const void *name##_along(enum element input, enum element accumulator)
+    const void *name##_along(enum element input, enum element accumulator);                        \
+    const void *name##_columns(enum element input, enum element accumulator)
 DECLARE_FOLD(sum);
 DECLARE_FOLD(prod);
 DECLARE_FOLD(min);
@@ -39,10 +40,7 @@ namespace
 
 enum { ON_LADDER = FOLD_max + 1 };
 
-#define FOLDS_OF(what)                                                                             \
-    {                                                                                              \
-        sum_##what, prod_##what, min_##what, max_##what                                            \
-    }
+#define FOLDS_OF(what) {sum_##what, prod_##what, min_##what, max_##what}
 
 const void *first_of(const void *const (&entries)[4])
 {
@@ -88,6 +86,12 @@ const void *along_entry(enum fold fold, enum element input, enum element accumul
     return first_of({places_along(fold, input, accumulator), counts_along(fold, input, accumulator),
                      numbers_along(fold, input, accumulator),
                      moments_along(fold, input, accumulator)});
+}
+
+const void *columns_entry(enum fold fold, enum element input, enum element accumulator)
+{
+    static decltype(&sum_columns) const of_fold[ON_LADDER] = FOLDS_OF(columns);
+    return fold_is_on_ladder(fold) ? of_fold[fold](input, accumulator) : nullptr;
 }
 
 const void *copy_flat_entry(enum element input, enum element accumulator)
@@ -147,8 +151,8 @@ const void *read_entry(unsigned shape)
 } // namespace KERNELS
 
 const struct kernels GRED_TABLE = {
-    KERNELS::flat_entry,          KERNELS::strided_entry, KERNELS::along_entry,
-    KERNELS::merge_entry,         KERNELS::library_entry, KERNELS::copy_flat_entry,
-    KERNELS::copy_gathered_entry, KERNELS::finish_entry,  KERNELS::count_entry,
-    KERNELS::unpack_entry,        KERNELS::read_entry,
+    KERNELS::flat_entry,      KERNELS::strided_entry,       KERNELS::along_entry,
+    KERNELS::columns_entry,   KERNELS::merge_entry,         KERNELS::library_entry,
+    KERNELS::copy_flat_entry, KERNELS::copy_gathered_entry, KERNELS::finish_entry,
+    KERNELS::count_entry,     KERNELS::unpack_entry,        KERNELS::read_entry,
 };

@@ -134,9 +134,7 @@ struct default_entry {
 
 /* Types that the other rungs are compiled for have their kernels there. */
 #define FLAT(IN, In, ACC, Acc)                                                                     \
-    {                                                                                              \
-        ELEMENT_##IN, ELEMENT_##ACC, KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, global<const In>>)    \
-    }
+    {ELEMENT_##IN, ELEMENT_##ACC, KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, global<const In>>)}
 
 /* Unsigned 64-bit sums and products are the same bits as signed ones. Least and greatest elements
  * need no more than the least accumulator. Complex products know their first element. */
@@ -212,6 +210,11 @@ const void *OF_FOLD(strided)(enum method_index method, enum element input, enum 
 const void *OF_FOLD(along)(enum element input, enum element accumulator)
 {
     return strided_all<GRED_FOLD, along_axes, uint64_as>(input, accumulator);
+}
+
+const void *OF_FOLD(columns)(enum element input, enum element accumulator)
+{
+    return strided_all<GRED_FOLD, columns_of, uint64_as>(input, accumulator);
 }
 
 } // namespace KERNELS

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "along.cuh"
+#include "columns.cuh"
 #include "entry.cuh"
 #include "ladder/21_last_block.cuh"
 #include "strided.cuh"
@@ -32,6 +33,18 @@ struct along_axes<summary<V>> {
     static const void *entry()
     {
         return nullptr;
+    }
+};
+
+/* Of values that a load takes several of. */
+template <class Fold>
+struct columns_of {
+    static const void *entry()
+    {
+        if constexpr (sizeof(value_of<Fold>) <= sizeof(uint64_t))
+            return KERNEL_ENTRY(fold_columns<Fold>);
+        else
+            return nullptr;
     }
 };
 

@@ -40,23 +40,27 @@ everywhere = pytest.mark.parametrize(
 every_name = pytest.mark.parametrize("name", NAMES)
 
 # Threads of a block as an exponent, enough threads of a multiprocessor, what a thread of a row is
-# to have before it gets help, blocks of a multiprocessor that splits make: few threads and many,
-# small teams and large ones, no splits and as many as there can be.
+# to have before it gets help, blocks of a multiprocessor that splits make, bytes of rows that are
+# staged, whether columns are made side by side: few threads and many, small teams and large ones,
+# no splits and as many as there can be.
 SHARINGS = {
-    "measured": (0, 0, 0, 0),
-    "a thread each": (8, 1, 16, 0),
-    "a warp": (5, 1 << 20, 0, 0),
-    "a block": (7, 1 << 20, 0, 0),
-    "a warp and splits": (5, 1 << 20, 0, 1 << 16),
-    "splits alone": (6, 1, 0, 1 << 16),
+    "measured": (0, 0, 0, 0, 0, 0),
+    "a thread each": (8, 1, 16, 0, 0, 0),
+    "a warp": (5, 1 << 20, 0, 0, 0, 0),
+    "a block": (7, 1 << 20, 0, 0, 0, 1),
+    "a warp and splits": (5, 1 << 20, 0, 1 << 16, 0, 1),
+    "splits alone": (6, 1, 0, 1 << 16, 0, 1),
+    "staged rows": (6, 1, 0, 0, 32 << 10, 1),
+    "staged rows of a team": (5, 1 << 20, 0, 0, 4000, 0),
 }
+NONE_FORCED = SHARINGS["measured"]
 
 
 @pytest.fixture(params=SHARINGS)
 def sharing(request):
     _core.forced_axes(*SHARINGS[request.param])
     yield request.param
-    _core.forced_axes(0, 0, 0, 0)
+    _core.forced_axes(*NONE_FORCED)
 
 
 def on(place, x):
@@ -94,7 +98,7 @@ def test_answers_and_refusals_are_numpys(place, sharing, call, seed):
     assert x.tobytes() == before
 
 
-SHAPES = [((3, 5000), 1), ((5000, 3), 0), ((30, 400), 0), ((7, 90, 11), 1), ((90, 4, 9), (0, 2))]
+SHAPES = [((3, 5000), 1), ((5000, 4), 0), ((30, 400), 0), ((7, 90, 11), 1), ((90, 4, 9), (0, 2))]
 SHAPES += [((4, 2, 600), (1, 2)), ((3, 2310), 1), ((17, 40), 0), ((33, 5), 0), ((300, 2), 1)]
 VIEWS = {
     "as it is": lambda x: x,
@@ -125,7 +129,7 @@ def test_rows_columns_and_others_of_every_layout_and_type(place, name, view):
             options["where"], given_options["where"] = mask, laid_out(mask, place)
         _core.forced_axes(*list(SHARINGS.values())[turn // 4 % len(SHARINGS)])
         got = quietly(name, laid_out(x, place), **given_options)
-        _core.forced_axes(0, 0, 0, 0)
+        _core.forced_axes(*NONE_FORCED)
         with np.errstate(all="ignore"):
             found = wrong_results(name, got, x, normal(axis, x.ndim), options)
         assert not found, (shape, axis, dtype)

@@ -34,6 +34,10 @@ struct kernel_array {
 /* So many bytes of values a thread takes in at a time from an array that is not flat. */
 enum { SLOTS_BYTES = 64 };
 
+/* Neighbouring results that a thread makes side by side, and how many elements of each it reads at
+ * once. */
+enum { COLUMNS_A_THREAD = 4, ROWS_AT_ONCE = 4 };
+
 /* The same of an array that is not flat, in at least one dimension; rows_of makes it. Rows are read
  * in stretches, by groups of threads. Powers of two are said by their exponents. */
 struct kernel_rows {
@@ -72,6 +76,10 @@ struct kernel_axes {
     unsigned team;   /* so many threads fold one, said by the exponent */
     bool abreast;    /* neighbouring threads are of different teams */
     bool counts;     /* what a mask lets through is counted */
+    bool few;        /* elements lie in one row of so few that a loop by fours is best */
+    unsigned rounds; /* a team makes so many results, one after the other */
+    uint64_t staged; /* bytes of a row, where a block's rows lie one after the other and are brought
+                      * to shared memory first; 0: they are read as they lie */
     uint64_t splits; /* blocks that share a result */
     unsigned kept;   /* dimensions that results differ in; see struct axes */
     int64_t first;
@@ -104,8 +112,10 @@ struct kernels {
     const void *(*strided)(enum fold fold, enum method_index method, enum element input,
                            enum element accumulator);
 
-    /* Along axes, of the same elements: (kernel_axes, partials, counts, tickets). */
+    /* Along axes, of the same elements: (kernel_axes, partials, counts, tickets). Columns are taken
+     * COLUMNS_A_THREAD at a time, of folds on the ladder. */
     const void *(*along)(enum fold fold, enum element input, enum element accumulator);
+    const void *(*columns)(enum fold fold, enum element input, enum element accumulator);
 
     /* Merges states that lie one after the other: (states, n, partials, tickets, ending,
      * fold, accumulator). On the ladder the method's own kernel of flat arrays does it. */

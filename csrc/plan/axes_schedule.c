@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-static const struct axes_tuning measured = {.block = 8, .threads = 2048, .share = 1, .blocks = 8};
+static const struct axes_tuning measured = {
+    .block = 8, .threads = 2048, .share = 1, .blocks = 8, .staged = 32 << 10, .columns = 1};
 
 static struct axes_tuning forced;
 
@@ -23,7 +24,13 @@ static const struct axes_tuning *tuned(void)
     return forced.block ? &forced : &measured;
 }
 
-enum { WARP = 5, WINDOWS = 2 };
+enum {
+    WARP = 5,
+    WINDOWS = 2,  /* of a stretch */
+    LOAD = 2,     /* elements that a loop by fours takes */
+    FEW = 2,      /* of which so many are few, all as exponents */
+    BOUNDARY = 16 /* bytes: what a load takes */
+};
 
 /* ---- threads ---- */
 
@@ -88,7 +95,7 @@ static struct kernel_rows rows_in_shape(const struct axes *axes, enum element ac
     struct layout layout = with_a_dimension(&axes->reduced);
     struct kernel_rows rows = {.from = layout};
     if (layout_length(&layout) > 0)
-        rows = rows_in_lanes(&layout, 0, accumulator, shape->lanes, shape->windows);
+        rows = rows_in_lanes(&layout, 0, accumulator, shape->lanes, WINDOWS);
     return rows;
 }
 
@@ -99,14 +106,65 @@ static unsigned inner_lanes(const struct axes *axes, enum element accumulator)
     return length ? rows_lanes(length, accumulator) : 0;
 }
 
+static bool is_row(const struct layout *reduced)
+{
+    return reduced->dimensions == 0 ||
+           (reduced->dimensions == 1 &&
+            reduced->strides[0] == (int64_t)element_size(reduced->input));
+}
+
+/* Rows that lie one after the other. */
+static bool lies_flat(const struct axes *axes, uint64_t row_bytes)
+{
+    return is_row(&axes->reduced) && !axes->reduced.mask && axes->kept == 1 &&
+           (uint64_t)axes->strides[0] == row_bytes;
+}
+
+/* What one load takes of neighbouring results is there, and where a load may begin. */
+static bool lies_in_columns(const struct axes *axes, uintptr_t data)
+{
+    const struct layout *reduced = &axes->reduced;
+    const size_t size = element_size(reduced->input),
+                 load = least(size * COLUMNS_A_THREAD, BOUNDARY);
+    uint64_t all = data;
+    if (reduced->mask || axes->kept == 0 || axes->strides[axes->kept - 1] != (int64_t)size ||
+        axes->shape[axes->kept - 1] % COLUMNS_A_THREAD != 0)
+        return false;
+    for (unsigned k = 0; k + 1 < axes->kept; k++)
+        all |= (uint64_t)axes->strides[k];
+    for (unsigned k = 0; k < reduced->dimensions; k++)
+        all |= (uint64_t)reduced->strides[k];
+    return all % load == 0;
+}
+
+/* A thread of a team reads ROWS_AT_ONCE elements of each of its columns. */
+static void shape_columns(const struct axes *axes, uint64_t threads, struct axes_shape *shape)
+{
+    enum { AT_ONCE = 2 };
+    const uint64_t n = layout_length(&axes->reduced),
+                   width = axes->shape[axes->kept - 1] / COLUMNS_A_THREAD;
+    const unsigned across = (unsigned)least(exponent_up(width), WARP);
+    while (shape->team + across < shape->block && n >> (shape->team + AT_ONCE) > 1 &&
+           axes->results / COLUMNS_A_THREAD << shape->team < threads)
+        shape->team++;
+}
+
+static bool has_few(const struct axes *axes, unsigned team)
+{
+    const struct layout *reduced = &axes->reduced;
+    return reduced->dimensions == 0 ||
+           (reduced->dimensions == 1 && reduced->shape[0] >> (team + LOAD + FEW) == 0);
+}
+
 /* Where neighbours are neighbours' results, a warp reads across as many of them as there are. */
-static void shape_columns(const struct axes *axes, enum element accumulator, uint64_t threads,
-                          const struct axes_tuning *tuning, struct axes_shape *shape)
+static void shape_abreast(const struct axes *axes, enum element accumulator, uint64_t threads,
+                          struct axes_shape *shape)
 {
     const uint64_t n = layout_length(&axes->reduced);
     const unsigned across = (unsigned)least(exponent_up(axes->shape[axes->kept - 1]), WARP);
-    shape->team = team_for(axes->results, n, accumulator, 0, tuning->block - across, threads, 0);
+    shape->team = team_for(axes->results, n, accumulator, 0, shape->block - across, threads, 0);
     shape->lanes = (unsigned)least(shape->team, inner_lanes(axes, accumulator));
+    shape->few = has_few(axes, shape->team);
 }
 
 static void shape_rows(const struct axes *axes, enum element accumulator, uint64_t threads,
@@ -117,23 +175,65 @@ static void shape_rows(const struct axes *axes, enum element accumulator, uint64
     const unsigned enough =
         team_for(1, n, accumulator, shape->lanes, WARP, UINT64_MAX, tuning->share);
     shape->team =
-        team_for(axes->results, n, accumulator, enough, tuning->block, threads, tuning->share);
+        team_for(axes->results, n, accumulator, enough, shape->block, threads, tuning->share);
+    shape->few = has_few(axes, shape->team);
 }
 
-void axes_shape_make(const struct axes *axes, enum element accumulator, unsigned multiprocessors,
-                     struct axes_shape *shape)
+/* As many rows a block as there is room for, as long as there are blocks enough. False: a row is
+ * too long. */
+static bool shape_staged(const struct axes *axes, uint64_t threads,
+                         const struct axes_tuning *tuning, struct axes_shape *shape)
+{
+    enum { ROUNDS_MAX = 64 };
+    const uint64_t n = layout_length(&axes->reduced);
+    unsigned team = 0;
+    while (team < WARP &&
+           (n >> (team + LOAD + FEW) || (n >> (team + LOAD) && axes->results << team < threads)))
+        team++;
+    const uint64_t bytes = n * element_size(axes->reduced.input),
+                   teams = (uint64_t)1 << (shape->block - team),
+                   room = tuning->staged / (teams * bytes),
+                   busy = (axes->results << team) / (2 * threads);
+    if (room == 0)
+        return false;
+    shape->few = true;
+    shape->team = team;
+    shape->staged = bytes;
+    shape->rounds = (unsigned)least(least(room, busy ? busy : 1), ROUNDS_MAX);
+    return true;
+}
+
+/* What the kernel divides among splits. */
+static uint64_t items_of(const struct axes *axes, enum element accumulator,
+                         const struct axes_shape *shape)
+{
+    if (shape->columns)
+        return layout_length(&axes->reduced) >> shape->team;
+    if (shape->few)
+        return 1;
+    return rows_in_shape(axes, accumulator, shape).items >> (shape->team - shape->lanes);
+}
+
+void axes_shape_make(const struct axes *axes, enum element accumulator, bool columns,
+                     unsigned multiprocessors, struct axes_shape *shape)
 {
     const struct axes_tuning *tuning = tuned();
-    const uint64_t threads = (uint64_t)multiprocessors * tuning->threads;
-    *shape = (struct axes_shape){
-        .abreast = lies_abreast(axes), .windows = WINDOWS, .block = tuning->block, .splits = 1};
-    if (shape->abreast)
-        shape_columns(axes, accumulator, threads, tuning, shape);
-    else
+    const uint64_t threads = (uint64_t)multiprocessors * tuning->threads,
+                   n = layout_length(&axes->reduced),
+                   row_bytes = n * element_size(axes->reduced.input);
+    *shape = (struct axes_shape){.block = tuning->block, .rounds = 1, .splits = 1};
+    shape->abreast = lies_abreast(axes);
+    shape->columns = columns && tuning->columns && shape->abreast;
+    if (shape->columns)
+        shape_columns(axes, threads, shape);
+    else if (shape->abreast)
+        shape_abreast(axes, accumulator, threads, shape);
+    else if (n == 0 || !lies_flat(axes, row_bytes) || !shape_staged(axes, threads, tuning, shape))
         shape_rows(axes, accumulator, threads, tuning, shape);
-    shape->groups = divide_up(axes->results, (uint64_t)1 << (shape->block - shape->team));
-    const uint64_t items = rows_in_shape(axes, accumulator, shape).items;
-    shape->splits = splits_for(shape->groups, items >> (shape->team - shape->lanes),
+    const unsigned across = shape->columns ? COLUMNS_A_THREAD : 1;
+    const uint64_t a_block = ((uint64_t)across << (shape->block - shape->team)) * shape->rounds;
+    shape->groups = divide_up(axes->results, a_block);
+    shape->splits = splits_for(shape->groups, items_of(axes, accumulator, shape),
                                (uint64_t)multiprocessors * tuning->blocks);
 }
 
@@ -239,12 +339,39 @@ static bool choose_kernel(const struct kernels *kernels, struct axes_schedule *s
     return self->kernel;
 }
 
+/* Columns, where there is a kernel for them and they lie as it wants them. */
+static void choose_shape(const struct kernels *kernels, unsigned multiprocessors,
+                         struct axes_schedule *self)
+{
+    const struct axes *axes = &self->axes;
+    const bool brought = self->uploads || self->copy;
+    const void *columns =
+        kernels->columns(self->plan->fold, axes->reduced.input, self->accumulator);
+    const bool fits = columns && lies_in_columns(axes, brought ? 0 : (uintptr_t)axes->reduced.data);
+    axes_shape_make(axes, self->accumulator, fits, multiprocessors, &self->shape);
+    if (self->shape.columns)
+        self->kernel = columns;
+}
+
+/* What a block's threads leave each other, or its rows and what lies before a boundary. */
+static size_t shared_bytes(const struct axes_schedule *self)
+{
+    const struct axes_shape *shape = &self->shape;
+    const size_t state = state_bytes(self->plan->fold, self->accumulator),
+                 width = shape->columns ? COLUMNS_A_THREAD : 1,
+                 left = (state > sizeof(uint64_t) ? state : sizeof(uint64_t)) * width
+                        << shape->block;
+    const size_t rows = (shape->staged * shape->rounds << (shape->block - shape->team)) + BOUNDARY;
+    return shape->staged && rows > left ? rows : left;
+}
+
 static void lay_out(struct axes_schedule *self)
 {
     const struct plan *plan = self->plan;
     const struct results *results = &plan->results;
     const struct axes_shape *shape = &self->shape;
     struct arena *arena = &self->arena;
+    self->shared_bytes = shared_bytes(self);
     *arena = (struct arena){.total = 0};
     if (self->uploads)
         arena_reserve(arena, PART_UPLOADED, layout_length(&self->array),
@@ -292,7 +419,7 @@ bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
     }
     if (self->copy)
         self->axes.reduced.type = self->accumulator;
-    axes_shape_make(&self->axes, self->accumulator, multiprocessors, &self->shape);
+    choose_shape(kernels, multiprocessors, self);
     lay_out(self);
     return true;
 }
@@ -301,9 +428,14 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
 {
     const struct axes *axes = &self->axes;
     argument->rows = rows_in_shape(axes, self->accumulator, &self->shape);
+    if (self->shape.columns)
+        argument->rows.items = layout_length(&axes->reduced);
     argument->results = axes->results;
     argument->team = self->shape.team;
     argument->abreast = self->shape.abreast;
+    argument->few = self->shape.few;
+    argument->rounds = self->shape.rounds;
+    argument->staged = self->shape.staged;
     argument->counts = axes->reduced.mask && self->plan->counts;
     argument->splits = self->shape.splits;
     argument->kept = axes->kept;

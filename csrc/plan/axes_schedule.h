@@ -8,14 +8,18 @@
 #include "plan/axes.h"
 #include "plan/plan.h"
 
-/* How many threads fold one result, and which. */
+/* How many threads fold one result, and which; see kernel_axes. */
 struct axes_shape {
-    bool abreast;  /* neighbouring threads fold neighbouring results, else one's neighbours */
-    unsigned team; /* of 2^team threads */
-    unsigned lanes, windows; /* see kernel_rows */
-    uint64_t splits;         /* blocks that share a result */
-    uint64_t groups;         /* of results, one a block */
-    unsigned block;          /* threads of one, as an exponent */
+    unsigned block; /* threads of one, as an exponent */
+    bool columns;   /* a thread makes neighbouring results side by side */
+    bool abreast;   /* neighbouring threads are of different teams */
+    unsigned team;  /* 2^team threads */
+    unsigned lanes; /* see kernel_rows */
+    bool few;
+    unsigned rounds;
+    uint64_t staged; /* bytes of a row; 0: none is staged */
+    uint64_t splits; /* blocks that share a result */
+    uint64_t groups; /* of results, one a block */
 };
 
 /* What the choice rests on, found by measuring. */
@@ -24,13 +28,16 @@ struct axes_tuning {
     unsigned threads; /* of a multiprocessor, that are enough to be busy with */
     unsigned share;   /* of a thread, in windows and as an exponent, before a team of rows grows */
     unsigned blocks;  /* of a multiprocessor, that splits may make */
+    unsigned staged;  /* bytes of rows that a block brings to shared memory, at most */
+    unsigned columns; /* 0: threads make one result each */
 };
 
 /* From now on this, for tests; of no threads a block: as measured. */
 void axes_tuning_force(struct axes_tuning);
 
-void axes_shape_make(const struct axes *, enum element accumulator, unsigned multiprocessors,
-                     struct axes_shape *);
+/* `columns`: there is a kernel that makes neighbouring results side by side, and they lie so. */
+void axes_shape_make(const struct axes *, enum element accumulator, bool columns,
+                     unsigned multiprocessors, struct axes_shape *);
 
 /* How the elements come to the kernel: as they lie, or one after the other in the order in which
  * they lie. */
@@ -42,6 +49,7 @@ struct axes_schedule {
     struct layout array, mask; /* all elements that differ, and their mask; what is brought */
     struct axes axes;          /* as the kernel sees them; without addresses of the arena's */
     struct axes_shape shape;
+    size_t shared_bytes;
     struct arena arena;
 };
 

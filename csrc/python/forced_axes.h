@@ -4,5 +4,6 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-/* (block, threads, share, blocks) as struct axes_tuning has them; a block of 0: as measured. */
+/* (block, threads, share, blocks, staged, columns) as struct axes_tuning has them; a block of 0: as
+ * measured. */
 PyObject *forced_axes(PyObject *module, PyObject *arguments);

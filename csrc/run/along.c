@@ -126,7 +126,6 @@ static bool make_results(struct carrying *self)
 {
     struct machine *machine = self->machine;
     const struct axes_shape *shape = &self->schedule->shape;
-    const size_t state = state_bytes(self->plan->fold, self->schedule->accumulator);
     struct kernel_axes axes;
     void *partials = address(self, PART_PARTIALS), *counts = address(self, PART_COUNTED),
          *tickets = address(self, PART_TICKETS);
@@ -138,8 +137,7 @@ static bool make_results(struct carrying *self)
         .arguments = arguments,
         .grid = shape->groups * shape->splits,
         .block = 1u << shape->block,
-        .shared_bytes = (size_t)(state > sizeof(uint64_t) ? state : sizeof(uint64_t))
-                        << shape->block,
+        .shared_bytes = self->schedule->shared_bytes,
         .cluster = 1,
     };
     return machine->launch(machine, &launch);
