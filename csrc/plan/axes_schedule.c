@@ -120,8 +120,7 @@ static bool lies_flat(const struct axes *axes, uint64_t row_bytes)
            (uint64_t)axes->strides[0] == row_bytes;
 }
 
-/* What one load takes of neighbouring results is there, and where a load may begin. */
-static bool lies_in_columns(const struct axes *axes, uintptr_t data)
+bool axes_lie_in_columns(const struct axes *axes, uintptr_t data)
 {
     const struct layout *reduced = &axes->reduced;
     const size_t size = element_size(reduced->input),
@@ -347,7 +346,8 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
     const bool brought = self->uploads || self->copy;
     const void *columns =
         kernels->columns(self->plan->fold, axes->reduced.input, self->accumulator);
-    const bool fits = columns && lies_in_columns(axes, brought ? 0 : (uintptr_t)axes->reduced.data);
+    const bool fits =
+        columns && axes_lie_in_columns(axes, brought ? 0 : (uintptr_t)axes->reduced.data);
     axes_shape_make(axes, self->accumulator, fits, multiprocessors, &self->shape);
     if (self->shape.columns)
         self->kernel = columns;
@@ -387,10 +387,11 @@ static void lay_out(struct axes_schedule *self)
         arena_reserve(arena, PART_COUNTED, count, sizeof(uint64_t));
         arena_reserve(arena, PART_TICKETS, shape->groups, sizeof(unsigned));
     }
+    if (results->on_device)
+        return;
     arena_reserve(arena, PART_FINDINGS, 1, sizeof(unsigned));
-    if (!results->on_device)
-        arena_reserve(arena, PART_OUT, self->axes.results * results->values,
-                      element_size(results->type));
+    arena_reserve(arena, PART_OUT, self->axes.results * results->values,
+                  element_size(results->type));
 }
 
 bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,

@@ -35,6 +35,10 @@ struct axes_tuning {
 /* From now on this, for tests; of no threads a block: as measured. */
 void axes_tuning_force(struct axes_tuning);
 
+/* Whether a load takes neighbouring results' elements, wherever there are some, of which the first
+ * lie at `data`. */
+bool axes_lie_in_columns(const struct axes *, uintptr_t data);
+
 /* `columns`: there is a kernel that makes neighbouring results side by side, and they lie so. */
 void axes_shape_make(const struct axes *, enum element accumulator, bool columns,
                      unsigned multiprocessors, struct axes_shape *);

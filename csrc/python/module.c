@@ -58,6 +58,8 @@ static PyMethodDef functions[] = {
      "Forces how reductions along axes are shared, for tests."},
     {"pretended_axes", pretended_axes, METH_VARARGS,
      "The normal form of axes of an array that is not there."},
+    {"pretended_sharing", pretended_sharing, METH_VARARGS,
+     "How threads of a device that is not there would share a reduction along axes."},
     {"parse", (PyCFunction)(void (*)(void))parse, METH_FASTCALL,
      "Reads where an array lies and what its elements are, and nothing more."},
     {"nothing", (PyCFunction)(void (*)(void))nothing, METH_FASTCALL, "Does nothing."},

@@ -112,7 +112,7 @@ static struct kernel_results results_of(const struct carrying *self)
         .finish = finish_in(&plan->finish, self->schedule->accumulator),
         .at_once = is_stored_at_once(self),
         .divisor = row->counts ? (double)plan->n : 0,
-        .findings = plan->results.on_device ? NULL : address(self, PART_FINDINGS),
+        .findings = address(self, PART_FINDINGS),
     };
     char *const out = address(self, PART_OUT);
     results.finish.count = plan->n;
@@ -176,18 +176,28 @@ static bool carry_out(struct carrying *self)
            make_results(self) && fetch_results(self);
 }
 
+/* Nobody waits for results that stay on the device, so they are made in memory of their own: what a
+ * session keeps, the next run may be working in by then. */
+static bool run_in_memory(struct carrying *self)
+{
+    struct machine *machine = self->machine;
+    const bool apart = self->plan->results.on_device;
+    const size_t bytes = self->schedule->arena.total;
+    void *memory = NULL;
+    if (bytes && !(apart ? machine->lend : machine->allocate)(machine, bytes, &memory))
+        return false;
+    self->memory = memory;
+    const bool made = carry_out(self);
+    (apart ? machine->take_back : machine->release)(machine, memory);
+    return made;
+}
+
 bool axes_run(struct machine *machine, const struct plan *plan, struct run *run)
 {
     struct axes_schedule schedule;
-    void *memory = NULL;
-    if (plan->axes->results == 0)
-        return true;
-    if (!axes_schedule_make(plan, machine->kernels, machine->multiprocessors, &schedule,
-                            machine->failure) ||
-        !machine->allocate(machine, schedule.arena.total, &memory))
-        return false;
-    struct carrying self = {machine, run, plan, &schedule, memory};
-    const bool made = carry_out(&self);
-    machine->release(machine, memory);
-    return made;
+    struct carrying self = {.machine = machine, .run = run, .plan = plan, .schedule = &schedule};
+    return plan->axes->results == 0 ||
+           (axes_schedule_make(plan, machine->kernels, machine->multiprocessors, &schedule,
+                               machine->failure) &&
+            run_in_memory(&self));
 }

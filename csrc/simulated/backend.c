@@ -244,6 +244,8 @@ static struct simulation simulation_on(struct simulator *simulator, struct mailb
                 .mailbox = mailbox,
                 .allocate = machine_allocate,
                 .release = machine_release,
+                .lend = machine_allocate,
+                .take_back = machine_release,
                 .clear = machine_clear,
                 .copy_in = machine_copy,
                 .copy_out = machine_copy,

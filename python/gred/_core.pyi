@@ -879,6 +879,15 @@ def pretended_axes(
     in_order: bool,
     /,
 ) -> tuple[Any, ...]: ...
+def pretended_sharing(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    size: int,
+    axes: int,
+    accumulator: int,
+    multiprocessors: int,
+    /,
+) -> tuple[Any, ...]: ...
 def pretended_schedule(
     reduction: str, method: str, n: int, input: str, accumulator: str, **options: Any
 ) -> tuple[Any, ...]: ...
