@@ -5,6 +5,7 @@
 #include "finish.cuh"
 #include "merge.cuh"
 #include "read.cuh"
+#include "store.cuh"
 #include "unpack.cuh"
 #include "working_copy.cuh"
 
@@ -130,6 +131,11 @@ const void *finish_entry()
     return KERNEL_ENTRY(finish_on_device);
 }
 
+const void *store_entry()
+{
+    return KERNEL_ENTRY(store);
+}
+
 const void *count_entry()
 {
     return KERNEL_ENTRY(count_selected);
@@ -154,5 +160,6 @@ const struct kernels GRED_TABLE = {
     KERNELS::flat_entry,      KERNELS::strided_entry,       KERNELS::along_entry,
     KERNELS::columns_entry,   KERNELS::merge_entry,         KERNELS::library_entry,
     KERNELS::copy_flat_entry, KERNELS::copy_gathered_entry, KERNELS::finish_entry,
-    KERNELS::count_entry,     KERNELS::unpack_entry,        KERNELS::read_entry,
+    KERNELS::store_entry,     KERNELS::count_entry,         KERNELS::unpack_entry,
+    KERNELS::read_entry,
 };

@@ -136,6 +136,10 @@ struct kernels {
      * it. What is posted is that the state is no longer needed. */
     const void *(*finish)(void);
 
+    /* Stores values that lie one after the other in all of a layout, converted: arguments (values,
+     * their type, bytes of one, n, layout). */
+    const void *(*store)(void);
+
     /* Counts what a mask lets through: arguments (layout, n, counted). */
     const void *(*count)(void);
 

@@ -60,21 +60,18 @@ static bool choose_device(const struct request *request, struct view *view, stru
     return true;
 }
 
-static bool check_out(const struct output *out, const struct axes *axes, struct plan *plan)
+/* Results along axes go to out in a way of their own. */
+static bool check_out(const struct request *request, struct plan *plan)
 {
+    const struct output *out = request->out;
     if (!out || !out->view.on_device)
         return true;
     if (out->view.platform != plan->platform || out->view.device != plan->device) {
         PyErr_SetString(PyExc_ValueError, "out lies on another device than the array");
         return false;
     }
-    if (axes) {
-        PyErr_SetString(PyExc_NotImplementedError,
-                        "out on a device is not taken along axes yet; leave it out, or give one on "
-                        "the host");
-        return false;
-    }
-    plan->out = (void *)out->view.layout.data;
+    if (!request->axes)
+        plan->out = (void *)out->view.layout.data;
     plan->out_element = out->view.layout.input;
     plan->producers[2] = out->view.producer;
     return true;
@@ -306,7 +303,7 @@ bool plan_make(const struct request *request, struct view *view, const struct ma
         .mask_on_device = mask && mask->on_device,
         .consumer = request->consumer,
     };
-    if (!choose_method(request, view, plan) || !check_out(request->out, request->axes, plan) ||
+    if (!choose_method(request, view, plan) || !check_out(request, plan) ||
         !choose_reduction(request, layout, plan) || !check_method(request, plan) ||
         !check_complex(plan))
         return false;

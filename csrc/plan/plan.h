@@ -15,7 +15,10 @@ struct results {
     void *at[ANSWER_VALUES];
     enum element type;
     unsigned values; /* of one result */
-    bool on_device;  /* in memory of the plan's device; else of the host */
+    bool on_device;  /* they stay in the memory of the plan's device; nobody waits for them */
+
+    /* There, too: where they go then, converted, and have no other memory yet. NULL: nowhere. */
+    const struct layout *out;
 };
 
 /* Along axes it is the plan of the first result. */
@@ -36,7 +39,8 @@ struct plan {
     bool flat;                   /* the layout is a plain run of elements */
     bool direct;                 /* a plain conversion to the accumulator is all that is asked */
     bool on_device, mask_on_device;
-    struct stream producers[3]; /* of the array, the mask and out: their work comes first */
+    struct stream producers[4]; /* of the array, the mask, out and results that gred has the memory
+                                   of: their work comes first */
     struct stream consumer;
     struct finish finish;
     void *out; /* device memory, for a result that stays there; else NULL */

@@ -8,6 +8,16 @@
 
 enum located { LOCATED_HERE, LOCATED_ELSEWHERE, LOCATED_NOWHERE };
 
+/* Memory on a device that gred got for its caller. Who uses it comes after what is on its stream,
+ * and that after who used it; where there are no streams, it is not given. */
+struct device_memory {
+    void *at;
+    size_t bytes;
+    int device;
+    struct stream stream;
+    void *pin; /* the platform's own */
+};
+
 struct platform {
     const char *name;
     unsigned place;              /* METHOD_ON_... */
@@ -28,6 +38,20 @@ struct platform {
 
     /* A stream on a device, for a producer to work ahead of. NULL where there are no streams. */
     bool (*handshake)(void *state, int device, uintptr_t *stream, struct failure *failure);
+
+    /* Memory on memory->device of memory->bytes, which are not 0. The next three are NULL where all
+     * memory is the host's. */
+    bool (*allocate)(void *state, struct device_memory *memory, struct failure *failure);
+    void (*release)(void *state, const struct device_memory *memory);
+
+    /* Copies all of it to the host's memory, and waits for that. */
+    bool (*read)(void *state, const struct device_memory *memory, void *target,
+                 struct failure *failure);
+
+    /* What is put on `later` from now on comes after what is on `earlier` now. NULL where there are
+     * no streams. */
+    bool (*order)(void *state, int device, uintptr_t earlier, uintptr_t later,
+                  struct failure *failure);
 };
 
 enum { PLATFORMS = 3 };

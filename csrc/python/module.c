@@ -3,6 +3,7 @@
 #include <Python.h>
 
 #include "python/describe.h"
+#include "python/device_memory.h"
 #include "python/docs.h"
 #include "python/exact.h"
 #include "python/execute.h"
@@ -103,10 +104,13 @@ static int setup(PyObject *module)
         PyErr_NewExceptionWithDoc("gred.CudaError", cuda_error_doc, PyExc_RuntimeError, NULL);
     state->simulated_memory =
         (PyTypeObject *)PyType_FromModuleAndSpec(module, &simulated_memory_spec, NULL);
+    state->device_memory =
+        (PyTypeObject *)PyType_FromModuleAndSpec(module, &device_memory_spec, NULL);
     return state->standing && add(module, "thread_order", state->thread_order) &&
                    add(module, "workspace_limit", state->workspace_limit) &&
                    add(module, "CudaError", state->platforms.cuda_error) &&
                    add(module, "SimulatedMemory", (PyObject *)state->simulated_memory) &&
+                   add(module, "DeviceMemory", (PyObject *)state->device_memory) &&
                    PyModule_AddStringConstant(module, "cuda", GRED_CUDA_VERSION) == 0 &&
                    PyModule_AddStringConstant(module, "architectures", GRED_ARCHITECTURES) == 0
                ? 0
@@ -120,6 +124,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->workspace_limit);
     Py_VISIT(state->platforms.cuda_error);
     Py_VISIT(state->simulated_memory);
+    Py_VISIT(state->device_memory);
     return 0;
 }
 
@@ -130,6 +135,7 @@ static int clear(PyObject *module)
     Py_CLEAR(state->workspace_limit);
     Py_CLEAR(state->platforms.cuda_error);
     Py_CLEAR(state->simulated_memory);
+    Py_CLEAR(state->device_memory);
     return 0;
 }
 

@@ -29,6 +29,7 @@ from gred._core import (
     var,
 )
 from gred.cores import threads
+from gred.device_array import DeviceArray
 from gred.exact import ExactSum
 from gred.explanation import Explanation, explain
 from gred.measure import KernelTime, LaunchLimit, ReadLimit, kernel_time, launch_limit, read_limit
@@ -42,6 +43,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CudaError",
     "Device",
+    "DeviceArray",
     "ExactSum",
     "Explanation",
     "KernelTime",

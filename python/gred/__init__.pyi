@@ -23,6 +23,7 @@ from gred._core import std as std
 from gred._core import sum as sum
 from gred._core import var as var
 from gred.cores import threads as threads
+from gred.device_array import DeviceArray as DeviceArray
 from gred.exact import ExactSum as ExactSum
 from gred.explanation import Explanation as Explanation
 from gred.explanation import explain as explain
@@ -48,6 +49,7 @@ __version__: str
 __all__ = [
     "CudaError",
     "Device",
+    "DeviceArray",
     "ExactSum",
     "Explanation",
     "KernelTime",
