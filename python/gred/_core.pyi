@@ -26,6 +26,7 @@ class SimulatedMemory:
     if sys.version_info >= (3, 12):
         def __buffer__(self, flags: int, /) -> memoryview: ...
 
+@final
 class DeviceMemory:
     @property
     def address(self) -> int: ...

@@ -14,9 +14,9 @@ _VERSION = 3  # of the CUDA Array Interface
 
 def _dtype(name: str) -> np.dtype[Any]:
     """NumPy's dtype of an element type; bfloat16 is ml_dtypes'."""
-    if name == "bfloat16":
-        return np.dtype(importlib.import_module("ml_dtypes").bfloat16)
-    return np.dtype(name)
+    scalar = importlib.import_module("ml_dtypes").bfloat16 if name == "bfloat16" else name
+    dtype: np.dtype[Any] = np.dtype(scalar)
+    return dtype
 
 
 class DeviceArray:
