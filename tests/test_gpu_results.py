@@ -115,17 +115,26 @@ def test_memory_is_the_librarys_own():
 # ---- out= ----
 
 
-def test_out_of_any_strides_and_type(writing):  # noqa: F811
-    a = writing.make(X.astype(np.float32))
-    for dtype in ("float32", "float64", "int32"):
-        around = np.full((22, 14), 5, dtype)
-        for take in (lambda o: o.T[::2, ::2], lambda o: o[:11, :7].T, lambda o: o[::2, ::2].T):
-            model = around.copy()
-            out = writing.make(around)
-            part = take(out)
-            assert gred.sum(a, 1, out=part) is part
-            take(model)[...] = X.sum(1)
-            np.testing.assert_array_equal(host(out), model)
+PARTS = {
+    "every other": ((14, 22), lambda o: o[::2, ::2]),
+    "a corner": ((9, 13), lambda o: o[:7, :11]),
+    "transposed": ((22, 14), lambda o: o.T[::2, ::2]),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_out_of_any_strides_and_type(writing, dtype, part):  # noqa: F811
+    """What lies between its elements stays as it was."""
+    if writing.module == "numba" and part == "transposed":
+        pytest.skip("Numba copies what it transposes")
+    shape, take = PARTS[part]
+    model = np.full(shape, 5, dtype)
+    memory = writing.make(model)
+    out = take(memory)
+    assert gred.sum(writing.make(X.astype(np.float32)), 1, out=out) is out
+    take(model)[...] = X.sum(1)
+    np.testing.assert_array_equal(host(memory), model)
 
 
 def test_out_may_overlap(writing):  # noqa: F811
@@ -157,14 +166,25 @@ def made_later(stream, rows=64, columns=256):
     return a.described(shape=(rows, columns), stream=stream)
 
 
+def warmed(work):
+    """Do it twice: the first time the driver loads kernels, for which it may wait."""
+    work()
+    call("cuCtxSynchronize")
+    return work()
+
+
 def test_nobody_waits_and_the_producer_comes_first():
     stream = Stream()
-    a = made_later(stream.handle)
-    gred.sum(GpuArray.of(np.ones(4)).described(shape=(2, 2)), 0)
-    began = time.perf_counter()
-    result = gred.sum(a, 0)
-    assert time.perf_counter() - began < SOON
-    assert is_busy(stream.handle)
+
+    def work():
+        a = made_later(stream.handle)
+        began = time.perf_counter()
+        result = gred.sum(a, 0)
+        return result, time.perf_counter() - began, is_busy(stream.handle)
+
+    result, seconds, busy = warmed(work)
+    assert seconds < SOON
+    assert busy
     np.testing.assert_array_equal(result.to_numpy(), np.full(256, 64))
     assert not is_busy(stream.handle)
 
@@ -174,29 +194,40 @@ def test_a_consumer_on_another_stream_comes_after(given):
     """It reads by the interface, which names the stream that has to be waited for."""
     cupy = pytest.importorskip("cupy")
     producer, other = Stream(), Stream()
-    a = made_later(producer.handle)
-    result = gred.sum(a, 0, stream=other.handle if given else None)
-    with cupy.cuda.Stream(non_blocking=True) as consumer:
-        taken = cupy.from_dlpack(result)
-        total = taken.sum()
-        assert is_busy(producer.handle)
-    consumer.synchronize()
-    assert int(total) == 64 * 256
+
+    def work():
+        a = made_later(producer.handle)
+        result = gred.sum(a, 0, stream=other.handle if given else None)
+        with cupy.cuda.Stream(non_blocking=True) as consumer:
+            total = cupy.from_dlpack(result).sum()
+            busy = is_busy(producer.handle)
+        consumer.synchronize()
+        return int(total), busy
+
+    assert warmed(work) == (64 * 256, True)
 
 
 def test_torch_and_cupy_read_results_on_their_own_current_stream(library):  # noqa: F811
     if library.module not in ("torch", "cupy"):
         pytest.skip("the others have no current stream")
     stream = library.stream()
-    with library.current(stream):
-        a = library.made_on(stream, np.zeros((64, 256), np.float32))
-        delay(library.handle(stream))
-        library.fill(a, 2, stream)
-        began = time.perf_counter()
-        rows = gred.sum(a, 1)
-        twice = rows + rows
-        assert time.perf_counter() - began < SOON
-        assert is_busy(library.handle(stream))
+
+    def work():
+        with library.current(stream):
+            a = library.made_on(stream, np.zeros((64, 256), np.float32))
+            call("cuCtxSynchronize")
+            delay(library.handle(stream))
+            library.fill(a, 2, stream)
+            began = time.perf_counter()
+            rows = gred.sum(a, 1)
+            twice = rows + rows
+            seconds = time.perf_counter() - began
+            return twice, seconds, is_busy(library.handle(stream))
+
+    twice, seconds, busy = warmed(work)
+    assert seconds < SOON
+    assert busy
+    call("cuCtxSynchronize")
     np.testing.assert_array_equal(host(twice), np.full(64, 1024))
 
 
@@ -286,15 +317,23 @@ def test_memory_of_greds_own_is_nothing_for_a_graph():
 
 
 def test_dlpack_orders_the_stream_that_it_is_told():
-    producer, reader = Stream(), Stream()
-    result = gred.sum(made_later(producer.handle), 0)
-    capsule = result.__dlpack__(stream=reader.handle, max_version=(1, 0))
-    assert is_busy(reader.handle)
-    call("cuStreamSynchronize", reader.handle)
-    assert not is_busy(producer.handle)
-    del capsule
-    unordered = Stream()
-    result = gred.sum(made_later(producer.handle), 0)
-    result.__dlpack__(stream=-1)
-    assert not is_busy(unordered.handle)
-    assert result.__cuda_array_interface__["stream"] not in (None, 0, LEGACY_DEFAULT_STREAM)
+    producer = Stream()
+
+    def work(told):
+        """Tell whether a reader that is told, or not, has to wait; and whether the producer has."""
+        reader = Stream()
+        result = gred.sum(made_later(producer.handle), 0)
+        capsule = result.__dlpack__(stream=reader.handle if told else -1, max_version=(1, 0))
+        busy = is_busy(reader.handle), is_busy(producer.handle)
+        call("cuCtxSynchronize")
+        del capsule
+        return busy
+
+    assert warmed(lambda: work(True)) == (True, True)
+    assert warmed(lambda: work(False)) == (False, True)
+
+
+def test_its_stream_is_greds_own():
+    a = GpuArray.of(np.ones(6)).described(shape=(2, 3))
+    interface = gred.sum(a, 0).__cuda_array_interface__
+    assert interface["stream"] not in (None, 0, LEGACY_DEFAULT_STREAM)

@@ -183,22 +183,35 @@ static bool allocate(void *opaque, struct device_memory *memory, struct failure 
 static void release(void *opaque, const struct device_memory *memory)
 {
     const struct state *state = opaque;
-    if (state->gpus.user == process_here() &&
-        cudaFreeAsync(memory->at, (cudaStream_t)memory->stream.handle) != cudaSuccess)
-        cudaGetLastError();
+    struct failure ignored = {0};
+    struct cuda_before before;
+    if (state->gpus.user != process_here() || !cuda_gpu_enter(memory->device, &before, &ignored))
+        return;
+    cuda_check(&ignored, cudaFreeAsync(memory->at, (cudaStream_t)memory->stream.handle),
+               "cudaFreeAsync");
+    cuda_gpu_leave(memory->device, &before, &ignored);
+}
+
+static bool read_here(const struct device_memory *memory, void *target, struct failure *failure)
+{
+    const cudaStream_t stream = (cudaStream_t)memory->stream.handle;
+    return cuda_check(
+               failure,
+               cudaMemcpyAsync(target, memory->at, memory->bytes, cudaMemcpyDeviceToHost, stream),
+               "cudaMemcpyAsync from the device") &&
+           cuda_check(failure, cudaStreamSynchronize(stream), "cudaStreamSynchronize");
 }
 
 static bool read_results(void *opaque, const struct device_memory *memory, void *target,
                          struct failure *failure)
 {
     struct state *state = opaque;
-    const cudaStream_t stream = (cudaStream_t)memory->stream.handle;
-    return !cuda_gpus_lost_in_fork(&state->gpus, failure) &&
-           cuda_check(
-               failure,
-               cudaMemcpyAsync(target, memory->at, memory->bytes, cudaMemcpyDeviceToHost, stream),
-               "cudaMemcpyAsync from the device") &&
-           cuda_check(failure, cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    struct cuda_before before;
+    if (cuda_gpus_lost_in_fork(&state->gpus, failure) ||
+        !cuda_gpu_enter(memory->device, &before, failure))
+        return false;
+    const bool done = read_here(memory, target, failure);
+    return cuda_gpu_leave(memory->device, &before, failure) && done;
 }
 
 static bool order_here(uintptr_t earlier, uintptr_t later, struct failure *failure)

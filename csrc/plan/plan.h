@@ -9,6 +9,7 @@
 
 struct axes;
 struct mask;
+struct segments;
 
 /* Where results along axes go: one after the other in C order, a record's values apart. */
 struct results {
@@ -47,6 +48,8 @@ struct plan {
     enum element out_element;
     const struct axes *axes; /* where other results and their elements are; NULL: there is one */
     struct results results;
+    const struct segments *segments; /* of the layout, which has one dimension: each has a result,
+                                        and axes says only how many there are; or NULL */
 };
 
 /* Whether nobody waits for the results. */

@@ -13,6 +13,7 @@
 #include "python/measure.h"
 #include "python/pretended_axes.h"
 #include "python/reduce.h"
+#include "python/reduceat.h"
 #include "python/simulated_memory.h"
 #include "python/threads.h"
 
@@ -51,6 +52,8 @@ static PyMethodDef functions[] = {
      "The samples and circumstances of a measurement, as a tuple."},
     {"launch_limit", FAST(measure_launch_limit),
      "The samples and circumstances of a measurement, as a tuple."},
+    {"reduceat", (PyCFunction)(void (*)(void))reduceat_call, METH_FASTCALL,
+     "Results of an array's segments."},
     {"explain", FAST(explain_call), "How a call would go, as a tuple."},
     {"pretended_schedule", (PyCFunction)(void (*)(void))explain_pretended,
      METH_VARARGS | METH_KEYWORDS, "The schedule for an array and a device that are not there."},

@@ -3,7 +3,6 @@
 #include "arrays/array.h"
 #include "arrays/mask.h"
 #include "arrays/output.h"
-#include "arrays/result.h"
 #include "arrays/stream.h"
 #include "plan/axes.h"
 #include "plan/axis_argument.h"
@@ -11,7 +10,7 @@
 #include "plan/wrong.h"
 #include "python/answer.h"
 #include "python/arguments.h"
-#include "python/device_memory.h"
+#include "python/array_results.h"
 #include "python/execute.h"
 #include "python/state.h"
 
@@ -24,12 +23,8 @@ struct call {
     struct view view;
     struct mask mask;
     struct output output;
-    unsigned dimensions; /* of the results, where there are several or keepdims= asks for them */
-    uint64_t shape[DIMENSIONS_MAX];
     struct axes axes;
-    PyObject *array;                 /* the caller's; borrowed */
-    PyObject *arrays[ANSWER_VALUES]; /* that the results are written to */
-    bool own;                        /* those are in memory of gred's own */
+    struct array_results results; /* where there are several or keepdims= asks for them */
 };
 
 enum {
@@ -149,11 +144,12 @@ static int frames_of(enum reduction reduction)
 static void find_shape(struct call *call, uint64_t axes, bool kept)
 {
     const struct layout *layout = &call->view.layout;
-    call->dimensions = 0;
+    struct array_results *results = &call->results;
+    results->dimensions = 0;
     for (unsigned k = 0; k < layout->dimensions; k++) {
         const bool reduced = axes >> k & 1;
         if (!reduced || kept)
-            call->shape[call->dimensions++] = reduced ? 1 : layout->shape[k];
+            results->shape[results->dimensions++] = reduced ? 1 : layout->shape[k];
     }
 }
 
@@ -162,8 +158,9 @@ static bool check_output(struct call *call)
     struct output *output = &call->output;
     if (!output->object)
         return true;
-    return (call->dimensions ? output_has_shape(output, call->dimensions, call->shape)
-                             : output_is_one(output)) &&
+    const struct array_results *results = &call->results;
+    return (results->dimensions ? output_has_shape(output, results->dimensions, results->shape)
+                                : output_is_one(output)) &&
            output_locate(output, &call->state->platforms.where);
 }
 
@@ -178,103 +175,8 @@ static bool choose_axes(struct call *call, PyObject *const *slots)
         return false;
     request->along = argument_given(slots[AXIS]) || kept;
     find_shape(call, request->reduced, kept);
-    request->axes = call->dimensions ? &call->axes : NULL;
+    request->axes = call->results.dimensions ? &call->axes : NULL;
     return check_output(call);
-}
-
-/* Arrays of NumPy's, also where there is an out: it may overlap with what is read. */
-static bool make_here(struct call *call, struct results *results)
-{
-    for (unsigned k = 0; k < results->values; k++) {
-        call->arrays[k] = array_new(call->dimensions, call->shape, &results->type, &results->at[k]);
-        if (!call->arrays[k])
-            return false;
-    }
-    return true;
-}
-
-/* In memory of gred's own. NULL with an exception set. */
-static PyObject *make_own(struct call *call, const struct result_request *request,
-                          struct plan *plan, void **at)
-{
-    struct device_memory memory;
-    const size_t bytes = plan->axes->results * element_size(request->type);
-    PyObject *keeper = device_memory_new(call->state, plan->platform, plan->device, bytes, &memory);
-    PyObject *array = keeper ? result_own(request, keeper) : NULL;
-    Py_XDECREF(keeper);
-    *at = memory.at;
-    plan->producers[3] = memory.stream;
-    call->own = true;
-    return array;
-}
-
-/* Of the caller's own library, where the caller's array lies. */
-static bool make_there(struct call *call, struct plan *plan)
-{
-    struct results *results = &plan->results;
-    const struct result_request request = {.like = call->array,
-                                           .device = plan->device,
-                                           .type = results->type,
-                                           .dimensions = call->dimensions,
-                                           .shape = call->shape};
-    for (unsigned k = 0; k < results->values; k++) {
-        const int made = result_make(&request, &call->arrays[k], &results->at[k]);
-        if (made == 0)
-            call->arrays[k] = make_own(call, &request, plan, &results->at[k]);
-        if (!call->arrays[k])
-            return false;
-    }
-    return true;
-}
-
-static bool make_results(struct call *call, struct plan *plan)
-{
-    struct results *results = &plan->results;
-    const bool to_device = call->output.view.on_device;
-    if (!plan->axes)
-        return true;
-    results->values = plan->reduction == REDUCTION_minmax ? 2 : 1;
-    results->type = plan->finish.result;
-    results->on_device = to_device || (call->view.on_device && !call->output.object);
-    if (!results->on_device)
-        return make_here(call, results);
-    if (!to_device)
-        return make_there(call, plan);
-    if (output_is_ready(&call->output, results->type, &call->view.layout))
-        results->at[0] = (void *)call->output.view.layout.data;
-    else
-        results->out = &call->output.view.layout;
-    return true;
-}
-
-/* As its owner gets it: in an array of the library that the caller's is of. */
-static PyObject *hand_over(const struct call *call, PyObject *array)
-{
-    return call->own ? result_hand_over(array, call->array) : Py_NewRef(array);
-}
-
-static PyObject *deliver_arrays(struct call *call, const struct plan *plan)
-{
-    const struct results *results = &plan->results;
-    if (call->output.object) {
-        if (!results->on_device)
-            output_store_all(&call->output, results->at[0], results->type);
-        return Py_NewRef(call->output.object);
-    }
-    if (results->values == 1)
-        return hand_over(call, call->arrays[0]);
-    PyObject *first = hand_over(call, call->arrays[0]),
-             *second = first ? hand_over(call, call->arrays[1]) : NULL;
-    PyObject *both = second ? PyTuple_Pack(2, first, second) : NULL;
-    Py_XDECREF(first);
-    Py_XDECREF(second);
-    return both;
-}
-
-/* No results need no device. */
-static bool run_plan(struct call *call, const struct plan *plan, struct run *run)
-{
-    return (plan->axes && plan->axes->results == 0) || execute_plan(call->state, plan, run);
 }
 
 /* ---- the whole ---- */
@@ -310,7 +212,7 @@ static PyObject *deliver(struct call *call, const struct plan *plan, const struc
     if (known && !answer_is_sound(plan, run))
         return NULL;
     if (plan->axes)
-        return deliver_arrays(call, plan);
+        return array_results_deliver(&call->results, plan);
     if (plan->out)
         return Py_NewRef(output->object);
     if (!output->object)
@@ -324,19 +226,19 @@ static PyObject *deliver(struct call *call, const struct plan *plan, const struc
 static PyObject *reduce_as_asked(struct module_state *state, enum reduction reduction,
                                  PyObject *const *slots)
 {
-    struct call call = {.state = state, .array = slots[A]};
+    struct call call = {.state = state};
     struct plan plan;
     struct run run;
     PyObject *result = NULL;
     if (!make_request(&call, reduction, slots))
         return NULL;
+    array_results_begin(&call.results, state, slots[A], &call.view, &call.output);
     run_begin(&run, call.request.frames);
     if (view_arguments(&call, slots) && choose_axes(&call, slots) &&
-        plan_make(&call.request, &call.view, &call.mask, &plan) && make_results(&call, &plan) &&
-        run_plan(&call, &plan, &run))
+        plan_make(&call.request, &call.view, &call.mask, &plan) &&
+        array_results_make(&call.results, &plan) && array_results_run(&call.results, &plan, &run))
         result = deliver(&call, &plan, &run);
-    for (unsigned k = 0; k < ANSWER_VALUES; k++)
-        Py_XDECREF(call.arrays[k]);
+    array_results_end(&call.results);
     array_release(&call.view);
     mask_release(&call.mask);
     output_release(&call.output);

@@ -35,6 +35,7 @@ from gred.explanation import Explanation, explain
 from gred.measure import KernelTime, LaunchLimit, ReadLimit, kernel_time, launch_limit, read_limit
 from gred.order import thread_order
 from gred.records import Device, Method, Reduction, build_info, devices, methods, reductions
+from gred.segments import reduceat
 from gred.summary import Summary, describe
 from gred.workspace import workspace_limit
 
@@ -77,6 +78,7 @@ __all__ = [
     "prod",
     "ptp",
     "read_limit",
+    "reduceat",
     "reductions",
     "std",
     "sum",

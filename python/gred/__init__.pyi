@@ -40,6 +40,7 @@ from gred.records import build_info as build_info
 from gred.records import devices as devices
 from gred.records import methods as methods
 from gred.records import reductions as reductions
+from gred.segments import reduceat as reduceat
 from gred.summary import Summary as Summary
 from gred.summary import describe as describe
 from gred.workspace import workspace_limit as workspace_limit
@@ -83,6 +84,7 @@ __all__ = [
     "prod",
     "ptp",
     "read_limit",
+    "reduceat",
     "reductions",
     "std",
     "sum",

@@ -882,6 +882,17 @@ def read_limit(
     device: str | None = None, nbytes: int = ..., /, **options: Any
 ) -> tuple[Any, ...]: ...
 def launch_limit(device: str | None = None, /, **options: Any) -> tuple[Any, ...]: ...
+def reduceat(
+    op: str,
+    values: Any,
+    offsets: Any,
+    dtype: Any,
+    out: Any,
+    may_be_empty: bool,
+    device: Any,
+    stream: Any,
+    /,
+) -> Any: ...
 def explain(a: Any, op: str = "sum", /, **options: Any) -> tuple[Any, ...]: ...
 def forced_tuning(block: int, elements: int, /) -> None: ...
 def forced_axes(
