@@ -322,7 +322,8 @@ def test_dlpack_orders_the_stream_that_it_is_told():
     def work(told):
         """Tell whether a reader that is told, or not, has to wait; and whether the producer has."""
         reader = Stream()
-        result = gred.sum(made_later(producer.handle), 0)
+        a = made_later(producer.handle)  # to free it would wait for it
+        result = gred.sum(a, 0)
         capsule = result.__dlpack__(stream=reader.handle if told else -1, max_version=(1, 0))
         busy = is_busy(reader.handle), is_busy(producer.handle)
         call("cuCtxSynchronize")
