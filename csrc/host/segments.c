@@ -8,13 +8,16 @@
 #include "run/gather.h"
 #include "run/watch.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     CHUNK = LOOP_MOST, /* elements that one loop folds, at most */
     LONG = 1 << 18,    /* elements of a segment whose elements threads share */
-    LEVELS = 20,       /* of states that wait for their like, in one that is not */
+    LEVELS = 24,       /* of states that wait for their like, in one that is not */
+    FEW = 24,          /* elements for which a vector loop's beginning is too much */
+    FEW_WITH_NAN = 8,  /* the same where each is asked whether it is NaN */
     ELEMENTS_A_PIECE = 1 << 16,
     PIECES_A_STRETCH = 1 << 12 /* between two thoughts of the watch */
 };
@@ -24,11 +27,13 @@ struct work {
     const struct plan *plan;
     const struct segments *segments;
     bool in_place, converts;
-    bool stored; /* a state is the result */
+    bool stored;  /* a state is the result */
+    uint64_t few; /* elements, at most, that are states themselves and merge as such */
     size_t size, width, result_size;
     fold_values *fold;
     merge_states *merge;
     uint64_t segments_a_piece, start; /* the first piece of this stretch */
+    atomic_bool has_long;             /* segments that are left for later */
     union scalar of_none;             /* as results hold it */
     char *benches;                    /* a thread's elements and states */
     size_t states, bench_bytes;       /* where states begin on one, and all of it */
@@ -52,8 +57,7 @@ static void fold_chunk(const struct work *self, char *bench, uint64_t start, uin
     self->fold(bench, n, start, state);
 }
 
-/* Leaves the state of all at `states`. */
-static void fold_segment(const struct work *self, char *bench, char *states, struct segment segment)
+static void fold_chunks(const struct work *self, char *bench, char *states, struct segment segment)
 {
     const uint64_t chunks = divide_up(segment.n, CHUNK);
     uint64_t depth = 0;
@@ -66,6 +70,24 @@ static void fold_segment(const struct work *self, char *bench, char *states, str
     }
     for (; depth > 1; depth--)
         self->merge(states + (depth - 2) * self->width, 2);
+}
+
+static void fold_few(const struct work *self, char *states, struct segment segment)
+{
+    const char *const values = self->plan->layout->data;
+    memcpy(states, values + segment.start * self->size, segment.n * self->size);
+    self->merge(states, segment.n);
+}
+
+/* Leaves the state of all at `states`. */
+static void fold_segment(const struct work *self, char *bench, char *states, struct segment segment)
+{
+    if (segment.n == 0)
+        return;
+    if (segment.n <= self->few)
+        fold_few(self, states, segment);
+    else
+        fold_chunks(self, bench, states, segment);
 }
 
 /* As results hold it. */
@@ -108,17 +130,19 @@ static union scalar value_of_none(const struct plan *plan)
 
 static void fold_piece(void *context, uint64_t index, unsigned thread)
 {
-    const struct work *self = context;
+    struct work *self = context;
     char *const bench = self->benches + thread * self->bench_bytes, *const states =
                                                                         bench + self->states;
     const uint64_t first = (self->start + index) * self->segments_a_piece,
                    end = least(first + self->segments_a_piece, self->segments->count);
     for (uint64_t k = first; k < end; k++) {
         const struct segment segment = segment_at(self->segments, k);
-        if (segment.n < LONG) {
-            fold_segment(self, bench, states, segment);
-            finish(self, states, segment.n, k);
+        if (segment.n >= LONG) {
+            self->has_long = true;
+            continue;
         }
+        fold_segment(self, bench, states, segment);
+        finish(self, states, segment.n, k);
     }
 }
 
@@ -163,6 +187,16 @@ static bool fold_pieces(struct work *self)
     return true;
 }
 
+static uint64_t few_of(const struct plan *plan, bool direct)
+{
+    const bool are_states = direct && plan->flat && fold_is_on_ladder(plan->fold) &&
+                            plan->layout->input == plan->accumulator,
+               extremes = plan->fold == FOLD_min || plan->fold == FOLD_max;
+    if (!are_states)
+        return 0;
+    return extremes && !element_is_integer(plan->accumulator) ? FEW_WITH_NAN : FEW;
+}
+
 static struct work describe(struct job *job)
 {
     enum { CACHE_LINE = 64, WIDEST = 16 };
@@ -175,6 +209,7 @@ static struct work describe(struct job *job)
         .plan = plan,
         .segments = segments,
         .in_place = direct && plan->flat,
+        .few = few_of(plan, direct),
         .converts = !direct,
         .stored = reduction_is_stored(plan->reduction) && !reduction_row(plan->reduction)->counts &&
                   plan->results.type == plan->accumulator,
@@ -201,7 +236,7 @@ bool segments_run(struct job *job)
         failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
         return false;
     }
-    const bool folded = fold_pieces(&self) && fold_long_ones(&self);
+    const bool folded = fold_pieces(&self) && (!self.has_long || fold_long_ones(&self));
     free(self.benches);
     return folded;
 }
