@@ -217,7 +217,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "options", "error", "words"), WRONG, ids=str)
+@pytest.mark.parametrize(("arguments", "options", "error", "words"), WRONG, ids=range(len(WRONG)))
 def test_what_is_wrong_is_named(arguments, options, error, words):
     with pytest.raises(error, match=words):
         gred.reduceat(*arguments, **options)

@@ -455,24 +455,31 @@ def pretended(name, monkeypatch, **content):
     return module
 
 
-def test_cupys_arrays_come_back(monkeypatch):
+def pretended_cupy(monkeypatch, make, current=0):
+    """CuPy's names that gred uses; `make` stands for its class."""
+    runtime = types.SimpleNamespace(getDevice=lambda: current)
+    cuda = types.SimpleNamespace(Device=Current, runtime=runtime)
+    return pretended("cupy", monkeypatch, ndarray=make, cuda=cuda)
+
+
+@pytest.mark.parametrize("current", [0, 1])
+def test_cupys_arrays_come_back_on_their_own_device(monkeypatch, current):
     entered.clear()
     made = []
 
-    def empty(shape, dtype):
+    def make(shape, dtype):
         array = cupy.array(np.zeros(shape, dtype))
         address = array.__cuda_array_interface__["data"][0]
         array.data = types.SimpleNamespace(ptr=address)
         made.append(array)
         return array
 
-    cuda = types.SimpleNamespace(Device=Current)
-    cupy = pretended("cupy", monkeypatch, empty=empty, cuda=cuda)
+    cupy = pretended_cupy(monkeypatch, make, current)
     result = gred.sum(cupy.array(X), 1)
     assert result is made.pop()
     np.testing.assert_array_equal(result.get(), X.sum(1))
     assert result.dtype == np.float32
-    assert entered == [0, None]
+    assert entered == [0, None] * current
 
 
 def test_numbas_arrays_come_back_on_the_same_stream(monkeypatch):
@@ -513,11 +520,10 @@ def test_others_take_greds_array_by_dlpack_once_it_is_made(name, monkeypatch):
 
 
 def test_a_library_that_cannot_raises_its_own_error(monkeypatch):
-    def empty(_shape, _dtype):
+    def make(_shape, _dtype):
         raise MemoryError("none of the GPU's is left")
 
-    cuda = types.SimpleNamespace(Device=Current)
-    cupy = pretended("cupy", monkeypatch, empty=empty, cuda=cuda)
+    cupy = pretended_cupy(monkeypatch, make)
     with pytest.raises(MemoryError, match="GPU's"):
         gred.sum(cupy.array(X), 1)
 

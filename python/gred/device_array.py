@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 import numpy as np
@@ -164,9 +165,12 @@ class DeviceArray:
 
 
 def _cupys(like: Any, shape: tuple[int, ...], dtype: np.dtype[Any], device: int) -> tuple[Any, int]:
-    cupy = importlib.import_module("cupy")
-    with cupy.cuda.Device(device):
-        array = cupy.empty(shape, dtype)
+    cupy = sys.modules["cupy"]
+    if cupy.cuda.runtime.getDevice() == device:
+        array = cupy.ndarray(shape, dtype)
+    else:
+        with cupy.cuda.Device(device):
+            array = cupy.ndarray(shape, dtype)
     return array, array.data.ptr
 
 
