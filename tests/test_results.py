@@ -253,6 +253,16 @@ def test_out_may_overlap_with_what_is_read(part):
     np.testing.assert_array_equal(memory[part].get(), X.sum(0))
 
 
+@pytest.mark.parametrize("order", ["forwards", "backwards", "shuffled"])
+def test_out_may_lie_where_other_results_elements_do(order):
+    """They are all read before any is written over."""
+    x = np.arange(4096.0 * 8)
+    memory = SimulatedArray(x)
+    with gred.thread_order(order):
+        gred.sum(memory.described(shape=(4096, 8)), 1, out=memory[16000:20096])
+    np.testing.assert_array_equal(memory[16000:20096].get(), x.reshape(4096, 8).sum(1))
+
+
 def test_out_may_overlap_with_the_mask():
     mask = SimulatedArray(X[0] > 8)
     gred.any(SimulatedArray(X), 0, where=mask, out=mask)
