@@ -127,8 +127,18 @@ const void *OF_GROUP(strided)(enum fold fold, enum element input, enum element a
     switch (fold) {
 #define STRIDED(name, flat, strided)                                                               \
     case FOLD_##name:                                                                              \
-        return strided<name>(input, accumulator);
+        return strided<name, whole_array>(input, accumulator);
         EACH_OF(GRED_GROUP)(STRIDED) default : return nullptr;
+    }
+}
+
+const void *OF_GROUP(along)(enum fold fold, enum element input, enum element accumulator)
+{
+    switch (fold) {
+#define ALONG(name, flat, strided)                                                                 \
+    case FOLD_##name:                                                                              \
+        return strided<name, along_axes>(input, accumulator);
+        EACH_OF(GRED_GROUP)(ALONG) default : return nullptr;
     }
 }
 

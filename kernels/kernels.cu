@@ -5,6 +5,7 @@
 #include "finish.cuh"
 #include "merge.cuh"
 #include "read.cuh"
+#include "store.cuh"
 #include "unpack.cuh"
 #include "working_copy.cuh"
 
@@ -14,7 +15,9 @@ namespace KERNELS
 #define DECLARE_FOLD(name)                                                                         \
     const void *name##_flat(enum method_index, enum element input, enum element accumulator,       \
                             unsigned block);                                                       \
-    const void *name##_strided(enum method_index, enum element input, enum element accumulator)
+    const void *name##_strided(enum method_index, enum element input, enum element accumulator);   \
+    const void *name##_along(enum element input, enum element accumulator);                        \
+    const void *name##_columns(enum element input, enum element accumulator)
 DECLARE_FOLD(sum);
 DECLARE_FOLD(prod);
 DECLARE_FOLD(min);
@@ -22,7 +25,8 @@ DECLARE_FOLD(max);
 
 #define DECLARE_GROUP(name)                                                                        \
     const void *name##_flat(enum fold, enum element input, enum element accumulator);              \
-    const void *name##_strided(enum fold, enum element input, enum element accumulator)
+    const void *name##_strided(enum fold, enum element input, enum element accumulator);           \
+    const void *name##_along(enum fold, enum element input, enum element accumulator)
 DECLARE_GROUP(places);
 DECLARE_GROUP(counts);
 DECLARE_GROUP(numbers);
@@ -75,6 +79,22 @@ const void *strided_entry(enum fold fold, enum method_index method, enum element
          numbers_strided(fold, input, accumulator), moments_strided(fold, input, accumulator)});
 }
 
+const void *along_entry(enum fold fold, enum element input, enum element accumulator)
+{
+    static decltype(&sum_along) const of_fold[ON_LADDER] = FOLDS_OF(along);
+    if (fold_is_on_ladder(fold))
+        return of_fold[fold](input, accumulator);
+    return first_of({places_along(fold, input, accumulator), counts_along(fold, input, accumulator),
+                     numbers_along(fold, input, accumulator),
+                     moments_along(fold, input, accumulator)});
+}
+
+const void *columns_entry(enum fold fold, enum element input, enum element accumulator)
+{
+    static decltype(&sum_columns) const of_fold[ON_LADDER] = FOLDS_OF(columns);
+    return fold_is_on_ladder(fold) ? of_fold[fold](input, accumulator) : nullptr;
+}
+
 const void *copy_flat_entry(enum element input, enum element accumulator)
 {
     if (input == ELEMENT_INT32 && accumulator == ELEMENT_INT64)
@@ -111,6 +131,11 @@ const void *finish_entry()
     return KERNEL_ENTRY(finish_on_device);
 }
 
+const void *store_entry()
+{
+    return KERNEL_ENTRY(store);
+}
+
 const void *count_entry()
 {
     return KERNEL_ENTRY(count_selected);
@@ -132,8 +157,9 @@ const void *read_entry(unsigned shape)
 } // namespace KERNELS
 
 const struct kernels GRED_TABLE = {
-    KERNELS::flat_entry,    KERNELS::strided_entry,   KERNELS::merge_entry,
-    KERNELS::library_entry, KERNELS::copy_flat_entry, KERNELS::copy_gathered_entry,
-    KERNELS::finish_entry,  KERNELS::count_entry,     KERNELS::unpack_entry,
+    KERNELS::flat_entry,      KERNELS::strided_entry,       KERNELS::along_entry,
+    KERNELS::columns_entry,   KERNELS::merge_entry,         KERNELS::library_entry,
+    KERNELS::copy_flat_entry, KERNELS::copy_gathered_entry, KERNELS::finish_entry,
+    KERNELS::store_entry,     KERNELS::count_entry,         KERNELS::unpack_entry,
     KERNELS::read_entry,
 };

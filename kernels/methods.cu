@@ -202,8 +202,19 @@ const void *OF_FOLD(flat)(enum method_index method, enum element input, enum ele
 
 const void *OF_FOLD(strided)(enum method_index method, enum element input, enum element accumulator)
 {
-    return method == METHOD_last_block ? strided_all<GRED_FOLD, uint64_as>(input, accumulator)
-                                       : nullptr;
+    return method == METHOD_last_block
+               ? strided_all<GRED_FOLD, whole_array, uint64_as>(input, accumulator)
+               : nullptr;
+}
+
+const void *OF_FOLD(along)(enum element input, enum element accumulator)
+{
+    return strided_all<GRED_FOLD, along_axes, uint64_as>(input, accumulator);
+}
+
+const void *OF_FOLD(columns)(enum element input, enum element accumulator)
+{
+    return strided_all<GRED_FOLD, columns_of, uint64_as>(input, accumulator);
 }
 
 } // namespace KERNELS

@@ -48,6 +48,10 @@ struct placing {
 
 /* ---- elements ---- */
 
+/* How long a run may be that one load takes. */
+template <class In>
+constexpr unsigned longest_load = 16 / sizeof(In);
+
 /* Where all of a thread's slots are read: `step` bytes apart or, `in_runs`, runs that are. */
 struct all_slots {
     const char *at;
@@ -57,6 +61,37 @@ struct all_slots {
     __device__ __forceinline__ constexpr bool has(unsigned) const
     {
         return true;
+    }
+
+    template <class In, unsigned N>
+    static constexpr unsigned length = longest_load<In> < N ? longest_load<In> : N;
+
+    template <class In, unsigned Length>
+    __device__ __forceinline__ const char *run(unsigned k) const
+    {
+        return at + k / Length * step;
+    }
+};
+
+/* Where runs of so many slots are read, each by itself, as far as they are there. */
+template <unsigned Slots, unsigned Runs>
+struct some_runs {
+    const char *at[Runs];
+    bool there[Runs];
+    static constexpr bool in_runs = true;
+
+    __device__ __forceinline__ bool has(unsigned k) const
+    {
+        return there[k / Slots];
+    }
+
+    template <class In, unsigned N>
+    static constexpr unsigned length = longest_load<In> < Slots ? longest_load<In> : Slots;
+
+    template <class In, unsigned Length>
+    __device__ __forceinline__ const char *run(unsigned k) const
+    {
+        return at[k / Slots] + k % Slots * sizeof(In);
     }
 };
 
@@ -71,6 +106,15 @@ struct some_slots {
     {
         return bits >> k & 1;
     }
+
+    template <class In, unsigned N>
+    static constexpr unsigned length = 1;
+
+    template <class In, unsigned Length>
+    __device__ __forceinline__ const char *run(unsigned k) const
+    {
+        return at + k * step;
+    }
 };
 
 /* Neighbours that one load takes. */
@@ -82,12 +126,14 @@ struct alignas(sizeof(In) * Length) run_of {
 template <class In, unsigned N, class Slots>
 __device__ __forceinline__ void load_elements(In (&x)[N], const Slots &from)
 {
-    constexpr unsigned length = 16 / sizeof(In) < N ? 16 / sizeof(In) : N;
+    constexpr unsigned length = Slots::template length<In, N>;
     if (length > 1 && from.in_runs) {
 #pragma unroll
         for (unsigned k = 0; k < N; k += length) {
-            const auto run =
-                *reinterpret_cast<const run_of<In, length> *>(from.at + k / length * from.step);
+            run_of<In, length> run = {};
+            if (from.has(k))
+                run =
+                    *reinterpret_cast<const run_of<In, length> *>(from.template run<In, length>(k));
 #pragma unroll
             for (unsigned j = 0; j < length; j++)
                 x[k + j] = run.at[j];
@@ -97,7 +143,7 @@ __device__ __forceinline__ void load_elements(In (&x)[N], const Slots &from)
         for (unsigned k = 0; k < N; k++) {
             x[k] = In();
             if (from.has(k))
-                x[k] = *reinterpret_cast<const In *>(from.at + k * from.step);
+                x[k] = *reinterpret_cast<const In *>(from.template run<In, 1>(k));
         }
     }
 }

@@ -26,8 +26,9 @@ struct stretch {
     bool in_runs;      /* it begins where a run can be loaded */
 };
 
-/* Item number `item` of all stretches. */
-__device__ __forceinline__ stretch stretch_of(const strided &array, uint64_t item)
+/* Item number `item` of all stretches, of elements that lie `base` further on than the array's. */
+__device__ __forceinline__ stretch stretch_of(const kernel_rows &array, uint64_t item,
+                                              const offsets &base)
 {
     const layout &from = array.from;
     const unsigned inner = from.dimensions - 1;
@@ -35,13 +36,21 @@ __device__ __forceinline__ stretch stretch_of(const strided &array, uint64_t ite
                             : inner == 0         ? 0
                                                  : divide(item, array.stretches);
     const offsets at = offsets_of(from, inner, number);
-    const char *const data = static_cast<const char *>(from.data) + at.data;
+    const char *const data = static_cast<const char *>(from.data) + base.data + at.data;
     const unsigned before = unsigned(reinterpret_cast<uintptr_t>(data) % 16) >> array.bytes;
     const unsigned lead = array.aligns ? before : 0;
-    return {data, from.mask ? from.mask + at.mask : nullptr,
+    return {data, from.mask ? from.mask + base.mask + at.mask : nullptr,
             array.base + number * from.shape[inner],
             int64_t((item - number * array.stretches) << array.stretch) - lead,
             array.run > 0 && before == lead};
+}
+
+/* Where a stretch ends, at the latest with its row. */
+__device__ __forceinline__ int64_t end_of(const kernel_rows &array, const stretch &x)
+{
+    const int64_t end = x.begin + (int64_t(1) << array.stretch),
+                  length = array.from.shape[array.from.dimensions - 1];
+    return end < length ? end : length;
 }
 
 template <class Fold, unsigned N>
@@ -68,24 +77,25 @@ constexpr bool makes_means = false;
 template <class V>
 constexpr bool makes_means<sum<V>> = !std::is_integral_v<V>;
 
-/* The window of a stretch that begins at element `begin` of the row. Returns how many elements it
- * has, and may add to `shown` how many of them a mask lets through. */
-template <class Fold>
+/* The window that begins at element `begin` of the row, of a stretch that ends at `end`, as its
+ * group's thread number `lane` takes it. Returns how many elements it has, and adds to `shown`, if
+ * the fold `Counts`, how many of them a mask lets through. */
+template <class Fold, bool Counts = makes_means<Fold>>
 __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned &shown,
-                                                const strided &array, const stretch &x,
-                                                int64_t begin)
+                                                const kernel_rows &array, const stretch &x,
+                                                int64_t begin, int64_t end, unsigned lane)
 {
     constexpr unsigned N = slots_of<value_of<Fold>>;
     using word = typename slot<value_of<Fold>>::type;
     const unsigned inner = array.from.dimensions - 1, window = N << array.lanes;
-    const int64_t stride = array.from.strides[inner], rest = array.from.shape[inner] - begin;
+    const int64_t stride = array.from.strides[inner], rest = end - begin;
     const bool whole = begin >= 0 && rest >= window;
     const bool packed = packs<Fold> && x.in_runs && !x.mask && begin >= 0 &&
                         rest >= int64_t(window) << array.packing;
     const unsigned packing = packed ? array.packing : 0;
     const unsigned run = packed ? 4 - array.bytes : whole && x.in_runs ? array.run : 0;
     const unsigned apart = run + array.lanes;
-    const int own = int((threadIdx.x & ((1u << array.lanes) - 1)) << run);
+    const int own = int(lane << run);
     const placing places = {x.position + uint64_t(begin + own), run, apart};
     const char *const at = x.data + (begin + own) * stride;
     const int64_t step = stride * (int64_t(1) << apart);
@@ -101,11 +111,12 @@ __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned 
     if (x.mask) {
         const int64_t mask_stride = array.from.mask_strides[inner];
         const unsigned char *const mask = x.mask + (begin + own) * mask_stride;
-        if (N >= 4 && run >= 2 && mask_stride == 1 && begin >= 4 && rest >= window + 4)
+        if (N >= 4 && run >= 2 && mask_stride == 1 && begin >= 4 &&
+            int64_t(array.from.shape[inner]) - begin >= window + 4)
             there = shown_by_words<N>(mask, places);
         else
             there = shown_by_bytes<N>(mask, mask_stride, places, there);
-        if (makes_means<Fold>)
+        if (Counts)
             shown += __popc(there);
     }
     for (unsigned part = 0;;) {
@@ -121,17 +132,17 @@ __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned 
 template <class Fold>
 __device__ __forceinline__ state_of<Fold> fold_vectors(const strided &array, uint64_t)
 {
-    const int64_t length = array.from.shape[array.from.dimensions - 1];
     const uint64_t groups = threads_in_grid() >> array.lanes;
+    const unsigned lane = threadIdx.x & ((1u << array.lanes) - 1);
     state_of<Fold> state = Fold::identity();
     unsigned shown = 0;
 #pragma unroll 1
     for (uint64_t item = rank_in_grid() >> array.lanes; item < array.items; item += groups) {
-        const stretch x = stretch_of(array, item);
-        const int64_t end = x.begin + (int64_t(1) << array.stretch);
+        const stretch x = stretch_of(array, item, {0, 0});
+        const int64_t end = end_of(array, x);
 #pragma unroll 1
-        for (int64_t i = x.begin; i < end && i < length;)
-            i += take_window<Fold>(state, shown, array, x, i);
+        for (int64_t i = x.begin; i < end;)
+            i += take_window<Fold>(state, shown, array, x, i, end, lane);
     }
     if (makes_means<Fold> && array.counted)
         add_count(array.counted, shown);

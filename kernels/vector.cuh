@@ -173,6 +173,20 @@ __device__ __forceinline__ state_of<Fold> fold_vectors(global<const In> data, ui
     return fold_vectors<Fold>(positioned<In>{data, 0}, n);
 }
 
+/* Whether this block is the last of `count` to come here; then it sees what all others have stored
+ * before. By all threads of a block. The counter wraps around to 0, ready for the next launch. */
+__device__ __forceinline__ bool is_last_block(global<unsigned> tickets, unsigned count)
+{
+    bool last = false;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0)
+        last = atomicInc(tickets, count - 1) == count - 1;
+    last = __syncthreads_or(last);
+    __threadfence();
+    return last;
+}
+
 /* A load from L2, past this multiprocessor's L1. */
 template <class T>
 __device__ __forceinline__ T load_shared_by_all(global<const T> at)

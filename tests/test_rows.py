@@ -147,6 +147,18 @@ def test_rows_of_any_length_and_alignment(place, dtype):
 
 
 @everywhere
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "float16"])
+def test_no_element_is_taken_twice_where_a_row_is_read_in_stretches(place, dtype):
+    """Rows that begin off a boundary, and are longer than what a group reads at a stretch."""
+    whole = np.random.default_rng(3).integers(1, 4, (4, 9300)).astype(dtype)
+    for first, length in itertools.product(range(6), (1100, 2310, 4620, 9240)):
+        x = whole[:, first : first + length]
+        assert gred.sum(laid_out(x, place), dtype="int64" if dtype != "float16" else "f4") == x.sum(
+            dtype="int64"
+        )
+
+
+@everywhere
 @pytest.mark.parametrize("dtype", ["int32", "float32", "float64", "complex64"])
 def test_means_know_how_many_a_mask_shows(place, dtype):
     """Sums of integers, which are means by dtype= alone, are counted apart."""

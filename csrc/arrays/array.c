@@ -8,6 +8,7 @@
 #include "arrays/exchange.h"
 #include "arrays/jax.h"
 #include "arrays/protocol.h"
+#include "arrays/result.h"
 #include "arrays/torch.h"
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
@@ -39,7 +40,9 @@ int array_setup(void)
         return -1;
     if (torch_setup() < 0 || cuda_interface_setup() < 0)
         return -1;
-    return exchange_setup() < 0 ? -1 : dlpack_setup();
+    if (exchange_setup() < 0 || result_setup() < 0)
+        return -1;
+    return dlpack_setup();
 }
 
 /* ---- element types ---- */

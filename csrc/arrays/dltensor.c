@@ -141,6 +141,50 @@ const char *dltensor_why_read_only(const struct dl_versioned *versioned, bool on
     return versioned->flags & FLAG_COPIED ? "its DLPack tensor is of a copy" : NULL;
 }
 
+/* ---- new ones ---- */
+
+void dltensor_describe(struct dl_tensor *tensor, int device, enum element element)
+{
+    unsigned code = 0;
+    while (code + 1 < sizeof kinds &&
+           (!kinds[code] || protocol_element(kinds[code], element_size(element)) != element))
+        code++;
+    tensor->device_type = DEVICE_CUDA;
+    tensor->device = device;
+    tensor->code = (uint8_t)code;
+    tensor->bits = (uint8_t)(8 * element_size(element));
+    tensor->lanes = 1;
+}
+
+/* Whether the strides are those of C order, where they matter. */
+static bool is_in_c_order(const struct dl_tensor *tensor)
+{
+    int64_t stride = 1;
+    for (int32_t k = tensor->dimensions; tensor->strides && k-- > 0; stride *= tensor->shape[k])
+        if (tensor->shape[k] > 1 && tensor->strides[k] != stride)
+            return false;
+    return true;
+}
+
+bool dltensor_check_new(const struct dl_versioned *made, unsigned dimensions, const uint64_t *shape,
+                        void **at)
+{
+    const struct dl_tensor *tensor = &made->tensor;
+    bool fits = made->major == DLTENSOR_MAJOR && tensor->dimensions == (int32_t)dimensions;
+    uint64_t n = 1;
+    for (unsigned k = 0; fits && k < dimensions; k++) {
+        fits = tensor->shape[k] == (int64_t)shape[k];
+        n *= shape[k];
+    }
+    if (fits && is_in_c_order(tensor) && (tensor->data || n == 0)) {
+        *at = (char *)tensor->data + tensor->byte_offset;
+        return true;
+    }
+    PyErr_SetString(PyExc_RuntimeError,
+                    "the array's library made another that is not what it was asked for");
+    return false;
+}
+
 /* ---- owning ---- */
 
 #define HOLDER "gred.tensor"

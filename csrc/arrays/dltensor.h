@@ -54,6 +54,16 @@ bool dltensor_check_version(const struct dl_versioned *, const char *name);
  * the place to tell. */
 const char *dltensor_why_read_only(const struct dl_versioned *, bool on_device);
 
+/* ---- new ones ---- */
+
+/* Sets the device, a GPU, and the element type. */
+void dltensor_describe(struct dl_tensor *, int device, enum element);
+
+/* Whether a new tensor has this shape, lies in C order and has memory, which begins at *at. False
+ * with a RuntimeError. */
+bool dltensor_check_new(const struct dl_versioned *, unsigned dimensions, const uint64_t *shape,
+                        void **at);
+
 /* ---- owning ---- */
 
 enum dltensor_form { DLTENSOR_VERSIONED, DLTENSOR_UNVERSIONED, DLTENSOR_FORMS };

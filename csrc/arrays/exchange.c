@@ -5,6 +5,9 @@
 #include "arrays/torch.h"
 #include "common/newer_python.h"
 
+#include <stdio.h>
+#include <string.h>
+
 /* ---- the functions ---- */
 
 /* What stays as it is in all versions. */
@@ -17,9 +20,10 @@ struct header {
  * exception set. */
 struct exchange {
     struct header header;
-    void (*allocate)(void);
-    int (*give)(PyObject *, struct dl_versioned **); /* to be owned */
-    void (*take)(void);
+    int (*allocate)(struct dl_tensor *prototype, struct dl_versioned **, void *context,
+                    void (*set_error)(void *context, const char *kind, const char *message));
+    int (*give)(PyObject *, struct dl_versioned **);   /* to be owned */
+    int (*take)(struct dl_versioned *, void **object); /* owns it from then on */
     int (*show)(PyObject *, struct dl_tensor *); /* to be read while nothing else is run; or NULL */
     int (*current_stream)(int32_t device_type, int32_t device, void **stream);
 };
@@ -211,4 +215,93 @@ int exchange_view(PyObject *object, const struct view_request *request, struct v
         return viewed;
     PyErr_Clear(); /* the other protocols can do it, or tell better why not */
     return 0;
+}
+
+/* ---- new tensors ---- */
+
+/* What an allocator says that went wrong. */
+struct complaint {
+    bool of_memory;
+    char text[256];
+};
+
+/* It may say so without the GIL. */
+static void complain(void *context, const char *kind, const char *message)
+{
+    struct complaint *complaint = context;
+    complaint->of_memory = kind && strstr(kind, "Memory");
+    snprintf(complaint->text, sizeof complaint->text, "%s", message ? message : "");
+}
+
+static bool raise_failure(const struct complaint *complaint)
+{
+    if (!PyErr_Occurred())
+        PyErr_SetString(complaint->of_memory ? PyExc_MemoryError : PyExc_RuntimeError,
+                        *complaint->text
+                            ? complaint->text
+                            : "the array's library could not make another, and does not say why");
+    return false;
+}
+
+/* A new tensor, which is to be released. NULL with an exception set. */
+static struct dl_versioned *allocate(const struct exchange *exchange,
+                                     const struct result_request *request)
+{
+    int64_t shape[DIMENSIONS_MAX];
+    struct dl_tensor prototype = {.dimensions = (int32_t)request->dimensions, .shape = shape};
+    struct dl_versioned *made = NULL;
+    struct complaint complaint = {.of_memory = false};
+    for (unsigned k = 0; k < request->dimensions; k++)
+        shape[k] = (int64_t)request->shape[k];
+    dltensor_describe(&prototype, request->device, request->type);
+    if (succeeded(exchange->allocate(&prototype, &made, &complaint, complain)) && made)
+        return made;
+    raise_failure(&complaint);
+    return NULL;
+}
+
+/* Gives the tensor to its library, whose object it becomes. */
+static bool take(const struct exchange *exchange, struct dl_versioned *made, PyObject **array)
+{
+    void *object = NULL;
+    if (succeeded(exchange->take(made, &object)) && object) {
+        *array = object;
+        return true;
+    }
+    return raise_failure(&(struct complaint){.of_memory = false});
+}
+
+/* Deleters are anybody's code, and an exception is on its way. */
+static void drop(struct dl_versioned *made)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (made->deleter)
+        made->deleter(made);
+    PyErr_Restore(type, value, traceback);
+}
+
+/* 1 or -1. */
+static int make(const struct exchange *exchange, const struct result_request *request,
+                PyObject **array, void **at)
+{
+    struct dl_versioned *made = allocate(exchange, request);
+    if (!made)
+        return -1;
+    const bool fits = dltensor_check_new(made, request->dimensions, request->shape, at);
+    if (fits && take(exchange, made, array))
+        return 1;
+    if (!fits)
+        drop(made);
+    return -1;
+}
+
+int exchange_make(const struct result_request *request, PyObject **array, void **at)
+{
+    PyObject *offer = find_offer(Py_TYPE(request->like));
+    const struct exchange *exchange = offer ? find_exchange(offer) : NULL;
+    const int made =
+        exchange && exchange->allocate && exchange->take ? make(exchange, request, array, at) : 0;
+    Py_XDECREF(offer);
+    return made;
 }

@@ -67,6 +67,24 @@ bool output_has_shape(const struct output *output, unsigned dimensions, const ui
     return false;
 }
 
+static bool overlap(struct extent a, struct extent b)
+{
+    return a.bytes && b.bytes && a.first < b.first + b.bytes && b.first < a.first + a.bytes;
+}
+
+bool output_is_ready(struct output *output, enum element type, const struct layout *read)
+{
+    struct layout *layout = &output->view.layout;
+    const struct extent written = layout_extent(layout);
+    layout_normalise(layout, true);
+    if (layout->input != type || !layout_is_flat(layout) || overlap(written, layout_extent(read)))
+        return false;
+    if (!read->mask)
+        return true;
+    const struct layout mask = layout_of_its_mask(read);
+    return !overlap(written, layout_extent(&mask));
+}
+
 void output_release(struct output *output)
 {
     array_release(&output->view);

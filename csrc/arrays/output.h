@@ -19,6 +19,10 @@ void output_release(struct output *);
 bool output_is_one(const struct output *);
 bool output_has_shape(const struct output *, unsigned dimensions, const uint64_t *shape);
 
+/* Whether it holds results along axes as kernels leave them, of this type and one after the other
+ * in C order, where nothing is that is read. It is normalised on the way. */
+bool output_is_ready(struct output *, enum element type, const struct layout *read);
+
 /* Finds out where it lies. False with an exception set. */
 bool output_locate(struct output *, const struct where *);
 

@@ -34,6 +34,10 @@ struct kernel_array {
 /* So many bytes of values a thread takes in at a time from an array that is not flat. */
 enum { SLOTS_BYTES = 64 };
 
+/* Neighbouring results that a thread makes side by side, and how many elements of each it reads at
+ * once. */
+enum { COLUMNS_A_THREAD = 4, ROWS_AT_ONCE = 4 };
+
 /* The same of an array that is not flat, in at least one dimension; rows_of makes it. Rows are read
  * in stretches, by groups of threads. Powers of two are said by their exponents. */
 struct kernel_rows {
@@ -49,6 +53,39 @@ struct kernel_rows {
 
     /* To which folds that make means add what a mask lets through; NULL: nobody asks. */
     unsigned long long *counted;
+};
+
+/* Where many results go, and what they are made with. */
+struct kernel_results {
+    void *at[2];     /* of each the values that it has, one after the other, in device memory */
+    unsigned values; /* 1 or 2 */
+    unsigned bytes;  /* of one */
+    enum reduction reduction;
+    enum fold fold;
+    enum nothing nothing;
+    struct finish finish; /* the count is every result's, unless a mask says otherwise */
+    bool at_once;         /* a result is the state, or that divided, and of its type */
+    double divisor;       /* of such a result; 0: it is not divided */
+    unsigned *findings;   /* bits are added here; NULL: nobody asks */
+};
+
+/* A reduction along axes as a kernel's argument; plan/axes_schedule.h makes it. */
+struct kernel_axes {
+    struct kernel_rows rows; /* of the first result */
+    uint64_t results;
+    unsigned team;   /* so many threads fold one, said by the exponent */
+    bool abreast;    /* neighbouring threads are of different teams */
+    bool counts;     /* what a mask lets through is counted */
+    bool few;        /* elements lie in one row of so few that a loop by fours is best */
+    unsigned rounds; /* a team makes so many results, one after the other */
+    uint64_t staged; /* bytes of a row, where a block's rows lie one after the other and are brought
+                      * to shared memory first; 0: they are read as they lie */
+    uint64_t splits; /* blocks that share a result */
+    unsigned kept;   /* dimensions that results differ in; see struct axes */
+    int64_t first;
+    uint64_t shape[DIMENSIONS_MAX];
+    int64_t strides[DIMENSIONS_MAX], mask_strides[DIMENSIONS_MAX], places[DIMENSIONS_MAX];
+    struct kernel_results result;
 };
 
 /* What the last block does with the state of all. */
@@ -75,6 +112,11 @@ struct kernels {
     const void *(*strided)(enum fold fold, enum method_index method, enum element input,
                            enum element accumulator);
 
+    /* Along axes, of the same elements: (kernel_axes, partials, counts, tickets). Columns are taken
+     * COLUMNS_A_THREAD at a time, of folds on the ladder. */
+    const void *(*along)(enum fold fold, enum element input, enum element accumulator);
+    const void *(*columns)(enum fold fold, enum element input, enum element accumulator);
+
     /* Merges states that lie one after the other: (states, n, partials, tickets, ending,
      * fold, accumulator). On the ladder the method's own kernel of flat arrays does it. */
     const void *(*merge)(void);
@@ -93,6 +135,10 @@ struct kernels {
      * thread. `counted` is the device's own count of what took part, null where finish.count says
      * it. What is posted is that the state is no longer needed. */
     const void *(*finish)(void);
+
+    /* Stores values that lie one after the other in all of a layout, converted: arguments (values,
+     * their type, bytes of one, n, layout). */
+    const void *(*store)(void);
 
     /* Counts what a mask lets through: arguments (layout, n, counted). */
     const void *(*count)(void);

@@ -11,16 +11,24 @@
 #include "cuda/order.h"
 #include "cuda/pointer.h"
 #include "cuda/session.h"
+#include "run/results.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+/* Streams that all threads share, and that do no work. */
+enum own_stream {
+    FOR_PRODUCERS, /* to work ahead of */
+    FOR_MEMORY,    /* it is got and given back there, and who uses it comes between */
+    OWN_STREAMS
+};
 
 struct state {
     struct cuda_gpus gpus;
     struct cuda_pointers pointers;
     struct cuda_sessions sessions;
-    pthread_mutex_t making_handshake;
-    _Atomic(cudaStream_t) handshakes[CUDA_GPUS_MAX];
+    pthread_mutex_t making_stream;
+    _Atomic(cudaStream_t) streams[CUDA_GPUS_MAX][OWN_STREAMS];
 };
 
 static void *create(void)
@@ -28,7 +36,7 @@ static void *create(void)
     struct state *state = calloc(1, sizeof *state);
     if (!state)
         return NULL;
-    pthread_mutex_init(&state->making_handshake, NULL);
+    pthread_mutex_init(&state->making_stream, NULL);
     if (cuda_sessions_open(&state->sessions, &state->pointers))
         return state;
     free(state);
@@ -41,10 +49,11 @@ static void destroy(void *opaque)
     struct state *state = opaque;
     const bool works = state->gpus.user == process_here();
     for (int d = 0; d < CUDA_GPUS_MAX && works; d++)
-        if (state->handshakes[d])
-            cudaStreamDestroy(state->handshakes[d]);
+        for (int which = 0; which < OWN_STREAMS; which++)
+            if (state->streams[d][which])
+                cudaStreamDestroy(state->streams[d][which]);
     cuda_sessions_close(&state->sessions, works);
-    pthread_mutex_destroy(&state->making_handshake);
+    pthread_mutex_destroy(&state->making_stream);
     free(state);
 }
 
@@ -60,7 +69,7 @@ static bool ready(void *opaque, int device)
 {
     const struct state *state = opaque;
     return cuda_gpus_counted(&state->gpus) &&
-           (device < 0 || device >= CUDA_GPUS_MAX || state->handshakes[device]);
+           (device < 0 || device >= CUDA_GPUS_MAX || state->streams[device][FOR_PRODUCERS]);
 }
 
 static bool describe(int index, struct device *device)
@@ -104,27 +113,27 @@ static enum located locate(void *opaque, struct view *view, struct failure *fail
                                                                                 : LOCATED_NOWHERE;
 }
 
-/* ---- streams for producers ---- */
+/* ---- streams of gred's own ---- */
 
-static bool make_handshake(struct state *state, int device, struct failure *failure)
+static bool make_stream(struct state *state, int device, enum own_stream which,
+                        struct failure *failure)
 {
     struct cuda_before before;
     cudaStream_t made = NULL;
     if (!cuda_gpu_enter(device, &before, failure))
         return false;
-    pthread_mutex_lock(&state->making_handshake);
-    if (!state->handshakes[device] &&
+    pthread_mutex_lock(&state->making_stream);
+    if (!state->streams[device][which] &&
         cuda_check(failure, cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking),
                    "cudaStreamCreateWithFlags"))
-        state->handshakes[device] = made;
-    pthread_mutex_unlock(&state->making_handshake);
-    return cuda_gpu_leave(device, &before, failure) && state->handshakes[device];
+        state->streams[device][which] = made;
+    pthread_mutex_unlock(&state->making_stream);
+    return cuda_gpu_leave(device, &before, failure) && state->streams[device][which];
 }
 
-/* A stream that does nothing but wait for producers, shared by all threads. */
-static bool handshake(void *opaque, int device, uintptr_t *stream, struct failure *failure)
+static bool own_stream(struct state *state, int device, enum own_stream which, uintptr_t *stream,
+                       struct failure *failure)
 {
-    struct state *state = opaque;
     int devices;
     if (!cuda_gpus_find(&state->gpus, &devices, failure))
         return false;
@@ -133,10 +142,101 @@ static bool handshake(void *opaque, int device, uintptr_t *stream, struct failur
                      devices);
         return false;
     }
-    if (!state->handshakes[device] && !make_handshake(state, device, failure))
+    if (!state->streams[device][which] && !make_stream(state, device, which, failure))
         return false;
-    *stream = (uintptr_t)state->handshakes[device];
+    *stream = (uintptr_t)state->streams[device][which];
     return true;
+}
+
+static bool handshake(void *state, int device, uintptr_t *stream, struct failure *failure)
+{
+    return own_stream(state, device, FOR_PRODUCERS, stream, failure);
+}
+
+/* ---- memory for results ---- */
+
+static bool allocate_here(struct state *state, struct device_memory *memory,
+                          struct failure *failure)
+{
+    cudaMemPool_t pool;
+    return cuda_sessions_pool(&state->sessions, memory->device, &pool, failure) &&
+           cuda_check(failure,
+                      cudaMallocFromPoolAsync(&memory->at, memory->bytes, pool,
+                                              (cudaStream_t)memory->stream.handle),
+                      "cudaMallocFromPoolAsync");
+}
+
+static bool allocate(void *opaque, struct device_memory *memory, struct failure *failure)
+{
+    struct state *state = opaque;
+    struct cuda_before before;
+    memory->stream.given = true;
+    if (cuda_gpus_lost_in_fork(&state->gpus, failure) ||
+        !own_stream(state, memory->device, FOR_MEMORY, &memory->stream.handle, failure) ||
+        !cuda_gpu_enter(memory->device, &before, failure))
+        return false;
+    const bool allocated = allocate_here(state, memory, failure);
+    return cuda_gpu_leave(memory->device, &before, failure) && allocated;
+}
+
+/* In a forked child there is nothing to give back. */
+static void release(void *opaque, const struct device_memory *memory)
+{
+    const struct state *state = opaque;
+    struct failure ignored = {0};
+    struct cuda_before before;
+    if (state->gpus.user != process_here() || !cuda_gpu_enter(memory->device, &before, &ignored))
+        return;
+    cuda_check(&ignored, cudaFreeAsync(memory->at, (cudaStream_t)memory->stream.handle),
+               "cudaFreeAsync");
+    cuda_gpu_leave(memory->device, &before, &ignored);
+}
+
+static bool read_here(const struct device_memory *memory, void *target, struct failure *failure)
+{
+    const cudaStream_t stream = (cudaStream_t)memory->stream.handle;
+    return cuda_check(
+               failure,
+               cudaMemcpyAsync(target, memory->at, memory->bytes, cudaMemcpyDeviceToHost, stream),
+               "cudaMemcpyAsync from the device") &&
+           cuda_check(failure, cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+}
+
+static bool read_results(void *opaque, const struct device_memory *memory, void *target,
+                         struct failure *failure)
+{
+    struct state *state = opaque;
+    struct cuda_before before;
+    if (cuda_gpus_lost_in_fork(&state->gpus, failure) ||
+        !cuda_gpu_enter(memory->device, &before, failure))
+        return false;
+    const bool done = read_here(memory, target, failure);
+    return cuda_gpu_leave(memory->device, &before, failure) && done;
+}
+
+static bool order_here(uintptr_t earlier, uintptr_t later, struct failure *failure)
+{
+    cudaEvent_t event;
+    if (!cuda_check(failure, cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+                    "cudaEventCreateWithFlags"))
+        return false;
+    const bool ordered =
+        cuda_check(failure, cudaEventRecord(event, (cudaStream_t)earlier), "cudaEventRecord") &&
+        cuda_check(failure, cudaStreamWaitEvent((cudaStream_t)later, event, 0),
+                   "cudaStreamWaitEvent");
+    cudaEventDestroy(event);
+    return ordered;
+}
+
+static bool order(void *opaque, int device, uintptr_t earlier, uintptr_t later,
+                  struct failure *failure)
+{
+    struct state *state = opaque;
+    struct cuda_before before;
+    if (cuda_gpus_lost_in_fork(&state->gpus, failure) || !cuda_gpu_enter(device, &before, failure))
+        return false;
+    const bool ordered = order_here(earlier, later, failure);
+    return cuda_gpu_leave(device, &before, failure) && ordered;
 }
 
 /* ---- runs ---- */
@@ -152,8 +252,8 @@ struct job {
 static bool run_plan(struct cuda_machine *on, const struct plan *plan, struct run *run)
 {
     return cuda_order_before(on->session, plan, &run->failure) &&
-           passes_run(&on->machine, plan, run) &&
-           (!plan->out || cuda_order_after(on->session, plan, &run->failure));
+           results_run(&on->machine, plan, run) &&
+           (!plan_stays_on_device(plan) || cuda_order_after(on->session, plan, &run->failure));
 }
 
 /* What was launched may still be under way: nobody waits for a result that stays on the device, nor
@@ -227,7 +327,11 @@ const struct backend backend_cuda = {
                  .ready = ready,
                  .count = count,
                  .locate = locate,
-                 .handshake = handshake},
+                 .handshake = handshake,
+                 .allocate = allocate,
+                 .release = release,
+                 .read = read_results,
+                 .order = order},
     .takes_workspace = true,
     .create = create,
     .destroy = destroy,

@@ -345,6 +345,8 @@ struct cuda_machine cuda_machine_over(struct cuda_session *session, struct failu
         .tickets = session->capturing ? NULL : session->kept + KEPT_BYTES,
         .allocate = machine_allocate,
         .release = machine_release,
+        .lend = allocate_from_pool,
+        .take_back = free_to_pool,
         .room = machine_room,
         .clear = machine_clear,
         .copy_in = machine_copy_in,

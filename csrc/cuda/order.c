@@ -70,7 +70,7 @@ bool cuda_order_capture(cudaStream_t stream, const struct plan *plan, const stru
     if (!one_capture(stream, plan, &number, failure))
         return false;
     *capturing = number != 0;
-    if (!*capturing || (plan->out && !run->timing))
+    if (!*capturing || (plan_stays_on_device(plan) && !run->timing))
         return true;
     failure_note(failure, FAILURE_RUNTIME,
                  "the stream is being captured, and a call that returns a number has to wait for "

@@ -175,18 +175,27 @@ void cuda_session_leave_behind(struct cuda_session *self)
     self->stream_number = number_of(self->stream);
 }
 
+bool cuda_sessions_pool(struct cuda_sessions *self, int device, cudaMemPool_t *pool,
+                        struct failure *failure)
+{
+    pthread_mutex_lock(&self->lock);
+    const bool ready = self->pools[device] || make_pool(failure, device, &self->pools[device]);
+    *pool = self->pools[device];
+    pthread_mutex_unlock(&self->lock);
+    return ready;
+}
+
 struct cuda_session *cuda_session_borrow(struct cuda_sessions *self, int device,
                                          cudaStream_t stream, struct failure *failure)
 {
+    cudaMemPool_t pool;
     pthread_mutex_lock(&self->lock);
     struct cuda_session *session = take_free(&self->idle[device], stream);
-    bool ready = true;
-    if (!session && !self->pools[device])
-        ready = make_pool(failure, device, &self->pools[device]);
     pthread_mutex_unlock(&self->lock);
-    if (!ready)
-        return NULL;
-    return session ? session : session_new(self, device, failure);
+    if (session)
+        return session;
+    return cuda_sessions_pool(self, device, &pool, failure) ? session_new(self, device, failure)
+                                                            : NULL;
 }
 
 static void free_behind(struct cuda_session *session, void *memory, struct failure *failure)

@@ -51,6 +51,9 @@ bool cuda_sessions_open(struct cuda_sessions *, struct cuda_pointers *);
 /* Frees what CUDA gave only if it still `works` in this process. */
 void cuda_sessions_close(struct cuda_sessions *, bool works);
 
+/* A device's pool, which is current. False with a failure noted. */
+bool cuda_sessions_pool(struct cuda_sessions *, int device, cudaMemPool_t *, struct failure *);
+
 /* An idle session of the device, which is current, or a new one, for work on a stream, or, if that
  * is NULL, on its own; NULL with a failure noted. */
 struct cuda_session *cuda_session_borrow(struct cuda_sessions *, int device, cudaStream_t,

@@ -6,6 +6,7 @@
 #include "host/along.h"
 #include "host/exact_sums.h"
 #include "host/measure.h"
+#include "host/segments.h"
 #include "host/work.h"
 
 #include <stdio.h>
@@ -82,6 +83,8 @@ static bool run(void *state, const struct plan *plan, struct run *run)
                                 .run = run,
                                 .threads = self->threads,
                                 .instructions = self->instructions}};
+    if (plan->segments)
+        return segments_run(&work.job);
     if (plan->axes)
         return along_run(&work.job);
     if (run->explanation) {
@@ -107,11 +110,7 @@ static bool read_memory(void *state, int index, size_t bytes, struct run *run)
 }
 
 const struct backend backend_host = {
-    .platform = {.name = "host",
-                 .place = METHOD_ON_HOST,
-                 .automatic = METHODS,
-                 .along_axes = true,
-                 .count = count},
+    .platform = {.name = "host", .place = METHOD_ON_HOST, .automatic = METHODS, .count = count},
     .create = create,
     .destroy = destroy,
     .describe = describe,

@@ -1,5 +1,7 @@
 #include "plan/choice.h"
 
+#include "plan/widest.h"
+
 static const void *flat_kernel(const struct plan *plan, const struct kernels *kernels,
                                enum element input, enum element accumulator)
 {
@@ -21,28 +23,6 @@ static bool takes_flat(const struct plan *plan, const struct kernels *kernels)
     return flat_kernel(plan, kernels, input, accumulator);
 }
 
-/* Elements are gathered into these alone. A result is rounded to its type only once, and
- * integers wrap in the end as they would have on the way. */
-static enum element widest(enum element accumulator)
-{
-    switch (accumulator) {
-    case ELEMENT_INT32:
-        return ELEMENT_INT64;
-    case ELEMENT_FLOAT32:
-        return ELEMENT_FLOAT64;
-    case ELEMENT_COMPLEX64:
-        return ELEMENT_COMPLEX128;
-    default:
-        return accumulator;
-    }
-}
-
-/* Rows are folded in the same, and in float32, which wants to be fast. */
-static enum element of_rows(enum element accumulator)
-{
-    return accumulator == ELEMENT_FLOAT32 ? accumulator : widest(accumulator);
-}
-
 static const void *strided_kernel(const struct plan *plan, const struct kernels *kernels,
                                   enum element input, enum element accumulator)
 {
@@ -53,7 +33,8 @@ static const void *strided_kernel(const struct plan *plan, const struct kernels 
  * what that one holds, too. */
 static bool takes_rows(const struct plan *plan, const struct kernels *kernels)
 {
-    const enum element input = plan->layout->input, accumulator = of_rows(plan->accumulator);
+    const enum element input = plan->layout->input,
+                       accumulator = accumulator_of_rows(plan->accumulator);
     return plan->direct &&
            (accumulator == plan->accumulator || element_accumulator(input) == plan->accumulator) &&
            strided_kernel(plan, kernels, input, accumulator);
@@ -79,9 +60,9 @@ static enum element choose_accumulator(const struct plan *plan, enum form form)
 {
     switch (form) {
     case FORM_STRIDED:
-        return of_rows(plan->accumulator);
+        return accumulator_of_rows(plan->accumulator);
     case FORM_GATHERED:
-        return widest(plan->accumulator);
+        return accumulator_widest(plan->accumulator);
     default:
         return plan->accumulator;
     }

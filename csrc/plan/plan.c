@@ -59,15 +59,18 @@ static bool choose_device(const struct request *request, struct view *view, stru
     return true;
 }
 
-static bool check_out(const struct output *out, struct plan *plan)
+/* Results along axes go to out in a way of their own. */
+static bool check_out(const struct request *request, struct plan *plan)
 {
+    const struct output *out = request->out;
     if (!out || !out->view.on_device)
         return true;
     if (out->view.platform != plan->platform || out->view.device != plan->device) {
         PyErr_SetString(PyExc_ValueError, "out lies on another device than the array");
         return false;
     }
-    plan->out = (void *)out->view.layout.data;
+    if (!request->axes)
+        plan->out = (void *)out->view.layout.data;
     plan->out_element = out->view.layout.input;
     plan->producers[2] = out->view.producer;
     return true;
@@ -111,16 +114,6 @@ static bool choose_block(const struct request *request, struct plan *plan)
 }
 
 /* ---- what is refused ---- */
-
-static bool check_axes(const struct request *request, const struct plan *plan)
-{
-    if (!request->axes || plan->platform->along_axes)
-        return true;
-    PyErr_Format(PyExc_NotImplementedError,
-                 "'%s' does not reduce along axes yet, nor with keepdims; 'host' does",
-                 plan->platform->name);
-    return false;
-}
 
 /* A fold whose state is more than one value is the default method's, which merges any. */
 static bool check_method(const struct request *request, const struct plan *plan)
@@ -307,9 +300,9 @@ bool plan_make(const struct request *request, struct view *view, const struct ma
         .mask_on_device = mask && mask->on_device,
         .consumer = request->consumer,
     };
-    if (!choose_method(request, view, plan) || !check_axes(request, plan) ||
-        !check_out(request->out, plan) || !choose_reduction(request, layout, plan) ||
-        !check_method(request, plan) || !check_complex(plan))
+    if (!choose_method(request, view, plan) || !check_out(request, plan) ||
+        !choose_reduction(request, layout, plan) || !check_method(request, plan) ||
+        !check_complex(plan))
         return false;
     find_elements(request, layout, plan);
     plan->direct = types_convert_directly(layout, plan->accumulator);

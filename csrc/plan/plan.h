@@ -9,12 +9,17 @@
 
 struct axes;
 struct mask;
+struct segments;
 
 /* Where results along axes go: one after the other in C order, a record's values apart. */
 struct results {
     void *at[ANSWER_VALUES];
     enum element type;
     unsigned values; /* of one result */
+    bool on_device;  /* they stay in the memory of the plan's device; nobody waits for them */
+
+    /* There, too: where they go then, converted, and have no other memory yet. NULL: nowhere. */
+    const struct layout *out;
 };
 
 /* Along axes it is the plan of the first result. */
@@ -35,14 +40,23 @@ struct plan {
     bool flat;                   /* the layout is a plain run of elements */
     bool direct;                 /* a plain conversion to the accumulator is all that is asked */
     bool on_device, mask_on_device;
-    struct stream producers[3]; /* of the array, the mask and out: their work comes first */
+    struct stream producers[4]; /* of the array, the mask, out and results that gred has the memory
+                                   of: their work comes first */
     struct stream consumer;
     struct finish finish;
     void *out; /* device memory, for a result that stays there; else NULL */
     enum element out_element;
     const struct axes *axes; /* where other results and their elements are; NULL: there is one */
     struct results results;
+    const struct segments *segments; /* of the layout, which has one dimension: each has a result,
+                                        and axes says only how many there are; or NULL */
 };
+
+/* Whether nobody waits for the results. */
+static inline bool plan_stays_on_device(const struct plan *plan)
+{
+    return plan->out || (plan->axes && plan->results.on_device);
+}
 
 /* False with an exception set. The view's layout is normalised on the way. `mask` may be NULL. */
 bool plan_make(const struct request *request, struct view *view, const struct mask *mask,

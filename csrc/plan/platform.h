@@ -8,12 +8,21 @@
 
 enum located { LOCATED_HERE, LOCATED_ELSEWHERE, LOCATED_NOWHERE };
 
+/* Memory on a device that gred got for its caller. Who uses it comes after what is on its stream,
+ * and that after who used it; where there are no streams, it is not given. */
+struct device_memory {
+    void *at;
+    size_t bytes;
+    int device;
+    struct stream stream;
+    void *pin; /* the platform's own */
+};
+
 struct platform {
     const char *name;
     unsigned place;              /* METHOD_ON_... */
     bool numbered;               /* 'cuda:0', and not 'cuda' */
     enum method_index automatic; /* what 'auto' is there; METHODS: a way of its own */
-    bool along_axes;             /* it reduces along axes */
 
     /* Whether the questions below take no time to speak of; -1: those about no device in
      * particular. If not, they are asked without the GIL. NULL: they never take long. */
@@ -29,6 +38,20 @@ struct platform {
 
     /* A stream on a device, for a producer to work ahead of. NULL where there are no streams. */
     bool (*handshake)(void *state, int device, uintptr_t *stream, struct failure *failure);
+
+    /* Memory on memory->device of memory->bytes, which are not 0. The next three are NULL where all
+     * memory is the host's. */
+    bool (*allocate)(void *state, struct device_memory *memory, struct failure *failure);
+    void (*release)(void *state, const struct device_memory *memory);
+
+    /* Copies all of it to the host's memory, and waits for that. */
+    bool (*read)(void *state, const struct device_memory *memory, void *target,
+                 struct failure *failure);
+
+    /* What is put on `later` from now on comes after what is on `earlier` now. NULL where there are
+     * no streams. */
+    bool (*order)(void *state, int device, uintptr_t earlier, uintptr_t later,
+                  struct failure *failure);
 };
 
 enum { PLATFORMS = 3 };

@@ -119,9 +119,9 @@
     "    The elements that take part; broadcast to the shape of `a`.\n"
 #define PARAMETER_out                                                                              \
     "out : array, optional\n"                                                                      \
-    "    Where the results go, converted to the type of `out`: a writable NumPy array of\n"        \
-    "    their shape and of any strides, or, for one value, any array of one element, or\n"        \
-    "    a GPU array that offers one of the interfaces above; then the call does not\n"            \
+    "    Where the results go, converted to the type of `out`: a writable NumPy array or\n"        \
+    "    a GPU array that offers one of the interfaces above, of their shape and of any\n"         \
+    "    strides, or, for one value, of one element. With one on a GPU the call does not\n"        \
     "    wait for the GPU, unless an array came by a DLPack producer whose stream is\n"            \
     "    not known. It may overlap with `a`.\n"
 #define PARAMETER_out_promotes                                                                     \
@@ -178,7 +178,10 @@
     "\n"                                                                                           \
     "Returns\n"                                                                                    \
     "-------\n"
-#define RETURNS_OUT "    `out` itself, if it was given.\n"
+#define RETURNS_OUT                                                                                \
+    "    An array of results is NumPy's, or, of an array on a GPU, one of the same\n"              \
+    "    library there, which the call does not wait for, or a `DeviceArray`. `out`\n"             \
+    "    itself, if it was given.\n"
 #define RAISES                                                                                     \
     "\n"                                                                                           \
     "Raises\n"                                                                                     \

@@ -3,14 +3,17 @@
 #include <Python.h>
 
 #include "python/describe.h"
+#include "python/device_memory.h"
 #include "python/docs.h"
 #include "python/exact.h"
 #include "python/execute.h"
 #include "python/explain.h"
+#include "python/forced_axes.h"
 #include "python/forced_tuning.h"
 #include "python/measure.h"
 #include "python/pretended_axes.h"
 #include "python/reduce.h"
+#include "python/reduceat.h"
 #include "python/simulated_memory.h"
 #include "python/threads.h"
 
@@ -49,12 +52,18 @@ static PyMethodDef functions[] = {
      "The samples and circumstances of a measurement, as a tuple."},
     {"launch_limit", FAST(measure_launch_limit),
      "The samples and circumstances of a measurement, as a tuple."},
+    {"reduceat", (PyCFunction)(void (*)(void))reduceat_call, METH_FASTCALL,
+     "Results of an array's segments."},
     {"explain", FAST(explain_call), "How a call would go, as a tuple."},
     {"pretended_schedule", (PyCFunction)(void (*)(void))explain_pretended,
      METH_VARARGS | METH_KEYWORDS, "The schedule for an array and a device that are not there."},
     {"forced_tuning", forced_tuning, METH_VARARGS, "Forces the shape of calls, for tests."},
+    {"forced_axes", forced_axes, METH_VARARGS,
+     "Forces how reductions along axes are shared, for tests."},
     {"pretended_axes", pretended_axes, METH_VARARGS,
      "The normal form of axes of an array that is not there."},
+    {"pretended_sharing", pretended_sharing, METH_VARARGS,
+     "How threads of a device that is not there would share a reduction along axes."},
     {"parse", (PyCFunction)(void (*)(void))parse, METH_FASTCALL,
      "Reads where an array lies and what its elements are, and nothing more."},
     {"nothing", (PyCFunction)(void (*)(void))nothing, METH_FASTCALL, "Does nothing."},
@@ -98,10 +107,13 @@ static int setup(PyObject *module)
         PyErr_NewExceptionWithDoc("gred.CudaError", cuda_error_doc, PyExc_RuntimeError, NULL);
     state->simulated_memory =
         (PyTypeObject *)PyType_FromModuleAndSpec(module, &simulated_memory_spec, NULL);
+    state->device_memory =
+        (PyTypeObject *)PyType_FromModuleAndSpec(module, &device_memory_spec, NULL);
     return state->standing && add(module, "thread_order", state->thread_order) &&
                    add(module, "workspace_limit", state->workspace_limit) &&
                    add(module, "CudaError", state->platforms.cuda_error) &&
                    add(module, "SimulatedMemory", (PyObject *)state->simulated_memory) &&
+                   add(module, "DeviceMemory", (PyObject *)state->device_memory) &&
                    PyModule_AddStringConstant(module, "cuda", GRED_CUDA_VERSION) == 0 &&
                    PyModule_AddStringConstant(module, "architectures", GRED_ARCHITECTURES) == 0
                ? 0
@@ -115,6 +127,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->workspace_limit);
     Py_VISIT(state->platforms.cuda_error);
     Py_VISIT(state->simulated_memory);
+    Py_VISIT(state->device_memory);
     return 0;
 }
 
@@ -125,6 +138,7 @@ static int clear(PyObject *module)
     Py_CLEAR(state->workspace_limit);
     Py_CLEAR(state->platforms.cuda_error);
     Py_CLEAR(state->simulated_memory);
+    Py_CLEAR(state->device_memory);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 #include "python/pretended_axes.h"
 
-#include "plan/axes.h"
+#include "plan/axes_schedule.h"
 
 static enum element element_of_size(unsigned size)
 {
@@ -61,29 +61,60 @@ static PyObject *described(const struct axes *axes)
                          numbers(reduced->mask_strides, reduced->dimensions));
 }
 
+/* An array that is not there. False with an exception set. */
+static bool pretend(PyObject *shape, PyObject *strides, PyObject *mask_strides, unsigned size,
+                    struct layout *layout)
+{
+    const unsigned dimensions = (unsigned)PyTuple_GET_SIZE(shape);
+    const bool masked = mask_strides != Py_None;
+    *layout = (struct layout){.data = (const void *)somewhere,
+                              .mask = masked ? (const unsigned char *)somewhere_else : NULL,
+                              .input = element_of_size(size),
+                              .type = element_of_size(size),
+                              .dimensions = dimensions};
+    if (dimensions > DIMENSIONS_MAX) {
+        PyErr_Format(PyExc_ValueError, "an array has up to %d dimensions", DIMENSIONS_MAX);
+        return false;
+    }
+    return read_numbers(shape, dimensions, (int64_t *)layout->shape) &&
+           read_numbers(strides, dimensions, layout->strides) &&
+           (!masked || read_numbers(mask_strides, dimensions, layout->mask_strides));
+}
+
 PyObject *pretended_axes(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *shape, *strides, *mask_strides;
     unsigned size;
     unsigned long long reduced;
     int in_order;
+    struct layout layout;
     struct axes axes;
     if (!PyArg_ParseTuple(arguments, "O!OOIKp", &PyTuple_Type, &shape, &strides, &mask_strides,
-                          &size, &reduced, &in_order))
-        return NULL;
-    const unsigned dimensions = (unsigned)PyTuple_GET_SIZE(shape);
-    const bool masked = mask_strides != Py_None;
-    struct layout layout = {.data = (const void *)somewhere,
-                            .mask = masked ? (const unsigned char *)somewhere_else : NULL,
-                            .input = element_of_size(size),
-                            .type = element_of_size(size),
-                            .dimensions = dimensions};
-    if (dimensions > DIMENSIONS_MAX)
-        return PyErr_Format(PyExc_ValueError, "an array has up to %d dimensions", DIMENSIONS_MAX);
-    if (!read_numbers(shape, dimensions, (int64_t *)layout.shape) ||
-        !read_numbers(strides, dimensions, layout.strides) ||
-        (masked && !read_numbers(mask_strides, dimensions, layout.mask_strides)))
+                          &size, &reduced, &in_order) ||
+        !pretend(shape, strides, mask_strides, size, &layout))
         return NULL;
     axes_make(&layout, reduced, in_order, &axes);
     return described(&axes);
+}
+
+PyObject *pretended_sharing(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *shape, *strides;
+    unsigned size, width, multiprocessors;
+    unsigned long long reduced;
+    struct layout layout;
+    struct axes axes;
+    struct axes_shape sharing;
+    if (!PyArg_ParseTuple(arguments, "O!OIKII", &PyTuple_Type, &shape, &strides, &size, &reduced,
+                          &width, &multiprocessors) ||
+        !pretend(shape, strides, Py_None, size, &layout))
+        return NULL;
+    axes_make(&layout, reduced, false, &axes);
+    axes_shape_make(&axes, element_of_size(width), axes_lie_in_columns(&axes, somewhere),
+                    multiprocessors, &sharing);
+    return Py_BuildValue("IOOIIOIKKK", sharing.block, sharing.columns ? Py_True : Py_False,
+                         sharing.abreast ? Py_True : Py_False, sharing.team, sharing.lanes,
+                         sharing.few ? Py_True : Py_False, sharing.rounds,
+                         (unsigned long long)sharing.staged, (unsigned long long)sharing.splits,
+                         (unsigned long long)sharing.groups);
 }

@@ -8,3 +8,7 @@
  * result, where its elements and its mask begin, kept, reduced): kept as tuples of shape, strides,
  * strides of the mask and places, reduced the same without places. mask_strides may be None. */
 PyObject *pretended_axes(PyObject *module, PyObject *arguments);
+
+/* (shape, strides, size, axes, bytes of an accumulator, multiprocessors) to struct axes_shape, its
+ * members in order, for a kernel that takes columns. */
+PyObject *pretended_sharing(PyObject *module, PyObject *arguments);

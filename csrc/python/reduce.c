@@ -10,7 +10,9 @@
 #include "plan/wrong.h"
 #include "python/answer.h"
 #include "python/arguments.h"
+#include "python/array_results.h"
 #include "python/execute.h"
+#include "python/state.h"
 
 #include <math.h>
 
@@ -21,10 +23,8 @@ struct call {
     struct view view;
     struct mask mask;
     struct output output;
-    unsigned dimensions; /* of the results, where there are several or keepdims= asks for them */
-    uint64_t shape[DIMENSIONS_MAX];
     struct axes axes;
-    PyObject *arrays[ANSWER_VALUES]; /* that the results are written to */
+    struct array_results results; /* where there are several or keepdims= asks for them */
 };
 
 enum {
@@ -144,11 +144,12 @@ static int frames_of(enum reduction reduction)
 static void find_shape(struct call *call, uint64_t axes, bool kept)
 {
     const struct layout *layout = &call->view.layout;
-    call->dimensions = 0;
+    struct array_results *results = &call->results;
+    results->dimensions = 0;
     for (unsigned k = 0; k < layout->dimensions; k++) {
         const bool reduced = axes >> k & 1;
         if (!reduced || kept)
-            call->shape[call->dimensions++] = reduced ? 1 : layout->shape[k];
+            results->shape[results->dimensions++] = reduced ? 1 : layout->shape[k];
     }
 }
 
@@ -157,8 +158,9 @@ static bool check_output(struct call *call)
     struct output *output = &call->output;
     if (!output->object)
         return true;
-    return (call->dimensions ? output_has_shape(output, call->dimensions, call->shape)
-                             : output_is_one(output)) &&
+    const struct array_results *results = &call->results;
+    return (results->dimensions ? output_has_shape(output, results->dimensions, results->shape)
+                                : output_is_one(output)) &&
            output_locate(output, &call->state->platforms.where);
 }
 
@@ -173,36 +175,8 @@ static bool choose_axes(struct call *call, PyObject *const *slots)
         return false;
     request->along = argument_given(slots[AXIS]) || kept;
     find_shape(call, request->reduced, kept);
-    request->axes = call->dimensions ? &call->axes : NULL;
+    request->axes = call->results.dimensions ? &call->axes : NULL;
     return check_output(call);
-}
-
-/* New arrays, also where there is an out: it may overlap with what is read. */
-static bool make_results(struct call *call, struct plan *plan)
-{
-    struct results *results = &plan->results;
-    if (!plan->axes)
-        return true;
-    results->values = plan->reduction == REDUCTION_minmax ? 2 : 1;
-    for (unsigned k = 0; k < results->values; k++) {
-        results->type = plan->finish.result;
-        call->arrays[k] = array_new(call->dimensions, call->shape, &results->type, &results->at[k]);
-        if (!call->arrays[k])
-            return false;
-    }
-    return true;
-}
-
-static PyObject *deliver_arrays(struct call *call, const struct plan *plan)
-{
-    const struct results *results = &plan->results;
-    if (call->output.object) {
-        output_store_all(&call->output, results->at[0], results->type);
-        return Py_NewRef(call->output.object);
-    }
-    if (results->values == 1)
-        return Py_NewRef(call->arrays[0]);
-    return PyTuple_Pack(2, call->arrays[0], call->arrays[1]);
 }
 
 /* ---- the whole ---- */
@@ -238,7 +212,7 @@ static PyObject *deliver(struct call *call, const struct plan *plan, const struc
     if (known && !answer_is_sound(plan, run))
         return NULL;
     if (plan->axes)
-        return deliver_arrays(call, plan);
+        return array_results_deliver(&call->results, plan);
     if (plan->out)
         return Py_NewRef(output->object);
     if (!output->object)
@@ -258,13 +232,13 @@ static PyObject *reduce_as_asked(struct module_state *state, enum reduction redu
     PyObject *result = NULL;
     if (!make_request(&call, reduction, slots))
         return NULL;
+    array_results_begin(&call.results, state, slots[A], &call.view, &call.output);
     run_begin(&run, call.request.frames);
     if (view_arguments(&call, slots) && choose_axes(&call, slots) &&
-        plan_make(&call.request, &call.view, &call.mask, &plan) && make_results(&call, &plan) &&
-        execute_plan(state, &plan, &run))
+        plan_make(&call.request, &call.view, &call.mask, &plan) &&
+        array_results_make(&call.results, &plan) && array_results_run(&call.results, &plan, &run))
         result = deliver(&call, &plan, &run);
-    for (unsigned k = 0; k < ANSWER_VALUES; k++)
-        Py_XDECREF(call.arrays[k]);
+    array_results_end(&call.results);
     array_release(&call.view);
     mask_release(&call.mask);
     output_release(&call.output);

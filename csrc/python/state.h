@@ -12,7 +12,7 @@ struct module_state {
     struct standing *standing;
     PyObject *thread_order;    /* a ContextVar: (order, seed) of the simulated device's threads */
     PyObject *workspace_limit; /* a ContextVar: bytes */
-    PyTypeObject *simulated_memory;
+    PyTypeObject *simulated_memory, *device_memory;
     struct simulated_memory *simulated_allocations; /* the simulated backend's */
 };
 

@@ -2,10 +2,11 @@
  * passed over, and the result where it is to go. What is done was decided when the schedule was
  * made. */
 #include "plan/fastest.h"
+#include "run/along.h"
 #include "run/explanation.h"
 #include "run/receive.h"
 #include "run/result.h"
-#include "run/rows.h"
+#include "plan/rows.h"
 #include "run/upload.h"
 #include "run/watch.h"
 
@@ -460,6 +461,8 @@ bool passes_run(struct machine *machine, const struct plan *asked, struct run *r
     const struct facts facts = facts_of(machine, run);
     struct plan plan = *asked;
     struct schedule schedule;
+    if (plan.axes)
+        return axes_run(machine, &plan, run);
     fastest_choose(&facts, &plan);
     if (run->explanation)
         return explain(machine, &plan, run);

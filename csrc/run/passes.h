@@ -35,6 +35,10 @@ struct machine {
     bool (*allocate)(struct machine *, size_t bytes, void **memory);
     void (*release)(struct machine *, void *memory); /* NULL is fine */
 
+    /* As much as a caller needs beside that, as often as it needs some. */
+    bool (*lend)(struct machine *, size_t bytes, void **memory);
+    void (*take_back)(struct machine *, void *memory);
+
     /* How much of `bytes` there is room for. */
     size_t (*room)(struct machine *, size_t bytes);
 

@@ -1,42 +1,20 @@
 #include "run/result.h"
 
-#include <math.h>
+#include "common/findings.h"
 
-/* How many elements a quotient was made of. */
-static double made_of(const struct plan *plan, const struct answer *answer, uint64_t count)
+void findings_note(struct findings *findings, unsigned found)
 {
-    switch (plan->reduction) {
-    case REDUCTION_var:
-    case REDUCTION_std:
-        return answer->values[1].real - plan->finish.ddof;
-    case REDUCTION_nanmean:
-        return (double)answer->values[1].integer;
-    default:
-        return (double)count;
-    }
-}
-
-static bool is_nan(const struct scalar_wide *value)
-{
-    return value->kind == SCALAR_FLOAT && (isnan(value->real) || isnan(value->imag));
-}
-
-/* What is indexed tells by its position. */
-static bool is_of_nothing(const struct plan *plan, const struct answer *answer, uint64_t count)
-{
-    return fold_is_indexed(plan->fold) ? answer->values[0].integer < 0 : count == 0;
+    findings->of_nothing |= (found & FOUND_NOTHING) != 0;
+    findings->not_enough |= (found & FOUND_NOT_ENOUGH) != 0;
+    findings->all_nan |= (found & FOUND_ALL_NAN) != 0;
 }
 
 void findings_add(struct findings *findings, const struct plan *plan, const struct answer *answer,
                   uint64_t count)
 {
     const enum nothing nothing = reduction_row(plan->reduction)->nothing;
-    if (nothing == NOTHING_error && is_of_nothing(plan, answer, count))
-        findings->of_nothing = true;
-    if (nothing == NOTHING_nan && !(made_of(plan, answer, count) > 0))
-        findings->not_enough = true;
-    if ((plan->fold == FOLD_nanmin || plan->fold == FOLD_nanmax) && is_nan(&answer->values[0]))
-        findings->all_nan = true;
+    findings_note(findings, findings_of(plan->reduction, plan->fold, nothing, plan->finish.ddof,
+                                        answer, count));
 }
 
 void run_finish(struct run *run, const struct plan *plan, enum element accumulator,

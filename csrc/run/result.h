@@ -10,3 +10,6 @@ void run_finish(struct run *, const struct plan *, enum element accumulator, con
 
 /* Adds what is to be said of an answer that so many elements took part in. */
 void findings_add(struct findings *, const struct plan *, const struct answer *, uint64_t count);
+
+/* Adds what kernels have found: bits of common/findings.h. */
+void findings_note(struct findings *, unsigned found);

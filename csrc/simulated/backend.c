@@ -8,7 +8,7 @@
 #include "common/process.h"
 #include "common/processor.h"
 #include "run/gather.h"
-#include "run/passes.h"
+#include "run/results.h"
 #include "simulated/memory.h"
 #include "simulated/simulator.h"
 
@@ -244,6 +244,8 @@ static struct simulation simulation_on(struct simulator *simulator, struct mailb
                 .mailbox = mailbox,
                 .allocate = machine_allocate,
                 .release = machine_release,
+                .lend = machine_allocate,
+                .take_back = machine_release,
                 .clear = machine_clear,
                 .copy_in = machine_copy,
                 .copy_out = machine_copy,
@@ -277,7 +279,7 @@ static bool run_job(struct state *state, const struct plan *plan, size_t bytes, 
     uint64_t words[MAILBOX_WORDS] = {0};
     struct mailbox mailbox = {.words = words, .on_device = words};
     struct simulation simulation = simulation_on(simulator, &mailbox, &run->failure);
-    const bool ran = plan    ? passes_run(&simulation.machine, plan, run)
+    const bool ran = plan    ? results_run(&simulation.machine, plan, run)
                      : bytes ? passes_read(&simulation.machine, bytes, run)
                              : passes_launch(&simulation.machine, run);
     give_back(state, simulator, ran);
@@ -353,6 +355,8 @@ static bool warn_if_reading_is_slow(struct state *state, size_t bytes, struct ru
 
 static bool run(void *state, const struct plan *plan, struct run *run)
 {
+    if (plan->axes)
+        return run_job(state, plan, 0, run);
     return schedule_fits(plan, &run->failure) &&
            (run->explanation || warn_if_slow(state, plan, run)) && run_job(state, plan, 0, run);
 }
@@ -398,12 +402,48 @@ static enum located locate(void *opaque, struct view *view, struct failure *fail
     return LOCATED_HERE;
 }
 
+/* ---- memory for results ---- */
+
+static bool allocate(void *opaque, struct device_memory *memory, struct failure *failure)
+{
+    enum { GARBAGE = 0xa5 };
+    const struct state *state = opaque;
+    struct simulated_allocation *block = simulated_allocation_new(state->memory, memory->bytes);
+    if (!block) {
+        failure_note(failure, FAILURE_MEMORY, "out of memory for %zu bytes on the simulated device",
+                     memory->bytes);
+        return false;
+    }
+    memset(block->bytes, GARBAGE, memory->bytes);
+    memory->at = block->bytes;
+    memory->pin = block;
+    return true;
+}
+
+static void release(void *state, const struct device_memory *memory)
+{
+    (void)state;
+    simulated_allocation_release(memory->pin);
+}
+
+static bool read_results(void *state, const struct device_memory *memory, void *target,
+                         struct failure *failure)
+{
+    (void)state;
+    (void)failure;
+    memcpy(target, memory->at, memory->bytes);
+    return true;
+}
+
 const struct backend backend_simulated = {
     .platform = {.name = "simulated",
                  .place = METHOD_ON_SIMULATED,
                  .automatic = METHOD_last_block,
                  .count = count,
-                 .locate = locate},
+                 .locate = locate,
+                 .allocate = allocate,
+                 .release = release,
+                 .read = read_results},
     .takes_order = true,
     .takes_workspace = true,
     .create = create,

@@ -92,3 +92,8 @@ T atomicAdd(T *address, T value)
                                         __ATOMIC_SEQ_CST));
     return seen;
 }
+
+inline unsigned atomicOr(unsigned *address, unsigned bits)
+{
+    return __atomic_fetch_or(address, bits, __ATOMIC_SEQ_CST);
+}

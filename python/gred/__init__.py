@@ -29,11 +29,13 @@ from gred._core import (
     var,
 )
 from gred.cores import threads
+from gred.device_array import DeviceArray
 from gred.exact import ExactSum
 from gred.explanation import Explanation, explain
 from gred.measure import KernelTime, LaunchLimit, ReadLimit, kernel_time, launch_limit, read_limit
 from gred.order import thread_order
 from gred.records import Device, Method, Reduction, build_info, devices, methods, reductions
+from gred.segments import reduceat
 from gred.summary import Summary, describe
 from gred.workspace import workspace_limit
 
@@ -42,6 +44,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CudaError",
     "Device",
+    "DeviceArray",
     "ExactSum",
     "Explanation",
     "KernelTime",
@@ -75,6 +78,7 @@ __all__ = [
     "prod",
     "ptp",
     "read_limit",
+    "reduceat",
     "reductions",
     "std",
     "sum",

@@ -23,6 +23,7 @@ from gred._core import std as std
 from gred._core import sum as sum
 from gred._core import var as var
 from gred.cores import threads as threads
+from gred.device_array import DeviceArray as DeviceArray
 from gred.exact import ExactSum as ExactSum
 from gred.explanation import Explanation as Explanation
 from gred.explanation import explain as explain
@@ -39,6 +40,7 @@ from gred.records import build_info as build_info
 from gred.records import devices as devices
 from gred.records import methods as methods
 from gred.records import reductions as reductions
+from gred.segments import reduceat as reduceat
 from gred.summary import Summary as Summary
 from gred.summary import describe as describe
 from gred.workspace import workspace_limit as workspace_limit
@@ -48,6 +50,7 @@ __version__: str
 __all__ = [
     "CudaError",
     "Device",
+    "DeviceArray",
     "ExactSum",
     "Explanation",
     "KernelTime",
@@ -81,6 +84,7 @@ __all__ = [
     "prod",
     "ptp",
     "read_limit",
+    "reduceat",
     "reductions",
     "std",
     "sum",

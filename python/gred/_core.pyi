@@ -26,6 +26,23 @@ class SimulatedMemory:
     if sys.version_info >= (3, 12):
         def __buffer__(self, flags: int, /) -> memoryview: ...
 
+@final
+class DeviceMemory:
+    @property
+    def address(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def dl_device(self) -> tuple[int, int]: ...
+    @property
+    def stream(self) -> int | None: ...
+    def read(self, target: Any, /) -> None: ...
+    def capsule(
+        self, shape: tuple[int, ...], type_name: str, stream: int, versioned: bool, /
+    ) -> Any: ...
+
 @overload
 def sum(
     a: ArrayLike | Any,
@@ -865,8 +882,22 @@ def read_limit(
     device: str | None = None, nbytes: int = ..., /, **options: Any
 ) -> tuple[Any, ...]: ...
 def launch_limit(device: str | None = None, /, **options: Any) -> tuple[Any, ...]: ...
+def reduceat(
+    op: str,
+    values: Any,
+    offsets: Any,
+    dtype: Any,
+    out: Any,
+    may_be_empty: bool,
+    device: Any,
+    stream: Any,
+    /,
+) -> Any: ...
 def explain(a: Any, op: str = "sum", /, **options: Any) -> tuple[Any, ...]: ...
 def forced_tuning(block: int, elements: int, /) -> None: ...
+def forced_axes(
+    block: int, threads: int, share: int, blocks: int, staged: int, columns: int, /
+) -> None: ...
 def pretended_axes(
     shape: tuple[int, ...],
     strides: tuple[int, ...],
@@ -874,6 +905,15 @@ def pretended_axes(
     size: int,
     axes: int,
     in_order: bool,
+    /,
+) -> tuple[Any, ...]: ...
+def pretended_sharing(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    size: int,
+    axes: int,
+    accumulator: int,
+    multiprocessors: int,
     /,
 ) -> tuple[Any, ...]: ...
 def pretended_schedule(

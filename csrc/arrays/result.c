@@ -1,0 +1,96 @@
+#include "arrays/result.h"
+
+/* What is said in Python is in gred/device_array.py, which is imported when it is first asked. */
+static struct {
+    PyObject *module, *made_like, *own, *handed_over;
+} names;
+
+static bool intern(PyObject **constant, const char *text)
+{
+    return *constant || (*constant = PyUnicode_InternFromString(text));
+}
+
+int result_setup(void)
+{
+    return intern(&names.module, "gred.device_array") && intern(&names.made_like, "made_like") &&
+                   intern(&names.own, "DeviceArray") && intern(&names.handed_over, "handed_over")
+               ? 0
+               : -1;
+}
+
+static PyObject *import(void)
+{
+    PyObject *module = PyImport_GetModule(names.module);
+    return module || PyErr_Occurred() ? module : PyImport_Import(names.module);
+}
+
+PyObject *result_shape(const struct result_request *request)
+{
+    PyObject *shape = PyTuple_New(request->dimensions);
+    for (unsigned k = 0; shape && k < request->dimensions; k++) {
+        PyObject *length = PyLong_FromUnsignedLongLong(request->shape[k]);
+        if (length)
+            PyTuple_SET_ITEM(shape, k, length);
+        else
+            Py_CLEAR(shape);
+    }
+    return shape;
+}
+
+/* Calls made_like(like, shape, type, device); takes over the reference to the shape. */
+static PyObject *ask_python(const struct result_request *request, PyObject *shape)
+{
+    PyObject *module = shape ? import() : NULL;
+    PyObject *type = module ? PyUnicode_FromString(element_name(request->type)) : NULL;
+    PyObject *device = type ? PyLong_FromLong(request->device) : NULL;
+    PyObject *made = device ? PyObject_CallMethodObjArgs(module, names.made_like, request->like,
+                                                         shape, type, device, NULL)
+                            : NULL;
+    Py_XDECREF(device);
+    Py_XDECREF(type);
+    Py_XDECREF(module);
+    Py_XDECREF(shape);
+    return made;
+}
+
+int result_make(const struct result_request *request, PyObject **array, void **at)
+{
+    const int exchanged = exchange_make(request, array, at);
+    if (exchanged)
+        return exchanged;
+    PyObject *made = ask_python(request, result_shape(request));
+    if (!made || made == Py_None) {
+        Py_XDECREF(made);
+        return made ? 0 : -1;
+    }
+    unsigned long long address;
+    const bool parsed = PyArg_ParseTuple(made, "OK", array, &address);
+    if (parsed) {
+        Py_INCREF(*array);
+        *at = (void *)(uintptr_t)address;
+    }
+    Py_DECREF(made);
+    return parsed ? 1 : -1;
+}
+
+PyObject *result_own(const struct result_request *request, PyObject *memory)
+{
+    PyObject *shape = result_shape(request), *module = shape ? import() : NULL;
+    PyObject *class = module ? PyObject_GetAttr(module, names.own) : NULL;
+    PyObject *array =
+        class ? PyObject_CallFunction(class, "OOs", memory, shape, element_name(request->type))
+              : NULL;
+    Py_XDECREF(class);
+    Py_XDECREF(module);
+    Py_XDECREF(shape);
+    return array;
+}
+
+PyObject *result_hand_over(PyObject *own, PyObject *like)
+{
+    PyObject *module = import();
+    PyObject *given =
+        module ? PyObject_CallMethodObjArgs(module, names.handed_over, own, like, NULL) : NULL;
+    Py_XDECREF(module);
+    return given;
+}

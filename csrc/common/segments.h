@@ -1,0 +1,48 @@
+/* An array's segments, each of which is reduced by itself, as NumPy's reduceat has them. Compiled
+ * for the host and, by nvcc, for GPUs too. */
+#pragma once
+
+#include "common/scalar.h"
+
+struct segments {
+    const int64_t *offsets; /* where each begins; in the array's memory */
+    uint64_t count;
+    uint64_t elements; /* of the array */
+    bool may_be_empty; /* else one that does not end behind its beginning is one element */
+};
+
+struct segment {
+    uint64_t start, n;
+};
+
+/* Each ends where the next begins, and the last with the array. */
+SCALAR struct segment segment_at(const struct segments *segments, uint64_t k)
+{
+    const uint64_t start = (uint64_t)segments->offsets[k],
+                   end = k + 1 < segments->count ? (uint64_t)segments->offsets[k + 1]
+                                                 : segments->elements;
+    struct segment segment;
+    segment.start = start;
+    segment.n = end > start ? end - start : !segments->may_be_empty;
+    return segment;
+}
+
+/* The least or greatest value of a type of integers. */
+SCALAR union scalar integer_end(enum element type, bool greatest)
+{
+    const bool is_signed = type >= ELEMENT_INT8 && type <= ELEMENT_INT64;
+    struct scalar_wide wide;
+    wide.kind = is_signed ? SCALAR_SIGNED : SCALAR_UNSIGNED;
+    wide.real = wide.imag = 0;
+    wide.integer = 0;
+    if (type == ELEMENT_BOOL)
+        wide.integer = greatest;
+    else if (is_signed) {
+        const unsigned unused = 64 - 8 * (1u << (type - ELEMENT_INT8));
+        wide.integer = greatest ? INT64_MAX >> unused : INT64_MIN >> unused;
+    } else if (greatest) {
+        const unsigned unused = 64 - 8 * (1u << (type - ELEMENT_UINT8));
+        wide.integer = (int64_t)(UINT64_MAX >> unused);
+    }
+    return scalar_narrow(wide, type);
+}

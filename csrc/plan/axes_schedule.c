@@ -1,0 +1,448 @@
+/* Threads go where memory is read in the order in which it lies: along a result's elements, or,
+ * where neighbours belong to different results, abreast. Of many short results each gets few
+ * threads, of few long ones each a block or several. */
+#include "plan/axes_schedule.h"
+
+#include "common/arithmetic.h"
+#include "plan/rows.h"
+#include "plan/widest.h"
+
+#include <string.h>
+
+static const struct axes_tuning measured = {
+    .block = 8, .threads = 2048, .share = 1, .blocks = 8, .staged = 32 << 10, .columns = 1};
+
+static struct axes_tuning forced;
+
+void axes_tuning_force(struct axes_tuning tuning)
+{
+    forced = tuning;
+}
+
+static const struct axes_tuning *tuned(void)
+{
+    return forced.block ? &forced : &measured;
+}
+
+enum {
+    WARP = 5,
+    WINDOWS = 2,  /* of a stretch */
+    LOAD = 2,     /* elements that a loop by fours takes */
+    FEW = 2,      /* of which so many are few, all as exponents */
+    BOUNDARY = 16 /* bytes: what a load takes */
+};
+
+/* ---- threads ---- */
+
+static unsigned exponent_up(uint64_t n)
+{
+    unsigned exponent = 0;
+    while (exponent < 63 && n > (uint64_t)1 << exponent)
+        exponent++;
+    return exponent;
+}
+
+static uint64_t distance(int64_t stride)
+{
+    return stride < 0 ? -(uint64_t)stride : (uint64_t)stride;
+}
+
+/* Whether neighbours in memory belong to different results. */
+static bool lies_abreast(const struct axes *axes)
+{
+    const struct layout *reduced = &axes->reduced;
+    if (axes->kept == 0 || reduced->dimensions == 0)
+        return false;
+    const uint64_t own = distance(reduced->strides[reduced->dimensions - 1]),
+                   other = distance(axes->strides[axes->kept - 1]);
+    return other != 0 && (own == 0 || other < own);
+}
+
+/* More threads for each result, as long as there are too few of them, and enough to do for each. */
+static unsigned team_for(uint64_t results, uint64_t n, enum element accumulator,
+                         unsigned least_team, unsigned most_team, uint64_t threads, unsigned share)
+{
+    const unsigned slots = exponent_up(SLOTS_BYTES / element_size(accumulator)) + share;
+    unsigned team = least_team;
+    while (team < most_team && n >> (team + slots) && results << team < threads)
+        team++;
+    return team;
+}
+
+/* As many as keep the device busy; each group of a team has a stretch at least. */
+static uint64_t splits_for(uint64_t groups, uint64_t items, uint64_t blocks)
+{
+    const uint64_t splits = least(divide_up(blocks, groups), items);
+    return splits > 1 ? splits : 1;
+}
+
+/* A single dimension stands for none. */
+static struct layout with_a_dimension(const struct layout *layout)
+{
+    struct layout other = *layout;
+    if (layout->dimensions == 0) {
+        other.dimensions = 1;
+        other.shape[0] = 1;
+        other.strides[0] = (int64_t)element_size(layout->input);
+        other.mask_strides[0] = 1;
+    }
+    return other;
+}
+
+static struct kernel_rows rows_in_shape(const struct axes *axes, enum element accumulator,
+                                        const struct axes_shape *shape)
+{
+    struct layout layout = with_a_dimension(&axes->reduced);
+    struct kernel_rows rows = {.from = layout};
+    if (layout_length(&layout) > 0)
+        rows = rows_in_lanes(&layout, 0, accumulator, shape->lanes, WINDOWS);
+    return rows;
+}
+
+static unsigned inner_lanes(const struct axes *axes, enum element accumulator)
+{
+    const struct layout layout = with_a_dimension(&axes->reduced);
+    const uint64_t length = layout.shape[layout.dimensions - 1];
+    return length ? rows_lanes(length, accumulator) : 0;
+}
+
+static bool is_row(const struct layout *reduced)
+{
+    return reduced->dimensions == 0 ||
+           (reduced->dimensions == 1 &&
+            reduced->strides[0] == (int64_t)element_size(reduced->input));
+}
+
+/* Rows that lie one after the other. */
+static bool lies_flat(const struct axes *axes, uint64_t row_bytes)
+{
+    return is_row(&axes->reduced) && !axes->reduced.mask && axes->kept == 1 &&
+           (uint64_t)axes->strides[0] == row_bytes;
+}
+
+bool axes_lie_in_columns(const struct axes *axes, uintptr_t data)
+{
+    const struct layout *reduced = &axes->reduced;
+    const size_t size = element_size(reduced->input),
+                 load = least(size * COLUMNS_A_THREAD, BOUNDARY);
+    uint64_t all = data;
+    if (reduced->mask || axes->kept == 0 || axes->strides[axes->kept - 1] != (int64_t)size ||
+        axes->shape[axes->kept - 1] % COLUMNS_A_THREAD != 0)
+        return false;
+    for (unsigned k = 0; k + 1 < axes->kept; k++)
+        all |= (uint64_t)axes->strides[k];
+    for (unsigned k = 0; k < reduced->dimensions; k++)
+        all |= (uint64_t)reduced->strides[k];
+    return all % load == 0;
+}
+
+/* A thread of a team reads ROWS_AT_ONCE elements of each of its columns. */
+static void shape_columns(const struct axes *axes, uint64_t threads, struct axes_shape *shape)
+{
+    enum { AT_ONCE = 2 };
+    const uint64_t n = layout_length(&axes->reduced),
+                   width = axes->shape[axes->kept - 1] / COLUMNS_A_THREAD;
+    const unsigned across = (unsigned)least(exponent_up(width), WARP);
+    while (shape->team + across < shape->block && n >> (shape->team + AT_ONCE) > 1 &&
+           axes->results / COLUMNS_A_THREAD << shape->team < threads)
+        shape->team++;
+}
+
+static bool has_few(const struct axes *axes, unsigned team)
+{
+    const struct layout *reduced = &axes->reduced;
+    return reduced->dimensions == 0 ||
+           (reduced->dimensions == 1 && reduced->shape[0] >> (team + LOAD + FEW) == 0);
+}
+
+/* Where neighbours are neighbours' results, a warp reads across as many of them as there are. */
+static void shape_abreast(const struct axes *axes, enum element accumulator, uint64_t threads,
+                          struct axes_shape *shape)
+{
+    const uint64_t n = layout_length(&axes->reduced);
+    const unsigned across = (unsigned)least(exponent_up(axes->shape[axes->kept - 1]), WARP);
+    shape->team = team_for(axes->results, n, accumulator, 0, shape->block - across, threads, 0);
+    shape->lanes = (unsigned)least(shape->team, inner_lanes(axes, accumulator));
+    shape->few = has_few(axes, shape->team);
+}
+
+static void shape_rows(const struct axes *axes, enum element accumulator, uint64_t threads,
+                       const struct axes_tuning *tuning, struct axes_shape *shape)
+{
+    const uint64_t n = layout_length(&axes->reduced);
+    shape->lanes = inner_lanes(axes, accumulator);
+    const unsigned enough =
+        team_for(1, n, accumulator, shape->lanes, WARP, UINT64_MAX, tuning->share);
+    shape->team =
+        team_for(axes->results, n, accumulator, enough, shape->block, threads, tuning->share);
+    shape->few = has_few(axes, shape->team);
+}
+
+/* As many rows a block as there is room for, as long as there are blocks enough. False: a row is
+ * too long. */
+static bool shape_staged(const struct axes *axes, uint64_t threads,
+                         const struct axes_tuning *tuning, struct axes_shape *shape)
+{
+    enum { ROUNDS_MAX = 64 };
+    const uint64_t n = layout_length(&axes->reduced);
+    unsigned team = 0;
+    while (team < WARP &&
+           (n >> (team + LOAD + FEW) || (n >> (team + LOAD) && axes->results << team < threads)))
+        team++;
+    const uint64_t bytes = n * element_size(axes->reduced.input),
+                   teams = (uint64_t)1 << (shape->block - team),
+                   room = tuning->staged / (teams * bytes),
+                   busy = (axes->results << team) / (2 * threads);
+    if (room == 0)
+        return false;
+    shape->few = true;
+    shape->team = team;
+    shape->staged = bytes;
+    shape->rounds = (unsigned)least(least(room, busy ? busy : 1), ROUNDS_MAX);
+    return true;
+}
+
+/* What the kernel divides among splits. */
+static uint64_t items_of(const struct axes *axes, enum element accumulator,
+                         const struct axes_shape *shape)
+{
+    if (shape->columns)
+        return layout_length(&axes->reduced) >> shape->team;
+    if (shape->few)
+        return 1;
+    return rows_in_shape(axes, accumulator, shape).items >> (shape->team - shape->lanes);
+}
+
+void axes_shape_make(const struct axes *axes, enum element accumulator, bool columns,
+                     unsigned multiprocessors, struct axes_shape *shape)
+{
+    const struct axes_tuning *tuning = tuned();
+    const uint64_t threads = (uint64_t)multiprocessors * tuning->threads,
+                   n = layout_length(&axes->reduced),
+                   row_bytes = n * element_size(axes->reduced.input);
+    *shape = (struct axes_shape){.block = tuning->block, .rounds = 1, .splits = 1};
+    shape->abreast = lies_abreast(axes);
+    shape->columns = columns && tuning->columns && shape->abreast;
+    if (shape->columns)
+        shape_columns(axes, threads, shape);
+    else if (shape->abreast)
+        shape_abreast(axes, accumulator, threads, shape);
+    else if (n == 0 || !lies_flat(axes, row_bytes) || !shape_staged(axes, threads, tuning, shape))
+        shape_rows(axes, accumulator, threads, tuning, shape);
+    const unsigned across = shape->columns ? COLUMNS_A_THREAD : 1;
+    const uint64_t a_block = ((uint64_t)across << (shape->block - shape->team)) * shape->rounds;
+    shape->groups = divide_up(axes->results, a_block);
+    shape->splits = splits_for(shape->groups, items_of(axes, accumulator, shape),
+                               (uint64_t)multiprocessors * tuning->blocks);
+}
+
+/* ---- what lies elsewhere, or is of another type ---- */
+
+/* One of all dimensions, kept or reduced. */
+struct dimension {
+    uint64_t length;
+    int64_t stride, mask_stride;
+    int64_t *own, *masks; /* where the axes have these */
+};
+
+static unsigned list_dimensions(struct axes *axes, struct dimension *all)
+{
+    struct layout *reduced = &axes->reduced;
+    unsigned count = 0;
+    for (unsigned k = 0; k < axes->kept; k++)
+        all[count++] = (struct dimension){axes->shape[k], axes->strides[k], axes->mask_strides[k],
+                                          &axes->strides[k], &axes->mask_strides[k]};
+    for (unsigned k = 0; k < reduced->dimensions; k++)
+        all[count++] =
+            (struct dimension){reduced->shape[k], reduced->strides[k], reduced->mask_strides[k],
+                               &reduced->strides[k], &reduced->mask_strides[k]};
+    return count;
+}
+
+/* The widest distance first, so that memory is read in its own order. */
+static void sort_dimensions(struct dimension *all, unsigned count)
+{
+    for (unsigned next = 1; next < count; next++) {
+        const struct dimension moved = all[next];
+        unsigned k = next;
+        for (; k > 0 && distance(all[k - 1].stride) < distance(moved.stride); k--)
+            all[k] = all[k - 1];
+        all[k] = moved;
+    }
+}
+
+/* Elements that differ as a layout of their own, and the axes' strides as if these lay one after
+ * the other, `size` bytes each. */
+static void compact_array(struct axes *axes, size_t size, struct layout *array)
+{
+    struct dimension all[2 * DIMENSIONS_MAX];
+    const unsigned count = list_dimensions(axes, all);
+    int64_t stride = (int64_t)size;
+    sort_dimensions(all, count);
+    *array = axes->reduced;
+    array->mask = NULL;
+    array->dimensions = 0;
+    for (unsigned k = 0; k < count; k++)
+        if (all[k].stride) {
+            array->shape[array->dimensions] = all[k].length;
+            array->mask_strides[array->dimensions] = 0;
+            array->strides[array->dimensions++] = all[k].stride;
+        }
+    for (unsigned k = count; k-- > 0;)
+        if (all[k].stride) {
+            *all[k].own = stride;
+            stride *= (int64_t)all[k].length;
+        }
+    layout_normalise(array, true);
+}
+
+/* The same of the mask's bytes. */
+static void compact_mask(struct axes *axes, struct layout *mask)
+{
+    struct dimension all[2 * DIMENSIONS_MAX];
+    const unsigned count = list_dimensions(axes, all);
+    int64_t stride = 1;
+    sort_dimensions(all, count);
+    *mask =
+        (struct layout){.data = axes->reduced.mask, .input = ELEMENT_BOOL, .type = ELEMENT_BOOL};
+    for (unsigned k = 0; k < count; k++)
+        if (all[k].mask_stride) {
+            mask->shape[mask->dimensions] = all[k].length;
+            mask->strides[mask->dimensions++] = all[k].mask_stride;
+        }
+    for (unsigned k = count; k-- > 0;)
+        if (all[k].mask_stride) {
+            *all[k].masks = stride;
+            stride *= (int64_t)all[k].length;
+        }
+    layout_normalise(mask, true);
+}
+
+/* ---- the schedule ---- */
+
+/* Kernels take what becomes their accumulator directly; all else is copied, of the widest type. */
+static bool choose_kernel(const struct kernels *kernels, struct axes_schedule *self)
+{
+    const struct plan *plan = self->plan;
+    const enum element input = plan->layout->input, rows = accumulator_of_rows(plan->accumulator);
+    const bool holds = rows == plan->accumulator || element_accumulator(input) == plan->accumulator;
+    self->copy = NULL;
+    self->accumulator = rows;
+    self->kernel =
+        plan->direct && holds ? kernels->along(plan->fold, input, self->accumulator) : NULL;
+    if (self->kernel)
+        return true;
+    self->copy = kernels->copy_gathered();
+    self->accumulator = accumulator_widest(plan->accumulator);
+    self->kernel = kernels->along(plan->fold, self->accumulator, self->accumulator);
+    return self->kernel;
+}
+
+/* Columns, where there is a kernel for them and they lie as it wants them. */
+static void choose_shape(const struct kernels *kernels, unsigned multiprocessors,
+                         struct axes_schedule *self)
+{
+    const struct axes *axes = &self->axes;
+    const bool brought = self->uploads || self->copy;
+    const void *columns =
+        kernels->columns(self->plan->fold, axes->reduced.input, self->accumulator);
+    const bool fits =
+        columns && axes_lie_in_columns(axes, brought ? 0 : (uintptr_t)axes->reduced.data);
+    axes_shape_make(axes, self->accumulator, fits, multiprocessors, &self->shape);
+    if (self->shape.columns)
+        self->kernel = columns;
+}
+
+/* What a block's threads leave each other, or its rows and what lies before a boundary. */
+static size_t shared_bytes(const struct axes_schedule *self)
+{
+    const struct axes_shape *shape = &self->shape;
+    const size_t state = state_bytes(self->plan->fold, self->accumulator),
+                 width = shape->columns ? COLUMNS_A_THREAD : 1,
+                 left = (state > sizeof(uint64_t) ? state : sizeof(uint64_t)) * width
+                        << shape->block;
+    const size_t rows = (shape->staged * shape->rounds << (shape->block - shape->team)) + BOUNDARY;
+    return shape->staged && rows > left ? rows : left;
+}
+
+static void lay_out(struct axes_schedule *self)
+{
+    const struct plan *plan = self->plan;
+    const struct results *results = &plan->results;
+    const struct axes_shape *shape = &self->shape;
+    struct arena *arena = &self->arena;
+    self->shared_bytes = shared_bytes(self);
+    *arena = (struct arena){.total = 0};
+    if (self->uploads)
+        arena_reserve(arena, PART_UPLOADED, layout_length(&self->array),
+                      element_size(self->array.input));
+    if (self->uploads_mask)
+        arena_reserve(arena, PART_MASK, layout_length(&self->mask), 1);
+    if (self->copy)
+        arena_reserve(arena, PART_COPY, layout_length(&self->array),
+                      element_size(self->accumulator));
+    if (shape->splits > 1) {
+        const uint64_t count = shape->splits * self->axes.results;
+        arena_reserve(arena, PART_PARTIALS, count, state_bytes(plan->fold, self->accumulator));
+        arena_reserve(arena, PART_COUNTED, count, sizeof(uint64_t));
+        arena_reserve(arena, PART_TICKETS, shape->groups, sizeof(unsigned));
+    }
+    if (results->on_device)
+        return;
+    arena_reserve(arena, PART_FINDINGS, 1, sizeof(unsigned));
+    arena_reserve(arena, PART_OUT, self->axes.results * results->values,
+                  element_size(results->type));
+}
+
+bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
+                        unsigned multiprocessors, struct axes_schedule *self,
+                        struct failure *failure)
+{
+    const bool some = plan->n > 0, masked = some && plan->layout->mask;
+    self->plan = plan;
+    self->axes = *plan->axes;
+    self->array.dimensions = self->mask.dimensions = 0;
+    if (!choose_kernel(kernels, self)) {
+        failure_note(failure, FAILURE_VALUE, "there is no kernel along axes for %s",
+                     reduction_row(plan->reduction)->name);
+        return false;
+    }
+    if (!some)
+        self->copy = NULL;
+    self->uploads = some && !plan->on_device;
+    self->uploads_mask = masked && !plan->mask_on_device;
+    if (self->uploads_mask)
+        compact_mask(&self->axes, &self->mask);
+    if (self->uploads || self->copy) {
+        const enum element held = self->copy ? self->accumulator : plan->layout->input;
+        compact_array(&self->axes, element_size(held), &self->array);
+        self->axes.reduced.input = held;
+    }
+    if (self->copy)
+        self->axes.reduced.type = self->accumulator;
+    choose_shape(kernels, multiprocessors, self);
+    lay_out(self);
+    return true;
+}
+
+void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes *argument)
+{
+    const struct axes *axes = &self->axes;
+    argument->rows = rows_in_shape(axes, self->accumulator, &self->shape);
+    if (self->shape.columns)
+        argument->rows.items = layout_length(&axes->reduced);
+    argument->results = axes->results;
+    argument->team = self->shape.team;
+    argument->abreast = self->shape.abreast;
+    argument->few = self->shape.few;
+    argument->rounds = self->shape.rounds;
+    argument->staged = self->shape.staged;
+    argument->counts = axes->reduced.mask && self->plan->counts;
+    argument->splits = self->shape.splits;
+    argument->kept = axes->kept;
+    argument->first = axes->first;
+    memcpy(argument->shape, axes->shape, axes->kept * sizeof *axes->shape);
+    memcpy(argument->strides, axes->strides, axes->kept * sizeof *axes->strides);
+    memcpy(argument->mask_strides, axes->mask_strides, axes->kept * sizeof *axes->mask_strides);
+    memcpy(argument->places, axes->places, axes->kept * sizeof *axes->places);
+}

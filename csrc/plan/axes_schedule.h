@@ -1,0 +1,65 @@
+/* How a reduction along axes is shared among a device's threads, and what memory it works in: pure
+ * functions of the axes, the types and the device's size. */
+#pragma once
+
+#include "common/failure.h"
+#include "common/kernels.h"
+#include "plan/arena.h"
+#include "plan/axes.h"
+#include "plan/plan.h"
+
+/* How many threads fold one result, and which; see kernel_axes. */
+struct axes_shape {
+    unsigned block; /* threads of one, as an exponent */
+    bool columns;   /* a thread makes neighbouring results side by side */
+    bool abreast;   /* neighbouring threads are of different teams */
+    unsigned team;  /* 2^team threads */
+    unsigned lanes; /* see kernel_rows */
+    bool few;
+    unsigned rounds;
+    uint64_t staged; /* bytes of a row; 0: none is staged */
+    uint64_t splits; /* blocks that share a result */
+    uint64_t groups; /* of results, one a block */
+};
+
+/* What the choice rests on, found by measuring. */
+struct axes_tuning {
+    unsigned block;   /* threads, as an exponent */
+    unsigned threads; /* of a multiprocessor, that are enough to be busy with */
+    unsigned share;   /* of a thread, in windows and as an exponent, before a team of rows grows */
+    unsigned blocks;  /* of a multiprocessor, that splits may make */
+    unsigned staged;  /* bytes of rows that a block brings to shared memory, at most */
+    unsigned columns; /* 0: threads make one result each */
+};
+
+/* From now on this, for tests; of no threads a block: as measured. */
+void axes_tuning_force(struct axes_tuning);
+
+/* Whether a load takes neighbouring results' elements, wherever there are some, of which the first
+ * lie at `data`. */
+bool axes_lie_in_columns(const struct axes *, uintptr_t data);
+
+/* `columns`: there is a kernel that makes neighbouring results side by side, and they lie so. */
+void axes_shape_make(const struct axes *, enum element accumulator, bool columns,
+                     unsigned multiprocessors, struct axes_shape *);
+
+/* How the elements come to the kernel: as they lie, or one after the other in the order in which
+ * they lie. */
+struct axes_schedule {
+    const struct plan *plan;
+    enum element accumulator; /* the plan's, or one that holds more */
+    const void *kernel, *copy;
+    bool uploads, uploads_mask;
+    struct layout array, mask; /* all elements that differ, and their mask; what is brought */
+    struct axes axes;          /* as the kernel sees them; without addresses of the arena's */
+    struct axes_shape shape;
+    size_t shared_bytes;
+    struct arena arena;
+};
+
+/* False with a failure noted. */
+bool axes_schedule_make(const struct plan *, const struct kernels *, unsigned multiprocessors,
+                        struct axes_schedule *, struct failure *);
+
+/* The kernel's argument, but for where results go. */
+void axes_schedule_argument(const struct axes_schedule *, struct kernel_axes *);

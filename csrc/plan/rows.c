@@ -1,0 +1,57 @@
+#include "plan/rows.h"
+
+#include "common/arithmetic.h"
+
+enum { LANES_MAX = 5, WINDOWS_A_STRETCH = 2, LOAD_BYTES = 4 }; /* exponents */
+
+static unsigned exponent_of(uint64_t power_of_two)
+{
+    return (unsigned)__builtin_ctzll(power_of_two);
+}
+
+static unsigned slots_for(enum element accumulator)
+{
+    return exponent_of(SLOTS_BYTES / element_size(accumulator));
+}
+
+unsigned rows_lanes(uint64_t length, enum element accumulator)
+{
+    const unsigned slots = slots_for(accumulator);
+    unsigned lanes = 0;
+    while (lanes < LANES_MAX && (length - 1) >> (lanes + slots))
+        lanes++;
+    return lanes;
+}
+
+/* Slots that are words take several narrow elements. */
+static unsigned packing_for(size_t size, size_t slot)
+{
+    return slot <= sizeof(uint64_t) ? exponent_of(slot / size) : 0;
+}
+
+struct kernel_rows rows_in_lanes(const struct layout *layout, uint64_t base,
+                                 enum element accumulator, unsigned lanes, unsigned windows)
+{
+    const unsigned inner = layout->dimensions - 1, slots = slots_for(accumulator);
+    const uint64_t length = layout->shape[inner];
+    const size_t size = element_size(layout->input);
+    struct kernel_rows rows = {
+        .from = *layout, .base = base, .bytes = exponent_of(size), .lanes = lanes};
+    if (layout->strides[inner] == (int64_t)size) {
+        rows.run = (unsigned)least(LOAD_BYTES - rows.bytes, slots);
+        rows.packing = packing_for(size, element_size(accumulator));
+    }
+    rows.stretch = slots + lanes + rows.packing + windows;
+    rows.aligns = rows.run && length >> (slots + lanes);
+    const uint64_t lead = rows.aligns ? ((1u << LOAD_BYTES) >> rows.bytes) - 1 : 0;
+    rows.stretches = divide_up(length + lead, (uint64_t)1 << rows.stretch);
+    rows.items = layout_length(layout) / length * rows.stretches;
+    return rows;
+}
+
+struct kernel_rows rows_of(const struct layout *layout, uint64_t base, enum element accumulator)
+{
+    const unsigned inner = layout->dimensions - 1;
+    return rows_in_lanes(layout, base, accumulator, rows_lanes(layout->shape[inner], accumulator),
+                         WINDOWS_A_STRETCH);
+}

@@ -1,0 +1,17 @@
+/* Arrays that are not flat, as a kernel's argument. */
+#pragma once
+
+#include "common/kernels.h"
+
+/* A layout of at least one dimension and one element, the first of which is number `base` of the
+ * array; the kernel makes values of type `accumulator` of them. */
+struct kernel_rows rows_of(const struct layout *, uint64_t base, enum element accumulator);
+
+/* The same with groups of 2^lanes threads, and stretches of 2^windows times what they take at once.
+ */
+struct kernel_rows rows_in_lanes(const struct layout *, uint64_t base, enum element accumulator,
+                                 unsigned lanes, unsigned windows);
+
+/* How many threads, as an exponent, so many neighbours keep busy at least once and at most twice.
+ */
+unsigned rows_lanes(uint64_t length, enum element accumulator);

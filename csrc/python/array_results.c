@@ -1,0 +1,112 @@
+#include "python/array_results.h"
+
+#include "arrays/result.h"
+#include "plan/axes.h"
+#include "python/device_memory.h"
+#include "python/execute.h"
+
+void array_results_begin(struct array_results *self, struct module_state *state, PyObject *like,
+                         const struct view *view, struct output *output)
+{
+    *self = (struct array_results){.state = state, .like = like, .view = view, .output = output};
+}
+
+void array_results_end(struct array_results *self)
+{
+    for (unsigned k = 0; k < ANSWER_VALUES; k++)
+        Py_XDECREF(self->arrays[k]);
+}
+
+/* Arrays of NumPy's, also where there is an out: it may overlap with what is read. */
+static bool make_here(struct array_results *self, struct results *results)
+{
+    for (unsigned k = 0; k < results->values; k++) {
+        self->arrays[k] = array_new(self->dimensions, self->shape, &results->type, &results->at[k]);
+        if (!self->arrays[k])
+            return false;
+    }
+    return true;
+}
+
+/* In memory of gred's own. NULL with an exception set. */
+static PyObject *make_own(struct array_results *self, const struct result_request *request,
+                          struct plan *plan, void **at)
+{
+    struct device_memory memory = {.at = NULL};
+    const size_t bytes = plan->axes->results * element_size(request->type);
+    PyObject *keeper = device_memory_new(self->state, plan->platform, plan->device, bytes, &memory);
+    PyObject *array = keeper ? result_own(request, keeper) : NULL;
+    Py_XDECREF(keeper);
+    *at = memory.at;
+    plan->producers[3] = memory.stream;
+    self->own = true;
+    return array;
+}
+
+/* Of the caller's own library, where the caller's array lies. */
+static bool make_there(struct array_results *self, struct plan *plan)
+{
+    struct results *results = &plan->results;
+    const struct result_request request = {.like = self->like,
+                                           .device = plan->device,
+                                           .type = results->type,
+                                           .dimensions = self->dimensions,
+                                           .shape = self->shape};
+    for (unsigned k = 0; k < results->values; k++) {
+        const int made = result_make(&request, &self->arrays[k], &results->at[k]);
+        if (made == 0)
+            self->arrays[k] = make_own(self, &request, plan, &results->at[k]);
+        if (!self->arrays[k])
+            return false;
+    }
+    return true;
+}
+
+bool array_results_make(struct array_results *self, struct plan *plan)
+{
+    struct results *results = &plan->results;
+    const bool to_device = self->output->view.on_device;
+    if (!plan->axes)
+        return true;
+    results->values = plan->reduction == REDUCTION_minmax ? 2 : 1;
+    results->type = plan->finish.result;
+    results->on_device = to_device || (self->view->on_device && !self->output->object);
+    if (!results->on_device)
+        return make_here(self, results);
+    if (!to_device)
+        return make_there(self, plan);
+    if (output_is_ready(self->output, results->type, &self->view->layout))
+        results->at[0] = (void *)self->output->view.layout.data;
+    else
+        results->out = &self->output->view.layout;
+    return true;
+}
+
+/* As its owner gets it: in an array of the library that the caller's is of. */
+static PyObject *hand_over(const struct array_results *self, PyObject *array)
+{
+    return self->own ? result_hand_over(array, self->like) : Py_NewRef(array);
+}
+
+PyObject *array_results_deliver(struct array_results *self, const struct plan *plan)
+{
+    const struct results *results = &plan->results;
+    if (self->output->object) {
+        if (!results->on_device)
+            output_store_all(self->output, results->at[0], results->type);
+        return Py_NewRef(self->output->object);
+    }
+    if (results->values == 1)
+        return hand_over(self, self->arrays[0]);
+    PyObject *first = hand_over(self, self->arrays[0]),
+             *second = first ? hand_over(self, self->arrays[1]) : NULL;
+    PyObject *both = second ? PyTuple_Pack(2, first, second) : NULL;
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    return both;
+}
+
+bool array_results_run(struct array_results *self, const struct plan *plan, struct run *run)
+{
+    return (plan->axes && plan->axes->results == 0) || execute_plan(self->state, plan, run);
+}

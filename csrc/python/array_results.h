@@ -1,0 +1,36 @@
+/* Results that are arrays: made before a plan runs, where it is to leave them, and delivered. */
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "arrays/output.h"
+#include "python/state.h"
+#include "run/backend.h"
+
+/* What they are made for is the caller's. */
+struct array_results {
+    struct module_state *state;
+    PyObject *like; /* the array that they are of, and what is known of it */
+    const struct view *view;
+    struct output *output;
+    unsigned dimensions;
+    uint64_t shape[DIMENSIONS_MAX];
+    PyObject *arrays[ANSWER_VALUES]; /* that a plan's results are written to */
+    bool own;                        /* those are in memory of gred's own */
+};
+
+/* Everything but the shape. */
+void array_results_begin(struct array_results *, struct module_state *, PyObject *like,
+                         const struct view *, struct output *);
+void array_results_end(struct array_results *);
+
+/* Fills plan->results, unless the plan has but one, without a shape. False with an exception set.
+ */
+bool array_results_make(struct array_results *, struct plan *);
+
+/* As execute_plan; but no results need no device. */
+bool array_results_run(struct array_results *, const struct plan *, struct run *);
+
+/* The array, a tuple of them, or what the caller gave for them. */
+PyObject *array_results_deliver(struct array_results *, const struct plan *);

@@ -1,0 +1,21 @@
+#include "python/forced_axes.h"
+
+#include "plan/axes_schedule.h"
+
+PyObject *forced_axes(PyObject *module, PyObject *arguments)
+{
+    enum { LEAST = 5, MOST = 10, MOST_SHARE = 16, MOST_STAGED = 32 << 10 };
+    struct axes_tuning tuning;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "IIIIII:forced_axes", &tuning.block, &tuning.threads,
+                          &tuning.share, &tuning.blocks, &tuning.staged, &tuning.columns))
+        return NULL;
+    if (tuning.block && (tuning.block < LEAST || tuning.block > MOST || tuning.share > MOST_SHARE ||
+                         tuning.staged > MOST_STAGED)) {
+        PyErr_SetString(PyExc_ValueError, "a block is of 2^5 to 2^10 threads, a thread's share of "
+                                          "up to 2^16 windows, and 32 KiB can be staged");
+        return NULL;
+    }
+    axes_tuning_force(tuning);
+    Py_RETURN_NONE;
+}

@@ -1,0 +1,9 @@
+/* Forces how reductions along axes are shared, for tests. */
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+/* (block, threads, share, blocks, staged, columns) as struct axes_tuning has them; a block of 0: as
+ * measured. */
+PyObject *forced_axes(PyObject *module, PyObject *arguments);

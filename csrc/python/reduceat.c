@@ -1,0 +1,153 @@
+#include "python/reduceat.h"
+
+#include "arrays/stream.h"
+#include "common/segments.h"
+#include "plan/axes.h"
+#include "python/array_results.h"
+#include "python/reduction_argument.h"
+
+/* It is called by gred/segments.py, whose frame is not the user's. */
+enum { WRAPPER_FRAMES = 1 };
+
+enum { OP, VALUES, OFFSETS, DTYPE, OUT, MAY_BE_EMPTY, DEVICE, STREAM, ARGUMENTS };
+
+/* A call's arguments and all that they keep alive. */
+struct call {
+    struct request request;
+    struct view values, offsets;
+    struct layout ordered; /* the values', in their own order */
+    struct output output;
+    struct axes axes; /* how many results there are, and no more */
+    struct segments segments;
+    struct array_results results;
+};
+
+static bool check_offsets(const struct view *view)
+{
+    struct layout layout = view->layout;
+    if (layout.dimensions == 1 && layout.input == ELEMENT_INT64) {
+        layout_normalise(&layout, true);
+        if (view->n == 0 || layout_is_flat(&layout))
+            return true;
+    }
+    PyErr_SetString(PyExc_TypeError, "offsets must be int64, one after the other");
+    return false;
+}
+
+static bool check_values(const struct view *view)
+{
+    if (view->layout.dimensions == 1)
+        return true;
+    PyErr_Format(PyExc_ValueError, "values must have one dimension; they have %u",
+                 view->layout.dimensions);
+    return false;
+}
+
+/* The host's offsets can be looked at; NumPy's words. */
+static bool check_range(const struct segments *segments, const char *op)
+{
+    const uint64_t end = segments->elements + segments->may_be_empty;
+    for (uint64_t k = 0; k < segments->count; k++)
+        if ((uint64_t)segments->offsets[k] >= end) {
+            PyErr_Format(PyExc_IndexError, "offset %lld out-of-bounds in %s.reduceat [0, %llu)",
+                         (long long)segments->offsets[k], op, (unsigned long long)end);
+            return false;
+        }
+    return true;
+}
+
+static bool view_arguments(struct call *call, PyObject *const *arguments, const struct where *where)
+{
+    struct view_request asked = {.name = "values", .where = where};
+    if (!stream_parse(arguments[STREAM], &asked.consumer) ||
+        !output_view(arguments[OUT], &asked, &call->output))
+        return false;
+    call->request.consumer = asked.consumer;
+    call->request.out = call->output.object ? &call->output : NULL;
+    if (!array_view(arguments[VALUES], &asked, &call->values) || !check_values(&call->values))
+        return false;
+    asked.name = "offsets";
+    return array_view(arguments[OFFSETS], &asked, &call->offsets) && check_offsets(&call->offsets);
+}
+
+static bool describe(struct call *call, PyObject *const *arguments, const struct where *where)
+{
+    const int may_be_empty = PyObject_IsTrue(arguments[MAY_BE_EMPTY]);
+    if (may_be_empty < 0)
+        return false;
+    call->segments = (struct segments){.offsets = call->offsets.layout.data,
+                                       .count = call->offsets.n,
+                                       .elements = call->values.n,
+                                       .may_be_empty = may_be_empty};
+    call->axes.results = call->offsets.n;
+    call->results.dimensions = 1;
+    call->results.shape[0] = call->offsets.n;
+    if (!call->output.object)
+        return true;
+    return output_has_shape(&call->output, 1, call->results.shape) &&
+           output_locate(&call->output, where);
+}
+
+/* So far. */
+static bool check_place(const struct call *call, const struct plan *plan)
+{
+    if (plan->platform->place == METHOD_ON_HOST && !call->values.on_device &&
+        !call->offsets.on_device)
+        return true;
+    PyErr_SetString(PyExc_NotImplementedError,
+                    "reduceat runs on 'host' only, so far; copy values and offsets to the host");
+    return false;
+}
+
+/* Where elements are matters: the plan's own order is any that is good for memory. */
+static void keep_order(struct call *call, struct plan *plan)
+{
+    call->ordered.type = plan->layout->type;
+    struct layout normal = call->ordered;
+    layout_normalise(&normal, true);
+    plan->flat = layout_is_flat(&normal);
+    plan->layout = &call->ordered;
+}
+
+static PyObject *reduce_segments(struct call *call, const char *op)
+{
+    struct plan plan;
+    struct run run;
+    call->ordered = call->values.layout;
+    if (!plan_make(&call->request, &call->values, NULL, &plan) || !check_place(call, &plan) ||
+        !check_range(&call->segments, op))
+        return NULL;
+    keep_order(call, &plan);
+    plan.out = NULL;
+    plan.axes = &call->axes;
+    plan.segments = &call->segments;
+    run_begin(&run, WRAPPER_FRAMES);
+    if (!array_results_make(&call->results, &plan) ||
+        !array_results_run(&call->results, &plan, &run))
+        return NULL;
+    return array_results_deliver(&call->results, &plan);
+}
+
+PyObject *reduceat_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    struct module_state *state = PyModule_GetState(module);
+    const struct where *where = &state->platforms.where;
+    if (count != ARGUMENTS)
+        return PyErr_Format(PyExc_TypeError, "reduceat() takes %d arguments; got %zd", ARGUMENTS,
+                            count);
+    struct call call = {.request = {.platforms = &state->platforms,
+                                    .dtype = arguments[DTYPE],
+                                    .device = arguments[DEVICE],
+                                    .frames = WRAPPER_FRAMES}};
+    if (!reduction_parse(arguments[OP], &call.request.reduction))
+        return NULL;
+    array_results_begin(&call.results, state, arguments[VALUES], &call.values, &call.output);
+    PyObject *result = NULL;
+    if (view_arguments(&call, arguments, where) && describe(&call, arguments, where))
+        result = reduce_segments(&call, reduction_row(call.request.reduction)->name);
+    array_results_end(&call.results);
+    array_release(&call.values);
+    array_release(&call.offsets);
+    output_release(&call.output);
+    return result;
+}

@@ -1,0 +1,203 @@
+/* What lies elsewhere is brought, what is of another type is copied, one launch makes all results,
+ * and these go where they are to be. */
+#include "run/along.h"
+
+#include "common/arithmetic.h"
+#include "plan/axes_schedule.h"
+#include "run/result.h"
+
+struct carrying {
+    struct machine *machine;
+    struct run *run;
+    const struct plan *plan;
+    struct axes_schedule *schedule;
+    char *memory; /* the arena */
+};
+
+static void *address(const struct carrying *self, enum part part)
+{
+    const struct arena *arena = &self->schedule->arena;
+    return arena->bytes[part] ? self->memory + arena->at[part] : NULL;
+}
+
+/* ---- elements ---- */
+
+static bool feed(const struct carrying *self, const struct layout *layout, enum part part)
+{
+    uint64_t fed;
+    return self->machine->feed(self->machine, address(self, part), layout, 0, layout_length(layout),
+                               &fed);
+}
+
+/* What is brought lies one after the other. */
+static bool bring_array(struct carrying *self)
+{
+    struct axes_schedule *schedule = self->schedule;
+    struct layout *array = &schedule->array;
+    if (!feed(self, array, PART_UPLOADED))
+        return false;
+    array->data = schedule->axes.reduced.data = address(self, PART_UPLOADED);
+    array->swapped = schedule->axes.reduced.swapped = false;
+    array->shape[0] = layout_length(array);
+    array->strides[0] = (int64_t)element_size(array->input);
+    array->dimensions = 1;
+    return true;
+}
+
+static bool bring_mask(struct carrying *self)
+{
+    struct axes_schedule *schedule = self->schedule;
+    if (!feed(self, &schedule->mask, PART_MASK))
+        return false;
+    schedule->axes.reduced.mask = address(self, PART_MASK);
+    return true;
+}
+
+static bool make_copy(struct carrying *self)
+{
+    enum { BLOCK = 512, BLOCKS_A_MULTIPROCESSOR = 8 };
+    struct machine *machine = self->machine;
+    struct axes_schedule *schedule = self->schedule;
+    uint64_t n = layout_length(&schedule->array), first = 0;
+    void *copy = address(self, PART_COPY), *shown = NULL;
+    union scalar hidden = {0};
+    void *arguments[] = {&schedule->array, &n,     &copy, &schedule->accumulator,
+                         &hidden,          &shown, &first};
+    const struct launch launch = {
+        .kernel = schedule->copy,
+        .arguments = arguments,
+        .grid = least(divide_up(n, BLOCK), machine->multiprocessors * BLOCKS_A_MULTIPROCESSOR),
+        .block = BLOCK,
+        .cluster = 1,
+    };
+    schedule->axes.reduced.data = copy;
+    return machine->launch(machine, &launch);
+}
+
+static bool bring_elements(struct carrying *self)
+{
+    const struct axes_schedule *schedule = self->schedule;
+    return (!schedule->uploads || bring_array(self)) &&
+           (!schedule->uploads_mask || bring_mask(self)) && (!schedule->copy || make_copy(self));
+}
+
+/* ---- results ---- */
+
+static size_t bytes_of_results(const struct plan *plan)
+{
+    return plan->axes->results * element_size(plan->results.type);
+}
+
+/* Whether a result is the state or that divided, as memory has it. */
+static bool is_stored_at_once(const struct carrying *self)
+{
+    const struct plan *plan = self->plan;
+    const struct finish *finish = &plan->finish;
+    const bool counted = plan->counts && plan->layout->mask;
+    return plan->n > 0 && !counted && reduction_is_stored(plan->reduction) &&
+           !finish->has_initial && finish->from_nothing &&
+           finish->result == self->schedule->accumulator && !element_is_complex(finish->result);
+}
+
+static struct kernel_results results_of(const struct carrying *self)
+{
+    const struct plan *plan = self->plan;
+    const struct reduction_row *row = reduction_row(plan->reduction);
+    struct kernel_results results = {
+        .values = plan->results.values,
+        .bytes = (unsigned)element_size(plan->results.type),
+        .reduction = plan->reduction,
+        .fold = plan->fold,
+        .nothing = row->nothing,
+        .finish = finish_in(&plan->finish, self->schedule->accumulator),
+        .at_once = is_stored_at_once(self),
+        .divisor = row->counts ? (double)plan->n : 0,
+        .findings = address(self, PART_FINDINGS),
+    };
+    char *const out = address(self, PART_OUT);
+    results.finish.count = plan->n;
+    for (unsigned k = 0; k < results.values; k++)
+        results.at[k] =
+            plan->results.on_device ? plan->results.at[k] : out + k * bytes_of_results(plan);
+    return results;
+}
+
+static bool make_results(struct carrying *self)
+{
+    struct machine *machine = self->machine;
+    const struct axes_shape *shape = &self->schedule->shape;
+    struct kernel_axes axes;
+    void *partials = address(self, PART_PARTIALS), *counts = address(self, PART_COUNTED),
+         *tickets = address(self, PART_TICKETS);
+    void *arguments[] = {&axes, &partials, &counts, &tickets};
+    axes_schedule_argument(self->schedule, &axes);
+    axes.result = results_of(self);
+    const struct launch launch = {
+        .kernel = self->schedule->kernel,
+        .arguments = arguments,
+        .grid = shape->groups * shape->splits,
+        .block = 1u << shape->block,
+        .shared_bytes = self->schedule->shared_bytes,
+        .cluster = 1,
+    };
+    return machine->launch(machine, &launch);
+}
+
+/* To the host, if they are to be there. */
+static bool fetch_results(struct carrying *self)
+{
+    const struct plan *plan = self->plan;
+    struct machine *machine = self->machine;
+    const size_t bytes = bytes_of_results(plan);
+    unsigned found = 0;
+    if (plan->results.on_device)
+        return true;
+    for (unsigned k = 0; k < plan->results.values; k++)
+        if (!machine->copy_out(machine, plan->results.at[k],
+                               (char *)address(self, PART_OUT) + k * bytes, bytes))
+            return false;
+    if (!machine->copy_out(machine, &found, address(self, PART_FINDINGS), sizeof found))
+        return false;
+    findings_note(&self->run->findings, found);
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static bool clear(const struct carrying *self, enum part part)
+{
+    void *at = address(self, part);
+    return !at || self->machine->clear(self->machine, at, self->schedule->arena.bytes[part]);
+}
+
+static bool carry_out(struct carrying *self)
+{
+    return clear(self, PART_TICKETS) && clear(self, PART_FINDINGS) && bring_elements(self) &&
+           make_results(self) && fetch_results(self);
+}
+
+/* Nobody waits for results that stay on the device, so they are made in memory of their own: what a
+ * session keeps, the next run may be working in by then. */
+static bool run_in_memory(struct carrying *self)
+{
+    struct machine *machine = self->machine;
+    const bool apart = self->plan->results.on_device;
+    const size_t bytes = self->schedule->arena.total;
+    void *memory = NULL;
+    if (bytes && !(apart ? machine->lend : machine->allocate)(machine, bytes, &memory))
+        return false;
+    self->memory = memory;
+    const bool made = carry_out(self);
+    (apart ? machine->take_back : machine->release)(machine, memory);
+    return made;
+}
+
+bool axes_run(struct machine *machine, const struct plan *plan, struct run *run)
+{
+    struct axes_schedule schedule;
+    struct carrying self = {.machine = machine, .run = run, .plan = plan, .schedule = &schedule};
+    return plan->axes->results == 0 ||
+           (axes_schedule_make(plan, machine->kernels, machine->multiprocessors, &schedule,
+                               machine->failure) &&
+            run_in_memory(&self));
+}

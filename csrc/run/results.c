@@ -1,0 +1,35 @@
+#include "run/results.h"
+
+#include "common/arithmetic.h"
+#include "plan/axes.h"
+
+/* A thread a value, as far as there are threads. */
+static bool store(struct machine *machine, const struct plan *plan)
+{
+    enum { BLOCK = 256, BLOCKS_MOST = 1 << 16 };
+    const struct results *results = &plan->results;
+    const void *values = results->at[0];
+    enum element type = results->type;
+    unsigned bytes = (unsigned)element_size(type);
+    uint64_t n = plan->axes->results;
+    void *arguments[] = {&values, &type, &bytes, &n, (void *)results->out};
+    const struct launch launch = {.kernel = machine->kernels->store(),
+                                  .arguments = arguments,
+                                  .grid = least(divide_up(n, BLOCK), BLOCKS_MOST),
+                                  .block = BLOCK,
+                                  .cluster = 1};
+    return machine->launch(machine, &launch);
+}
+
+bool results_run(struct machine *machine, const struct plan *asked, struct run *run)
+{
+    struct plan plan = *asked;
+    if (!plan.results.out || run->explanation)
+        return passes_run(machine, asked, run);
+    const size_t bytes = plan.axes->results * element_size(plan.results.type);
+    if (!machine->lend(machine, bytes, &plan.results.at[0]))
+        return false;
+    const bool ran = passes_run(machine, &plan, run) && store(machine, &plan);
+    machine->take_back(machine, plan.results.at[0]);
+    return ran;
+}

@@ -1,0 +1,209 @@
+"""Results that stay on a device: in arrays of the caller's library, or of gred's own."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import numpy as np
+
+__all__ = ["DeviceArray"]
+
+_VERSION = 3  # of the CUDA Array Interface
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    """NumPy's dtype of an element type; bfloat16 is ml_dtypes'."""
+    scalar = importlib.import_module("ml_dtypes").bfloat16 if name == "bfloat16" else name
+    dtype: np.dtype[Any] = np.dtype(scalar)
+    return dtype
+
+
+class DeviceArray:
+    """Results along axes on a GPU, of an array whose library gred does not know how to ask for one.
+
+    Other libraries take it by ``__cuda_array_interface__`` or DLPack, without a copy. gred's
+    functions take it as they take any array on a GPU. It cannot be made by hand.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        The lengths of the dimensions.
+    dtype : numpy.dtype
+        The element type.
+    device : str
+        Where it lies, as ``device=`` spells it: 'cuda:0'.
+
+    Notes
+    -----
+    The call that returned it may still be under way on the GPU. Whoever reads it by an interface
+    comes after that; ``to_numpy()`` waits for it.
+
+    Its memory is gred's, and is free for the next results once it is gone. Whoever reads it by
+    DLPack on a stream of their own making keeps it until that stream has done so.
+
+    """
+
+    __slots__ = ("__weakref__", "_memory", "_type", "dtype", "shape")
+
+    def __init__(self, memory: Any, shape: tuple[int, ...], type_name: str) -> None:
+        self._memory, self._type = memory, type_name
+        self.shape = shape
+        self.dtype = _dtype(type_name)
+
+    @property
+    def device(self) -> str:
+        """Where it lies, as ``device=`` spells it."""
+        return str(self._memory.device)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.nbytes // self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return int(self._memory.nbytes)
+
+    def to_numpy(self) -> np.ndarray[Any, Any]:
+        """Copy it to the host, once the GPU has made it.
+
+        Returns
+        -------
+        numpy.ndarray
+            A new array of the same shape and element type.
+
+        """
+        array = np.empty(self.shape, self.dtype)
+        self._memory.read(array.reshape(-1).view(np.uint8))
+        return array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """Copy it to the host, for NumPy; ``copy=False`` is impossible."""
+        if copy is False:
+            raise ValueError("an array on a device cannot become NumPy's without a copy")
+        return self.to_numpy().astype(dtype or self.dtype, copy=False)
+
+    def __len__(self) -> int:
+        """Tell the length of the first dimension."""
+        if not self.shape:
+            raise TypeError("len() of an array without dimensions")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        """Show the elements as NumPy does, and where they are."""
+        text = np.array2string(self.to_numpy(), separator=", ", prefix="DeviceArray(")
+        return f"DeviceArray({text}, dtype={self.dtype}, device='{self.device}')"
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3 of the CUDA Array Interface."""
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self._memory.address, False),
+            "strides": None,
+            "stream": self._memory.stream,
+            "version": _VERSION,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """DLPack's type of device, and its number."""
+        device: tuple[int, int] = self._memory.dl_device
+        return device
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Lend the memory as a capsule of DLPack's.
+
+        Parameters
+        ----------
+        stream : int, optional
+            The stream that it is going to be read on, which then waits for what made it: a handle;
+            1, also if it is left out, is the legacy default stream, 2 the per-thread one; -1: no
+            stream waits.
+        max_version : tuple of int, optional
+            The newest version that is understood.
+        dl_device : tuple of int, optional
+            Where it is wanted, which has to be where it is.
+        copy : bool, optional
+            True is refused.
+
+        Raises
+        ------
+        BufferError
+            If a copy or another device is asked for.
+        ValueError
+            If `stream` is 0 or no handle.
+
+        """
+        if copy or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
+            raise BufferError("a gred.DeviceArray is lent where it lies, and never copied")
+        if stream == 0:
+            raise ValueError(
+                "stream 0 is ambiguous: 1 is the legacy default stream, 2 the per-thread one"
+            )
+        reader = 1 if stream is None else 0 if stream == -1 else stream
+        versioned = max_version is not None and max_version[0] >= 1
+        return self._memory.capsule(self.shape, self._type, reader, versioned)
+
+
+# ---- other libraries', which the extension asks for ----
+
+
+def _cupys(like: Any, shape: tuple[int, ...], dtype: np.dtype[Any], device: int) -> tuple[Any, int]:
+    cupy = sys.modules["cupy"]
+    if cupy.cuda.runtime.getDevice() == device:
+        array = cupy.ndarray(shape, dtype)
+    else:
+        with cupy.cuda.Device(device):
+            array = cupy.ndarray(shape, dtype)
+    return array, array.data.ptr
+
+
+def _numbas(
+    like: Any, shape: tuple[int, ...], dtype: np.dtype[Any], device: int
+) -> tuple[Any, int]:
+    cuda = importlib.import_module("numba.cuda")
+    with cuda.gpus[device]:
+        array = cuda.device_array(shape, dtype, stream=like.stream)
+    return array, array.__cuda_array_interface__["data"][0]
+
+
+_MAKERS = {"cupy": _cupys, "numba": _numbas}
+
+
+def _library(array: Any) -> str:
+    """Name the package that an array's type comes from."""
+    return type(array).__module__.partition(".")[0]
+
+
+def made_like(
+    like: Any, shape: tuple[int, ...], type_name: str, device: int
+) -> tuple[Any, int] | None:
+    """Make an array of the library that another is of, not filled; and tell its address."""
+    make = _MAKERS.get(_library(like))
+    return make and make(like, shape, _dtype(type_name), device)
+
+
+def handed_over(own: DeviceArray, like: Any) -> Any:
+    """Give gred's own array to the library that another is of, where it takes it by DLPack."""
+    library = _library(like)
+    if library in ("jax", "jaxlib"):
+        return importlib.import_module("jax").dlpack.from_dlpack(own)
+    if library == "torch":
+        return importlib.import_module("torch").from_dlpack(own)
+    return own

@@ -1,0 +1,125 @@
+"""Reductions of an array's segments: the rows of a sparse matrix, say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+import gred._core as _core
+
+__all__ = ["reduceat"]
+
+# What NumPy calls its ufuncs, and gred its reductions.
+_OPS = {
+    "add": "sum",
+    "multiply": "prod",
+    "minimum": "min",
+    "maximum": "max",
+    "logical_or": "any",
+    "logical_and": "all",
+}
+_EMPTY = ("element", "identity")
+
+
+def _reduction(op: Any) -> str:
+    """Name the reduction that a name of gred's or NumPy's stands for, or a ufunc."""
+    name = op.__name__ if isinstance(op, np.ufunc) else op
+    if isinstance(name, str):
+        found = _OPS.get(name, name)
+        if found in _OPS.values():
+            return found
+        names = ", ".join([*_OPS.values(), *_OPS])
+        raise ValueError(f"op must be one of {names}; got {name!r}")
+    raise TypeError(f"op must be a name or a ufunc of NumPy's, not {type(op).__name__}")
+
+
+def _lies_on_a_device(array: Any) -> bool:
+    return hasattr(array, "__cuda_array_interface__")
+
+
+def _offsets(offsets: Any) -> Any:
+    """Make what NumPy takes for indices int64, one after the other."""
+    if _lies_on_a_device(offsets):
+        return offsets
+    array = np.asarray(offsets)
+    if array.size == 0 and not hasattr(offsets, "dtype"):
+        array = array.astype(np.int64)
+    if array.ndim != 1:
+        raise ValueError(f"offsets must have one dimension; they have {array.ndim}")
+    return np.ascontiguousarray(array.astype(np.int64, casting="safe", copy=False))
+
+
+def reduceat(
+    op: Any,
+    values: ArrayLike | Any,
+    offsets: ArrayLike | Any,
+    *,
+    dtype: DTypeLike | None = None,
+    out: Any = None,
+    empty: str = "element",
+    device: str | None = None,
+    stream: Any = None,
+) -> Any:
+    """Reduce segments of an array, each to a result, as ``ufunc.reduceat`` does.
+
+    Segment k begins at ``offsets[k]`` and ends where the next begins; the last ends with the array.
+
+    Parameters
+    ----------
+    op : str or numpy.ufunc
+        'sum', 'prod', 'min', 'max', 'any' or 'all', or what NumPy calls them: 'add', 'multiply',
+        'minimum', 'maximum', 'logical_or', 'logical_and', or one of those ufuncs.
+    values : array_like of shape (n,)
+        The elements, of any type and stride that `gred.sum` takes. It is never written.
+    offsets : array_like of int, shape (m,)
+        Where segments begin: from 0 to n - 1, in any order.
+    dtype : data-type, optional
+        The type that elements are converted to first, as for the reduction itself.
+    out : array of shape (m,), optional
+        Where the results go, converted to its type. It may overlap with `values`.
+    empty : {'element', 'identity'}, default 'element'
+        What a segment is that does not end behind its beginning: 'element': the one element at its
+        offset, as in NumPy; 'identity': empty, and its result what the reduction has of nothing: 0,
+        1, False or True; of a minimum the greatest value of the type, or infinity, and of a maximum
+        the least. Then offsets may be n, too: the rows of a sparse matrix in CSR form are
+        ``reduceat("sum", data, indptr[:-1], empty="identity")``.
+    device : str, optional
+        'host', which is the only one so far.
+    stream
+        As for `gred.sum`.
+
+    Returns
+    -------
+    numpy.ndarray of shape (m,)
+        Of the type that the reduction of `values` has. The same bits for any number of threads;
+        sums of floats are added pairwise, at least as accurately as NumPy's.
+
+    Raises
+    ------
+    TypeError
+        If `op` is nothing of the kind, or offsets are no integers that int64 holds.
+    ValueError
+        If there is no such `op` or `empty`, or a shape does not fit.
+    IndexError
+        If an offset is not in the array.
+    NotImplementedError
+        If an array lies on a device.
+
+    Examples
+    --------
+    >>> import gred, numpy as np
+    >>> gred.reduceat("sum", [1, 2, 3, 4, 5], [0, 3])
+    array([6, 9])
+    >>> gred.reduceat(np.maximum, [1.5, 2.5, 0.5], [1, 0, 2])
+    array([2.5, 2.5, 0.5])
+    >>> gred.reduceat("prod", [2, 3, 4], [0, 2, 2, 3], empty="identity")
+    array([6, 1, 4, 1])
+
+    """
+    if empty not in _EMPTY:
+        raise ValueError(f"empty must be 'element' or 'identity'; got {empty!r}")
+    return _core.reduceat(
+        _reduction(op), values, _offsets(offsets), dtype, out, empty == "identity", device, stream
+    )

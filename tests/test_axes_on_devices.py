@@ -1,0 +1,247 @@
+"""Along any axes devices give NumPy's answers, however the work is shared among threads.
+
+One kernel serves every layout: teams of any size, rows and columns, splits of long results. Tests
+force each of these at sizes that the simulated device is quick with, in shuffled order.
+"""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from conftest import PLACES as DEVICES
+from conftest import parameter
+from drawn import examples
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from reference import BFLOAT16, EVERY_TYPE, result_type
+from samples import quietly, takes
+from test_along_axes import (
+    EMPTY,
+    LADDER,
+    NAMES,
+    PLACES,
+    calls,
+    is_decided,
+    is_refused,
+    normal,
+    numpys,
+    wrong_results,
+)
+from test_rows import laid_out
+from truths import type_of
+
+import gred
+from gred import _core
+
+everywhere = pytest.mark.parametrize(
+    "place", [parameter(place) for place in DEVICES if place != "host"]
+)
+every_name = pytest.mark.parametrize("name", NAMES)
+
+# Threads of a block as an exponent, enough threads of a multiprocessor, what a thread of a row is
+# to have before it gets help, blocks of a multiprocessor that splits make, bytes of rows that are
+# staged, whether columns are made side by side: few threads and many, small teams and large ones,
+# no splits and as many as there can be.
+SHARINGS = {
+    "measured": (0, 0, 0, 0, 0, 0),
+    "a thread each": (8, 1, 16, 0, 0, 0),
+    "a warp": (5, 1 << 20, 0, 0, 0, 0),
+    "a block": (7, 1 << 20, 0, 0, 0, 1),
+    "a warp and splits": (5, 1 << 20, 0, 1 << 16, 0, 1),
+    "splits alone": (6, 1, 0, 1 << 16, 0, 1),
+    "staged rows": (6, 1, 0, 0, 32 << 10, 1),
+    "staged rows of a team": (5, 1 << 20, 0, 0, 4000, 0),
+}
+NONE_FORCED = SHARINGS["measured"]
+
+
+@pytest.fixture(params=SHARINGS)
+def sharing(request):
+    _core.forced_axes(*SHARINGS[request.param])
+    yield request.param
+    _core.forced_axes(*NONE_FORCED)
+
+
+def on(place, x):
+    """Tell what brings a host array there."""
+    return {"device": "cuda:0" if place == "cuda" else place}
+
+
+often = settings(
+    max_examples=examples(60),
+    deadline=None,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.function_scoped_fixture,
+    ],
+)
+
+
+@everywhere
+@often
+@given(call=calls(), seed=st.integers(0, 2**64 - 1))
+def test_answers_and_refusals_are_numpys(place, sharing, call, seed):
+    name, x, options = call
+    axes, before = normal(options["axis"], x.ndim), x.tobytes()
+    with gred.thread_order("shuffled", seed):
+        if is_refused(name, x, axes, options):
+            with pytest.raises(ValueError, match=f"{name}|where"):
+                quietly(name, x, **on(place, x), **options)
+        else:
+            with np.errstate(all="ignore"):
+                got = quietly(name, x, **on(place, x), **options)
+                found = wrong_results(name, got, x, axes, options) if is_decided(x, options) else ""
+            assert not found
+    assert x.tobytes() == before
+
+
+SHAPES = [((3, 5000), 1), ((5000, 4), 0), ((30, 400), 0), ((7, 90, 11), 1), ((90, 4, 9), (0, 2))]
+SHAPES += [((4, 2, 600), (1, 2)), ((3, 2310), 1), ((17, 40), 0), ((33, 5), 0), ((300, 2), 1)]
+VIEWS = {
+    "as it is": lambda x: x,
+    "Fortran's order": lambda x: np.ascontiguousarray(x.T).T,
+    "backwards": lambda x: x[..., ::-1],
+    "off a boundary": lambda x: x[..., 1:],
+    "every second": lambda x: x[..., ::2],
+    "again and again": lambda x: np.broadcast_to(x[:1], x.shape),
+}
+
+
+@everywhere
+@pytest.mark.parametrize("view", VIEWS)
+@every_name
+def test_rows_columns_and_others_of_every_layout_and_type(place, name, view):
+    """Of arrays on the device; each type takes every fourth shape, one in three under a mask."""
+    random = np.random.default_rng([len(name), len(view)])
+    types = [dtype for dtype in EVERY_TYPE if takes(name, dtype) and dtype != BFLOAT16]
+    for turn, (dtype, (shape, axis)) in enumerate(itertools.product(types, SHAPES)):
+        if turn % 4 or ((name == "norm" or name in PLACES) and isinstance(axis, tuple)):
+            continue
+        whole = random.integers(0, 2 if "prod" in name else 5, shape).astype(dtype)
+        x = VIEWS[view](whole)
+        options = {"axis": axis, "keepdims": bool(turn & 8)}
+        given_options = dict(options)
+        if turn % 3 == 0 and name not in ("min", "max", "nanmin", "nanmax", "ptp", *PLACES):
+            mask = random.integers(0, 3, x.shape) > 0
+            options["where"], given_options["where"] = mask, laid_out(mask, place)
+        _core.forced_axes(*list(SHARINGS.values())[turn // 4 % len(SHARINGS)])
+        got = quietly(name, laid_out(x, place), **given_options)
+        _core.forced_axes(*NONE_FORCED)
+        with np.errstate(all="ignore"):
+            found = wrong_results(name, got, x, normal(axis, x.ndim), options)
+        assert not found, (shape, axis, dtype)
+
+
+@everywhere
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8"])
+@pytest.mark.parametrize("name", ["sum", "mean", "var", "norm", "prod"])
+def test_every_run_and_every_order_gives_the_same_bits(place, sharing, name, dtype):
+    random = np.random.default_rng(4)
+    for shape, axis in (((3, 5000), 1), ((5000, 3), 0), ((40, 8, 30), (0, 2))):
+        x = random.normal(size=shape).astype(dtype)
+        results = set()
+        for seed in range(3):
+            with gred.thread_order("shuffled", seed):
+                results.add(quietly(name, x, axis=axis, **on(place, x)).tobytes())
+        assert len(results) == 1
+
+
+@everywhere
+@pytest.mark.parametrize("dtype", EVERY_TYPE, ids=lambda dtype: dtype.name)
+@every_name
+def test_every_type_has_results_of_its_type(place, name, dtype):
+    if not takes(name, dtype):
+        pytest.skip("NumPy has none of truth values")
+    x = np.arange(1, 7).reshape(2, 3).astype(dtype)
+    got = quietly(name, x, axis=0, **on(place, x))
+    expected = type_of(name, dtype) if name not in LADDER else result_type(name, dtype)
+    assert (got.dtype, got.shape) == (expected, (3,))
+    assert got.flags.c_contiguous
+
+
+@everywhere
+@pytest.mark.parametrize(("shape", "axis"), EMPTY)
+@every_name
+def test_no_elements_are_as_in_numpy(place, name, shape, axis):
+    if isinstance(axis, tuple) and (name in PLACES or name == "norm"):
+        pytest.skip("NumPy takes one axis")
+    x = np.ones(shape, np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            theirs = numpys(name)(x, axis=axis)
+        except ValueError:
+            with pytest.raises(ValueError, match=name):
+                getattr(gred, name)(x, axis=axis, **on(place, x))
+            return
+    got = quietly(name, x, axis=axis, **on(place, x))
+    np.testing.assert_array_equal(got, theirs)
+    assert (got.dtype, got.shape, type(got)) == (theirs.dtype, theirs.shape, type(theirs))
+
+
+@everywhere
+def test_what_is_said_of_too_little_is_what_the_host_says(place):
+    nan = np.full((3, 4), np.nan)
+    device = on(place, nan)
+    for call, words in (
+        (lambda: gred.mean(np.zeros((4, 0)), 1, **device), "Mean of empty slice"),
+        (lambda: gred.var(np.zeros((5, 1)), 1, ddof=1, **device), "Degrees of freedom"),
+        (lambda: gred.nanmax(nan, 0, **device), "All-NaN slice"),
+        (lambda: gred.nanmean(nan, 0, **device), "Mean of empty slice"),
+        (lambda: gred.mean(np.ones((2, 2)), 0, where=[True, False], **device), "Mean of empty"),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            got = call()
+        assert [words in str(warning.message) for warning in caught] == [True]
+        assert np.isnan(got).any()
+    for name in ("argmin", "argmax", "ptp", "minmax"):
+        with pytest.raises(ValueError, match="hides"):
+            getattr(gred, name)(np.ones((2, 2)), 0, where=[True, False], **device)
+
+
+@everywhere
+def test_many_dimensions_are_taken(place):
+    shape = (2, 1, 1, 3) + (1,) * 58 + (2, 2)
+    x = np.arange(24.0).reshape(shape)
+    for axis in (0, 63, (0, 3), tuple(range(64)), tuple(range(0, 64, 2)), ()):
+        got = gred.sum(x, axis, **on(place, x))
+        np.testing.assert_array_equal(got, x.sum(axis))
+    x = np.arange(2.0**12).reshape((2,) * 12).transpose([*range(0, 12, 2), *range(1, 12, 2)])
+    for axis in (0, (1, 5, 11), tuple(range(6)), (11,)):
+        np.testing.assert_array_equal(gred.sum(x, axis, **on(place, x)), x.sum(axis))
+
+
+@everywhere
+def test_minmax_gives_two_arrays(place):
+    x = np.random.default_rng(6).normal(size=(5, 6, 7))
+    least, greatest = gred.minmax(x, (0, 2), **on(place, x))
+    np.testing.assert_array_equal(least, x.min((0, 2)))
+    np.testing.assert_array_equal(greatest, x.max((0, 2)))
+
+
+@everywhere
+def test_a_mask_of_the_host_goes_with_an_array_of_the_device(place):
+    x = np.random.default_rng(2).normal(size=(30, 40))
+    mask = np.arange(40) % 3 > 0
+    for axis in (0, 1):
+        got = gred.sum(laid_out(x, place), axis, where=mask)
+        np.testing.assert_allclose(got, x.sum(axis, where=mask))
+
+
+@everywhere
+def test_out_takes_results_of_the_host(place):
+    x = np.random.default_rng(7).normal(size=(4, 5, 6)).astype(np.float32)
+    for out in (np.zeros((4, 6)), np.zeros((6, 4), np.float32).T):
+        assert gred.sum(x, 1, out=out, **on(place, x)) is out
+        np.testing.assert_allclose(out, x.sum(1), rtol=1e-5)
+
+
+@everywhere
+def test_only_the_default_method_goes_along_axes(place):
+    for options in ({"axis": 0}, {"keepdims": True}):
+        with pytest.raises(ValueError, match="'auto'"):
+            gred.sum(np.ones((2, 3)), method="unroll8", **on(place, None), **options)

@@ -1,0 +1,122 @@
+"""How threads share a reduction along axes: a pure function of shapes, types and the device's size.
+
+Asked of arrays and of devices that are not there.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from drawn import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gred import _core
+
+H200 = 132
+STAGED, TOGETHER = 32 << 10, 4
+
+
+class Sharing(NamedTuple):
+    """How threads share the work; see struct axes_shape."""
+
+    block: int
+    columns: bool
+    abreast: bool
+    team: int
+    lanes: int
+    few: bool
+    rounds: int
+    staged: int
+    splits: int
+    groups: int
+
+    @property
+    def results(self):
+        """Tell how many results a block makes."""
+        return (TOGETHER if self.columns else 1) * self.rounds << (self.block - self.team)
+
+    @property
+    def threads(self):
+        """Tell how many threads there are in all."""
+        return self.groups * self.splits << self.block
+
+
+def sharing(shape, axis, size=4, accumulator=4, multiprocessors=H200, strides=None) -> Sharing:
+    if strides is None:
+        strides = tuple(
+            size * int(np.prod(shape[k + 1 :], dtype=object)) for k in range(len(shape))
+        )
+    axes = sum(1 << k for k in (axis if isinstance(axis, tuple) else (axis,)))
+    return Sharing(
+        *_core.pretended_sharing(shape, strides, size, axes, accumulator, multiprocessors)
+    )
+
+
+@pytest.fixture(autouse=True)
+def as_measured():
+    _core.forced_axes(0, 0, 0, 0, 0, 0)
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(
+    shape=st.lists(st.integers(1, 5000), min_size=1, max_size=4).map(tuple),
+    data=st.data(),
+    size=st.sampled_from([1, 2, 4, 8, 16]),
+    multiprocessors=st.integers(1, 200),
+)
+def test_every_result_is_made_and_everything_fits(shape, data, size, multiprocessors):
+    axes = data.draw(st.sets(st.integers(0, len(shape) - 1)).map(tuple))
+    order = data.draw(st.permutations(range(len(shape))))
+    strides, apart = [0] * len(shape), size
+    for k in order:
+        strides[k], apart = apart, apart * shape[k]
+    got = sharing(shape, axes, size, max(size, 4), multiprocessors, tuple(strides))
+    results = int(np.prod([n for k, n in enumerate(shape) if k not in axes], dtype=object))
+    assert (got.groups - 1) * got.results < results <= got.groups * got.results
+    assert got.lanes <= got.team <= got.block
+    assert got.splits >= 1
+    assert got.rounds == 1 or (got.splits == 1 and got.team <= 5)
+    assert got.staged * got.rounds << (got.block - got.team) <= STAGED
+    assert not got.columns or got.abreast
+
+
+@pytest.mark.parametrize("length", [2, 3, 8, 31, 64, 100, 1000])
+def test_short_rows_are_staged(length):
+    got = sharing(((1 << 26) // length, length), 1)
+    assert got.staged == 4 * length
+    assert got.splits == 1
+
+
+@pytest.mark.parametrize("length", [4097, 1 << 16, 1 << 20, 1 << 26])
+def test_neighbouring_threads_read_long_rows(length):
+    got = sharing(((1 << 26) // length, length), 1)
+    assert (got.staged, got.columns, got.abreast, got.few) == (0, False, False, False)
+    assert got.team >= 5
+
+
+@pytest.mark.parametrize("count", [2, 8, 64, 1000, 1 << 16, 1 << 20, 1 << 23])
+def test_neighbouring_threads_read_neighbouring_columns(count):
+    shape = (count, (1 << 26) // count // 4 * 4)
+    assert sharing(shape, 0).columns
+    odd = sharing((count, shape[1] - 1), 0)
+    assert (odd.columns, odd.abreast) == (False, shape[1] > 1)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("length", [1 << 12, 1 << 16, 1 << 20, 1 << 23])
+def test_the_device_is_busy_with_few_and_with_many_results(length, axis):
+    shape = ((1 << 26) // length, length)
+    got = sharing(shape if axis else shape[::-1], axis)
+    assert got.threads >= H200 * 1024
+
+
+def test_small_arrays_take_few_blocks():
+    assert sharing((32, 32), 1).groups <= 4
+    assert sharing((32, 32), 0).groups * sharing((32, 32), 0).splits <= 32
+
+
+def test_long_results_are_shared_by_blocks():
+    assert sharing((2, 1 << 25), 1).splits > H200
+    assert sharing((1 << 25, 4), 0).splits > H200
+    assert sharing((64, 1 << 10, 1 << 10), (0, 2)).threads >= H200 * 1024

@@ -1,0 +1,196 @@
+"""Whatever axis=, keepdims= and out= are: NumPy's answer or an exception, and memory stays whole.
+
+20,000 calls are drawn, of arrays on the host and the simulated device; half have something wrong.
+"""
+
+import contextlib
+import gc
+import sys
+
+import numpy as np
+import pytest
+from test_hostile_inputs import REFUSALS, Refuses
+
+import gred
+from gred.testing import SimulatedArray
+
+pytestmark = pytest.mark.unsanitized
+CALLS, SEEDS = 2_000, 10
+OPS = ("sum", "prod", "min", "max", "mean", "any", "all", "count_nonzero", "argmin", "argmax")
+OPS += ("var", "std", "ptp", "nansum", "nanmin", "norm", "minmax")
+TYPES = ("f4", "f8", "i1", "i8", "u2", "?", "c16")
+ERRORS = (*REFUSALS, np.exceptions.AxisError, ZeroDivisionError, NotImplementedError, IndexError)
+GUARD = 7
+
+
+class Indexed:
+    """An integer of somebody's own."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __index__(self):
+        return self.value
+
+
+class Shrinking(tuple):
+    """A tuple that tells another length than it has."""
+
+    def __len__(self):
+        return 9
+
+
+def some_axis(rng, ndim):
+    """Draw an axis: right, out of range, repeated, or nothing of the kind."""
+    near = int(rng.integers(-ndim - 1, ndim + 2))
+    several = tuple(int(k) for k in rng.integers(-ndim, ndim + 1, rng.integers(0, 4)))
+    kinds = (
+        *[near] * 6,
+        *[several] * 6,
+        list(several),
+        None,
+        np.int8(near),
+        Indexed(near),
+        (Indexed(near),),
+        Shrinking(several),
+        np.array(near),
+        np.array(several),
+        True,
+        1.0,
+        "0",
+        2**31,
+        -(2**63),
+        2**80,
+        (2**70, 0),
+        (None,),
+        ((0,),),
+        (0,) * 70,
+        Refuses(),
+        (0, Refuses()),
+        ...,
+        slice(None),
+        {0},
+        b"\0",
+    )
+    return kinds[rng.integers(len(kinds))]
+
+
+class Guarded:
+    """Memory that an out= is part of; what is around it has to stay."""
+
+    def __init__(self, rng, shape, dtype, on_device):
+        steps = [int(rng.choice([1, 1, 2, -1])) for _ in shape]
+        around = np.full([max(n, 1) * abs(s) + 2 for n, s in zip(shape, steps, strict=True)], GUARD)
+        self.memory = SimulatedArray(around.astype(dtype)) if on_device else around.astype(dtype)
+        self.index = tuple(
+            slice(1, 1 + n * s, s) if s > 0 else slice(n, 0, -1)
+            for n, s in zip(shape, steps, strict=True)
+        )
+        self.out = self.memory[self.index]
+
+    def is_whole(self):
+        held = self.memory.get() if isinstance(self.memory, SimulatedArray) else self.memory
+        rest = np.ones(held.shape, bool)
+        rest[self.index] = False
+        return bool((held[rest] == held.dtype.type(GUARD)).all())
+
+
+def some_out(rng, expected):
+    """Draw an out: of the right shape or not, of any type and stride, here or there; or none."""
+    kind = rng.integers(12)
+    if kind < 4:
+        return None
+    if kind == 4:
+        things = (3, [0.0], (0,), "out", Refuses(), np.float64(0), ..., memoryview(b"1234"), {})
+        return things[rng.integers(len(things))]
+    shape = () if expected is None else expected.shape
+    if kind == 5:
+        shape = tuple(int(n) for n in rng.integers(0, 5, rng.integers(0, 4)))
+    return Guarded(rng, shape, TYPES[rng.integers(len(TYPES))], bool(rng.integers(2)))
+
+
+def numpys(op, x, axis, keepdims):
+    """NumPy's answer, or None where it has none."""
+    try:
+        with np.errstate(all="ignore"):
+            if op == "minmax":
+                return x.min(axis, keepdims=keepdims)
+            if op == "norm":
+                return np.linalg.norm(x, None, axis, keepdims)
+            return np.asarray(getattr(np, op)(x, axis=axis, keepdims=keepdims))
+    except Exception:
+        return None
+
+
+def host(result):
+    result = result[0] if isinstance(result, tuple) else result
+    if isinstance(result, gred.DeviceArray):
+        return result.to_numpy()
+    return result.get() if isinstance(result, SimulatedArray) else np.asarray(result)
+
+
+def agrees(got, expected, op):
+    """Compare, where the types can be; a norm of a whole array has its own idea of matrices."""
+    if got.dtype.kind != expected.dtype.kind or (op == "norm" and got.shape != expected.shape):
+        return True
+    return got.shape == expected.shape and np.allclose(got, expected, rtol=1e-3, equal_nan=True)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.filterwarnings("ignore")
+def test_any_axis_and_out_end_in_numpys_answer_or_an_exception(seed):
+    rng = np.random.default_rng(seed)
+    answers = refusals = 0
+    for _ in range(CALLS):
+        op = OPS[rng.integers(len(OPS))]
+        shape = tuple(int(n) for n in rng.integers(0, 5, rng.integers(0, 4)))
+        x = rng.integers(0, 5, shape).astype(TYPES[rng.integers(len(TYPES))])
+        axis, keepdims = some_axis(rng, x.ndim), bool(rng.integers(2))
+        expected = numpys(op, x, axis, keepdims)
+        out = some_out(rng, expected)
+        options = {"keepdims": keepdims if rng.integers(9) else ["", 2, "x", 1.5][rng.integers(4)]}
+        options |= {} if out is None else {"out": getattr(out, "out", out)}
+        a = SimulatedArray(x) if rng.integers(4) == 0 else x
+        try:
+            got = getattr(gred, op)(a, axis=axis, **options)
+        except ERRORS:
+            refusals += 1
+        else:
+            answers += 1
+            if expected is not None and out is None and options["keepdims"] is keepdims:
+                assert agrees(host(got), expected, op), (op, x, axis, keepdims)
+        assert not isinstance(out, Guarded) or out.is_whole(), (op, x, axis, options)
+    assert answers > CALLS / 10
+    assert refusals > CALLS / 10
+
+
+def test_references_and_memory_stay_level():
+    """Of what goes well and of what does not."""
+    x, out, axes = np.ones((3, 4)), np.zeros(4), (0,)
+    a, there = SimulatedArray(x), SimulatedArray(out)
+    calls = [
+        lambda: gred.sum(x, axes, out=out),
+        lambda: gred.sum(a, axes, out=there),
+        lambda: gred.sum(a, axes),
+        lambda: gred.sum(x, (0, 0)),
+        lambda: gred.sum(a, 7),
+        lambda: gred.sum(a, axes, out=x),
+        lambda: gred.sum(a, axes, out=3),
+        lambda: gred.argmax(a, 1, out=there),
+    ]
+    objects = (x, out, a, there, a.memory, there.memory, axes)
+
+    def rounds(count):
+        for _ in range(count):
+            for call in calls:
+                with contextlib.suppress(ERRORS):
+                    call()
+
+    rounds(20)
+    gc.collect()
+    references, blocks = [*map(sys.getrefcount, objects)], sys.getallocatedblocks()
+    rounds(300)
+    gc.collect()
+    after = [*map(sys.getrefcount, objects)]
+    assert max(map(int.__sub__, after, references)) <= 2
+    assert sys.getallocatedblocks() - blocks < 200
