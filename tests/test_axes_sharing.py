@@ -81,14 +81,14 @@ def test_every_result_is_made_and_everything_fits(shape, data, size, multiproces
     assert not got.columns or got.abreast
 
 
-@pytest.mark.parametrize("length", [2, 3, 8, 31, 64, 100, 1000])
+@pytest.mark.parametrize("length", [2, 3, 8, 31, 64, 100, 256])
 def test_short_rows_are_staged(length):
     got = sharing(((1 << 26) // length, length), 1)
     assert got.staged == 4 * length
     assert got.splits == 1
 
 
-@pytest.mark.parametrize("length", [4097, 1 << 16, 1 << 20, 1 << 26])
+@pytest.mark.parametrize("length", [1000, 4097, 1 << 16, 1 << 20, 1 << 26])
 def test_neighbouring_threads_read_long_rows(length):
     got = sharing(((1 << 26) // length, length), 1)
     assert (got.staged, got.columns, got.abreast, got.few) == (0, False, False, False)
@@ -108,7 +108,7 @@ def test_neighbouring_threads_read_neighbouring_columns(count):
 def test_the_device_is_busy_with_few_and_with_many_results(length, axis):
     shape = ((1 << 26) // length, length)
     got = sharing(shape if axis else shape[::-1], axis)
-    assert got.threads >= H200 * 1024
+    assert got.threads >= H200 * 512
 
 
 def test_small_arrays_take_few_blocks():
@@ -119,4 +119,4 @@ def test_small_arrays_take_few_blocks():
 def test_long_results_are_shared_by_blocks():
     assert sharing((2, 1 << 25), 1).splits > H200
     assert sharing((1 << 25, 4), 0).splits > H200
-    assert sharing((64, 1 << 10, 1 << 10), (0, 2)).threads >= H200 * 1024
+    assert sharing((64, 1 << 10, 1 << 10), (0, 2)).threads >= H200 * 512
