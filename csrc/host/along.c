@@ -8,6 +8,7 @@
 #include "host/along.h"
 
 #include "common/arithmetic.h"
+#include "host/columns.h"
 #include "host/folding.h"
 #include "plan/axes.h"
 #include "run/gather.h"
@@ -486,6 +487,8 @@ static bool share_elements(struct job *job, const struct along *self)
 
 bool along_run(struct job *job)
 {
+    if (columns_suit(job))
+        return columns_run(job);
     const struct plan *plan = job->plan;
     const uint64_t results = plan->axes->results;
     const bool few =
