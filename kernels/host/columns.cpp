@@ -20,18 +20,22 @@ constexpr fold_slab *sum_of()
 {
     using in = typename parts_of<In>::type;
     if constexpr (is_truth<In>)
-        return fold_slab_by<column_sums<In, int32_t, V, sum<V>, truths>>;
+        return fold_slab_by<column_sums<uint8_t, int32_t, truths>, V>;
     else if constexpr (std::is_integral_v<In> && !(sizeof(In) == 8 && std::is_same_v<V, double>))
-        return fold_slab_by<column_sums<In, room_for<In>, V, sum<V>>>;
+        return fold_slab_by<column_sums<In, room_for<In>>, V>;
     else
-        return fold_slab_by<column_sums<in, typename parts_of<V>::type, V, sum<V>>>;
+        return fold_slab_by<column_sums<in, typename parts_of<V>::type>, V>;
 }
 
+/* Bits tell which elements are true, but for the signs of zeros. */
 template <class In, class V>
 constexpr fold_slab *count_of()
 {
     using counted = std::conditional_t<sizeof(In) == 8, int64_t, int32_t>;
-    return fold_slab_by<column_sums<In, counted, uint64_t, nonzero<V>, truths>>;
+    using real = std::conditional_t<sizeof(In) == 2, float16, In>;
+    using in =
+        std::conditional_t<std::is_integral_v<In> || is_truth<In>, bits_of<sizeof(In)>, real>;
+    return fold_slab_by<column_sums<in, counted, truths>, uint64_t>;
 }
 
 /* Of values that are their accumulator's, or on their way there. */
@@ -45,16 +49,16 @@ fold_slab *loop_of(enum fold fold)
         case FOLD_nonzero:
             return count_of<In, V>();
         case FOLD_min:
-            return fold_slab_by<column_extremes<In, V, least, min<V>>>;
+            return fold_slab_by<column_extremes<In>, V, true>;
         case FOLD_max:
-            return fold_slab_by<column_extremes<In, V, greatest, max<V>>>;
+            return fold_slab_by<column_extremes<In>, V>;
         case FOLD_argmin:
-            return fold_slab_by<column_positions<In, V, least, argmin<V>>>;
+            return fold_slab_by<column_positions<In>, state_of<argmin<V>>, true>;
         case FOLD_argmax:
-            return fold_slab_by<column_positions<In, V, greatest, argmax<V>>>;
+            return fold_slab_by<column_positions<In>, state_of<argmax<V>>>;
         case FOLD_variance:
             if constexpr (!std::is_integral_v<In> && !is_truth<In>)
-                return fold_slab_by<column_moments<In, variance<V>>>;
+                return fold_slab_by<column_moments<In>, state_of<variance<V>>>;
             return nullptr;
         default:
             return nullptr;
@@ -71,7 +75,7 @@ fold_slab *converting_loop_of(enum fold fold)
         return sum_of<In, V>();
     if constexpr (std::is_same_v<V, double> && !is_truth<In>)
         if (fold == FOLD_variance)
-            return fold_slab_by<column_moments<In, variance<V>>>;
+            return fold_slab_by<column_moments<In>, state_of<variance<V>>>;
     return nullptr;
 }
 

@@ -12,7 +12,10 @@
  *     static constexpr bool is_tree = ...;
  *     void take(const part_of<element> &);       rows
  *     void join(const Way &);                    of the rows behind
- *     void put(state *, unsigned n, uint64_t first) const;
+ *
+ * and is compiled once for all states that are made of it:
+ *
+ *     template <class State> void put(State *, unsigned n, uint64_t first) const;
  */
 #pragma once
 
@@ -36,12 +39,28 @@ struct part_of {
     const char *at;
     int64_t stride;
     unsigned rows, first; /* the latter's number in its slab */
+    bool flipped;         /* elements' order is */
 
     LANES_FUNCTION const In *operator[](unsigned row) const
     {
         return reinterpret_cast<const In *>(at + int64_t(row) * stride);
     }
 };
+
+/* Puts the first n lanes' values where they belong. */
+template <class T, class Put>
+LANES_FUNCTION void put_each(const lanes<T> &from, unsigned n, Put put)
+{
+    constexpr unsigned all = lanes_bytes / sizeof(T);
+    T values[all];
+    memcpy(values, &from, sizeof values);
+    if (n == all)
+        for (unsigned k = 0; k < all; k++)
+            put(k, values[k]);
+    else
+        for (unsigned k = 0; k < n; k++)
+            put(k, values[k]);
+}
 
 /* ---- sums ---- */
 
@@ -66,13 +85,11 @@ using room_for = std::conditional_t<
     std::conditional_t<std::is_same_v<In, uint32_t> || std::is_same_v<In, uint64_t>, uint64_t,
                        int64_t>>;
 
-template <class In, class T, class V, class Fold, class Of = as_they_are>
+template <class In, class T, class Of = as_they_are>
 struct column_sums {
     using element = In;
-    using state = state_of<Fold>;
     using sums = sum_lanes<In, T, sum, Of>;
     static constexpr unsigned step = sums::step;
-    static constexpr unsigned parts = parts_of<V>::count, most_groups = SLAB_COLUMNS * parts / step;
     static constexpr bool is_tree = !std::is_integral_v<T>;
     sums all;
 
@@ -91,15 +108,16 @@ struct column_sums {
         all.join(other.all);
     }
 
-    LANES_FUNCTION void put(state *to, unsigned n, uint64_t) const
+    /* Of a complex number each part is a total. */
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, uint64_t) const
     {
-        T totals[step];
-        memcpy(totals, &all.totals, sizeof totals);
-        if constexpr (std::is_same_v<T, V> || parts_of<V>::count > 1)
-            memcpy(to, totals, n * sizeof(T));
-        else
-            for (unsigned k = 0; k < n; k++)
-                to[k] = state(totals[k]);
+        put_each<T>(all.totals, n, [=](unsigned k, T total) {
+            if constexpr (parts_of<State>::count > 1)
+                reinterpret_cast<T *>(to)[k] = total;
+            else
+                to[k] = State(total);
+        });
     }
 
   private:
@@ -112,45 +130,75 @@ struct column_sums {
 
 /* ---- extremes ---- */
 
-/* NaN becomes the key that wins, of halves; of floats it is chosen. */
-template <class In, class Order>
-LANES_FUNCTION vector<key<In>> winning_nan(vector<key<In>> x)
-{
-    if constexpr (key_of<In>::has_nan && !key_of<In>::nan_loses) {
-        constexpr key<In> wins = std::is_same_v<Order, greatest> ? INT16_MAX : INT16_MIN;
-        return key_of<In>::nan(x) ? in_all(wins) : x;
-    } else {
-        return x;
+/* Keys of which the greatest is wanted. Where the order is flipped, the least element's is; NaN
+ * wins: it becomes the greatest key of halves, and of floats it is chosen. */
+template <class In>
+struct winning {
+    using keys = key_of<In>;
+    using K = key<In>;
+    static constexpr bool nan_wins = keys::has_nan && !keys::nan_loses;
+
+    LANES_FUNCTION static K flip(bool flipped)
+    {
+        constexpr bits_of<sizeof(K)> all = bits_of<sizeof(K)>(-1), sign = all ^ (all >> 1);
+        const bits_of<sizeof(K)> bits = !flipped ? 0 : std::is_integral_v<K> ? all : sign;
+        K mask;
+        memcpy(&mask, &bits, sizeof mask);
+        return mask;
     }
-}
+
+    LANES_FUNCTION static vector<K> of(const In *x, vector<K> flip)
+    {
+        using bits = vector<bits_of<sizeof(K)>>;
+        const vector<K> key = keys::of(loaded<vector<K>>(x));
+        const auto flipped = (vector<K>)((bits)key ^ (bits)flip);
+        if constexpr (nan_wins)
+            return keys::nan(key) ? in_all(ends<K>::greatest) : flipped;
+        else
+            return flipped;
+    }
+
+    template <class V>
+    LANES_FUNCTION static V value(K key, bool flipped)
+    {
+        bits_of<sizeof(K)> bits, mask;
+        const K by = flip(flipped);
+        memcpy(&bits, &key, sizeof bits);
+        memcpy(&mask, &by, sizeof mask);
+        bits ^= nan_wins && key == ends<K>::greatest ? 0 : mask;
+        memcpy(&key, &bits, sizeof key);
+        return V(keys::element(key));
+    }
+};
 
 /* The first of equals. */
-template <class In, class V, class Order, class Fold>
+template <class In>
 struct column_extremes {
     using element = In;
-    using state = state_of<Fold>;
     using keys = key_of<In>;
     static constexpr unsigned in_register = register_bytes / sizeof(In),
                               step = lanes_registers * in_register;
-    static constexpr unsigned parts = 1, most_groups = SLAB_COLUMNS / step;
     static constexpr bool is_tree = false;
-    best_lanes<In, Order> all;
+    best_lanes<In, greatest> all;
+    bool flipped = false;
 
     LANES_FUNCTION void take(const part_of<In> &part)
     {
+        flipped = part.flipped;
+        const auto flip = in_all(winning<In>::flip(flipped));
         for (unsigned row = 0; row < part.rows; row++)
             EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        take(r, keys::of(loaded<vector<key<In>>>(part[row] + r * in_register)));
+        take(r, winning<In>::of(part[row] + r * in_register, flip));
     }
 
     LANES_FUNCTION void join(const column_extremes &) {}
 
-    LANES_FUNCTION void put(state *to, unsigned n, uint64_t) const
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, uint64_t) const
     {
-        key<In> best[step];
-        memcpy(best, &all.best, sizeof best);
-        for (unsigned k = 0; k < n; k++)
-            to[k] = value<V, In>(best[k]);
+        put_each<key<In>>(all.best, n, [=](unsigned k, key<In> best) {
+            to[k] = winning<In>::template value<State>(best, flipped);
+        });
     }
 
   private:
@@ -158,81 +206,72 @@ struct column_extremes {
     {
         auto &best = all.best.at[r];
         if constexpr (!keys::has_nan) {
-            best = Order()(x, best);
+            best = greatest()(x, best);
         } else if constexpr (keys::nan_loses) {
-            const auto best_number = Order()(x, best);
+            const auto best_number = greatest()(x, best);
             best = keys::nan(x) ? x : best_number;
         } else {
-            const auto winner = winning_nan<In, Order>(x);
-            best = Order::better(keys::rank(winner), keys::rank(best)) ? winner : best;
+            best = greatest::better(keys::rank(x), keys::rank(best)) ? x : best;
         }
     }
 };
 
-/* ---- positions ---- */
-
 /* Positions have as many bits as elements. */
-template <class In, class V, class Order, class Fold>
+template <class In>
 struct column_positions {
     using element = In;
-    using state = state_of<Fold>;
     using keys = key_of<In>;
     using position = bits_of<sizeof(In)>;
     static constexpr unsigned in_register = register_bytes / sizeof(In),
                               step = lanes_registers * in_register;
-    static constexpr unsigned parts = 1, most_groups = SLAB_COLUMNS / step;
     static constexpr bool is_tree = false;
-    lanes<key<In>> best;
+    best_lanes<In, greatest> all;
     lanes<position> where = {};
-
-    LANES_FUNCTION column_positions()
-    {
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        best.at[r] = in_all(Order::template worst<key<In>>);
-    }
+    bool flipped = false;
 
     LANES_FUNCTION void take(const part_of<In> &part)
     {
+        flipped = part.flipped;
+        const auto flip = in_all(winning<In>::flip(flipped));
         for (unsigned row = 0; row < part.rows; row++) {
             const vector<position> here = in_all(position(part.first + row));
             EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-            take(r, keys::of(loaded<vector<key<In>>>(part[row] + r * in_register)), here);
+            take(r, winning<In>::of(part[row] + r * in_register, flip), here);
         }
     }
 
     LANES_FUNCTION void join(const column_positions &) {}
 
-    LANES_FUNCTION void put(state *to, unsigned n, uint64_t first) const
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, uint64_t first) const
     {
-        key<In> found[step];
         position rows[step];
-        memcpy(found, &best, sizeof found);
         memcpy(rows, &where, sizeof rows);
-        for (unsigned k = 0; k < n; k++)
-            to[k] = Fold::lift(value<V, In>(found[k]), first + rows[k]);
+        put_each<key<In>>(all.best, n, [=, &rows](unsigned k, key<In> best) {
+            to[k] = State::of(winning<In>::template value<decltype(to->value)>(best, flipped),
+                              first + rows[k]);
+        });
     }
 
   private:
     LANES_FUNCTION void take(unsigned r, vector<key<In>> x, vector<position> here)
     {
-        const auto y = winning_nan<In, Order>(x);
-        auto better = Order::better(keys::rank(y), keys::rank(best.at[r]));
+        auto &best = all.best.at[r];
+        auto better = greatest::better(keys::rank(x), keys::rank(best));
         if constexpr (keys::has_nan && keys::nan_loses)
-            better |= keys::nan(y) & ~keys::nan(best.at[r]);
-        best.at[r] = better ? y : best.at[r];
+            better |= keys::nan(x) & ~keys::nan(best);
+        best = better ? x : best;
         where.at[r] = better ? here : where.at[r];
     }
 };
 
 /* ---- variances ---- */
 
-template <class In, class Fold>
+template <class In>
 struct column_moments {
     using element = In;
-    using state = state_of<Fold>;
     static constexpr unsigned in_register = register_bytes / sizeof(double),
                               step = lanes_registers * in_register;
-    static constexpr unsigned parts = 1, most_groups = SLAB_COLUMNS / step;
     static constexpr bool is_tree = true;
     double count = 0;
     lanes<double> mean, squares;
@@ -269,13 +308,14 @@ struct column_moments {
         count = all;
     }
 
-    LANES_FUNCTION void put(state *to, unsigned n, uint64_t) const
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, uint64_t) const
     {
-        double means[step], deviations[step];
+        double means[step];
         memcpy(means, &mean, sizeof means);
-        memcpy(deviations, &squares, sizeof deviations);
-        for (unsigned k = 0; k < n; k++)
-            to[k] = {count, means[k], deviations[k]};
+        put_each<double>(squares, n, [=, &means](unsigned k, double deviation) {
+            to[k] = {count, means[k], deviation};
+        });
     }
 };
 
@@ -290,12 +330,12 @@ part_from(const struct slab &slab, const char *at, unsigned columns, unsigned ro
     using In = typename Way::element;
     const int64_t last = (rows - 1) * slab.row_stride;
     if (columns >= Way::step || at + (last > 0 ? last : 0) + sizeof *filled <= slab.end)
-        return {at, slab.row_stride, rows, first};
+        return {at, slab.row_stride, rows, first, slab.flipped};
     for (unsigned row = 0; row < rows; row++) {
         memset(&filled[row], 0, sizeof *filled);
         memcpy(&filled[row], at + int64_t(row) * slab.row_stride, columns * sizeof(In));
     }
-    return {reinterpret_cast<const char *>(filled), sizeof *filled, rows, first};
+    return {reinterpret_cast<const char *>(filled), sizeof *filled, rows, first, slab.flipped};
 }
 
 template <class Way>
@@ -305,26 +345,46 @@ LANES_FUNCTION void join_groups(Way *ways, unsigned groups)
         ways[group].join(ways[groups + group]);
 }
 
+/* Where a group's states go. */
+template <class Way>
+struct putting {
+    void (*put)(const Way &, void *states, unsigned column, unsigned n, uint64_t first);
+    void *states;
+    unsigned columns;
+    uint64_t first;
+
+    LANES_FUNCTION void operator()(const Way &way, unsigned column) const
+    {
+        const unsigned there = columns - column;
+        put(way, states, column, there < Way::step ? there : Way::step, first);
+    }
+};
+
+/* A part's rows, onto what came before. */
+template <class Way>
+SHARED_FUNCTION void take_part(Way &way, const part_of<typename Way::element> &part)
+{
+    Way taken = way;
+    taken.take(part);
+    way = taken;
+}
+
 /* Every group takes a part's rows before any takes the next part's. */
 template <class Way>
 SHARED_FUNCTION void fold_block(const struct slab &slab, const char *at, unsigned columns,
-                                typename Way::state *states)
+                                const putting<Way> &to)
 {
     using In = typename Way::element;
-    constexpr unsigned levels = Way::is_tree ? 8 : 1;
-    static_assert(levels * Way::most_groups * sizeof(Way) <= SLAB_ROOM, "a slab needs more room");
-    static_assert(!Way::is_tree || SLAB_ROWS / part_rows <= 1 << (levels - 1), "and more levels");
     Way *const bottom = static_cast<Way *>(slab.room), *top = bottom;
     const unsigned groups = (columns + Way::step - 1) / Way::step;
     In filled[part_rows][Way::step];
     for (unsigned row = 0, part = 0; row < slab.rows; row += part_rows, part++) {
         const unsigned left = unsigned(slab.rows) - row, rows = left < part_rows ? left : part_rows;
-        for (unsigned group = 0; group < groups; group++) {
-            const unsigned column = group * Way::step, there = columns - column;
+        for (unsigned group = 0, column = 0; group < groups; group++, column += Way::step) {
             const char *const from = at + int64_t(row) * slab.row_stride + column * sizeof(In);
-            Way way = Way::is_tree || part == 0 ? Way() : top[group];
-            way.take(part_from<Way>(slab, from, there, rows, row, filled));
-            top[group] = way;
+            if (Way::is_tree || part == 0)
+                top[group] = Way();
+            take_part(top[group], part_from<Way>(slab, from, columns - column, rows, row, filled));
         }
         if constexpr (Way::is_tree) {
             for (unsigned done = part; done & 1; done >>= 1)
@@ -335,20 +395,30 @@ SHARED_FUNCTION void fold_block(const struct slab &slab, const char *at, unsigne
     if constexpr (Way::is_tree)
         for (top -= groups; top > bottom;)
             join_groups(top -= groups, groups);
-    for (unsigned group = 0, column = 0; group < groups; group++, column += Way::step) {
-        const unsigned there = columns - column;
-        bottom[group].put(states + column / Way::parts, there < Way::step ? there : Way::step,
-                          slab.first);
-    }
+    for (unsigned group = 0; group < groups; group++)
+        to(bottom[group], group * Way::step);
 }
 
-template <class Way>
+template <class Way, class State>
+void put_group(const Way &way, void *states, unsigned column, unsigned n, uint64_t first)
+{
+    way.put(static_cast<State *>(states) + column / parts_of<State>::count, n, first);
+}
+
+template <class Way, class State, bool Flipped = false>
 void fold_slab_by(const struct slab *slab, void *states)
 {
-    typename Way::state *to = static_cast<typename Way::state *>(states);
-    for (uint64_t block = 0; block < slab->blocks; block++, to += slab->columns)
-        fold_block<Way>(*slab, slab->at + int64_t(block) * slab->block_stride,
-                        unsigned(slab->columns) * Way::parts, to);
+    constexpr unsigned parts = parts_of<State>::count, levels = Way::is_tree ? 8 : 1,
+                       groups = SLAB_COLUMNS * parts / Way::step;
+    static_assert(levels * groups * sizeof(Way) <= SLAB_ROOM, "a slab needs more room");
+    State *to = static_cast<State *>(states);
+    struct slab own = *slab;
+    own.flipped = Flipped;
+    for (uint64_t block = 0; block < slab->blocks; block++, to += slab->columns) {
+        const unsigned columns = unsigned(slab->columns) * parts;
+        fold_block<Way>(own, slab->at + int64_t(block) * slab->block_stride, columns,
+                        {put_group<Way, State>, to, columns, slab->first});
+    }
 }
 
 } // namespace

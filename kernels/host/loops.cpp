@@ -165,18 +165,25 @@ bool is_as_held(const many &self)
            self.to.held == type;
 }
 
+/* Loops without a branch: one that divides, and one that does not. */
 template <class Fold>
 void store_states(const many &self)
 {
     using V = value_of<Fold>;
-    char *const at = static_cast<char *>(self.to.at[0]);
-    if (self.to.step == sizeof(V))
-        for (uint64_t k = 0; k < self.n; k++)
-            reinterpret_cast<V *>(at)[k] = Fold::stored(state_at<Fold>(self, k), self.divisor);
+    const auto store = [&](auto stored) {
+        const state_of<Fold> *const states = &state_at<Fold>(self, 0);
+        char *const at = static_cast<char *>(self.to.at[0]);
+        if (self.to.step == sizeof(V))
+            for (uint64_t k = 0; k < self.n; k++)
+                reinterpret_cast<V *>(at)[k] = stored(states[k]);
+        else
+            for (uint64_t k = 0; k < self.n; k++)
+                *reinterpret_cast<V *>(at + int64_t(k) * self.to.step) = stored(states[k]);
+    };
+    if (const double divisor = self.divisor)
+        store([=](state_of<Fold> state) { return Fold::stored(state, divisor); });
     else
-        for (uint64_t k = 0; k < self.n; k++)
-            *reinterpret_cast<V *>(at + int64_t(k) * self.to.step) =
-                Fold::stored(state_at<Fold>(self, k), self.divisor);
+        store([](state_of<Fold> state) { return Fold::stored(state, 0); });
 }
 
 template <enum element Type>
