@@ -11,7 +11,6 @@ struct slab {
     int64_t block_stride, row_stride;
     const char *end; /* up to here memory may be read, whatever it means */
     uint64_t first;  /* the first row's number, where positions matter */
-    bool flipped;    /* the loop's own affair */
     void *room;      /* SLAB_ROOM bytes, aligned to a cache line, for the loop's own use */
 };
 

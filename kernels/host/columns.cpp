@@ -51,11 +51,11 @@ fold_slab *loop_of(enum fold fold)
         case FOLD_min:
             return fold_slab_by<column_extremes<In>, V, true>;
         case FOLD_max:
-            return fold_slab_by<column_extremes<In>, V>;
+            return fold_slab_by<column_extremes<In>, V, false>;
         case FOLD_argmin:
             return fold_slab_by<column_positions<In>, state_of<argmin<V>>, true>;
         case FOLD_argmax:
-            return fold_slab_by<column_positions<In>, state_of<argmax<V>>>;
+            return fold_slab_by<column_positions<In>, state_of<argmax<V>>, false>;
         case FOLD_variance:
             if constexpr (!std::is_integral_v<In> && !is_truth<In>)
                 return fold_slab_by<column_moments<In>, state_of<variance<V>>>;

@@ -13,7 +13,9 @@
  *     void take(const part_of<element> &);       rows
  *     void join(const Way &);                    of the rows behind
  *
- * and is compiled once for all states that are made of it:
+ *     using joined = ...;                        what does that, itself or what it is made of
+ *
+ * and, compiled once for all states that are made of it,
  *
  *     template <class State> void put(State *, unsigned n, uint64_t first) const;
  */
@@ -26,6 +28,8 @@
 
 #include "common/slab.h"
 
+#include <new>
+
 namespace KERNELS
 {
 namespace
@@ -34,13 +38,14 @@ namespace
 /* Rows that lanes take before they are put away, and additions to a float in a row. */
 constexpr unsigned part_rows = 16, rows_in_a_row = 8;
 
-template <class In>
-struct part_of {
+struct column_part {
     const char *at;
     int64_t stride;
     unsigned rows, first; /* the latter's number in its slab */
-    bool flipped;         /* elements' order is */
+};
 
+template <class In>
+struct part_of : column_part {
     LANES_FUNCTION const In *operator[](unsigned row) const
     {
         return reinterpret_cast<const In *>(at + int64_t(row) * stride);
@@ -89,6 +94,7 @@ template <class In, class T, class Of = as_they_are>
 struct column_sums {
     using element = In;
     using sums = sum_lanes<In, T, sum, Of>;
+    using joined = sum_lanes<T, T>;
     static constexpr unsigned step = sums::step;
     static constexpr bool is_tree = !std::is_integral_v<T>;
     sums all;
@@ -99,13 +105,8 @@ struct column_sums {
         if (part.rows > rows_in_a_row) {
             column_sums others;
             others.take_rows(part, rows_in_a_row, part_rows);
-            join(others);
+            all.join(others.all);
         }
-    }
-
-    LANES_FUNCTION void join(const column_sums &other)
-    {
-        all.join(other.all);
     }
 
     /* Of a complex number each part is a total. */
@@ -130,8 +131,8 @@ struct column_sums {
 
 /* ---- extremes ---- */
 
-/* Keys of which the greatest is wanted. Where the order is flipped, the least element's is; NaN
- * wins: it becomes the greatest key of halves, and of floats it is chosen. */
+/* Keys of which the greatest is wanted: where order is flipped, of the least element. NaN wins: it
+ * becomes the greatest key of halves, and of floats it is chosen. */
 template <class In>
 struct winning {
     using keys = key_of<In>;
@@ -171,6 +172,11 @@ struct winning {
     }
 };
 
+/* What no tree is made of. */
+struct nothing_joined {
+    LANES_FUNCTION void join(const nothing_joined &) {}
+};
+
 /* The first of equals. */
 template <class In>
 struct column_extremes {
@@ -178,20 +184,20 @@ struct column_extremes {
     using keys = key_of<In>;
     static constexpr unsigned in_register = register_bytes / sizeof(In),
                               step = lanes_registers * in_register;
+    using joined = nothing_joined;
     static constexpr bool is_tree = false;
     best_lanes<In, greatest> all;
-    bool flipped = false;
+    bool flipped;
+
+    LANES_FUNCTION explicit column_extremes(bool flipped) : flipped(flipped) {}
 
     LANES_FUNCTION void take(const part_of<In> &part)
     {
-        flipped = part.flipped;
         const auto flip = in_all(winning<In>::flip(flipped));
         for (unsigned row = 0; row < part.rows; row++)
             EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         take(r, winning<In>::of(part[row] + r * in_register, flip));
     }
-
-    LANES_FUNCTION void join(const column_extremes &) {}
 
     template <class State>
     LANES_FUNCTION void put(State *to, unsigned n, uint64_t) const
@@ -224,14 +230,16 @@ struct column_positions {
     using position = bits_of<sizeof(In)>;
     static constexpr unsigned in_register = register_bytes / sizeof(In),
                               step = lanes_registers * in_register;
+    using joined = nothing_joined;
     static constexpr bool is_tree = false;
     best_lanes<In, greatest> all;
     lanes<position> where = {};
-    bool flipped = false;
+    bool flipped;
+
+    LANES_FUNCTION explicit column_positions(bool flipped) : flipped(flipped) {}
 
     LANES_FUNCTION void take(const part_of<In> &part)
     {
-        flipped = part.flipped;
         const auto flip = in_all(winning<In>::flip(flipped));
         for (unsigned row = 0; row < part.rows; row++) {
             const vector<position> here = in_all(position(part.first + row));
@@ -239,8 +247,6 @@ struct column_positions {
             take(r, winning<In>::of(part[row] + r * in_register, flip), here);
         }
     }
-
-    LANES_FUNCTION void join(const column_positions &) {}
 
     template <class State>
     LANES_FUNCTION void put(State *to, unsigned n, uint64_t first) const
@@ -267,14 +273,31 @@ struct column_positions {
 
 /* ---- variances ---- */
 
+struct moments_in_lanes {
+    double count = 0;
+    lanes<double> mean, squares;
+
+    /* As moments merge. */
+    LANES_FUNCTION void join(const moments_in_lanes &other)
+    {
+        const double all = count + other.count, share = other.count / all;
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            const auto delta = other.mean.at[r] - mean.at[r];
+            mean.at[r] += delta * share;
+            squares.at[r] += other.squares.at[r] + delta * delta * (count * share);
+        }
+        count = all;
+    }
+};
+
 template <class In>
-struct column_moments {
+struct column_moments : moments_in_lanes {
     using element = In;
+    using joined = moments_in_lanes;
     static constexpr unsigned in_register = register_bytes / sizeof(double),
                               step = lanes_registers * in_register;
     static constexpr bool is_tree = true;
-    double count = 0;
-    lanes<double> mean, squares;
 
     LANES_FUNCTION void take(const part_of<In> &part)
     {
@@ -295,19 +318,6 @@ struct column_moments {
             }
     }
 
-    /* As moments merge. */
-    LANES_FUNCTION void join(const column_moments &other)
-    {
-        const double all = count + other.count, share = other.count / all;
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        {
-            const auto delta = other.mean.at[r] - mean.at[r];
-            mean.at[r] += delta * share;
-            squares.at[r] += other.squares.at[r] + delta * delta * (count * share);
-        }
-        count = all;
-    }
-
     template <class State>
     LANES_FUNCTION void put(State *to, unsigned n, uint64_t) const
     {
@@ -321,104 +331,142 @@ struct column_moments {
 
 /* ---- a slab ---- */
 
-/* The columns of a group that are there, of which more may be read. */
-template <class Way>
-LANES_FUNCTION part_of<typename Way::element>
-part_from(const struct slab &slab, const char *at, unsigned columns, unsigned rows, unsigned first,
-          typename Way::element (*filled)[Way::step])
-{
-    using In = typename Way::element;
-    const int64_t last = (rows - 1) * slab.row_stride;
-    if (columns >= Way::step || at + (last > 0 ? last : 0) + sizeof *filled <= slab.end)
-        return {at, slab.row_stride, rows, first, slab.flipped};
-    for (unsigned row = 0; row < rows; row++) {
-        memset(&filled[row], 0, sizeof *filled);
-        memcpy(&filled[row], at + int64_t(row) * slab.row_stride, columns * sizeof(In));
-    }
-    return {reinterpret_cast<const char *>(filled), sizeof *filled, rows, first, slab.flipped};
-}
+/* A way's functions. */
+struct column_way {
+    size_t bytes, element; /* of a group's lanes, and of an element */
+    unsigned step;
+    bool is_tree;
+    void (*start)(void *lanes);
+    void (*take)(void *lanes, const struct column_part *);
+    void (*join)(void *lanes, const void *others);
+    void (*put)(const void *lanes, void *states, unsigned column, unsigned n, uint64_t first);
+};
 
-template <class Way>
-LANES_FUNCTION void join_groups(Way *ways, unsigned groups)
-{
-    for (unsigned group = 0; group < groups; group++)
-        ways[group].join(ways[groups + group]);
-}
+constexpr unsigned tree_levels = 8;
+static_assert(SLAB_ROWS / part_rows <= 1 << (tree_levels - 1), "a slab's rows need more levels");
 
-/* Where a group's states go. */
-template <class Way>
-struct putting {
-    void (*put)(const Way &, void *states, unsigned column, unsigned n, uint64_t first);
-    void *states;
-    unsigned columns;
-    uint64_t first;
+/* One slab, and where its states go. */
+struct slab_of_columns {
+    const struct slab *slab;
+    const column_way *way;
+    unsigned columns, groups;
+    alignas(64) char filled[part_rows * lanes_bytes];
 
-    LANES_FUNCTION void operator()(const Way &way, unsigned column) const
+    char *group_at(char *level, unsigned group) const
     {
-        const unsigned there = columns - column;
-        put(way, states, column, there < Way::step ? there : Way::step, first);
+        return level + group * way->bytes;
+    }
+
+    /* The columns of a group that are there, of which more may be read. */
+    struct column_part part(const char *at, unsigned group, unsigned row)
+    {
+        const unsigned column = group * way->step, there = columns - column,
+                       left = unsigned(slab->rows) - row;
+        const size_t size = way->step * way->element;
+        struct column_part part = {at + int64_t(row) * slab->row_stride + column * way->element,
+                                   slab->row_stride, left < part_rows ? left : part_rows, row};
+        const int64_t last = int64_t(part.rows - 1) * part.stride;
+        if (there >= way->step || part.at + (last > 0 ? last : 0) + size <= slab->end)
+            return part;
+        for (unsigned k = 0; k < part.rows; k++) {
+            memset(filled + k * size, 0, size);
+            memcpy(filled + k * size, part.at + int64_t(k) * part.stride, there * way->element);
+        }
+        part.at = filled;
+        part.stride = int64_t(size);
+        return part;
+    }
+
+    void join(char *level) const
+    {
+        for (unsigned group = 0; group < groups; group++)
+            way->join(group_at(level, group), group_at(level, groups + group));
+    }
+
+    /* Every group takes a part's rows before any takes the next part's. */
+    void fold(const char *at, void *states)
+    {
+        char *const bottom = static_cast<char *>(slab->room), *top = bottom;
+        const size_t level = groups * way->bytes;
+        for (unsigned row = 0, part_number = 0; row < slab->rows; row += part_rows, part_number++) {
+            for (unsigned group = 0; group < groups; group++) {
+                const struct column_part rows = part(at, group, row);
+                if (way->is_tree || part_number == 0)
+                    way->start(group_at(top, group));
+                way->take(group_at(top, group), &rows);
+            }
+            if (!way->is_tree)
+                continue;
+            for (unsigned done = part_number; done & 1; done >>= 1)
+                join(top -= level);
+            top += level;
+        }
+        if (way->is_tree)
+            for (top -= level; top > bottom;)
+                join(top -= level);
+        for (unsigned group = 0; group < groups; group++) {
+            const unsigned column = group * way->step, there = columns - column;
+            way->put(group_at(bottom, group), states, column, there < way->step ? there : way->step,
+                     slab->first);
+        }
     }
 };
 
-/* A part's rows, onto what came before. */
-template <class Way>
-SHARED_FUNCTION void take_part(Way &way, const part_of<typename Way::element> &part)
+SHARED_FUNCTION void fold_blocks(const struct slab *slab, const column_way *way, unsigned parts,
+                                 size_t state, char *states)
 {
-    Way taken = way;
-    taken.take(part);
-    way = taken;
+    struct slab_of_columns one;
+    one.slab = slab;
+    one.way = way;
+    one.columns = unsigned(slab->columns) * parts;
+    one.groups = (one.columns + way->step - 1) / way->step;
+    for (uint64_t block = 0; block < slab->blocks; block++)
+        one.fold(slab->at + int64_t(block) * slab->block_stride,
+                 states + block * slab->columns * state);
 }
 
-/* Every group takes a part's rows before any takes the next part's. */
-template <class Way>
-SHARED_FUNCTION void fold_block(const struct slab &slab, const char *at, unsigned columns,
-                                const putting<Way> &to)
+template <class Way, bool... Flipped>
+void start_lanes(void *lanes)
 {
-    using In = typename Way::element;
-    Way *const bottom = static_cast<Way *>(slab.room), *top = bottom;
-    const unsigned groups = (columns + Way::step - 1) / Way::step;
-    In filled[part_rows][Way::step];
-    for (unsigned row = 0, part = 0; row < slab.rows; row += part_rows, part++) {
-        const unsigned left = unsigned(slab.rows) - row, rows = left < part_rows ? left : part_rows;
-        for (unsigned group = 0, column = 0; group < groups; group++, column += Way::step) {
-            const char *const from = at + int64_t(row) * slab.row_stride + column * sizeof(In);
-            if (Way::is_tree || part == 0)
-                top[group] = Way();
-            take_part(top[group], part_from<Way>(slab, from, columns - column, rows, row, filled));
-        }
-        if constexpr (Way::is_tree) {
-            for (unsigned done = part; done & 1; done >>= 1)
-                join_groups(top -= groups, groups);
-            top += groups;
-        }
-    }
-    if constexpr (Way::is_tree)
-        for (top -= groups; top > bottom;)
-            join_groups(top -= groups, groups);
-    for (unsigned group = 0; group < groups; group++)
-        to(bottom[group], group * Way::step);
+    new (lanes) Way(Flipped...);
+}
+
+template <class Way>
+void take_part(void *lanes, const struct column_part *rows)
+{
+    Way taken = *static_cast<Way *>(lanes);
+    taken.take(part_of<typename Way::element>{*rows});
+    *static_cast<Way *>(lanes) = taken;
+}
+
+template <class Joined>
+void join_lanes(void *lanes, const void *others)
+{
+    static_cast<Joined *>(lanes)->join(*static_cast<const Joined *>(others));
 }
 
 template <class Way, class State>
-void put_group(const Way &way, void *states, unsigned column, unsigned n, uint64_t first)
+void put_lanes(const void *lanes, void *states, unsigned column, unsigned n, uint64_t first)
 {
-    way.put(static_cast<State *>(states) + column / parts_of<State>::count, n, first);
+    static_cast<const Way *>(lanes)->put(
+        static_cast<State *>(states) + column / parts_of<State>::count, n, first);
 }
 
-template <class Way, class State, bool Flipped = false>
+template <class Way, class State, bool... Flipped>
 void fold_slab_by(const struct slab *slab, void *states)
 {
-    constexpr unsigned parts = parts_of<State>::count, levels = Way::is_tree ? 8 : 1,
-                       groups = SLAB_COLUMNS * parts / Way::step;
-    static_assert(levels * groups * sizeof(Way) <= SLAB_ROOM, "a slab needs more room");
-    State *to = static_cast<State *>(states);
-    struct slab own = *slab;
-    own.flipped = Flipped;
-    for (uint64_t block = 0; block < slab->blocks; block++, to += slab->columns) {
-        const unsigned columns = unsigned(slab->columns) * parts;
-        fold_block<Way>(own, slab->at + int64_t(block) * slab->block_stride, columns,
-                        {put_group<Way, State>, to, columns, slab->first});
-    }
+    constexpr unsigned parts = parts_of<State>::count, groups = SLAB_COLUMNS * parts / Way::step;
+    static_assert((Way::is_tree ? tree_levels : 1) * groups * sizeof(Way) <= SLAB_ROOM,
+                  "a slab needs more room");
+    static constexpr column_way way = {sizeof(Way),
+                                       sizeof(typename Way::element),
+                                       Way::step,
+                                       Way::is_tree,
+                                       start_lanes<Way, Flipped...>,
+                                       take_part<Way>,
+                                       join_lanes<typename Way::joined>,
+                                       put_lanes<Way, State>};
+    fold_blocks(slab, &way, parts, sizeof(State), static_cast<char *>(states));
 }
 
 } // namespace
