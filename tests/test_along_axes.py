@@ -119,7 +119,7 @@ def axes_of(dimensions, name):
 def types_for(name, given):
     """List the types that elements can be converted to."""
     if given in COMPLEX:
-        return EVERY_TYPE if name in LADDER else COMPLEX
+        return COMPLEX
     if name in SPREADS:
         return REALS
     if name in WITHOUT_NAN and given not in INTEGERS:

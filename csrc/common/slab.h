@@ -4,21 +4,44 @@
 
 #include "common/reduction.h"
 
-/* Element `row` of the result in `column` of a block; a row's columns lie one after the other. */
-struct slab {
-    const char *at;
-    uint64_t blocks, rows, columns; /* 1 or more of each */
-    int64_t block_stride, row_stride;
-    const char *end; /* up to here memory may be read, whatever it means */
-    uint64_t first;  /* the first row's number, where positions matter */
-    void *room;      /* SLAB_ROOM bytes, aligned to a cache line, for the loop's own use */
+/* All rows of results are cut into 2^shift parts of nearly one length, of which a slab has some: so
+ * what parts are, and the bits of sums, do not depend on how results are cut into slabs. */
+struct slab_parts {
+    uint64_t n; /* rows in all */
+    unsigned shift;
 };
 
 enum {
     SLAB_COLUMNS = 1024,      /* at most */
-    SLAB_ROWS = 2048,         /* at most, ... */
-    SLAB_ROWS_OF_BYTES = 256, /* and of elements of a byte where positions matter */
+    SLAB_PART_ROWS = 16,      /* at most */
+    SLAB_PARTS = 128,         /* at most, ... */
+    SLAB_PARTS_OF_BYTES = 16, /* and of elements of a byte where positions matter */
     SLAB_ROOM = 192 << 10,
+};
+
+static inline struct slab_parts slab_parts_of(uint64_t n)
+{
+    struct slab_parts parts = {n, 0};
+    while ((n - 1) >> parts.shift >= SLAB_PART_ROWS)
+        parts.shift++;
+    return parts;
+}
+
+/* A part's first row. */
+static inline uint64_t slab_row(struct slab_parts parts, uint64_t part)
+{
+    return (uint64_t)((unsigned __int128)parts.n * part >> parts.shift);
+}
+
+/* Row `row` of the result in `column` of a block; a row's columns lie one after the other. */
+struct slab {
+    const char *at;           /* the first part's first row */
+    uint64_t blocks, columns; /* 1 or more of each */
+    struct slab_parts all;
+    uint64_t first, count; /* parts; the latter is a power of 2 */
+    int64_t block_stride, row_stride;
+    const char *end; /* up to here memory may be read, whatever it means */
+    void *room;      /* SLAB_ROOM bytes, aligned to a cache line, for the loop's own use */
 };
 
 /* Folds a slab to a state for each result, in the order of blocks and columns. */

@@ -46,7 +46,8 @@ struct columns {
     uint64_t blocks, group; /* that lie at one distance, and of a spot */
     uint64_t groups;        /* of those blocks */
     uint64_t spots;
-    uint64_t run, runs; /* rows of one, and how many there are */
+    struct slab_parts parts;
+    uint64_t run, runs; /* parts of one, and how many there are */
     bool shared;        /* a spot's runs are, among threads */
     const char *end;    /* of all elements */
     char *benches, *partials;
@@ -82,40 +83,43 @@ static char *bench_of(const struct columns *self, unsigned thread)
 /* Makes a slab of what does not lie as one. */
 static void bring(const struct columns *self, struct slab *slab, char *to)
 {
+    const uint64_t rows =
+        slab_row(slab->all, slab->first + slab->count) - slab_row(slab->all, slab->first);
     if (self->way == MOVED) {
         const struct tile tile = {.at = slab->at,
-                                  .rows = slab->rows,
+                                  .rows = rows,
                                   .columns = slab->columns,
                                   .row_stride = slab->row_stride,
                                   .column_stride = self->column_stride};
         self->move(&tile, to);
     } else {
-        const struct turning rows = {.at = slab->at,
-                                     .rows = slab->columns,
-                                     .n = slab->rows,
-                                     .row_stride = self->column_stride,
-                                     .stride = slab->row_stride,
-                                     .end = self->end};
-        self->turn(&rows, slab->columns, to);
+        const struct turning turning = {.at = slab->at,
+                                        .rows = slab->columns,
+                                        .n = rows,
+                                        .row_stride = self->column_stride,
+                                        .stride = slab->row_stride,
+                                        .end = self->end};
+        self->turn(&turning, slab->columns, to);
     }
     slab->at = to;
     slab->row_stride = (int64_t)(slab->columns * self->size);
-    slab->end = to + slab->rows * slab->columns * self->size;
+    slab->end = to + rows * slab->columns * self->size;
 }
 
 static void fold_run(const struct columns *self, const struct spot *spot, uint64_t run, char *bench,
                      char *states)
 {
-    const uint64_t row = run * self->run;
-    const struct slab all = {.at = (const char *)self->axes->reduced.data + spot->first.offset +
-                                   (int64_t)row * self->row_stride,
+    const struct slab all = {.at =
+                                 (const char *)self->axes->reduced.data + spot->first.offset +
+                                 (int64_t)slab_row(self->parts, run * self->run) * self->row_stride,
                              .blocks = spot->blocks,
-                             .rows = least(self->plan->n - row, self->run),
                              .columns = spot->columns,
+                             .all = self->parts,
+                             .first = run * self->run,
+                             .count = self->run,
                              .block_stride = self->block_stride,
                              .row_stride = self->row_stride,
                              .end = self->end,
-                             .first = row,
                              .room = bench};
     if (self->way == IN_PLACE) {
         self->fold(&all, states);
@@ -233,18 +237,17 @@ static fold_slab *loop_of(const struct job *job)
     return sets[job->instructions](plan->fold, input, plan->accumulator);
 }
 
-/* Rows that are short are turned sooner than folded one by one; columns that are narrow and tall
- * are brought together one by one. */
+/* Columns always, whatever is beside them, so that it makes no difference to their sums; rows that
+ * are short are turned sooner than folded one by one. */
 static bool pays(const struct plan *plan)
 {
-    enum { LONG_BYTES = 1024, LONG_APART = 256, NARROW_BYTES = 64, TALL = 64, FEW_ROWS = 8 };
+    enum { LONG_BYTES = 1024, LONG_APART = 256 };
     const struct axes *axes = plan->axes;
     const size_t size = element_size(plan->layout->input);
-    const uint64_t row = axes->shape[axes->kept - 1], n = plan->n;
     if (way_of(axes) != TURNED)
-        return row * size >= NARROW_BYTES || n <= TALL;
+        return true;
     const bool adjacent = axes->reduced.strides[0] == (int64_t)size;
-    return row >= FEW_ROWS && (adjacent ? n * size <= LONG_BYTES : n <= LONG_APART);
+    return adjacent ? plan->n * size <= LONG_BYTES : plan->n <= LONG_APART;
 }
 
 bool columns_suit(const struct job *job)
@@ -271,22 +274,19 @@ static void cut_columns(struct columns *self, uint64_t most)
     self->tiles = divide_up(self->row, self->tile);
 }
 
-static uint64_t rows_most(const struct columns *self)
+static uint64_t parts_most(const struct columns *self)
 {
-    return self->size == 1 && fold_is_indexed(self->plan->fold) ? SLAB_ROWS_OF_BYTES : SLAB_ROWS;
+    return self->size == 1 && fold_is_indexed(self->plan->fold) ? SLAB_PARTS_OF_BYTES : SLAB_PARTS;
 }
 
 /* What is brought together fits in the nearest cache. */
 static void describe_brought(struct columns *self)
 {
-    const uint64_t n = self->plan->n, elements = BROUGHT / self->size;
-    if (self->way == TURNED)
-        cut_columns(self,
-                    least(SLAB_COLUMNS, divide_up(elements / n + 1, CACHE_LINE) * CACHE_LINE));
-    else
-        cut_columns(self, SLAB_COLUMNS);
-    self->run =
-        power_of_2_from(least(elements / least(self->tile, self->row) + 16, rows_most(self) / 2));
+    const uint64_t n = self->plan->n, elements = BROUGHT / self->size,
+                   turned = divide_up(elements / n + 1, CACHE_LINE) * CACHE_LINE;
+    cut_columns(self, self->way == TURNED ? least(SLAB_COLUMNS, turned) : SLAB_COLUMNS);
+    self->run = power_of_2_from(
+        least(elements / least(self->tile, self->row) / SLAB_PART_ROWS + 1, parts_most(self)));
     self->group = 1;
 }
 
@@ -294,7 +294,7 @@ static void describe_in_place(struct columns *self)
 {
     const uint64_t n = self->plan->n;
     cut_columns(self, SLAB_COLUMNS);
-    self->run = rows_most(self);
+    self->run = parts_most(self);
     self->group = self->tiles > 1 ? 1 : least(self->blocks, SLAB_COLUMNS / self->row);
     self->group = least(self->group, PIECE / (least(n, PIECE) * self->row) + 1);
 }
@@ -302,15 +302,15 @@ static void describe_in_place(struct columns *self)
 /* Few spots are shared by runs that are no longer than need be. */
 static void describe_runs(struct columns *self)
 {
-    const uint64_t n = self->plan->n, most = self->run;
-    self->shared = self->spots < FEW || divide_up(n, most) > FEW_RUNS;
+    const uint64_t parts = (uint64_t)1 << self->parts.shift;
+    self->run = least(self->run, parts);
+    self->shared = self->spots < FEW || parts / self->run > FEW_RUNS;
     if (self->shared && self->way == IN_PLACE) {
-        const uint64_t enough = power_of_2_from(divide_up(n, RUNS)),
-                       least_rows = power_of_2_from(PIECE / least(self->tile, self->row) / 2 + 1),
-                       wanted = enough > least_rows ? enough : least_rows;
-        self->run = least(most, wanted > LEAST_RUN ? wanted : LEAST_RUN);
+        const uint64_t piece = PIECE / SLAB_PART_ROWS / 2 / least(self->tile, self->row) + 1,
+                       wanted = parts / RUNS > piece ? parts / RUNS : piece;
+        self->run = least(self->run, power_of_2_from(wanted > LEAST_RUN ? wanted : LEAST_RUN));
     }
-    self->runs = divide_up(n, self->run);
+    self->runs = parts / self->run;
     self->shared = self->shared && self->runs > 1;
 }
 
@@ -327,11 +327,11 @@ static size_t aligned(size_t bytes)
 static void describe_bench(struct columns *self)
 {
     const bool brings = self->way != IN_PLACE;
-    const uint64_t columns = least(self->tile, self->row);
+    const uint64_t columns = least(self->tile, self->row),
+                   rows = least(self->run * SLAB_PART_ROWS, self->plan->n);
     self->spot_bytes = aligned(self->group * columns * self->width);
     self->brought = SLAB_ROOM;
-    self->states = self->brought +
-                   (brings ? aligned(least(self->run, self->plan->n) * columns * self->size) : 0);
+    self->states = self->brought + (brings ? aligned(rows * columns * self->size) : 0);
     self->bench_bytes = self->states + (self->shared ? 0 : self->runs * self->spot_bytes);
 }
 
@@ -376,6 +376,7 @@ static void describe(struct columns *self)
     self->blocks = inner ? axes->shape[inner - 1] : 1;
     self->block_stride = inner ? axes->strides[inner - 1] : 0;
     self->end = end_of(axes);
+    self->parts = slab_parts_of(self->plan->n);
     find_movers(self);
     if (self->way == IN_PLACE)
         describe_in_place(self);

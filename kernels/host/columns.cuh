@@ -35,8 +35,8 @@ namespace KERNELS
 namespace
 {
 
-/* Rows that lanes take before they are put away, and additions to a float in a row. */
-constexpr unsigned part_rows = 16, rows_in_a_row = 8;
+/* Rows that are added one after the other. */
+constexpr unsigned rows_in_a_row = SLAB_PART_ROWS / 2;
 
 struct column_part {
     const char *at;
@@ -101,10 +101,11 @@ struct column_sums {
 
     LANES_FUNCTION void take(const part_of<In> &part)
     {
-        take_rows(part, 0, rows_in_a_row);
-        if (part.rows > rows_in_a_row) {
+        const unsigned half = part.rows > rows_in_a_row ? (part.rows + 1) / 2 : part.rows;
+        take_rows(part, 0, half);
+        if (half < part.rows) {
             column_sums others;
-            others.take_rows(part, rows_in_a_row, part_rows);
+            others.take_rows(part, half, part.rows);
             all.join(others.all);
         }
     }
@@ -124,7 +125,7 @@ struct column_sums {
   private:
     LANES_FUNCTION void take_rows(const part_of<In> &part, unsigned from, unsigned to)
     {
-        for (unsigned row = from; row < to && row < part.rows; row++)
+        for (unsigned row = from; row < to; row++)
             all.take(part[row]);
     }
 };
@@ -343,14 +344,14 @@ struct column_way {
 };
 
 constexpr unsigned tree_levels = 8;
-static_assert(SLAB_ROWS / part_rows <= 1 << (tree_levels - 1), "a slab's rows need more levels");
+static_assert(SLAB_PARTS <= 1 << (tree_levels - 1), "a slab's parts need more levels");
 
 /* One slab, and where its states go. */
 struct slab_of_columns {
     const struct slab *slab;
     const column_way *way;
     unsigned columns, groups;
-    alignas(64) char filled[part_rows * lanes_bytes];
+    alignas(64) char filled[SLAB_PART_ROWS * lanes_bytes];
 
     char *group_at(char *level, unsigned group) const
     {
@@ -358,13 +359,12 @@ struct slab_of_columns {
     }
 
     /* The columns of a group that are there, of which more may be read. */
-    struct column_part part(const char *at, unsigned group, unsigned row)
+    struct column_part part(const char *at, unsigned group, unsigned row, unsigned end)
     {
-        const unsigned column = group * way->step, there = columns - column,
-                       left = unsigned(slab->rows) - row;
+        const unsigned column = group * way->step, there = columns - column;
         const size_t size = way->step * way->element;
         struct column_part part = {at + int64_t(row) * slab->row_stride + column * way->element,
-                                   slab->row_stride, left < part_rows ? left : part_rows, row};
+                                   slab->row_stride, end - row, row};
         const int64_t last = int64_t(part.rows - 1) * part.stride;
         if (there >= way->step || part.at + (last > 0 ? last : 0) + size <= slab->end)
             return part;
@@ -387,27 +387,27 @@ struct slab_of_columns {
     void fold(const char *at, void *states)
     {
         char *const bottom = static_cast<char *>(slab->room), *top = bottom;
+        const uint64_t first = slab_row(slab->all, slab->first);
         const size_t level = groups * way->bytes;
-        for (unsigned row = 0, part_number = 0; row < slab->rows; row += part_rows, part_number++) {
+        for (unsigned number = 0; number < slab->count; number++) {
+            const unsigned row = unsigned(slab_row(slab->all, slab->first + number) - first),
+                           end = unsigned(slab_row(slab->all, slab->first + number + 1) - first);
             for (unsigned group = 0; group < groups; group++) {
-                const struct column_part rows = part(at, group, row);
-                if (way->is_tree || part_number == 0)
+                const struct column_part taken = part(at, group, row, end);
+                if (way->is_tree || number == 0)
                     way->start(group_at(top, group));
-                way->take(group_at(top, group), &rows);
+                way->take(group_at(top, group), &taken);
             }
             if (!way->is_tree)
                 continue;
-            for (unsigned done = part_number; done & 1; done >>= 1)
+            for (unsigned done = number; done & 1; done >>= 1)
                 join(top -= level);
             top += level;
         }
-        if (way->is_tree)
-            for (top -= level; top > bottom;)
-                join(top -= level);
         for (unsigned group = 0; group < groups; group++) {
             const unsigned column = group * way->step, there = columns - column;
             way->put(group_at(bottom, group), states, column, there < way->step ? there : way->step,
-                     slab->first);
+                     first);
         }
     }
 };
