@@ -9,9 +9,9 @@
 #include "common/arithmetic.h"
 #include "common/moves.h"
 #include "common/slab.h"
+#include "host/finishing.h"
 #include "host/sharing.h"
 #include "plan/axes.h"
-#include "run/result.h"
 #include "run/watch.h"
 
 #include <stdlib.h>
@@ -54,6 +54,7 @@ struct columns {
     size_t bench_bytes, brought, states; /* and where those begin on a bench */
     size_t spot_bytes;                   /* of a spot's states */
     uint64_t start;                      /* the first piece of this stretch */
+    _Atomic bool not_enough;             /* elements; there is nothing else to be said */
 };
 
 /* ---- a spot ---- */
@@ -144,42 +145,29 @@ static void merge_runs(const struct columns *self, const struct spot *spot, char
                         spot->blocks * spot->columns);
 }
 
-/* What is to be said of one result is to be said of all: they are made of as many elements. */
-static void find_out(const struct columns *self, const struct finish *how, const void *state)
+static void finish(struct columns *self, const struct spot *spot, const char *states)
 {
-    struct answer answer;
-    state_finish(self->plan->reduction, how, state, &answer);
-    findings_add(&self->job->run->findings, self->plan, &answer, how->count);
-}
-
-static void finish(const struct columns *self, const struct spot *spot, const char *states)
-{
-    const struct results *results = &self->plan->results;
-    const size_t size = element_size(results->type);
-    const unsigned inner = self->axes->kept - 1;
-    struct finish how = self->plan->finish;
-    struct finished to = {.step = self->axes->places[inner] * (int64_t)size,
-                          .held = results->type,
-                          .values = results->values};
+    struct findings findings = {0};
+    struct finishing finishing = {.n = spot->columns,
+                                  .count = self->plan->n,
+                                  .step = self->axes->places[self->axes->kept - 1]};
     struct walk_of_results walk = spot->first;
-    how.count = self->plan->n;
-    if (spot->result == 0)
-        find_out(self, &how, states);
     for (uint64_t block = 0; block < spot->blocks; block++) {
         if (block)
             results_start(&walk, self->axes, spot->result + block * self->row);
-        for (unsigned v = 0; v < results->values; v++)
-            to.at[v] = (char *)results->at[v] + walk.place * (int64_t)size;
-        states_finish(self->plan->reduction, &how, states + block * spot->columns * self->width,
-                      spot->columns, &to);
+        finishing.states = states + block * spot->columns * self->width;
+        finishing.place = walk.place;
+        finishing_run(self->plan, &finishing, &findings);
     }
+    if (findings.not_enough)
+        self->not_enough = true;
 }
 
 /* ---- pieces ---- */
 
 static void fold_spot(void *context, uint64_t index, unsigned thread)
 {
-    const struct columns *self = context;
+    struct columns *self = context;
     const struct spot spot = spot_at(self, self->start + index);
     char *const bench = bench_of(self, thread), *const states = bench + self->states;
     for (uint64_t run = 0; run < self->runs; run++)
@@ -198,7 +186,7 @@ static void fold_shared_run(void *context, uint64_t index, unsigned thread)
 
 static void finish_spot(void *context, uint64_t index, unsigned thread)
 {
-    const struct columns *self = context;
+    struct columns *self = context;
     const struct spot spot = spot_at(self, index);
     char *const states = self->partials + index * self->spot_bytes;
     (void)thread;
@@ -435,6 +423,7 @@ bool columns_run(struct job *job)
     }
     self.partials = self.benches + benches;
     const bool folded = run_all(job, &self);
+    job->run->findings.not_enough = self.not_enough;
     free(self.benches);
     return folded;
 }

@@ -27,6 +27,19 @@ constexpr fold_slab *sum_of()
         return fold_slab_by<column_sums<in, typename parts_of<V>::type>, V>;
 }
 
+/* Integers wrap around in as many bits as there are. */
+template <class In, class V>
+constexpr fold_slab *product_of()
+{
+    using wide = std::conditional_t<std::is_same_v<V, uint64_t>, uint64_t, int64_t>;
+    if constexpr (is_truth<In>)
+        return fold_slab_by<column_sums<uint8_t, wide, truths, prod>, V>;
+    else if constexpr (std::is_integral_v<V>)
+        return fold_slab_by<column_sums<In, wide, as_they_are, prod>, V>;
+    else
+        return fold_slab_by<column_sums<In, V, as_they_are, prod>, V>;
+}
+
 /* Bits tell which elements are true, but for the signs of zeros. */
 template <class In, class V>
 constexpr fold_slab *count_of()
@@ -46,6 +59,8 @@ fold_slab *loop_of(enum fold fold)
         return sum_of<In, V>();
     if constexpr (!is_complex<V>) {
         switch (fold) {
+        case FOLD_prod:
+            return product_of<In, V>();
         case FOLD_nonzero:
             return count_of<In, V>();
         case FOLD_min:
@@ -73,9 +88,13 @@ fold_slab *converting_loop_of(enum fold fold)
 {
     if (fold == FOLD_sum)
         return sum_of<In, V>();
-    if constexpr (std::is_same_v<V, double> && !is_truth<In>)
+    if constexpr (!std::is_same_v<V, double>) {
+        if (fold == FOLD_prod)
+            return product_of<In, V>();
+    } else if constexpr (!is_truth<In>) {
         if (fold == FOLD_variance)
             return fold_slab_by<column_moments<In>, state_of<variance<V>>>;
+    }
     return nullptr;
 }
 

@@ -90,11 +90,12 @@ using room_for = std::conditional_t<
     std::conditional_t<std::is_same_v<In, uint32_t> || std::is_same_v<In, uint64_t>, uint64_t,
                        int64_t>>;
 
-template <class In, class T, class Of = as_they_are>
+/* Or products. */
+template <class In, class T, class Of = as_they_are, template <class> class Fold = sum>
 struct column_sums {
     using element = In;
-    using sums = sum_lanes<In, T, sum, Of>;
-    using joined = sum_lanes<T, T>;
+    using sums = sum_lanes<In, T, Fold, Of>;
+    using joined = sum_lanes<T, T, Fold>;
     static constexpr unsigned step = sums::step;
     static constexpr bool is_tree = !std::is_integral_v<T>;
     sums all;

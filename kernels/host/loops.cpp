@@ -144,7 +144,7 @@ struct is_stored<Finishing, typename Finishing::is_stored> : std::true_type {
 
 struct many {
     struct finish how;
-    double divisor;
+    double divisor; /* 0: states are not divided; NaN: by nothing */
     const void *states;
     uint64_t n;
     struct finished to;
@@ -162,7 +162,7 @@ bool is_as_held(const many &self)
 {
     constexpr enum element type = element_of<V>::value;
     return !self.how.has_initial && self.how.from_nothing && self.how.result == type &&
-           self.to.held == type;
+           self.to.held == type && self.divisor == self.divisor;
 }
 
 /* Loops without a branch: one that divides, and one that does not. */
@@ -291,7 +291,8 @@ void state_finish(enum reduction reduction, const struct finish *how, const void
 void states_finish(enum reduction reduction, const struct finish *how, const void *states,
                    uint64_t n, const struct finished *to)
 {
-    const double divisor = reduction_row(reduction)->counts ? double(how->count) : 0;
+    const bool divides = reduction_row(reduction)->counts;
+    const double divisor = !divides ? 0 : how->count ? double(how->count) : not_a_number<double>();
     const many self = {*how, divisor, states, n, *to};
     switch (reduction) {
     case REDUCTION_sum:
