@@ -49,7 +49,7 @@ HOST_CXX += ["-fno-exceptions", "-fno-rtti", "-Wno-unknown-pragmas"]
 VECTOR_FLAGS = ["-ffp-contract=off", "-Wno-psabi", "-Wno-maybe-uninitialized"]
 # Of kernels/host/, compiled for each set of instructions. Moves trap nothing, so that what is
 # converted on one condition can be converted in any case.
-UNITS = {"vectors": [], "moves": ["-O3", "-fno-trapping-math"], "windows": []}
+UNITS = {"vectors": [], "columns": [], "moves": ["-O3", "-fno-trapping-math"], "windows": []}
 LIBRARIES = ["-lpthread", "-lm", "-lstdc++", "-Wl,--exclude-libs,ALL"]
 
 

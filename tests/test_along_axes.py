@@ -118,11 +118,13 @@ def axes_of(dimensions, name):
 
 def types_for(name, given):
     """List the types that elements can be converted to."""
+    if given in COMPLEX:
+        return COMPLEX
     if name in SPREADS:
-        return COMPLEX if given in COMPLEX else REALS
-    if name in WITHOUT_NAN and given not in INTEGERS and given not in COMPLEX:
+        return REALS
+    if name in WITHOUT_NAN and given not in INTEGERS:
         return [kind for kind in EVERY_TYPE if kind not in INTEGERS]
-    return EVERY_TYPE if given not in COMPLEX else COMPLEX
+    return EVERY_TYPE
 
 
 def normal(axis, dimensions):

@@ -105,6 +105,18 @@ bool reduction_is_stored(enum reduction);
 
 void state_finish(enum reduction, const struct finish *, const void *state, struct answer *);
 
+/* Where results go: value v of number k to at[v] + k * step bytes. */
+struct finished {
+    void *at[ANSWER_VALUES];
+    int64_t step;
+    enum element held; /* what they are stored as, after they were rounded to finish.result */
+    unsigned values;   /* of one result */
+};
+
+/* The same for n states that lie one after the other. */
+void states_finish(enum reduction, const struct finish *, const void *states, uint64_t n,
+                   const struct finished *);
+
 /* Values that one loop folds at most. */
 enum { LOOP_MOST = 4096 };
 
@@ -117,8 +129,9 @@ typedef void fold_values(const void *values, size_t n, uint64_t first, void *sta
  * business. */
 typedef void merge_states(void *states, size_t n);
 
-/* Folds each of n values onto the one at the same place in `onto`. */
-typedef void fold_pairs(void *onto, const void *values, size_t n);
+/* Merges each of n states, the later ones, with the one at the same place in `onto`. On the ladder a
+ * state is a value. */
+typedef void fold_pairs(void *onto, const void *states, size_t n);
 
 /* Whether what comes later in the array can make no difference to the answer, where so many values
  * have made this state. */
@@ -135,7 +148,7 @@ merge_states *loop_of_states(enum fold, enum element accumulator);
 /* Of truth values and whether there are any; NULL: all elements matter. */
 is_settled *settling_of(enum reduction, enum element type);
 
-/* Of folds on the ladder only. */
+/* Of folds on the ladder, and of those that there are loops over slabs for. */
 fold_pairs *loop_of_pairs(enum fold, enum element accumulator);
 
 #ifdef __cplusplus

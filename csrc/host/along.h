@@ -1,4 +1,4 @@
-/* The host's way along axes: one result after the other, or neighbouring columns side by side. */
+/* The host's way along axes: results side by side where that suits them, or one after the other. */
 #pragma once
 
 #include "host/job.h"

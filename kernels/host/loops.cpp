@@ -23,10 +23,10 @@ void merge_neighbours(void *states, size_t n)
 }
 
 template <class Fold>
-void fold_onto(void *onto, const void *values, size_t n)
+void fold_onto(void *onto, const void *states, size_t n)
 {
     state_of<Fold> *const x = static_cast<state_of<Fold> *>(onto);
-    const value_of<Fold> *const y = static_cast<const value_of<Fold> *>(values);
+    const state_of<Fold> *const y = static_cast<const state_of<Fold> *>(states);
     for (size_t i = 0; i < n; i++)
         x[i] = Fold::merge(x[i], y[i]);
 }
@@ -51,11 +51,19 @@ merge_states *states_floats(enum element accumulator)
 }
 
 template <template <class> class Fold>
-fold_pairs *pairs_of(enum element accumulator)
+fold_pairs *pairs_all(enum element accumulator)
 {
 #define PAIRS(V) fold_onto<Fold<V>>
     switch (accumulator) {
         ACCUMULATORS_all(PAIRS) default : return nullptr;
+    }
+}
+
+template <template <class> class Fold>
+fold_pairs *pairs_floats(enum element accumulator)
+{
+    switch (accumulator) {
+        ACCUMULATORS_floats(PAIRS) default : return nullptr;
     }
 }
 
@@ -125,10 +133,137 @@ bool is_settled_by(const void *state, size_t)
 }
 
 template <class Finishing, class = void>
-struct is_stored : std::false_type {};
+struct is_stored : std::false_type {
+};
 
 template <class Finishing>
-struct is_stored<Finishing, typename Finishing::is_stored> : std::true_type {};
+struct is_stored<Finishing, typename Finishing::is_stored> : std::true_type {
+};
+
+/* ---- many results ---- */
+
+struct many {
+    struct finish how;
+    double divisor; /* 0: states are not divided; NaN: by nothing */
+    const void *states;
+    uint64_t n;
+    struct finished to;
+};
+
+template <class Fold>
+const state_of<Fold> &state_at(const many &self, uint64_t k)
+{
+    return static_cast<const state_of<Fold> *>(self.states)[k];
+}
+
+/* What there is of a type's values is stored as it is. */
+template <class V>
+bool is_as_held(const many &self)
+{
+    constexpr enum element type = element_of<V>::value;
+    return !self.how.has_initial && self.how.from_nothing && self.how.result == type &&
+           self.to.held == type && self.divisor == self.divisor;
+}
+
+/* Loops without a branch: one that divides, and one that does not. */
+template <class Fold>
+void store_states(const many &self)
+{
+    using V = value_of<Fold>;
+    const auto store = [&](auto stored) {
+        const state_of<Fold> *const states = &state_at<Fold>(self, 0);
+        char *const at = static_cast<char *>(self.to.at[0]);
+        if (self.to.step == sizeof(V))
+            for (uint64_t k = 0; k < self.n; k++)
+                reinterpret_cast<V *>(at)[k] = stored(states[k]);
+        else
+            for (uint64_t k = 0; k < self.n; k++)
+                *reinterpret_cast<V *>(at + int64_t(k) * self.to.step) = stored(states[k]);
+    };
+    if (const double divisor = self.divisor)
+        store([=](state_of<Fold> state) { return Fold::stored(state, divisor); });
+    else
+        store([](state_of<Fold> state) { return Fold::stored(state, 0); });
+}
+
+template <enum element Type>
+void store_answers(const struct answer *answers, unsigned v, unsigned n, char *at, int64_t step)
+{
+    for (unsigned k = 0; k < n; k++, at += step)
+        scalar_store(at, scalar_narrow(answers[k].values[v], Type), Type);
+}
+
+/* Rounded to the result's type first. */
+void store_otherwise(const many &self, const struct answer *answers, unsigned v, unsigned n,
+                     char *at)
+{
+    for (unsigned k = 0; k < n; k++, at += self.to.step) {
+        const union scalar result = scalar_narrow(answers[k].values[v], self.how.result);
+        scalar_store(at, scalar_convert(result, self.how.result, self.to.held), self.to.held);
+    }
+}
+
+void store_answers(const many &self, const struct answer *answers, unsigned n, uint64_t first)
+{
+    for (unsigned v = 0; v < self.to.values; v++) {
+        char *const at = static_cast<char *>(self.to.at[v]) + int64_t(first) * self.to.step;
+        if (self.how.result != self.to.held) {
+            store_otherwise(self, answers, v, n, at);
+            continue;
+        }
+        switch (self.how.result) {
+#define STORE_ANSWERS(NAME, ...)                                                                   \
+    case ELEMENT_##NAME:                                                                           \
+        store_answers<ELEMENT_##NAME>(answers, v, n, at, self.to.step);                            \
+        break;
+            ELEMENT_TYPES(STORE_ANSWERS)
+        default:
+            break;
+        }
+    }
+}
+
+/* A few at a time: `answer` gives number k's. */
+template <class Answer>
+void finish_blocks(const many &self, Answer answer)
+{
+    constexpr uint64_t most = 64;
+    struct answer answers[most];
+    for (uint64_t first = 0; first < self.n; first += most) {
+        const unsigned n = unsigned(self.n - first < most ? self.n - first : most);
+        for (unsigned k = 0; k < n; k++)
+            answer(first + k, answers[k]);
+        store_answers(self, answers, n, first);
+    }
+}
+
+template <class Finishing, class Fold>
+void finish_many(const many &self)
+{
+    if constexpr (is_stored<Finishing>::value && std::is_arithmetic_v<value_of<Fold>>)
+        if (is_as_held<value_of<Fold>>(self))
+            return store_states<Fold>(self);
+    finish_blocks(self, [&](uint64_t k, struct answer &answer) {
+        Finishing::template apply<Fold>(self.how, state_at<Fold>(self, k), answer);
+    });
+}
+
+template <enum reduction Reduction, template <class> class Fold>
+void finish_many_all(const many &self)
+{
+#define FINISH_MANY(V) finish_many<finishing<Reduction>, Fold<V>>(self)
+    switch (self.how.accumulator) {
+        ACCUMULATORS_all(FINISH_MANY) default : return;
+    }
+}
+
+template <enum reduction Reduction, template <class> class Fold>
+void finish_many_floats(const many &self)
+{
+    switch (self.how.accumulator) {
+        ACCUMULATORS_floats(FINISH_MANY) default : return;
+    }
+}
 
 } // namespace
 } // namespace KERNELS
@@ -150,6 +285,39 @@ void state_finish(enum reduction reduction, const struct finish *how, const void
                   struct answer *answer)
 {
     finish_state(reduction, *how, state, *answer);
+}
+
+/* Those that there are loops over slabs for are inlined. */
+void states_finish(enum reduction reduction, const struct finish *how, const void *states,
+                   uint64_t n, const struct finished *to)
+{
+    const bool divides = reduction_row(reduction)->counts;
+    const double divisor = !divides ? 0 : how->count ? double(how->count) : not_a_number<double>();
+    const many self = {*how, divisor, states, n, *to};
+    switch (reduction) {
+    case REDUCTION_sum:
+        return finish_many_all<REDUCTION_sum, sum>(self);
+    case REDUCTION_mean:
+        return finish_many_all<REDUCTION_mean, sum>(self);
+    case REDUCTION_min:
+        return finish_many_all<REDUCTION_min, min>(self);
+    case REDUCTION_max:
+        return finish_many_all<REDUCTION_max, max>(self);
+    case REDUCTION_argmin:
+        return finish_many_all<REDUCTION_argmin, argmin>(self);
+    case REDUCTION_argmax:
+        return finish_many_all<REDUCTION_argmax, argmax>(self);
+    case REDUCTION_var:
+        return finish_many_floats<REDUCTION_var, variance>(self);
+    case REDUCTION_std:
+        return finish_many_floats<REDUCTION_std, variance>(self);
+    default:
+        break;
+    }
+    const size_t width = state_bytes(reduction_row(reduction)->fold, how->accumulator);
+    finish_blocks(self, [&](uint64_t k, struct answer &answer) {
+        state_finish(reduction, how, static_cast<const char *>(states) + k * width, &answer);
+    });
 }
 
 bool reduction_is_stored(enum reduction reduction)
@@ -226,13 +394,21 @@ fold_pairs *loop_of_pairs(enum fold fold, enum element accumulator)
 {
     switch (fold) {
     case FOLD_sum:
-        return pairs_of<sum>(accumulator);
+        return pairs_all<sum>(accumulator);
     case FOLD_prod:
-        return pairs_of<prod>(accumulator);
+        return pairs_all<prod>(accumulator);
     case FOLD_min:
-        return pairs_of<min>(accumulator);
+        return pairs_all<min>(accumulator);
     case FOLD_max:
-        return pairs_of<max>(accumulator);
+        return pairs_all<max>(accumulator);
+    case FOLD_nonzero:
+        return pairs_all<nonzero>(accumulator);
+    case FOLD_argmin:
+        return pairs_all<argmin>(accumulator);
+    case FOLD_argmax:
+        return pairs_all<argmax>(accumulator);
+    case FOLD_variance:
+        return pairs_floats<variance>(accumulator);
     default:
         return nullptr;
     }

@@ -1,0 +1,79 @@
+/* Results side by side, as the loops of kernels/host/ fold them: a vector register holds as much of
+ * each of many. */
+#pragma once
+
+#include "common/reduction.h"
+
+/* All rows of results are cut into 2^shift parts of nearly one length, of which a slab has some: so
+ * what parts are, and the bits of sums, do not depend on how results are cut into slabs. */
+struct slab_parts {
+    uint64_t n; /* rows in all */
+    unsigned shift;
+};
+
+enum {
+    SLAB_COLUMNS = 1024,      /* at most */
+    SLAB_PART_ROWS = 16,      /* at most */
+    SLAB_PARTS = 128,         /* at most, ... */
+    SLAB_PARTS_OF_BYTES = 16, /* and of elements of a byte where positions matter */
+    SLAB_ROOM = 192 << 10,
+};
+
+static inline struct slab_parts slab_parts_of(uint64_t n)
+{
+    struct slab_parts parts = {n, 0};
+    while ((n - 1) >> parts.shift >= SLAB_PART_ROWS)
+        parts.shift++;
+    return parts;
+}
+
+/* A part's first row. */
+static inline uint64_t slab_row(struct slab_parts parts, uint64_t part)
+{
+    return (uint64_t)((unsigned __int128)parts.n * part >> parts.shift);
+}
+
+/* Row `row` of the result in `column` of a block; a row's columns lie one after the other. */
+struct slab {
+    const char *at;           /* the first part's first row */
+    uint64_t blocks, columns; /* 1 or more of each */
+    struct slab_parts all;
+    uint64_t first, count; /* parts; the latter is a power of 2 */
+    int64_t block_stride, row_stride;
+    const char *end; /* up to here memory may be read, whatever it means */
+    void *room;      /* SLAB_ROOM bytes, aligned to a cache line, for the loop's own use */
+};
+
+/* Folds a slab to a state for each result, in the order of blocks and columns. */
+typedef void fold_slab(const struct slab *, void *states);
+
+/* Rows of n elements, at any distances, to columns. */
+struct turning {
+    const char *at;
+    uint64_t rows, n;
+    int64_t row_stride, stride; /* the latter of a row's elements */
+    const char *end;            /* as above */
+};
+
+/* Writes element k of row r at target + (k * columns + r) * size. */
+typedef void turn_rows(const struct turning *, uint64_t columns, char *target);
+
+#define SLAB_LOOP_OF(instructions) slab_loop_##instructions
+#define SLAB_LOOP(instructions)    SLAB_LOOP_OF(instructions)
+#define TURNER_OF(instructions)    turner_##instructions
+#define TURNER(instructions)       TURNER_OF(instructions)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Of elements that are folded in the accumulator; NULL: there is none. */
+#define DECLARE_SLAB_LOOP(name)                                                                    \
+    fold_slab *SLAB_LOOP(name)(enum fold, enum element input, enum element accumulator);           \
+    turn_rows *TURNER(name)(size_t size);
+INSTRUCTION_SETS(DECLARE_SLAB_LOOP)
+#undef DECLARE_SLAB_LOOP
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,429 @@
+/* Results whose elements lie at one distance are folded side by side, a lane for each. What is
+ * ready for that is folded where it lies: neighbouring columns. The rest is brought into that order
+ * first: columns that do not lie side by side, or rows, which are turned.
+ *
+ * Tall columns are folded in runs of rows, whose states merge as a tree. How long runs are follows
+ * from shapes and types alone, and so do the bits of sums. */
+#include "host/columns.h"
+
+#include "common/arithmetic.h"
+#include "common/moves.h"
+#include "common/slab.h"
+#include "host/finishing.h"
+#include "host/sharing.h"
+#include "plan/axes.h"
+#include "run/watch.h"
+
+#include <stdlib.h>
+
+enum {
+    CACHE_LINE = 64,
+    BROUGHT = 16 << 10, /* bytes that are brought together at a time, about */
+    PIECE = 1 << 16,    /* elements that a thread takes at a time, about */
+    FEW = 32,           /* spots that are shared among threads by their runs */
+    FEW_RUNS = 16,      /* that one thread folds */
+    LEAST_RUN = 64,     /* rows, where runs are shared */
+    RUNS = 256,         /* that are enough to share */
+    STRETCH = 1 << 26   /* elements between two thoughts of the watch */
+};
+
+enum way { IN_PLACE, MOVED, TURNED };
+
+/* A spot is what one slab covers: neighbouring results, of one block or of several. */
+struct columns {
+    const struct job *job;
+    const struct plan *plan;
+    const struct axes *axes;
+    enum way way;
+    fold_slab *fold;
+    fold_pairs *merge;
+    move_tile *move;
+    turn_rows *turn;
+    size_t size, width; /* of an element and of a state, bytes */
+    int64_t row_stride, column_stride, block_stride;
+    uint64_t row;           /* results in a block */
+    uint64_t tile, tiles;   /* results of a spot in a block, and spots of a block */
+    uint64_t blocks, group; /* that lie at one distance, and of a spot */
+    uint64_t groups;        /* of those blocks */
+    uint64_t spots;
+    struct slab_parts parts;
+    uint64_t run, runs; /* parts of one, and how many there are */
+    bool shared;        /* a spot's runs are, among threads */
+    const char *end;    /* of all elements */
+    char *benches, *partials;
+    size_t bench_bytes, brought, states; /* and where those begin on a bench */
+    size_t spot_bytes;                   /* of a spot's states */
+    uint64_t start;                      /* the first piece of this stretch */
+    _Atomic bool not_enough;             /* elements; there is nothing else to be said */
+};
+
+/* ---- a spot ---- */
+
+struct spot {
+    uint64_t result, blocks, columns; /* the first result's number */
+    struct walk_of_results first;
+};
+
+static struct spot spot_at(const struct columns *self, uint64_t index)
+{
+    const uint64_t tile = index % self->tiles, group = index / self->tiles % self->groups,
+                   outer = index / self->tiles / self->groups, block = group * self->group,
+                   column = tile * self->tile;
+    struct spot spot = {.result = (outer * self->blocks + block) * self->row + column,
+                        .blocks = least(self->blocks - block, self->group),
+                        .columns = least(self->row - column, self->tile)};
+    results_start(&spot.first, self->axes, spot.result);
+    return spot;
+}
+
+static char *bench_of(const struct columns *self, unsigned thread)
+{
+    return self->benches + thread * self->bench_bytes;
+}
+
+/* Makes a slab of what does not lie as one. */
+static void bring(const struct columns *self, struct slab *slab, char *to)
+{
+    const uint64_t rows =
+        slab_row(slab->all, slab->first + slab->count) - slab_row(slab->all, slab->first);
+    if (self->way == MOVED) {
+        const struct tile tile = {.at = slab->at,
+                                  .rows = rows,
+                                  .columns = slab->columns,
+                                  .row_stride = slab->row_stride,
+                                  .column_stride = self->column_stride};
+        self->move(&tile, to);
+    } else {
+        const struct turning turning = {.at = slab->at,
+                                        .rows = slab->columns,
+                                        .n = rows,
+                                        .row_stride = self->column_stride,
+                                        .stride = slab->row_stride,
+                                        .end = self->end};
+        self->turn(&turning, slab->columns, to);
+    }
+    slab->at = to;
+    slab->row_stride = (int64_t)(slab->columns * self->size);
+    slab->end = to + rows * slab->columns * self->size;
+}
+
+static void fold_run(const struct columns *self, const struct spot *spot, uint64_t run, char *bench,
+                     char *states)
+{
+    const struct slab all = {.at =
+                                 (const char *)self->axes->reduced.data + spot->first.offset +
+                                 (int64_t)slab_row(self->parts, run * self->run) * self->row_stride,
+                             .blocks = spot->blocks,
+                             .columns = spot->columns,
+                             .all = self->parts,
+                             .first = run * self->run,
+                             .count = self->run,
+                             .block_stride = self->block_stride,
+                             .row_stride = self->row_stride,
+                             .end = self->end,
+                             .room = bench};
+    if (self->way == IN_PLACE) {
+        self->fold(&all, states);
+        return;
+    }
+    for (uint64_t block = 0; block < spot->blocks; block++) {
+        struct slab one = all;
+        one.at += (int64_t)block * self->block_stride;
+        one.blocks = 1;
+        bring(self, &one, bench + self->brought);
+        self->fold(&one, states + block * spot->columns * self->width);
+    }
+}
+
+/* Neighbouring runs' states, and what has become of them, `apart` bytes from one to the next. */
+static void merge_runs(const struct columns *self, const struct spot *spot, char *states,
+                       size_t apart)
+{
+    for (uint64_t gap = 1; gap < self->runs; gap *= 2)
+        for (uint64_t run = 0; run + gap < self->runs; run += 2 * gap)
+            self->merge(states + run * apart, states + (run + gap) * apart,
+                        spot->blocks * spot->columns);
+}
+
+static void finish(struct columns *self, const struct spot *spot, const char *states)
+{
+    struct findings findings = {0};
+    struct finishing finishing = {.n = spot->columns,
+                                  .count = self->plan->n,
+                                  .step = self->axes->places[self->axes->kept - 1]};
+    struct walk_of_results walk = spot->first;
+    for (uint64_t block = 0; block < spot->blocks; block++) {
+        if (block)
+            results_start(&walk, self->axes, spot->result + block * self->row);
+        finishing.states = states + block * spot->columns * self->width;
+        finishing.place = walk.place;
+        finishing_run(self->plan, &finishing, &findings);
+    }
+    if (findings.not_enough)
+        self->not_enough = true;
+}
+
+/* ---- pieces ---- */
+
+static void fold_spot(void *context, uint64_t index, unsigned thread)
+{
+    struct columns *self = context;
+    const struct spot spot = spot_at(self, self->start + index);
+    char *const bench = bench_of(self, thread), *const states = bench + self->states;
+    for (uint64_t run = 0; run < self->runs; run++)
+        fold_run(self, &spot, run, bench, states + run * self->spot_bytes);
+    merge_runs(self, &spot, states, self->spot_bytes);
+    finish(self, &spot, states);
+}
+
+static void fold_shared_run(void *context, uint64_t index, unsigned thread)
+{
+    const struct columns *self = context;
+    const uint64_t piece = self->start + index, run = piece / self->spots;
+    const struct spot spot = spot_at(self, piece % self->spots);
+    fold_run(self, &spot, run, bench_of(self, thread), self->partials + piece * self->spot_bytes);
+}
+
+static void finish_spot(void *context, uint64_t index, unsigned thread)
+{
+    struct columns *self = context;
+    const struct spot spot = spot_at(self, index);
+    char *const states = self->partials + index * self->spot_bytes;
+    (void)thread;
+    merge_runs(self, &spot, states, self->spots * self->spot_bytes);
+    finish(self, &spot, states);
+}
+
+/* ---- how it is done ---- */
+
+static int64_t magnitude(int64_t stride)
+{
+    return stride < 0 ? -stride : stride;
+}
+
+static enum way way_of(const struct axes *axes)
+{
+    const struct layout *reduced = &axes->reduced;
+    const int64_t size = (int64_t)element_size(reduced->input),
+                  beside = axes->strides[axes->kept - 1],
+                  below = reduced->dimensions ? reduced->strides[0] : 0;
+    if (beside == size && !reduced->swapped)
+        return IN_PLACE;
+    return magnitude(below) > beside || reduced->swapped ? MOVED : TURNED;
+}
+
+static fold_slab *loop_of(const struct job *job)
+{
+#define LOOPS(name) SLAB_LOOP(name),
+    static fold_slab *(*const sets[])(enum fold, enum element,
+                                      enum element) = {INSTRUCTION_SETS(LOOPS)};
+#undef LOOPS
+    const struct plan *plan = job->plan;
+    const enum element input = plan->layout->input, type = plan->layout->type;
+    if (type != plan->accumulator && type != input)
+        return NULL;
+    return sets[job->instructions](plan->fold, input, plan->accumulator);
+}
+
+/* Columns always, whatever is beside them, so that it makes no difference to their sums; rows that
+ * are short are turned sooner than folded one by one. */
+static bool pays(const struct plan *plan)
+{
+    enum { LONG_BYTES = 1024, LONG_APART = 256 };
+    const struct axes *axes = plan->axes;
+    const size_t size = element_size(plan->layout->input);
+    if (way_of(axes) != TURNED)
+        return true;
+    const bool adjacent = axes->reduced.strides[0] == (int64_t)size;
+    return adjacent ? plan->n * size <= LONG_BYTES : plan->n <= LONG_APART;
+}
+
+bool columns_suit(const struct job *job)
+{
+    const struct plan *plan = job->plan;
+    const struct axes *axes = plan->axes;
+    return !plan->layout->mask && axes->kept > 0 && axes->results > 1 && plan->n > 0 &&
+           axes->reduced.dimensions <= 1 && pays(plan) && loop_of(job);
+}
+
+static uint64_t power_of_2_from(uint64_t n)
+{
+    uint64_t power = 1;
+    while (power < n)
+        power *= 2;
+    return power;
+}
+
+/* Columns of a tile, in even shares. */
+static void cut_columns(struct columns *self, uint64_t most)
+{
+    self->tiles = divide_up(self->row, most);
+    self->tile = least(divide_up(divide_up(self->row, self->tiles), CACHE_LINE) * CACHE_LINE, most);
+    self->tiles = divide_up(self->row, self->tile);
+}
+
+static uint64_t parts_most(const struct columns *self)
+{
+    return self->size == 1 && fold_is_indexed(self->plan->fold) ? SLAB_PARTS_OF_BYTES : SLAB_PARTS;
+}
+
+/* What is brought together fits in the nearest cache. */
+static void describe_brought(struct columns *self)
+{
+    const uint64_t n = self->plan->n, elements = BROUGHT / self->size,
+                   turned = divide_up(elements / n + 1, CACHE_LINE) * CACHE_LINE;
+    cut_columns(self, self->way == TURNED ? least(SLAB_COLUMNS, turned) : SLAB_COLUMNS);
+    self->run = power_of_2_from(
+        least(elements / least(self->tile, self->row) / SLAB_PART_ROWS + 1, parts_most(self)));
+    self->group = 1;
+}
+
+static void describe_in_place(struct columns *self)
+{
+    const uint64_t n = self->plan->n;
+    cut_columns(self, SLAB_COLUMNS);
+    self->run = parts_most(self);
+    self->group = self->tiles > 1 ? 1 : least(self->blocks, SLAB_COLUMNS / self->row);
+    self->group = least(self->group, PIECE / (least(n, PIECE) * self->row) + 1);
+}
+
+/* Few spots are shared by runs that are no longer than need be. */
+static void describe_runs(struct columns *self)
+{
+    const uint64_t parts = (uint64_t)1 << self->parts.shift;
+    self->run = least(self->run, parts);
+    self->shared = self->spots < FEW || parts / self->run > FEW_RUNS;
+    if (self->shared && self->way == IN_PLACE) {
+        const uint64_t piece = PIECE / SLAB_PART_ROWS / 2 / least(self->tile, self->row) + 1,
+                       wanted = parts / RUNS > piece ? parts / RUNS : piece;
+        self->run = least(self->run, power_of_2_from(wanted > LEAST_RUN ? wanted : LEAST_RUN));
+    }
+    self->runs = parts / self->run;
+    self->shared = self->shared && self->runs > 1;
+}
+
+static uint64_t spots_of(const struct columns *self)
+{
+    return self->axes->results / (self->row * self->blocks) * self->groups * self->tiles;
+}
+
+static size_t aligned(size_t bytes)
+{
+    return divide_up(bytes, CACHE_LINE) * CACHE_LINE;
+}
+
+static void describe_bench(struct columns *self)
+{
+    const bool brings = self->way != IN_PLACE;
+    const uint64_t columns = least(self->tile, self->row),
+                   rows = least(self->run * SLAB_PART_ROWS, self->plan->n);
+    self->spot_bytes = aligned(self->group * columns * self->width);
+    self->brought = SLAB_ROOM;
+    self->states = self->brought + (brings ? aligned(rows * columns * self->size) : 0);
+    self->bench_bytes = self->states + (self->shared ? 0 : self->runs * self->spot_bytes);
+}
+
+static void find_movers(struct columns *self)
+{
+#define MOVERS(name)  MOVER(name),
+#define TURNERS(name) TURNER(name),
+    static move_tile *(*const movers[])(size_t, size_t, bool) = {INSTRUCTION_SETS(MOVERS)};
+    static turn_rows *(*const turners[])(size_t) = {INSTRUCTION_SETS(TURNERS)};
+#undef MOVERS
+#undef TURNERS
+    const struct layout *layout = &self->axes->reduced;
+    const size_t part = layout->swapped ? element_size(element_real_part(layout->input)) : 1;
+    self->move = movers[self->job->instructions](self->size, part, false);
+    self->turn = turners[self->job->instructions](self->size);
+}
+
+/* One behind the last byte of any element. */
+static const char *end_of(const struct axes *axes)
+{
+    const struct layout *reduced = &axes->reduced;
+    const char *end = (const char *)reduced->data + element_size(reduced->input);
+    for (unsigned k = 0; k < axes->kept; k++)
+        end += (int64_t)(axes->shape[k] - 1) * axes->strides[k];
+    if (reduced->dimensions && reduced->strides[0] > 0)
+        end += (int64_t)(reduced->shape[0] - 1) * reduced->strides[0];
+    return end;
+}
+
+static void describe(struct columns *self)
+{
+    const struct axes *axes = self->axes;
+    const unsigned inner = axes->kept - 1;
+    self->way = way_of(axes);
+    self->fold = loop_of(self->job);
+    self->merge = loop_of_pairs(self->plan->fold, self->plan->accumulator);
+    self->size = element_size(axes->reduced.input);
+    self->width = state_bytes(self->plan->fold, self->plan->accumulator);
+    self->row_stride = axes->reduced.dimensions ? axes->reduced.strides[0] : 0;
+    self->column_stride = axes->strides[inner];
+    self->row = axes->shape[inner];
+    self->blocks = inner ? axes->shape[inner - 1] : 1;
+    self->block_stride = inner ? axes->strides[inner - 1] : 0;
+    self->end = end_of(axes);
+    self->parts = slab_parts_of(self->plan->n);
+    find_movers(self);
+    if (self->way == IN_PLACE)
+        describe_in_place(self);
+    else
+        describe_brought(self);
+    self->groups = divide_up(self->blocks, self->group);
+    self->spots = spots_of(self);
+    describe_runs(self);
+    describe_bench(self);
+}
+
+/* ---- all of them ---- */
+
+/* Pieces of nearly `elements` each, with thoughts of the watch between them. */
+static bool run_pieces(struct job *job, struct columns *self, uint64_t pieces, threads_piece *piece)
+{
+    const struct plan *plan = job->plan;
+    const uint64_t all = plan->n * self->axes->results, each = all / pieces + 1,
+                   stretch = divide_up(STRETCH, each);
+    const struct sharing sharing =
+        sharing_of(plan->fold, plan->layout->input, self->way != IN_PLACE, all);
+    for (self->start = 0; self->start < pieces; self->start += stretch) {
+        const uint64_t count = least(pieces - self->start, stretch);
+        if (self->start && watch_interrupted_lately(job->run, &job->asked))
+            return false;
+        if (sharing.pieces > 1)
+            threads_run(job->threads, count, sharing.brief, piece, self);
+        else
+            for (uint64_t k = 0; k < count; k++)
+                piece(self, k, 0);
+    }
+    return true;
+}
+
+static bool run_all(struct job *job, struct columns *self)
+{
+    if (!self->shared)
+        return run_pieces(job, self, self->spots, fold_spot);
+    if (!run_pieces(job, self, self->spots * self->runs, fold_shared_run))
+        return false;
+    threads_run(job->threads, self->spots, true, finish_spot, self);
+    return true;
+}
+
+bool columns_run(struct job *job)
+{
+    struct columns self = {.job = job, .plan = job->plan, .axes = job->plan->axes};
+    describe(&self);
+    const uint64_t pieces = self.shared ? self.spots * self.runs : self.spots;
+    const size_t benches = threads_for(job->threads, pieces) * self.bench_bytes,
+                 partials = self.shared ? self.spots * self.runs * self.spot_bytes : 0;
+    self.benches = aligned_alloc(CACHE_LINE, benches + partials);
+    if (!self.benches) {
+        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
+        return false;
+    }
+    self.partials = self.benches + benches;
+    const bool folded = run_all(job, &self);
+    job->run->findings.not_enough = self.not_enough;
+    free(self.benches);
+    return folded;
+}

@@ -1,0 +1,37 @@
+#include "host/finishing.h"
+
+#include "run/result.h"
+
+/* Whether what is to be said of one result is to be said of all that are made of as many elements.
+ * What leaves NaN out has to be asked one by one. */
+static bool tells_of_all(const struct plan *plan)
+{
+    return plan->fold != FOLD_nanmin && plan->fold != FOLD_nanmax && plan->fold != FOLD_nansum &&
+           (!fold_is_indexed(plan->fold) || !plan->layout->mask);
+}
+
+static void find_out(const struct plan *plan, const struct finish *how,
+                     const struct finishing *self, struct findings *findings)
+{
+    const uint64_t asked = tells_of_all(plan) ? 1 : self->n;
+    const size_t width = state_bytes(plan->fold, plan->accumulator);
+    for (uint64_t k = 0; k < asked; k++) {
+        struct answer answer;
+        state_finish(plan->reduction, how, (const char *)self->states + k * width, &answer);
+        findings_add(findings, plan, &answer, how->count);
+    }
+}
+
+void finishing_run(const struct plan *plan, const struct finishing *self, struct findings *findings)
+{
+    const struct results *results = &plan->results;
+    const int64_t size = (int64_t)element_size(results->type);
+    struct finish how = plan->finish;
+    struct finished to = {
+        .step = self->step * size, .held = results->type, .values = results->values};
+    how.count = self->count;
+    for (unsigned v = 0; v < results->values; v++)
+        to.at[v] = (char *)results->at[v] + self->place * size;
+    find_out(plan, &how, self, findings);
+    states_finish(plan->reduction, &how, self->states, self->n, &to);
+}

@@ -1,0 +1,137 @@
+/* What folds many results at once, compiled once for each set of instructions, as vectors.cpp is.
+ */
+#include "columns.cuh"
+#include "pairs.cuh"
+#include "turns.cuh"
+
+namespace KERNELS
+{
+namespace
+{
+
+template <class In>
+constexpr bool is_truth = std::is_same_v<In, boolean>;
+
+template <class V>
+constexpr bool is_complex = parts_of<V>::count > 1;
+
+template <class In, class V>
+constexpr fold_slab *sum_of()
+{
+    using in = typename parts_of<In>::type;
+    if constexpr (is_truth<In>)
+        return fold_slab_by<column_sums<uint8_t, int32_t, truths>, V>;
+    else if constexpr (std::is_integral_v<In> && !(sizeof(In) == 8 && std::is_same_v<V, double>))
+        return fold_slab_by<column_sums<In, room_for<In>>, V>;
+    else
+        return fold_slab_by<column_sums<in, typename parts_of<V>::type>, V>;
+}
+
+/* Integers wrap around in as many bits as there are. */
+template <class In, class V>
+constexpr fold_slab *product_of()
+{
+    using wide = std::conditional_t<std::is_same_v<V, uint64_t>, uint64_t, int64_t>;
+    if constexpr (is_truth<In>)
+        return fold_slab_by<column_sums<uint8_t, wide, truths, prod>, V>;
+    else if constexpr (std::is_integral_v<V>)
+        return fold_slab_by<column_sums<In, wide, as_they_are, prod>, V>;
+    else
+        return fold_slab_by<column_sums<In, V, as_they_are, prod>, V>;
+}
+
+/* Bits tell which elements are true, but for the signs of zeros. */
+template <class In, class V>
+constexpr fold_slab *count_of()
+{
+    using counted = std::conditional_t<sizeof(In) == 8, int64_t, int32_t>;
+    using real = std::conditional_t<sizeof(In) == 2, float16, In>;
+    using in =
+        std::conditional_t<std::is_integral_v<In> || is_truth<In>, bits_of<sizeof(In)>, real>;
+    return fold_slab_by<column_sums<in, counted, truths>, uint64_t>;
+}
+
+/* Of values that are their accumulator's, or on their way there. */
+template <class In, class V>
+fold_slab *loop_of(enum fold fold)
+{
+    if (fold == FOLD_sum)
+        return sum_of<In, V>();
+    if constexpr (!is_complex<V>) {
+        switch (fold) {
+        case FOLD_prod:
+            return product_of<In, V>();
+        case FOLD_nonzero:
+            return count_of<In, V>();
+        case FOLD_min:
+            return fold_slab_by<column_extremes<In>, V, true>;
+        case FOLD_max:
+            return fold_slab_by<column_extremes<In>, V, false>;
+        case FOLD_argmin:
+            return fold_slab_by<column_positions<In>, state_of<argmin<V>>, true>;
+        case FOLD_argmax:
+            return fold_slab_by<column_positions<In>, state_of<argmax<V>>, false>;
+        case FOLD_variance:
+            if constexpr (!std::is_integral_v<In> && !is_truth<In>)
+                return fold_slab_by<column_moments<In>, state_of<variance<V>>>;
+            return nullptr;
+        default:
+            return nullptr;
+        }
+    }
+    return nullptr;
+}
+
+/* Of wider values than elements are. */
+template <class In, class V>
+fold_slab *converting_loop_of(enum fold fold)
+{
+    if (fold == FOLD_sum)
+        return sum_of<In, V>();
+    if constexpr (!std::is_same_v<V, double>) {
+        if (fold == FOLD_prod)
+            return product_of<In, V>();
+    } else if constexpr (!is_truth<In>) {
+        if (fold == FOLD_variance)
+            return fold_slab_by<column_moments<In>, state_of<variance<V>>>;
+    }
+    return nullptr;
+}
+
+} // namespace
+} // namespace KERNELS
+
+using namespace KERNELS;
+
+fold_slab *SLAB_LOOP(GRED_INSTRUCTIONS)(enum fold fold, enum element input,
+                                        enum element accumulator)
+{
+    switch (pair_of(input, accumulator)) {
+#define OWN(IN, In, ACC, V)                                                                        \
+    case pair_of(ELEMENT_##IN, ELEMENT_##ACC):                                                     \
+        return loop_of<In, V>(fold);
+        OWN_ACCUMULATORS(OWN)
+#define SUMMED(IN, In, ACC, V)                                                                     \
+    case pair_of(ELEMENT_##IN, ELEMENT_##ACC):                                                     \
+        return converting_loop_of<In, V>(fold);
+        WIDER_ACCUMULATORS(SUMMED)
+    default:
+        return nullptr;
+    }
+}
+
+turn_rows *TURNER(GRED_INSTRUCTIONS)(size_t size)
+{
+    switch (size) {
+    case 1:
+        return turn_all<uint8_t>;
+    case 2:
+        return turn_all<uint16_t>;
+    case 4:
+        return turn_all<uint32_t>;
+    case 8:
+        return turn_all<uint64_t>;
+    default:
+        return turn_all<struct complex128>;
+    }
+}

@@ -1,0 +1,474 @@
+/* Many results at once, a lane for each: what lanes take is a row of one element of every result.
+ * The lanes are those of the loops over one array's elements, which merge nothing across lanes
+ * here.
+ *
+ * A few rows are taken in a register's lanes before these are put away; of floats that are added,
+ * what was put away merges as a tree.
+ *
+ * Way has
+ *
+ *     using element = ...;
+ *     static constexpr unsigned step = ...;      columns of a group
+ *     static constexpr bool is_tree = ...;
+ *     void take(const part_of<element> &);       rows
+ *     void join(const Way &);                    of the rows behind
+ *
+ *     using joined = ...;                        what does that, itself or what it is made of
+ *
+ * and, compiled once for all states that are made of it,
+ *
+ *     template <class State> void put(State *, unsigned n, uint64_t first) const;
+ */
+#pragma once
+
+#include "counts.cuh"
+#include "extremes.cuh"
+#include "spreads.cuh"
+#include "sums.cuh"
+
+#include "common/slab.h"
+
+#include <new>
+
+namespace KERNELS
+{
+namespace
+{
+
+/* Rows that are added one after the other. */
+constexpr unsigned rows_in_a_row = SLAB_PART_ROWS / 2;
+
+struct column_part {
+    const char *at;
+    int64_t stride;
+    unsigned rows, first; /* the latter's number in its slab */
+};
+
+template <class In>
+struct part_of : column_part {
+    LANES_FUNCTION const In *operator[](unsigned row) const
+    {
+        return reinterpret_cast<const In *>(at + int64_t(row) * stride);
+    }
+};
+
+/* Puts the first n lanes' values where they belong. */
+template <class T, class Put>
+LANES_FUNCTION void put_each(const lanes<T> &from, unsigned n, Put put)
+{
+    constexpr unsigned all = lanes_bytes / sizeof(T);
+    T values[all];
+    memcpy(values, &from, sizeof values);
+    if (n == all)
+        for (unsigned k = 0; k < all; k++)
+            put(k, values[k]);
+    else
+        for (unsigned k = 0; k < n; k++)
+            put(k, values[k]);
+}
+
+/* ---- sums ---- */
+
+/* Whether elements are true. */
+struct truths {
+    static constexpr unsigned elements = 1;
+
+    template <class T, class In>
+    LANES_FUNCTION static vector<T> of(const In *x)
+    {
+        using bits = typename telling<In>::type;
+        const auto set = loaded<narrow_vector<T, bits>>(x) & telling<In>::bits;
+        using flags = std::make_signed_t<bits>;
+        return -as<T>(narrow_vector<T, flags>(set != 0));
+    }
+};
+
+/* Integers, within the bits that a slab's rows need, are told apart by their signs. */
+template <class In>
+using room_for = std::conditional_t<
+    sizeof(In) <= 2, int32_t,
+    std::conditional_t<std::is_same_v<In, uint32_t> || std::is_same_v<In, uint64_t>, uint64_t,
+                       int64_t>>;
+
+/* Or products. */
+template <class In, class T, class Of = as_they_are, template <class> class Fold = sum>
+struct column_sums {
+    using element = In;
+    using sums = sum_lanes<In, T, Fold, Of>;
+    using joined = sum_lanes<T, T, Fold>;
+    static constexpr unsigned step = sums::step;
+    static constexpr bool is_tree = !std::is_integral_v<T>;
+    sums all;
+
+    LANES_FUNCTION void take(const part_of<In> &part)
+    {
+        const unsigned half = part.rows > rows_in_a_row ? (part.rows + 1) / 2 : part.rows;
+        take_rows(part, 0, half);
+        if (half < part.rows) {
+            column_sums others;
+            others.take_rows(part, half, part.rows);
+            all.join(others.all);
+        }
+    }
+
+    /* Of a complex number each part is a total. */
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, uint64_t) const
+    {
+        put_each<T>(all.totals, n, [=](unsigned k, T total) {
+            if constexpr (parts_of<State>::count > 1)
+                reinterpret_cast<T *>(to)[k] = total;
+            else
+                to[k] = State(total);
+        });
+    }
+
+  private:
+    LANES_FUNCTION void take_rows(const part_of<In> &part, unsigned from, unsigned to)
+    {
+        for (unsigned row = from; row < to; row++)
+            all.take(part[row]);
+    }
+};
+
+/* ---- extremes ---- */
+
+/* Keys of which the greatest is wanted: where order is flipped, of the least element. NaN wins: it
+ * becomes the greatest key of halves, and of floats it is chosen. */
+template <class In>
+struct winning {
+    using keys = key_of<In>;
+    using K = key<In>;
+    static constexpr bool nan_wins = keys::has_nan && !keys::nan_loses;
+
+    LANES_FUNCTION static K flip(bool flipped)
+    {
+        constexpr bits_of<sizeof(K)> all = bits_of<sizeof(K)>(-1), sign = all ^ (all >> 1);
+        const bits_of<sizeof(K)> bits = !flipped ? 0 : std::is_integral_v<K> ? all : sign;
+        K mask;
+        memcpy(&mask, &bits, sizeof mask);
+        return mask;
+    }
+
+    LANES_FUNCTION static vector<K> of(const In *x, vector<K> flip)
+    {
+        using bits = vector<bits_of<sizeof(K)>>;
+        const vector<K> key = keys::of(loaded<vector<K>>(x));
+        const auto flipped = (vector<K>)((bits)key ^ (bits)flip);
+        if constexpr (nan_wins)
+            return keys::nan(key) ? in_all(ends<K>::greatest) : flipped;
+        else
+            return flipped;
+    }
+
+    template <class V>
+    LANES_FUNCTION static V value(K key, bool flipped)
+    {
+        bits_of<sizeof(K)> bits, mask;
+        const K by = flip(flipped);
+        memcpy(&bits, &key, sizeof bits);
+        memcpy(&mask, &by, sizeof mask);
+        bits ^= nan_wins && key == ends<K>::greatest ? 0 : mask;
+        memcpy(&key, &bits, sizeof key);
+        return V(keys::element(key));
+    }
+};
+
+/* What no tree is made of. */
+struct nothing_joined {
+    LANES_FUNCTION void join(const nothing_joined &) {}
+};
+
+/* The first of equals. */
+template <class In>
+struct column_extremes {
+    using element = In;
+    using keys = key_of<In>;
+    static constexpr unsigned in_register = register_bytes / sizeof(In),
+                              step = lanes_registers * in_register;
+    using joined = nothing_joined;
+    static constexpr bool is_tree = false;
+    best_lanes<In, greatest> all;
+    bool flipped;
+
+    LANES_FUNCTION explicit column_extremes(bool flipped) : flipped(flipped) {}
+
+    LANES_FUNCTION void take(const part_of<In> &part)
+    {
+        const auto flip = in_all(winning<In>::flip(flipped));
+        for (unsigned row = 0; row < part.rows; row++)
+            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        take(r, winning<In>::of(part[row] + r * in_register, flip));
+    }
+
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, uint64_t) const
+    {
+        put_each<key<In>>(all.best, n, [=](unsigned k, key<In> best) {
+            to[k] = winning<In>::template value<State>(best, flipped);
+        });
+    }
+
+  private:
+    LANES_FUNCTION void take(unsigned r, vector<key<In>> x)
+    {
+        auto &best = all.best.at[r];
+        if constexpr (!keys::has_nan) {
+            best = greatest()(x, best);
+        } else if constexpr (keys::nan_loses) {
+            const auto best_number = greatest()(x, best);
+            best = keys::nan(x) ? x : best_number;
+        } else {
+            best = greatest::better(keys::rank(x), keys::rank(best)) ? x : best;
+        }
+    }
+};
+
+/* Positions have as many bits as elements. */
+template <class In>
+struct column_positions {
+    using element = In;
+    using keys = key_of<In>;
+    using position = bits_of<sizeof(In)>;
+    static constexpr unsigned in_register = register_bytes / sizeof(In),
+                              step = lanes_registers * in_register;
+    using joined = nothing_joined;
+    static constexpr bool is_tree = false;
+    best_lanes<In, greatest> all;
+    lanes<position> where = {};
+    bool flipped;
+
+    LANES_FUNCTION explicit column_positions(bool flipped) : flipped(flipped) {}
+
+    LANES_FUNCTION void take(const part_of<In> &part)
+    {
+        const auto flip = in_all(winning<In>::flip(flipped));
+        for (unsigned row = 0; row < part.rows; row++) {
+            const vector<position> here = in_all(position(part.first + row));
+            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+            take(r, winning<In>::of(part[row] + r * in_register, flip), here);
+        }
+    }
+
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, uint64_t first) const
+    {
+        position rows[step];
+        memcpy(rows, &where, sizeof rows);
+        put_each<key<In>>(all.best, n, [=, &rows](unsigned k, key<In> best) {
+            to[k] = State::of(winning<In>::template value<decltype(to->value)>(best, flipped),
+                              first + rows[k]);
+        });
+    }
+
+  private:
+    LANES_FUNCTION void take(unsigned r, vector<key<In>> x, vector<position> here)
+    {
+        auto &best = all.best.at[r];
+        auto better = greatest::better(keys::rank(x), keys::rank(best));
+        if constexpr (keys::has_nan && keys::nan_loses)
+            better |= keys::nan(x) & ~keys::nan(best);
+        best = better ? x : best;
+        where.at[r] = better ? here : where.at[r];
+    }
+};
+
+/* ---- variances ---- */
+
+struct moments_in_lanes {
+    double count = 0;
+    lanes<double> mean, squares;
+
+    /* As moments merge. */
+    LANES_FUNCTION void join(const moments_in_lanes &other)
+    {
+        const double all = count + other.count, share = other.count / all;
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            const auto delta = other.mean.at[r] - mean.at[r];
+            mean.at[r] += delta * share;
+            squares.at[r] += other.squares.at[r] + delta * delta * (count * share);
+        }
+        count = all;
+    }
+};
+
+template <class In>
+struct column_moments : moments_in_lanes {
+    using element = In;
+    using joined = moments_in_lanes;
+    static constexpr unsigned in_register = register_bytes / sizeof(double),
+                              step = lanes_registers * in_register;
+    static constexpr bool is_tree = true;
+
+    LANES_FUNCTION void take(const part_of<In> &part)
+    {
+        sum_lanes<In, double> sums;
+        for (unsigned row = 0; row < part.rows; row++)
+            sums.take(part[row]);
+        count = part.rows;
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            mean.at[r] = sums.totals.at[r] / count;
+            squares.at[r] = in_all(0.0);
+        }
+        for (unsigned row = 0; row < part.rows; row++)
+            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+            {
+                const auto away = converted<double>(part[row] + r * in_register) - mean.at[r];
+                squares.at[r] += away * away;
+            }
+    }
+
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, uint64_t) const
+    {
+        double means[step];
+        memcpy(means, &mean, sizeof means);
+        put_each<double>(squares, n, [=, &means](unsigned k, double deviation) {
+            to[k] = {count, means[k], deviation};
+        });
+    }
+};
+
+/* ---- a slab ---- */
+
+/* A way's functions. */
+struct column_way {
+    size_t bytes, element; /* of a group's lanes, and of an element */
+    unsigned step;
+    bool is_tree;
+    void (*start)(void *lanes);
+    void (*take)(void *lanes, const struct column_part *);
+    void (*join)(void *lanes, const void *others);
+    void (*put)(const void *lanes, void *states, unsigned column, unsigned n, uint64_t first);
+};
+
+constexpr unsigned tree_levels = 8;
+static_assert(SLAB_PARTS <= 1 << (tree_levels - 1), "a slab's parts need more levels");
+
+/* One slab, and where its states go. */
+struct slab_of_columns {
+    const struct slab *slab;
+    const column_way *way;
+    unsigned columns, groups;
+    alignas(64) char filled[SLAB_PART_ROWS * lanes_bytes];
+
+    char *group_at(char *level, unsigned group) const
+    {
+        return level + group * way->bytes;
+    }
+
+    /* The columns of a group that are there, of which more may be read. */
+    struct column_part part(const char *at, unsigned group, unsigned row, unsigned end)
+    {
+        const unsigned column = group * way->step, there = columns - column;
+        const size_t size = way->step * way->element;
+        struct column_part part = {at + int64_t(row) * slab->row_stride + column * way->element,
+                                   slab->row_stride, end - row, row};
+        const int64_t last = int64_t(part.rows - 1) * part.stride;
+        if (there >= way->step || part.at + (last > 0 ? last : 0) + size <= slab->end)
+            return part;
+        for (unsigned k = 0; k < part.rows; k++) {
+            memset(filled + k * size, 0, size);
+            memcpy(filled + k * size, part.at + int64_t(k) * part.stride, there * way->element);
+        }
+        part.at = filled;
+        part.stride = int64_t(size);
+        return part;
+    }
+
+    void join(char *level) const
+    {
+        for (unsigned group = 0; group < groups; group++)
+            way->join(group_at(level, group), group_at(level, groups + group));
+    }
+
+    /* Every group takes a part's rows before any takes the next part's. */
+    void fold(const char *at, void *states)
+    {
+        char *const bottom = static_cast<char *>(slab->room), *top = bottom;
+        const uint64_t first = slab_row(slab->all, slab->first);
+        const size_t level = groups * way->bytes;
+        for (unsigned number = 0; number < slab->count; number++) {
+            const unsigned row = unsigned(slab_row(slab->all, slab->first + number) - first),
+                           end = unsigned(slab_row(slab->all, slab->first + number + 1) - first);
+            for (unsigned group = 0; group < groups; group++) {
+                const struct column_part taken = part(at, group, row, end);
+                if (way->is_tree || number == 0)
+                    way->start(group_at(top, group));
+                way->take(group_at(top, group), &taken);
+            }
+            if (!way->is_tree)
+                continue;
+            for (unsigned done = number; done & 1; done >>= 1)
+                join(top -= level);
+            top += level;
+        }
+        for (unsigned group = 0; group < groups; group++) {
+            const unsigned column = group * way->step, there = columns - column;
+            way->put(group_at(bottom, group), states, column, there < way->step ? there : way->step,
+                     first);
+        }
+    }
+};
+
+SHARED_FUNCTION void fold_blocks(const struct slab *slab, const column_way *way, unsigned parts,
+                                 size_t state, char *states)
+{
+    struct slab_of_columns one;
+    one.slab = slab;
+    one.way = way;
+    one.columns = unsigned(slab->columns) * parts;
+    one.groups = (one.columns + way->step - 1) / way->step;
+    for (uint64_t block = 0; block < slab->blocks; block++)
+        one.fold(slab->at + int64_t(block) * slab->block_stride,
+                 states + block * slab->columns * state);
+}
+
+template <class Way, bool... Flipped>
+void start_lanes(void *lanes)
+{
+    new (lanes) Way(Flipped...);
+}
+
+template <class Way>
+void take_part(void *lanes, const struct column_part *rows)
+{
+    Way taken = *static_cast<Way *>(lanes);
+    taken.take(part_of<typename Way::element>{*rows});
+    *static_cast<Way *>(lanes) = taken;
+}
+
+template <class Joined>
+void join_lanes(void *lanes, const void *others)
+{
+    static_cast<Joined *>(lanes)->join(*static_cast<const Joined *>(others));
+}
+
+template <class Way, class State>
+void put_lanes(const void *lanes, void *states, unsigned column, unsigned n, uint64_t first)
+{
+    static_cast<const Way *>(lanes)->put(
+        static_cast<State *>(states) + column / parts_of<State>::count, n, first);
+}
+
+template <class Way, class State, bool... Flipped>
+void fold_slab_by(const struct slab *slab, void *states)
+{
+    constexpr unsigned parts = parts_of<State>::count, groups = SLAB_COLUMNS * parts / Way::step;
+    static_assert((Way::is_tree ? tree_levels : 1) * groups * sizeof(Way) <= SLAB_ROOM,
+                  "a slab needs more room");
+    static constexpr column_way way = {sizeof(Way),
+                                       sizeof(typename Way::element),
+                                       Way::step,
+                                       Way::is_tree,
+                                       start_lanes<Way, Flipped...>,
+                                       take_part<Way>,
+                                       join_lanes<typename Way::joined>,
+                                       put_lanes<Way, State>};
+    fold_blocks(slab, &way, parts, sizeof(State), static_cast<char *>(states));
+}
+
+} // namespace
+} // namespace KERNELS

@@ -1,0 +1,108 @@
+/* Rows that become columns: squares of elements, as many rows as 16 bytes have elements, are turned
+ * in registers, which hold several squares side by side. */
+#pragma once
+
+#include "registers.cuh"
+
+#include "common/slab.h"
+
+namespace KERNELS
+{
+namespace
+{
+
+constexpr unsigned square_bytes = 16, squares_in_register = register_bytes / square_bytes;
+
+/* 16 bytes of each of several rows. */
+LANES_FUNCTION vector<uint8_t> squares_loaded(const char *at, int64_t apart)
+{
+    const auto square = [=](unsigned k) { return loaded<vector<uint64_t, 16>>(at + k * apart); };
+#if defined(__AVX512BW__)
+    __m512i x = _mm512_castsi128_si512(__m128i(square(0)));
+    x = _mm512_inserti64x2(x, __m128i(square(1)), 1);
+    x = _mm512_inserti64x2(x, __m128i(square(2)), 2);
+    return vector<uint8_t>(_mm512_inserti64x2(x, __m128i(square(3)), 3));
+#elif defined(__AVX2__)
+    const __m256i x = _mm256_castsi128_si256(__m128i(square(0)));
+    return vector<uint8_t>(_mm256_inserti128_si256(x, __m128i(square(1)), 1));
+#else
+    return vector<uint8_t>(square(0));
+#endif
+}
+
+/* Within 16 bytes each: a lane of one and a lane of the other, of their lower or upper halves. */
+template <unsigned Half, class Vector, size_t... Lanes>
+LANES_FUNCTION Vector interleaved(Vector a, Vector b, std::index_sequence<Lanes...>)
+{
+    constexpr size_t all = sizeof...(Lanes), square = square_bytes / sizeof(a[0]);
+    return chosen(a, b,
+                  std::index_sequence<(Lanes / square * square + Half * square / 2 +
+                                       Lanes % square / 2 + Lanes % 2 * all)...>());
+}
+
+template <class T>
+struct square_turn {
+    static constexpr unsigned side = square_bytes / sizeof(T), rows = side * squares_in_register;
+
+    /* The first `n` elements of so many rows, each of 16 bytes that may be read. */
+    LANES_FUNCTION static void turn(const char *at, int64_t stride, unsigned n, size_t apart,
+                                    char *to)
+    {
+        vector<T> x[side], y[side];
+        constexpr auto all = std::make_index_sequence<register_bytes / sizeof(T)>();
+        EACH_REGISTER(unsigned k = 0; k < side; k++)
+        x[k] = vector<T>(squares_loaded(at + k * stride, side * stride));
+        EACH_REGISTER(unsigned stage = 1; stage < side; stage *= 2)
+        {
+            EACH_REGISTER(unsigned k = 0; k < side / 2; k++)
+            {
+                y[2 * k] = interleaved<0>(x[k], x[k + side / 2], all);
+                y[2 * k + 1] = interleaved<1>(x[k], x[k + side / 2], all);
+            }
+            EACH_REGISTER(unsigned k = 0; k < side; k++)
+            x[k] = y[k];
+        }
+        EACH_REGISTER(unsigned k = 0; k < side; k++)
+        if (k < n)
+            memcpy(to + k * apart, &x[k], sizeof x[k]);
+    }
+};
+
+template <class T>
+void turn_one_by_one(const struct turning &from, uint64_t first, uint64_t columns, char *target)
+{
+    for (uint64_t k = 0; k < from.n; k++) {
+        const char *at = from.at + int64_t(k) * from.stride + int64_t(first) * from.row_stride;
+        char *to = target + (k * columns + first) * sizeof(T);
+        for (uint64_t row = first; row < from.rows; row++, at += from.row_stride, to += sizeof(T))
+            memcpy(to, at, sizeof(T));
+    }
+}
+
+/* The last elements of long rows are turned once more, with some of those before. */
+template <class T>
+void turn_all(const struct turning *from, uint64_t columns, char *target)
+{
+    uint64_t row = 0;
+    if constexpr (sizeof(T) < square_bytes) {
+        using square = square_turn<T>;
+        const uint64_t n = from->n;
+        for (; from->stride == sizeof(T) && row + square::rows <= from->rows; row += square::rows) {
+            const char *const at = from->at + int64_t(row) * from->row_stride;
+            if (n < square::side &&
+                at + int64_t(square::rows - 1) * from->row_stride + square_bytes > from->end)
+                break;
+            for (uint64_t k = 0; k < n; k += square::side) {
+                const uint64_t begin =
+                    k + square::side <= n || n < square::side ? k : n - square::side;
+                square::turn(at + begin * sizeof(T), from->row_stride,
+                             n < square::side ? unsigned(n) : square::side, columns * sizeof(T),
+                             target + (begin * columns + row) * sizeof(T));
+            }
+        }
+    }
+    turn_one_by_one<T>(*from, row, columns, target);
+}
+
+} // namespace
+} // namespace KERNELS

@@ -1,0 +1,267 @@
+"""What test_host_axes.py checks, in a process whose loops are of instructions that it asks for.
+
+    GRED_INSTRUCTIONS=avx2 python tests/host_axes.py [checks ...]
+
+Each check compares results along axes with what is exactly right about each result's own elements.
+Printed are the instructions and then, a line a check, a digest of all results' bits, which are to
+be the same for all instructions and numbers of threads.
+"""
+
+import hashlib
+import math
+import sys
+from collections.abc import Callable
+
+import numpy as np
+from host_loops import (
+    BFLOAT16,
+    COMPLEX,
+    EVERY_TYPE,
+    FLOATS,
+    HALVES,
+    INTEGERS,
+    UNIT,
+    Guarded,
+    plain,
+    random_elements,
+)
+
+import gred
+
+DIGEST = hashlib.sha256()
+PART, MOST_PARTS = 16, 128  # rows, and parts of a slab
+# Around registers, lanes, parts, slabs of bytes and of others.
+ROWS = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 100, 255, 256, 257, 511, 513)
+TALL = (PART * MOST_PARTS - 1, PART * MOST_PARTS, PART * MOST_PARTS + 1, 5000)
+COLUMNS = (2, 3, 7, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129)
+WIDE = (1023, 1024, 1025, 2100)
+NAMES = ("sum", "prod", "min", "max", "argmin", "argmax", "mean", "var", "std", "count_nonzero")
+
+
+def note(results: np.ndarray) -> np.ndarray:
+    """Put results' bits into the digest; all NaNs are one."""
+    plain_results = plain(results)
+    DIGEST.update(np.where(np.isnan(plain_results), np.nan, plain_results).tobytes())
+    return results
+
+
+def right(name: str, x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray | float]:
+    """Find the truth about every result, and by how much it may be missed."""
+    wide = np.clongdouble if x.dtype in COMPLEX else np.longdouble
+    if name in ("min", "max", "argmin", "argmax", "count_nonzero"):
+        return getattr(np, name)(plain(x), axis=axis), 0
+    if x.dtype in INTEGERS and name in ("sum", "prod"):
+        return getattr(np, name)(x, axis=axis), 0
+    values, n = x.astype(wide), x.shape[axis]
+    unit = {BFLOAT16: 2.0**-8, HALVES[0]: 2.0**-11}.get(x.dtype, UNIT.get(x.dtype, 2.0**-53))
+    unit = 2.0**-24 if x.dtype == COMPLEX[0] else unit
+    scale = np.abs(values).sum(axis=axis)
+    additions = 12 + math.ceil(math.log2(n + 1))
+    if name in ("sum", "mean"):
+        unit = unit + additions * min(unit, 2.0**-24)
+        exact, error = values.sum(axis=axis), unit * scale
+        return (exact, error) if name == "sum" else (exact / n, error / n)
+    if name == "prod":
+        exact = values.prod(axis=axis)
+        return exact, (n + 2) * unit * np.abs(exact) + 2.0**-149
+    mean = values.mean(axis=axis, keepdims=True)
+    exact = (np.abs(values - mean) ** 2).mean(axis=axis)
+    error = (2 * unit + 2.0**-47) * exact + 2.0**-46 * np.abs(mean.squeeze(axis)) ** 2 + 2.0**-24
+    return (exact, error) if name == "var" else (np.sqrt(exact), np.sqrt(error) + unit)
+
+
+def check(name: str, x: np.ndarray, axis: int) -> None:
+    with np.errstate(all="ignore"):
+        got = note(getattr(gred, name)(x, axis=axis))
+        exact, error = right(name, x, axis)
+        wide = np.clongdouble if x.dtype in COMPLEX else np.longdouble
+        away = np.abs(got.astype(wide) - exact) if np.any(error) else got != exact
+    same = (away <= error) | ((got != got) & (exact != exact))
+    assert same.all(), (name, x.dtype, x.shape, x.strides, axis, np.argwhere(~same)[:3])
+
+
+def takes(name: str, dtype: np.dtype) -> bool:
+    """Tell whether it is worth a check."""
+    if dtype in COMPLEX:
+        return name in ("sum", "prod", "mean", "var")
+    return name != "prod" or dtype in (*INTEGERS, *FLOATS[2:])
+
+
+def elements(dtype: np.dtype, shape: tuple[int, ...], seed: int) -> np.ndarray:
+    """Draw elements; those of products are near 1."""
+    return random_elements(dtype, math.prod(shape), seed).reshape(shape)
+
+
+def check_layouts(dtype: np.dtype, rows: int, columns: int, names: tuple[str, ...]) -> None:
+    """Columns and rows of one array, as they lie, every second, from the other end, swapped."""
+    x = elements(dtype, (rows, columns), rows * columns)
+    near_1 = np.ones_like(x) if dtype in INTEGERS else (1 + x * 2.0**-10).astype(dtype)
+    wider = np.zeros((2 * rows, 2 * columns), dtype)
+    views = [x, wider[::2, ::2], wider[:rows, columns:], x[::-1], x[:, ::-1]]
+    views.append(x.astype(dtype.newbyteorder()) if dtype.itemsize > 1 else x)
+    for name in names:
+        values = near_1 if name == "prod" else x
+        wider[::2, ::2] = values
+        check(name, wider[::2, ::2], 0)
+        check(name, wider[::2, ::2].T, 1)
+        wider[:rows, columns:] = values
+        check(name, wider[:rows, columns:], 0)
+        check(name, wider[:rows, columns:].T, 1)
+        for view in (values, np.asfortranarray(values), values[::-1], values[:, ::-1]):
+            check(name, view, 0)
+        if dtype.itemsize > 1 and dtype != BFLOAT16:
+            swapped = values.astype(dtype.newbyteorder())
+            assert note(getattr(gred, name)(swapped, 0)).tobytes() == (
+                getattr(gred, name)(values, 0).tobytes()
+            )
+
+
+def lengths() -> None:
+    """Every length around an edge, of rows and of columns, in every type."""
+    for dtype in EVERY_TYPE:
+        names = tuple(name for name in NAMES if takes(name, dtype))
+        for k, rows in enumerate(ROWS):
+            check_layouts(dtype, rows, COLUMNS[k % len(COLUMNS)], names)
+        for k, columns in enumerate((*COLUMNS, *WIDE)):
+            check_layouts(dtype, ROWS[(k * 7) % 12], columns, names)
+        for k, rows in enumerate(TALL):
+            check_layouts(dtype, rows, (2, 40, 5, 130)[k], names)
+
+
+def blocks() -> None:
+    """Blocks of few columns, and more blocks than a slab takes."""
+    for dtype in EVERY_TYPE:
+        for shape in ((5, 3, 4), (700, 2, 3), (40, 20, 70), (3, 33, 500), (2, 3000, 5)):
+            x = elements(dtype, shape, 3)
+            for name in NAMES:
+                if takes(name, dtype) and name != "prod":
+                    check(name, x, 1)
+                    check(name, x[::2, :, ::2], 1)
+                    check(name, x.transpose(1, 0, 2), 0)
+
+
+def ends() -> None:
+    """The ends of integers, in so many rows that sums of few bits overflow soon, if they do."""
+    for dtype in INTEGERS[1:]:
+        info = np.iinfo(dtype)
+        for rows in (PART, 300, PART * MOST_PARTS, 3 * PART * MOST_PARTS):
+            for value in (info.min, info.max):
+                for name in ("sum", "min", "max", "argmin", "argmax"):
+                    check(name, np.full((rows, 35), value, dtype), 0)
+    truth = np.full((3000, 37), 255, np.uint8).view(np.bool_)
+    assert (note(gred.sum(truth, 0)) == 3000).all()
+    assert (note(gred.count_nonzero(truth, 0)) == 3000).all()
+    assert note(gred.max(truth, 0)).all()
+
+
+def places() -> None:
+    """What wins, in every row: the first of equals, zeros of both signs, NaN, infinities."""
+    for dtype in (*INTEGERS[1:], *FLOATS):
+        for rows in (2, 3, 16, 17, 40, 257, 300):
+            x = np.full((rows, rows + 5), 1, dtype)
+            across = np.arange(rows)
+            x[across, across] = 0
+            check_places(x)
+            x[across, across] = 2
+            check_places(x)
+            if dtype in FLOATS:
+                for value in (np.nan, np.inf, -np.inf):
+                    x[across, across] = value
+                    x[(across * 7 + 1) % rows, across] = value
+                    check_places(x)
+                    for name in ("sum", "mean", "var"):
+                        check_infinite(name, x)
+                x[across, across] = -np.inf
+                x[across, across + 3] = np.nan
+                check_places(x)
+                check_signs(dtype, rows)
+        for value in (np.nan, np.inf, -np.inf) if dtype in FLOATS else ():
+            check_places(np.full((20, 9), value, dtype))
+            check_places(np.full((300, 9), value, dtype))
+
+
+def check_places(x: np.ndarray) -> None:
+    for name in ("min", "max", "argmin", "argmax"):
+        check(name, x, 0)
+        check(name, np.ascontiguousarray(x.T), 1)
+        check(name, -x if x.dtype in FLOATS else x, 0)
+
+
+def check_infinite(name: str, x: np.ndarray) -> None:
+    with np.errstate(all="ignore"):
+        got = gred.__dict__[name](x, axis=0).astype(np.float64)
+        expected = getattr(np, name)(x.astype(np.float64), axis=0)
+    infinite = ~np.isfinite(expected)
+    np.testing.assert_array_equal(got[infinite], expected[infinite])
+    assert np.isfinite(got[~infinite]).all()
+
+
+def check_signs(dtype: np.dtype, rows: int) -> None:
+    """Of zeros the first wins, whatever its sign."""
+    for name, others in (("max", -1), ("min", 1)):
+        x = np.full((rows, rows), others, dtype)
+        across = np.arange(rows)
+        x[-1] = 0.0
+        x[across, across] = -0.0
+        got = note(getattr(gred, name)(x, axis=0))
+        assert np.signbit(got).all(), (name, dtype, rows)
+        x[-1] = -0.0
+        x[across[:-1], across[:-1]] = 0.0
+        got = getattr(gred, name)(x, axis=0)
+        assert not np.signbit(got[:-1]).any(), (name, dtype, rows)
+
+
+def pages() -> None:
+    """Nothing is read outside of the array, which begins or ends where memory does."""
+    inside = Guarded(4).inside
+    for dtype in EVERY_TYPE:
+        names = [name for name in ("sum", "max", "argmin", "var") if takes(name, dtype)]
+        for rows, columns in ((1, 3), (3, 1), (2, 17), (17, 2), (9, 33), (16, 65), (40, 5), (5, 40)):
+            nbytes = rows * columns * dtype.itemsize
+            for memory in (inside[:nbytes], inside[inside.size - nbytes :]):
+                x = memory.view(dtype).reshape(rows, columns)
+                x[...] = elements(dtype, (rows, columns), nbytes)
+                for view in (x, x.T, x[::-1], x[:, ::2], x[::2]):
+                    for name in names:
+                        check(name, view, 0)
+                        check(name, view, 1)
+
+
+def alignments() -> None:
+    """Every offset in bytes."""
+    for dtype in EVERY_TYPE:
+        memory = np.zeros(700 * dtype.itemsize + 64, np.uint8)
+        for offset in range(0, 64, 1 if dtype.itemsize <= 4 else 3):
+            x = memory[offset : offset + 660 * dtype.itemsize].view(dtype).reshape(20, 33)
+            x[:] = elements(dtype, (20, 33), offset)
+            for name in ("sum", "max", "argmin", "var"):
+                if takes(name, dtype):
+                    check(name, x, 0)
+                    check(name, x, 1)
+
+
+def bits() -> None:
+    """What threads might share otherwise."""
+    random = np.random.default_rng(9)
+    for shape in ((70_000, 9), (9, 70_000), (3000, 300), (60, 4000, 7), (200_000, 2), (12, 30_000)):
+        x = random.normal(size=shape).astype(np.float32)
+        for name in ("sum", "mean", "var", "argmax", "norm", "nansum"):
+            for axis in range(x.ndim):
+                note(getattr(gred, name)(x, axis=axis))
+
+
+CHECKS: dict[str, Callable[[], None]] = {
+    f.__name__: f for f in (lengths, blocks, ends, places, pages, alignments, bits)
+}
+
+
+def main(names: list[str]) -> None:
+    """Run checks, and print the instructions and a digest a check."""
+    print(gred.explain(np.ones(3)).array.split(" by ")[1].split()[0])
+    for name in names or CHECKS:
+        CHECKS[name]()
+        print(name, DIGEST.hexdigest(), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
