@@ -50,8 +50,8 @@ struct folding {
     is_settled *settled; /* NULL: all chunks matter */
     size_t size, width;  /* of an element as a loop takes it and of a state, bytes */
     struct buffer buffer;
-    char *buffers;  /* one a thread, in an array */
-    uint64_t shown; /* elements that took part so far */
+    char *buffers;   /* one a thread, in an array */
+    uint64_t hidden; /* elements that did not take part so far */
 };
 
 /* ---- making one ---- */
@@ -228,7 +228,7 @@ struct part {
     uint64_t start, n, chunks; /* the last: in each of its pieces */
     char *states;
     _Atomic uint64_t matter; /* chunks; those behind them make no difference any more */
-    _Atomic uint64_t shown;  /* elements that took part */
+    _Atomic uint64_t hidden; /* elements that did not take part */
 };
 
 /* The chunks up to this one are enough. */
@@ -252,7 +252,7 @@ static void fold_piece(void *context, uint64_t index, unsigned thread)
     char *const buffer = self->buffers + thread * self->buffer.bytes;
     const uint64_t first = index * part->chunks, end = first + part->chunks;
     char *state = part->states + first * self->width;
-    uint64_t shown = 0;
+    uint64_t hidden = 0;
     if (self->indexed)
         state_identity(self->fold, self->accumulator, state);
     for (uint64_t chunk = first; chunk < end && matters(part, chunk);
@@ -260,11 +260,12 @@ static void fold_piece(void *context, uint64_t index, unsigned thread)
         const uint64_t at = chunk * CHUNK, n = least(part->n - at, CHUNK);
         if (self->indexed && chunk > first)
             memcpy(state, state - self->width, self->width);
-        shown += fold_chunk(self, buffer, part->start + at, n, state);
+        hidden += n - fold_chunk(self, buffer, part->start + at, n, state);
         if (self->settled && self->settled(state, n))
             note_enough(part, chunk);
     }
-    atomic_fetch_add_explicit(&part->shown, shown, memory_order_relaxed);
+    if (hidden) /* else threads would wait for one another */
+        atomic_fetch_add_explicit(&part->hidden, hidden, memory_order_relaxed);
 }
 
 static uint64_t part_length(enum way way)
@@ -291,7 +292,7 @@ static bool fold_stretch(struct job *job, struct folding *self, uint64_t start, 
                             .states = states + at / CHUNK * self->width,
                             .matter = chunks_of(length)};
         threads_run(job->threads, sharing.pieces, sharing.brief, fold_piece, &part);
-        self->shown += part.shown;
+        self->hidden += part.hidden;
         chunks = at / CHUNK + part.matter;
         *over = part.matter < chunks_of(length);
     }
@@ -389,8 +390,7 @@ bool folding_run(struct job *job, void *state, uint64_t *count)
     }
     describe_folding(self, job);
     const bool folded = fold_in_memory(job, self, state);
-    if (plan->layout->mask)
-        *count = self->shown;
+    *count -= self->hidden;
     free(self);
     return folded;
 }
