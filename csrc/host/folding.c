@@ -73,10 +73,9 @@ static struct buffer describe_buffer(const struct folding *self)
 }
 
 /* A loop that converts on the way; NULL: there is none. */
-static fold_values *direct_loop(const struct job *job)
+static fold_values *direct_loop(const struct plan *plan, enum instructions instructions)
 {
-    const struct plan *plan = job->plan;
-    return loop_of_elements(job->instructions, plan->fold, plan->layout->input, plan->layout->type);
+    return loop_of_elements(instructions, plan->fold, plan->layout->input, plan->layout->type);
 }
 
 /* Whether rows are ready for a loop, and so long that to begin with each costs little. */
@@ -94,23 +93,23 @@ static bool has_long_rows(const struct layout *layout)
            layout->shape[inner] * size >= LONG;
 }
 
-static enum way way_of(const struct job *job)
+static enum way way_of(const struct plan *plan, fold_values *direct)
 {
-    if (!direct_loop(job))
+    if (!direct)
         return CONVERTED;
-    if (job->plan->flat)
+    if (plan->flat)
         return IN_PLACE;
-    return has_long_rows(job->plan->layout) ? IN_ROWS : GATHERED;
+    return has_long_rows(plan->layout) ? IN_ROWS : GATHERED;
 }
 
 static void describe_folding(struct folding *self, const struct job *job)
 {
     const struct plan *plan = job->plan;
     const struct layout *layout = plan->layout;
-    fold_values *const direct = direct_loop(job);
+    fold_values *const direct = direct_loop(plan, job->instructions);
     self->layout = *layout;
     self->instructions = job->instructions;
-    self->way = way_of(job);
+    self->way = way_of(plan, direct);
     self->indexed = fold_is_indexed(plan->fold);
     self->by_position = layout->mask && self->indexed;
     if (self->by_position) {
@@ -345,7 +344,8 @@ static bool fold_in_memory(struct job *job, struct folding *self, void *state)
 static bool fold_at_once(const struct job *job, void *state)
 {
     const struct plan *plan = job->plan;
-    fold_values *const fold = plan->flat && plan->n <= CHUNK ? direct_loop(job) : NULL;
+    fold_values *const fold =
+        plan->flat && plan->n <= CHUNK ? direct_loop(plan, job->instructions) : NULL;
     if (!fold)
         return false;
     if (fold_is_indexed(plan->fold))
@@ -361,9 +361,11 @@ static bool fold_few(const struct job *job, void *state)
     _Alignas(STATE_ALIGNMENT) char states[FEW * STATE_BYTES_MAX];
     const uint64_t n = job->plan->n, chunks = chunks_of(n);
     struct folding self;
-    if (chunks > FEW || way_of(job) != IN_PLACE || sharing_for(job->plan, IN_PLACE, n).pieces > 1)
+    if (chunks > FEW || sharing_for(job->plan, IN_PLACE, n).pieces > 1)
         return false;
     describe_folding(&self, job);
+    if (self.way != IN_PLACE)
+        return false;
     self.buffers = states; /* none is needed */
     struct part part = {
         .folding = &self, .n = n, .chunks = chunks, .states = states, .matter = chunks};
@@ -395,6 +397,13 @@ bool folding_run(struct job *job, void *state, uint64_t *count)
     return folded;
 }
 
+bool folding_is_short(const struct plan *plan)
+{
+    /* Any instructions have the same loops. */
+    return direct_loop(plan, INSTRUCTIONS_baseline) &&
+           sharing_for(plan, IN_PLACE, plan->n).pieces == 1;
+}
+
 void folding_explain(const struct job *job, struct loops *loops)
 {
     static const char *const ways[] = {[IN_PLACE] = "as it lies",
@@ -402,7 +411,7 @@ void folding_explain(const struct job *job, struct loops *loops)
                                        [GATHERED] = "gathered first",
                                        [CONVERTED] = "gathered first, and converted"};
     const struct plan *plan = job->plan;
-    const enum way way = way_of(job);
+    const enum way way = way_of(plan, direct_loop(plan, job->instructions));
     const uint64_t n = plan->n ? least(plan->n, part_length(way)) : 1;
     *loops = (struct loops){.way = ways[way],
                             .chunk = CHUNK,
