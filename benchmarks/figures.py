@@ -2,7 +2,8 @@
 
     python benchmarks/figures.py [--part gpu,arrays,...] [--out DIR]
 
-`--help` lists the parts. Results go to DIR/<machine>/figures.json (benchmarks/results unless said
+`--help` lists the parts; some are divided, and `--part host-types/sum` or `host-types/sum/16MiB` is
+such a piece. Results go to DIR/<machine>/figures.json (benchmarks/results unless said
 otherwise), where parts measured earlier on the same machine stay. Exit status 1 if a promise is
 broken, or if a rung is slower than in the results that are kept.
 """
@@ -13,6 +14,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -325,7 +327,10 @@ def measure_tests() -> Iterator[Figure]:
 GROUPS = {
     "cpu": ("simulated", "import"),
     "gpu": ("gpu", "arrays", "reductions", "calls", "types"),
-    "host": (*(f"host-{name}" for name in host_figures.WORK), "host-transposed"),
+    "host": (
+        *dict.fromkeys(f"host-{name.split('/')[0]}" for name in host_figures.WORK),
+        "host-transposed",
+    ),
 }
 PARTS: dict[str, Callable[[], Iterator[Figure]]] = {
     "gpu": measure_gpu,
@@ -361,19 +366,27 @@ def has_gpu() -> bool:
     return any(device.name.startswith("cuda") for device in gred.devices())
 
 
-def parse_parts(text: str) -> list[str]:
-    """List the parts named; `cpu` is short for those that need no GPU and take seconds.
+def whole(part: str) -> str:
+    """Name the part that a piece belongs to."""
+    return part.partition("/")[0]
 
-    `gpu` stands for all that need one, `host` for all of calls on the host.
+
+NAMES = tuple(dict.fromkeys((*GROUPS, *map(whole, PARTS))))
+
+
+def parse_parts(text: str) -> list[str]:
+    """List the parts named, and the pieces of those that are divided.
+
+    `cpu` is short for those that need no GPU and take seconds, `gpu` stands for all that need one,
+    `host` for all of calls on the host.
     """
     parts: list[str] = []
     for name in text.split(","):
-        parts += [part for part in GROUPS.get(name, (name,)) if part not in parts]
-    for name in parts:
-        if name not in PARTS:
-            raise argparse.ArgumentTypeError(
-                f"{name!r} is not one of {', '.join((*GROUPS, *PARTS))}"
-            )
+        for member in GROUPS.get(name, (name,)):
+            found = [part for part in PARTS if f"{part}/".startswith(f"{member}/")]
+            if not found:
+                raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(NAMES)}")
+            parts += [part for part in found if part not in parts]
     return parts
 
 
@@ -402,8 +415,8 @@ def write(folder: Path, machine: record.Record, part: str, rows: list[Figure]) -
     kept = [row for row in known["rows"] if row["part"] != part]
     order = list(PARTS)
     merged = sorted(kept + rows, key=lambda row: order.index(row["part"]))
-    machines = {**known["machines"], part: machine}
-    machines = {name: machines[name] for name in order if name in machines}
+    machines = {**known["machines"], whole(part): machine}
+    machines = {name: machines[name] for name in NAMES if name in machines}
     record.write_json(path, {"kind": "figures", "machines": machines, "rows": merged})
     return path
 
@@ -428,7 +441,7 @@ def shown(row: Figure) -> str:
 def main() -> int:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--part", type=parse_parts, help=f"from: {', '.join((*GROUPS, *PARTS))}")
+    parser.add_argument("--part", type=parse_parts, help=f"from: {', '.join(NAMES)}")
     parser.add_argument("--out", type=Path, default=RESULTS, help="results folder")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -439,13 +452,15 @@ def main() -> int:
     machine = record.describe_machine(options.resolve_device(None))
     before = kept_rungs(machine)
     rows: list[Figure] = []
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ran out of time sends it
     for part in parts:
         mine: list[Figure] = []
         try:
             mine.extend(measured(part))
         finally:  # what was measured before an error is worth keeping
-            print(f"wrote {write(given.out, machine, part, mine)}")
+            written = write(given.out, machine, part, mine)
         rows += mine
+    print(f"wrote {written}")
     slower = list(slower_rungs(before, rows))
     for line in slower:
         print(f"SLOWER  {line}")

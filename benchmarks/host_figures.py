@@ -14,7 +14,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import small_calls
@@ -32,21 +33,28 @@ REDUCTIONS += ("nansum",)
 TYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 TYPES += ("float16", "float32", "float64", "complex64", "complex128")
 SIZES = (4 * KIB, 64 * KIB, MIB, 16 * MIB, 256 * MIB)
+BUSY_SIZES = (64 * KIB, MIB, 4 * MIB)
 NEVER_SLOWER, LARGE_TARGET, BUSY_TARGET = 1.0, 1.5, 0.7
 LAYOUT_SIZE = 16 * MIB
-# By the number of cores that there are: sizes, types, reductions, and how many times as fast as
-# NumPy and PyTorch.
-MANY = (
-    ((256 * MIB, 2048 * MIB), ("float32", "float64", "int64"), ("sum", "max", "mean"), 10, 1.05),
-    (
-        (256 * MIB,),
-        ("bool", "int8", "int16", "int32", "float16", "bfloat16"),
-        ("sum", "max"),
-        15,
-        1.05,
-    ),
-    ((MIB, 16 * MIB), tuple(KINDS), ("sum", "max"), 1, 1.0),
-)
+
+
+class Many(NamedTuple):
+    """Work for many cores, and how many times as fast as NumPy and PyTorch it is to be."""
+
+    sizes: tuple[int, ...]
+    types: tuple[str, ...]
+    reductions: tuple[str, ...]
+    over_numpy: float
+    over_torch: float
+
+
+WIDE, NARROW = ("float32", "float64", "int64"), ("bool", "int8", "int16", "int32")
+NARROW += ("float16", "bfloat16")
+MANY = {
+    "large": Many((256 * MIB, 2048 * MIB), WIDE, ("sum", "max", "mean"), 10, 1.05),
+    "narrow": Many((256 * MIB,), NARROW, ("sum", "max"), 15, 1.05),
+    "small": Many((MIB, 16 * MIB), tuple(KINDS), ("sum", "max"), 1, 1.0),
+}
 READ_TARGET = 0.9  # of what as many threads can read
 # So long PyTorch's threads wait for work on their cores, once they have had some.
 SETTLING = 0.02
@@ -55,10 +63,12 @@ CALLERS, CALLERS_BYTES, CALLERS_TARGET = 8, 16 * MIB, 0.9
 CALLERS_SUMS = 30
 SECONDS = 0.15  # for one array and reduction
 TURNS, TURN = 3, 0.003  # of each library, and seconds
-LONG = 0.05  # of one call: then one more is a turn
+LONG = 0.05  # of one call: then it is a turn by itself
+ENOUGH = 2.0  # for one array and reduction, whatever turns there were
 PERIOD = 1 << 20  # elements that are drawn; arrays repeat them
 
 Call = Callable[[], Any]
+Work = tuple[int, Callable[[], Iterator[Figure]]]
 
 
 def typical(calls: dict[str, Call], settling: float = SETTLED) -> dict[str, float]:
@@ -69,14 +79,21 @@ def typical(calls: dict[str, Call], settling: float = SETTLED) -> dict[str, floa
     """
     order = random.Random(0)
     seconds: dict[str, list[float]] = {name: [] for name in calls}
-    began, turn = time.perf_counter(), 0
-    while turn < TURNS or time.perf_counter() - began < SECONDS:
+    began, turns, taken = time.perf_counter(), 0, 0.0
+    while taken < SECONDS or (turns < TURNS and taken < ENOUGH):
         for name in order.sample(list(calls), len(calls)):
-            first = once(calls[name])
-            for_a_while(calls[name], settling)
-            seconds[name] += for_a_while(calls[name], TURN if first < LONG else 0.0)
-        turn += 1
+            seconds[name] += turn_of(calls[name], settling)
+        turns, taken = turns + 1, time.perf_counter() - began
     return {name: float(np.median(all_of_it)) for name, all_of_it in seconds.items()}
+
+
+def turn_of(call: Call, settling: float) -> list[float]:
+    """Call several times, or once if that takes long: the seconds of each call that counts."""
+    first = once(call)
+    if first >= LONG:
+        return [first]
+    for_a_while(call, settling)
+    return for_a_while(call, TURN)
 
 
 def for_a_while(call: Call, seconds: float) -> list[float]:
@@ -136,36 +153,40 @@ def shown(nbytes: int) -> str:
 def measure(name: str) -> Iterator[Figure]:
     """Do some of the work on as many cores as it is for, if there are as many.
 
-    In a process of its own, since gred and others count the cores once.
+    In a process of its own, since gred and others count the cores once; rows come as it has them.
     """
     count, _ = WORK[name]
     if count <= len(os.sched_getaffinity(0)):
+        command = [sys.executable, __file__, name]
         with cores(count):
-            worker = [sys.executable, __file__, name]
-            rows = subprocess.run(worker, check=True, stdout=subprocess.PIPE, text=True).stdout
-        for row in map(json.loads, rows.splitlines()):
-            yield {**row, "part": f"host-{name}"}
+            worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        try:
+            for line in worker.stdout or ():
+                yield {**json.loads(line), "part": f"host-{name}"}
+            if worker.wait():
+                raise subprocess.CalledProcessError(worker.returncode, command)
+        finally:
+            worker.kill()
+            worker.wait()
 
 
 def measure_types(
-    where: str, sizes: tuple[int, ...], target: float | None = None
+    where: str, op: str, nbytes: int, target: float | None = None
 ) -> Iterator[Figure]:
-    """Compare every reduction with NumPy's, of each size the worst type and the median one."""
-    for op in REDUCTIONS:
-        for nbytes in sizes:
-            ratios = {dtype: ratio(array_of(dtype, nbytes, op), op)[0] for dtype in TYPES}
-            worst = min(ratios, key=ratios.__getitem__)
-            usual = LARGE_TARGET if nbytes >= MIB else NEVER_SLOWER
-            group, what = f"{where}, beside NumPy", f"{where}: {op}, {shown(nbytes)}"
-            yield figure("host", f"{what}, median type: ratio", list(ratios.values()), "x")
-            yield figure(
-                "host",
-                f"{what}, worst type ({worst}): ratio",
-                [ratios[worst]],
-                "x",
-                at_least=target or usual,
-                group=group,
-            )
+    """Compare a reduction of one size with NumPy's: the worst type and the median one."""
+    ratios = {dtype: ratio(array_of(dtype, nbytes, op), op)[0] for dtype in TYPES}
+    worst = min(ratios, key=ratios.__getitem__)
+    usual = LARGE_TARGET if nbytes >= MIB else NEVER_SLOWER
+    group, what = f"{where}, beside NumPy", f"{where}: {op}, {shown(nbytes)}"
+    yield figure("host", f"{what}, median type: ratio", list(ratios.values()), "x")
+    yield figure(
+        "host",
+        f"{what}, worst type ({worst}): ratio",
+        [ratios[worst]],
+        "x",
+        at_least=target or usual,
+        group=group,
+    )
 
 
 def layouts() -> Iterator[tuple[str, Callable[[Callable[..., Any]], Any]]]:
@@ -201,16 +222,15 @@ def measure_layouts() -> Iterator[Figure]:
     yield figure("host", what, [float(np.median(ratios))], "x", at_least=2.0)
 
 
-def measure_many_cores() -> Iterator[Figure]:
+def measure_many_cores(which: str) -> Iterator[Figure]:
     """Compare with NumPy and with PyTorch's threads, each on all cores, and with mere reading."""
-    for sizes, types, reductions, over_numpy, over_torch in MANY:
-        for nbytes in sizes:
-            limit = read_rate(nbytes) if nbytes >= MANY[0][0][0] else None
-            for dtype in types:
-                for op in reductions:
-                    array = array_of(dtype, nbytes, op)
-                    targets = {"NumPy": over_numpy, "PyTorch": over_torch}
-                    yield from beside_others(array, dtype, op, targets, limit)
+    many = MANY[which]
+    for nbytes in many.sizes:
+        limit = read_rate(nbytes) if which != "small" else None
+        for dtype in many.types:
+            for op in many.reductions:
+                targets = {"NumPy": many.over_numpy, "PyTorch": many.over_torch}
+                yield from beside_others(array_of(dtype, nbytes, op), dtype, op, targets, limit)
 
 
 def read_rate(nbytes: int) -> float:
@@ -236,7 +256,7 @@ def beside_others(
         yield figure("host", what, [other / mine], "x", at_least=target, group=group)
     if limit:
         what, group = f"{case}, reading: ratio", f"{MANY_CORES} cores, beside reading"
-        target = READ_TARGET if dtype in MANY[0][1] else None
+        target = READ_TARGET if dtype in WIDE else None
         yield figure("host", what, [array.nbytes / mine / limit], "x", at_least=target, group=group)
 
 
@@ -292,19 +312,29 @@ def measure_callers() -> Iterator[Figure]:
     yield figure("host", what, rates, "x", at_least=CALLERS_TARGET)
 
 
-def measure_busy() -> Iterator[Figure]:
+def measure_busy(op: str, nbytes: int) -> Iterator[Figure]:
     """Compare with NumPy where other processes want the cores, too."""
     with busy_cores():
-        yield from measure_types("2 cores, both busy", (64 * KIB, MIB, 4 * MIB), BUSY_TARGET)
+        yield from measure_types("2 cores, both busy", op, nbytes, BUSY_TARGET)
 
 
-# What is measured, and on how many cores.
-WORK: dict[str, tuple[int, Callable[[], Iterator[Figure]]]] = {
-    "small": (CORES, lambda: small_calls.measure(REDUCTIONS)),
-    "types": (CORES, lambda: measure_types("2 cores", SIZES)),
-    "busy": (CORES, measure_busy),
+def pieces(
+    name: str, sizes: tuple[int, ...], measure: Callable[[str, int], Iterator[Figure]]
+) -> Iterator[tuple[str, Work]]:
+    """Divide work by reduction and size."""
+    for op in REDUCTIONS:
+        for nbytes in sizes:
+            piece = f"{name}/{op}/{shown(nbytes).replace(' ', '')}"
+            yield piece, (CORES, partial(measure, op, nbytes))
+
+
+# What is measured, and on how many cores, in pieces of less than a minute.
+WORK: dict[str, Work] = {
+    **{f"small/{op}": (CORES, partial(small_calls.measure, (op,))) for op in REDUCTIONS},
+    **dict(pieces("types", SIZES, partial(measure_types, "2 cores"))),
+    **dict(pieces("busy", BUSY_SIZES, measure_busy)),
     "layouts": (CORES, measure_layouts),
-    "many": (MANY_CORES, measure_many_cores),
+    **{f"many/{which}": (MANY_CORES, partial(measure_many_cores, which)) for which in MANY},
     "callers": (MANY_CORES, measure_callers),
 }
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import os
+import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -462,5 +464,63 @@ def test_a_library_takes_part_in_what_it_has(benchmarks, monkeypatch):
 
 
 def test_work_on_more_cores_than_there_are_is_left_out(benchmarks, monkeypatch):
-    monkeypatch.setitem(benchmarks.host.WORK, "many", (10**6, None))
-    assert not list(benchmarks.host.measure("many"))
+    monkeypatch.setitem(benchmarks.host.WORK, "callers", (10**6, None))
+    assert not list(benchmarks.host.measure("callers"))
+
+
+def test_a_call_that_takes_long_is_made_a_few_times(benchmarks, clock):
+    counts = {}
+
+    def call(name, seconds):
+        counts[name] = counts.get(name, 0) + 1
+        clock.now += seconds
+
+    for seconds, turns in ((0.06, 3), (1.5, 2), (4.0, 1)):
+        counts.clear()
+        slow = {"slow": partial(call, "slow", seconds)}
+        assert benchmarks.host.typical(slow) == {"slow": pytest.approx(seconds)}
+        assert counts == {"slow": turns}
+
+
+# ---- parts and their pieces ----
+
+
+def test_a_part_stands_for_its_pieces(benchmarks):
+    parse = benchmarks.figures.parse_parts
+    sizes = [f"host-types/sum/{size}" for size in ("4KiB", "64KiB", "1MiB", "16MiB", "256MiB")]
+    assert parse("host-types/sum") == sizes
+    assert parse("host-types/sum/1MiB,host-types/sum") == [sizes[2], *sizes[:2], *sizes[3:]]
+    assert {*sizes, "host-many/large"} < {*parse("host-types,host-many")} < {*parse("host")}
+    with pytest.raises(argparse.ArgumentTypeError, match="'host-types/s' is not one of "):
+        parse("host-types/s")
+
+
+def test_pieces_measured_one_by_one_are_kept_together(benchmarks, monkeypatch, tmp_path):
+    def measure(name):
+        yield {**benchmarks.figures.figure("host", name, [1.0], "x"), "part": name}
+
+    names = ["host-types/sum/4KiB", "host-types/max/4KiB"]
+    for name in (names[1], names[0], names[1]):
+        monkeypatch.setitem(benchmarks.figures.PARTS, name, partial(measure, name))
+        arguments = ["--part", name, "--out", str(tmp_path)]
+        monkeypatch.setattr(sys, "argv", ["figures.py", *arguments])
+        assert benchmarks.figures.main() == 0
+    [path] = tmp_path.glob("*/figures.json")
+    kept = record.read_json(path)
+    assert [row["what"] for row in kept["rows"]] == names
+    assert [*kept["machines"]] == ["host-types"]
+
+
+def test_rows_come_as_they_are_measured(benchmarks, monkeypatch, tmp_path):
+    """So those before an error, or before time is over, are not lost."""
+    worker = tmp_path / "worker.py"
+    monkeypatch.setattr(benchmarks.host, "__file__", str(worker))
+    worker.write_text("import time\nprint('{\"what\": 1}', flush=True)\ntime.sleep(1000)")
+    rows = benchmarks.host.measure("layouts")
+    assert next(rows) == {"what": 1, "part": "host-layouts"}
+    rows.close()
+    worker.write_text("print('{\"what\": 1}')\nraise SystemExit(3)")
+    rows = benchmarks.host.measure("layouts")
+    assert next(rows)["what"] == 1
+    with pytest.raises(subprocess.CalledProcessError):
+        next(rows)

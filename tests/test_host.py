@@ -68,3 +68,30 @@ def test_of_nothing_there_is_what_the_reduction_begins_with(n):
     assert _core.all(x, **options)
     assert not _core.any(x, **options)
     assert _core.count_nonzero(x, **options) == 0
+
+
+INTEGERS = "?bhiqBHIQ"
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("n", [1, 300, 70_000])
+@pytest.mark.parametrize("asked", INTEGERS)
+@pytest.mark.parametrize("given", INTEGERS)
+def test_integers_become_what_is_asked_for_before_they_are_reduced(given, asked, n):
+    """Though loops leave that out where it makes no difference."""
+    random = np.random.default_rng(n)
+    if given == "?":
+        x = random.integers(0, 2, n).astype(bool)
+    else:
+        x = random.integers(0, 256, n * np.dtype(given).itemsize, np.uint8).view(given)
+    converted = x.astype(asked)
+    for way, view in (("flat", x), ("backwards", x[::-1])):
+        for name in ("min", "max"):
+            right = getattr(np, name)(converted)
+            assert getattr(_core, name)(view, dtype=asked) == right, (name, way)
+        for name in ("sum", "prod"):
+            right = getattr(np, name)(converted, dtype=asked)
+            assert getattr(_core, name)(view, dtype=asked) == right, (name, way)
+        if asked != "?":
+            right = np.mean(converted, dtype=asked)
+            assert _core.mean(view, dtype=asked) == right, ("mean", way)

@@ -67,6 +67,9 @@ enum element element_accumulator(enum element);
 bool element_is_integer(enum element); /* bool, too */
 bool element_is_complex(enum element);
 
+/* Whether all integers of one type, or truth values, are integers of the other. */
+bool element_holds(enum element type, enum element other);
+
 /* The type of a complex type's parts; others are their own. */
 enum element element_real_part(enum element);
 

@@ -5,6 +5,7 @@
 #include "common/processor.h"
 #include "host/along.h"
 #include "host/exact_sums.h"
+#include "host/folding.h"
 #include "host/measure.h"
 #include "host/segments.h"
 #include "host/work.h"
@@ -61,11 +62,12 @@ static unsigned threads(void *state, unsigned most)
     return threads_bound(((struct host *)state)->threads, most);
 }
 
-/* One loop takes a few microseconds, and hardly ever more than twenty. */
+/* One loop takes a few microseconds, and hardly ever more than twenty; and so do those that are not
+ * worth another thread. */
 static bool is_brief(const struct plan *plan)
 {
     const bool folds_all = !plan->method && !plan->exact && !plan->axes;
-    return folds_all && plan->flat && plan->n <= LOOP_MOST;
+    return folds_all && plan->flat && (plan->n <= LOOP_MOST || folding_is_short(plan));
 }
 
 /* What has been folded, and is not finished. */

@@ -20,8 +20,8 @@ enum {
 
 struct folding {
     struct chunks all;
-    char *buffers;  /* one a thread, in an array */
-    uint64_t shown; /* elements that took part so far */
+    char *buffers;   /* one a thread, in an array */
+    uint64_t hidden; /* elements that did not take part so far */
 };
 
 /* ---- many chunks ---- */
@@ -42,7 +42,7 @@ struct part {
     uint64_t start, n, chunks; /* the last: in each of its pieces */
     char *states;
     _Atomic uint64_t matter; /* chunks; those behind them make no difference any more */
-    _Atomic uint64_t shown;  /* elements that took part */
+    _Atomic uint64_t hidden; /* elements that did not take part */
 };
 
 /* The chunks up to this one are enough. */
@@ -66,7 +66,7 @@ static void fold_piece(void *context, uint64_t index, unsigned thread)
     char *const buffer = self->buffers + thread * self->all.buffer;
     const uint64_t first = index * part->chunks, end = first + part->chunks;
     char *state = part->states + first * self->all.width;
-    uint64_t shown = 0;
+    uint64_t hidden = 0;
     if (self->all.indexed)
         state_identity(self->all.fold, self->all.accumulator, state);
     for (uint64_t chunk = first; chunk < end && matters(part, chunk);
@@ -74,11 +74,12 @@ static void fold_piece(void *context, uint64_t index, unsigned thread)
         const uint64_t at = chunk * CHUNK, n = least(part->n - at, CHUNK);
         if (self->all.indexed && chunk > first)
             memcpy(state, state - self->all.width, self->all.width);
-        shown += chunk_fold(&self->all, buffer, part->start + at, n, state);
+        hidden += n - chunk_fold(&self->all, buffer, part->start + at, n, state);
         if (self->all.settled && self->all.settled(state, n))
             note_enough(part, chunk);
     }
-    atomic_fetch_add_explicit(&part->shown, shown, memory_order_relaxed);
+    if (hidden) /* else threads would wait for one another */
+        atomic_fetch_add_explicit(&part->hidden, hidden, memory_order_relaxed);
 }
 
 static uint64_t part_length(enum way way)
@@ -105,7 +106,7 @@ static bool fold_stretch(struct job *job, struct folding *self, uint64_t start, 
                             .states = states + at / CHUNK * self->all.width,
                             .matter = chunks_of(length)};
         threads_run(job->threads, sharing.pieces, sharing.brief, fold_piece, &part);
-        self->shown += part.shown;
+        self->hidden += part.hidden;
         chunks = at / CHUNK + part.matter;
         *over = part.matter < chunks_of(length);
     }
@@ -204,10 +205,16 @@ bool folding_run(struct job *job, void *state, uint64_t *count)
     }
     chunks_describe(&self->all, job);
     const bool folded = fold_in_memory(job, self, state);
-    if (plan->layout->mask)
-        *count = self->shown;
+    *count -= self->hidden;
     free(self);
     return folded;
+}
+
+bool folding_is_short(const struct plan *plan)
+{
+    /* Any instructions have the same loops. */
+    return chunk_loop(&(struct job){.plan = plan, .instructions = INSTRUCTIONS_baseline}) &&
+           sharing_for(plan, IN_PLACE, plan->n).pieces == 1;
 }
 
 void folding_explain(const struct job *job, struct loops *loops)

@@ -18,10 +18,10 @@
  *
  * The limits are nanoseconds of one thread's time. */
 enum {
-    ALONE = 10000,  /* up to here nobody else is worth the trouble */
-    PIECE = 2000,   /* as short as a piece may be: taking one is nothing beside it */
-    BRIEF = 120000, /* to wake who sleeps takes as long, and some of the caller's time */
-    GATHERING = 1,  /* an element */
+    ALONE = 6000,  /* up to here nobody else is worth the trouble */
+    PIECE = 1200,  /* as short as a piece may be: taking one is nothing beside it */
+    BRIEF = 60000, /* to wake who sleeps takes as long, and some of the caller's time */
+    GATHERING = 1, /* an element */
 };
 
 /* In long jobs, so many that threads end together. */

@@ -1,9 +1,9 @@
-/* A job's pieces lie in lanes, one a thread: every n-th piece from the first, the second, ... on. A
- * thread begins with its own lane, so that the same array comes to the same core, and its cache, at
- * the next call, and then goes on with the others' until there is nothing left. The caller waits
- * for those pieces alone that other threads have begun: a job is counted down by pieces and not by
- * threads, and its slot is free when whoever lets go of it last has done so, so that a thread that
- * is late, or that the system has put aside between two pieces, holds nobody up.
+/* A job's pieces lie in lanes, one a thread: neighbours, so that what threads write lies apart,
+ * too. A thread begins with its own lane, so that the same array comes to the same core, and its
+ * cache, at the next call, and then goes on with the others' until there is nothing left. The
+ * caller waits for those pieces alone that other threads have begun: a job is counted down by
+ * pieces and not by threads, and its slot is free when whoever lets go of it last has done so, so
+ * that a thread that is late, or that the system has put aside between two pieces, holds nobody up.
  *
  * A thread without work watches the pool's generation for a moment, since calls often come one
  * after another, and only then sleeps. Who announces a job wakes sixteen sleepers, and each of them
@@ -194,16 +194,23 @@ static unsigned join_job(struct job *job)
     return 0;
 }
 
+/* The number of a lane's first piece. */
+static uint64_t lane_start(const struct job *job, unsigned lane)
+{
+    return job->pieces * lane / job->width;
+}
+
 /* The number of a lane's next piece, which is then taken; false: there is none. */
 static bool take_piece(struct job *job, unsigned lane, uint64_t *index)
 {
     _Atomic uint64_t *const taken = &job->lanes[lane].taken;
+    const uint64_t first = lane_start(job, lane), end = lane_start(job, lane + 1);
     uint64_t before = atomic_load_explicit(taken, memory_order_relaxed), count;
     do {
         count =
             before >> TAKEN_BITS == job->serial ? before & (((uint64_t)1 << TAKEN_BITS) - 1) : 0;
-        *index = lane + count * job->width;
-        if (*index >= job->pieces)
+        *index = first + count;
+        if (*index >= end)
             return false;
     } while (!atomic_compare_exchange_weak_explicit(taken, &before,
                                                     job->serial << TAKEN_BITS | (count + 1),

@@ -42,13 +42,13 @@ struct key_of {
     }
 };
 
-/* Any byte but 0 is as true as another. */
+/* Any byte but 0 is as true as another: the least and the greatest byte tell what there is. */
 template <>
 struct key_of<boolean> : key_of<uint8_t> {
     template <class Bytes>
-    LANES_FUNCTION static Bytes of(Bytes x)
+    LANES_FUNCTION static Bytes rank(Bytes key)
     {
-        return Bytes(x != 0) & 1;
+        return Bytes(key != 0);
     }
 
     LANES_FUNCTION static boolean element(uint8_t key)

@@ -367,15 +367,22 @@ fold_values *loop_of_values(enum instructions instructions, enum fold fold,
     return vector_loop(instructions, fold, accumulator, accumulator);
 }
 
-/* A loop converts elements to the accumulator, so that must be the type asked for, or that type
- * must be the elements' own. */
+/* Whether to convert elements to the accumulator at once makes no difference: that is the type
+ * asked for, or that type holds them as they are, or they are integers whose sums and products lose
+ * what it does not hold in any case. */
+static bool skips_the_type(enum fold fold, enum element input, enum element type)
+{
+    const bool integers = element_is_integer(input) && element_is_integer(type);
+    return type == element_accumulator(type) || type == input || element_holds(type, input) ||
+           (integers && (fold == FOLD_sum || fold == FOLD_prod));
+}
+
 fold_values *loop_of_elements(enum instructions instructions, enum fold fold, enum element input,
                               enum element type)
 {
-    const enum element accumulator = element_accumulator(type);
-    if (type != accumulator && type != input)
-        return nullptr;
-    return vector_loop(instructions, fold, input, accumulator);
+    return skips_the_type(fold, input, type)
+               ? vector_loop(instructions, fold, input, element_accumulator(type))
+               : nullptr;
 }
 
 merge_states *loop_of_states(enum fold fold, enum element accumulator)

@@ -128,24 +128,41 @@ struct number_sum_lanes : sum_lanes<In, T> {
     }
 };
 
-/* Steps that are added one after the other. */
-constexpr size_t steps_in_a_row = 8;
+/* Steps that are added one after the other: a run. As many runs as registers have room for are
+ * added at a time, since additions of one run do not wait for those of another. */
+constexpr size_t steps_in_a_row = 8, runs_at_a_time = register_bytes / 16;
+
+/* Runs that lie one after the other, of so many steps each, joined as a tree. */
+template <size_t Runs, class Lanes>
+LANES_FUNCTION Lanes runs_added(const typename Lanes::element *x, size_t steps)
+{
+    constexpr size_t bytes = Lanes::step * sizeof(typename Lanes::element),
+                     all_bytes = Runs * steps_in_a_row * bytes;
+    Lanes runs[Runs];
+    for (size_t k = 0; k < steps; k++, x += Lanes::step)
+        EACH_REGISTER(size_t r = 0; r < Runs; r++)
+        {
+            const auto *const at = x + r * steps_in_a_row * Lanes::step;
+            fetch_ahead<bytes, all_bytes>(at);
+            runs[r].take(at);
+        }
+    EACH_REGISTER(size_t half = 1; half < Runs; half *= 2)
+    EACH_REGISTER(size_t r = 0; r < Runs; r += 2 * half)
+    runs[r].join(runs[r + half]);
+    return runs[0];
+}
 
 template <class Lanes>
 SHARED_FUNCTION Lanes added_as_tree(const typename Lanes::element *x, size_t steps)
 {
-    Lanes lanes;
-    if (steps <= steps_in_a_row) {
-        for (size_t k = 0; k < steps; k++) {
-            fetch_ahead<Lanes::step * sizeof(typename Lanes::element)>(x + k * Lanes::step);
-            lanes.take(x + k * Lanes::step);
-        }
-        return lanes;
-    }
+    if (steps == runs_at_a_time * steps_in_a_row)
+        return runs_added<runs_at_a_time, Lanes>(x, steps_in_a_row);
+    if (steps <= steps_in_a_row)
+        return runs_added<1, Lanes>(x, steps);
     size_t half = steps_in_a_row;
     while (2 * half < steps)
         half *= 2;
-    lanes = added_as_tree<Lanes>(x, half);
+    Lanes lanes = added_as_tree<Lanes>(x, half);
     lanes.join(added_as_tree<Lanes>(x + half * Lanes::step, steps - half));
     return lanes;
 }
