@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from reference import BFLOAT16, COMPLEX, REALS
 
 import gred
-from gred.testing import SimulatedArray
 
 C_COMPILER = os.environ.get("CC", "gcc").split()
 PROGRAM = Path(__file__).parent / "exact_loops.py"
@@ -281,15 +280,6 @@ def test_other_reductions_are_refused():
             getattr(gred, name)([1.0], method="exact")
     with pytest.raises(ValueError, match="block_size has no meaning"):
         gred.sum([1.0], method="exact", block_size=64)
-
-
-def test_devices_are_refused_so_far():
-    for x, device in ((SimulatedArray(np.ones(3)), None), (np.ones(3), "simulated")):
-        with pytest.raises(NotImplementedError, match="runs on 'host' only, so far"):
-            gred.sum(x, method="exact", device=device)
-    assert gred.sum(SimulatedArray(np.arange(3)), method="exact") == 3
-    with pytest.raises(NotImplementedError, match="host"):
-        gred.sum([1.0], method="exact", out=SimulatedArray(np.zeros(())))
 
 
 # ---- what is told of it ----

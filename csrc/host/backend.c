@@ -4,7 +4,7 @@
 
 #include "common/processor.h"
 #include "host/along.h"
-#include "host/exact_sums.h"
+#include "common/exact_sums.h"
 #include "host/measure.h"
 #include "host/work.h"
 

@@ -15,8 +15,8 @@ static const struct {
 /* It may read nothing but plain runs of some types, and older GPUs may not have it. */
 static bool takes(const struct facts *facts, const struct plan *plan, enum method_index method)
 {
-    return facts->capability >= method_capability(method_at(method)) && plan->on_device &&
-           plan->flat && plan->direct && fold_is_on_ladder(plan->fold) &&
+    return !plan->exact && facts->capability >= method_capability(method_at(method)) &&
+           plan->on_device && plan->flat && plan->direct && fold_is_on_ladder(plan->fold) &&
            facts->kernels->flat(plan->fold, method, plan->layout->input, plan->accumulator,
                                 method_at(method)->block_size);
 }

@@ -155,8 +155,19 @@ static void round_for_output(const struct output *out, struct finish *finish)
         finish->result = out->view.layout.input;
 }
 
+/* A type that devices copy elements to without a rounding, where they cannot be read as they lie.
+ */
+static enum element holder_of(enum element input, enum element type)
+{
+    if (element_is_integer(input))
+        return input == ELEMENT_UINT64 ? ELEMENT_UINT64 : ELEMENT_INT64;
+    return element_is_complex(input) && element_is_complex(type) ? ELEMENT_COMPLEX128
+                                                                 : ELEMENT_FLOAT64;
+}
+
 /* Sums of integers are exact by any method. */
-static bool choose_exactness(const struct request *request, struct plan *plan)
+static bool choose_exactness(const struct request *request, struct layout *layout,
+                             struct plan *plan)
 {
     const struct reduction_row *row = reduction_row(request->reduction);
     if (!plan->exact)
@@ -170,13 +181,9 @@ static bool choose_exactness(const struct request *request, struct plan *plan)
     if (!plan->exact)
         return true;
     round_for_output(request->out, &plan->finish);
-    if (plan->platform->place == METHOD_ON_HOST)
-        return true;
-    PyErr_Format(PyExc_NotImplementedError,
-                 "method 'exact' runs on 'host' only, so far; this call would run on '%s'. Copy "
-                 "the array to the host, or leave device out",
-                 plan->platform->name);
-    return false;
+    if (plan->platform->place != METHOD_ON_HOST)
+        layout->type = holder_of(layout->input, layout->type);
+    return true;
 }
 
 /* Where nothing is needed of a reduction that has no value then, or the mask may leave nothing. */
@@ -281,7 +288,7 @@ static bool choose_reduction(const struct request *request, struct layout *layou
                                    .ddof = request->ddof};
     plan->counts = has_to_count(plan);
     return choose_initial(request, plan) && check_nothing(request, plan) &&
-           choose_exactness(request, plan);
+           choose_exactness(request, layout, plan);
 }
 
 /* In their best order. */

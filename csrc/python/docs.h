@@ -83,8 +83,7 @@
     "    Another name for `ddof`, as in the array API standard.\n"
 #define METHOD_exact                                                                               \
     "    ``'exact'`` is for sum, mean, nansum and nanmean: floats, and the parts of\n"             \
-    "    complex numbers, are added without rounding, and the result is rounded once;\n"           \
-    "    on the host only, so far.\n"
+    "    complex numbers, are added without rounding, and the result is rounded once.\n"
 #define PARAMETER_method_ladder                                                                    \
     "method : str, default 'auto'\n"                                                               \
     "    ``'auto'``, or a method's name; `gred.methods` lists them. All take every real\n"         \
