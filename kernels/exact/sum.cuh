@@ -128,7 +128,7 @@ __device__ __forceinline__ void add_pack(shared<exact_word> words, Sums &sums,
 {
     for (bool cleaned = !notes.leaves_out;; cleaned = true) {
         if constexpr (Windows > 0)
-            if (add_in_windows<In>(sums, *slot))
+            if (const pack<In> loaded = *slot; add_in_windows<In>(sums, loaded))
                 return;
         const unsigned nans = cleaned ? 0 : leave_out(slot);
         notes.left_out += nans;
@@ -170,7 +170,8 @@ __device__ __forceinline__ void add_stretches(shared<exact_word> words, shared<v
         } else {
             constexpr unsigned few = fewest_windows<In>;
             stream.await();
-            const exact_choice choice = choose_windows<In>(range_of(*stream.slot));
+            const pack<In> loaded = *stream.slot;
+            const exact_choice choice = choose_windows<In>(range_of(loaded));
             if (choice.windows == few)
                 add_stretch<few>(words, stream, choice.exponent, notes);
             else if (choice.windows == few + 1)
