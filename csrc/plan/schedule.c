@@ -138,6 +138,10 @@ static void reserve_partials(const struct schedule *self, struct arena *arena)
     const struct course *course = &self->course;
     const size_t size = course->state_bytes;
     struct passes passes;
+    if (course->plan->exact) {
+        arena_reserve(arena, PART_PARTIALS, 1, size); /* blocks add theirs together elsewhere */
+        return;
+    }
     course_over_piece(course, self->piece, &passes);
     uint64_t first = states_in(&passes, PART_PARTIALS);
     uint64_t other = states_in(&passes, PART_OTHER_PARTIALS);
