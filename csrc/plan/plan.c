@@ -181,9 +181,16 @@ static bool choose_exactness(const struct request *request, struct layout *layou
     if (!plan->exact)
         return true;
     round_for_output(request->out, &plan->finish);
-    if (plan->platform->place != METHOD_ON_HOST)
-        layout->type = holder_of(layout->input, layout->type);
-    return true;
+    if (plan->platform->place == METHOD_ON_HOST)
+        return true;
+    layout->type = holder_of(layout->input, layout->type);
+    if (!request->axes)
+        return true;
+    PyErr_Format(PyExc_NotImplementedError,
+                 "method 'exact' adds along axes on 'host' only, so far; this call would run on "
+                 "'%s'. Copy the array to the host, or leave device out",
+                 plan->platform->name);
+    return false;
 }
 
 /* Where nothing is needed of a reduction that has no value then, or the mask may leave nothing. */
@@ -213,12 +220,12 @@ static bool check_nothing(const struct request *request, const struct plan *plan
 /* Methods are ways to reduce a whole array. */
 static bool check_method_along(const struct request *request, const struct plan *plan)
 {
-    if ((!plan->method && !plan->exact) || !request->along)
+    if (!plan->method || !request->along)
         return true;
     PyErr_Format(PyExc_ValueError,
                  "method '%s' is for whole arrays; with axis= or keepdims= leave method out, or "
                  "say 'auto'",
-                 plan->exact ? "exact" : plan->method->name);
+                 plan->method->name);
     return false;
 }
 
