@@ -52,13 +52,9 @@ EXACT_FUNCTION int exact_words_of(enum element accumulator)
 
 enum { EXACT_WORDS_MOST = EXACT_PARTS * (EXACT_NOTES + 69) };
 
-/* Of a thread, of 16 bytes each, for what is on its way; blocks of many threads have half as many. */
-enum { EXACT_SLOTS = 4, EXACT_SLOT_BYTES = 16 };
-
-EXACT_FUNCTION unsigned exact_slots(unsigned block)
-{
-    return block > 512 ? EXACT_SLOTS / 2 : EXACT_SLOTS;
-}
+/* Of a thread, of 16 bytes each, for what is on its way. Blocks of so many threads at most have
+ * room for them. */
+enum { EXACT_SLOTS = 4, EXACT_SLOT_BYTES = 16, EXACT_THREADS_MOST = 512 };
 
 /* Of a block's words, behind which its slots begin. */
 EXACT_FUNCTION unsigned exact_words_bytes(enum element accumulator)
@@ -68,7 +64,7 @@ EXACT_FUNCTION unsigned exact_words_bytes(enum element accumulator)
 
 EXACT_FUNCTION unsigned exact_block_bytes(enum element accumulator, unsigned block)
 {
-    return exact_words_bytes(accumulator) + block * exact_slots(block) * EXACT_SLOT_BYTES;
+    return exact_words_bytes(accumulator) + block * EXACT_SLOTS * EXACT_SLOT_BYTES;
 }
 
 /* What blocks add together, 0 before and after a launch. */

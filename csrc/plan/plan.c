@@ -5,6 +5,7 @@
 
 #include "arrays/mask.h"
 #include "arrays/output.h"
+#include "common/exact_words.h"
 #include "plan/axes.h"
 #include "plan/method_argument.h"
 #include "plan/tuning.h"
@@ -184,6 +185,8 @@ static bool choose_exactness(const struct request *request, struct layout *layou
     if (plan->platform->place == METHOD_ON_HOST)
         return true;
     layout->type = holder_of(layout->input, layout->type);
+    if (plan->block > EXACT_THREADS_MOST)
+        plan->block = EXACT_THREADS_MOST;
     if (!request->axes)
         return true;
     PyErr_Format(PyExc_NotImplementedError,

@@ -44,48 +44,51 @@ __device__ __forceinline__ void await_copies()
 
 #endif
 
+/* A thread's packs, EXACT_SLOTS at a time, which are a tile: it is in the slots, or on its way. */
 template <class In>
 struct exact_stream {
-    shared<pack<In>> slot, first;   /* that of the next pack to be added, and the first one */
-    global<const pack<In>> at, end; /* the next pack to be copied */
-    unsigned apart, slots;
+    shared<pack<In>> slots;         /* blockDim.x apart */
+    global<const pack<In>> at, end; /* the tile's first pack, where there is one; others follow */
+    unsigned apart;
 
     __device__ __forceinline__ exact_stream(shared<void> memory, const in_packs<In> &x)
-        : slot(static_cast<pack<In> *>(memory) + threadIdx.x), first(slot),
-          at(x.packs + rank_in_grid()), end(x.packs + x.count), apart(unsigned(threads_in_grid())),
-          slots(exact_slots(blockDim.x))
+        : slots(static_cast<pack<In> *>(memory) + threadIdx.x), at(x.packs + rank_in_grid()),
+          end(x.packs + x.count), apart(unsigned(threads_in_grid()))
     {
-        for (unsigned k = 0; k < slots; k++)
-            send();
+#pragma unroll
+        for (unsigned k = 0; k < EXACT_SLOTS; k++)
+            send(k, at + k * apart, false);
     }
 
-    /* Whether there is nothing left for the whole warp, and for this thread. */
+    /* Whether there is nothing left for the whole warp. */
     __device__ __forceinline__ bool is_over() const
     {
-        return at - uint64_t(slots) * apart - threadIdx.x % warp_size >= end;
+        return at - threadIdx.x % warp_size >= end;
     }
 
-    __device__ __forceinline__ bool is_there() const
+    /* The first of this thread's next tile. */
+    __device__ __forceinline__ global<const pack<In>> next() const
     {
-        return at - uint64_t(slots) * apart < end;
+        return at + EXACT_SLOTS * apart;
     }
 
-    /* Has the next pack where that has been which was added last. */
-    __device__ __forceinline__ void send()
+    /* Whether a whole tile begins there. */
+    __device__ __forceinline__ bool is_whole(global<const pack<In>> tile) const
     {
-        copy_ahead(slot, at, at < end);
-        at += apart;
-        slot += blockDim.x;
-        if (slot == first + slots * blockDim.x)
-            slot = first;
+        return tile + (EXACT_SLOTS - 1) * apart < end;
     }
 
-    __device__ __forceinline__ void await() const
+    /* Pack k of the tile, which is there when all but the latest copies are. */
+    __device__ __forceinline__ pack<In> await(unsigned k) const
     {
-        if (slots == EXACT_SLOTS)
-            await_copies<EXACT_SLOTS - 1>();
-        else
-            await_copies<EXACT_SLOTS / 2 - 1>();
+        await_copies<EXACT_SLOTS - 1>();
+        return slots[k * blockDim.x];
+    }
+
+    /* Has a pack copied to slot k; zeros, where there is none, change no sum. */
+    __device__ __forceinline__ void send(unsigned k, global<const pack<In>> from, bool there) const
+    {
+        copy_ahead(slots + k * blockDim.x, from, there || from < end);
     }
 };
 

@@ -57,84 +57,111 @@ __device__ __forceinline__ unsigned watch_element(shared<exact_word> words, In e
     return unseen;
 }
 
-/* Adds a pack that no windows hold; out of line, so that nobody keeps registers for what is seldom.
- */
+/* Adds so many packs that no windows hold. They are read once more, and out of line, so that nobody
+ * keeps registers for what is seldom. */
 template <class In>
-__device__ __noinline__ void add_one_by_one(shared<exact_word> words, shared<const pack<In>> slot)
+__device__ __noinline__ void add_one_by_one(shared<exact_word> words, global<const pack<In>> at,
+                                            global<const pack<In>> end, unsigned apart,
+                                            unsigned packs, bool leaves_out)
 {
 #pragma unroll 1
-    for (unsigned k = 0; k < pack<In>::size; k++)
-        deposit_element(words, slot->at[k]);
+    for (; packs > 0 && at < end; packs--, at += apart) {
+        const global<const In> elements = reinterpret_cast<const In *>(at);
+#pragma unroll 1
+        for (unsigned k = 0; k < pack<In>::size; k++)
+            if (!is_left_out(elements[k], leaves_out))
+                deposit_element(words, elements[k]);
+    }
+}
+
+template <class In>
+__device__ __noinline__ unsigned watch_tile(shared<exact_word> words, global<const pack<In>> at,
+                                            global<const pack<In>> end, unsigned apart,
+                                            bool leaves_out, unsigned unseen)
+{
+#pragma unroll 1
+    for (unsigned packs = EXACT_SLOTS; packs > 0 && at < end; packs--, at += apart) {
+        const global<const In> elements = reinterpret_cast<const In *>(at);
+#pragma unroll 1
+        for (unsigned k = 0; k < pack<In>::size; k++)
+            if (!is_left_out(elements[k], leaves_out))
+                unseen = watch_element(words, elements[k], unseen);
+    }
+    return unseen;
 }
 
 /* Makes zeros of NaNs, and says of how many. */
 template <class In>
-__device__ __noinline__ unsigned leave_out(shared<pack<In>> slot)
+__device__ __forceinline__ unsigned leave_out(pack<In> &loaded)
 {
     unsigned count = 0;
-#pragma unroll 1
+#pragma unroll
     for (unsigned k = 0; k < pack<In>::size; k++)
-        if (is_left_out(slot->at[k], true)) {
-            slot->at[k] = In{};
+        if (is_left_out(loaded.at[k], true)) {
+            loaded.at[k] = In{};
             count++;
         }
     return count;
 }
 
-template <class In>
-__device__ __noinline__ unsigned watch_pack(shared<exact_word> words, shared<const pack<In>> slot,
-                                            bool leaves_out, unsigned unseen)
-{
-#pragma unroll 1
-    for (unsigned k = 0; k < pack<In>::size; k++)
-        if (!is_left_out(slot->at[k], leaves_out))
-            unseen = watch_element(words, slot->at[k], unseen);
-    return unseen;
-}
-
 /* ---- stretches ---- */
 
-/* Adds a pack; false: it does not fit, and the sums are as they were. Windows that hold all there
- * is need not be looked at. */
+/* Tiles of a stretch: so many that no accumulator takes more numbers than it can. */
+template <class In>
+constexpr unsigned tiles_of_stretch = WINDOW_NUMBERS *exact_element<In>::sums /
+                                      (EXACT_SLOTS * numbers_of_pack<In>);
+
+/* Adds a tile in windows, while the next one's packs are sent for. Where it does not fit, all is as
+ * it was, and it is added one by one. Windows that hold all there is take any pack whose numbers
+ * are finite, and need not be looked at. */
 template <class In, unsigned Sums, unsigned Windows>
-__device__ __forceinline__ bool add_in_windows(exact_windows<Sums, Windows> &sums,
-                                               const pack<In> &loaded)
+__device__ __forceinline__ void add_tile(shared<exact_word> words,
+                                         exact_windows<Sums, Windows> &sums,
+                                         const exact_stream<In> &stream, exact_notes &notes)
 {
     constexpr bool always = Windows == exact_element<In>::always;
-    if constexpr (always)
-        if (!all_finite(loaded))
-            return false;
+    const global<const pack<In>> next = stream.next();
+    const bool whole = stream.is_whole(next);
     const exact_windows<Sums, Windows> before = sums;
     uint32_t moved = 0;
     bool left = false;
 #pragma unroll
-    for (unsigned k = 0; k < numbers_of_pack<In>; k++)
-        left |= sums.add(k % Sums, number_of(loaded, k), moved);
-    const bool fits = always || (!left && !(moved & 0xfff00000));
-    if (!fits)
+    for (unsigned p = 0; p < EXACT_SLOTS; p++) {
+        pack<In> loaded = stream.await(p);
+        if (notes.leaves_out)
+            notes.left_out += leave_out(loaded);
+        bool fits = true;
+        if constexpr (always)
+            fits = all_finite(loaded);
+        if (fits) {
+#pragma unroll
+            for (unsigned k = 0; k < numbers_of_pack<In>; k++)
+                left |= sums.add(k % Sums, number_of(loaded, k), moved);
+        } else {
+            add_one_by_one(words, stream.at + p * stream.apart, stream.end, 0, 1, notes.leaves_out);
+        }
+        stream.send(p, next + p * stream.apart, whole);
+    }
+    if (!always && (left || (moved & 0xfff00000))) {
         sums = before;
-    return fits;
+        add_one_by_one(words, stream.at, stream.end, stream.apart, EXACT_SLOTS, notes.leaves_out);
+    }
 }
 
-/* Packs of a stretch: so many that no accumulator takes more numbers than it can. */
+/* The same without windows. */
 template <class In>
-constexpr unsigned packs_of_stretch = WINDOW_NUMBERS *exact_element<In>::sums / numbers_of_pack<In>;
-
-/* Adds a pack in windows or, where they do not hold it, one by one; where NaNs are left out, those
- * may be why. */
-template <unsigned Windows, class In, class Sums>
-__device__ __forceinline__ void add_pack(shared<exact_word> words, Sums &sums,
-                                         shared<pack<In>> slot, exact_notes &notes)
+__device__ __forceinline__ void add_tile(shared<exact_word> words, const exact_stream<In> &stream,
+                                         exact_notes &notes)
 {
-    for (bool cleaned = !notes.leaves_out;; cleaned = true) {
-        if constexpr (Windows > 0)
-            if (const pack<In> loaded = *slot; add_in_windows<In>(sums, loaded))
-                return;
-        const unsigned nans = cleaned ? 0 : leave_out(slot);
-        notes.left_out += nans;
-        if (Windows == 0 || nans == 0)
-            return add_one_by_one<In>(words, slot);
+    const global<const pack<In>> next = stream.next();
+#pragma unroll 1
+    for (unsigned p = 0; p < EXACT_SLOTS; p++) {
+        pack<In> loaded = stream.await(p);
+        if (notes.leaves_out)
+            notes.left_out += leave_out(loaded);
+        stream.send(p, next + p * stream.apart, false);
     }
+    add_one_by_one(words, stream.at, stream.end, stream.apart, EXACT_SLOTS, notes.leaves_out);
 }
 
 /* A warp adds a stretch. Without windows all numbers are added one by one. */
@@ -144,15 +171,18 @@ __device__ __forceinline__ void add_stretch(shared<exact_word> words, exact_stre
 {
     exact_windows<exact_element<In>::sums, Windows ? Windows : 1> sums(exponent);
 #pragma unroll 1
-    for (unsigned packs = packs_of_stretch<In>; packs > 0 && !stream.is_over(); packs--) {
-        stream.await();
-        if (notes.unseen && stream.is_there())
-            notes.unseen = watch_pack<In>(words, stream.slot, notes.leaves_out, notes.unseen);
-        add_pack<Windows>(words, sums, stream.slot, notes);
-        stream.send();
+    for (unsigned tiles = tiles_of_stretch<In>; tiles > 0 && !stream.is_over(); tiles--) {
+        if (notes.unseen)
+            notes.unseen = watch_tile(words, stream.at, stream.end, stream.apart, notes.leaves_out,
+                                      notes.unseen);
+        if constexpr (Windows > 0)
+            add_tile(words, sums, stream, notes);
+        else
+            add_tile(words, stream, notes);
+        stream.at = stream.next();
     }
     __syncwarp();
-    if (Windows > 0)
+    if constexpr (Windows > 0)
         flush_windows<exact_layout_of<In>>(words, sums, exponent);
 }
 
@@ -169,8 +199,7 @@ __device__ __forceinline__ void add_stretches(shared<exact_word> words, shared<v
             add_stretch<kind::always>(words, stream, kind::always_top + WINDOW_ROOM, notes);
         } else {
             constexpr unsigned few = fewest_windows<In>;
-            stream.await();
-            const pack<In> loaded = *stream.slot;
+            const pack<In> loaded = stream.await(0);
             const exact_choice choice = choose_windows<In>(range_of(loaded));
             if (choice.windows == few)
                 add_stretch<few>(words, stream, choice.exponent, notes);
