@@ -3,9 +3,10 @@
  *
  * Why no word overflows. A word of a block takes less than 2^32 from each number that is added by
  * itself, and from each flush of a warp's window; a block is given no more than EXACT_BLOCK_MOST
- * numbers, and flushes once in many of them, so that its words stay below 2^62. What it leaves has
- * passed its carries on once: a word is then less than 2^32 + 2^31 in magnitude. So is what
- * the last block, and whoever merges pieces, leaves of 2^29 such states. */
+ * numbers, and flushes a window once in hundreds of them, so that a word takes up no more than 2^30
+ * times that, and stays below 2^62. What it leaves has passed its carries on once: a word is then
+ * less than 2^32 + 2^31 in magnitude. As many as 2^29 of these, of blocks or of pieces, can be
+ * added in one word, and what becomes of them has passed its carries on, too. */
 #pragma once
 
 #include "common/exact_sums.h"
