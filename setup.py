@@ -61,7 +61,7 @@ def kernel_units(table: str) -> list[tuple[str, str, list[str]]]:
         defines = [f"-DGRED_FOLD={fold}", f"-DGRED_WIDENS={widens:d}"]
         units.append(("methods.cu", fold, [*defines, f"-DGRED_AVERAGES={averages:d}"]))
     units += [("folds.cu", group, [f"-DGRED_GROUP={group}"]) for group in FOLD_GROUPS]
-    units.append((LATER, "later_methods", []))
+    units += [(LATER, "later_methods", []), ("exact.cu", "exact", [])]
     return [*units, ("kernels.cu", "kernels", [f"-DGRED_TABLE={table}"])]
 
 

@@ -34,6 +34,10 @@ DECLARE_GROUP(moments);
 
 const void *later_flat(enum fold, enum method_index, enum element input, enum element accumulator);
 
+const void *exact_flat(enum element input);
+const void *exact_merging(enum element accumulator);
+const void *exact_finishing();
+
 library_reduce *library_entry(enum fold, enum element input, enum element accumulator);
 
 namespace
@@ -160,6 +164,7 @@ const struct kernels GRED_TABLE = {
     KERNELS::flat_entry,      KERNELS::strided_entry,       KERNELS::along_entry,
     KERNELS::columns_entry,   KERNELS::merge_entry,         KERNELS::library_entry,
     KERNELS::copy_flat_entry, KERNELS::copy_gathered_entry, KERNELS::finish_entry,
-    KERNELS::store_entry,     KERNELS::count_entry,         KERNELS::unpack_entry,
+    KERNELS::store_entry,     KERNELS::exact_flat,          KERNELS::exact_merging,
+    KERNELS::exact_finishing, KERNELS::count_entry,         KERNELS::unpack_entry,
     KERNELS::read_entry,
 };

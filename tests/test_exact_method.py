@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from reference import BFLOAT16, COMPLEX, REALS
 
 import gred
-from gred.testing import SimulatedArray
 
 C_COMPILER = os.environ.get("CC", "gcc").split()
 PROGRAM = Path(__file__).parent / "exact_loops.py"
@@ -283,15 +282,6 @@ def test_other_reductions_are_refused():
         gred.sum([1.0], method="exact", block_size=64)
 
 
-def test_devices_are_refused_so_far():
-    for x, device in ((SimulatedArray(np.ones(3)), None), (np.ones(3), "simulated")):
-        with pytest.raises(NotImplementedError, match="runs on 'host' only, so far"):
-            gred.sum(x, method="exact", device=device)
-    assert gred.sum(SimulatedArray(np.arange(3)), method="exact") == 3
-    with pytest.raises(NotImplementedError, match="host"):
-        gred.sum([1.0], method="exact", out=SimulatedArray(np.zeros(())))
-
-
 # ---- what is told of it ----
 
 
@@ -304,3 +294,45 @@ def test_it_is_told_and_measured():
     assert time.method == "exact"
     assert time.result == nearest(1000 * Fraction(0.1), np.float64)
     assert gred.kernel_time(np.arange(9), method="exact", samples=2).method == "auto"
+
+
+# ---- along axes ----
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", [*REALS, *COMPLEX], ids=str)
+def test_sums_along_axes_are_rounded_once(name, dtype):
+    random = np.random.default_rng(8)
+    x = np.ldexp(random.normal(size=(6, 5, 70)), random.integers(-12, 9, (6, 5, 70)))
+    x = (x + 1j * np.flip(x) if dtype in COMPLEX else x).astype(dtype)
+    x[0, 0, :3] = np.nan
+    for axis in (0, 1, 2, (0, 2), (1, 2)):
+        got = exact(name, x, axis=axis)
+        rest = tuple(k for k in range(3) if k not in np.atleast_1d(axis))
+        rows = x.transpose(*rest, *np.atleast_1d(axis)).reshape(*got.shape, -1)
+        for index in np.ndindex(got.shape):
+            row = rows[index]
+            kept = row[~np.isnan(row.astype(complex))] if name.startswith("nan") else row
+            assert same(got[index].real, truth(name, kept.real))
+            if dtype in COMPLEX and np.isfinite(kept).all():
+                assert same(got[index].imag, truth(name, kept.imag))
+
+
+def test_along_axes_all_arguments_have_their_meaning():
+    x = np.array([[1e100, 1.0, -1e100], [3.0, 5.0, 2.0]])
+    where = np.array([[True, True, True], [False, True, True]])
+    out = np.zeros(2, np.float32)
+    assert gred.sum(x, axis=1, method="exact", out=out[::-1]) is not None
+    assert out.tolist() == [10, 1]
+    assert gred.mean(x, 1, method="exact", where=where).tolist() == [1 / 3, 3.5]
+    assert gred.sum(x, 1, method="exact", initial=-1e100).tolist() == [-1e100, -1e100]
+    assert gred.sum(x, method="exact", keepdims=True).tolist() == [[11.0]]
+    assert gred.sum(np.full((2, 3), -0.0), 0, method="exact", initial=None).tolist() == [-0.0] * 3
+    assert gred.sum(np.zeros((3, 0)), 1, method="exact").tolist() == [0.0] * 3
+    assert gred.sum(np.zeros((0, 3)), 1, method="exact").shape == (0,)
+    with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
+        assert np.isnan(gred.mean(np.zeros((3, 0)), 1, method="exact")).all()
+    with pytest.raises(
+        NotImplementedError, match=r"along axes on 'host' only|does not reduce along"
+    ):
+        gred.sum(x, axis=0, method="exact", device="simulated")

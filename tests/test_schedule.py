@@ -536,3 +536,27 @@ def test_workspaces_that_no_memory_holds_are_no_small_ones():
     for n in (2**60, 2**61, 2**62, 2**63, 2**64 - 1):
         plan = schedule("shuffle", n, kind=DOUBLES, on_device=False, whole=True)
         assert plan.total >= min(8 * n, 2**64 - 1)
+
+
+EXACT_KINDS = [(t, t, True) for t in ("float32", "float64", "complex64", "complex128")]
+BLOCK_MOST = 2**29  # elements of a block, so that no word of its sum overflows
+CARRYING_BYTES = 2**12
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("block", [32, 64, 128, 256, 512])
+@pytest.mark.parametrize("kind", EXACT_KINDS)
+def test_exact_sums_are_of_no_more_elements_than_words_hold(kind, block, layout):
+    for n in LENGTHS:
+        options = {"block_size": block, "exact": True, **LAYOUTS[layout]}
+        plan = schedule("last_block", n, kind, **options)
+        check_pieces(plan, n, kind[0])
+        check_arena(plan)
+        assert plan.piece <= MULTIPROCESSORS * 1024 // block * BLOCK_MOST
+        assert plan.holds("partials") == plan.state_bytes <= CARRYING_BYTES
+        assert plan.holds("tickets") > plan.state_bytes
+        for step in plan.steps:
+            assert step.shared <= SHARED_MAX
+            assert step.grid <= max(1, MULTIPROCESSORS * 1024 // block) or step.work != "pass"
+        merging = plan.chain("results")
+        assert [step.grid for step in merging] == [1] * (plan.pieces > 1)

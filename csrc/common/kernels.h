@@ -140,6 +140,13 @@ struct kernels {
      * their type, bytes of one, n, layout). */
     const void *(*store)(void);
 
+    /* Exact sums: of a flat array of a type, of the words that pieces have left, and one thread
+     * that makes the result of words. Arguments as above, and then (fold, accumulator, watches)
+     * and (accumulator); `watches` asks for whether there is anything but -0. */
+    const void *(*exact_flat)(enum element input);
+    const void *(*exact_merge)(enum element accumulator);
+    const void *(*exact_finish)(void);
+
     /* Counts what a mask lets through: arguments (layout, n, counted). */
     const void *(*count)(void);
 

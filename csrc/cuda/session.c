@@ -81,12 +81,12 @@ static bool ask_device(struct cuda_session *self, int device, struct failure *fa
 /* The tickets come after the rest. */
 static bool make_kept(struct cuda_session *self, struct failure *failure)
 {
-    return cuda_check(failure, cudaMalloc((void **)&self->kept, KEPT_BYTES + sizeof(unsigned)),
+    const size_t tickets = sizeof(struct exact_together);
+    return cuda_check(failure, cudaMalloc((void **)&self->kept, KEPT_BYTES + tickets),
                       "cudaMalloc") &&
-           cuda_check(
-               failure,
-               cudaMemsetAsync(self->kept + KEPT_BYTES, 0, sizeof(unsigned), self->own_stream),
-               "cudaMemsetAsync") &&
+           cuda_check(failure,
+                      cudaMemsetAsync(self->kept + KEPT_BYTES, 0, tickets, self->own_stream),
+                      "cudaMemsetAsync") &&
            cuda_check(failure, cudaStreamSynchronize(self->own_stream), "cudaStreamSynchronize");
 }
 

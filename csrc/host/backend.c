@@ -2,9 +2,10 @@
  * from. */
 #include "host/backend.h"
 
+#include "common/exact_sums.h"
 #include "common/processor.h"
 #include "host/along.h"
-#include "host/exact_sums.h"
+#include "host/exact_along.h"
 #include "host/folding.h"
 #include "host/measure.h"
 #include "host/segments.h"
@@ -88,7 +89,7 @@ static bool run(void *state, const struct plan *plan, struct run *run)
     if (plan->segments)
         return segments_run(&work.job);
     if (plan->axes)
-        return along_run(&work.job);
+        return plan->exact ? exact_along(&work.job) : along_run(&work.job);
     if (run->explanation) {
         work_explain(&work);
         return true;

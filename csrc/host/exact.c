@@ -29,12 +29,6 @@ struct buffer {
     _Alignas(CACHE_LINE) char elements[CHUNK * WIDEST_ELEMENT];
 };
 
-static void clear(struct exact_sums *sums)
-{
-    for (int part = 0; part < EXACT_PARTS; part++)
-        exact_clear(&sums->parts[part]);
-}
-
 static void merge(struct exact_sums *sums, const struct exact_sums *others)
 {
     for (int part = 0; part < EXACT_PARTS; part++)
@@ -66,7 +60,7 @@ static bool fits_windows(const struct plan *plan)
 static void start(struct own *own, const struct job *job)
 {
     const struct plan *plan = job->plan;
-    clear(&own->sums);
+    exact_sums_clear(&own->sums);
     windows_start(&own->windows, job->instructions, element_real_part(plan->layout->input),
                   leaves_out(plan));
 }
@@ -194,7 +188,7 @@ static bool add_together(struct job *job, struct own *own, struct buffer *buffer
         start(&own[thread], job);
     if (!add_stretches(job, own, buffers))
         return false;
-    clear(sums);
+    exact_sums_clear(sums);
     for (unsigned thread = 0; thread < threads; thread++)
         merge(sums, &own[thread].sums);
     return true;

@@ -2,7 +2,7 @@
  * is rounded. */
 #pragma once
 
-#include "host/exact_sums.h"
+#include "common/exact_sums.h"
 #include "host/job.h"
 #include "run/loops.h"
 

@@ -1,7 +1,7 @@
 /* What becomes of exact sums in the end. */
 #pragma once
 
-#include "host/exact_sums.h"
+#include "common/exact_sums.h"
 #include "host/job.h"
 
 /* Fills the run's answer. False: the run's failure says why not. */

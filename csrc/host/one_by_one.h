@@ -1,7 +1,7 @@
 /* Exact sums of elements that nothing faster takes. */
 #pragma once
 
-#include "host/exact_sums.h"
+#include "common/exact_sums.h"
 
 #include <stddef.h>
 

@@ -108,6 +108,27 @@ static bool choose_library(const struct plan *plan, const struct kernels *kernel
     return choice->reducer && choice->copy;
 }
 
+/* The type whose digits the sum of such elements takes. */
+static enum element exact_accumulator(enum element input)
+{
+    return input == ELEMENT_FLOAT16 || input == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : input;
+}
+
+/* Elements are added as they lie, or as a type that holds them all. */
+static bool choose_exact(const struct plan *plan, const struct kernels *kernels,
+                         struct choice *choice)
+{
+    const enum element input = plan->layout->input, type = plan->layout->type;
+    const bool flat = (plan->flat || !plan->on_device) && kernels->exact_flat(input) &&
+                      element_is_complex(input) == element_is_complex(type);
+    choice->form = flat ? FORM_FLAT : FORM_GATHERED;
+    choice->accumulator = flat ? exact_accumulator(input) : type;
+    choice->copy = flat ? NULL : kernels->copy_gathered();
+    choice->first = kernels->exact_flat(flat ? input : type);
+    choice->again = kernels->exact_merge(choice->accumulator);
+    return choice->first;
+}
+
 bool choice_make(const struct plan *plan, const struct kernels *kernels, struct choice *choice)
 {
     *choice = (struct choice){.form = choose_form(plan, kernels),
@@ -116,6 +137,8 @@ bool choice_make(const struct plan *plan, const struct kernels *kernels, struct 
                                   keeps_host_mask(plan) ||
                                   (plan->on_device && plan->layout->mask && !plan->mask_on_device)};
     choice->accumulator = choose_accumulator(plan, choice->form);
+    if (plan->exact)
+        return choose_exact(plan, kernels, choice);
     if (plan->method->style == STYLE_library)
         return choose_library(plan, kernels, choice);
     if (needs_copy(plan, choice)) {

@@ -5,6 +5,7 @@
 
 #include "arrays/mask.h"
 #include "arrays/output.h"
+#include "common/exact_words.h"
 #include "plan/axes.h"
 #include "plan/method_argument.h"
 #include "plan/types.h"
@@ -147,8 +148,19 @@ static void round_for_output(const struct output *out, struct finish *finish)
         finish->result = out->view.layout.input;
 }
 
+/* A type that devices copy elements to without a rounding, where they cannot be read as they lie.
+ */
+static enum element holder_of(enum element input, enum element type)
+{
+    if (element_is_integer(input))
+        return input == ELEMENT_UINT64 ? ELEMENT_UINT64 : ELEMENT_INT64;
+    return element_is_complex(input) && element_is_complex(type) ? ELEMENT_COMPLEX128
+                                                                 : ELEMENT_FLOAT64;
+}
+
 /* Sums of integers are exact by any method. */
-static bool choose_exactness(const struct request *request, struct plan *plan)
+static bool choose_exactness(const struct request *request, struct layout *layout,
+                             struct plan *plan)
 {
     const struct reduction_row *row = reduction_row(request->reduction);
     if (!plan->exact)
@@ -164,9 +176,14 @@ static bool choose_exactness(const struct request *request, struct plan *plan)
     round_for_output(request->out, &plan->finish);
     if (plan->platform->place == METHOD_ON_HOST)
         return true;
+    layout->type = holder_of(layout->input, layout->type);
+    if (plan->block > EXACT_THREADS_MOST)
+        plan->block = EXACT_THREADS_MOST;
+    if (!request->axes)
+        return true;
     PyErr_Format(PyExc_NotImplementedError,
-                 "method 'exact' runs on 'host' only, so far; this call would run on '%s'. Copy "
-                 "the array to the host, or leave device out",
+                 "method 'exact' adds along axes on 'host' only, so far; this call would run on "
+                 "'%s'. Copy the array to the host, or leave device out",
                  plan->platform->name);
     return false;
 }
@@ -198,12 +215,12 @@ static bool check_nothing(const struct request *request, const struct plan *plan
 /* Methods are ways to reduce a whole array. */
 static bool check_method_along(const struct request *request, const struct plan *plan)
 {
-    if ((!plan->method && !plan->exact) || !request->along)
+    if (!plan->method || !request->along)
         return true;
     PyErr_Format(PyExc_ValueError,
                  "method '%s' is for whole arrays; with axis= or keepdims= leave method out, or "
                  "say 'auto'",
-                 plan->exact ? "exact" : plan->method->name);
+                 plan->method->name);
     return false;
 }
 
@@ -271,7 +288,7 @@ static bool choose_reduction(const struct request *request, struct layout *layou
                                    .ddof = request->ddof};
     plan->counts = has_to_count(plan);
     return choose_initial(request, plan) && check_nothing(request, plan) &&
-           choose_exactness(request, plan);
+           choose_exactness(request, layout, plan);
 }
 
 /* In their best order. */

@@ -1,6 +1,7 @@
 #include "plan/schedule.h"
 
 #include "common/arithmetic.h"
+#include "common/exact_words.h"
 
 /* ---- grids ---- */
 
@@ -46,7 +47,7 @@ static bool bound_grid(const struct course *course, const struct facts *facts, c
 static bool bound_again(struct course *course, const struct facts *facts)
 {
     course->again_most = 1;
-    return !fold_is_on_ladder(course->plan->fold) ||
+    return course->plan->exact || !fold_is_on_ladder(course->plan->fold) ||
            bound_grid(course, facts, course->choice.again, &course->again_most);
 }
 
@@ -57,6 +58,8 @@ static size_t shared_bytes(const struct course *course)
     enum { WARPS_MAX = 32, RING_BYTES = RING_STAGES * (RING_STAGE_BYTES + RING_BARRIER_BYTES) };
     const size_t values = course->plan->block * element_size(course->choice.accumulator);
     const size_t states = WARPS_MAX * course->state_bytes;
+    if (course->plan->exact)
+        return exact_block_bytes(course->choice.accumulator, course->plan->block);
     if (method_works_in_place(course->plan->method))
         return 0;
     if (course->plan->method->style == STYLE_bulk)
@@ -92,6 +95,12 @@ static void note_missing_kernel(const struct plan *plan, enum element accumulato
                      element_name(plan->layout->input), element_name(accumulator));
 }
 
+static size_t bytes_of_states(const struct plan *plan, enum element accumulator)
+{
+    return plan->exact ? (size_t)exact_words_of(accumulator) * sizeof(int64_t)
+                       : state_bytes(plan->fold, accumulator);
+}
+
 static bool set_course(const struct plan *plan, const struct facts *facts, struct course *course,
                        struct failure *failure)
 {
@@ -101,7 +110,7 @@ static bool set_course(const struct plan *plan, const struct facts *facts, struc
         note_missing_kernel(plan, course->choice.accumulator, failure);
         return false;
     }
-    course->state_bytes = state_bytes(plan->fold, course->choice.accumulator);
+    course->state_bytes = bytes_of_states(plan, course->choice.accumulator);
     course->shared_bytes = shared_bytes(course);
     if (bound_grid(course, facts, course->choice.first, &course->first_most) &&
         bound_again(course, facts))
@@ -129,6 +138,10 @@ static void reserve_partials(const struct schedule *self, struct arena *arena)
     const struct course *course = &self->course;
     const size_t size = course->state_bytes;
     struct passes passes;
+    if (course->plan->exact) {
+        arena_reserve(arena, PART_PARTIALS, 1, size); /* blocks add theirs together elsewhere */
+        return;
+    }
     course_over_piece(course, self->piece, &passes);
     uint64_t first = states_in(&passes, PART_PARTIALS);
     uint64_t other = states_in(&passes, PART_OTHER_PARTIALS);
@@ -173,6 +186,11 @@ static void reserve_input(const struct schedule *self, struct arena *arena)
         arena_reserve(arena, PART_COPIED_MASK, self->piece, 1);
 }
 
+static size_t tickets_bytes(const struct plan *plan)
+{
+    return plan->exact ? sizeof(struct exact_together) : sizeof(unsigned);
+}
+
 static void lay_out(struct schedule *self)
 {
     struct arena *arena = &self->arena;
@@ -180,7 +198,7 @@ static void lay_out(struct schedule *self)
     reserve_input(self, arena);
     reserve_partials(self, arena);
     if (course_needs_tickets(&self->course))
-        arena_reserve(arena, PART_TICKETS, 1, sizeof(unsigned));
+        arena_reserve(arena, PART_TICKETS, 1, tickets_bytes(self->course.plan));
     if (self->pieces > 1)
         arena_reserve(arena, PART_RESULTS, self->pieces, self->course.state_bytes);
     if (self->counts)
@@ -219,11 +237,21 @@ static void cut_to_limit(struct schedule *self, uint64_t limit)
     cut(self, fits * LEAST_PIECE);
 }
 
+/* How many elements a piece may have at all. */
+static uint64_t most_at_once(const struct course *course)
+{
+    uint64_t most;
+    const bool bounded =
+        course->plan->exact && !__builtin_mul_overflow(course->first_most, EXACT_BLOCK_MOST, &most);
+    return bounded ? least(course->plan->n, most) : course->plan->n;
+}
+
 static void cut_at_all(struct schedule *self, const struct facts *facts)
 {
     const struct plan *plan = self->course.plan;
     const bool brought = self->course.choice.uploads && !facts->whole;
-    cut(self, brought ? UPLOADED_BYTES / element_size(plan->layout->input) : plan->n);
+    const uint64_t most = most_at_once(&self->course);
+    cut(self, brought ? UPLOADED_BYTES / element_size(plan->layout->input) : most);
     if (self->arena.total > facts->limit && !facts->whole && grows(&self->course))
         cut_to_limit(self, facts->limit);
 }
@@ -233,7 +261,7 @@ static bool knows_the_end(const struct schedule *self)
 {
     const struct plan *plan = self->course.plan;
     return method_has_last_block(plan->method) && !self->counts &&
-           (self->pieces == 1 || fold_is_on_ladder(plan->fold));
+           (self->pieces == 1 || plan->exact || fold_is_on_ladder(plan->fold));
 }
 
 /* Whether a state, or that divided, is the result as `out` is to have it. */
@@ -242,16 +270,17 @@ static bool is_as_out(const struct schedule *self)
     const struct plan *plan = self->course.plan;
     const struct finish *finish = &plan->finish;
     const enum element type = self->course.choice.accumulator;
-    return reduction_is_stored(plan->reduction) && !finish->has_initial && finish->from_nothing &&
-           finish->result == type && plan->out_element == type && !element_is_complex(type) &&
-           (uintptr_t)plan->out % element_size(type) == 0;
+    return !plan->exact && reduction_is_stored(plan->reduction) && !finish->has_initial &&
+           finish->from_nothing && finish->result == type && plan->out_element == type &&
+           !element_is_complex(type) && (uintptr_t)plan->out % element_size(type) == 0;
 }
 
 /* Whether the pass that sees the mask counts what it shows. */
 static bool counts_on_the_way(const struct schedule *self)
 {
     const struct choice *choice = &self->course.choice;
-    return fold_makes_means(self->course.plan->fold, choice->accumulator) &&
+    return !self->course.plan->exact &&
+           fold_makes_means(self->course.plan->fold, choice->accumulator) &&
            choice_reads_rows(choice);
 }
 

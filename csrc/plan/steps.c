@@ -199,7 +199,7 @@ struct step course_finish(const struct course *self, enum part state)
         .kind = STEP_FINISH,
         .reads = state,
         .writes = PART_OUT,
-        .kernel = self->kernels->finish(),
+        .kernel = self->plan->exact ? self->kernels->exact_finish() : self->kernels->finish(),
         .n = 1,
         .grid = 1,
         .block = 1,

@@ -84,7 +84,7 @@
 #define METHOD_exact                                                                               \
     "    ``'exact'`` is for sum, mean, nansum and nanmean: floats, and the parts of\n"             \
     "    complex numbers, are added without rounding, and the result is rounded once;\n"           \
-    "    on the host only, so far.\n"
+    "    along axes on the host only. On a device, blocks have at most 512 threads.\n"
 #define PARAMETER_method_ladder                                                                    \
     "method : str, default 'auto'\n"                                                               \
     "    ``'auto'``, or a method's name; `gred.methods` lists them. All take every real\n"         \

@@ -13,7 +13,7 @@ struct pretence {
     unsigned long long n, limit;
     unsigned block, multiprocessors;
     unsigned resident, resident_again; /* blocks of the first kernel, and of others */
-    int direct, on_device, mask_on_device, out, whole;
+    int direct, on_device, mask_on_device, out, whole, exact;
     int automatic;            /* a device's own choice may take the method's place */
     int capability, compiled; /* of the GPU, 0: not a GPU; whether there are kernels for it */
 };
@@ -101,6 +101,7 @@ static struct plan plan_of(const struct pretence *self, const struct layout *lay
                          .block = self->block ? self->block : method->block_size,
                          .data_blocks = method->data_blocks,
                          .automatic = self->automatic,
+                         .exact = self->exact,
                          .reduction = reduction,
                          .fold = reduction_row(reduction)->fold,
                          .accumulator = layout->type,
@@ -145,11 +146,11 @@ static PyObject *schedule_of(struct pretence *self)
 
 PyObject *explain_pretended(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *names)
 {
-    static char *keywords[] = {"reduction",   "method",         "n",          "input",
-                               "accumulator", "layout",         "block_size", "multiprocessors",
-                               "resident",    "resident_again", "limit",      "direct",
-                               "on_device",   "mask_on_device", "out",        "whole",
-                               "capability",  "compiled",       "automatic",  NULL};
+    static char *keywords[] = {
+        "reduction",  "method",          "n",        "input",          "accumulator", "layout",
+        "block_size", "multiprocessors", "resident", "resident_again", "limit",       "direct",
+        "on_device",  "mask_on_device",  "out",      "whole",          "capability",  "compiled",
+        "automatic",  "exact",           NULL};
     struct pretence self = {.layout = "flat",
                             .multiprocessors = 132,
                             .resident = 2,
@@ -159,11 +160,11 @@ PyObject *explain_pretended(PyObject *Py_UNUSED(module), PyObject *arguments, Py
                             .mask_on_device = true,
                             .compiled = true};
     if (!PyArg_ParseTupleAndKeywords(
-            arguments, names, "ssKss|sIIIIKpppppipp", keywords, &self.reduction, &self.method,
+            arguments, names, "ssKss|sIIIIKpppppippp", keywords, &self.reduction, &self.method,
             &self.n, &self.input, &self.accumulator, &self.layout, &self.block,
             &self.multiprocessors, &self.resident, &self.resident_again, &self.limit, &self.direct,
             &self.on_device, &self.mask_on_device, &self.out, &self.whole, &self.capability,
-            &self.compiled, &self.automatic))
+            &self.compiled, &self.automatic, &self.exact))
         return NULL;
     return schedule_of(&self);
 }

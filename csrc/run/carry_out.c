@@ -10,6 +10,7 @@
 #include "run/upload.h"
 #include "run/watch.h"
 
+#include <math.h>
 #include <string.h>
 
 struct carrying {
@@ -128,10 +129,21 @@ static bool make_pass(struct carrying *self, const struct step *step, uint64_t s
     void *written = address(self, step->writes), *tickets = tickets_of(self);
     enum fold fold = course->plan->fold;
     enum element accumulator = course->choice.accumulator;
-    void *arguments[] = {&array, &n, &written, &tickets, &ending, &fold, &accumulator};
+    unsigned watches = exact_asks_for_signs(&course->plan->finish);
+    void *arguments[] = {&array, &n, &written, &tickets, &ending, &fold, &accumulator, &watches};
     if (step->kind == STEP_LIBRARY)
         return self->machine->reduce(self->machine, step->reducer, array.flat.at, n, written);
     return launch(self, step, arguments);
+}
+
+/* What the working copy has where a mask hides an element that is added exactly: what is left out,
+ * or, since that counts nobody's sums, -0. */
+static union scalar exact_hidden(enum fold fold, enum element accumulator)
+{
+    const double value = fold == FOLD_nansum ? NAN : -0.0;
+    const struct scalar_wide wide = {SCALAR_FLOAT, 0, value, value};
+    const union scalar nothing = {.u64 = 0};
+    return element_is_integer(accumulator) ? nothing : scalar_narrow(wide, accumulator);
 }
 
 /* What the working copy has where a mask hides an element: the identity of a fold whose states are
@@ -140,6 +152,8 @@ static union scalar hidden_value(const struct course *course)
 {
     _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX] = {0};
     union scalar value;
+    if (course->plan->exact)
+        return exact_hidden(course->plan->fold, course->choice.accumulator);
     state_identity(course->plan->fold, course->choice.accumulator, state);
     memcpy(&value, state, sizeof value);
     return value;
@@ -178,13 +192,16 @@ static bool finish_on_device(struct carrying *self, enum part leaves)
     const struct course *course = &self->schedule->course;
     const struct step step = course_finish(course, leaves);
     enum reduction reduction = course->plan->reduction;
-    struct finish finish = finish_in(&course->plan->finish, course->choice.accumulator);
+    enum element accumulator = course->choice.accumulator;
+    struct finish finish =
+        course->plan->exact ? course->plan->finish : finish_in(&course->plan->finish, accumulator);
     finish.count = self->fed;
     enum element out_element = course->plan->out_element;
     void *state = address(self, leaves), *counted = address(self, PART_COUNTED);
     void *out = course->plan->out;
     struct ending ending = next_ending(self, sizeof(uint32_t)); /* that it is done */
-    void *arguments[] = {&state, &reduction, &finish, &counted, &out_element, &out, &ending};
+    void *arguments[] = {&state,       &reduction, &finish, &counted,
+                         &out_element, &out,       &ending, &accumulator};
     return launch(self, &step, arguments);
 }
 
@@ -194,6 +211,9 @@ static bool store_identity(struct carrying *self)
 {
     const struct course *course = &self->schedule->course;
     _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
+    if (course->plan->exact)
+        return self->machine->clear(self->machine, address(self, PART_PARTIALS),
+                                    course->state_bytes);
     state_identity(course->plan->fold, course->choice.accumulator, state);
     return self->machine->copy_in(self->machine, address(self, PART_PARTIALS), state,
                                   course->state_bytes);
@@ -203,7 +223,7 @@ static bool store_no_tickets(struct carrying *self)
 {
     void *tickets = address(self, PART_TICKETS);
     return !tickets || self->machine->tickets ||
-           self->machine->clear(self->machine, tickets, sizeof(unsigned));
+           self->machine->clear(self->machine, tickets, self->schedule->arena.bytes[PART_TICKETS]);
 }
 
 static bool store_no_count(struct carrying *self)
@@ -352,7 +372,7 @@ static bool deliver(struct carrying *self, enum part leaves)
 {
     const struct schedule *schedule = self->schedule;
     struct machine *machine = self->machine;
-    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
+    _Alignas(STATE_ALIGNMENT) char state[POSTED_BYTES_MAX];
     uint64_t count = self->fed;
     if (schedule->counts_apart && !count_shown(self))
         return false;
@@ -364,7 +384,12 @@ static bool deliver(struct carrying *self, enum part leaves)
         (schedule->counts &&
          !machine->copy_out(machine, &count, address(self, PART_COUNTED), sizeof count)))
         return false;
-    run_finish(self->run, schedule->course.plan, schedule->course.choice.accumulator, state, count);
+    if (schedule->course.plan->exact)
+        run_finish_exact(self->run, schedule->course.plan, schedule->course.choice.accumulator,
+                         (const int64_t *)state, count);
+    else
+        run_finish(self->run, schedule->course.plan, schedule->course.choice.accumulator, state,
+                   count);
     return true;
 }
 

@@ -38,7 +38,7 @@ bool mailbox_read(struct mailbox *self, void *result)
 /* All words have to be there: one that came late would overwrite the next launch's. */
 bool mailbox_is_awaited(struct mailbox *self)
 {
-    char unwanted[STATE_BYTES_MAX];
+    char unwanted[POSTED_BYTES_MAX];
     return self->awaited && !mailbox_read(self, unwanted);
 }
 

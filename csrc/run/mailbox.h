@@ -3,13 +3,20 @@
  * that it is there, and neither a copy nor a synchronisation is needed. */
 #pragma once
 
+#include "common/exact_words.h"
 #include "common/kernels.h"
 #include "common/reduction.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MAILBOX_WORDS = STATE_BYTES_MAX / sizeof(uint32_t) };
+/* Of a state that is posted: a fold's, or an exact sum's. */
+enum {
+    EXACT_STATE_BYTES_MAX = EXACT_WORDS_MOST * sizeof(int64_t),
+    POSTED_BYTES_MAX = EXACT_STATE_BYTES_MAX > STATE_BYTES_MAX ? EXACT_STATE_BYTES_MAX
+                                                               : STATE_BYTES_MAX,
+    MAILBOX_WORDS = POSTED_BYTES_MAX / sizeof(uint32_t)
+};
 
 struct mailbox {
     uint64_t *words;     /* as the host reads them; NULL: there is no mailbox */

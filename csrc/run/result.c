@@ -17,6 +17,29 @@ void findings_add(struct findings *findings, const struct plan *plan, const stru
                                         answer, count));
 }
 
+void run_answer_exact(struct run *run, const struct plan *plan, const struct exact *sum,
+                      struct scalar_wide value, uint64_t count)
+{
+    if (run->exact) {
+        *run->exact = *sum;
+        run->exact->counts[EXACT_COUNT] = (int64_t)count;
+    }
+    run->count = count;
+    run->answer.values[0] = value;
+    run->answer.values[1] = (struct scalar_wide){SCALAR_SIGNED, (int64_t)count, 0, 0};
+    findings_add(&run->findings, plan, &run->answer, count);
+}
+
+void run_finish_exact(struct run *run, const struct plan *plan, enum element accumulator,
+                      const int64_t *words, uint64_t count)
+{
+    struct exact_sums sums;
+    const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan;
+    const struct scalar_wide value =
+        exact_finish_words(&plan->finish, mean, words, accumulator, &count, &sums);
+    run_answer_exact(run, plan, &sums.parts[EXACT_REAL], value, count);
+}
+
 void run_finish(struct run *run, const struct plan *plan, enum element accumulator,
                 const void *state, uint64_t count)
 {

@@ -1,12 +1,20 @@
 /* From what the passes leave to the answer: the one place on the host where that is done. */
 #pragma once
 
+#include "common/exact_words.h"
 #include "run/backend.h"
 
 /* Fills run->answer, run->count, which is how many elements took part, and run->findings.
  * `accumulator` is the plan's, or one that holds more. */
 void run_finish(struct run *, const struct plan *, enum element accumulator, const void *state,
                 uint64_t count);
+
+/* The same of an exact sum: rounded already, or as the words that kernels leave. NaNs that were
+ * left out count as elements of the latter. */
+void run_answer_exact(struct run *, const struct plan *, const struct exact *sum,
+                      struct scalar_wide value, uint64_t count);
+void run_finish_exact(struct run *, const struct plan *, enum element accumulator,
+                      const int64_t *words, uint64_t count);
 
 /* Adds what is to be said of an answer that so many elements took part in. */
 void findings_add(struct findings *, const struct plan *, const struct answer *, uint64_t count);

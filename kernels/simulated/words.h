@@ -54,6 +54,17 @@ T __shfl_down_sync(unsigned mask, T value, unsigned offset)
 }
 
 template <class T>
+T __shfl_xor_sync(unsigned mask, T value, unsigned bits)
+{
+    static_assert(sizeof(T) <= sizeof(uint64_t), "a shuffle moves at most 8 bytes");
+    uint64_t word = 0;
+    memcpy(&word, &value, sizeof value);
+    word = simulator_shuffle(mask, word, (threadIdx.x ^ bits) % SIMULATOR_WARP);
+    memcpy(&value, &word, sizeof value);
+    return value;
+}
+
+template <class T>
 T __ldcg(const T *address)
 {
     return *address;

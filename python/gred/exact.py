@@ -116,14 +116,12 @@ class ExactSum:
         ----------
         a : array_like of any shape
             As for `gred.sum`, of bool, integers, float16, bfloat16, float32 or float64, which are
-            added as they are. It has to lie on the host, so far.
+            added as they are.
 
         Raises
         ------
         TypeError
             If elements are complex: their real and imaginary parts are two sums.
-        NotImplementedError
-            If the array lies on a device.
         OverflowError
             If `count` would be 2**63.
 

@@ -1,0 +1,137 @@
+/* What a device's kernels make of an array that is summed exactly: a superaccumulator, without the
+ * digits that no float of the type can reach, in words that are added one by one.
+ *
+ * Why no word overflows. A word of a block takes less than 2^32 from each number that is added by
+ * itself, and from each flush of a warp's window; a block is given no more than EXACT_BLOCK_MOST
+ * numbers, and flushes a window once in hundreds of them, so that a word takes up no more than 2^30
+ * times that, and stays below 2^62. What it leaves has passed its carries on once: a word is then
+ * less than 2^32 + 2^31 in magnitude. As many as 2^29 of these, of blocks or of pieces, can be
+ * added in one word, and what becomes of them has passed its carries on, too. */
+#pragma once
+
+#include "common/exact_sums.h"
+
+enum {
+    EXACT_BLOCK_MOST = 1 << 29, /* elements, of which each may be two numbers */
+    EXACT_WORDS_LOAD = 2        /* of what kernels leave; see exact.h */
+};
+
+/* Of a part, before its digits. */
+enum exact_note_word {
+    EXACT_NOTE_LEFT_OUT, /* how many NaNs were */
+    EXACT_NOTE_NANS,
+    EXACT_NOTE_INFINITIES,
+    EXACT_NOTE_NEGATIVE_INFINITIES,
+    EXACT_NOTE_OTHERS, /* not 0: something else than -0 was added, if anybody wants to know */
+    EXACT_NOTES
+};
+
+/* The digits that a type of floats, or of integers, can reach: see EXACT_POINT. Below them lie 47
+ * bits or 18 that stay 0; the topmost takes up the carries of 2^63 numbers. */
+struct exact_span {
+    int first, digits;
+};
+
+EXACT_FUNCTION struct exact_span exact_span_of(enum element accumulator)
+{
+    const bool narrow = accumulator == ELEMENT_FLOAT32 || accumulator == ELEMENT_COMPLEX64;
+    struct exact_span span;
+    span.first = narrow ? 61 : 33;
+    span.digits = narrow ? 13 : 69;
+    return span;
+}
+
+EXACT_FUNCTION int exact_words_of_part(enum element accumulator)
+{
+    return EXACT_NOTES + exact_span_of(accumulator).digits;
+}
+
+EXACT_FUNCTION int exact_words_of(enum element accumulator)
+{
+    return exact_words_of_part(accumulator) * (exact_has_parts(accumulator) ? EXACT_PARTS : 1);
+}
+
+enum { EXACT_WORDS_MOST = EXACT_PARTS * (EXACT_NOTES + 69) };
+
+/* Of a thread, of 16 bytes each, for what is on its way. Blocks of so many threads at most have
+ * room for them. */
+enum { EXACT_SLOTS = 4, EXACT_SLOT_BYTES = 16, EXACT_THREADS_MOST = 512 };
+
+/* Of a block's words, behind which its slots begin. */
+EXACT_FUNCTION unsigned exact_words_bytes(enum element accumulator)
+{
+    return (unsigned)(exact_words_of(accumulator) + 1) / 2 * EXACT_SLOT_BYTES;
+}
+
+EXACT_FUNCTION unsigned exact_block_bytes(enum element accumulator, unsigned block)
+{
+    return exact_words_bytes(accumulator) + block * EXACT_SLOTS * EXACT_SLOT_BYTES;
+}
+
+/* What blocks add together, 0 before and after a launch. */
+struct exact_together {
+    unsigned tickets;
+    unsigned long long words[EXACT_WORDS_MOST];
+};
+
+/* A part's words as a superaccumulator. */
+EXACT_FUNCTION void exact_of_words(const int64_t *words, struct exact_span span, struct exact *sum)
+{
+    exact_clear(sum);
+    sum->counts[EXACT_NANS] = words[EXACT_NOTE_NANS];
+    sum->counts[EXACT_INFINITIES] = words[EXACT_NOTE_INFINITIES];
+    sum->counts[EXACT_NEGATIVE_INFINITIES] = words[EXACT_NOTE_NEGATIVE_INFINITIES];
+    for (int k = 0; k < span.digits; k++)
+        sum->digits[span.first + k] = words[EXACT_NOTES + k];
+    sum->load = EXACT_WORDS_LOAD;
+}
+
+/* Real numbers have one part. */
+EXACT_FUNCTION void exact_sums_of_words(const int64_t *words, enum element accumulator,
+                                        struct exact_sums *sums)
+{
+    const struct exact_span span = exact_span_of(accumulator);
+    exact_of_words(words, span, &sums->parts[EXACT_REAL]);
+    if (exact_has_parts(accumulator))
+        exact_of_words(words + exact_words_of_part(accumulator), span,
+                       &sums->parts[EXACT_IMAGINARY]);
+    else
+        exact_clear(&sums->parts[EXACT_IMAGINARY]);
+}
+
+/* Whether a sum of 0 can be negative: if all that was added, and what it begins with, is. */
+EXACT_FUNCTION bool exact_asks_for_signs(const struct finish *finish)
+{
+    return !finish->from_nothing;
+}
+
+EXACT_FUNCTION bool exact_is_negative_zero(double x)
+{
+    return x == 0 && 1 / x < 0;
+}
+
+/* What a sum of 0 is, of these words of its part. */
+EXACT_FUNCTION double exact_zero(const struct finish *finish, const int64_t *words, int part)
+{
+    const struct scalar_wide initial = scalar_widen(finish->initial, finish->accumulator);
+    const bool begins = !finish->has_initial ||
+                        exact_is_negative_zero(exact_part(initial.real, initial.imag, part));
+    return begins && exact_asks_for_signs(finish) && !words[EXACT_NOTE_OTHERS] ? -0.0 : 0.0;
+}
+
+/* The answer of the words that kernels have left, for an array whose elements were `count` with
+ * those that were left out; *count becomes how many took part. */
+EXACT_FUNCTION struct scalar_wide exact_finish_words(const struct finish *finish, bool mean,
+                                                     const int64_t *words, enum element accumulator,
+                                                     uint64_t *count, struct exact_sums *sums)
+{
+    const int imaginary = exact_has_parts(accumulator) ? exact_words_of_part(accumulator) : 0;
+    *count -= (uint64_t)words[EXACT_NOTE_LEFT_OUT];
+    exact_sums_of_words(words, accumulator, sums);
+    struct scalar_wide value = exact_sums_round(finish, mean, (int64_t)*count, sums);
+    if (!mean && exact_is_zero(&sums->parts[EXACT_REAL]))
+        value.real = exact_zero(finish, words, EXACT_REAL);
+    if (!mean && imaginary && exact_is_zero(&sums->parts[EXACT_IMAGINARY]))
+        value.imag = exact_zero(finish, words + imaginary, EXACT_IMAGINARY);
+    return value;
+}

@@ -1,0 +1,7 @@
+/* Exact sums along axes: one result after the other, each like an array by itself. */
+#pragma once
+
+#include "host/job.h"
+
+/* Fills the plan's results and the run's findings. False: the run's failure says why not. */
+bool exact_along(struct job *);

@@ -1,0 +1,209 @@
+/* A thread's windows: float64s that are kept near 1.5 * 2^k and so hold only multiples of
+ * 2^(k - 52). What such a one takes of a number that is added to it is the number's upper part,
+ * rounded, and what is left is a float, too, for the next window; see csrc/common/windows.h for
+ * where this is from.
+ *
+ * Why nothing is lost. While the first accumulator stays in [2^k, 2^(k + 1)), which is looked at
+ * after every addition, it is a multiple of u = 2^(k - 52) and the difference of two such values is
+ * exact. So is what is left of a number, at most u / 2 = 2^(k - 53) and a multiple of the number's
+ * own unit. The next window is for 2^10 times as much, k' = k - 43: after at most WINDOW_NUMBERS =
+ * 2^9 additions its sum is no more than 2^(k' - 1) from 1.5 * 2^k', and nobody needs to look. What
+ * the last window leaves has to be 0. Where any of this fails, the accumulators are put back, and
+ * the numbers are added one by one. */
+#pragma once
+
+#include "words.cuh"
+
+namespace KERNELS
+{
+
+enum {
+    WINDOW_APART = 43,
+    WINDOW_ROOM = 10, /* between an accumulator's exponent and that of the numbers it is for */
+    WINDOW_NUMBERS = 512
+};
+
+/* What an accumulator is when nothing has been added to it. */
+__device__ __forceinline__ double window_base(int exponent)
+{
+    return double_of(uint64_t(exponent + 1023) << 52 | uint64_t(1) << 51);
+}
+
+/* A thread's windows of so many sums. */
+template <unsigned Sums, unsigned Windows>
+struct exact_windows {
+    double at[Sums][Windows];
+
+    __device__ __forceinline__ exact_windows(int exponent)
+    {
+#pragma unroll
+        for (unsigned k = 0; k < Sums * Windows; k++)
+            at[k / Windows][k % Windows] = window_base(exponent - int(k % Windows) * WINDOW_APART);
+    }
+
+    /* Adds a number to a sum; *moved gathers bits in which the first accumulator changes. Returns
+     * whether the last window leaves something. */
+    __device__ __forceinline__ bool add(unsigned s, double x, uint32_t &moved)
+    {
+        bool left = false;
+#pragma unroll
+        for (unsigned w = 0; w < Windows; w++) {
+            const double sum = at[s][w] + x, taken = sum - at[s][w];
+            if (w == 0)
+                moved |= uint32_t((bits_of(sum) ^ bits_of(at[s][0])) >> 32);
+            if (w + 1 < Windows)
+                x -= taken;
+            else
+                left = taken != x;
+            at[s][w] = sum;
+        }
+        return left;
+    }
+
+    /* What a window has taken, in its units: neighbouring floats have neighbouring bits. */
+    __device__ __forceinline__ int64_t units(unsigned k, int exponent) const
+    {
+        const double base = window_base(exponent - int(k % Windows) * WINDOW_APART);
+        return int64_t(bits_of(at[k / Windows][k % Windows]) - bits_of(base));
+    }
+};
+
+/* Of all lanes, for all of them. */
+__device__ __forceinline__ int64_t warp_total(int64_t x)
+{
+#pragma unroll
+    for (unsigned offset = warp_size / 2; offset > 0; offset /= 2)
+        x += __shfl_xor_sync(whole_warp, x, offset);
+    return x;
+}
+
+/* By all threads of a warp: brings their windows' sums to the words, each by a lane of its own. */
+template <class Layout, unsigned Sums, unsigned Windows>
+__device__ __forceinline__ void
+flush_windows(shared<exact_word> words, const exact_windows<Sums, Windows> &sums, int exponent)
+{
+    const unsigned lane = threadIdx.x % warp_size;
+    int64_t own = 0;
+#pragma unroll
+    for (unsigned k = 0; k < Sums * Windows; k++) {
+        const int64_t total = warp_total(sums.units(k, exponent));
+        own = lane == k ? total : own;
+    }
+    const int unit = exponent - int(lane % Windows) * WINDOW_APART - 52;
+    if (own)
+        deposit(words + lane / Windows * Layout::part + EXACT_NOTES,
+                own < 0 ? uint64_t(-own) : uint64_t(own), unsigned(unit - Layout::lowest), own < 0);
+}
+
+/* ---- where windows lie ---- */
+
+/* Of numbers' magnitudes, the greatest finite one and the least that is not 0, as the upper halves
+ * of float64s' bits. */
+struct exact_range {
+    uint32_t greatest, least;
+};
+
+__device__ __forceinline__ uint32_t magnitude_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits & 0x7fffffff;
+}
+
+__device__ __forceinline__ uint32_t magnitude_bits(double x)
+{
+    return uint32_t(bits_of(x) >> 32) & 0x7fffffff;
+}
+
+/* The same of magnitude bits: those of float32s are as good as numbers to tell what is greater, and
+ * only two are converted. */
+__device__ __forceinline__ uint32_t as_float64(uint32_t magnitude, float)
+{
+    float x;
+    memcpy(&x, &magnitude, sizeof x);
+    return magnitude_bits(double(x));
+}
+
+__device__ __forceinline__ uint32_t as_float64(uint32_t magnitude, double)
+{
+    return magnitude;
+}
+
+template <class In>
+__device__ __forceinline__ exact_range range_of(const pack<In> &loaded)
+{
+    using real = typename exact_element<In>::real;
+    constexpr real infinite = ends<real>::greatest;
+    const uint32_t infinity = magnitude_bits(infinite);
+    uint32_t greatest = 0, least = infinity;
+#pragma unroll
+    for (unsigned k = 0; k < numbers_of_pack<In>; k++) {
+        const uint32_t magnitude = magnitude_bits(real_of(loaded, k));
+        greatest = magnitude < infinity && magnitude > greatest ? magnitude : greatest;
+        least = magnitude && magnitude < least ? magnitude : least;
+    }
+    return {as_float64(greatest, real()), as_float64(least, real())};
+}
+
+/* Of all lanes, for all of them. */
+__device__ __forceinline__ exact_range range_of_warp(exact_range range)
+{
+#pragma unroll
+    for (unsigned offset = warp_size / 2; offset > 0; offset /= 2) {
+        const uint32_t greatest = __shfl_xor_sync(whole_warp, range.greatest, offset),
+                       least = __shfl_xor_sync(whole_warp, range.least, offset);
+        range.greatest = greatest > range.greatest ? greatest : range.greatest;
+        range.least = least < range.least ? least : range.least;
+    }
+    return range;
+}
+
+/* Windows for numbers that are near one another; there may be one more. */
+template <class In>
+constexpr unsigned fewest_windows = exact_element<In>::bits > 24 ? 2 : 1;
+
+/* How many windows there are, 0: numbers are added one by one, and the first one's exponent. */
+struct exact_choice {
+    unsigned windows;
+    int exponent;
+};
+
+/* Whether this lane's own numbers, like these, would fit in that many windows of which the highest
+ * is for numbers up to the warp's greatest; most lanes' should. */
+__device__ __forceinline__ bool most_lanes(bool fits)
+{
+    return warp_total(fits) >= int64_t(warp_size) * 3 / 4;
+}
+
+/* Windows for numbers like these, with room above and below them; by all threads of a warp. */
+template <class In>
+__device__ __forceinline__ exact_choice choose_windows(exact_range own)
+{
+    using element = exact_element<In>;
+    using layout = exact_layout<element::accumulator>;
+    constexpr unsigned fewest = fewest_windows<In>, most = fewest + 1;
+    constexpr int spare = 12, room_most = 32, highest = 1022;
+    const exact_range all = range_of_warp(own);
+    const int top = int(all.greatest >> 20) - 1022; /* all are less than 2^top */
+    const int bottom = int(all.least >> 20) - 1022 - int(element::bits);
+    unsigned windows = fewest;
+    int holds = WINDOW_APART * int(windows) - 1;
+    for (; windows < most && holds < top - bottom + spare; windows++)
+        holds += WINDOW_APART;
+    int room = (holds - (top - bottom)) / 2;
+    if (room < spare / 2) {
+        room = spare / 2;
+        const int own_bottom = int(own.least >> 20) - 1022 - int(element::bits);
+        if (!most_lanes(own_bottom >= top + room - holds))
+            return {element::always, element::always_top + WINDOW_ROOM};
+    }
+    room = room < room_most ? room : room_most;
+    /* Units that have a place, accumulators that are normal and finite. */
+    const int unit = layout::narrow ? layout::lowest : -1074;
+    const int lowest = unit + 52 + int(windows - 1) * WINDOW_APART;
+    int exponent = top + room + WINDOW_ROOM;
+    exponent = exponent < lowest ? lowest : exponent;
+    return {windows, exponent < highest ? exponent : highest};
+}
+
+} // namespace KERNELS
