@@ -1,5 +1,6 @@
 #include "host/exact_answer.h"
 
+#include "common/exact_root.h"
 #include "host/folding.h"
 #include "run/result.h"
 
@@ -9,6 +10,11 @@
 static double rounded(const struct exact *sum, int64_t divisor, enum element type)
 {
     return scalar_widen(exact_value(sum, divisor, type), type).real;
+}
+
+static double rounded_root(const struct exact *sum, enum element type)
+{
+    return scalar_widen(exact_root(sum, type), type).real;
 }
 
 static void add_initial(const struct finish *finish, struct exact_sums *sums)
@@ -52,15 +58,17 @@ static void spoil(struct scalar_wide *value)
 }
 
 /* What the sums are, divided or not; complex only where the result is. */
-static struct scalar_wide rounded_sums(const struct finish *finish, struct exact_sums *sums,
+static struct scalar_wide rounded_sums(const struct plan *plan, struct exact_sums *sums,
                                        int64_t divisor)
 {
+    const struct finish *const finish = &plan->finish;
     const int parts = element_is_complex(finish->result) ? EXACT_PARTS : 1;
     const enum element type = element_real_part(finish->result);
     double values[EXACT_PARTS] = {0};
     for (int part = 0; part < parts; part++) {
         exact_normalise(&sums->parts[part]);
-        values[part] = rounded(&sums->parts[part], divisor, type);
+        values[part] = plan->fold == FOLD_norm2 ? rounded_root(&sums->parts[part], type)
+                                                : rounded(&sums->parts[part], divisor, type);
     }
     return (struct scalar_wide){SCALAR_FLOAT, 0, values[EXACT_REAL], values[EXACT_IMAGINARY]};
 }
@@ -73,7 +81,7 @@ bool exact_finish(struct job *job, struct exact_sums *sums)
     const int64_t count = sums->parts[EXACT_REAL].counts[EXACT_COUNT];
     if (finish->has_initial)
         add_initial(finish, sums);
-    struct scalar_wide value = rounded_sums(finish, sums, mean ? count : 1);
+    struct scalar_wide value = rounded_sums(plan, sums, mean ? count : 1);
     if (mean && element_is_complex(finish->result))
         spoil(&value);
     if (!finish->from_nothing && !sign_zeros(job, sums, &value))

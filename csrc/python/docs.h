@@ -84,7 +84,8 @@
 #define METHOD_exact                                                                               \
     "    ``'exact'`` is for sum, mean, nansum and nanmean: floats, and the parts of\n"             \
     "    complex numbers, are added without rounding, and the result is rounded once;\n"           \
-    "    on the host only, so far.\n"
+    "    and for the norm of order 2: the exact sum of squares' root is rounded once; on\n"        \
+    "    the host only, so far.\n"
 #define PARAMETER_method_ladder                                                                    \
     "method : str, default 'auto'\n"                                                               \
     "    ``'auto'``, or a method's name; `gred.methods` lists them. All take every real\n"         \
@@ -504,3 +505,61 @@
                "", WARNS_complex,                                                                  \
                ">>> gred.describe([1.0, 4.0]).mean\n"                                              \
                "np.float64(2.5)\n")
+
+#define DOC_dot                                                                                    \
+    "dot(a, b, *, method='auto')\n"                                                                \
+    "--\n"                                                                                         \
+    "\n"                                                                                           \
+    "The dot product of two vectors: the sum of the products of their elements.\n"                 \
+    "\n"                                                                                           \
+    "As `numpy.dot` of two one-dimensional arrays, and `numpy.vecdot` of real ones: a\n"           \
+    "complex number is not conjugated.\n"                                                          \
+    "\n"                                                                                           \
+    "Parameters\n"                                                                                 \
+    "----------\n"                                                                                 \
+    "a, b : array_like of shape (n,)\n"                                                            \
+    "    As for `gred.sum`, in any layout, both on the host, so far. Elements are\n"               \
+    "    converted to the type that NumPy promotes both types to, and bfloat16 beside\n"           \
+    "    float16 to float32.\n"                                                                    \
+    "method : {'auto', 'exact'}, default 'auto'\n"                                                 \
+    "    ``'auto'`` multiplies and adds floats in float64 [1]_, where products of narrower\n"      \
+    "    ones are exact: as a tree, so that the error grows with the logarithm of n, and\n"        \
+    "    whatever the number of threads in the same order. ``'exact'`` rounds nothing but\n"       \
+    "    the sum, once, to the nearest float, ties to even: no product overflows,\n"               \
+    "    underflows or is rounded [2]_; it overflows only if the exact sum does. A complex\n"      \
+    "    number has two such sums. 64-bit integers beside real floats are multiplied as\n"         \
+    "    they are.\n"                                                                              \
+    "\n"                                                                                           \
+    "Returns\n"                                                                                    \
+    "-------\n"                                                                                    \
+    "NumPy scalar\n"                                                                               \
+    "    Of the common type of the elements, but int64 for bool and signed integers, and\n"        \
+    "    uint64 for unsigned ones, unlike `numpy.dot`, whose sums wrap around in the\n"            \
+    "    elements' own type: these wrap around in 64 bits. The dot product of nothing is 0,\n"     \
+    "    and one of 0 is positive.\n"                                                              \
+    "\n"                                                                                           \
+    "Raises\n"                                                                                     \
+    "------\n"                                                                                     \
+    "TypeError\n"                                                                                  \
+    "    If an element type is not supported, or an array is a masked one.\n"                      \
+    "ValueError\n"                                                                                 \
+    "    If a and b are not vectors of one length, or there is no such method.\n"                  \
+    "NotImplementedError\n"                                                                        \
+    "    If one of them lies on a device.\n"                                                       \
+    "\n"                                                                                           \
+    "References\n"                                                                                 \
+    "----------\n"                                                                                 \
+    ".. [1] N. J. Higham, \"The accuracy of floating point summation\", SIAM J. Sci.\n"            \
+    "   Comput. 14, 1993.\n"                                                                       \
+    ".. [2] T. J. Dekker, \"A floating-point technique for extending the available\n"              \
+    "   precision\", Numer. Math. 18, 1971; R. M. Neal, \"Fast exact summation using small\n"      \
+    "   and large superaccumulators\", arXiv:1505.05571, 2015.\n"                                  \
+    "\n"                                                                                           \
+    "Examples\n"                                                                                   \
+    "--------\n"                                                                                   \
+    ">>> gred.dot([1, 2, 3], [4, 5, 6])\n"                                                         \
+    "np.int64(32)\n"                                                                               \
+    ">>> x = np.array([1e10, 1.0, -1e10])\n"                                                       \
+    ">>> y = np.array([1e10, 3.0, 1e10])\n"                                                        \
+    ">>> gred.dot(x, y), gred.dot(x, y, method=\"exact\")\n"                                       \
+    "(np.float64(0.0), np.float64(3.0))\n"

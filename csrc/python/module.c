@@ -4,6 +4,7 @@
 
 #include "python/describe.h"
 #include "python/docs.h"
+#include "python/dot.h"
 #include "python/exact.h"
 #include "python/execute.h"
 #include "python/explain.h"
@@ -58,6 +59,7 @@ static PyMethodDef functions[] = {
     {"parse", (PyCFunction)(void (*)(void))parse, METH_FASTCALL,
      "Reads where an array lies and what its elements are, and nothing more."},
     {"nothing", (PyCFunction)(void (*)(void))nothing, METH_FASTCALL, "Does nothing."},
+    {"dot", FAST(dot_call), DOC_dot},
     {"exact_sum", exact_sum, METH_O, "The words of an array's exact sum."},
     {"exact_products", (PyCFunction)(void (*)(void))exact_products, METH_FASTCALL,
      "The words of the exact sum of products."},
