@@ -33,7 +33,7 @@ def test_the_examples_of_python_docstrings_are_true(module):
     assert results.failed == 0
 
 
-@pytest.mark.parametrize("name", ["sum", "prod", "min", "max", "mean"])
+@pytest.mark.parametrize("name", ["sum", "prod", "min", "max", "mean", "dot"])
 def test_the_examples_of_the_cores_docstrings_are_true(name):
     text = getattr(gred, name).__doc__
     example = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)

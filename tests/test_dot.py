@@ -88,7 +88,7 @@ def test_loops_of_all_instructions_are_exact_and_make_the_same_bits():
     assert len(digests) == 1
 
 
-@pytest.mark.parametrize("n", [1, 2, 100, 5000, 70_001])
+@pytest.mark.parametrize("n", [1, 2, 100, 5000, 30_001])
 @pytest.mark.parametrize("dtype", COMPLEX, ids=str)
 def test_complex_numbers_have_two_exact_sums(dtype, n):
     random = np.random.default_rng(n)
@@ -243,7 +243,7 @@ def test_truth_values_are_counted():
 
 
 @typed
-@pytest.mark.parametrize("n", [1, 15, 17, 4097, 70_001, 200_000])
+@pytest.mark.parametrize("n", [1, 15, 17, 4097, 70_001])
 def test_fast_dot_products_are_as_good_as_trees(dtype, n):
     random = np.random.default_rng(n)
     a, b = (random.normal(size=n).astype(dtype) for _ in "ab")

@@ -95,7 +95,7 @@ struct product_way {
 
     LANES_FUNCTION void finish()
     {
-        double most = 0, few = ends<double>::greatest;
+        double most = 0;
         windows.total(result->sums);
         result->whole = result->whole && windows.is_whole();
         if constexpr (loses) {
@@ -104,12 +104,17 @@ struct product_way {
         }
         EACH_REGISTER(unsigned r = 0; r < product_registers; r++)
         EACH_REGISTER(unsigned k = 0; k < in_register; k++)
-        {
-            most = greatest[r][k] > most ? greatest[r][k] : most;
-            few = least[r][k] < few ? least[r][k] : few;
-        }
+        most = greatest[r][k] > most ? greatest[r][k] : most;
         result->greatest = most;
-        result->least = few;
+    }
+
+    LANES_FUNCTION double least_product() const
+    {
+        double least_of_all = ends<double>::greatest;
+        EACH_REGISTER(unsigned r = 0; r < product_registers; r++)
+        EACH_REGISTER(unsigned k = 0; k < in_register; k++)
+        least_of_all = least[r][k] < least_of_all ? least[r][k] : least_of_all;
+        return least_of_all;
     }
 
   private:
@@ -121,38 +126,54 @@ struct product_way {
     }
 };
 
-/* Whether a product is so small that what it has lost may be no float, though no factor is 0. */
+/* Looks for products that are so small that what they have lost may be no float, though no factor
+ * is 0. */
+struct small_products {
+    static constexpr unsigned step = in_register;
+    words any = {};
+
+    LANES_FUNCTION void take(const double *a, const double *b)
+    {
+        const doubles x = loaded<doubles>(a), y = loaded<doubles>(b),
+                      limit = in_all(__builtin_ldexp(1, WINDOW_LEAST_PRODUCT));
+        any |= words(magnitude_of(x * y) < limit) & words(x != 0.0) & words(y != 0.0);
+    }
+};
+
+/* Takes all pairs, the last ones filled up with zeros. */
+template <class Way, class In>
+LANES_FUNCTION void take_pairs(Way &way, const In *a, const In *b, size_t n)
+{
+    const size_t left = n % Way::step;
+    const filled_up<In, Way::step> last_a(a + n - left, left, In{}),
+        last_b(b + n - left, left, In{});
+    for (size_t k = 0; k < n - left; k += Way::step) {
+        fetch_ahead<Way::step * sizeof(In)>(a + k);
+        fetch_ahead<Way::step * sizeof(In)>(b + k);
+        way.take(a + k, b + k);
+    }
+    if (left)
+        way.take(last_a.at, last_b.at);
+}
+
 bool is_any_too_small(const double *a, const double *b, size_t n)
 {
-    unsigned any = 0;
-    for (size_t k = 0; k < n; k++)
-        any |= unsigned(__builtin_fabs(a[k] * b[k]) < ldexp(1, WINDOW_LEAST_PRODUCT)) &
-               unsigned(a[k] != 0) & unsigned(b[k] != 0);
-    return any;
+    small_products products;
+    take_pairs(products, a, b, n);
+    return is_any(products.any);
 }
 
 template <class In, unsigned Windows>
 void product_loop(const void *a, const void *b, size_t n, int highest, struct windowed *result)
 {
-    using way = product_way<In, Windows>;
     const In *const x = static_cast<const In *>(a), *const y = static_cast<const In *>(b);
-    const size_t left = n % way::step;
-    const filled_up<In, way::step> last_x(x + n - left, left, In{}),
-        last_y(y + n - left, left, In{});
-    way products(highest, result);
-    for (size_t k = 0; k < n - left; k += way::step) {
-        fetch_ahead<way::step * sizeof(In)>(x + k);
-        fetch_ahead<way::step * sizeof(In)>(y + k);
-        products.take(x + k, y + k);
-    }
-    if (left)
-        products.take(last_x.at, last_y.at);
+    product_way<In, Windows> products(highest, result);
+    take_pairs(products, x, y, n);
     products.finish();
-    if constexpr (way::loses)
-        result->too_small =
-            result->least < ldexp(1, WINDOW_LEAST_PRODUCT) && is_any_too_small(x, y, n);
-    else
-        result->too_small = false;
+    result->too_small = false;
+    if constexpr (products.loses)
+        result->too_small = products.least_product() < __builtin_ldexp(1, WINDOW_LEAST_PRODUCT) &&
+                            is_any_too_small(x, y, n);
 }
 
 template <class In>

@@ -129,7 +129,8 @@ LANES_FUNCTION void hand_out(const doubles (&left)[Registers], struct windowed *
     result->whole = result->whole && result->lefts < WINDOW_LEFT;
     if (!result->whole)
         return;
-    memcpy(result->left + result->lefts, left, sizeof left);
+    EACH_REGISTER(unsigned r = 0; r < Registers; r++)
+    memcpy(result->left + result->lefts + r * (count / Registers), &left[r], sizeof left[r]);
     result->lefts += count;
 }
 
