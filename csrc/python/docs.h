@@ -557,9 +557,10 @@
     "\n"                                                                                           \
     "Examples\n"                                                                                   \
     "--------\n"                                                                                   \
+    ">>> import gred, numpy as np\n"                                                               \
     ">>> gred.dot([1, 2, 3], [4, 5, 6])\n"                                                         \
     "np.int64(32)\n"                                                                               \
-    ">>> x = np.array([1e10, 1.0, -1e10])\n"                                                       \
-    ">>> y = np.array([1e10, 3.0, 1e10])\n"                                                        \
+    ">>> x = np.array([1e200, 1.0, -1e200])\n"                                                     \
+    ">>> y = np.array([1e200, 3.0, 1e200])\n"                                                      \
     ">>> gred.dot(x, y), gred.dot(x, y, method=\"exact\")\n"                                       \
-    "(np.float64(0.0), np.float64(3.0))\n"
+    "(np.float64(nan), np.float64(3.0))\n"
