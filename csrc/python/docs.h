@@ -224,13 +224,18 @@
     name SIGNATURE_##kind summary                                                                  \
         "\n" parameters RETURNS returns RAISES raises RAISES_devices warns EXAMPLES examples
 
+#define RETURNS_several                                                                            \
+    "    Of a list or tuple of arrays on devices, of any shapes, it is that of all their\n"        \
+    "    elements: each is reduced where it lies, side by side, by `method`, with `dtype`\n"       \
+    "    and `block_size`; what else there is is not for these.\n"
+
 #define DOC_sum(summary)                                                                           \
     DOCUMENTED("sum", folded, summary, PARAMETERS_folded(value, ladder),                           \
                "NumPy scalar, or array\n"                                                          \
                "    int64 for bool and narrower signed integers, uint64 for narrower unsigned\n"   \
                "    ones, else of the elements' type, unless `dtype` or `out` says otherwise.\n"   \
                "    Integers wrap around; with ``dtype=bool`` the sum is whether any element is\n" \
-               "    true, as in NumPy. The sum of nothing is 0.\n" RETURNS_OUT,                    \
+               "    true, as in NumPy. The sum of nothing is 0.\n" RETURNS_OUT RETURNS_several,    \
                RAISES_overflow, WARNS_complex,                                                     \
                ">>> gred.sum(np.arange(10))\n"                                                     \
                "np.int64(45)\n"                                                                    \
@@ -312,7 +317,7 @@
         "mean", averaged, summary, PARAMETERS_averaged(ladder),                                    \
         "NumPy scalar, or array\n"                                                                 \
         "    float64 for bool and integers, else of the elements' type, unless `dtype` or\n"       \
-        "    `out` says otherwise. The mean of nothing is NaN.\n" RETURNS_OUT,                     \
+        "    `out` says otherwise. The mean of nothing is NaN.\n" RETURNS_OUT RETURNS_several,     \
         "",                                                                                        \
         "RuntimeWarning\n"                                                                         \
         "    If no element takes part.\n" WARNS_complex,                                           \

@@ -30,6 +30,19 @@ static PyObject *parse(PyObject *module, PyObject *const *arguments, Py_ssize_t 
     Py_RETURN_NONE;
 }
 
+/* What an array's elements are called. */
+static PyObject *element(PyObject *module, PyObject *array)
+{
+    const struct module_state *state = PyModule_GetState(module);
+    const struct view_request asked = {.name = "a", .where = &state->platforms.where};
+    struct view view = {0};
+    if (!array_view(array, &asked, &view))
+        return NULL;
+    const enum element type = view.layout.input;
+    array_release(&view);
+    return PyUnicode_FromString(element_name(type));
+}
+
 /* What a call costs that does nothing. */
 static PyObject *nothing(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED(arguments),
                          Py_ssize_t Py_UNUSED(count))
@@ -58,6 +71,7 @@ static PyMethodDef functions[] = {
      "The normal form of axes of an array that is not there."},
     {"parse", (PyCFunction)(void (*)(void))parse, METH_FASTCALL,
      "Reads where an array lies and what its elements are, and nothing more."},
+    {"element", element, METH_O, "The name of an array's element type."},
     {"nothing", (PyCFunction)(void (*)(void))nothing, METH_FASTCALL, "Does nothing."},
     {"dot", FAST(dot_call), DOC_dot},
     {"exact_sum", exact_sum, METH_O, "The words of an array's exact sum."},
