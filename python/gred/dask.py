@@ -147,7 +147,7 @@ def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
 
 
-def _checked(dtype: DTypeLike, default: np.dtype[Any], is_complex: bool) -> np.dtype[Any]:
+def _checked(dtype: DTypeLike | None, default: np.dtype[Any], is_complex: bool) -> np.dtype[Any]:
     """Take the type of the result."""
     result = default if dtype is None else np.dtype(dtype)
     if (result.kind == "c") != is_complex or _is_integer(result):
@@ -159,7 +159,7 @@ def _checked(dtype: DTypeLike, default: np.dtype[Any], is_complex: bool) -> np.d
 def sum(
     x: Any,
     axis: _Axis = None,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     keepdims: bool = False,
     *,
     split_every: int | None = None,
@@ -218,7 +218,7 @@ def sum(
 def mean(
     x: Any,
     axis: _Axis = None,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     keepdims: bool = False,
     *,
     split_every: int | None = None,

@@ -156,7 +156,7 @@ def merged(partials: Sequence[Partials]) -> Partials:
 
     """
     first, end = _span(partials)
-    counts = sum(one.counts for one in partials)
+    counts = np.add.reduce([one.counts for one in partials])
     digits = np.zeros((*counts.shape[:2], end - first), np.int64)
     for one in partials:
         begin = one.first - first

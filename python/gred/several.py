@@ -37,7 +37,7 @@ def _elements(arrays: Sequence[Any]) -> np.dtype[Any]:
 def _common(names: Sequence[str]) -> np.dtype[Any]:
     if set(names) == {"bfloat16"}:
         return np.dtype(_bfloat16())
-    return np.result_type(*("float32" if name == "bfloat16" else name for name in names))
+    return np.dtype(np.result_type(*("float32" if name == "bfloat16" else name for name in names)))
 
 
 def _bfloat16() -> Any:
@@ -56,7 +56,7 @@ def _total(arrays: Sequence[Any]) -> ExactSum:
     return total
 
 
-def _merged(parts: Sequence[Any], dtype: DTypeLike) -> Any:
+def _merged(parts: Sequence[Any], dtype: DTypeLike | None) -> Any:
     """Add results up in the widest type of their kind, in order."""
     result = _type_of(parts) if dtype is None else np.dtype(dtype)
     wide = result if result.kind in "biu" else _wide(result)
@@ -71,7 +71,7 @@ def _wide(floats: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.complex128 if floats.kind == "c" else np.float64)
 
 
-def _options(dtype: DTypeLike, method: str, block_size: int | None) -> dict[str, Any]:
+def _options(dtype: DTypeLike | None, method: str, block_size: int | None) -> dict[str, Any]:
     return {"dtype": dtype, "method": method, "block_size": block_size}
 
 
@@ -87,7 +87,7 @@ def sum(
     arrays: Sequence[Any],
     /,
     *,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     method: str = "auto",
     block_size: int | None = None,
     **others: Any,
@@ -130,7 +130,7 @@ def mean(
     arrays: Sequence[Any],
     /,
     *,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     method: str = "auto",
     block_size: int | None = None,
     **others: Any,
