@@ -37,7 +37,10 @@ def _elements(arrays: Sequence[Any]) -> np.dtype[Any]:
 def _common(names: Sequence[str]) -> np.dtype[Any]:
     if set(names) == {"bfloat16"}:
         return np.dtype(_bfloat16())
-    return np.dtype(np.result_type(*("float32" if name == "bfloat16" else name for name in names)))
+    common: np.dtype[Any] = np.result_type(
+        *("float32" if name == "bfloat16" else name for name in names)
+    )
+    return common
 
 
 def _bfloat16() -> Any:
