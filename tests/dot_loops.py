@@ -18,8 +18,8 @@ from reference import REALS
 
 import gred
 
-AROUND = (16, 64, 128, CHUNK, 2 * CHUNK)
-LENGTHS = (*range(1, 10), *(n + k for n in AROUND for k in (-1, 0, 1)), 17 * CHUNK + 3)
+AROUND = (16, 64, CHUNK)
+LENGTHS = (*range(1, 5), *(n + k for n in AROUND for k in (-1, 0, 1)), 17 * CHUNK + 3)
 THREADS = (1, 2, 3, 16)
 
 

@@ -20,9 +20,9 @@ import gred.dask  # noqa: E402
 from gred import partials  # noqa: E402
 
 FLOAT64 = np.dtype(np.float64)
-SHAPE = (23, 20, 7)
-CHUNKS = [SHAPE, (7, 9, 3), (1, 20, 7), (23, 1, 2), (5, 5, 5)]
-AXES = [None, 0, 1, -1, (0, 2), (1, 2), (0, 1, 2), ()]
+SHAPE = (23, 12, 7)
+CHUNKS = [SHAPE, (7, 9, 3), (4, 12, 7), (23, 1, 7)]
+AXES = [None, 0, -2, (0, 2), (0, 1, 2)]
 typed = pytest.mark.parametrize("dtype", REALS, ids=str)
 
 
@@ -62,7 +62,7 @@ def test_every_chunking_makes_the_same_bits_along_axes(axis, keepdims):
     for name, divided in (("sum", False), ("mean", True)):
         made = set()
         for chunks in CHUNKS:
-            for split_every in (None, 2, 100):
+            for split_every in (None, 2):
                 lazy = getattr(gred.dask, name)(
                     da.from_array(x, chunks=chunks), axis, keepdims=keepdims,
                     split_every=split_every,
@@ -72,6 +72,11 @@ def test_every_chunking_makes_the_same_bits_along_axes(axis, keepdims):
                 assert lazy.dtype == got.dtype == x.dtype
                 made.add(bits(got))
         assert made == {bits(along(x, axis, keepdims, divided))}
+
+
+def test_no_axis_leaves_every_element_what_it_is():
+    x = numbers()[0]
+    assert bits(computed(gred.dask.sum(da.from_array(x, chunks=5), axis=()))) == bits(x)
 
 
 def along(x, axis, keepdims, divided):
@@ -194,7 +199,7 @@ def test_clusters_of_any_size_make_the_same_bits():
         for workers in (3, 1):
             cluster.scale(workers)
             client.wait_for_workers(workers)
-            for chunks in ((5, 5, 5), (23, 2, 7)):
+            for chunks in ((9, 5, 7), (23, 2, 7)):
                 lazy = da.from_array(x, chunks=chunks)
                 line = da.from_array(flat, chunks=chunks[0] * 10)
                 made = client.compute(

@@ -35,8 +35,10 @@ def _elements(arrays: Sequence[Any]) -> np.dtype[Any]:
 
 
 def _common(names: Sequence[str]) -> np.dtype[Any]:
+    """Promote bfloat16, which NumPy does not know, as float32, but where there is nothing else."""
     if set(names) == {"bfloat16"}:
-        return np.dtype(_bfloat16())
+        one: np.dtype[Any] = _core.exact_rounded(ExactSum()._words, 1, _bfloat16()).dtype
+        return one
     common: np.dtype[Any] = np.result_type(
         *("float32" if name == "bfloat16" else name for name in names)
     )
