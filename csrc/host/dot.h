@@ -17,7 +17,7 @@ struct dot *dot_begin(void *host, const struct pairs *, bool exactly);
 void dot_end(struct dot *);
 
 /* Stretches, but for the last, are whole numbers of these. */
-enum { DOT_PIECE = 1 << 16 };
+enum { DOT_PIECE = 1 << 14 };
 
 /* Adds the products of pairs `start` to `start + length`, in any order of stretches. */
 void dot_add(struct dot *, uint64_t start, uint64_t length);

@@ -96,7 +96,7 @@ static void release(struct factors *factors)
 static struct dot *add_all(const struct module_state *state, const struct factors *factors,
                            bool exactly)
 {
-    enum { STRETCH = 256 * DOT_PIECE };
+    enum { STRETCH = 1024 * DOT_PIECE };
     const struct pairs pairs = {&factors->a.layout, &factors->b.layout, factors->a.n};
     const struct platform *host = platforms_on(&state->platforms, METHOD_ON_HOST);
     struct dot *dot = dot_begin(platforms_state(&state->platforms, host), &pairs, exactly);
