@@ -13,7 +13,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 from exact_loops import CHUNK, kinds
-from exact_truths import nearest_root, same
+from exact_truths import nearest, nearest_root, same
 from reference import REALS
 
 import gred
@@ -52,6 +52,27 @@ def cases():
             yield dtype, n, "sparse", sparse, plain
             tiny = plain * ml_dtypes.finfo(dtype).tiny
             yield dtype, n, "tiny", tiny.astype(dtype), plain
+        small = plain.astype(np.float64) * 2.0**-475  # products are just not too small
+        yield np.dtype(np.float64), n, "small", small, small
+
+
+def complex_numbers():
+    """Let parts' products grow up to where windows end, all of them with one sign."""
+    growing = np.where(np.arange(3 * CHUNK) < CHUNK, 1.0, 3.99)
+    random = np.random.default_rng(1)
+    yield growing, growing
+    yield random.normal(size=3 * CHUNK), random.normal(size=3 * CHUNK)
+
+
+def check_complex(digest):
+    """Check both sums of complex numbers, given as parts in turn."""
+    for a, b in complex_numbers():
+        turned = b.reshape(-1, 2)[:, ::-1].ravel()
+        real = exact(a[::2], b[::2]) - exact(a[1::2], b[1::2])
+        got = gred.dot(a.view(complex), b.view(complex), method="exact")
+        assert same(got.real, nearest(real, np.float64))
+        assert same(got.imag, nearest(exact(a, turned), np.float64))
+        digest.update(gred.dot(a.view(complex), b.view(complex)).tobytes())
 
 
 def main():
@@ -72,6 +93,7 @@ def main():
         if n <= 64:
             root = nearest_root(exact(a, a), dtype)
             assert same(gred.norm(a, method="exact"), root), (dtype, n, kind)
+    check_complex(digest)
     array = gred.explain(np.ones(3), method="exact").array
     print(array.split(" by ")[1].split()[0], digest.hexdigest())
 
