@@ -28,7 +28,7 @@ LOOPS = "kernels/host/loops.cpp"
 # As csrc/common/instructions.h has them.
 INSTRUCTIONS = {"baseline": []}
 if platform.machine() in ("x86_64", "AMD64"):
-    INSTRUCTIONS["avx2"] = ["-mavx2", "-mf16c"]
+    INSTRUCTIONS["avx2"] = ["-mavx2", "-mf16c", "-mfma"]
     INSTRUCTIONS["avx512"] = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mf16c"]
 LIBRARY = "library.cu"
 LATER, NO_LATER = "later_methods.cu", "no_later_methods.cu"
@@ -49,7 +49,14 @@ HOST_CXX += ["-fno-exceptions", "-fno-rtti", "-Wno-unknown-pragmas"]
 VECTOR_FLAGS = ["-ffp-contract=off", "-Wno-psabi", "-Wno-maybe-uninitialized"]
 # Of kernels/host/, compiled for each set of instructions. Moves trap nothing, so that what is
 # converted on one condition can be converted in any case.
-UNITS = {"vectors": [], "columns": [], "moves": ["-O3", "-fno-trapping-math"], "windows": []}
+UNITS = {
+    "vectors": [],
+    "columns": [],
+    "moves": ["-O3", "-fno-trapping-math"],
+    "windows": [],
+    "product_windows": [],
+    "dots": ["-O3", "-Wno-uninitialized"],
+}
 LIBRARIES = ["-lpthread", "-lm", "-lstdc++", "-Wl,--exclude-libs,ALL"]
 
 

@@ -68,6 +68,19 @@ def dot(a, b, dtype=np.float64):
     )
 
 
+def nearest_root(square: Fraction, dtype) -> np.generic:
+    """Round a square root to the nearest float of a type.
+
+    A root's first thousand bits behind the point and, where it has more, one more bit are on the
+    same side of everything that lies half way between two floats as the root is.
+    """
+    bits = 1200
+    scaled = square * 4**bits
+    root = math.isqrt(math.floor(scaled))
+    more = Fraction(root * root != scaled, 2)
+    return nearest((root + more) / 2**bits, dtype)
+
+
 def same(got, expected) -> bool:
     """Compare type and bits."""
     return got.dtype == expected.dtype and bits_of([got]) == bits_of([expected])

@@ -1,8 +1,10 @@
 """What the README and the docstrings show is what happens."""
 
 import doctest
+import importlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import gred
@@ -17,9 +19,41 @@ README = Path(__file__).parent.parent / "README.md"
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
+CLUSTERS = "\n## Sums on clusters\n"
+
+
+def sections():
+    """Split the README: on clusters it needs what is not needed for the rest."""
+    text = README.read_text(encoding="utf-8")
+    before, behind = text.split(CLUSTERS)
+    clusters, behind = behind.split("\n## ", 1)
+    return before + behind, clusters
+
+
+def run_examples(text, **names):
+    examples = doctest.DocTestParser().get_doctest(text, names, README.name, str(README), 0)
+    return doctest.DocTestRunner(optionflags=OPTIONS).run(examples)
+
+
 def test_the_readmes_examples_are_true():
-    results = doctest.testfile(str(README), module_relative=False, optionflags=OPTIONS)
+    results = run_examples(sections()[0])
     assert results.attempted > 5
+    assert results.failed == 0
+
+
+def test_the_readmes_examples_of_clusters_are_true():
+    pytest.importorskip("dask.array", reason="Dask is not installed")
+    pytest.importorskip("mpi4py", reason="mpi4py is not installed")
+    results = run_examples(sections()[1], gred=gred, np=np)
+    assert results.attempted > 5
+    assert results.failed == 0
+
+
+@pytest.mark.parametrize("name", ["dask", "mpi"])
+def test_the_examples_of_clusters_docstrings_are_true(name):
+    pytest.importorskip({"dask": "dask.array", "mpi": "mpi4py"}[name])
+    results = doctest.testmod(importlib.import_module(f"gred.{name}"), optionflags=OPTIONS)
+    assert results.attempted > 0
     assert results.failed == 0
 
 
@@ -33,7 +67,7 @@ def test_the_examples_of_python_docstrings_are_true(module):
     assert results.failed == 0
 
 
-@pytest.mark.parametrize("name", ["sum", "prod", "min", "max", "mean"])
+@pytest.mark.parametrize("name", ["sum", "prod", "min", "max", "mean", "dot"])
 def test_the_examples_of_the_cores_docstrings_are_true(name):
     text = getattr(gred, name).__doc__
     example = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)

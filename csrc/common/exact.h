@@ -365,12 +365,9 @@ EXACT_FUNCTION uint64_t exact_round(const struct exact *self, int64_t divisor,
     return exact_nearest(&magnitude, format) | (negative != (divisor < 0) ? sign : 0);
 }
 
-/* The same as a value of that type. */
-EXACT_FUNCTION union scalar exact_value(const struct exact *self, int64_t divisor,
-                                        enum element type)
+/* The float that has these bits. */
+EXACT_FUNCTION union scalar exact_scalar(uint64_t bits, struct exact_format format)
 {
-    const struct exact_format format = exact_format_of(type);
-    const uint64_t bits = exact_round(self, divisor, format);
     union scalar value;
     value.c128.real = value.c128.imag = 0;
     if (format.width == 64)
@@ -380,4 +377,12 @@ EXACT_FUNCTION union scalar exact_value(const struct exact *self, int64_t diviso
     else
         value.u16 = (uint16_t)bits;
     return value;
+}
+
+/* The sum, divided, as a value of that type. */
+EXACT_FUNCTION union scalar exact_value(const struct exact *self, int64_t divisor,
+                                        enum element type)
+{
+    const struct exact_format format = exact_format_of(type);
+    return exact_scalar(exact_round(self, divisor, format), format);
 }

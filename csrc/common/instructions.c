@@ -16,7 +16,8 @@ const char *instructions_name(enum instructions instructions)
 
 static bool has_avx2(void)
 {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c") &&
+           __builtin_cpu_supports("fma");
 }
 
 static bool has_avx512(void)

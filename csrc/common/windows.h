@@ -27,13 +27,18 @@ enum {
     WINDOW_LEFT = 256, /* numbers, most of them 0, that a loop hands out */
     /* The greatest number of the first window, as an exponent: all accumulators are normal. */
     WINDOW_HIGHEST = 1023 - WINDOW_HEAD,
-    WINDOW_LOWEST = -1022 - WINDOW_HEAD + (WINDOWS_MOST - 1) * WINDOW_STEP
+    WINDOW_LOWEST = -1022 - WINDOW_HEAD + (WINDOWS_MOST - 1) * WINDOW_STEP,
+    /* Of a product, what is lost when it is rounded; and the least of which that is a float. */
+    WINDOW_LOST = 53,
+    WINDOW_LEAST_PRODUCT = -960
 };
 
 /* What a loop makes of numbers. */
 struct windowed {
     int64_t sums[WINDOWS_MOST][2]; /* of those in even places, and in odd ones, in units */
+    int64_t lost[WINDOWS_MOST][2]; /* the same of what products have lost */
     double greatest;               /* of their magnitudes; must be none beyond the first window */
+    bool too_small;                /* a product is, to know what it has lost */
     uint64_t numbers;              /* that are not NaN, where those are left out */
     bool whole;                    /* all that the windows have left is here: */
     unsigned lefts;
@@ -44,6 +49,14 @@ struct windowed {
  * to 2^highest. Arithmetic has to round to nearest, and to keep subnormal numbers. */
 typedef void window_values(const void *floats, size_t n, int highest, struct windowed *);
 
+/* Adds the products of 1 to LOOP_MOST pairs of floats. A product of float64s is rounded, and what
+ * it loses is a float64 (T. J. Dekker, "A floating-point technique for extending the available
+ * precision", Numer. Math. 18, 1971), unless the product is too small: of magnitudes up to
+ * 2^(highest - WINDOW_LOST), and so it has windows of its own. Narrower floats' products are
+ * float64s. */
+typedef void window_products(const void *a, const void *b, size_t n, int highest,
+                             struct windowed *);
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -53,6 +66,14 @@ extern "C" {
 #define WINDOWS(instructions)    WINDOWS_OF(instructions)
 
 #define DECLARE(name) window_values *WINDOWS(name)(enum element, unsigned windows, bool leaves_out);
+INSTRUCTION_SETS(DECLARE)
+#undef DECLARE
+
+/* A loop over pairs of floats of a real type. */
+#define PRODUCT_WINDOWS_OF(instructions) product_windows_##instructions
+#define PRODUCT_WINDOWS(instructions)    PRODUCT_WINDOWS_OF(instructions)
+
+#define DECLARE(name) window_products *PRODUCT_WINDOWS(name)(enum element, unsigned windows);
 INSTRUCTION_SETS(DECLARE)
 #undef DECLARE
 

@@ -104,11 +104,17 @@ static bool run(void *state, const struct plan *plan, struct run *run)
     return ran;
 }
 
+struct job host_job(void *state)
+{
+    const struct host *self = state;
+    return (struct job){.threads = self->threads, .instructions = self->instructions};
+}
+
 static bool read_memory(void *state, int index, size_t bytes, struct run *run)
 {
     (void)index;
-    const struct host *self = state;
-    struct job job = {.run = run, .threads = self->threads, .instructions = self->instructions};
+    struct job job = host_job(state);
+    job.run = run;
     return measure_reading(&job, bytes);
 }
 

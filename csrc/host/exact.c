@@ -4,6 +4,7 @@
 
 #include "common/arithmetic.h"
 #include "host/one_by_one.h"
+#include "host/products.h"
 #include "host/windows.h"
 #include "run/gather.h"
 #include "run/watch.h"
@@ -48,6 +49,12 @@ static bool leaves_out(const struct plan *plan)
     return plan->fold == FOLD_nansum;
 }
 
+/* Whether it is the square of each part that is added. */
+static bool is_squared(const struct plan *plan)
+{
+    return plan->fold == FOLD_norm2;
+}
+
 /* Whether elements are floats, one after the other, of which each is left out by itself. */
 static bool fits_windows(const struct plan *plan)
 {
@@ -60,20 +67,36 @@ static bool fits_windows(const struct plan *plan)
 static void start(struct own *own, const struct job *job)
 {
     const struct plan *plan = job->plan;
+    const enum element type = element_real_part(plan->layout->input);
     exact_sums_clear(&own->sums);
-    windows_start(&own->windows, job->instructions, element_real_part(plan->layout->input),
-                  leaves_out(plan));
+    if (is_squared(plan))
+        windows_start_products(&own->windows, job->instructions, type);
+    else
+        windows_start(&own->windows, job->instructions, type, leaves_out(plan));
 }
 
-/* Adds floats of a complex type's parts in turn, or of a real type. */
+/* Adds floats of a complex type's parts in turn, or of a real type; squares of both are one sum. */
 static bool add_floats(const struct plan *plan, const void *floats, size_t n, struct own *own,
                        uint64_t *numbers)
 {
     struct exact *const sums = own->sums.parts;
+    const bool apart = parts_of(plan->layout) > 1 && !is_squared(plan);
     for (int part = 0; part < EXACT_PARTS; part++)
         exact_reserve(&sums[part], WINDOWS_LOAD);
-    return windows_add(&own->windows, floats, n, &sums[EXACT_REAL],
-                       &sums[parts_of(plan->layout) > 1 ? EXACT_IMAGINARY : EXACT_REAL], numbers);
+    return windows_add(&own->windows, floats, floats, n, &sums[EXACT_REAL],
+                       &sums[apart ? EXACT_IMAGINARY : EXACT_REAL], numbers);
+}
+
+static uint64_t add_one_by_one(const struct plan *plan, const void *elements, size_t n,
+                               struct exact_sums *sums)
+{
+    const enum element input = plan->layout->input, part = element_real_part(input);
+    const unsigned parts = parts_of(plan->layout);
+    struct exact *const sum = &sums->parts[EXACT_REAL];
+    if (!is_squared(plan))
+        return one_by_one_add(elements, n, input, parts, leaves_out(plan), sums);
+    products_add(elements, part, elements, part, n * parts, sum, sum);
+    return n;
 }
 
 /* Adds elements that lie one after the other: no more than a loop takes floats. */
@@ -86,8 +109,7 @@ static void add_elements(const struct plan *plan, const void *elements, size_t n
     if (fits_windows(plan) && add_floats(plan, elements, n * parts, own, &added))
         added /= parts;
     else
-        added =
-            one_by_one_add(elements, n, plan->layout->input, parts, leaves_out(plan), &own->sums);
+        added = add_one_by_one(plan, elements, n, &own->sums);
     for (int part = 0; part < EXACT_PARTS; part++)
         own->sums.parts[part].counts[EXACT_COUNT] += (int64_t)added;
 }

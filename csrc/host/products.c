@@ -2,30 +2,24 @@
  */
 #include "host/products.h"
 
-#include "common/arithmetic.h"
-#include "run/gather.h"
-
-enum { CHUNK = 256, WIDEST_REAL = 8 };
-
-/* Products of a chunk, brought together first. */
-static void add_chunk(enum instructions instructions, const struct layout *a,
-                      const struct layout *b, uint64_t start, uint64_t n, struct exact *sum)
+/* With constant types, little is left to be decided in the loop. */
+static inline __attribute__((always_inline)) void add(const char *a, enum element type_a,
+                                                      const char *b, enum element type_b, size_t n,
+                                                      struct exact *even, struct exact *odd)
 {
-    _Alignas(WIDEST_REAL) char of_a[CHUNK * WIDEST_REAL], of_b[CHUNK * WIDEST_REAL];
-    const size_t step_a = element_size(a->input), step_b = element_size(b->input);
-    gather_unconverted(instructions, a, start, n, of_a);
-    gather_unconverted(instructions, b, start, n, of_b);
-    exact_reserve(sum, 2 * n);
+    const size_t step_a = element_size(type_a), step_b = element_size(type_b);
     for (size_t k = 0; k < n; k++)
-        exact_add_product(sum, exact_number_at(of_a + k * step_a, a->input),
-                          exact_number_at(of_b + k * step_b, b->input));
-    sum->counts[EXACT_COUNT] += (int64_t)n;
+        exact_add_product(k % 2 ? odd : even, exact_number_at(a + k * step_a, type_a),
+                          exact_number_at(b + k * step_b, type_b));
 }
 
-void products_add(const struct layout *a, const struct layout *b, uint64_t start, uint64_t length,
-                  struct exact *sum)
+void products_add(const void *a, enum element type_a, const void *b, enum element type_b, size_t n,
+                  struct exact *even, struct exact *odd)
 {
-    const enum instructions instructions = instructions_here();
-    for (uint64_t at = 0; at < length; at += CHUNK)
-        add_chunk(instructions, a, b, start + at, least(length - at, CHUNK), sum);
+    exact_reserve(even, 2 * n);
+    exact_reserve(odd, 2 * n);
+    if (type_a == ELEMENT_FLOAT64 && type_b == ELEMENT_FLOAT64)
+        add(a, ELEMENT_FLOAT64, b, ELEMENT_FLOAT64, n, even, odd);
+    else
+        add(a, type_a, b, type_b, n, even, odd);
 }

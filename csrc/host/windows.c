@@ -3,13 +3,41 @@
 #include <math.h>
 #include <string.h>
 
-static window_values *loop_of(const struct windows *self)
+static void add_values(const struct windows *self, const void *floats, size_t n,
+                       struct windowed *found)
 {
     static window_values *(*const sets[])(enum element, unsigned, bool) = {
 #define SET(name) WINDOWS(name),
         INSTRUCTION_SETS(SET)};
 #undef SET
-    return sets[self->instructions](self->type, self->count, self->leaves_out);
+    sets[self->instructions](self->type, self->count, self->leaves_out)(floats, n, self->highest,
+                                                                        found);
+    found->too_small = false;
+}
+
+static void add_products(const struct windows *self, const void *a, const void *b, size_t n,
+                         struct windowed *found)
+{
+    static window_products *(*const sets[])(enum element, unsigned) = {
+#define SET(name) PRODUCT_WINDOWS(name),
+        INSTRUCTION_SETS(SET)};
+#undef SET
+    sets[self->instructions](self->type, self->count)(a, b, n, self->highest, found);
+}
+
+static void add(const struct windows *self, const void *floats, const void *others, size_t n,
+                struct windowed *found)
+{
+    if (self->products)
+        add_products(self, floats, others, n, found);
+    else
+        add_values(self, floats, n, found);
+}
+
+/* Whether something is lost of products. */
+static bool loses(const struct windows *self)
+{
+    return self->products && self->type == ELEMENT_FLOAT64;
 }
 
 void windows_start(struct windows *self, enum instructions instructions, enum element type,
@@ -19,6 +47,15 @@ void windows_start(struct windows *self, enum instructions instructions, enum el
                              .type = type,
                              .leaves_out = leaves_out,
                              .least = type == ELEMENT_FLOAT64 ? 2 : 1};
+    windows_forget(self);
+}
+
+/* Products of float32s have up to 48 bits. */
+void windows_start_products(struct windows *self, enum instructions instructions, enum element type)
+{
+    windows_start(self, instructions, type, false);
+    self->products = true;
+    self->least = type == ELEMENT_FLOAT32 ? 2 : self->least;
     windows_forget(self);
 }
 
@@ -32,12 +69,13 @@ void windows_forget(struct windows *self)
 static bool move(struct windows *self, double greatest)
 {
     enum { ROOM = 3 };
+    const int lowest = WINDOW_LOWEST + (loses(self) ? WINDOW_LOST : 0);
     int exponent;
     frexp(greatest, &exponent); /* greatest < 2^exponent */
     if (greatest > ldexp(1, WINDOW_HIGHEST))
         return false;
     int highest = exponent + ROOM < WINDOW_HIGHEST ? exponent + ROOM : WINDOW_HIGHEST;
-    highest = highest > WINDOW_LOWEST ? highest : WINDOW_LOWEST;
+    highest = highest > lowest ? highest : lowest;
     if (highest == self->highest && self->count == WINDOWS_MOST)
         return false;
     self->count += highest == self->highest;
@@ -58,21 +96,32 @@ static void put_left(struct exact *sum, double left)
         exact_add(sum, exact_decode(bits, exact_format_of(ELEMENT_FLOAT64)));
 }
 
-bool windows_add(struct windows *self, const void *floats, size_t n, struct exact *even,
-                 struct exact *odd, uint64_t *numbers)
+/* What the windows hold, the first for magnitudes up to 2^highest. */
+static void put_sums(const struct windows *self, int64_t (*sums)[2], int highest,
+                     struct exact *even, struct exact *odd)
+{
+    for (unsigned w = 0; w < self->count; w++) {
+        const int unit = highest - WINDOW_UNIT - (int)w * WINDOW_STEP;
+        put(even, sums[w][0], unit);
+        put(odd, sums[w][1], unit);
+    }
+}
+
+bool windows_add(struct windows *self, const void *floats, const void *others, size_t n,
+                 struct exact *even, struct exact *odd, uint64_t *numbers)
 {
     struct windowed found;
-    loop_of(self)(floats, n, self->highest, &found);
+    add(self, floats, others, n, &found);
     while (!found.whole || found.greatest > ldexp(1, self->highest)) {
         if (!move(self, found.greatest))
             return false;
-        loop_of(self)(floats, n, self->highest, &found);
+        add(self, floats, others, n, &found);
     }
-    for (unsigned w = 0; w < self->count; w++) {
-        const int unit = self->highest - WINDOW_UNIT - (int)w * WINDOW_STEP;
-        put(even, found.sums[w][0], unit);
-        put(odd, found.sums[w][1], unit);
-    }
+    if (found.too_small)
+        return false;
+    put_sums(self, found.sums, self->highest, even, odd);
+    if (loses(self))
+        put_sums(self, found.lost, self->highest - WINDOW_LOST, even, odd);
     for (unsigned k = 0; k < found.lefts; k++)
         put_left(k % 2 ? odd : even, found.left[k]);
     *numbers = self->leaves_out ? found.numbers : n;

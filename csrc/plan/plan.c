@@ -165,9 +165,11 @@ static bool choose_exactness(const struct request *request, struct layout *layou
     const struct reduction_row *row = reduction_row(request->reduction);
     if (!plan->exact)
         return true;
-    if (row->fold != FOLD_sum && row->fold != FOLD_nansum) {
+    if (row->fold != FOLD_sum && row->fold != FOLD_nansum && row->fold != FOLD_norm2) {
         PyErr_Format(PyExc_ValueError,
-                     "method 'exact' is for sum, mean, nansum and nanmean; not for %s", row->name);
+                     "method 'exact' is for sum, mean, nansum, nanmean and the norm of order 2; "
+                     "not for %s",
+                     row->name);
         return false;
     }
     plan->exact = !element_is_integer(plan->finish.type);

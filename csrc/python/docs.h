@@ -84,7 +84,8 @@
 #define METHOD_exact                                                                               \
     "    ``'exact'`` is for sum, mean, nansum and nanmean: floats, and the parts of\n"             \
     "    complex numbers, are added without rounding, and the result is rounded once;\n"           \
-    "    along axes on the host only. On a device, blocks have at most 512 threads.\n"
+    "    so is, on the host, the norm of order 2, as the root of the exact sum of squares.\n"      \
+    "    Along axes on the host only. On a device, blocks have at most 512 threads.\n"
 #define PARAMETER_method_ladder                                                                    \
     "method : str, default 'auto'\n"                                                               \
     "    ``'auto'``, or a method's name; `gred.methods` lists them. All take every real\n"         \
@@ -226,13 +227,18 @@
     name SIGNATURE_##kind summary                                                                  \
         "\n" parameters RETURNS returns RAISES raises RAISES_devices warns EXAMPLES examples
 
+#define RETURNS_several                                                                            \
+    "    Of a list or tuple of arrays on devices, of any shapes, it is that of all their\n"        \
+    "    elements: each is reduced where it lies, side by side, by `method`, with `dtype`\n"       \
+    "    and `block_size`; what else there is is not for these.\n"
+
 #define DOC_sum(summary)                                                                           \
     DOCUMENTED("sum", folded, summary, PARAMETERS_folded(value, ladder),                           \
                "NumPy scalar, or array\n"                                                          \
                "    int64 for bool and narrower signed integers, uint64 for narrower unsigned\n"   \
                "    ones, else of the elements' type, unless `dtype` or `out` says otherwise.\n"   \
                "    Integers wrap around; with ``dtype=bool`` the sum is whether any element is\n" \
-               "    true, as in NumPy. The sum of nothing is 0.\n" RETURNS_OUT,                    \
+               "    true, as in NumPy. The sum of nothing is 0.\n" RETURNS_OUT RETURNS_several,    \
                RAISES_overflow, WARNS_complex,                                                     \
                ">>> gred.sum(np.arange(10))\n"                                                     \
                "np.int64(45)\n"                                                                    \
@@ -314,7 +320,7 @@
         "mean", averaged, summary, PARAMETERS_averaged(ladder),                                    \
         "NumPy scalar, or array\n"                                                                 \
         "    float64 for bool and integers, else of the elements' type, unless `dtype` or\n"       \
-        "    `out` says otherwise. The mean of nothing is NaN.\n" RETURNS_OUT,                     \
+        "    `out` says otherwise. The mean of nothing is NaN.\n" RETURNS_OUT RETURNS_several,     \
         "",                                                                                        \
         "RuntimeWarning\n"                                                                         \
         "    If no element takes part.\n" WARNS_complex,                                           \
@@ -507,3 +513,62 @@
                "", WARNS_complex,                                                                  \
                ">>> gred.describe([1.0, 4.0]).mean\n"                                              \
                "np.float64(2.5)\n")
+
+#define DOC_dot                                                                                    \
+    "dot(a, b, *, method='auto')\n"                                                                \
+    "--\n"                                                                                         \
+    "\n"                                                                                           \
+    "The dot product of two vectors: the sum of the products of their elements.\n"                 \
+    "\n"                                                                                           \
+    "As `numpy.dot` of two one-dimensional arrays, and `numpy.vecdot` of real ones: a\n"           \
+    "complex number is not conjugated.\n"                                                          \
+    "\n"                                                                                           \
+    "Parameters\n"                                                                                 \
+    "----------\n"                                                                                 \
+    "a, b : array_like of shape (n,)\n"                                                            \
+    "    As for `gred.sum`, in any layout, both on the host, so far. Elements are\n"               \
+    "    converted to the type that NumPy promotes both types to, and bfloat16 beside\n"           \
+    "    float16 to float32.\n"                                                                    \
+    "method : {'auto', 'exact'}, default 'auto'\n"                                                 \
+    "    ``'auto'`` multiplies and adds floats in float64 [1]_, where products of narrower\n"      \
+    "    ones are exact: as a tree, so that the error grows with the logarithm of n, and\n"        \
+    "    whatever the number of threads in the same order. ``'exact'`` rounds nothing but\n"       \
+    "    the sum, once, to the nearest float, ties to even: no product overflows,\n"               \
+    "    underflows or is rounded [2]_; it overflows only if the exact sum does. A complex\n"      \
+    "    number has two such sums. 64-bit integers beside real floats are multiplied as\n"         \
+    "    they are.\n"                                                                              \
+    "\n"                                                                                           \
+    "Returns\n"                                                                                    \
+    "-------\n"                                                                                    \
+    "NumPy scalar\n"                                                                               \
+    "    Of the common type of the elements, but int64 for bool and signed integers, and\n"        \
+    "    uint64 for unsigned ones, unlike `numpy.dot`, whose sums wrap around in the\n"            \
+    "    elements' own type: these wrap around in 64 bits. The dot product of nothing is 0,\n"     \
+    "    and one of 0 is positive.\n"                                                              \
+    "\n"                                                                                           \
+    "Raises\n"                                                                                     \
+    "------\n"                                                                                     \
+    "TypeError\n"                                                                                  \
+    "    If an element type is not supported, or an array is a masked one.\n"                      \
+    "ValueError\n"                                                                                 \
+    "    If a and b are not vectors of one length, or there is no such method.\n"                  \
+    "NotImplementedError\n"                                                                        \
+    "    If one of them lies on a device.\n"                                                       \
+    "\n"                                                                                           \
+    "References\n"                                                                                 \
+    "----------\n"                                                                                 \
+    ".. [1] N. J. Higham, \"The accuracy of floating point summation\", SIAM J. Sci.\n"            \
+    "   Comput. 14, 1993.\n"                                                                       \
+    ".. [2] T. J. Dekker, \"A floating-point technique for extending the available\n"              \
+    "   precision\", Numer. Math. 18, 1971; R. M. Neal, \"Fast exact summation using small\n"      \
+    "   and large superaccumulators\", arXiv:1505.05571, 2015.\n"                                  \
+    "\n"                                                                                           \
+    "Examples\n"                                                                                   \
+    "--------\n"                                                                                   \
+    ">>> import gred, numpy as np\n"                                                               \
+    ">>> gred.dot([1, 2, 3], [4, 5, 6])\n"                                                         \
+    "np.int64(32)\n"                                                                               \
+    ">>> x = np.array([1e200, 1.0, -1e200])\n"                                                     \
+    ">>> y = np.array([1e200, 3.0, 1e200])\n"                                                      \
+    ">>> gred.dot(x, y), gred.dot(x, y, method=\"exact\")\n"                                       \
+    "(np.float64(nan), np.float64(3.0))\n"

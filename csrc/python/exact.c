@@ -1,10 +1,9 @@
 #include "python/exact.h"
 
 #include "arrays/array.h"
-#include "common/arithmetic.h"
 #include "common/exact.h"
-#include "host/products.h"
 #include "plan/plan.h"
+#include "python/dot.h"
 #include "python/execute.h"
 
 #include <string.h>
@@ -126,53 +125,12 @@ PyObject *exact_sum(PyObject *module, PyObject *array)
 
 /* ---- sums of products ---- */
 
-/* Two arrays of one shape, walked in its order. False with an exception set. */
-static bool check_pair(struct view *a, struct view *b)
-{
-    bool same = a->layout.dimensions == b->layout.dimensions;
-    for (unsigned k = 0; same && k < a->layout.dimensions; k++)
-        same = a->layout.shape[k] == b->layout.shape[k];
-    if (!same) {
-        PyErr_SetString(PyExc_ValueError, "a and b must have one shape");
-        return false;
-    }
-    if (a->on_device || b->on_device) {
-        PyErr_SetString(PyExc_NotImplementedError,
-                        "products are added exactly on the host only, so far; copy a and b there");
-        return false;
-    }
-    layout_normalise(&a->layout, true);
-    layout_normalise(&b->layout, true);
-    return true;
-}
-
-/* Signals are heard between two stretches. */
-static bool add_pairs(const struct view *a, const struct view *b, struct exact *sum)
-{
-    enum { STRETCH = 1 << 20 };
-    for (uint64_t start = 0; start < a->n; start += STRETCH) {
-        Py_BEGIN_ALLOW_THREADS;
-        products_add(&a->layout, &b->layout, start, least(a->n - start, STRETCH), sum);
-        Py_END_ALLOW_THREADS;
-        if (PyErr_CheckSignals() < 0)
-            return false;
-    }
-    exact_normalise(sum);
-    return true;
-}
-
 PyObject *exact_products(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    struct module_state *state = PyModule_GetState(module);
-    struct view a = {0}, b = {0};
-    struct exact sum;
+    struct exact_sums sums;
     if (count != 2)
         return PyErr_Format(PyExc_TypeError, "exact_products() takes 2 arguments; got %zd", count);
-    exact_clear(&sum);
-    const bool added = view_reals(state, arguments[0], "a", &a) &&
-                       view_reals(state, arguments[1], "b", &b) && check_pair(&a, &b) &&
-                       add_pairs(&a, &b, &sum);
-    array_release(&a);
-    array_release(&b);
-    return added ? words_of(&sum) : NULL;
+    return dot_exactly(PyModule_GetState(module), arguments[0], arguments[1], &sums)
+               ? words_of(&sums.parts[EXACT_REAL])
+               : NULL;
 }

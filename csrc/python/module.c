@@ -5,6 +5,7 @@
 #include "python/describe.h"
 #include "python/device_memory.h"
 #include "python/docs.h"
+#include "python/dot.h"
 #include "python/exact.h"
 #include "python/execute.h"
 #include "python/explain.h"
@@ -30,6 +31,19 @@ static PyObject *parse(PyObject *module, PyObject *const *arguments, Py_ssize_t 
         return NULL;
     array_release(&view);
     Py_RETURN_NONE;
+}
+
+/* What an array's elements are called. */
+static PyObject *element(PyObject *module, PyObject *array)
+{
+    const struct module_state *state = PyModule_GetState(module);
+    const struct view_request asked = {.name = "a", .where = &state->platforms.where};
+    struct view view = {0};
+    if (!array_view(array, &asked, &view))
+        return NULL;
+    const enum element type = view.layout.input;
+    array_release(&view);
+    return PyUnicode_FromString(element_name(type));
 }
 
 /* What a call costs that does nothing. */
@@ -66,7 +80,9 @@ static PyMethodDef functions[] = {
      "How threads of a device that is not there would share a reduction along axes."},
     {"parse", (PyCFunction)(void (*)(void))parse, METH_FASTCALL,
      "Reads where an array lies and what its elements are, and nothing more."},
+    {"element", element, METH_O, "The name of an array's element type."},
     {"nothing", (PyCFunction)(void (*)(void))nothing, METH_FASTCALL, "Does nothing."},
+    {"dot", FAST(dot_call), DOC_dot},
     {"exact_sum", exact_sum, METH_O, "The words of an array's exact sum."},
     {"exact_products", (PyCFunction)(void (*)(void))exact_products, METH_FASTCALL,
      "The words of the exact sum of products."},

@@ -12,6 +12,7 @@
 #include "python/arguments.h"
 #include "python/array_results.h"
 #include "python/execute.h"
+#include "python/several.h"
 #include "python/state.h"
 
 #include <math.h>
@@ -271,6 +272,8 @@ static PyObject *reduce(PyObject *module, const struct signature *signature,
     PyObject *result = count == 1 && !names ? reduce_flat(state, reduction, arguments[0]) : NULL;
     if (result || PyErr_Occurred())
         return result;
+    if (count && several_are_given(arguments[0]))
+        return several_reduce(reduction_row(reduction)->name, arguments, count, names);
     if (!arguments_parse(signature, arguments, count, names, slots))
         return NULL;
     return reduce_as_asked(state, reduction, slots);

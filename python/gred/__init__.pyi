@@ -7,6 +7,7 @@ from gred._core import any as any
 from gred._core import argmax as argmax
 from gred._core import argmin as argmin
 from gred._core import count_nonzero as count_nonzero
+from gred._core import dot as dot
 from gred._core import max as max
 from gred._core import mean as mean
 from gred._core import min as min
@@ -67,6 +68,7 @@ __all__ = [
     "count_nonzero",
     "describe",
     "devices",
+    "dot",
     "explain",
     "kernel_time",
     "launch_limit",

@@ -1,0 +1,29 @@
+/* Dot products: of two vectors' elements, multiplied in pairs and added up, in a float's arithmetic
+ * or exactly. */
+#pragma once
+
+#include "common/layout.h"
+#include "host/exact_sums.h"
+
+struct pairs {
+    const struct layout *a, *b; /* walked alike, and of one `type`, which elements become */
+    uint64_t n;
+};
+
+struct dot;
+
+/* Of the pairs, which have to stay where they are. NULL when memory is short. */
+struct dot *dot_begin(void *host, const struct pairs *, bool exactly);
+void dot_end(struct dot *);
+
+/* Stretches, but for the last, are whole numbers of these. */
+enum { DOT_PIECE = 1 << 14 };
+
+/* Adds the products of pairs `start` to `start + length`, in any order of stretches. */
+void dot_add(struct dot *, uint64_t start, uint64_t length);
+
+/* What has been added: modulo 2^64, or as floats, ... */
+struct scalar_wide dot_value(const struct dot *);
+
+/* ... or exactly; normalised. */
+void dot_sums(struct dot *, struct exact_sums *);

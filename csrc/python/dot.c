@@ -1,0 +1,224 @@
+#include "python/dot.h"
+
+#include "arrays/array.h"
+#include "common/arithmetic.h"
+#include "host/dot.h"
+#include "plan/method_argument.h"
+#include "plan/platform.h"
+#include "python/arguments.h"
+
+/* Two arrays, and what they become. */
+struct factors {
+    struct view a, b;
+    enum element type;
+};
+
+/* ---- what is multiplied ---- */
+
+static bool refuse_device(const struct view *view, const char *name)
+{
+    if (!view->on_device)
+        return true;
+    PyErr_Format(PyExc_NotImplementedError,
+                 "%s lies on a device, and products are added on the host only, so far; copy a and "
+                 "b there",
+                 name);
+    return false;
+}
+
+static bool view_factor(const struct module_state *state, PyObject *array, const char *name,
+                        struct view *view)
+{
+    const struct view_request asked = {.name = name, .where = &state->platforms.where};
+    return array_view(array, &asked, view) && refuse_device(view, name);
+}
+
+static PyObject *shape_of(const struct layout *layout)
+{
+    PyObject *shape = PyTuple_New(layout->dimensions);
+    for (unsigned k = 0; shape && k < layout->dimensions; k++) {
+        PyObject *length = PyLong_FromUnsignedLongLong(layout->shape[k]);
+        if (!length)
+            Py_CLEAR(shape);
+        else
+            PyTuple_SET_ITEM(shape, k, length);
+    }
+    return shape;
+}
+
+static bool refuse_shapes(const struct factors *factors, const char *wanted)
+{
+    PyObject *a = shape_of(&factors->a.layout), *b = a ? shape_of(&factors->b.layout) : NULL;
+    if (b)
+        PyErr_Format(PyExc_ValueError, "a and b must %s; got shapes %S and %S", wanted, a, b);
+    Py_XDECREF(a);
+    Py_XDECREF(b);
+    return false;
+}
+
+static bool have_one_shape(const struct layout *a, const struct layout *b)
+{
+    bool same = a->dimensions == b->dimensions;
+    for (unsigned k = 0; same && k < a->dimensions; k++)
+        same = a->shape[k] == b->shape[k];
+    return same;
+}
+
+/* Elements become what NumPy would multiply them as, but for integers, which keep all their bits.
+ */
+static bool find_types(struct factors *factors)
+{
+    struct layout *const a = &factors->a.layout, *const b = &factors->b.layout;
+    if (!array_promote(a->input, b->input, &factors->type))
+        return false;
+    a->type = b->type = factors->type;
+    layout_normalise(a, true);
+    layout_normalise(b, true);
+    return true;
+}
+
+/* To be released in either case. False with an exception set. */
+static bool view_factors(const struct module_state *state, PyObject *a, PyObject *b,
+                         struct factors *factors)
+{
+    return view_factor(state, a, "a", &factors->a) && view_factor(state, b, "b", &factors->b);
+}
+
+static void release(struct factors *factors)
+{
+    array_release(&factors->a);
+    array_release(&factors->b);
+}
+
+/* ---- adding ---- */
+
+/* Signals are heard between two stretches. NULL with an exception set. */
+static struct dot *add_all(const struct module_state *state, const struct factors *factors,
+                           bool exactly)
+{
+    enum { STRETCH = 1024 * DOT_PIECE };
+    const struct pairs pairs = {&factors->a.layout, &factors->b.layout, factors->a.n};
+    const struct platform *host = platforms_on(&state->platforms, METHOD_ON_HOST);
+    struct dot *dot = dot_begin(platforms_state(&state->platforms, host), &pairs, exactly);
+    if (!dot) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (uint64_t start = 0; start < pairs.n; start += STRETCH) {
+        Py_BEGIN_ALLOW_THREADS;
+        dot_add(dot, start, least(pairs.n - start, STRETCH));
+        Py_END_ALLOW_THREADS;
+        if (PyErr_CheckSignals() < 0) {
+            dot_end(dot);
+            return NULL;
+        }
+    }
+    return dot;
+}
+
+static bool refuse_complex(const struct view *view, const char *name)
+{
+    if (!element_is_complex(view->layout.input))
+        return true;
+    PyErr_Format(PyExc_TypeError,
+                 "%s: elements of %s have two sums: add their real and imaginary parts to two "
+                 "accumulators",
+                 name, element_name(view->layout.input));
+    return false;
+}
+
+bool dot_exactly(struct module_state *state, PyObject *a, PyObject *b, struct exact_sums *sums)
+{
+    struct factors factors = {0};
+    struct dot *dot = NULL;
+    if (view_factors(state, a, b, &factors) && refuse_complex(&factors.a, "a") &&
+        refuse_complex(&factors.b, "b") &&
+        (have_one_shape(&factors.a.layout, &factors.b.layout) ||
+         refuse_shapes(&factors, "have one shape")) &&
+        find_types(&factors))
+        dot = add_all(state, &factors, true);
+    release(&factors);
+    if (!dot)
+        return false;
+    dot_sums(dot, sums);
+    dot_end(dot);
+    return true;
+}
+
+/* ---- gred.dot ---- */
+
+/* Integers keep all bits of their products. */
+static enum element result_of(enum element type)
+{
+    if (type == ELEMENT_BOOL || !element_is_integer(type))
+        return type == ELEMENT_BOOL ? ELEMENT_INT64 : type;
+    return type >= ELEMENT_UINT8 ? ELEMENT_UINT64 : ELEMENT_INT64;
+}
+
+/* Rounded once, each part of it. */
+static struct scalar_wide rounded(const struct exact_sums *sums, enum element type)
+{
+    const enum element part = element_real_part(type);
+    double values[EXACT_PARTS];
+    for (int k = 0; k < EXACT_PARTS; k++)
+        values[k] = scalar_widen(exact_value(&sums->parts[k], 1, part), part).real;
+    return (struct scalar_wide){SCALAR_FLOAT, 0, values[EXACT_REAL], values[EXACT_IMAGINARY]};
+}
+
+static PyObject *dot_of(const struct module_state *state, const struct factors *factors,
+                        bool exactly)
+{
+    const enum element type = result_of(factors->type);
+    const bool is_rounded = exactly && !element_is_integer(type);
+    union scalar nothing;
+    memset(&nothing, 0, sizeof nothing);
+    if (factors->a.n == 0)
+        return array_scalar(nothing, type);
+    struct dot *dot = add_all(state, factors, is_rounded);
+    if (!dot)
+        return NULL;
+    struct exact_sums sums;
+    if (is_rounded)
+        dot_sums(dot, &sums);
+    const struct scalar_wide value = is_rounded ? rounded(&sums, type) : dot_value(dot);
+    dot_end(dot);
+    return array_scalar(scalar_narrow(value, type), type);
+}
+
+static bool parse_method(PyObject *method, bool *exactly)
+{
+    const struct method *rung;
+    if (!method_parse(method, &rung, exactly))
+        return false;
+    if (rung)
+        PyErr_Format(PyExc_ValueError, "method of dot must be 'auto' or 'exact'; got '%s'",
+                     rung->name);
+    return !rung;
+}
+
+static bool are_vectors(const struct factors *factors)
+{
+    const struct layout *const a = &factors->a.layout, *const b = &factors->b.layout;
+    return (a->dimensions == 1 && have_one_shape(a, b)) ||
+           refuse_shapes(factors, "be vectors of one length");
+}
+
+PyObject *dot_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    enum { A, B, METHOD };
+    static const char *const keywords[] = {"a", "b", "method", NULL};
+    static const struct signature signature = {"dot", 2, 2, 0, keywords, NULL};
+    const struct module_state *state = PyModule_GetState(module);
+    PyObject *slots[ARGUMENTS_MAX];
+    struct factors factors = {0};
+    bool exactly;
+    if (!arguments_parse(&signature, arguments, count, names, slots) ||
+        !parse_method(slots[METHOD], &exactly))
+        return NULL;
+    PyObject *result = NULL;
+    if (view_factors(state, slots[A], slots[B], &factors) && are_vectors(&factors) &&
+        find_types(&factors))
+        result = dot_of(state, &factors, exactly);
+    release(&factors);
+    return result;
+}

@@ -1,0 +1,319 @@
+"""Sums, means and dot products of Dask's arrays: exactly, and so whatever their chunks are.
+
+>>> import dask.array as da, gred.dask
+>>> x = da.from_array([1e100, 1.0, -1e100, 2.0], chunks=1)
+>>> float(gred.dask.sum(x)), float(x.sum())
+(3.0, 2.0)
+
+Every block is added up where it lies, and what goes to other workers are exact sums, which Dask
+merges as a tree. They are rounded once, in the end: the bits are the same for every chunking, every
+scheduler, and every number of workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from gred import _core
+from gred.exact import ExactSum
+from gred.extras import needed
+from gred.partials import Partials, merged, of_sums, rounded, sums_of
+
+__all__ = ["dot", "mean", "sum"]
+
+_Axis = int | tuple[int, ...] | None
+
+
+# ---- what runs on workers ----
+
+
+def _axes(axis: _Axis, dimensions: int) -> tuple[int, ...]:
+    return tuple(range(dimensions)) if axis is None else tuple(np.atleast_1d(axis).tolist())
+
+
+def _flat(blocks: Any) -> Iterator[Partials]:
+    """Dask nests lists as deep as there are axes."""
+    if isinstance(blocks, list):
+        for block in blocks:
+            yield from _flat(block)
+    else:
+        yield blocks
+
+
+def _add(block: Any, axis: _Axis, keepdims: bool, computing_meta: bool = False) -> Any:
+    """Dask looks at what a chunk becomes, and has no idea but arrays."""
+    return block if computing_meta else sums_of(block, _axes(axis, block.ndim))
+
+
+def _combine(blocks: Any, axis: _Axis, keepdims: bool) -> Partials:
+    return merged(list(_flat(blocks)))
+
+
+def _finish(blocks: Any, axis: _Axis, keepdims: bool, result: DTypeLike, divided: bool) -> Any:
+    values = rounded(_combine(blocks, axis, keepdims), result, divided=divided)
+    return values if keepdims else np.squeeze(values, _axes(axis, values.ndim))[()]
+
+
+def _wrap(block: Any, axis: _Axis, keepdims: bool, result: DTypeLike) -> Any:
+    """Integers' sums, of blocks or of sums: they wrap around, in any order."""
+    return np.asarray(_core.sum(block, axis=axis, keepdims=keepdims, dtype=result))
+
+
+def _products(a: Any, b: Any) -> Partials:
+    """Products are added as real numbers; where it is subtracted, a factor changes its sign."""
+    if "c" not in (a.dtype.kind, b.dtype.kind):
+        return of_sums([_dot([(a, b)])])
+    result = np.result_type(a.dtype, b.dtype)
+    a, b = a.astype(result), b.astype(result)
+    real = [(a.real, b.real), (a.imag, -b.imag)]
+    return of_sums([_dot(real), _dot([(a.real, b.imag), (a.imag, b.real)])])
+
+
+def _dot(pairs: list[tuple[Any, Any]]) -> ExactSum:
+    total = ExactSum()
+    for a, b in pairs:
+        total.add_products(a, b)
+    return total
+
+
+def _integer_products(a: Any, b: Any, result: DTypeLike) -> Any:
+    return np.asarray(_core.dot(a, b)).astype(result).reshape(1)
+
+
+def _as_it_is(block: Any, axis: _Axis, keepdims: bool) -> Any:
+    return block
+
+
+# ---- graphs ----
+
+
+def _dask() -> Any:
+    return needed("dask.array", "dask")
+
+
+def _nothing(
+    x: Any, result: np.dtype[Any], axis: _Axis = None, keepdims: bool = False, **options: Any
+) -> Any:
+    """Make the empty array that tells Dask of what type and how many dimensions results are."""
+    dimensions = x.ndim if keepdims else x.ndim - len(_axes(axis, x.ndim))
+    return np.empty((0,) * dimensions, result)
+
+
+def _reduced(
+    x: Any, chunk: Callable[..., Any], result: np.dtype[Any], divided: bool, **options: Any
+) -> Any:
+    return _dask().reduction(
+        x,
+        chunk=chunk,
+        combine=_combine,
+        aggregate=partial(_finish, result=result, divided=divided),
+        concatenate=False,
+        dtype=result,
+        meta=_nothing(x, result, **options),
+        **options,
+    )
+
+
+def _wrapping(x: Any, result: np.dtype[Any], **options: Any) -> Any:
+    wrap = partial(_wrap, result=result)
+    return _dask().reduction(
+        x,
+        chunk=wrap,
+        combine=wrap,
+        aggregate=wrap,
+        dtype=result,
+        meta=_nothing(x, result, **options),
+        **options,
+    )
+
+
+def _array(x: Any, name: str) -> Any:
+    if not isinstance(x, _dask().Array):
+        raise TypeError(f"{name} must be an array of Dask's, not {type(x).__name__}")
+    return x
+
+
+def _is_integer(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in "biu"
+
+
+def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Find what integers are added in."""
+    return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
+
+
+def _checked(dtype: DTypeLike | None, default: np.dtype[Any], is_complex: bool) -> np.dtype[Any]:
+    """Take the type of the result."""
+    result = default if dtype is None else np.dtype(dtype)
+    if (result.kind == "c") != is_complex or _is_integer(result):
+        kind = "a complex one" if is_complex else "a float's"
+        raise TypeError(f"dtype must be {kind} here; got {result}")
+    return result
+
+
+def sum(
+    x: Any,
+    axis: _Axis = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+    *,
+    split_every: int | None = None,
+) -> Any:
+    """Add up all elements of a Dask array, or those along axes, and round once.
+
+    Parameters
+    ----------
+    x : dask.array.Array
+        Of any of gred's types. Its blocks are NumPy's, or CuPy's where gred adds those exactly.
+    axis : int or tuple of ints, optional
+        As for `numpy.sum`.
+    dtype : data-type, optional
+        A float's type for the result, or a complex one's of complex elements, to which the exact
+        sum is rounded. By default that of the elements. Of integers there is no choice.
+    keepdims : bool, default False
+        Whether axes that are reduced stay, with length 1.
+    split_every : int, optional
+        How many sums are merged at once, as for `dask.array.sum`. It changes no bit.
+
+    Returns
+    -------
+    dask.array.Array
+        Lazy, and of NumPy's arrays. The sum of integers and bools is an int64 or uint64, and wraps
+        around; other sums are the exact sum, rounded to nearest, ties to even. A sum of 0 is
+        positive.
+
+    Raises
+    ------
+    TypeError
+        If x is no Dask array, or the type is not right for it.
+
+    References
+    ----------
+    R. M. Neal, "Fast exact summation using small and large superaccumulators", arXiv:1505.05571,
+    2015; M. Rocklin, "Dask: parallel computation with blocked algorithms and task scheduling",
+    SciPy 2015.
+
+    Examples
+    --------
+    >>> import dask.array as da, gred.dask
+    >>> x = da.full((1000, 8), 0.1, chunks=(300, 3))
+    >>> gred.dask.sum(x, axis=0).compute()[:2]
+    array([100., 100.])
+
+    """
+    options = {"axis": axis, "keepdims": keepdims, "split_every": split_every}
+    if _is_integer(_array(x, "x").dtype):
+        if dtype is not None and np.dtype(dtype) != _wide(x.dtype):
+            raise TypeError(f"sums of {x.dtype} are {_wide(x.dtype)}; leave dtype out")
+        return _wrapping(x, _wide(x.dtype), **options)
+    result = _checked(dtype, x.dtype, x.dtype.kind == "c")
+    return _reduced(x, _add, result, divided=False, **options)
+
+
+def mean(
+    x: Any,
+    axis: _Axis = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+    *,
+    split_every: int | None = None,
+) -> Any:
+    """Average all elements of a Dask array, or those along axes, and round once.
+
+    Parameters
+    ----------
+    x : dask.array.Array
+        As for `sum`.
+    axis : int or tuple of ints, optional
+        As for `numpy.mean`.
+    dtype : data-type, optional
+        As for `sum`; by default float64 of integers and bools.
+    keepdims : bool, default False
+        As for `sum`.
+    split_every : int, optional
+        As for `sum`.
+
+    Returns
+    -------
+    dask.array.Array
+        Lazy, and of NumPy's arrays: the exact sums, also of integers, divided by how many elements
+        there are, and then rounded. The mean of nothing is NaN.
+
+    Raises
+    ------
+    TypeError
+        As `sum`.
+
+    Examples
+    --------
+    >>> import dask.array as da, gred.dask
+    >>> float(gred.dask.mean(da.from_array([1e308, 1e308, 1e308], chunks=1)))
+    1e+308
+
+    """
+    kind = _array(x, "x").dtype
+    default = np.dtype(np.float64) if _is_integer(kind) else kind
+    result = _checked(dtype, default, kind.kind == "c")
+    return _reduced(
+        x, _add, result, divided=True, axis=axis, keepdims=keepdims, split_every=split_every
+    )
+
+
+def dot(a: Any, b: Any, *, split_every: int | None = None) -> Any:
+    """Multiply two vectors of Dask's, element by element, add the products up, and round once.
+
+    Parameters
+    ----------
+    a, b : dask.array.Array of shape (n,)
+        Of any of gred's types; their chunks need not be the same.
+    split_every : int, optional
+        As for `sum`.
+
+    Returns
+    -------
+    dask.array.Array of shape ()
+        Lazy. What `gred.dot` with ``method="exact"`` is of the whole vectors.
+
+    Raises
+    ------
+    TypeError
+        If one of them is no Dask array.
+    ValueError
+        If they are not vectors of one length.
+
+    Examples
+    --------
+    >>> import dask.array as da, gred.dask
+    >>> a = da.from_array([1e200, 1.0, -1e200], chunks=2)
+    >>> b = da.from_array([1e200, 3.0, 1e200], chunks=1)
+    >>> float(gred.dask.dot(a, b))
+    3.0
+
+    """
+    if _array(a, "a").ndim != 1 or _array(b, "b").ndim != 1 or len(a) != len(b):
+        raise ValueError(
+            f"a and b must be vectors of one length; got shapes {a.shape} and {b.shape}"
+        )
+    result = np.result_type(a.dtype, b.dtype)
+    wraps = _is_integer(result)
+    result = _wide(result) if wraps else result
+    multiply = partial(_integer_products, result=result) if wraps else _products
+    sums = _dask().blockwise(
+        multiply,
+        "i",
+        a,
+        "i",
+        b,
+        "i",
+        dtype=result,
+        adjust_chunks={"i": 1},
+        meta=np.empty(0, result),
+    )
+    if wraps:
+        return _wrapping(sums, result, split_every=split_every)
+    return _reduced(sums, _as_it_is, result, divided=False, split_every=split_every)

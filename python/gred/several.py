@@ -1,0 +1,179 @@
+"""Lists of arrays that lie on devices: each is reduced where it lies, side by side.
+
+What `gred.sum` and `gred.mean` do with a list or a tuple whose first element is such an array.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from gred import _core
+from gred.exact import ExactSum
+
+_THREADS_MOST = 32
+
+
+def _on_each(function: Callable[[Any], Any], arrays: Sequence[Any]) -> list[Any]:
+    """Call it for all arrays at once: threads wait for their devices without holding Python up."""
+    if len(arrays) == 1:
+        return [function(arrays[0])]
+    with ThreadPoolExecutor(min(len(arrays), _THREADS_MOST)) as pool:
+        running = [pool.submit(contextvars.copy_context().run, function, array) for array in arrays]
+        return [one.result() for one in running]
+
+
+def _elements(arrays: Sequence[Any]) -> np.dtype[Any]:
+    """Find the type that all elements have in common, as NumPy promotes types."""
+    return _common([_core.element(array) for array in arrays])
+
+
+def _common(names: Sequence[str]) -> np.dtype[Any]:
+    """Promote bfloat16, which NumPy does not know, as float32, but where there is nothing else."""
+    if set(names) == {"bfloat16"}:
+        one: np.dtype[Any] = _core.exact_rounded(ExactSum()._words, 1, _bfloat16()).dtype
+        return one
+    common: np.dtype[Any] = np.result_type(
+        *("float32" if name == "bfloat16" else name for name in names)
+    )
+    return common
+
+
+def _bfloat16() -> Any:
+    try:
+        from ml_dtypes import bfloat16
+    except ImportError:
+        return np.float32
+    return bfloat16
+
+
+def _total(arrays: Sequence[Any]) -> ExactSum:
+    """Merge what every array is, exactly."""
+    total = ExactSum()
+    for part in _on_each(ExactSum, arrays):
+        total += part
+    return total
+
+
+def _merged(parts: Sequence[Any], dtype: DTypeLike | None) -> Any:
+    """Add results up in the widest type of their kind, in order."""
+    result = _type_of(parts) if dtype is None else np.dtype(dtype)
+    wide = result if result.kind in "biu" else _wide(result)
+    return result.type(_core.sum(np.array(parts, wide), dtype=wide))
+
+
+def _type_of(parts: Sequence[Any]) -> np.dtype[Any]:
+    return _common([part.dtype.name for part in parts])
+
+
+def _wide(floats: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(np.complex128 if floats.kind == "c" else np.float64)
+
+
+def _options(dtype: DTypeLike | None, method: str, block_size: int | None) -> dict[str, Any]:
+    return {"dtype": dtype, "method": method, "block_size": block_size}
+
+
+def _refuse(name: str, options: dict[str, Any]) -> None:
+    if options:
+        raise TypeError(
+            f"{name} of several arrays on devices takes dtype, method and block_size; not "
+            + ", ".join(options)
+        )
+
+
+def sum(
+    arrays: Sequence[Any],
+    /,
+    *,
+    dtype: DTypeLike | None = None,
+    method: str = "auto",
+    block_size: int | None = None,
+    **others: Any,
+) -> Any:
+    """Add up all elements of all arrays.
+
+    Parameters
+    ----------
+    arrays : sequence of arrays
+        Of any shapes, on any devices.
+    dtype : data-type, optional
+        As for `gred.sum`. By default the type to which NumPy promotes all arrays' sums.
+    method : str, default 'auto'
+        As for `gred.sum`. With ``'exact'`` the sum of all of them is rounded once, else each of
+        them is before they are added.
+    block_size : int, optional
+        As for `gred.sum`.
+    **others
+        What else `gred.sum` takes is refused.
+
+    Returns
+    -------
+    NumPy scalar
+
+    Raises
+    ------
+    TypeError
+        If there is an argument that is refused, or an element type.
+
+    """
+    _refuse("sum", others)
+    elements = _elements(arrays)
+    if method == "exact" and elements.kind not in "biu":
+        return _total(arrays).value(elements if dtype is None else dtype)
+    options = _options(dtype, method, block_size)
+    return _merged(_on_each(lambda array: _core.sum(array, **options), arrays), dtype)
+
+
+def mean(
+    arrays: Sequence[Any],
+    /,
+    *,
+    dtype: DTypeLike | None = None,
+    method: str = "auto",
+    block_size: int | None = None,
+    **others: Any,
+) -> Any:
+    """Average all elements of all arrays.
+
+    Parameters
+    ----------
+    arrays : sequence of arrays
+        As for `sum`.
+    dtype : data-type, optional
+        As for `gred.mean`.
+    method : str, default 'auto'
+        As for `sum`.
+    block_size : int, optional
+        As for `gred.mean`.
+    **others
+        What else `gred.mean` takes is refused.
+
+    Returns
+    -------
+    NumPy scalar
+
+    Raises
+    ------
+    TypeError
+        As `sum`.
+
+    """
+    _refuse("mean", others)
+    if method == "exact":
+        elements = _elements(arrays)
+        result = np.dtype(np.float64) if elements.kind in "biu" else elements
+        return _total(arrays).mean(result if dtype is None else dtype)
+    options = _options(dtype, method, block_size)
+    counted = [array for array in arrays if math.prod(array.shape)] or arrays[:1]
+    means = _on_each(lambda array: _core.mean(array, **options), counted)
+    lengths = [math.prod(array.shape) for array in counted]
+    result = _type_of(means)
+    shares = np.array(lengths) / max(_core.sum(lengths), 1)
+    return means[0] if len(means) == 1 else _merged(np.array(means, _wide(result)) * shares, result)

@@ -1,0 +1,47 @@
+"""Exact sums over the ranks of a torch.distributed process group, also on GPUs.
+
+>>> import gred, gred.torch
+>>> part = gred.ExactSum(shard)  # doctest: +SKIP
+>>> total = gred.torch.all_reduce(part)  # doctest: +SKIP
+>>> total.value()  # doctest: +SKIP
+
+What is added up, by Gloo, NCCL or whatever the group has, are words of 64-bit integers: in any
+order, by any number of ranks, to the same bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gred.exact import ExactSum
+from gred.extras import needed
+
+__all__ = ["all_reduce"]
+
+
+def all_reduce(part: ExactSum, group: Any = None, device: Any = None) -> ExactSum:
+    """Add up what all ranks have, and give it to all of them.
+
+    Parameters
+    ----------
+    part : ExactSum
+        This rank's, such as that of its shard of a tensor. It stays what it is.
+    group : torch.distributed.ProcessGroup, optional
+        By default the default one. All of its ranks have to call, and there may be 2**20.
+    device : torch.device or str, optional
+        Where the words are added up. By default this process's GPU if the group's backend is
+        NCCL, else the host.
+
+    Returns
+    -------
+    ExactSum
+        The same on every rank.
+
+    """
+    torch, distributed = needed("torch", "torch"), needed("torch.distributed", "torch")
+    if device is None:
+        nccl = "nccl" in distributed.get_backend(group)
+        device = torch.device("cuda", torch.cuda.current_device()) if nccl else "cpu"
+    words = torch.from_numpy(part.words).to(device)
+    distributed.all_reduce(words, group=group)
+    return ExactSum.from_words(words.cpu().numpy())

@@ -1,0 +1,288 @@
+"""`gred.dask`: the same bits for every chunking, scheduler and number of workers."""
+
+import math
+import pickle
+import subprocess
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from exact_truths import any_floats, bits_of, dot, mixed, nearest, same, total
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import COMPLEX, REALS
+
+import gred
+
+da = pytest.importorskip("dask.array", reason="Dask is not installed")
+import gred.dask  # noqa: E402
+from gred import partials  # noqa: E402
+
+FLOAT64 = np.dtype(np.float64)
+SHAPE = (23, 12, 7)
+CHUNKS = [SHAPE, (7, 9, 3), (4, 12, 7), (23, 1, 7)]
+AXES = [None, 0, -2, (0, 2), (0, 1, 2)]
+typed = pytest.mark.parametrize("dtype", REALS, ids=str)
+
+
+def numbers():
+    """Draw numbers whose sums are different in every order, if they are rounded."""
+    return mixed(4000)[: math.prod(SHAPE)].reshape(SHAPE)
+
+
+def bits(x):
+    """Take everything that tells two arrays apart."""
+    return x.dtype, x.shape, x.tobytes()
+
+
+def computed(x, scheduler="synchronous"):
+    return x.compute(scheduler=scheduler)
+
+
+# ---- values ----
+
+
+@typed
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+def test_sums_and_means_are_rounded_once(dtype, data):
+    x = data.draw(any_floats(dtype))
+    chunked = da.from_array(x, chunks=data.draw(st.integers(1, 40)))
+    for result in REALS:
+        assert same(computed(gred.dask.sum(chunked, dtype=result)), total(x, result))
+        expected = total(x, result, divisor=len(x))
+        assert same(computed(gred.dask.mean(chunked, dtype=result)), expected)
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", AXES, ids=str)
+def test_every_chunking_makes_the_same_bits_along_axes(axis, keepdims):
+    x = numbers()
+    for name, divided in (("sum", False), ("mean", True)):
+        made = set()
+        for chunks in CHUNKS:
+            for split_every in (None, 2):
+                lazy = getattr(gred.dask, name)(
+                    da.from_array(x, chunks=chunks), axis, keepdims=keepdims,
+                    split_every=split_every,
+                )  # fmt: skip
+                got = computed(lazy)
+                assert lazy.shape == got.shape
+                assert lazy.dtype == got.dtype == x.dtype
+                made.add(bits(got))
+        assert made == {bits(along(x, axis, keepdims, divided))}
+
+
+def test_no_axis_leaves_every_element_what_it_is():
+    x = numbers()[0]
+    assert bits(computed(gred.dask.sum(da.from_array(x, chunks=5), axis=()))) == bits(x)
+
+
+def along(x, axis, keepdims, divided):
+    """Do it one result at a time."""
+    axes = tuple(range(x.ndim)) if axis is None else np.atleast_1d(axis).astype(int).tolist()
+    axes = sorted(k % x.ndim for k in axes)
+    shape = [1 if k in axes else n for k, n in enumerate(x.shape)]
+    results = np.empty(shape, x.dtype)
+    for index in np.ndindex(*shape):
+        chosen = x[
+            tuple(slice(None) if k in axes else slice(i, i + 1) for k, i in enumerate(index))
+        ]
+        results[index] = total(chosen, x.dtype, divisor=chosen.size if divided else 1)
+    return results if keepdims else np.squeeze(results, tuple(axes))
+
+
+@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
+def test_parts_of_complex_numbers_are_sums_of_their_own(dtype):
+    random = np.random.default_rng(1)
+    x = (random.normal(size=(50, 8)) + 1e9j * random.normal(size=(50, 8))).astype(dtype)
+    chunked = da.from_array(x, chunks=(7, 3))
+    got = computed(gred.dask.sum(chunked, axis=0))
+    for k in range(8):
+        assert same(got[k].real, total(x[:, k].real, x.real.dtype))
+        assert same(got[k].imag, total(x[:, k].imag, x.real.dtype))
+    assert got.dtype == dtype
+    assert computed(gred.dask.mean(chunked)) == gred.mean(x, method="exact")
+
+
+@settings(deadline=None, max_examples=40)
+@given(any_floats(FLOAT64), any_floats(FLOAT64), st.integers(1, 40), st.integers(1, 40))
+def test_dot_products_are_rounded_once(a, b, of_a, of_b):
+    a, b = a[: len(b)], b[: len(a)]
+    lazy = gred.dask.dot(da.from_array(a, chunks=of_a), da.from_array(b, chunks=of_b))
+    with np.errstate(all="ignore"):
+        assert same(computed(lazy), dot(a, b))
+
+
+@pytest.mark.parametrize("of_b", [*COMPLEX, *REALS], ids=str)
+def test_complex_dot_products_are_those_of_whole_vectors(of_b):
+    random = np.random.default_rng(1)
+    a = random.normal(size=5000) + 1j * random.normal(size=5000)
+    b = random.normal(size=5000) + (1j * random.normal(size=5000) if of_b.kind == "c" else 0)
+    b = b.astype(of_b) if of_b.kind == "c" else b.real.astype(of_b)
+    lazy = gred.dask.dot(da.from_array(a, chunks=700), da.from_array(b, chunks=1001))
+    assert computed(lazy) == gred.dot(a, b, method="exact")
+    infinite = da.from_array(np.array([complex(0, math.inf), complex(0, math.nan)]), chunks=1)
+    assert math.isnan(computed(gred.dask.dot(infinite, infinite)).real)
+    assert computed(gred.dask.dot(infinite[:1], infinite[:1])).real == -math.inf
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i8", "u1", "u8", "?"])
+def test_integers_wrap_around_in_64_bits(dtype):
+    random = np.random.default_rng(1)
+    x = random.integers(0, 2**63, (40, 30), np.uint64).astype(dtype)
+    chunked = da.from_array(x, chunks=(7, 11))
+    for axis in (None, 0, 1):
+        got = computed(gred.dask.sum(chunked, axis=axis))
+        expected = np.sum(x, axis=axis)
+        assert bits(got) == bits(expected)
+    flat = da.from_array(x.ravel(), chunks=17)
+    assert same_integers(
+        computed(gred.dask.dot(flat, flat[::-1])), gred.dot(x.ravel(), x.ravel()[::-1])
+    )
+    exact = sum(map(int, x.ravel().tolist()))
+    assert same(computed(gred.dask.mean(chunked)), nearest(Fraction(exact, x.size), FLOAT64))
+
+
+def same_integers(a, b):
+    return a == b and a.dtype == b.dtype
+
+
+def test_chunks_of_unknown_and_of_no_length_are_added():
+    x = da.from_array(mixed(500), chunks=100)
+    some = x[x > 0]
+    whole = computed(some)
+    assert same(computed(gred.dask.sum(some)), total(whole, FLOAT64))
+    assert same(computed(gred.dask.mean(some)), total(whole, FLOAT64, divisor=len(whole)))
+    none = da.zeros(0)
+    assert same(computed(gred.dask.sum(none)), np.float64(0.0))
+    assert math.isnan(computed(gred.dask.mean(none)))
+    empty = gred.dask.sum(da.zeros((0, 3), chunks=2), axis=0)
+    assert computed(empty).tolist() == [0.0] * 3
+    assert computed(gred.dask.sum(da.zeros((0, 3), chunks=2), axis=1)).shape == (0,)
+
+
+def test_results_are_lazy_and_go_on_as_any_others():
+    def refuse(block):
+        raise AssertionError("computed too soon")
+
+    x = da.ones((10, 10), chunks=3)
+    lazy = gred.dask.sum(x.map_blocks(refuse, dtype=float), axis=0)
+    assert isinstance(lazy, da.Array)
+    assert computed((gred.dask.sum(x, axis=0) * 2).sum()) == 200
+    assert computed(gred.dask.mean(x) + gred.dask.dot(x[0], x[1])) == 11
+
+
+def test_threads_make_the_same_bits():
+    x = numbers()
+    for axis in (None, 1):
+        lazy = gred.dask.sum(da.from_array(x, chunks=(2, 3, 4)), axis=axis)
+        assert bits(computed(lazy, "threads")) == bits(computed(lazy))
+
+
+# ---- clusters ----
+
+
+@pytest.mark.unsanitized
+def test_clusters_of_any_size_make_the_same_bits():
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+    x = numbers()
+    flat = x.ravel()
+    expected = [gred.sum(x, method="exact"), gred.mean(x, method="exact")]
+    expected += [gred.dot(flat, flat[::-1], method="exact"), along(x, 0, False, False)]
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(n_workers=3, **options) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        for workers in (3, 1):
+            cluster.scale(workers)
+            client.wait_for_workers(workers)
+            for chunks in ((9, 5, 7), (23, 2, 7)):
+                lazy = da.from_array(x, chunks=chunks)
+                line = da.from_array(flat, chunks=chunks[0] * 10)
+                made = client.compute(
+                    [
+                        gred.dask.sum(lazy),
+                        gred.dask.mean(lazy),
+                        gred.dask.dot(line, line[::-1]),
+                        gred.dask.sum(lazy, axis=0),
+                    ],
+                    sync=True,
+                )
+                assert [bits(np.asarray(got)) for got in made] == [
+                    bits(np.asarray(one)) for one in expected
+                ]
+        parts = client.map(gred.ExactSum, np.array_split(flat, 11))
+        assert client.submit(sum_of, parts).result() == gred.ExactSum(x)
+
+
+def sum_of(parts):
+    """Merge what workers send each other."""
+    total = gred.ExactSum()
+    for part in parts:
+        total += part
+    return total
+
+
+# ---- what goes between workers ----
+
+
+def test_partials_leave_out_digits_that_nobody_has():
+    made = partials.sums_of(np.ones((5, 100)), (1,))
+    assert made.shape == (5, 1)
+    assert made.digits.shape == (1, 5, 1)
+    assert len(pickle.dumps(made)) < 1000
+    more = partials.merged([made, partials.sums_of(np.full((5, 100), 2.0**-500), (1,))])
+    assert more.digits.shape[-1] == 17
+    assert partials.rounded(more, float, divided=False).tolist() == [[100.0]] * 5
+    many = partials.sums_of(np.arange(5000.0).reshape(2500, 2), (1,))
+    expected = np.arange(5000.0).reshape(2500, 2).sum(1, keepdims=True)
+    assert np.array_equal(partials.rounded(many, float, divided=False), expected)
+
+
+def test_partials_have_room_for_a_million_parts():
+    made = partials.sums_of(np.array([-sys.float_info.max, 2.0**-1074]), (0,))
+    doubled = made
+    for _ in range(20):
+        doubled = partials.merged([doubled, doubled])
+    got = partials.rounded(doubled, float, divided=True)
+    assert bits_of(got) == bits_of([-sys.float_info.max / 2])
+
+
+# ---- what is refused ----
+
+
+def test_what_is_no_array_of_dasks_is_refused():
+    for call in (gred.dask.sum, gred.dask.mean):
+        with pytest.raises(TypeError, match="x must be an array of Dask's, not ndarray"):
+            call(np.ones(3))
+    lazy = da.ones(3, chunks=2)
+    with pytest.raises(TypeError, match="b must be an array of Dask's, not list"):
+        gred.dask.dot(lazy, [1, 2, 3])
+    for a, b in ((lazy, da.ones(4)), (da.ones((2, 2)), da.ones((2, 2)))):
+        with pytest.raises(ValueError, match="vectors of one length; got shapes"):
+            gred.dask.dot(a, b)
+
+
+def test_types_that_results_cannot_have_are_refused():
+    floats, integers = da.ones(3), da.ones(3, dtype=int)
+    for dtype in (int, complex):
+        with pytest.raises(TypeError, match="dtype must be a float's here"):
+            gred.dask.sum(floats, dtype=dtype)
+        with pytest.raises(TypeError, match="dtype must be a float's here"):
+            gred.dask.mean(integers, dtype=dtype)
+    with pytest.raises(TypeError, match="dtype must be a complex one here"):
+        gred.dask.sum(da.ones(3, dtype=complex), dtype=float)
+    with pytest.raises(TypeError, match="sums of int64 are int64"):
+        gred.dask.sum(integers, dtype=np.int8)
+    with pytest.raises(np.exceptions.AxisError, match="out of bounds"):
+        gred.dask.sum(floats, axis=3)
+
+
+def test_without_dask_one_error_says_what_brings_it():
+    code = "import sys; sys.modules['dask'] = None; import gred.dask; gred.dask.sum(0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "pip install 'gred[dask]'" in done.stderr.splitlines()[-1]

@@ -1,0 +1,47 @@
+"""Exact sums over MPI's ranks: the same bits for every number of them."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MPI = pytest.importorskip("mpi4py", reason="mpi4py is not installed")
+PROGRAM = Path(__file__).parent / "mpi_ranks.py"
+MPIEXEC = shutil.which("mpiexec", path=Path(sys.executable).parent) or shutil.which("mpiexec")
+pytestmark = [
+    pytest.mark.unsanitized,
+    pytest.mark.skipif(not MPIEXEC, reason="there is no mpiexec"),
+]
+
+
+def ranks(n, program=(PROGRAM,)):
+    """Run a program with so many ranks, on this machine."""
+    return subprocess.run(
+        [MPIEXEC, "-n", str(n), sys.executable, *map(str, program)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+
+
+def test_any_number_of_ranks_makes_the_same_bits():
+    digests = set()
+    for n in (1, 3, 4):
+        done = ranks(n)
+        assert done.returncode == 0, done.stdout + done.stderr
+        size, digest = done.stdout.split()
+        assert int(size) == n
+        digests.add(digest)
+    assert len(digests) == 1
+
+
+def test_without_mpi4py_one_error_says_what_brings_it():
+    code = "import sys; sys.modules['mpi4py'] = None; import gred.mpi; gred.mpi.allreduce(0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "pip install 'gred[mpi]'" in done.stderr.splitlines()[-1]

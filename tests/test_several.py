@@ -1,0 +1,156 @@
+"""`gred.sum` and `gred.mean` of lists of arrays on devices: as if they were one array."""
+
+import math
+import threading
+
+import numpy as np
+import pytest
+from exact_truths import mixed, same, total
+from reference import BFLOAT16, REALS
+from test_cuda_arrays import GPUS
+from test_cuda_threads import on_gpu
+
+import gred
+from gred.testing import SimulatedArray
+
+FLOAT64 = np.dtype(np.float64)
+typed = pytest.mark.parametrize("dtype", REALS, ids=str)
+
+
+def on_devices(parts):
+    """Lay arrays on the simulated device."""
+    return [SimulatedArray(part) for part in parts]
+
+
+def exact_works():
+    try:
+        gred.sum(SimulatedArray(np.ones(3)), method="exact")
+    except NotImplementedError:
+        return False
+    return True
+
+
+needs_exact = pytest.mark.skipif(
+    not exact_works(), reason="exact sums of arrays on a device are not there"
+)
+
+
+@typed
+@pytest.mark.parametrize("collected", [list, tuple])
+def test_a_list_is_summed_as_one_array(dtype, collected):
+    x = (np.arange(3000) % 7).astype(dtype)
+    parts = collected(on_devices([x[:100], x[100:101], x[101:2000].reshape(3, -1), x[2000:]]))
+    got = gred.sum(parts, dtype=np.float32)
+    assert got.dtype == np.float32
+    assert got == x.astype(np.float64).sum()
+    small = collected(on_devices([x[:9], x[9:20]]))
+    assert gred.sum(small).dtype == gred.mean(small).dtype == dtype
+    assert gred.sum(small) == x[:20].astype(np.float64).sum()
+    assert abs(float(gred.mean(parts)) - float(x.astype(np.float64).mean())) < 0.02
+    assert gred.sum(parts, dtype=np.float32, method="shuffle", block_size=64) == got
+
+
+def test_integers_and_mixed_types_are_promoted():
+    parts = on_devices([np.array([2**62, 5]), np.array([3], np.int8), np.array([True, True])])
+    got = gred.sum(parts)
+    assert (got, got.dtype) == (2**62 + 10, np.int64)
+    assert gred.mean(on_devices([np.array([1, 2]), np.array([6])])) == 3.0
+    mixed_types = on_devices([np.array([1.5], np.float32), np.array([2], np.int64)])
+    assert same(gred.sum(mixed_types), np.float64(3.5))
+    halves = on_devices([np.ones(3, BFLOAT16), np.ones(2, np.float16)])
+    assert same(gred.sum(halves), np.float32(5))
+    parts = on_devices([np.array([1 + 2j]), np.array([3.0])])
+    assert gred.sum(parts) == 4 + 2j
+
+
+@needs_exact
+@typed
+def test_the_exact_sum_of_a_list_is_rounded_once(dtype):
+    random = np.random.default_rng(1)
+    x = np.ldexp(random.normal(size=5000), random.integers(-8, 8, 5000)).astype(dtype)
+    parts = on_devices([x[:1], x[1:3000], x[3000:]])
+    assert same(gred.sum(parts, method="exact"), total(x, dtype))
+    assert same(gred.mean(parts, method="exact"), total(x, dtype, divisor=len(x)))
+    assert same(gred.sum(parts, dtype=np.float64, method="exact"), total(x, FLOAT64))
+
+
+@needs_exact
+def test_any_parts_make_the_same_exact_bits():
+    x = mixed(3000)
+    made = set()
+    for cuts in ([], [1], [1000, 2000], [10, 20, 2900]):
+        parts = on_devices(np.split(x, cuts))
+        made.add(gred.sum(parts, method="exact").tobytes())
+    assert made == {total(x, FLOAT64).tobytes()}
+    integers = on_devices([np.array([2**62 + 1]), np.array([2**62 + 1, 4])])
+    assert gred.sum(integers, method="exact") == np.int64(-(2**63) + 6)
+    assert gred.mean(integers, method="exact") == (2**63 + 6) / 3
+
+
+def test_arrays_beside_those_on_devices_are_added_where_they_are():
+    parts = [SimulatedArray(np.ones(3)), np.full(2, 2.0), [1.0]]
+    assert gred.sum(parts[:2]) == 7
+    assert gred.mean(parts[:2]) == 7 / 5
+
+
+def test_empty_arrays_count_for_nothing():
+    parts = on_devices([np.zeros(0), np.array([2.0, 4.0]), np.zeros((0, 3))])
+    assert gred.sum(parts) == 6
+    assert gred.mean(parts) == 3
+    with pytest.warns(RuntimeWarning):
+        assert math.isnan(gred.mean(on_devices([np.zeros(0)])))
+
+
+def test_they_are_reduced_side_by_side():
+    """Each by a thread of its own."""
+    used = set()
+
+    class Seen(SimulatedArray):
+        @property
+        def __cuda_array_interface__(self):
+            used.add(threading.get_ident())
+
+            return super().__cuda_array_interface__
+
+    parts = [Seen(np.ones(10)) for _ in range(3)]
+    assert gred.sum(parts) == 30
+    assert len(used) > 1
+
+
+def test_settings_of_the_caller_hold_for_all():
+    with gred.thread_order("shuffled", seed=3):
+        assert gred.sum(on_devices([np.ones(300), np.ones(200)]), method="halving") == 500
+
+
+def test_what_makes_no_sense_of_several_arrays_is_refused():
+    parts = on_devices([np.ones(3), np.ones(3)])
+    for option in ({"axis": 0}, {"out": np.zeros(())}, {"where": True}, {"keepdims": True}):
+        with pytest.raises(TypeError, match=f"not {next(iter(option))}"):
+            gred.sum(parts, **option)
+        with pytest.raises(TypeError, match=f"not {next(iter(option))}"):
+            gred.mean(parts, **option)
+    for name in ("prod", "max", "norm", "argmin"):
+        with pytest.raises(TypeError, match=f"{name} does not take several arrays on devices"):
+            getattr(gred, name)(parts)
+    with pytest.raises(ValueError, match="does not exist"):
+        gred.sum(parts, method="unrol8")
+    with pytest.raises(TypeError):
+        gred.sum([parts[0], "text"])
+
+
+def test_other_lists_are_what_they_were():
+    assert gred.sum([[1, 2], [3, 4]], axis=0).tolist() == [4, 6]
+    assert gred.sum([np.ones(3), np.ones(3)], axis=1).tolist() == [3, 3]
+    assert gred.sum([]) == 0
+    assert gred.sum([np.float64(1.0), 2]) == 3
+
+
+@pytest.mark.gpu
+def test_arrays_on_all_gpus_are_added_where_they_lie():
+    random = np.random.default_rng(1)
+    x = random.normal(size=1_000_003)
+    parts = [on_gpu(k % GPUS, part) for k, part in enumerate(np.array_split(x, 4))]
+    assert abs(gred.sum(parts) - math.fsum(x)) < 1e-9
+    assert abs(gred.mean(parts) - math.fsum(x) / len(x)) < 1e-12
+    if exact_works():
+        assert same(gred.sum(parts, method="exact"), total(x, FLOAT64))
