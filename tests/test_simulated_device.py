@@ -37,7 +37,7 @@ def kernels(tmp_path_factory):
         pytest.skip("there is no C++ compiler here")
     folder = tmp_path_factory.mktemp("kernels")
     sources = [ROOT / "csrc/common/processor.c"]
-    for noun in ("bulk", "cluster", "fiber", "grid", "multiprocessor", "simulator", "stacks"):
+    for noun in ("bulk", "cluster", "counter", "fiber", "grid", "multiprocessor", "simulator", "stacks"):
         sources += (ROOT / "csrc/simulated").glob(f"{noun}*.c")
     objects = []
     for source in sources:

@@ -2,6 +2,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "python/counters.h"
 #include "python/describe.h"
 #include "python/docs.h"
 #include "python/exact.h"
@@ -49,6 +50,7 @@ static PyMethodDef functions[] = {
      "The samples and circumstances of a measurement, as a tuple."},
     {"launch_limit", FAST(measure_launch_limit),
      "The samples and circumstances of a measurement, as a tuple."},
+    {"counters", FAST(counters_call), "What a call accesses on the simulated device, as a tuple."},
     {"explain", FAST(explain_call), "How a call would go, as a tuple."},
     {"pretended_schedule", (PyCFunction)(void (*)(void))explain_pretended,
      METH_VARARGS | METH_KEYWORDS, "The schedule for an array and a device that are not there."},
