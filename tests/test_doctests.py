@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import gred
+import gred.counting
 import gred.exact
 import gred.measure
 import gred.order
@@ -23,7 +24,16 @@ def test_the_readmes_examples_are_true():
     assert results.failed == 0
 
 
-MODULES = (gred, gred.exact, gred.measure, gred.order, gred.records, gred.testing, gred.workspace)
+MODULES = (
+    gred,
+    gred.counting,
+    gred.exact,
+    gred.measure,
+    gred.order,
+    gred.records,
+    gred.testing,
+    gred.workspace,
+)
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -67,6 +67,10 @@ static PyObject *launches_tuple(const struct counting *counting)
 static bool can_count(const struct plan *plan)
 {
     const enum element input = plan->layout->input;
+    if (plan->n == 0) {
+        PyErr_SetString(PyExc_ValueError, "a is empty: there is nothing to count");
+        return false;
+    }
     if (plan->fold != FOLD_sum) {
         PyErr_SetString(PyExc_ValueError, "counters are there of sums and means alone");
         return false;

@@ -168,15 +168,31 @@ static unsigned wavefronts_of(const struct request *self, uint32_t lanes, unsign
     return most;
 }
 
-/* Lanes that ask for 8 or 16 bytes are served half a warp, or a quarter, at a time: as many as all
- * banks have words for. */
-static void add_wavefronts(struct tally *tally, const struct request *request)
+/* Whether lanes 2 k and 2 k + 1 never ask for different addresses. */
+static bool pairs_agree(const struct request *self)
+{
+    for (unsigned k = 0; k < SIMULATOR_WARP; k += 2)
+        if ((self->lanes >> k & 3) == 3 && self->at[k] != self->at[k + 1])
+            return false;
+    return true;
+}
+
+/* How many neighbouring lanes are served at a time: as many as all banks have words for. Where
+ * pairs agree, loads of 8 or 16 bytes are served twice as many: so an H200 does it, as a profiler
+ * sees. */
+static unsigned lanes_together(const struct tally *tally, const struct request *request)
 {
     const unsigned words = tally->bytes > BANK_BYTES ? tally->bytes / BANK_BYTES : 1;
-    const unsigned together = SIMULATOR_WARP / words;
+    const bool pairs = words > 1 && tally->event == SIMULATOR_SHARED_LOAD && pairs_agree(request);
+    return SIMULATOR_WARP / words * (pairs ? 2 : 1);
+}
+
+static void add_wavefronts(struct tally *tally, const struct request *request)
+{
+    const unsigned together = lanes_together(tally, request);
+    const uint32_t group = (uint32_t)(((uint64_t)1 << together) - 1);
     for (unsigned first = 0; first < SIMULATOR_WARP; first += together) {
-        const uint32_t lanes =
-            request->lanes & (uint32_t)((((uint64_t)1 << together) - 1) << first);
+        const uint32_t lanes = request->lanes & group << first;
         if (!lanes)
             continue;
         const unsigned wavefronts = wavefronts_of(request, lanes, tally->bytes);

@@ -29,6 +29,7 @@ from gred._core import (
     var,
 )
 from gred.cores import threads
+from gred.counting import Counters, Counts, counters
 from gred.exact import ExactSum
 from gred.explanation import Explanation, explain
 from gred.measure import KernelTime, LaunchLimit, ReadLimit, kernel_time, launch_limit, read_limit
@@ -40,6 +41,8 @@ from gred.workspace import workspace_limit
 __version__ = "0.1.0"
 
 __all__ = [
+    "Counters",
+    "Counts",
     "CudaError",
     "Device",
     "ExactSum",
@@ -56,6 +59,7 @@ __all__ = [
     "argmin",
     "build_info",
     "count_nonzero",
+    "counters",
     "describe",
     "devices",
     "explain",
