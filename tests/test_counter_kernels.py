@@ -203,6 +203,12 @@ def test_lanes_do_not_meet_across_a_barrier(count, order):
 
 
 @pytest.mark.parametrize("order", ORDERS)
+def test_turns_are_counted_from_the_last_barrier_on(count, order):
+    got = count("again", lanes(lambda k: 0), event="global_load", order=order)
+    assert got == (2, 16 + 32, 2 + 4, 0)
+
+
+@pytest.mark.parametrize("order", ORDERS)
 def test_two_loads_of_a_line_are_two(count, order):
     got = count("one_line", lanes(lambda k: 0), event="global_load", order=order)
     assert got == (2, 64, 8, 0)

@@ -132,19 +132,16 @@ static bool is_among(const uintptr_t *values, unsigned count, uintptr_t value)
     return false;
 }
 
-/* How many sectors of global memory a request touches. */
-static unsigned sectors_of(const struct request *self, unsigned bytes)
+/* How many sectors of global memory a request touches. A lane's bytes lie in one: they are aligned.
+ */
+static unsigned sectors_of(const struct request *self)
 {
-    enum {
-        SPREAD = 2
-    }; /* sectors that up to 16 bytes of a lane may lie in; wider are not loaded */
-    uintptr_t seen[SPREAD * SIMULATOR_WARP];
+    uintptr_t seen[SIMULATOR_WARP];
     unsigned count = 0;
     for (uint32_t left = self->lanes; left; left &= left - 1) {
-        const uintptr_t at = self->at[__builtin_ctz(left)];
-        for (uintptr_t s = at / SECTOR_BYTES; s <= (at + bytes - 1) / SECTOR_BYTES; s++)
-            if (!is_among(seen, count, s))
-                seen[count++] = s;
+        const uintptr_t sector = self->at[__builtin_ctz(left)] / SECTOR_BYTES;
+        if (!is_among(seen, count, sector))
+            seen[count++] = sector;
     }
     return count;
 }
@@ -209,7 +206,7 @@ static void add(struct tally *tally, const struct request *request)
     case SIMULATOR_GLOBAL_LOAD:
     case SIMULATOR_GLOBAL_STORE:
     case SIMULATOR_ATOMIC:
-        tally->pieces += sectors_of(request, tally->bytes);
+        tally->pieces += sectors_of(request);
         return;
     case SIMULATOR_SHARED_LOAD:
     case SIMULATOR_SHARED_STORE:

@@ -66,6 +66,17 @@ __global__ void after_barriers(const int *, unsigned, global<T> memory, T *kept)
     }
 }
 
+/* The lower half of a warp's lanes loads twice, before a barrier and with all others behind it. */
+template <class T>
+__global__ void again(const int *, unsigned, global<T> memory, T *kept)
+{
+    for (unsigned round = 0; round < 2; round++) {
+        if (round == 1 || threadIdx.x % warp_size < warp_size / 2)
+            kept[threadIdx.x] = memory[threadIdx.x];
+        __syncwarp();
+    }
+}
+
 /* Two loads in one line are two requests. */
 template <class T>
 __global__ void one_line(const int *, unsigned, global<T> memory, T *kept)
@@ -89,7 +100,7 @@ struct named_kernel {
 const named_kernel kernels[] = {
     OF_EACH_SIZE(global_load),  OF_EACH_SIZE(global_store), OF_EACH_SIZE(shared_load),
     OF_EACH_SIZE(shared_store), OF(turns, uint32_t),        OF(after_barriers, uint32_t),
-    OF(one_line, uint32_t),
+    OF(again, uint32_t),        OF(one_line, uint32_t),
 };
 
 } // namespace KERNELS
