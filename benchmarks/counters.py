@@ -122,7 +122,8 @@ def counted(launches: list[dict[str, str]], ran: list[tuple[Case, int]]) -> list
     for case, passes in ran:
         for number in range(1, passes + 1):
             launch = next(rest)
-            numbers = {name: int(float(launch[metric])) for name, metric in METRICS.items()}
+            texts = {name: launch[metric].replace(",", "") for name, metric in METRICS.items()}
+            numbers = {name: round(float(text)) for name, text in texts.items()}
             rows.append({**case._asdict(), "pass": number, **numbers})
     return rows
 
