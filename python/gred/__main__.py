@@ -1,4 +1,4 @@
-"""`python -m gred`: climbs the ladder; `sweep`, `versus` and `counters` do more with it."""
+"""`python -m gred`: climbs the ladder; `--help` names the other jobs."""
 
 import sys
 

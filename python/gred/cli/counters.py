@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,6 +58,21 @@ def parser(prog: str) -> argparse.ArgumentParser:
         prog=prog, description=DESCRIPTION, epilog=EPILOG
     )
     parser.add_argument(
+        "--methods",
+        metavar="A,B,C",
+        type=options.argument(options.parse_methods),
+        help=f"names, aliases or rung numbers (default: all rungs up to {LATEST})",
+    )
+    add_common(parser)
+    place: Any = {"metavar": "FILE", "type": files.parse_place}
+    parser.add_argument("--json", **place, help="write everything counted; - is standard output")
+    parser.add_argument("--plot", **place, help="draw it (.svg, .png, .pdf)")
+    return parser
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """Add the options of all that counts."""
+    parser.add_argument(
         "--size",
         metavar="N",
         type=options.argument(options.parse_size),
@@ -69,12 +85,6 @@ def parser(prog: str) -> argparse.ArgumentParser:
         default="int32",
         metavar="TYPE",
         help=f"element type: {', '.join(options.ELEMENT_TYPES)} (default: int32)",
-    )
-    parser.add_argument(
-        "--methods",
-        metavar="A,B,C",
-        type=options.argument(options.parse_methods),
-        help=f"names, aliases or rung numbers (default: all rungs up to {LATEST})",
     )
     parser.add_argument(
         "--block-size",
@@ -90,10 +100,6 @@ def parser(prog: str) -> argparse.ArgumentParser:
         default=132,
         help="of the GPU that is counted for (default: 132, an H200's)",
     )
-    place: Any = {"metavar": "FILE", "type": files.parse_place}
-    parser.add_argument("--json", **place, help="write everything counted; - is standard output")
-    parser.add_argument("--plot", **place, help="draw it (.svg, .png, .pdf)")
-    return parser
 
 
 def _parse_multiprocessors(text: str) -> int:
@@ -106,7 +112,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
     """Count, print, write; the exit status."""
     files.check_apart({"--json": given.json, "--plot": given.plot})
     options.check_plot("--plot", given.plot)
-    settings = _settings(given)
+    settings = settings_of(given, given.methods)
     files.check_file("--json", given.json)
     files.check_file("--plot", given.plot)
     if given.json == files.STANDARD_OUTPUT:
@@ -122,13 +128,14 @@ def run(given: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _settings(given: argparse.Namespace) -> Settings:
-    for method in given.methods or ():
+def settings_of(given: argparse.Namespace, wanted: tuple[Any, ...] | None) -> Settings:
+    """Check what is to be counted: the methods that are wanted, by default all that can be."""
+    for method in wanted or ():
         if method.number is None or method.number > LATEST:
             raise options.UsageError(f"{method.name!r} has no counters; rungs 0 to {LATEST} have")
     options.check_memory(options.resolve_device("simulated"), given.size, given.dtype)
     rungs = (m for m in gred.methods() if m.number is not None and m.number <= LATEST)
-    methods = given.methods or tuple(rungs)
+    methods = wanted or tuple(rungs)
     return Settings(methods, given.size, given.dtype, given.block_size, given.multiprocessors)
 
 
@@ -239,15 +246,18 @@ def _row_record(row: Row) -> record.Record:
     }
 
 
+def json_jobs(path: Path | None, kept: record.Record, console: Console) -> list[files.Job]:
+    """Make the job of writing the record, if it is to be written."""
+    if path is None:
+        return []
+    return [files.text_job(path, lambda: record.json_text(kept), console.stdout)]
+
+
 def _jobs(given: argparse.Namespace, kept: record.Record, console: Console) -> list[files.Job]:
     def draw() -> None:
         from gred.cli import counters_plot, plots
 
         plots.save(counters_plot.counters_figure(kept), given.plot, kept)
 
-    jobs = []
-    if given.json:
-        jobs.append(files.text_job(given.json, lambda: record.json_text(kept), console.stdout))
-    if given.plot:
-        jobs.append(files.Job(given.plot, draw))
-    return jobs
+    jobs = json_jobs(given.json, kept, console)
+    return [*jobs, files.Job(given.plot, draw)] if given.plot else jobs
