@@ -317,6 +317,17 @@ def test_grids_are_those_of_the_gpu_that_is_counted_for():
     assert blocks == [4, 32, 128]
 
 
+@pytest.mark.parametrize(
+    ("block", "resident"), [(32, 32), (128, 12), (256, 6), (512, 3), (1024, 1)]
+)
+def test_cooperative_grids_are_what_registers_have_room_for(block, resident):
+    """A GPU's multiprocessor has 65,536 registers, a thread 40 of them, and 32 blocks at most."""
+    x = np.ones(2**20, np.int32)
+    got = gred.counters(x, method="cooperative", block_size=block, multiprocessors=2).passes[0]
+    assert got.blocks == 2 * resident
+    assert got.atomic_requests == got.blocks
+
+
 def test_lines_are_those_of_the_source():
     got = gred.counters(np.ones(2**12, np.float32), method="neighbored")
     source = Path(__file__).parent.parent / "kernels"

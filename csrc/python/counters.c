@@ -10,9 +10,6 @@
 /* It is called by gred/counters.py, whose frame is not the user's. */
 enum { WRAPPER_FRAMES = 1 };
 
-/* Of every multiprocessor since compute capability 7.0 but those of small GPUs. */
-enum { THREADS_A_MULTIPROCESSOR = 2048 };
-
 static const char *event_name(enum simulator_event event)
 {
     static const char *const names[SIMULATOR_EVENTS] = {[SIMULATOR_GLOBAL_LOAD] = "global_load",
@@ -127,8 +124,7 @@ PyObject *counters_call(PyObject *module, PyObject *const *arguments, Py_ssize_t
                               .device = slots[DEVICE],
                               .frames = WRAPPER_FRAMES};
     struct counting counting = {.multiprocessors =
-                                    (unsigned)PyLong_AsUnsignedLong(slots[MULTIPROCESSORS]),
-                                .threads = THREADS_A_MULTIPROCESSOR};
+                                    (unsigned)PyLong_AsUnsignedLong(slots[MULTIPROCESSORS])};
     PyObject *result = NULL;
     if (!PyErr_Occurred() && reduction_parse(slots[OP], &request.reduction) &&
         array_view(slots[A], &(struct view_request){.name = "a", .where = &state->platforms.where},

@@ -27,10 +27,21 @@ struct counted_launch {
 };
 
 struct counting {
-    unsigned multiprocessors, threads; /* of the device that grids are made for, and of each one */
-    struct counted_launch *launches;   /* of kernels that count */
+    unsigned multiprocessors;        /* of the device that grids are made for */
+    struct counted_launch *launches; /* of kernels that count */
     size_t count;
 };
+
+/* How many blocks of a cooperative kernel a multiprocessor of an H200 holds: so many as its
+ * registers suffice for. nvcc 13 gives the kernel 40 a thread; 44, and so a block of 256 less,
+ * where it adds up int64. */
+static inline unsigned counting_resident(unsigned block)
+{
+    enum { REGISTERS = 65536, OF_A_THREAD = 40, BLOCKS_MAX = 32 };
+    const unsigned warps = REGISTERS / (OF_A_THREAD * SIMULATOR_WARP);
+    const unsigned blocks = warps / (block / SIMULATOR_WARP);
+    return blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX;
+}
 
 /* Takes the launch, tallies and all, over. False when memory is short. */
 bool counting_add(struct counting *, const struct counted_launch *);

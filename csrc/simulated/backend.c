@@ -4,6 +4,7 @@
 
 #include "simulated/backend.h"
 
+#include "common/arithmetic.h"
 #include "common/clock.h"
 #include "common/process.h"
 #include "common/processor.h"
@@ -152,10 +153,9 @@ static enum progress machine_progress(struct machine *machine)
 static bool machine_resident(struct machine *machine, const void *kernel, unsigned block,
                              size_t shared_bytes, unsigned *blocks)
 {
-    const struct counting *counting = simulation_of(machine)->counting;
     (void)kernel;
     (void)shared_bytes;
-    *blocks = counting ? counting->threads / block : 1;
+    *blocks = simulation_of(machine)->counting ? counting_resident(block) : 1;
     return true;
 }
 
@@ -204,15 +204,17 @@ static struct simulator *borrow(struct state *state)
     return simulator_open(processor_cores());
 }
 
-/* A cooperative launch takes a core a block; that of a larger device, as many as this has room for.
- */
+/* A cooperative launch takes a core a block; that of a larger device as many as it has room for, or
+ * as it takes. */
 static struct simulator *simulator_for(struct state *state, const struct plan *plan,
                                        const struct run *run)
 {
     const struct counting *counting = run->counting;
-    if (counting && plan->method->style == STYLE_cooperative)
-        return simulator_open(counting->multiprocessors * (counting->threads / plan->block));
-    return borrow(state);
+    if (!counting || plan->method->style != STYLE_cooperative)
+        return borrow(state);
+    const uint64_t room = (uint64_t)counting->multiprocessors * counting_resident(plan->block);
+    const uint64_t blocks = divide_up(plan->n, (uint64_t)plan->block * plan->data_blocks);
+    return simulator_open((unsigned)least(room, blocks));
 }
 
 /* Keeps the simulator for the next run, if it is in good order, in place of another. */

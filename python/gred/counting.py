@@ -283,7 +283,7 @@ def counters(
         As for `gred.sum`: the elements' own, or int64 for int32, which is the default there.
     multiprocessors : int, default 132
         Of the GPU that is counted for, an H200 by default: grids of rungs from
-        'shared_grid_stride' on depend on it. Each holds 2048 threads.
+        'shared_grid_stride' on depend on it.
 
     Returns
     -------
@@ -306,8 +306,8 @@ def counters(
     where the block size is known at compile time, as 256 is, nvcc loads the two neighbours of the
     first level at once, 8 bytes a lane, in half the wavefronts; here they are two loads.
     'cooperative': waiting blocks look whether all have arrived as often as time allows; here each
-    but the last looks once. Shared loads on a GPU come with up to 2 % of wavefronts more, from the
-    hardware's arbitration.
+    but the last looks once; and all blocks of its grid are kept at a time, in up to 2 GiB. Shared
+    loads on a GPU come with up to 2 % of wavefronts more, from the hardware's arbitration.
 
     Examples
     --------
