@@ -27,8 +27,7 @@ struct counted : Fold {
 
 /* Whatever does it on a GPU is one instruction there. */
 template <class Fold, class T>
-struct atomic_combination<counted<Fold>, T> : atomic_combination<Fold, T> {
-};
+struct atomic_combination<counted<Fold>, T> : atomic_combination<Fold, T> {};
 
 namespace
 {

@@ -295,15 +295,13 @@ static struct simulation simulation_on(struct simulator *simulator, struct mailb
     };
 }
 
-/* Passes are those of the device that is counted for, in kernels that count; what they leave is
- * copied, since a GPU's kernels count nothing but their own work when they are profiled. */
+/* Passes are those of the device that is counted for, by kernels that count. */
 static void count_instead(struct simulation *self)
 {
     self->kernels = kernels_simulated;
     self->kernels.flat = counting_flat;
     self->machine.kernels = &self->kernels;
     self->machine.multiprocessors = self->counting->multiprocessors;
-    self->machine.mailbox = NULL;
 }
 
 /* Runs a plan, or reads `bytes` where there is none. */

@@ -92,8 +92,9 @@ struct named_kernel {
 };
 
 #define OF(name, T)                                                                                \
+    named_kernel                                                                                   \
     {                                                                                              \
-#name, sizeof(T), KERNEL_ENTRY(name <T>)                                                   \
+        #name, sizeof(T), KERNEL_ENTRY(name<T>)                                                    \
     }
 #define OF_EACH_SIZE(name) OF(name, uint8_t), OF(name, uint32_t), OF(name, uint64_t), OF(name, pack)
 
