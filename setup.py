@@ -1,4 +1,4 @@
-"""What setuptools cannot say: kernels are compiled twice, and everything is compiled side by side.
+"""What setuptools cannot say: kernels are compiled again for the simulated device, all side by side.
 
 The host's C++ compiler makes kernels for the simulated device, nvcc, if it is there, for GPUs;
 `build_backend/` knows where nvcc is and how it is called.
@@ -31,6 +31,7 @@ if platform.machine() in ("x86_64", "AMD64"):
     INSTRUCTIONS["avx2"] = ["-mavx2", "-mf16c", "-mfma"]
     INSTRUCTIONS["avx512"] = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mf16c"]
 LIBRARY = "library.cu"
+COUNTING = ("counting.cu", "counting", [])
 LATER, NO_LATER = "later_methods.cu", "no_later_methods.cu"
 REGISTERS = 64  # a thread, so that a multiprocessor's 65,536 suffice for blocks of 1024
 ABSENT_CUDA = "csrc/cuda/absent.c"
@@ -138,7 +139,7 @@ class BuildExt(build_ext):
         return jobs
 
     def simulated_jobs(self) -> list[Job]:
-        """One call of the host's C++ compiler a unit."""
+        """One call of the host's C++ compiler a unit, and one for the rungs that count."""
         compiler = os.environ.get("CXX", "g++").split()
         return [
             Job(
@@ -146,7 +147,7 @@ class BuildExt(build_ext):
                 Path("kernels", source),
                 self.object(f"kernels/simulated_{name}"),
             )
-            for source, name, defines in kernel_units("kernels_simulated")
+            for source, name, defines in [*kernel_units("kernels_simulated"), COUNTING]
         ]
 
     def slow_jobs(self) -> list[Job]:

@@ -78,7 +78,13 @@ PAGEABLE_TARGET, PINNED_TARGET = 45.0, 50.0
 FIVE_BILLION = 5 * 10**9
 PATTERN_SIZE = 10**6
 NO_SLOWER_THAN = 0.97
-SIMULATED_TARGETS = {"shared_modulo": 0.5, "shuffle": 0.1}
+COUNTED = 22  # the last rung with counters
+SIMULATED_TARGETS = {
+    "gred.sum, shared_modulo simulated, 2^20 float32, block 256, 2 cores": 0.5,
+    "gred.sum, shuffle simulated, 2^20 float32, block 256, 2 cores": 0.1,
+    "gred.counters, shared_modulo, 2^20 float32, block 256, 2 cores": 2.0,
+    "gred.counters, rungs 0 to 22 together, 2^16 float32, block 256, 2 cores": 5.0,
+}
 IMPORT_TARGET = 0.030
 IMPORT_RUNS = 31
 BUILD_TARGETS = {"": 120.0, "90": 40.0}  # every major architecture, and one
@@ -256,21 +262,29 @@ def measure_simulated() -> Iterator[Figure]:
     with two_cores():
         worker = [sys.executable, __file__, "--worker"]
         answer = subprocess.run(worker, check=True, capture_output=True, text=True)
-    for method, seconds in json.loads(answer.stdout).items():
-        what = f"gred.sum, {method} simulated, 2^20 float32, block 256, 2 cores"
-        yield figure("simulated", what, seconds, "s", at_most=SIMULATED_TARGETS[method])
+    for what, seconds in json.loads(answer.stdout).items():
+        yield figure("simulated", what, seconds, "s", at_most=SIMULATED_TARGETS[what])
 
 
 def work_simulated() -> None:
     """Do measure_simulated's work: the seconds go to standard output."""
     array = random_array(1 << 20, "float32")
+    some = array[: 1 << 16]
+    rungs = [m.name for m in gred.methods() if m.number is not None and m.number <= COUNTED]
+    on = {"block_size": 256, "device": "simulated"}
+    calls = (
+        lambda: gred.sum(array, method="shared_modulo", **on),
+        lambda: gred.sum(array, method="shuffle", **on),
+        lambda: gred.counters(array, method="shared_modulo", block_size=256),
+        lambda: [gred.counters(some, method=rung, block_size=256) for rung in rungs],
+    )
     seconds: dict[str, list[float]] = {}
-    for method in SIMULATED_TARGETS:
-        gred.sum(array, method=method, block_size=256, device="simulated")
+    for what, call in zip(SIMULATED_TARGETS, calls, strict=True):
+        call()
         for _ in range(9):
             start = time.perf_counter()
-            gred.sum(array, method=method, block_size=256, device="simulated")
-            seconds.setdefault(method, []).append(time.perf_counter() - start)
+            call()
+            seconds.setdefault(what, []).append(time.perf_counter() - start)
     print(json.dumps(seconds))
 
 

@@ -29,7 +29,7 @@ struct atomic_combination {
     static __device__ __forceinline__ void apply(global<T> target, T value)
     {
         using bits = typename word<sizeof(T)>::type;
-        const global<bits> word_at = reinterpret_cast<bits *>(target);
+        const global<bits> word_at = seen_as<bits>(target);
         T current = Fold::identity();
         bits expected, seen;
         for (;;) {
@@ -51,7 +51,7 @@ struct atomic_addition {
 
     static __device__ __forceinline__ void apply(global<T> target, T value)
     {
-        atomicAdd(reinterpret_cast<addend *>(target), addend(value));
+        atomicAdd(seen_as<addend>(target), addend(value));
     }
 };
 

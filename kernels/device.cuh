@@ -6,8 +6,9 @@
  * compilations end up in one module, so each lives in a namespace of its own, which every kernel
  * file opens as `namespace KERNELS`.
  *
- * Memory is named by where it lies: `global<T>` and `shared<T>` are plain pointers, until somebody
- * wants to count. */
+ * Memory is named by where it lies: `global<T>` and `shared<T>` are plain pointers, but where
+ * somebody counts: the ladder's rungs are compiled once more for the simulated device, with
+ * pointers that do (simulated/counting.h). */
 #pragma once
 
 #include <math.h>
@@ -18,6 +19,9 @@
 #elif defined(GRED_HOST_LOOPS)
 #include "host/words.h"
 #define KERNELS GRED_HOST_LOOPS
+#elif defined(GRED_COUNTING)
+#include "simulated/counting.h"
+#define KERNELS counting_kernels
 #else
 #include "simulated/words.h"
 #define KERNELS simulated_kernels
@@ -29,11 +33,28 @@ namespace KERNELS
 constexpr unsigned warp_size = 32;
 constexpr unsigned whole_warp = 0xffffffff;
 
+#ifndef GRED_COUNTING
+
 template <class T>
 using global = T *;
 
 template <class T>
 using shared = T *;
+
+/* The same memory, as elements of another type. */
+template <class To, class From>
+__host__ __device__ __forceinline__ To *seen_as(From *memory)
+{
+    return reinterpret_cast<To *>(memory);
+}
+
+template <class T>
+__host__ __device__ __forceinline__ uintptr_t address_of(T *memory)
+{
+    return reinterpret_cast<uintptr_t>(memory);
+}
+
+#endif
 
 #ifdef __CUDACC__
 
@@ -68,7 +89,7 @@ __device__ __forceinline__ void grid_barrier(global<unsigned> arrived)
 }
 
 /* A store that the host sees, whole. */
-__device__ __forceinline__ void store_for_host(global<uint64_t> at, uint64_t word)
+__device__ __forceinline__ void store_for_host(uint64_t *at, uint64_t word)
 {
     *static_cast<volatile uint64_t *>(at) = word;
 }
@@ -77,7 +98,7 @@ __device__ __forceinline__ void store_for_host(global<uint64_t> at, uint64_t wor
 
 #define SHARED_PARAMETER(T) const T &
 
-inline void store_for_host(global<uint64_t> at, uint64_t word)
+inline void store_for_host(uint64_t *at, uint64_t word)
 {
     __atomic_store_n(at, word, __ATOMIC_RELAXED);
 }
@@ -85,13 +106,17 @@ inline void store_for_host(global<uint64_t> at, uint64_t word)
 template <class T>
 shared<T> block_memory()
 {
-    return reinterpret_cast<T *>(simulator_shared_memory());
+    return shared<T>(static_cast<T *>(simulator_shared_memory()));
 }
+
+#ifndef GRED_COUNTING
 
 inline void grid_barrier(global<unsigned>)
 {
     simulator_barrier_grid();
 }
+
+#endif
 
 #endif
 

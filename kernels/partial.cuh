@@ -6,9 +6,9 @@
 namespace KERNELS
 {
 
-/* Thread 0's value becomes the block's partial; it is read by that thread alone. */
-template <class T>
-__device__ __forceinline__ void store_partial(global<T> partials, const T &value)
+/* Thread 0's value becomes the block's partial; what is in memory is read by that thread alone. */
+template <class T, class Value>
+__device__ __forceinline__ void store_partial(global<T> partials, const Value &value)
 {
     if (threadIdx.x == 0)
         partials[blockIdx.x] = value;

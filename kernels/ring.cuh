@@ -73,8 +73,8 @@ __device__ __forceinline__ state_of<Fold> fold_through_ring(const in_packs<In> &
     ring.open();
 #pragma unroll 1
     for (unsigned k = 0; ring.count(k) > 0; k++) {
-        state = fold_packs<Fold>(state, ring.await(k), ring.count(k), threadIdx.x, blockDim.x,
-                                 x.head + ring.first(k) * pack<In>::size);
+        state = fold_packs<Fold, In>(state, ring.await(k), ring.count(k), threadIdx.x, blockDim.x,
+                                     x.head + ring.first(k) * pack<In>::size);
         __syncthreads();
         if (threadIdx.x == 0)
             ring.fill(k + RING_STAGES);

@@ -34,7 +34,7 @@ __device__ __forceinline__ void fold_level(slice<T> x, T &value, unsigned stride
 {
     const unsigned tid = threadIdx.x;
     if (tid < stride && (Whole || tid + stride < x.count))
-        *x.own = value = Fold::merge(value, x.own[stride]);
+        x.own[0] = value = Fold::merge(value, x.own[stride]);
 }
 
 /* The thread's own element of a slice that is one data block long, or the identity beyond its end.
@@ -42,7 +42,7 @@ __device__ __forceinline__ void fold_level(slice<T> x, T &value, unsigned stride
 template <class Fold, class T>
 __device__ __forceinline__ T own_element(slice<T> x)
 {
-    return threadIdx.x < x.count ? *x.own : Fold::identity();
+    return threadIdx.x < x.count ? x.own[0] : Fold::identity();
 }
 
 /* Folds the slice's data blocks onto its first one, column by column: `Blocks` loads in flight, one
@@ -65,7 +65,7 @@ __device__ __forceinline__ T fold_data_blocks(slice<T> x)
     for (unsigned k = 1; k < Blocks; k++)
         column[0] = Fold::merge(column[0], column[k]);
     if (tid < x.count)
-        *x.own = column[0];
+        x.own[0] = column[0];
     __syncthreads();
     return column[0];
 }

@@ -85,16 +85,15 @@ __device__ __forceinline__ void take_packs(state_of<Fold> &state, const pack<In>
 template <class In, class Count>
 __device__ __forceinline__ Count elements_to_boundary(global<const In> data, Count n)
 {
-    const Count elements = (16 - reinterpret_cast<uintptr_t>(data) % 16) % 16 / sizeof(In);
+    const Count elements = (16 - address_of(data) % 16) % 16 / sizeof(In);
     return elements < n ? elements : n;
 }
 
 /* Packs rank, rank + threads, ... below `count`, from whatever memory; the first pack of all begins
  * at position `first`. */
-template <class Fold, class In, class Count>
-__device__ __forceinline__ state_of<Fold> fold_packs(state_of<Fold> state, const pack<In> *packs,
-                                                     Count count, Count rank, Count threads,
-                                                     uint64_t first)
+template <class Fold, class In, class Packs, class Count>
+__device__ __forceinline__ state_of<Fold> fold_packs(state_of<Fold> state, Packs packs, Count count,
+                                                     Count rank, Count threads, uint64_t first)
 {
     constexpr unsigned size = pack<In>::size;
     Count i = rank;
@@ -125,7 +124,7 @@ struct in_packs {
         : head(elements_to_boundary(data, n)), count((n - head) / pack<In>::size),
           tail(head + count * pack<In>::size)
     {
-        packs = reinterpret_cast<const pack<In> *>(data + head);
+        packs = seen_as<const pack<In>>(data + head);
     }
 
     /* The position of a thread's single element; n or more: it has none. */
@@ -162,8 +161,8 @@ __device__ __forceinline__ state_of<Fold> fold_vectors(positioned<In> data, uint
     const uint64_t rank = rank_in_grid();
     const in_packs<In> x(data.at, n);
     const uint64_t single = x.single(rank);
-    const state_of<Fold> state = fold_packs<Fold>(Fold::identity(), x.packs, x.count, rank,
-                                                  threads_in_grid(), data.base + x.head);
+    const state_of<Fold> state = fold_packs<Fold, In>(Fold::identity(), x.packs, x.count, rank,
+                                                      threads_in_grid(), data.base + x.head);
     return with_single<Fold>(state, data, n, single);
 }
 
@@ -191,7 +190,7 @@ __device__ __forceinline__ bool is_last_block(global<unsigned> tickets, unsigned
 template <class T>
 __device__ __forceinline__ T load_shared_by_all(global<const T> at)
 {
-    const global<const word_of<T>> from = reinterpret_cast<const word_of<T> *>(at);
+    const global<const word_of<T>> from = seen_as<const word_of<T>>(at);
     words<T> loaded;
 #pragma unroll
     for (unsigned k = 0; k < words<T>::count; k++)
@@ -204,10 +203,11 @@ __device__ __forceinline__ T load_shared_by_all(global<const T> at)
 /* This thread's share of the partials that other blocks have just written, when one block folds
  * them all. They are read from L2, which all blocks share; this multiprocessor's L1 may hold older
  * values. */
-template <class Fold, class T>
-__device__ __forceinline__ T fold_partials(global<const T> partials, unsigned count)
+template <class Fold>
+__device__ __forceinline__ state_of<Fold> fold_partials(global<const state_of<Fold>> partials,
+                                                        unsigned count)
 {
-    T value = Fold::identity();
+    state_of<Fold> value = Fold::identity();
 #pragma unroll 1
     for (unsigned i = threadIdx.x; i < count; i += blockDim.x)
         value = Fold::merge(value, load_shared_by_all(partials + i));

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gred
+import gred.counting
 import gred.exact
 import gred.measure
 import gred.order
@@ -57,7 +58,16 @@ def test_the_examples_of_clusters_docstrings_are_true(name):
     assert results.failed == 0
 
 
-MODULES = (gred, gred.exact, gred.measure, gred.order, gred.records, gred.testing, gred.workspace)
+MODULES = (
+    gred,
+    gred.counting,
+    gred.exact,
+    gred.measure,
+    gred.order,
+    gred.records,
+    gred.testing,
+    gred.workspace,
+)
 
 
 @pytest.mark.parametrize("module", MODULES)

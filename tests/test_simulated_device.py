@@ -18,6 +18,7 @@ ROOT = Path(__file__).parent.parent
 KERNELS = Path(__file__).parent / "kernels" / "faulty.cpp"
 C_COMPILER = os.environ.get("CC", "gcc").split()
 CXX_COMPILER = os.environ.get("CXX", "g++").split()
+SIMULATOR = "bulk", "cluster", "counter", "fiber", "grid", "multiprocessor", "simulator", "stacks"
 DONE, FAILED = 0, 1
 FORWARDS, BACKWARDS, SHUFFLED = range(3)
 EVERY_ORDER = [(FORWARDS, 0), (BACKWARDS, 0), *((SHUFFLED, seed) for seed in range(20))]
@@ -36,12 +37,10 @@ def kernels(tmp_path_factory):
     if not shutil.which(C_COMPILER[0]) or not shutil.which(CXX_COMPILER[0]):
         pytest.skip("there is no C++ compiler here")
     folder = tmp_path_factory.mktemp("kernels")
-    sources = [ROOT / "csrc/common/processor.c"]
-    for noun in ("bulk", "cluster", "fiber", "grid", "multiprocessor", "simulator", "stacks"):
-        sources += (ROOT / "csrc/simulated").glob(f"{noun}*.c")
     objects = []
-    for source in sources:
-        objects.append(folder / f"{source.stem}.o")
+    for noun in SIMULATOR:
+        source = ROOT / "csrc/simulated" / f"{noun}.c"
+        objects.append(folder / f"{noun}.o")
         flags = [f"-I{ROOT / 'csrc'}", "-std=c11", "-O2", "-fPIC", "-c", source, "-o", objects[-1]]
         compile_with(*C_COMPILER, *flags)
     library = folder / "kernels.so"

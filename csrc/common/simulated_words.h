@@ -39,6 +39,32 @@ void simulator_barrier_grid(void);
 /* The lanes in `mask` each give a word; the result is the word that lane `source` gave. */
 uint64_t simulator_shuffle(unsigned mask, uint64_t word, unsigned source);
 
+/* What kernels tell that have their accesses counted. */
+enum simulator_event {
+    SIMULATOR_GLOBAL_LOAD,
+    SIMULATOR_GLOBAL_STORE,
+    SIMULATOR_SHARED_LOAD,
+    SIMULATOR_SHARED_STORE,
+    SIMULATOR_ATOMIC,
+    SIMULATOR_SHUFFLE,
+    SIMULATOR_MERGE, /* a step of arithmetic */
+    SIMULATOR_WARP_BARRIER,
+    SIMULATOR_BLOCK_BARRIER,
+    SIMULATOR_GRID_BARRIER,
+    SIMULATOR_EVENTS
+};
+
+struct simulator_access {
+    enum simulator_event event;
+    unsigned bytes;               /* of this thread */
+    const volatile void *address; /* of memory, else NULL */
+    const char *file;             /* where it is asked for; outlasts the launch */
+    unsigned line;
+};
+
+/* Before it is done, or waited for. */
+void simulator_count(const struct simulator_access *);
+
 /* A barrier in shared memory: a phase of it ends when so many threads have arrived and so many
  * bytes have come as these have announced. Phases are told apart by their parity; the first is 0.
  */

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "common/layout.h"
-#include "host/exact_sums.h"
+#include "common/exact_sums.h"
 
 struct pairs {
     const struct layout *a, *b; /* walked alike, and of one `type`, which elements become */

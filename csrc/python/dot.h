@@ -4,7 +4,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "host/exact_sums.h"
+#include "common/exact_sums.h"
 #include "python/state.h"
 
 PyObject *dot_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names);

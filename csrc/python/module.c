@@ -2,6 +2,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "python/counters.h"
 #include "python/describe.h"
 #include "python/device_memory.h"
 #include "python/docs.h"
@@ -68,6 +69,7 @@ static PyMethodDef functions[] = {
      "The samples and circumstances of a measurement, as a tuple."},
     {"reduceat", (PyCFunction)(void (*)(void))reduceat_call, METH_FASTCALL,
      "Results of an array's segments."},
+    {"counters", FAST(counters_call), "What a call accesses on the simulated device, as a tuple."},
     {"explain", FAST(explain_call), "How a call would go, as a tuple."},
     {"pretended_schedule", (PyCFunction)(void (*)(void))explain_pretended,
      METH_VARARGS | METH_KEYWORDS, "The schedule for an array and a device that are not there."},

@@ -42,6 +42,7 @@ struct findings {
 };
 
 struct explanation;
+struct counting;
 struct exact;
 
 struct run {
@@ -49,6 +50,7 @@ struct run {
     int frames;                      /* of gred's own in Python, for warnings to pass over */
     struct timing *timing;           /* NULL: run once, unmeasured */
     struct explanation *explanation; /* filled instead of anything being run; else NULL */
+    struct counting *counting;       /* what is accessed is added to it; NULL: nobody counts */
     enum thread_order order;         /* of the simulated device */
     uint64_t seed;
     uint64_t workspace_limit; /* bytes of device memory; 0: what there is */

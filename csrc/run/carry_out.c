@@ -433,7 +433,7 @@ static struct facts facts_of(struct machine *machine, const struct run *run)
                           .multiprocessors = machine->multiprocessors,
                           .capability = machine->capability,
                           .limit = run->workspace_limit ? run->workspace_limit : UINT64_MAX,
-                          .whole = run->timing,
+                          .whole = run->timing || run->counting,
                           .resident = resident,
                           .device = machine};
 }

@@ -4,9 +4,11 @@
 
 #include "simulated/backend.h"
 
+#include "common/arithmetic.h"
 #include "common/clock.h"
 #include "common/process.h"
 #include "common/processor.h"
+#include "run/counting.h"
 #include "run/gather.h"
 #include "run/results.h"
 #include "simulated/memory.h"
@@ -20,6 +22,8 @@
 struct simulation {
     struct machine machine; /* first, so that a machine is a simulation */
     struct simulator *simulator;
+    struct counting *counting; /* NULL: nobody counts */
+    struct kernels kernels;
     double moments[MOMENTS];
 };
 
@@ -93,9 +97,20 @@ static bool machine_run_ahead(struct machine *machine)
     return true;
 }
 
+/* Kernels that do not count have nothing to add. */
+static bool keep_counts(struct simulation *self, struct counted_launch *counts)
+{
+    if (counts->count == 0 || counting_add(self->counting, counts))
+        return true;
+    free(counts->tallies);
+    failure_note(self->machine.failure, FAILURE_MEMORY, "out of memory for what is counted");
+    return false;
+}
+
 static bool machine_launch(struct machine *machine, const struct launch *launch)
 {
     struct simulation *self = simulation_of(machine);
+    struct counted_launch counts = {.grid = launch->grid, .block = launch->block};
     const struct simulator_launch simulated = {
         .kernel = (void (*)(void **))launch->kernel,
         .arguments = launch->arguments,
@@ -104,14 +119,17 @@ static bool machine_launch(struct machine *machine, const struct launch *launch)
         .shared_bytes = launch->shared_bytes,
         .cluster = launch->cluster,
         .cooperative = launch->cooperative,
+        .counts = self->counting ? &counts : NULL,
     };
     switch (simulator_launch(self->simulator, &simulated)) {
     case SIMULATOR_DONE:
-        return true;
+        return keep_counts(self, &counts);
     case SIMULATOR_INTERRUPTED:
+        free(counts.tallies);
         failure_note(machine->failure, FAILURE_EXCEPTION, "interrupted");
         return false;
     default:
+        free(counts.tallies);
         failure_note(machine->failure, FAILURE_RUNTIME, "simulated device: %s",
                      simulator_message(self->simulator));
         return false;
@@ -131,14 +149,13 @@ static enum progress machine_progress(struct machine *machine)
     return PROGRESS_DONE;
 }
 
+/* One, unless what is counted is to be what another device would do. */
 static bool machine_resident(struct machine *machine, const void *kernel, unsigned block,
                              size_t shared_bytes, unsigned *blocks)
 {
-    (void)machine;
     (void)kernel;
-    (void)block;
     (void)shared_bytes;
-    *blocks = 1;
+    *blocks = simulation_of(machine)->counting ? counting_resident(block) : 1;
     return true;
 }
 
@@ -176,7 +193,7 @@ struct state {
 static struct simulator *borrow(struct state *state)
 {
     if (state->maker != process_here())
-        return simulator_open();
+        return simulator_open(processor_cores());
     pthread_mutex_lock(&state->lock);
     struct simulator *idle = state->idle;
     state->idle = NULL;
@@ -184,7 +201,20 @@ static struct simulator *borrow(struct state *state)
     if (idle && simulator_multiprocessors(idle) == processor_cores())
         return idle;
     simulator_close(idle);
-    return simulator_open();
+    return simulator_open(processor_cores());
+}
+
+/* A cooperative launch takes a core a block; that of a larger device as many as it has room for, or
+ * as it takes. */
+static struct simulator *simulator_for(struct state *state, const struct plan *plan,
+                                       const struct run *run)
+{
+    const struct counting *counting = run->counting;
+    if (!counting || plan->method->style != STYLE_cooperative)
+        return borrow(state);
+    const uint64_t room = (uint64_t)counting->multiprocessors * counting_resident(plan->block);
+    const uint64_t blocks = divide_up(plan->n, (uint64_t)plan->block * plan->data_blocks);
+    return simulator_open((unsigned)least(room, blocks));
 }
 
 /* Keeps the simulator for the next run, if it is in good order, in place of another. */
@@ -233,14 +263,14 @@ struct simulated_memory *simulated_memory_of(void *opaque)
 /* ---- runs ---- */
 
 static struct simulation simulation_on(struct simulator *simulator, struct mailbox *mailbox,
-                                       struct failure *failure)
+                                       struct run *run)
 {
     return (struct simulation){
         .machine =
             {
                 .multiprocessors = simulator_multiprocessors(simulator),
                 .kernels = &kernels_simulated,
-                .failure = failure,
+                .failure = &run->failure,
                 .mailbox = mailbox,
                 .allocate = machine_allocate,
                 .release = machine_release,
@@ -263,13 +293,23 @@ static struct simulation simulation_on(struct simulator *simulator, struct mailb
                 .elapsed = machine_elapsed,
             },
         .simulator = simulator,
+        .counting = run->counting,
     };
+}
+
+/* Passes are those of the device that is counted for, by kernels that count. */
+static void count_instead(struct simulation *self)
+{
+    self->kernels = kernels_simulated;
+    self->kernels.flat = counting_flat;
+    self->machine.kernels = &self->kernels;
+    self->machine.multiprocessors = self->counting->multiprocessors;
 }
 
 /* Runs a plan, or reads `bytes` where there is none. */
 static bool run_job(struct state *state, const struct plan *plan, size_t bytes, struct run *run)
 {
-    struct simulator *simulator = borrow(state);
+    struct simulator *simulator = simulator_for(state, plan, run);
     if (!simulator) {
         failure_note(&run->failure, FAILURE_MEMORY, "out of memory for the simulated device");
         return false;
@@ -278,11 +318,14 @@ static bool run_job(struct state *state, const struct plan *plan, size_t bytes, 
     simulator_set(simulator, run->order, run->seed, &watch);
     uint64_t words[MAILBOX_WORDS] = {0};
     struct mailbox mailbox = {.words = words, .on_device = words};
-    struct simulation simulation = simulation_on(simulator, &mailbox, &run->failure);
+    struct simulation simulation = simulation_on(simulator, &mailbox, run);
+    if (run->counting)
+        count_instead(&simulation);
     const bool ran = plan    ? results_run(&simulation.machine, plan, run)
                      : bytes ? passes_read(&simulation.machine, bytes, run)
                              : passes_launch(&simulation.machine, run);
-    give_back(state, simulator, ran);
+    const bool ordinary = simulator_multiprocessors(simulator) == processor_cores();
+    give_back(state, simulator, ran && ordinary);
     return ran;
 }
 

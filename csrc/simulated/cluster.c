@@ -28,6 +28,15 @@ bool cluster_prepare(struct cluster *self, const struct simulator_launch *launch
     return true;
 }
 
+bool cluster_take_counts(struct cluster *self, struct counted_launch *counts)
+{
+    bool taken = true;
+    for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++)
+        if (self->blocks[k].counter)
+            taken &= counter_take(self->blocks[k].counter, counts);
+    return taken;
+}
+
 /* Every block gets its turn. One begins when it comes to the first: what others have put into its
  * shared memory before is gone, as it may be on a GPU. True as long as a barrier brings another
  * round. */

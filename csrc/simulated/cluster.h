@@ -16,4 +16,7 @@ void cluster_close(struct cluster *);
 /* Makes the core ready for a launch's clusters. False when memory is short. */
 bool cluster_prepare(struct cluster *, const struct simulator_launch *, enum thread_order);
 
+/* Adds what the blocks that have run here have counted. False when memory is or was short. */
+bool cluster_take_counts(struct cluster *, struct counted_launch *);
+
 void cluster_run(struct cluster *, uint64_t index, uint64_t seed);

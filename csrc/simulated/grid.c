@@ -6,8 +6,9 @@
 
 enum { WATCH_MILLISECONDS = 50 };
 
-void grid_open(struct grid *self)
+void grid_open(struct grid *self, unsigned cores)
 {
+    self->cores = cores;
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->changed, NULL);
 }

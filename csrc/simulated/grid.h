@@ -9,6 +9,7 @@
 #include <time.h>
 
 struct grid {
+    unsigned cores;                      /* that blocks may run on */
     const struct simulator_watch *watch; /* NULL: nobody watches */
     struct timespec looked;              /* at the watch */
 
@@ -23,7 +24,7 @@ struct grid {
     char message[256];
 };
 
-void grid_open(struct grid *);
+void grid_open(struct grid *, unsigned cores);
 void grid_close(struct grid *);
 
 /* For the launches that follow. */

@@ -14,6 +14,8 @@ struct simulator_watch {
     void *context;
 };
 
+struct counted_launch;
+
 struct simulator_launch {
     void (*kernel)(void **arguments); /* one thread's work */
     void **arguments;
@@ -22,6 +24,7 @@ struct simulator_launch {
     size_t shared_bytes; /* of shared memory a block */
     unsigned cluster;    /* blocks that run together; at most SIMULATOR_CLUSTER_MAX, divides grid */
     bool cooperative;    /* all blocks at once: grid is at most simulator_multiprocessors() */
+    struct counted_launch *counts; /* what is accessed is added to it; NULL: nobody counts */
 };
 
 enum simulator_status { SIMULATOR_DONE, SIMULATOR_FAILED, SIMULATOR_INTERRUPTED };

@@ -73,8 +73,8 @@ static void thread_body(void *argument)
  * short. */
 static bool make_threads(struct multiprocessor *self, unsigned block)
 {
-    const bool first = self == self->cluster;
-    if (!self->stacks.memory && !stacks_open(&self->stacks, SIMULATOR_BLOCK_MAX, first))
+    const unsigned sharers = self == self->cluster ? self->grid->cores : 0;
+    if (!self->stacks.memory && !stacks_open(&self->stacks, SIMULATOR_BLOCK_MAX, sharers))
         return false;
     if (!self->threads && !(self->threads = calloc(SIMULATOR_BLOCK_MAX, sizeof *self->threads)))
         return false;
@@ -97,14 +97,32 @@ bool multiprocessor_prepare(struct multiprocessor *self, const struct simulator_
     self->shared = malloc(launch->shared_bytes + 1);
     self->launch = launch;
     self->ordering = ordering;
+    if (launch->counts && !self->counter && !(self->counter = counter_open()))
+        return false;
     return self->shared && make_threads(self, launch->block);
 }
 
 void multiprocessor_release(struct multiprocessor *self)
 {
     stacks_close(&self->stacks);
+    counter_close(self->counter);
     free(self->threads);
     free(self->shared);
+}
+
+/* ---- counting ---- */
+
+/* What a warp does behind a barrier is not done together with what it did before. */
+static void separate_warp(struct multiprocessor *self, unsigned warp)
+{
+    if (self->launch->counts)
+        counter_pass_barrier(self->counter, warp);
+}
+
+static void separate(struct multiprocessor *self)
+{
+    for (unsigned w = 0; w < self->launch->block / SIMULATOR_WARP; w++)
+        separate_warp(self, w);
 }
 
 /* ---- barriers ---- */
@@ -184,12 +202,16 @@ static bool release_warps(struct multiprocessor *self)
             release(self, thread);
             any = true;
         }
+        if (waiting == UINT32_MAX && self->warps[w].waiting == 0)
+            separate_warp(self, w);
     }
     return any;
 }
 
+/* All threads of the block, but those that have ended, are there. */
 static void release_at(struct multiprocessor *self, enum thread_state state)
 {
+    separate(self);
     for (unsigned t = 0; t < self->launch->block; t++)
         if (self->threads[t].state == state)
             release(self, &self->threads[t]);
@@ -246,6 +268,7 @@ static bool release_barrier(struct multiprocessor *self)
         return true;
     if (self->at[ENDED] == block) {
         check_that_copies_have_ended(self);
+        separate(self);
         return false;
     }
     if (self->at[AT_CLUSTER_BARRIER] && self->at[AT_CLUSTER_BARRIER] + self->at[ENDED] == block)
@@ -398,6 +421,12 @@ void simulator_bulk_copy(void *to, const void *from, unsigned bytes,
     bulk_copies_add(&home->copies, &copy);
     if (home->ordering == ORDER_FORWARDS)
         bulk_copies_end_any(&home->copies);
+}
+
+void simulator_count(const struct simulator_access *access)
+{
+    const struct thread *self = current();
+    counter_note(self->home->counter, self->place.thread.x, access);
 }
 
 uint64_t simulator_shuffle(unsigned mask, uint64_t word, unsigned source)

@@ -4,6 +4,7 @@
 
 #include "common/thread_order.h"
 #include "simulated/bulk.h"
+#include "simulated/counter.h"
 #include "simulated/fiber.h"
 #include "simulated/grid.h"
 #include "simulated/stacks.h"
@@ -58,6 +59,7 @@ struct multiprocessor {
     unsigned at[THREAD_STATES]; /* how many threads are in each state */
     bool voted, verdict;        /* of __syncthreads_or */
     struct bulk_copies copies;
+    struct counter *counter; /* of what launches access that count; NULL: there was none yet */
 };
 
 /* Where a block has come to when none of its threads can go on by itself. */

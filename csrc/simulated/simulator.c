@@ -2,7 +2,6 @@
 
 #include "simulated/simulator.h"
 
-#include "common/processor.h"
 #include "simulated/cluster.h"
 #include "simulated/random.h"
 
@@ -13,6 +12,7 @@ struct core {
     struct cluster cluster;
     struct simulator *simulator;
     pthread_t thread; /* but for the first, which is the caller's */
+    uint64_t seen;    /* the last launch that it has, or need not have, run */
 };
 
 struct simulator {
@@ -85,14 +85,13 @@ static void *core_body(void *argument)
 {
     struct core *core = argument;
     struct simulator *self = core->simulator;
-    uint64_t seen = 0;
     pthread_mutex_lock(&self->lock);
     for (;;) {
-        while (!self->closing && self->generation == seen)
+        while (!self->closing && self->generation == core->seen)
             pthread_cond_wait(&self->changed, &self->lock);
         if (self->closing)
             break;
-        seen = self->generation;
+        core->seen = self->generation;
         pthread_mutex_unlock(&self->lock);
         run_clusters(core, self->launch);
         pthread_mutex_lock(&self->lock);
@@ -103,14 +102,12 @@ static void *core_body(void *argument)
     return NULL;
 }
 
-/* Gives every core but the caller's its thread, once. */
-static void start_cores(struct simulator *self)
+/* Gives as many cores as there are blocks for their threads, but for the caller's core. */
+static void start_cores(struct simulator *self, uint64_t blocks)
 {
-    if (self->running)
-        return;
-    self->running = 1;
-    while (self->running < self->count) {
+    while (self->running < self->count && self->running < blocks) {
         struct core *next = &self->cores[self->running];
+        next->seen = self->generation;
         if (pthread_create(&next->thread, NULL, core_body, next))
             return;
         self->running++;
@@ -136,13 +133,21 @@ static void wait_for_cores(struct simulator *self)
     pthread_mutex_unlock(&self->lock);
 }
 
+/* Adds up what all cores have counted. */
+static void take_counts(struct simulator *self, struct counted_launch *counts)
+{
+    for (unsigned m = 0; m < self->count; m++)
+        if (!cluster_take_counts(&self->cores[m].cluster, counts))
+            grid_stop(&self->grid, SIMULATOR_FAILED, "out of memory for what is counted");
+}
+
 enum simulator_status simulator_launch(struct simulator *self,
                                        const struct simulator_launch *launch)
 {
     if (self->grid.status != SIMULATOR_DONE)
         return self->grid.status;
     if (launch->grid > 1)
-        start_cores(self);
+        start_cores(self, launch->grid);
     if (launch->cooperative && launch->grid > 1 && launch->grid > self->running) {
         grid_stop(&self->grid, SIMULATOR_FAILED,
                   "a cooperative launch of more blocks than can run at once");
@@ -160,6 +165,8 @@ enum simulator_status simulator_launch(struct simulator *self,
     pthread_mutex_unlock(&self->lock);
     run_clusters(&self->cores[0], launch);
     wait_for_cores(self);
+    if (launch->counts)
+        take_counts(self, launch->counts);
     return self->grid.status;
 }
 
@@ -170,12 +177,13 @@ unsigned simulator_multiprocessors(const struct simulator *self)
     return self->count;
 }
 
-struct simulator *simulator_open(void)
+struct simulator *simulator_open(unsigned multiprocessors)
 {
     struct simulator *self = calloc(1, sizeof *self);
     if (!self)
         return NULL;
-    self->count = processor_cores();
+    self->count = multiprocessors;
+    self->running = 1;
     self->cores = calloc(self->count, sizeof *self->cores);
     if (!self->cores) {
         free(self);
@@ -185,7 +193,7 @@ struct simulator *simulator_open(void)
         self->cores[m].simulator = self;
         cluster_open(&self->cores[m].cluster, &self->grid, m);
     }
-    grid_open(&self->grid);
+    grid_open(&self->grid, multiprocessors);
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->changed, NULL);
     return self;

@@ -13,12 +13,12 @@ extern "C" {
 
 struct simulator;
 
-/* NULL when memory is short. A simulator keeps its cores and fibers from run to run; one run uses
- * it at a time. */
-struct simulator *simulator_open(void);
+/* With so many multiprocessors, each a thread of the operating system once it is needed; NULL when
+ * memory is short. A simulator keeps its cores and fibers from run to run; one run uses it at a
+ * time. */
+struct simulator *simulator_open(unsigned multiprocessors);
 void simulator_close(struct simulator *);
 
-/* One per core that the process might use when the simulator was opened. */
 unsigned simulator_multiprocessors(const struct simulator *);
 
 /* For the launches that follow. `watch` may be NULL. At first the order is forwards, without a

@@ -2,7 +2,6 @@
 
 #include "simulated/stacks.h"
 
-#include "common/processor.h"
 #include "simulated/fiber.h"
 
 #include <sys/mman.h>
@@ -13,7 +12,7 @@
 #endif
 
 /* A guard by mprotect makes two mappings of one, and all of a process together may have 65,530
- * (vm.max_map_count). The stacks of every core of a simulator take no more than this, since several
+ * (vm.max_map_count). The stacks of all cores of a simulator take no more than this, since several
  * simulators may be at work. */
 enum { SPLITS_MAX = 1024 };
 
@@ -22,7 +21,7 @@ static size_t reserved_bytes(const struct stacks *self)
     return ((size_t)self->count + 1) * STACK_BYTES; /* one more, to find a multiple of the size */
 }
 
-bool stacks_open(struct stacks *self, unsigned count, bool costly)
+bool stacks_open(struct stacks *self, unsigned count, unsigned sharers)
 {
     self->count = count;
     void *memory = mmap(NULL, reserved_bytes(self), PROT_READ | PROT_WRITE,
@@ -32,7 +31,7 @@ bool stacks_open(struct stacks *self, unsigned count, bool costly)
     const uintptr_t all_but_one = STACK_BYTES - 1;
     self->memory = memory;
     self->first = ((uintptr_t)memory + all_but_one) & ~all_but_one;
-    self->splits = costly ? SPLITS_MAX / processor_cores() : 0;
+    self->splits = sharers ? SPLITS_MAX / sharers : 0;
     return true;
 }
 

@@ -19,9 +19,9 @@ struct stacks {
     unsigned splits; /* how many more guards of the costly kind there may be */
 };
 
-/* Room for so many stacks, with costly guards where there are no others. False when memory is
- * short. */
-bool stacks_open(struct stacks *, unsigned count, bool costly);
+/* Room for so many stacks; so many of these share the costly guards of a simulator, 0: none of them
+ * are for this one. False when memory is short. */
+bool stacks_open(struct stacks *, unsigned count, unsigned sharers);
 void stacks_close(struct stacks *); /* fine if never opened */
 
 /* What there is of a stack between its guard and its owner; makes the guard. */

@@ -17,7 +17,7 @@ __global__ void neighbored(global<state_of<Fold>> data, uint64_t n, global<state
     const unsigned tid = threadIdx.x;
     for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
         if (tid % (2 * stride) == 0 && tid + stride < x.count)
-            *x.own = Fold::merge(*x.own, x.own[stride]);
+            x.own[0] = Fold::merge(x.own[0], x.own[stride]);
         __syncthreads();
     }
     store_partial(partials, x.at[0]);

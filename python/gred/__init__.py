@@ -30,6 +30,7 @@ from gred._core import (
     var,
 )
 from gred.cores import threads
+from gred.counting import Counters, Counts, counters
 from gred.device_array import DeviceArray
 from gred.exact import ExactSum
 from gred.explanation import Explanation, explain
@@ -43,6 +44,8 @@ from gred.workspace import workspace_limit
 __version__ = "0.1.0"
 
 __all__ = [
+    "Counters",
+    "Counts",
     "CudaError",
     "Device",
     "DeviceArray",
@@ -60,6 +63,7 @@ __all__ = [
     "argmin",
     "build_info",
     "count_nonzero",
+    "counters",
     "describe",
     "devices",
     "dot",

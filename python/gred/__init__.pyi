@@ -24,6 +24,9 @@ from gred._core import std as std
 from gred._core import sum as sum
 from gred._core import var as var
 from gred.cores import threads as threads
+from gred.counting import Counters as Counters
+from gred.counting import Counts as Counts
+from gred.counting import counters as counters
 from gred.device_array import DeviceArray as DeviceArray
 from gred.exact import ExactSum as ExactSum
 from gred.explanation import Explanation as Explanation
@@ -49,6 +52,8 @@ from gred.workspace import workspace_limit as workspace_limit
 __version__: str
 
 __all__ = [
+    "Counters",
+    "Counts",
     "CudaError",
     "Device",
     "DeviceArray",
@@ -66,6 +71,7 @@ __all__ = [
     "argmin",
     "build_info",
     "count_nonzero",
+    "counters",
     "describe",
     "devices",
     "dot",

@@ -1,4 +1,4 @@
-"""`python -m gred`: climbs the ladder; with `sweep` over sizes, with `versus` beside others."""
+"""`python -m gred`: climbs the ladder; `--help` names the other jobs."""
 
 import sys
 

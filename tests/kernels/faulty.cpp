@@ -266,7 +266,7 @@ extern "C" int run_kernel(const char *name, uint64_t grid, unsigned block, uint6
     for (const KERNELS::named_kernel &kernel : KERNELS::kernels) {
         if (strcmp(kernel.name, name) != 0)
             continue;
-        struct simulator *device = simulator_open();
+        struct simulator *device = simulator_open(unsigned(sysconf(_SC_NPROCESSORS_ONLN)));
         simulator_set(device, static_cast<thread_order>(order), seed, nullptr);
         for (unsigned k = 0; k <= SIMULATOR_BLOCK_MAX; k++)
             KERNELS::numbers[k] = k;

@@ -25,7 +25,8 @@ ladders do; gred.sum itself, like NumPy, adds int32 in int64. `recursive` always
 130 interrupted, 141 nobody reads the output.
 
 The same over many array sizes and block sizes, with plots: python -m gred sweep --help
-Beside other libraries: python -m gred versus --help"""
+Beside other libraries: python -m gred versus --help
+What each does to memory: python -m gred counters --help, python -m gred explain --help"""
 
 
 # Columns that the table needs when it draws no bars.

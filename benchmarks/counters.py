@@ -1,0 +1,206 @@
+"""Has a profiler count what rungs do to memory on a GPU, and says where gred.counters differs.
+
+    python benchmarks/counters.py [--seconds 45] [--ncu PROGRAM] [--out DIR]
+
+Nsight Compute has to be there. All rungs with counters, blocks of 32 to 1024 threads, lengths with
+tails, int32, float32, float64; as many cases as fit into the time, the most telling first. Results
+go to DIR/<machine>/counters.json (benchmarks/results unless said otherwise), which tests compare
+the simulated device with. Exit status: 0 nothing differs but what has a name, 1 something does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import itertools
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import gred
+from gred.cli import record
+
+RESULTS = Path(__file__).resolve().parent / "results"
+LATEST = 22
+BLOCKS = (256, 32, 64, 128, 512, 1024)
+DTYPES = ("int32", "float64", "float32")
+SIZES = (2**16 + 3, 1003)
+WHOLE = 2**20
+
+# What Nsight Compute calls what gred.counters calls so.
+METRICS = {
+    "global_load_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "global_load_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "global_store_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+    "global_store_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+    "shared_load_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "shared_load_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "shared_store_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "shared_store_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+}
+
+# What may differ: the hardware's arbitration adds wavefronts to shared loads, a share of them and,
+# where there are few, some; and blocks that wait for the grid look as often as time allows.
+NOISE, FEW, POLLS = 0.02, 4, 0.05
+
+
+class Case(NamedTuple):
+    """One call; elements are added up in their own type."""
+
+    method: str
+    dtype: str
+    size: int
+    block_size: int
+
+
+def rungs() -> list[str]:
+    """List the rungs that have counters, in climbing order."""
+    return [m.name for m in gred.methods() if m.number is not None and m.number <= LATEST]
+
+
+def cases() -> Iterator[Case]:
+    """List what is counted, the most telling first."""
+    for rung in rungs():
+        yield Case(rung, "int32", WHOLE, 256)
+    for dtype, size, block in itertools.product(DTYPES, SIZES, BLOCKS):
+        for rung in rungs():
+            yield Case(rung, dtype, size, block)
+
+
+# ---- under the profiler ----
+
+
+def run_cases(seconds: float, kept: Path) -> None:
+    """Run case after case while there is time; keep each with the number of its passes."""
+    end = time.monotonic() + seconds
+    with kept.open("w", encoding="utf-8") as lines:
+        for case in cases():
+            if time.monotonic() > end:
+                return
+            x = np.ones(case.size, case.dtype)
+            options: dict[str, Any] = {"method": case.method, "block_size": case.block_size}
+            timed = gred.kernel_time(
+                x, **options, dtype=x.dtype, device="cuda", samples=1, warmup=0, cold=False
+            )
+            lines.write(json.dumps([*case, timed.passes]) + "\n")
+
+
+def profiled(ncu: str, seconds: float) -> tuple[list[tuple[Case, int]], list[dict[str, str]], str]:
+    """Give the cases with their passes, what was counted of each pass, and the profiler's name."""
+    version = subprocess.run([ncu, "--version"], capture_output=True, text=True, check=True).stdout
+    version = re.sub(r".*Version (\S+).*", r"Nsight Compute \1", version, flags=re.DOTALL)
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder, "cases")
+        words = [ncu, "--csv", "--page", "raw", "--print-units", "base"]
+        words += ["--clock-control", "none", "--cache-control", "none"]  # it is not timed
+        words += ["--metrics", ",".join(METRICS.values())]
+        words += ["--kernel-name-base", "function"]
+        words += ["--kernel-name", f"regex:^({'|'.join(rungs())})$"]
+        words += [sys.executable, __file__, "--seconds", str(seconds), "--cases", str(kept)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        lines = done.stdout.splitlines()
+        first = next((k for k, line in enumerate(lines) if line.startswith('"ID"')), None)
+        if done.returncode or first is None:
+            sys.exit(f"{' '.join(words)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        ran = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
+        rows = list(csv.DictReader(lines[first:]))[1:]  # units come first
+    return [(Case(*case), passes) for *case, passes in ran], rows, version
+
+
+def counted(launches: list[dict[str, str]], ran: list[tuple[Case, int]]) -> list[dict[str, Any]]:
+    """Put launches, which come in order, to the cases' passes."""
+    if len(launches) != sum(passes for _, passes in ran):
+        sys.exit(f"{len(launches)} launches were counted, {sum(p for _, p in ran)} were made")
+    rows, rest = [], iter(launches)
+    for case, passes in ran:
+        for number in range(1, passes + 1):
+            launch = next(rest)
+            texts = {name: launch[metric].replace(",", "") for name, metric in METRICS.items()}
+            numbers = {name: round(float(text)) for name, text in texts.items()}
+            rows.append({**case._asdict(), "pass": number, **numbers})
+    return rows
+
+
+# ---- beside the simulated device ----
+
+
+def vectorised(case: Case) -> int:
+    """Say how many wavefronts a block is spared that loads neighbours at once.
+
+    nvcc knows the first level's stride where the block size is compiled in, as 256 is.
+    """
+    if (case.method, case.block_size) != ("shared_strided", 256):
+        return 0
+    warps = case.block_size // 2 // 32
+    return warps * np.dtype(case.dtype).itemsize // 2
+
+
+def differing(counts: gred.Counts, row: dict[str, Any], case: Case) -> Iterator[str]:
+    """Name what differs without a reason between the simulator's counts and the profiler's."""
+    polls = (POLLS * row["global_load_requests"] + counts.blocks) * (case.method == "cooperative")
+    spared = vectorised(case) * counts.blocks
+    noise = row["shared_load_wavefronts"] - (counts.shared_load_wavefronts - spared)
+    for name in METRICS:
+        more = row[name] - getattr(counts, name)
+        if name.startswith("global_load"):
+            fine = 0 <= more <= polls
+        elif name.startswith("shared_load"):
+            most = max(FEW, NOISE * row["shared_load_wavefronts"])
+            fine = 0 <= noise <= most and more + spared == noise
+        else:
+            fine = more == 0
+        if not fine:
+            yield name
+
+
+def differences(rows: list[dict[str, Any]], multiprocessors: int) -> Iterator[str]:
+    """Compare pass by pass; a line for each figure that differs without a reason."""
+    for case, group in itertools.groupby(rows, lambda row: Case(*list(row.values())[:4])):
+        x = np.ones(case.size, case.dtype)
+        options: dict[str, Any] = {"method": case.method, "block_size": case.block_size}
+        options |= {"dtype": x.dtype, "multiprocessors": multiprocessors}
+        passes = gred.counters(x, **options).passes
+        for row in group:
+            counts = passes[row["pass"] - 1]
+            for name in differing(counts, row, case):
+                both = f"{getattr(counts, name):,}, on the GPU {row[name]:,}"
+                yield f"{', '.join(map(str, case))}, pass {row['pass']}: {name} {both}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=45, help="for the cases, under ncu")
+    parser.add_argument("--ncu", default="ncu", help="the program")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of results")
+    parser.add_argument("--cases", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.cases:
+        run_cases(given.seconds, given.cases)
+        return 0
+    device = next((d for d in gred.devices() if d.name == "cuda:0"), None)
+    if device is None:
+        sys.exit("there is no GPU here")
+    ran, launches, profiler = profiled(given.ncu, given.seconds)
+    rows = counted(launches, ran)
+    machine = {**record.describe_machine(device), "profiler": profiler}
+    folder = given.out / record.slug(machine)
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = record.in_columns("counters", machine, {}, rows)
+    kept["run"] = {"op": "sum", "accumulator": "the elements' own type"}
+    record.write_json(folder / "counters.json", kept)
+    wrong = list(differences(rows, device.units))
+    print(*wrong, sep="\n")
+    print(f"{len(ran)} cases, {len(rows)} launches, {len(wrong)} figures differ")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+#include "python/counters.h"
+
+#include "common/kernels.h"
+#include "python/answer.h"
+#include "python/arguments.h"
+#include "python/execute.h"
+#include "python/reduction_argument.h"
+#include "run/counting.h"
+
+/* It is called by gred/counters.py, whose frame is not the user's. */
+enum { WRAPPER_FRAMES = 1 };
+
+static const char *event_name(enum simulator_event event)
+{
+    static const char *const names[SIMULATOR_EVENTS] = {[SIMULATOR_GLOBAL_LOAD] = "global_load",
+                                                        [SIMULATOR_GLOBAL_STORE] = "global_store",
+                                                        [SIMULATOR_SHARED_LOAD] = "shared_load",
+                                                        [SIMULATOR_SHARED_STORE] = "shared_store",
+                                                        [SIMULATOR_ATOMIC] = "atomic",
+                                                        [SIMULATOR_SHUFFLE] = "shuffle",
+                                                        [SIMULATOR_MERGE] = "merge",
+                                                        [SIMULATOR_WARP_BARRIER] = "warp_barrier",
+                                                        [SIMULATOR_BLOCK_BARRIER] = "block_barrier",
+                                                        [SIMULATOR_GRID_BARRIER] = "grid_barrier"};
+    return names[event];
+}
+
+static PyObject *tally_tuple(const struct tally *tally)
+{
+    return Py_BuildValue("sIsIKKKK", tally->file, tally->line, event_name(tally->event),
+                         tally->bytes, (unsigned long long)tally->warps,
+                         (unsigned long long)tally->lanes, (unsigned long long)tally->pieces,
+                         (unsigned long long)tally->conflicts);
+}
+
+static PyObject *launch_tuple(const struct counted_launch *launch)
+{
+    PyObject *tallies = PyTuple_New((Py_ssize_t)launch->count);
+    for (size_t k = 0; tallies && k < launch->count; k++) {
+        PyObject *tally = tally_tuple(&launch->tallies[k]);
+        if (!tally)
+            Py_CLEAR(tallies);
+        else
+            PyTuple_SET_ITEM(tallies, (Py_ssize_t)k, tally);
+    }
+    return Py_BuildValue("KIN", (unsigned long long)launch->grid, launch->block, tallies);
+}
+
+static PyObject *launches_tuple(const struct counting *counting)
+{
+    PyObject *launches = PyTuple_New((Py_ssize_t)counting->count);
+    for (size_t k = 0; launches && k < counting->count; k++) {
+        PyObject *launch = launch_tuple(&counting->launches[k]);
+        if (!launch)
+            Py_CLEAR(launches);
+        else
+            PyTuple_SET_ITEM(launches, (Py_ssize_t)k, launch);
+    }
+    return launches;
+}
+
+/* Whether there are kernels that count, and take the array as it is. False with an exception set.
+ */
+static bool can_count(const struct plan *plan)
+{
+    const enum element input = plan->layout->input;
+    if (plan->n == 0) {
+        PyErr_SetString(PyExc_ValueError, "a is empty: there is nothing to count");
+        return false;
+    }
+    if (plan->fold != FOLD_sum) {
+        PyErr_SetString(PyExc_ValueError, "counters are there of sums and means alone");
+        return false;
+    }
+    if (!counting_flat(plan->fold, METHOD_last_block, input, plan->accumulator, plan->block)) {
+        PyErr_Format(PyExc_ValueError,
+                     "counters are there of int32, int64, uint64, float32 and float64, summed in "
+                     "their own type, and of int32 in int64; got %s in %s",
+                     element_name(input), element_name(plan->accumulator));
+        return false;
+    }
+    if (!counting_flat(plan->fold, method_index_of(plan->method), input, plan->accumulator,
+                       plan->block)) {
+        PyErr_Format(PyExc_ValueError, "method '%s' has no counters; rungs 0 to 22 have",
+                     plan->method->name);
+        return false;
+    }
+    if (plan->direct && (plan->flat || !plan->on_device))
+        return true;
+    PyErr_SetString(PyExc_ValueError,
+                    "counters are there of elements that lie one after the other");
+    return false;
+}
+
+static PyObject *counted(struct module_state *state, const struct plan *plan,
+                         struct counting *counting)
+{
+    struct run run = {.counting = counting, .frames = WRAPPER_FRAMES};
+    if (!execute_plan(state, plan, &run))
+        return NULL;
+    return Py_BuildValue("sIsKsNN", plan->method->name, plan->block,
+                         element_name(plan->layout->input), (unsigned long long)plan->n,
+                         element_name(plan->accumulator), answer_to_python(plan, &run),
+                         launches_tuple(counting));
+}
+
+PyObject *counters_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
+                        PyObject *names)
+{
+    enum { A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, MULTIPROCESSORS };
+    static const char *const keywords[] = {"method", "block_size",      "dtype",
+                                           "device", "multiprocessors", NULL};
+    static const struct signature signature = {"counters", 1, 2, 2, keywords, NULL};
+    PyObject *slots[ARGUMENTS_MAX];
+    struct view view = {0};
+    struct plan plan;
+    if (!arguments_parse(&signature, arguments, count, names, slots))
+        return NULL;
+    struct module_state *state = PyModule_GetState(module);
+    struct request request = {.platforms = &state->platforms,
+                              .method = slots[METHOD],
+                              .block_size = slots[BLOCK_SIZE],
+                              .dtype = slots[DTYPE],
+                              .device = slots[DEVICE],
+                              .frames = WRAPPER_FRAMES};
+    struct counting counting = {.multiprocessors =
+                                    (unsigned)PyLong_AsUnsignedLong(slots[MULTIPROCESSORS])};
+    PyObject *result = NULL;
+    if (!PyErr_Occurred() && reduction_parse(slots[OP], &request.reduction) &&
+        array_view(slots[A], &(struct view_request){.name = "a", .where = &state->platforms.where},
+                   &view) &&
+        plan_make(&request, &view, NULL, &plan) && can_count(&plan))
+        result = counted(state, &plan, &counting);
+    counting_free(&counting);
+    array_release(&view);
+    return result;
+}

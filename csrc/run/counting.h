@@ -1,0 +1,48 @@
+/* What kernels that count have accessed, launch by launch: what a backend adds to a run where it is
+ * asked for that. */
+#pragma once
+
+#include "common/simulated_words.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* All accesses of one kind from one line of the source. */
+struct tally {
+    enum simulator_event event;
+    const char *file;
+    unsigned line;
+    unsigned bytes;     /* of one lane */
+    uint64_t warps;     /* how often a warp did it: requests */
+    uint64_t lanes;     /* that took part, over all of them */
+    uint64_t pieces;    /* sectors of global memory, or wavefronts of shared memory */
+    uint64_t conflicts; /* wavefronts more than the bytes alone would need */
+};
+
+struct counted_launch {
+    uint64_t grid;
+    unsigned block;
+    struct tally *tallies;
+    size_t count;
+};
+
+struct counting {
+    unsigned multiprocessors;        /* of the device that grids are made for */
+    struct counted_launch *launches; /* of kernels that count */
+    size_t count;
+};
+
+/* How many blocks of a cooperative kernel a multiprocessor of an H200 holds: so many as its
+ * registers suffice for. nvcc 13 gives the kernel 40 a thread; 44, and so a block of 256 less,
+ * where it adds up int64. */
+static inline unsigned counting_resident(unsigned block)
+{
+    enum { REGISTERS = 65536, OF_A_THREAD = 40, BLOCKS_MAX = 32 };
+    const unsigned warps = REGISTERS / (OF_A_THREAD * SIMULATOR_WARP);
+    const unsigned blocks = warps / (block / SIMULATOR_WARP);
+    return blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX;
+}
+
+/* Takes the launch, tallies and all, over. False when memory is short. */
+bool counting_add(struct counting *, const struct counted_launch *);
+void counting_free(struct counting *);

@@ -1,0 +1,267 @@
+#include "simulated/counter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WARPS = SIMULATOR_BLOCK_MAX / SIMULATOR_WARP,
+    PLACES_MAX = 256, /* lines of a kernel that access anything; no kernel of a page has as many */
+    SECTOR_BYTES = 32,
+    BANKS = 32,
+    BANK_BYTES = 4,
+};
+
+/* What the lanes of a warp do together. */
+struct request {
+    uint32_t lanes; /* a bit each */
+    uintptr_t at[SIMULATOR_WARP];
+};
+
+/* What a warp has done at one place since its last barrier: the lanes' n-th turns are request n. */
+struct column {
+    unsigned turns[SIMULATOR_WARP];
+    struct request *requests;
+    unsigned count, capacity;
+};
+
+struct counter {
+    struct tally places[PLACES_MAX];
+    unsigned count;
+    unsigned char found[2 * PLACES_MAX]; /* by hash: a place's number, if it is that */
+    struct column columns[WARPS][PLACES_MAX];
+    bool failed; /* memory was short, or places were */
+};
+
+struct counter *counter_open(void)
+{
+    return calloc(1, sizeof(struct counter));
+}
+
+void counter_close(struct counter *self)
+{
+    if (!self)
+        return;
+    for (unsigned w = 0; w < WARPS; w++)
+        for (unsigned p = 0; p < PLACES_MAX; p++)
+            free(self->columns[w][p].requests);
+    free(self);
+}
+
+/* ---- places ---- */
+
+static bool is_of(const struct tally *place, const struct simulator_access *access)
+{
+    return place->line == access->line && place->event == access->event &&
+           place->bytes == access->bytes &&
+           (place->file == access->file || strcmp(place->file, access->file) == 0);
+}
+
+static unsigned hash(const struct simulator_access *access)
+{
+    return (access->line * 31 + access->event * 7 + access->bytes) % (2 * PLACES_MAX);
+}
+
+/* Looks at all places; PLACES_MAX if there are too many. */
+static unsigned search(struct counter *self, const struct simulator_access *access)
+{
+    unsigned p = 0;
+    while (p < self->count && !is_of(&self->places[p], access))
+        p++;
+    if (p == self->count && p < PLACES_MAX)
+        self->places[self->count++] = (struct tally){.event = access->event,
+                                                     .file = access->file,
+                                                     .line = access->line,
+                                                     .bytes = access->bytes};
+    return p;
+}
+
+static unsigned place_of(struct counter *self, const struct simulator_access *access)
+{
+    unsigned char *const likely = &self->found[hash(access)];
+    if (*likely < self->count && is_of(&self->places[*likely], access))
+        return *likely;
+    const unsigned p = search(self, access);
+    if (p < PLACES_MAX)
+        *likely = (unsigned char)p;
+    return p;
+}
+
+/* ---- what is done together ---- */
+
+/* NULL when memory is short. */
+static struct request *request_at(struct column *column, unsigned turn)
+{
+    if (turn >= column->capacity) {
+        const unsigned capacity = column->capacity ? 2 * column->capacity : 4;
+        struct request *more = realloc(column->requests, capacity * sizeof *more);
+        if (!more)
+            return NULL;
+        column->requests = more;
+        column->capacity = capacity;
+    }
+    if (turn == column->count)
+        column->requests[column->count++].lanes = 0;
+    return &column->requests[turn];
+}
+
+void counter_note(struct counter *self, unsigned tid, const struct simulator_access *access)
+{
+    const unsigned place = place_of(self, access), lane = tid % SIMULATOR_WARP;
+    if (place == PLACES_MAX) {
+        self->failed = true;
+        return;
+    }
+    struct column *column = &self->columns[tid / SIMULATOR_WARP][place];
+    struct request *request = request_at(column, column->turns[lane]);
+    if (!request) {
+        self->failed = true;
+        return;
+    }
+    column->turns[lane]++;
+    request->lanes |= 1u << lane;
+    request->at[lane] = (uintptr_t)access->address;
+}
+
+/* ---- what that costs ---- */
+
+static bool is_among(const uintptr_t *values, unsigned count, uintptr_t value)
+{
+    while (count-- > 0)
+        if (values[count] == value)
+            return true;
+    return false;
+}
+
+/* How many sectors of global memory a request touches. A lane's bytes lie in one: they are aligned.
+ */
+static unsigned sectors_of(const struct request *self)
+{
+    uintptr_t seen[SIMULATOR_WARP];
+    unsigned count = 0;
+    for (uint32_t left = self->lanes; left; left &= left - 1) {
+        const uintptr_t sector = self->at[__builtin_ctz(left)] / SECTOR_BYTES;
+        if (!is_among(seen, count, sector))
+            seen[count++] = sector;
+    }
+    return count;
+}
+
+/* How many different words of the busiest bank some lanes touch: so often shared memory is asked.
+ */
+static unsigned wavefronts_of(const struct request *self, uint32_t lanes, unsigned bytes)
+{
+    uintptr_t words[BANKS][SIMULATOR_WARP];
+    unsigned counts[BANKS] = {0}, most = 0;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        const uintptr_t at = self->at[__builtin_ctz(left)];
+        for (uintptr_t w = at / BANK_BYTES; w <= (at + bytes - 1) / BANK_BYTES; w++) {
+            const unsigned bank = w % BANKS;
+            if (is_among(words[bank], counts[bank], w))
+                continue;
+            words[bank][counts[bank]++] = w;
+            most = counts[bank] > most ? counts[bank] : most;
+        }
+    }
+    return most;
+}
+
+/* Whether lanes 2 k and 2 k + 1 never ask for different addresses. */
+static bool pairs_agree(const struct request *self)
+{
+    for (unsigned k = 0; k < SIMULATOR_WARP; k += 2)
+        if ((self->lanes >> k & 3) == 3 && self->at[k] != self->at[k + 1])
+            return false;
+    return true;
+}
+
+/* How many neighbouring lanes are served at a time: as many as all banks have words for. Where
+ * pairs agree, loads of 8 or 16 bytes are served twice as many: so an H200 does it, as a profiler
+ * sees. */
+static unsigned lanes_together(const struct tally *tally, const struct request *request)
+{
+    const unsigned words = tally->bytes > BANK_BYTES ? tally->bytes / BANK_BYTES : 1;
+    const bool pairs = words > 1 && tally->event == SIMULATOR_SHARED_LOAD && pairs_agree(request);
+    return SIMULATOR_WARP / words * (pairs ? 2 : 1);
+}
+
+static void add_wavefronts(struct tally *tally, const struct request *request)
+{
+    const unsigned together = lanes_together(tally, request);
+    const uint32_t group = (uint32_t)(((uint64_t)1 << together) - 1);
+    for (unsigned first = 0; first < SIMULATOR_WARP; first += together) {
+        const uint32_t lanes = request->lanes & group << first;
+        if (!lanes)
+            continue;
+        const unsigned wavefronts = wavefronts_of(request, lanes, tally->bytes);
+        tally->pieces += wavefronts;
+        tally->conflicts += wavefronts - 1;
+    }
+}
+
+static void add(struct tally *tally, const struct request *request)
+{
+    tally->warps++;
+    tally->lanes += (unsigned)__builtin_popcount(request->lanes);
+    switch (tally->event) {
+    case SIMULATOR_GLOBAL_LOAD:
+    case SIMULATOR_GLOBAL_STORE:
+    case SIMULATOR_ATOMIC:
+        tally->pieces += sectors_of(request);
+        return;
+    case SIMULATOR_SHARED_LOAD:
+    case SIMULATOR_SHARED_STORE:
+        add_wavefronts(tally, request);
+        return;
+    default:
+        return;
+    }
+}
+
+void counter_pass_barrier(struct counter *self, unsigned warp)
+{
+    for (unsigned p = 0; p < self->count; p++) {
+        struct column *column = &self->columns[warp][p];
+        if (column->count == 0)
+            continue;
+        for (unsigned k = 0; k < column->count; k++)
+            add(&self->places[p], &column->requests[k]);
+        memset(column->turns, 0, sizeof column->turns);
+        column->count = 0;
+    }
+}
+
+/* ---- the end of a launch ---- */
+
+static struct tally *tally_in(struct counted_launch *launch, const struct tally *like)
+{
+    const struct simulator_access access = {like->event, like->bytes, NULL, like->file, like->line};
+    for (size_t k = 0; k < launch->count; k++)
+        if (is_of(&launch->tallies[k], &access))
+            return &launch->tallies[k];
+    struct tally *tallies = realloc(launch->tallies, (launch->count + 1) * sizeof *tallies);
+    if (!tallies)
+        return NULL;
+    launch->tallies = tallies;
+    tallies[launch->count] = (struct tally){
+        .event = like->event, .file = like->file, .line = like->line, .bytes = like->bytes};
+    return &tallies[launch->count++];
+}
+
+bool counter_take(struct counter *self, struct counted_launch *launch)
+{
+    bool taken = !self->failed;
+    for (unsigned p = 0; taken && p < self->count; p++) {
+        const struct tally *own = &self->places[p];
+        struct tally *total = tally_in(launch, own);
+        taken = total;
+        if (!total)
+            break;
+        total->warps += own->warps;
+        total->lanes += own->lanes;
+        total->pieces += own->pieces;
+        total->conflicts += own->conflicts;
+    }
+    self->count = 0;
+    self->failed = false;
+    return taken;
+}

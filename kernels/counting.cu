@@ -1,0 +1,109 @@
+/* Instantiates the rungs for sums once more, for the simulated device alone, with pointers that
+ * count. What is counted does not depend on a block size that is known at compile time, so only the
+ * one rung has it that cannot do without. */
+#define GRED_COUNTING
+
+#include "common/kernels.h"
+#include "entry.cuh"
+
+#include "ladder.cuh"
+#include "reductions/sum.cuh"
+
+namespace KERNELS
+{
+
+/* A fold that has its merging counted, as a step of arithmetic. */
+template <class Fold>
+struct counted : Fold {
+    using state = state_of<Fold>;
+
+    static state merge(state a, state b, const char *file = __builtin_FILE(),
+                       unsigned line = __builtin_LINE())
+    {
+        count(SIMULATOR_MERGE, nullptr, sizeof(state), file, line);
+        return Fold::merge(a, b);
+    }
+};
+
+/* Whatever does it on a GPU is one instruction there. */
+template <class Fold, class T>
+struct atomic_combination<counted<Fold>, T> : atomic_combination<Fold, T> {};
+
+namespace
+{
+
+/* The one rung whose code depends on the block size. */
+template <class T>
+const void *template_entry(unsigned block)
+{
+    static const void *const entries[BLOCK_SIZES] = {
+        KERNEL_ENTRY(template_unroll8<counted<sum<T>>, 32>),
+        KERNEL_ENTRY(template_unroll8<counted<sum<T>>, 64>),
+        KERNEL_ENTRY(template_unroll8<counted<sum<T>>, 128>),
+        KERNEL_ENTRY(template_unroll8<counted<sum<T>>, 256>),
+        KERNEL_ENTRY(template_unroll8<counted<sum<T>>, 512>),
+        KERNEL_ENTRY(template_unroll8<counted<sum<T>>, 1024>),
+    };
+    return entries[__builtin_ctz(block / BLOCK_SIZE_MIN)];
+}
+
+#define IN_PLACE_any_block(name)    KERNEL_ENTRY(name<counted<sum<Acc>>>)
+#define IN_PLACE_each_block(name)   template_entry<Acc>(block)
+#define READS_any_block(name)       KERNEL_ENTRY(name<counted<sum<Acc>>, global<const In>>)
+#define READS_each_block(name)      KERNEL_ENTRY(name<counted<sum<Acc>>, global<const In>, 0>)
+#define READS_default_block(name)   READS_each_block(name)
+#define NOT_COUNTED_any_block(name) nullptr
+
+#define KIND_levels(blocks)      IN_PLACE_##blocks
+#define KIND_in_place(blocks)    IN_PLACE_##blocks
+#define KIND_tiles(blocks)       READS_##blocks
+#define KIND_grid_stride(blocks) READS_##blocks
+#define KIND_one_atomic(blocks)  READS_##blocks
+#define KIND_last_block(blocks)  READS_##blocks
+#define KIND_cooperative(blocks) READS_##blocks
+#define KIND_bulk(blocks)        NOT_COUNTED_##blocks
+#define KIND_clusters(blocks)    NOT_COUNTED_##blocks
+
+template <class In, class Acc>
+const void *entry(enum method_index method, unsigned block)
+{
+    switch (method) {
+#define RUNG(number, name, alias, style, blocks, ...)                                              \
+    case METHOD_##name:                                                                            \
+        return KIND_##style(blocks)(name);
+#define HOST_METHOD(name, ...)
+#define LIBRARY_METHOD(name, ...)
+#include "common/ladder.def"
+    default:
+        return nullptr;
+    }
+}
+
+} // namespace
+} // namespace KERNELS
+
+/* Unsigned 64-bit sums are the same bits as signed ones. */
+const void *counting_flat(enum fold fold, enum method_index method, enum element input,
+                          enum element accumulator, unsigned block)
+{
+    using namespace KERNELS;
+    if (fold != FOLD_sum)
+        return nullptr;
+    if (input == ELEMENT_INT32 && accumulator == ELEMENT_INT64)
+        return entry<int32_t, int64_t>(method, block);
+    if (input != accumulator)
+        return nullptr;
+    switch (input) {
+    case ELEMENT_INT32:
+        return entry<int32_t, int32_t>(method, block);
+    case ELEMENT_INT64:
+    case ELEMENT_UINT64:
+        return entry<int64_t, int64_t>(method, block);
+    case ELEMENT_FLOAT32:
+        return entry<float, float>(method, block);
+    case ELEMENT_FLOAT64:
+        return entry<double, double>(method, block);
+    default:
+        return nullptr;
+    }
+}

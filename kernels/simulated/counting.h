@@ -1,0 +1,192 @@
+/* CUDA's words and memory on a CPU where accesses are counted: every load, store, atomic, shuffle
+ * and barrier is told to the simulated device, with its line in the source, and then done as by
+ * words.h. */
+#pragma once
+
+#include "words.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <type_traits>
+
+/* As the last parameters of a function: the line that calls it. */
+#define CALLER const char *file = __builtin_FILE(), unsigned line = __builtin_LINE()
+
+namespace counting_kernels
+{
+
+inline void count(enum simulator_event event, const volatile void *address, size_t bytes,
+                  const char *file, unsigned line)
+{
+    const struct simulator_access access = {event, unsigned(bytes), address, file, line};
+    simulator_count(&access);
+}
+
+/* ---- memory ---- */
+
+/* What a pointer points to, until it is known whether it is read or written. */
+template <class T, enum simulator_event Load, enum simulator_event Store>
+class reference
+{
+    using value = std::remove_const_t<T>;
+    T *at;
+    const char *file;
+    unsigned line;
+
+  public:
+    reference(T *at, const char *file, unsigned line) : at(at), file(file), line(line) {}
+
+    operator value() const
+    {
+        count(Load, at, sizeof(T), file, line);
+        return *at;
+    }
+
+    const reference &operator=(const value &x) const
+    {
+        count(Store, at, sizeof(T), file, line);
+        *at = x;
+        return *this;
+    }
+
+    const reference &operator=(const reference &other) const
+    {
+        return *this = value(other);
+    }
+};
+
+/* An index, and the line that it is written in: an operator has no parameters to spare. */
+struct index {
+    ptrdiff_t value;
+    const char *file;
+    unsigned line;
+
+    template <class I>
+    index(I value, CALLER) : value(ptrdiff_t(value)), file(file), line(line)
+    {
+    }
+};
+
+template <class T, enum simulator_event Load, enum simulator_event Store>
+class pointer
+{
+    T *at;
+
+  public:
+    pointer() = default;
+    explicit pointer(T *at) : at(at) {}
+
+    operator pointer<const T, Load, Store>() const
+    {
+        return pointer<const T, Load, Store>(at);
+    }
+
+    reference<T, Load, Store> operator[](index i) const
+    {
+        return {at + i.value, i.file, i.line};
+    }
+
+    template <class I>
+    pointer operator+(I distance) const
+    {
+        return pointer(at + distance);
+    }
+
+    T *plain() const
+    {
+        return at;
+    }
+};
+
+template <class T>
+using global = pointer<T, SIMULATOR_GLOBAL_LOAD, SIMULATOR_GLOBAL_STORE>;
+
+template <class T>
+using shared = pointer<T, SIMULATOR_SHARED_LOAD, SIMULATOR_SHARED_STORE>;
+
+template <class To, class From>
+global<To> seen_as(global<From> memory)
+{
+    return global<To>(reinterpret_cast<To *>(memory.plain()));
+}
+
+template <class T>
+uintptr_t address_of(global<T> memory)
+{
+    return reinterpret_cast<uintptr_t>(memory.plain());
+}
+
+template <class T>
+T __ldcg(global<const T> from, CALLER)
+{
+    count(SIMULATOR_GLOBAL_LOAD, from.plain(), sizeof(T), file, line);
+    return ::__ldcg(from.plain());
+}
+
+/* ---- atomics ---- */
+
+template <class T>
+T atomicCAS(global<T> at, T expected, T desired, CALLER)
+{
+    count(SIMULATOR_ATOMIC, at.plain(), sizeof(T), file, line);
+    return ::atomicCAS(at.plain(), expected, desired);
+}
+
+inline unsigned atomicInc(global<unsigned> at, unsigned limit, CALLER)
+{
+    count(SIMULATOR_ATOMIC, at.plain(), sizeof(unsigned), file, line);
+    return ::atomicInc(at.plain(), limit);
+}
+
+template <class T>
+T atomicAdd(global<T> at, T value, CALLER)
+{
+    count(SIMULATOR_ATOMIC, at.plain(), sizeof(T), file, line);
+    return ::atomicAdd(at.plain(), value);
+}
+
+/* ---- shuffles and barriers ---- */
+
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned offset, CALLER)
+{
+    count(SIMULATOR_SHUFFLE, nullptr, sizeof(T), file, line);
+    return ::__shfl_down_sync(mask, value, offset);
+}
+
+inline void __syncthreads(CALLER)
+{
+    count(SIMULATOR_BLOCK_BARRIER, nullptr, 0, file, line);
+    ::__syncthreads();
+}
+
+inline int __syncthreads_or(int vote, CALLER)
+{
+    count(SIMULATOR_BLOCK_BARRIER, nullptr, 0, file, line);
+    return ::__syncthreads_or(vote);
+}
+
+inline void __syncwarp(unsigned mask = 0xffffffff, CALLER)
+{
+    count(SIMULATOR_WARP_BARRIER, nullptr, 0, file, line);
+    ::__syncwarp(mask);
+}
+
+/* As device.cuh has it for a GPU, where blocks count themselves, and all but the last of them look
+ * at least once whether the others are there. */
+inline void grid_barrier(global<unsigned> arrived, CALLER)
+{
+    __syncthreads(file, line);
+    if (threadIdx.x == 0) {
+        count(SIMULATOR_ATOMIC, arrived.plain(), sizeof(unsigned), file, line);
+        if (blockIdx.x > 0)
+            count(SIMULATOR_GLOBAL_LOAD, arrived.plain(), sizeof(unsigned), file, line);
+    }
+    count(SIMULATOR_GRID_BARRIER, nullptr, 0, file, line);
+    simulator_barrier_grid();
+    __syncthreads(file, line);
+}
+
+} // namespace counting_kernels
+
+#undef CALLER

@@ -1,0 +1,263 @@
+"""The job `counters`: what every rung does to memory, counted on the simulated device."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import gred
+from gred.cli import files, options, record, units
+from gred.cli.console import Column, Console, Table
+from gred.cli.ladder import introduce, tell_written
+
+DESCRIPTION = """\
+Counts what every rung of the ladder does to memory, as a profiler does on a GPU: requests of warps
+and the sectors they move, wavefronts of shared memory and bank conflicts, barriers, active lanes.
+The rungs' own kernels run on the simulated device; no GPU is needed."""
+
+EPILOG = """\
+All passes of a rung are counted together. Grids are those of a GPU with --multiprocessors, by
+default an H200's. Exit status: 0 counted, 2 bad arguments, 130 interrupted, 141 nobody reads."""
+
+SIZE, BLOCK_SIZE = 1 << 20, 256
+# Rungs for later GPUs have no counters.
+LATEST = 22
+
+LEGEND = (
+    "loads, stores: requests of warps to global memory; sectors: 32 bytes each that these move",
+    "used: bytes that lanes ask for, of those that are moved",
+    "shared: wavefronts of shared memory; conflicts: those that lanes cost that meet in a bank",
+    "barriers: a block's; lanes: of a warp, active in a step of arithmetic, on average",
+)
+
+
+class Settings(NamedTuple):
+    """What to count."""
+
+    methods: tuple[Any, ...]
+    size: int
+    dtype: str
+    block_size: int
+    multiprocessors: int
+
+
+class Row(NamedTuple):
+    """What was counted of a rung."""
+
+    number: int
+    counters: gred.Counters
+
+
+def parser(prog: str) -> argparse.ArgumentParser:
+    """Make the options of `python -m gred counters`."""
+    parser: argparse.ArgumentParser = options.Parser(
+        prog=prog, description=DESCRIPTION, epilog=EPILOG
+    )
+    parser.add_argument(
+        "--methods",
+        metavar="A,B,C",
+        type=options.argument(options.parse_methods),
+        help=f"names, aliases or rung numbers (default: all rungs up to {LATEST})",
+    )
+    add_common(parser)
+    place: Any = {"metavar": "FILE", "type": files.parse_place}
+    parser.add_argument("--json", **place, help="write everything counted; - is standard output")
+    parser.add_argument("--plot", **place, help="draw it (.svg, .png, .pdf)")
+    return parser
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """Add the options of all that counts."""
+    parser.add_argument(
+        "--size",
+        metavar="N",
+        type=options.argument(options.parse_size),
+        default=SIZE,
+        help="elements: 1000000, 1e6, 2**20, 2^20 (default: 2**20)",
+    )
+    parser.add_argument(
+        "--dtype",
+        choices=options.ELEMENT_TYPES,
+        default="int32",
+        metavar="TYPE",
+        help=f"element type: {', '.join(options.ELEMENT_TYPES)} (default: int32)",
+    )
+    parser.add_argument(
+        "--block-size",
+        metavar="N",
+        type=options.argument(options.parse_block_size),
+        default=BLOCK_SIZE,
+        help=f"threads in a block (default: {BLOCK_SIZE})",
+    )
+    parser.add_argument(
+        "--multiprocessors",
+        metavar="N",
+        type=options.argument(_parse_multiprocessors),
+        default=132,
+        help="of the GPU that is counted for (default: 132, an H200's)",
+    )
+
+
+def _parse_multiprocessors(text: str) -> int:
+    if not text.isdecimal() or len(text) > 4 or not 1 <= int(text) <= 1024:
+        raise options.UsageError(f"{text!r} is not a whole number from 1 to 1024")
+    return int(text)
+
+
+def run(given: argparse.Namespace, console: Console) -> int:
+    """Count, print, write; the exit status."""
+    files.check_apart({"--json": given.json, "--plot": given.plot})
+    options.check_plot("--plot", given.plot)
+    settings = settings_of(given, given.methods)
+    files.check_file("--json", given.json)
+    files.check_file("--plot", given.plot)
+    if given.json == files.STANDARD_OUTPUT:
+        console.leave_stdout()
+    machine = record.describe_machine(options.resolve_device("simulated"))
+    with console.files_first(bool(given.json or given.plot)):
+        introduce(console, machine, "what the rungs do to memory, counted")
+        rows = count(settings, console)
+        kept = counters_record(machine, settings, rows)
+        written, failure = files.write_all(_jobs(given, kept, console))
+    _print(console, settings, rows)
+    tell_written(console, written, failure)
+    return 0
+
+
+def settings_of(given: argparse.Namespace, wanted: tuple[Any, ...] | None) -> Settings:
+    """Check what is to be counted: the methods that are wanted, by default all that can be."""
+    for method in wanted or ():
+        if method.number is None or method.number > LATEST:
+            raise options.UsageError(f"{method.name!r} has no counters; rungs 0 to {LATEST} have")
+    options.check_memory(options.resolve_device("simulated"), given.size, given.dtype)
+    rungs = (m for m in gred.methods() if m.number is not None and m.number <= LATEST)
+    methods = wanted or tuple(rungs)
+    return Settings(methods, given.size, given.dtype, given.block_size, given.multiprocessors)
+
+
+def count(settings: Settings, console: Console) -> list[Row]:
+    """Run every rung on an array of ones: what is counted does not depend on the elements."""
+    rows = []
+    with console.progress(len(settings.methods)) as step:
+        array = np.ones(settings.size, settings.dtype)
+        for method in settings.methods:
+            step(method.name)
+            counted = gred.counters(
+                array,
+                method=method.name,
+                block_size=settings.block_size,
+                dtype=array.dtype,
+                multiprocessors=settings.multiprocessors,
+            )
+            rows.append(Row(method.number, counted))
+    return rows
+
+
+# ---- shown ----
+
+_COLUMNS = (
+    Column("#", style="dim", rank=6),
+    Column("method", right=False, style="bold"),
+    Column("passes", style="dim", rank=9),
+    Column("loads", rank=4),
+    Column("sectors", style="bold"),
+    Column("used", rank=1),
+    Column("stores", rank=7),
+    Column("sectors", rank=3),
+    Column("used", rank=8),
+    Column("shared", rank=2),
+    Column("conflicts", style="bold"),
+    Column("barriers", rank=5),
+    Column("lanes", rank=1),
+)
+
+
+def _cells(row: Row) -> list[str]:
+    total, passes = row.counters.total, row.counters.passes
+    numbers = (
+        (total.global_load_requests, total.global_load_sectors, total.global_load_efficiency),
+        (total.global_store_requests, total.global_store_sectors, total.global_store_efficiency),
+    )
+    cells = [str(row.number), row.counters.method, str(len(passes))]
+    for requests, sectors, used in numbers:
+        cells += [
+            f"{requests:,}",
+            f"{sectors:,}",
+            "-" if used is None else units.percent_text(used),
+        ]
+    cells.append(f"{total.shared_load_wavefronts + total.shared_store_wavefronts:,}")
+    cells.append(f"{total.shared_load_conflicts + total.shared_store_conflicts:,}")
+    lanes = total.active_lanes
+    return [*cells, f"{total.block_barriers:,}", "-" if lanes is None else f"{lanes:.1f}"]
+
+
+def _print(console: Console, settings: Settings, rows: Sequence[Row]) -> None:
+    nbytes = units.bytes_text(settings.size * np.dtype(settings.dtype).itemsize)
+    console.pairs(
+        [
+            ("array", f"{settings.size:,} {settings.dtype} ({nbytes}), summed in {settings.dtype}"),
+            ("blocks", f"of {settings.block_size} threads"),
+            ("grids", f"as on {settings.multiprocessors} multiprocessors"),
+        ]
+    )
+    console.table(Table(_COLUMNS, [_cells(row) for row in rows]))
+    for text in LEGEND:
+        console.line(text, "dim")
+    console.line()
+
+
+# ---- written ----
+
+
+def counters_record(
+    machine: record.Record, settings: Settings, rows: Sequence[Row]
+) -> record.Record:
+    """Make the file: one object a rung, with each pass, their total, and its lines."""
+    return {
+        "kind": "counters",
+        "machine": machine,
+        "run": {
+            "size": settings.size,
+            "dtype": settings.dtype,
+            "op": "sum",
+            "block_size": settings.block_size,
+            "multiprocessors": settings.multiprocessors,
+        },
+        "rows": [_row_record(row) for row in rows],
+    }
+
+
+def _row_record(row: Row) -> record.Record:
+    def numbers(counts: gred.Counts) -> record.Record:
+        own = {name: getattr(counts, name) for name in counts._fields if name != "lines"}
+        ratios = ("global_load_efficiency", "global_store_efficiency", "active_lanes")
+        return own | {name: getattr(counts, name) for name in ratios}
+
+    return {
+        "number": row.number,
+        "method": row.counters.method,
+        "passes": [numbers(counts) for counts in row.counters.passes],
+        "total": numbers(row.counters.total),
+        "lines": [line._asdict() for line in row.counters.total.lines],
+    }
+
+
+def json_jobs(path: Path | None, kept: record.Record, console: Console) -> list[files.Job]:
+    """Make the job of writing the record, if it is to be written."""
+    if path is None:
+        return []
+    return [files.text_job(path, lambda: record.json_text(kept), console.stdout)]
+
+
+def _jobs(given: argparse.Namespace, kept: record.Record, console: Console) -> list[files.Job]:
+    def draw() -> None:
+        from gred.cli import counters_plot, plots
+
+        plots.save(counters_plot.counters_figure(kept), given.plot, kept)
+
+    jobs = json_jobs(given.json, kept, console)
+    return [*jobs, files.Job(given.plot, draw)] if given.plot else jobs

@@ -1,0 +1,152 @@
+/* Kernels whose accesses are known, for the counters: a thread accesses element at[thread] of
+ * memory that begins `offset` bytes behind a boundary of 256, or none where that is negative. */
+#define GRED_COUNTING
+
+#include "run/counting.h"
+#include "entry.cuh"
+#include "simulated/simulator.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+namespace KERNELS
+{
+
+/* What a vector load takes. */
+struct alignas(16) pack {
+    uint32_t at[4];
+};
+
+template <class T>
+__global__ void global_load(const int *at, unsigned, global<T> memory, T *kept)
+{
+    if (at[threadIdx.x] >= 0)
+        kept[threadIdx.x] = memory[at[threadIdx.x]];
+}
+
+template <class T>
+__global__ void global_store(const int *at, unsigned, global<T> memory, T *kept)
+{
+    if (at[threadIdx.x] >= 0)
+        memory[at[threadIdx.x]] = kept[threadIdx.x];
+}
+
+template <class T>
+__global__ void shared_load(const int *at, unsigned, global<T>, T *kept)
+{
+    const shared<T> x = block_memory<T>();
+    if (at[threadIdx.x] >= 0)
+        kept[threadIdx.x] = x[at[threadIdx.x]];
+}
+
+template <class T>
+__global__ void shared_store(const int *at, unsigned, global<T>, T *kept)
+{
+    const shared<T> x = block_memory<T>();
+    if (at[threadIdx.x] >= 0)
+        x[at[threadIdx.x]] = kept[threadIdx.x];
+}
+
+/* Lanes come to the same line as often as their numbers say: turn k is of those that have one. */
+template <class T>
+__global__ void turns(const int *at, unsigned, global<T> memory, T *kept)
+{
+    for (int k = 0; k < at[threadIdx.x]; k++)
+        kept[threadIdx.x] = memory[threadIdx.x];
+}
+
+/* Each lane loads once, a barrier later than the one before it; no two of them do so together. */
+template <class T>
+__global__ void after_barriers(const int *, unsigned, global<T> memory, T *kept)
+{
+    for (unsigned k = 0; k < warp_size; k++) {
+        if (threadIdx.x % warp_size == k)
+            kept[threadIdx.x] = memory[threadIdx.x];
+        __syncwarp();
+    }
+}
+
+/* The lower half of a warp's lanes loads twice, before a barrier and with all others behind it. */
+template <class T>
+__global__ void again(const int *, unsigned, global<T> memory, T *kept)
+{
+    for (unsigned round = 0; round < 2; round++) {
+        if (round == 1 || threadIdx.x % warp_size < warp_size / 2)
+            kept[threadIdx.x] = memory[threadIdx.x];
+        __syncwarp();
+    }
+}
+
+/* Two loads in one line are two requests. */
+template <class T>
+__global__ void one_line(const int *, unsigned, global<T> memory, T *kept)
+{
+    const T values[2] = {memory[threadIdx.x], memory[threadIdx.x + blockDim.x]};
+    kept[threadIdx.x] = values[threadIdx.x % 2];
+}
+
+struct named_kernel {
+    const char *name;
+    unsigned bytes;
+    const void *entry;
+};
+
+#define OF(name, T)                                                                                \
+    named_kernel                                                                                   \
+    {                                                                                              \
+        #name, sizeof(T), KERNEL_ENTRY(name<T>)                                                    \
+    }
+#define OF_EACH_SIZE(name) OF(name, uint8_t), OF(name, uint32_t), OF(name, uint64_t), OF(name, pack)
+
+const named_kernel kernels[] = {
+    OF_EACH_SIZE(global_load),  OF_EACH_SIZE(global_store), OF_EACH_SIZE(shared_load),
+    OF_EACH_SIZE(shared_store), OF(turns, uint32_t),        OF(after_barriers, uint32_t),
+    OF(again, uint32_t),        OF(one_line, uint32_t),
+};
+
+} // namespace KERNELS
+
+/* Adds up what all lines of one event have counted. Returns the simulator's status, -1 if there is
+ * no such kernel. */
+extern "C" int count_kernel(const char *name, unsigned bytes, unsigned block, const int *at,
+                            unsigned offset, int event, int order, uint64_t *requests,
+                            uint64_t *lanes, uint64_t *pieces, uint64_t *conflicts)
+{
+    enum { BYTES = 1 << 20, SHARED_BYTES = 1 << 16 };
+    for (const KERNELS::named_kernel &kernel : KERNELS::kernels) {
+        if (strcmp(kernel.name, name) != 0 || kernel.bytes != bytes)
+            continue;
+        char *const memory = static_cast<char *>(aligned_alloc(256, BYTES));
+        char *const kept = static_cast<char *>(aligned_alloc(256, BYTES));
+        memset(memory, 0, BYTES);
+        memset(kept, 0, BYTES);
+        char *const first = memory + offset;
+        void *arguments[] = {&at, &offset, const_cast<char **>(&first), const_cast<char **>(&kept)};
+        struct counted_launch counts = {};
+        struct simulator_launch launch = {};
+        launch.kernel = reinterpret_cast<void (*)(void **)>(const_cast<void *>(kernel.entry));
+        launch.arguments = arguments;
+        launch.grid = 1;
+        launch.block = block;
+        launch.shared_bytes = SHARED_BYTES;
+        launch.cluster = 1;
+        launch.counts = &counts;
+        struct simulator *device = simulator_open(1);
+        simulator_set(device, static_cast<thread_order>(order), 7, nullptr);
+        const int status = simulator_launch(device, &launch);
+        *requests = *lanes = *pieces = *conflicts = 0;
+        for (size_t k = 0; k < counts.count; k++)
+            if (counts.tallies[k].event == event) {
+                *requests += counts.tallies[k].warps;
+                *lanes += counts.tallies[k].lanes;
+                *pieces += counts.tallies[k].pieces;
+                *conflicts += counts.tallies[k].conflicts;
+            }
+        simulator_close(device);
+        free(counts.tallies);
+        free(memory);
+        free(kept);
+        return status;
+    }
+    return -1;
+}

@@ -1,0 +1,126 @@
+"""`python -m gred counters` shows, keeps and draws what gred.counters counts."""
+
+import json
+
+import numpy as np
+import pytest
+
+import gred
+from gred.cli import counters_plot, record
+from gred.cli.command import main
+
+RUNGS = [m.name for m in gred.methods() if m.number is not None and m.number <= 22]
+SMALL = ("counters", "--size", "5000", "--block-size", "64")
+
+
+@pytest.fixture
+def command(capsys):
+    """Run the command in this process: its exit status, standard output and standard error."""
+
+    def run(*arguments):
+        status = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def counted(rung, dtype=np.int32, **options):
+    x = np.ones(5000, dtype)
+    return gred.counters(x, method=rung, block_size=64, dtype=dtype, **options)
+
+
+def test_every_rung_is_shown_with_its_counts(command):
+    status, out, _ = command(*SMALL)
+    assert status == 0
+    for rung in RUNGS:
+        (line,) = (line for line in out.splitlines() if rung in line.split())
+        total = counted(rung).total
+        shown = line.split()
+        assert f"{total.global_load_sectors:,}" in shown
+        assert f"{total.shared_load_conflicts + total.shared_store_conflicts:,}" in shown
+        assert f"{total.active_lanes:.1f}" == shown[-1]
+
+
+def test_options_are_those_of_the_counts(command):
+    options = ("--methods", "neighbored,shuffle", "--dtype", "float64", "--multiprocessors", "1")
+    status, out, _ = command(*SMALL, *options)
+    assert status == 0
+    assert "5,000 float64" in out
+    assert "as on 1 multiprocessors" in out
+    for rung in ("neighbored", "shuffle"):
+        (line,) = (line for line in out.splitlines() if rung in line.split())
+        total = counted(rung, np.float64, multiprocessors=1).total
+        assert f"{total.global_load_sectors:,}" in line.split()
+    assert "unroll8" not in out
+
+
+def test_lines_fit_into_100_columns(command):
+    _, out, _ = command("counters", "--size", "2**18", "--methods", "1,12")
+    table = out[out.index("method") :]
+    assert max(map(len, table.splitlines())) <= 100
+
+
+def test_json_holds_every_pass_and_every_line(command, tmp_path):
+    path = tmp_path / "counters.json"
+    status, out, _ = command(*SMALL, "--json", path)
+    assert status == 0
+    assert f"wrote {path}" in out
+    kept = record.read_json(path)
+    assert kept["kind"] == "counters"
+    assert kept["machine"]["device"]["name"] == "simulated"
+    assert kept["run"]["block_size"] == 64
+    assert [row["method"] for row in kept["rows"]] == RUNGS
+    for row in kept["rows"]:
+        want = counted(row["method"])
+        assert len(row["passes"]) == len(want.passes)
+        for name in gred.Counts._fields[:-1]:
+            assert row["total"][name] == getattr(want.total, name)
+            assert [one[name] for one in row["passes"]] == [getattr(p, name) for p in want.passes]
+        assert row["lines"] == [line._asdict() for line in want.total.lines]
+
+
+def test_json_to_standard_output_is_all_that_goes_there(command):
+    status, out, err = command(*SMALL, "--methods", "shuffle", "--json", "-")
+    assert status == 0
+    assert json.loads(out)["rows"][0]["method"] == "shuffle"
+    assert "lanes" in err
+
+
+def test_the_drawing_has_a_bar_a_rung_as_long_as_its_counts(command, tmp_path):
+    kept, drawn = tmp_path / "counters.json", tmp_path / "counters.svg"
+    status, _, _ = command(*SMALL, "--json", kept, "--plot", drawn)
+    assert status == 0
+    data = record.read_json(kept)
+    assert record.digest(data) in drawn.read_text(encoding="utf-8")
+    moved, wavefronts, lanes = counters_plot.counters_figure(data).axes
+    assert [text.get_text().split()[1] for text in moved.get_yticklabels()] == RUNGS
+    totals = [counted(rung).total for rung in RUNGS]
+    loads, stores = ([bar.get_width() for bar in bars] for bars in moved.containers)
+    assert loads == pytest.approx([t.global_load_sectors * 32 / 20_000 for t in totals])
+    assert stores == pytest.approx([t.global_store_sectors * 32 / 20_000 for t in totals])
+    _, conflicts = ([bar.get_width() for bar in bars] for bars in wavefronts.containers)
+    both = [t.shared_load_conflicts + t.shared_store_conflicts for t in totals]
+    assert conflicts == pytest.approx([n / (5000 / 32) for n in both])
+    assert [bar.get_width() for bar in lanes.containers[0]] == [t.active_lanes for t in totals]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--methods", "bulk"), "'bulk' has no counters; rungs 0 to 22 have"),
+        (("--methods", "recursive"), "'recursive' has no counters"),
+        (("--block-size", "33"), "33 is not a block size"),
+        (("--size", "nothing"), "'nothing' is not a size"),
+        (("--multiprocessors", "0"), "'0' is not a whole number from 1 to 1024"),
+        (("--multiprocessors", "9" * 5000), "is not a whole number from 1 to 1024"),
+        (("--plot", "-"), "a drawing does not go to standard output"),
+        (("--dtype", "float16"), "invalid choice: 'float16'"),
+    ],
+    ids=lambda value: " ".join(value)[:30] if isinstance(value, tuple) else "",
+)
+def test_bad_options_end_with_status_two_and_one_clear_line(command, arguments, words):
+    status, out, err = command("counters", *arguments)
+    assert status == 2
+    assert words in err
+    assert (out, err.count("\n")) == ("", 1)

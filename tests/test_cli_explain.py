@@ -1,0 +1,138 @@
+"""`python -m gred explain METHOD` shows a rung's source, counts, limits and neighbours."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gred
+from gred.cli import explain, record
+from gred.cli.command import main
+
+KERNELS = Path(__file__).parent.parent / "kernels"
+RUNGS = [m.name for m in gred.methods() if m.number is not None and m.number <= 22]
+SMALL = ("--size", "5000", "--block-size", "64")
+
+
+@pytest.fixture
+def command(capsys):
+    """Run the command in this process: its exit status, standard output and standard error."""
+
+    def run(*arguments):
+        status = main(["explain", *map(str, arguments)])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def counted(rung, size=5000, block_size=64):
+    x = np.ones(size, np.int32)
+    return gred.counters(x, method=rung, block_size=block_size, dtype=np.int32)
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_the_source_is_shown_with_the_counts_of_its_lines(command, rung):
+    status, out, _ = command(rung, *SMALL)
+    assert status == 0
+    shown = out.splitlines()
+    (own,) = KERNELS.glob(f"ladder/[0-9][0-9]_{rung}.cuh")
+    for number, text in enumerate(own.read_text(encoding="utf-8").splitlines(), 1):
+        assert f"  {number:>4}  {text}".rstrip() in shown
+    for line in counted(rung).total.lines:
+        text = (KERNELS / line.file).read_text(encoding="utf-8").splitlines()[line.number - 1]
+        place = shown.index(f"  {line.number:>4}  {text}", shown.index(f"  kernels/{line.file}"))
+        beneath = []
+        while shown[place + 1].startswith("     ->"):
+            place += 1
+            beneath.append(shown[place])
+        assert f"     ->  {explain.told(line)}" in beneath
+
+
+def test_what_a_line_does_is_told_in_words():
+    lines = {line.event: line for line in counted("shared_strided", 2**10, 256).passes[0].lines}
+    load = [line for line in counted("shared_strided", 2**10, 256).passes[0].lines]
+    (load,) = (line for line in load if line.event == "shared_load" and line.conflicts)
+    told = "96 shared loads in 376 wavefronts, 280 of them conflicts; 21.2 lanes"
+    assert explain.told(load) == told
+    assert explain.told(lines["global_load"]) == "32 loads in 128 sectors; 32.0 lanes"
+    assert explain.told(lines["merge"]) == "48 merges; 21.2 lanes"
+
+
+@pytest.mark.parametrize(
+    ("rung", "words"),
+    [
+        ("neighbored", ["12.0 times the array's bytes", "25 % are used", "5.4 of 32 lanes"]),
+        ("neighbored_less", ["12.0 times the array's bytes", "25 % are used"]),
+        ("shared_modulo", ["shared memory is asked 18.8 times", "5.4 of 32 lanes"]),
+        ("shared_strided", ["70 % of shared memory's wavefronts are bank conflicts"]),
+        ("halving", ["16 launches"]),
+        ("shuffle_vector", []),
+        ("last_block", []),
+    ],
+)
+def test_what_limits_a_rung_follows_from_its_counts(command, rung, words):
+    limits = list(explain.limits(counted(rung, 2**16, 256)))
+    for text in words:
+        assert any(text in limit for limit in limits)
+    assert bool(limits) == bool(words)
+    _, out, _ = command(rung, "--size", "2**16")
+    for limit in limits or ["the memory itself"]:
+        assert limit in out
+
+
+@pytest.mark.parametrize(
+    ("rung", "near"),
+    [
+        ("halving", ["halving", "neighbored"]),
+        ("13", ["shared_strided", "shared_sequential", "shared_first_add"]),
+        ("cooperative", ["last_block", "cooperative"]),
+    ],
+)
+def test_neighbours_stand_beside_it(command, rung, near):
+    _, out, _ = command(rung, *SMALL)
+    lines = out.splitlines()
+    (head,) = (line for line in lines if line.split() == ["all", "passes", *near])
+    rows = lines[lines.index(head) + 2 :]
+    totals = [counted(name).total for name in near]
+    loads = [f"{total.global_load_sectors:,}" for total in totals]
+    assert any(row.split() == ["sectors", "of", "global", "loads", *loads] for row in rows)
+    conflicts = [t.shared_load_conflicts + t.shared_store_conflicts for t in totals]
+    shown = [row.split()[2:] for row in rows if "bank conflicts" in row]
+    assert shown == ([[f"{n:,}" for n in conflicts]] if any(conflicts) else [])
+
+
+def test_json_holds_the_rung_and_its_neighbours(command, tmp_path):
+    status, _, _ = command("shuffle", *SMALL, "--json", tmp_path / "shuffle.json")
+    assert status == 0
+    kept = record.read_json(tmp_path / "shuffle.json")
+    names = ["shared_grid_stride", "shuffle", "shuffle_vector"]
+    assert [row["method"] for row in kept["rows"]] == names
+
+
+def test_the_sources_come_with_the_package():
+    """What a wheel takes along are the files themselves."""
+    package = Path(gred.__file__).parent
+    for file in {line.file for rung in RUNGS for line in counted(rung).total.lines}:
+        ours = (KERNELS / file).read_bytes()
+        assert (package / "kernels" / file).read_bytes() == ours
+        assert Path(file).suffix == ".cuh"
+        assert Path(file).parent.as_posix() in (".", "ladder")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "the following arguments are required: METHOD"),
+        (("cluster",), "'cluster' has no counters; rungs 0 to 22 have"),
+        (("unrol8",), "did you mean 'unroll8'?"),
+        (("unroll8,shuffle",), "more than one method"),
+        (("unroll8", "--block-size", "1"), "1 is not a block size"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_options_end_with_status_two_and_one_clear_line(command, arguments, words):
+    status, out, err = command(*arguments)
+    assert status == 2
+    assert words in err
+    assert (out, err.count("\n")) == ("", 1)

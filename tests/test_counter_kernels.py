@@ -1,0 +1,221 @@
+"""What known accesses cost: sectors, wavefronts, conflicts; and what lanes do together.
+
+They are compiled against the simulator alone, with pointers that count.
+"""
+
+import ctypes
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+KERNELS = Path(__file__).parent / "kernels" / "counting.cpp"
+C_COMPILER = os.environ.get("CC", "gcc").split()
+CXX_COMPILER = os.environ.get("CXX", "g++").split()
+GLOBAL_LOAD, GLOBAL_STORE, SHARED_LOAD, SHARED_STORE = range(4)
+EVENTS = {
+    "global_load": GLOBAL_LOAD,
+    "global_store": GLOBAL_STORE,
+    "shared_load": SHARED_LOAD,
+    "shared_store": SHARED_STORE,
+}
+ORDERS = {"forwards": 0, "backwards": 1, "shuffled": 2}
+SIMULATOR = "bulk", "cluster", "counter", "fiber", "grid", "multiprocessor", "simulator", "stacks"
+NOBODY = -1
+
+
+def compile_with(*command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory):
+    """Compile the simulator and the kernels into a library of their own, and load it."""
+    if not shutil.which(C_COMPILER[0]) or not shutil.which(CXX_COMPILER[0]):
+        pytest.skip("there is no C++ compiler here")
+    folder = tmp_path_factory.mktemp("kernels")
+    objects = []
+    for noun in SIMULATOR:
+        source = ROOT / "csrc/simulated" / f"{noun}.c"
+        objects.append(folder / f"{noun}.o")
+        flags = [f"-I{ROOT / 'csrc'}", "-std=c11", "-O2", "-fPIC", "-c", source, "-o", objects[-1]]
+        compile_with(*C_COMPILER, *flags)
+    library = folder / "kernels.so"
+    flags = ["-std=c++17", "-O2", "-fPIC", "-shared", f"-I{ROOT / 'csrc'}", "-o", library]
+    flags += [f"-I{ROOT / 'kernels'}", "-Wno-unknown-pragmas", "-x", "c++", KERNELS]
+    compile_with(*CXX_COMPILER, *flags, "-x", "none", *objects, "-lpthread")
+    return ctypes.CDLL(str(library))
+
+
+@pytest.fixture
+def count(kernels):
+    """Run a kernel: requests, lanes, sectors or wavefronts, and conflicts of one event."""
+
+    def count(name, at, nbytes=4, *, offset=0, event=None, order="forwards"):
+        places = (ctypes.c_int * len(at))(*at)
+        counts = [ctypes.c_uint64() for _ in range(4)]
+        kind = EVENTS[event or name]
+        how = ctypes.c_uint(offset), ctypes.c_int(kind), ctypes.c_int(ORDERS[order])
+        status = kernels.count_kernel(
+            name.encode(), nbytes, len(at), places, *how, *map(ctypes.byref, counts)
+        )
+        assert status == 0
+        return tuple(one.value for one in counts)
+
+    return count
+
+
+def lanes(place):
+    return [place(lane) for lane in range(32)]
+
+
+# ---- global memory ----
+
+# Where the lanes' elements lie, their size, the first one's offset: sectors of 32 bytes.
+SECTORS = [
+    ("neighbours", lanes(lambda k: k), 4, 0, 4),
+    ("reversed", lanes(lambda k: 31 - k), 4, 0, 4),
+    ("behind a boundary", lanes(lambda k: k), 4, 4, 5),
+    ("a sector behind", lanes(lambda k: k), 4, 32, 4),
+    ("every second", lanes(lambda k: 2 * k), 4, 0, 8),
+    ("every fourth", lanes(lambda k: 4 * k), 4, 0, 16),
+    ("every eighth", lanes(lambda k: 8 * k), 4, 0, 32),
+    ("every 32nd", lanes(lambda k: 32 * k), 4, 0, 32),
+    ("all the same", lanes(lambda k: 5), 4, 0, 1),
+    ("one lane", lanes(lambda k: 0 if k == 7 else NOBODY), 4, 0, 1),
+    ("bytes", lanes(lambda k: k), 1, 0, 1),
+    ("bytes, shifted", lanes(lambda k: k), 1, 1, 2),
+    ("8 bytes", lanes(lambda k: k), 8, 0, 8),
+    ("8 bytes, shifted", lanes(lambda k: k), 8, 8, 9),
+    ("8 bytes, every second", lanes(lambda k: 2 * k), 8, 0, 16),
+    ("16 bytes", lanes(lambda k: k), 16, 0, 16),
+    ("16 bytes, shifted", lanes(lambda k: k), 16, 16, 17),
+    ("16 bytes, every second", lanes(lambda k: 2 * k), 16, 0, 32),
+]
+
+
+@pytest.mark.parametrize("name", ["global_load", "global_store"])
+@pytest.mark.parametrize(
+    ("at", "nbytes", "offset", "sectors"), [case[1:] for case in SECTORS], ids=lambda value: ""
+)
+def test_sectors_are_those_that_lanes_touch(count, name, at, nbytes, offset, sectors):
+    active = sum(place != NOBODY for place in at)
+    assert count(name, at, nbytes, offset=offset) == (1, active, sectors, 0)
+
+
+# ---- shared memory ----
+
+# Where the lanes' words lie, and their size: wavefronts, and conflicts among them.
+WAVEFRONTS = [
+    ("neighbours", lanes(lambda k: k), 4, 1, 0),
+    ("reversed", lanes(lambda k: 31 - k), 4, 1, 0),
+    ("shifted", lanes(lambda k: k + 1), 4, 1, 0),
+    ("every second", lanes(lambda k: 2 * k), 4, 2, 1),
+    ("every fourth", lanes(lambda k: 4 * k), 4, 4, 3),
+    ("every eighth", lanes(lambda k: 8 * k), 4, 8, 7),
+    ("every 32nd", lanes(lambda k: 32 * k), 4, 32, 31),
+    ("every 33rd", lanes(lambda k: 33 * k), 4, 1, 0),
+    ("all the same", lanes(lambda k: 5), 4, 1, 0),
+    ("two words of a bank", lanes(lambda k: 32 * (k % 2)), 4, 2, 1),
+    ("one lane", lanes(lambda k: 3 if k == 9 else NOBODY), 4, 1, 0),
+    ("bytes", lanes(lambda k: k), 1, 1, 0),
+    ("8 bytes", lanes(lambda k: k), 8, 2, 0),
+    ("8 bytes, half a warp", lanes(lambda k: k if k < 16 else NOBODY), 8, 1, 0),
+    ("8 bytes, one lane", lanes(lambda k: k if k == 0 else NOBODY), 8, 1, 0),
+    ("8 bytes, every second", lanes(lambda k: 2 * k), 8, 4, 2),
+    ("8 bytes, every 16th", lanes(lambda k: 16 * k), 8, 32, 30),
+    ("16 bytes", lanes(lambda k: k), 16, 4, 0),
+    ("16 bytes, every second", lanes(lambda k: 2 * k), 16, 8, 4),
+]
+
+
+@pytest.mark.parametrize("name", ["shared_load", "shared_store"])
+@pytest.mark.parametrize(
+    ("at", "nbytes", "wavefronts", "conflicts"),
+    [case[1:] for case in WAVEFRONTS],
+    ids=lambda value: "",
+)
+def test_wavefronts_are_what_the_busiest_bank_takes(count, name, at, nbytes, wavefronts, conflicts):
+    active = sum(place != NOBODY for place in at)
+    assert count(name, at, nbytes) == (1, active, wavefronts, conflicts)
+
+
+# What Nsight Compute counts on an H200 where loads and stores differ: wavefronts and conflicts of
+# loads, and of stores. Loads are served a pair of lanes at a time where it asks for one address.
+PAIRED = [
+    ("8 bytes, all the same", lanes(lambda k: 5), 8, (1, 0), (2, 0)),
+    ("8 bytes, pairs the same", lanes(lambda k: k // 2), 8, (1, 0), (2, 0)),
+    ("8 bytes, halves the same", lanes(lambda k: k % 16), 8, (2, 0), (2, 0)),
+    ("8 bytes, even lanes", lanes(lambda k: NOBODY if k % 2 else k), 8, (2, 1), (2, 0)),
+    (
+        "8 bytes, even lanes, packed",
+        lanes(lambda k: NOBODY if k % 2 else k // 2),
+        8,
+        (1, 0),
+        (2, 0),
+    ),
+    ("8 bytes, every 8th lane", lanes(lambda k: NOBODY if k % 8 else k), 8, (2, 1), (2, 0)),
+    ("8 bytes, 8 lanes of each half", lanes(lambda k: NOBODY if k & 8 else k), 8, (2, 0), (2, 0)),
+    (
+        "8 bytes, two lanes, one bank",
+        lanes(lambda k: NOBODY if k % 16 else 16 * k),
+        8,
+        (2, 1),
+        (2, 0),
+    ),
+    ("16 bytes, all the same", lanes(lambda k: 5), 16, (2, 0), (4, 0)),
+    ("16 bytes, pairs the same", lanes(lambda k: k // 2), 16, (2, 0), (4, 0)),
+    ("16 bytes, even lanes", lanes(lambda k: NOBODY if k % 2 else k), 16, (4, 2), (4, 0)),
+    ("16 bytes, every 8th lane", lanes(lambda k: NOBODY if k % 8 else k), 16, (4, 2), (4, 0)),
+    ("16 bytes, 8 lanes of each half", lanes(lambda k: NOBODY if k & 8 else k), 16, (2, 0), (2, 0)),
+]
+
+
+@pytest.mark.parametrize(
+    ("at", "nbytes", "load", "store"), [case[1:] for case in PAIRED], ids=lambda value: ""
+)
+def test_wide_loads_are_served_in_pairs(count, at, nbytes, load, store):
+    active = sum(place != NOBODY for place in at)
+    assert count("shared_load", at, nbytes) == (1, active, *load)
+    assert count("shared_store", at, nbytes) == (1, active, *store)
+
+
+# ---- what lanes do together ----
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_lanes_meet_at_the_same_turn(count, order):
+    """Lane k comes k times: turn t is of the lanes from t + 1 on, 32 - t - 1 of them."""
+    at = lanes(lambda k: k)
+    requests, active, _, _ = count("turns", at, event="global_load", order=order)
+    assert (requests, active) == (31, sum(at))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_lanes_do_not_meet_across_a_barrier(count, order):
+    """Each lane's first turn, but none before the same barrier as another's."""
+    got = count("after_barriers", lanes(lambda k: 0), event="global_load", order=order)
+    assert got == (32, 32, 32, 0)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_turns_are_counted_from_the_last_barrier_on(count, order):
+    got = count("again", lanes(lambda k: 0), event="global_load", order=order)
+    assert got == (2, 16 + 32, 2 + 4, 0)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_two_loads_of_a_line_are_two(count, order):
+    got = count("one_line", lanes(lambda k: 0), event="global_load", order=order)
+    assert got == (2, 64, 8, 0)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_warps_do_not_meet(count, order):
+    at = list(range(128))
+    assert count("global_load", at, order=order) == (4, 128, 16, 0)
+    assert count("shared_load", [0] * 128, order=order) == (4, 128, 4, 0)

@@ -1,0 +1,379 @@
+"""gred.counters counts what arithmetic by hand and a profiler on a GPU count."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gred
+from gred.cli import record
+from gred.testing import SimulatedArray
+
+BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
+PROFILED = record.read_json(BENCHMARKS / "results" / "nvidia-h200" / "counters.json")
+PROFILED_ROWS = record.rows_of(PROFILED)
+RUNGS = [m.name for m in gred.methods() if m.number is not None and m.number <= 22]
+IN_PLACE = RUNGS[: RUNGS.index("shared_modulo")]
+BLOCKS = (32, 64, 128, 256, 512, 1024)
+SIZES = {np.dtype(np.int32): 4, np.dtype(np.float32): 4, np.dtype(np.float64): 8}
+every_rung = pytest.mark.parametrize("rung", RUNGS)
+
+
+def first_pass(rung, n, block, dtype=np.int32, **options):
+    x = np.ones(n, dtype)
+    return gred.counters(x, method=rung, block_size=block, dtype=dtype, **options).passes[0]
+
+
+# ---- beside a profiler ----
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """Import the script that has a profiler count, which knows what may differ."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import counters
+
+    return counters
+
+
+@every_rung
+def test_counts_are_those_of_a_profiler(script, rung):
+    rows = [row for row in PROFILED_ROWS if row["method"] == rung]
+    assert (2**20, 256, 1) in [(row["size"], row["block_size"], row["pass"]) for row in rows]
+    assert list(script.differences(rows, PROFILED["machine"]["device"]["units"])) == []
+
+
+def test_no_figure_of_a_profiler_differs_unseen(script):
+    """A sector, a wavefront or a conflict more or less is named, but for noise and what waits."""
+    rows = {row["method"]: row for row in PROFILED_ROWS if (row["size"], row["pass"]) == (65539, 1)}
+    for rung in ("neighbored", "shared_strided", "last_block"):
+        for name in script.METRICS:
+            wrong = {**rows[rung], name: rows[rung][name] - 1}
+            lines = list(script.differences([wrong], 132))
+            kind = name.rpartition("_")[0]
+            assert lines
+            assert all(kind in line for line in lines)
+    noisy = {**rows["shared_sequential"]}
+    for name in ("shared_load_wavefronts", "shared_load_conflicts"):
+        noisy[name] += noisy["shared_load_wavefronts"] // 20
+    assert len(list(script.differences([noisy], 132))) == 2
+
+
+# ---- beside arithmetic by hand ----
+
+
+def strides(block, last=1):
+    """List the strides of a tree over a block: its half, and down to `last`."""
+    return [2**k for k in range(block.bit_length() - 2, -1, -1) if 2**k >= last]
+
+
+def warps(threads):
+    return -(-threads // 32)
+
+
+def modulo_warps(block):
+    """Sum over the levels the warps with a thread that is a multiple of twice the stride."""
+    return sum(block // max(32, 2 * s) for s in strides(block))
+
+
+def packed_warps(block):
+    """Sum over the levels the warps of the first `stride` threads."""
+    return sum(warps(s) for s in strides(block))
+
+
+def spread_sectors(block, size):
+    """Sum over the levels the sectors of the multiples of twice the stride."""
+    return sum(block // max(32 // size, 2 * s) for s in strides(block))
+
+
+def near_sectors(block, size):
+    """Sum over the levels the sectors of `stride` neighbours."""
+    return sum(-(-s * size // 32) for s in strides(block))
+
+
+def global_loads(rung, block, size):
+    """Give requests and sectors of a whole block of a rung that works in place."""
+    tree, whole = (packed_warps(block), near_sectors(block, size)), block * size // 32
+    data_blocks = {"2": 2, "4": 4, "8": 8}.get(rung[-1], 1)
+    if rung == "halving":
+        return 2 * block // 32, 2 * whole
+    if rung == "neighbored":
+        return 2 * modulo_warps(block) + 1, 2 * spread_sectors(block, size) + 1
+    if rung == "neighbored_less":
+        return 2 * tree[0] + 1, 2 * spread_sectors(block, size) + 1
+    return data_blocks * block // 32 + tree[0], data_blocks * whole + tree[1]
+
+
+def global_stores(rung, block, size):
+    tree, whole = (packed_warps(block), near_sectors(block, size)), block * size // 32
+    if rung == "halving":
+        return block // 32, whole
+    if rung == "neighbored":
+        return modulo_warps(block) + 1, spread_sectors(block, size) + 1
+    if rung == "neighbored_less":
+        return tree[0] + 1, spread_sectors(block, size) + 1
+    if rung == "interleaved":
+        return tree[0] + 1, tree[1] + 1
+    return block // 32 + tree[0] + 1, whole + tree[1] + 1
+
+
+@pytest.mark.parametrize("dtype", SIZES, ids=str)
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("rung", IN_PLACE)
+def test_rungs_in_place_do_to_memory_what_arithmetic_says(rung, block, dtype):
+    blocks = 3
+    a_block = block * {"2": 2, "4": 4, "8": 8}.get(rung[-1], 1) * (2 if rung == "halving" else 1)
+    got = first_pass(rung, blocks * a_block, block, dtype)
+    assert got.blocks == blocks
+    size = SIZES[dtype]
+    loads = got.global_load_requests, got.global_load_sectors
+    stores = got.global_store_requests, got.global_store_sectors
+    assert loads == tuple(blocks * k for k in global_loads(rung, block, size))
+    assert stores == tuple(blocks * k for k in global_stores(rung, block, size))
+    assert got.shared_load_requests == got.shared_store_requests == 0
+
+
+def strided_wavefronts(block):
+    """Sum over the levels what one access of rung 12 takes: lanes lie 2 * stride words apart."""
+    total = 0
+    for s in strides(block):
+        threads, banks = block // (2 * s), 32 // min(32, 2 * s)
+        total += sum(-(-min(32, threads - t) // banks) for t in range(0, threads, 32))
+    return total
+
+
+def shared_words(rung, block):
+    """Give wavefronts of loads and of stores of a whole block, of 4-byte elements."""
+    tile, upper = block // 32, sum(warps(s) for s in strides(block, 64))
+    if rung == "shared_modulo":
+        return 2 * modulo_warps(block) + 1, tile + modulo_warps(block)
+    if rung == "shared_strided":
+        return 2 * strided_wavefronts(block) + 1, tile + strided_wavefronts(block)
+    if rung in ("shared_sequential", "shared_first_add"):
+        return 2 * packed_warps(block) + 1, tile + packed_warps(block)
+    # The last warp: its first two words, or the one that a block of 32 has, five partners, and
+    # the result; six stores.
+    return 2 * upper + (2 if block > 32 else 1) + 5 + 1, tile + upper + 6
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("rung", [rung for rung in RUNGS if rung.startswith("shared")])
+def test_rungs_in_tiles_do_to_shared_memory_what_arithmetic_says(rung, block):
+    blocks, whole = 3, block // 32
+    elements = 1 if rung in ("shared_modulo", "shared_strided", "shared_sequential") else 2
+    elements = 8 if rung == "shared_grid_stride" else elements
+    got = first_pass(rung, blocks * elements * block, block)
+    wavefronts = got.shared_load_wavefronts, got.shared_store_wavefronts
+    assert got.blocks == blocks
+    assert wavefronts == tuple(blocks * k for k in shared_words(rung, block))
+    assert got.global_load_requests == blocks * elements * whole
+    assert got.global_load_sectors == blocks * elements * whole * 4
+    assert got.global_load_efficiency == 1
+    assert (got.global_store_requests, got.global_store_sectors) == (blocks, blocks)
+    conflicts = got.shared_load_conflicts, got.shared_store_conflicts
+    if rung == "shared_strided":
+        free = packed_warps(block)
+        strided = strided_wavefronts(block) - free
+        assert conflicts == (blocks * 2 * strided, blocks * strided)
+    else:
+        assert conflicts == (0, 0)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("rung", RUNGS[RUNGS.index("shuffle") :])
+def test_rungs_that_shuffle_do_what_arithmetic_says(rung, block):
+    """Each warp leaves a word, the first folds these; who folds partials does all that again."""
+    blocks, vectors = 3, rung != "shuffle"
+    n = blocks * block * (32 if vectors else 8)
+    got = first_pass(rung, n, block)
+    again = rung in ("last_block", "cooperative")
+    folds, partial_loads = blocks + again, warps(blocks) if again else 0
+    polls = blocks - 1 if rung == "cooperative" else 0
+    assert got.blocks == blocks
+    assert got.shared_load_wavefronts == folds
+    assert got.shared_store_wavefronts == folds * block // 32
+    assert got.shared_load_conflicts == got.shared_store_conflicts == 0
+    assert got.shuffle_requests == folds * (block // 32 + 1) * 5
+    assert got.shuffle_lanes == 32 * got.shuffle_requests
+    assert got.global_load_requests == n // (128 if vectors else 32) + partial_loads + polls
+    assert got.global_load_sectors == n // 8 + partial_loads + polls
+    assert got.global_store_requests == (0 if rung == "atomic" else folds)
+    assert got.atomic_requests == (blocks if again or rung == "atomic" else 0)
+    assert got.grid_barriers == (1 if rung == "cooperative" else 0)
+
+
+BARRIERS = {
+    "halving": 0,
+    "neighbored": 8,
+    "interleaved": 8,
+    "unroll8": 1 + 8,
+    "unroll_warps8": 1 + 2,
+    "complete_unroll8": 1 + 4,
+    "template_unroll8": 1 + 2,
+    "shared_sequential": 1 + 8,
+    "shared_last_warp": 1 + 2,
+    "shuffle": 1,
+}
+
+
+@pytest.mark.parametrize(("rung", "barriers"), BARRIERS.items())
+def test_barriers_are_counted_once_a_block(rung, barriers):
+    got = first_pass(rung, 2**14, 256)
+    assert got.block_barriers == barriers * got.blocks
+    last_warp = {"unroll_warps8": 6, "complete_unroll8": 6, "template_unroll8": 6}
+    last_warp["shared_last_warp"] = 10
+    assert got.warp_barriers == last_warp.get(rung, 0) * got.blocks
+
+
+def test_divergence_is_seen_in_the_lanes_that_are_active():
+    """Of 32 lanes the modulo leaves 16 at the first level; packed threads come 32 at a time."""
+    modulo, packed = (first_pass(rung, 2**14, 256) for rung in ("neighbored", "neighbored_less"))
+    assert modulo.merge_lanes == packed.merge_lanes == 255 * modulo.blocks
+    assert modulo.merge_requests == modulo_warps(256) * modulo.blocks
+    assert packed.merge_requests == packed_warps(256) * packed.blocks
+    assert modulo.active_lanes == 255 / modulo_warps(256)
+    assert first_pass("halving", 2**14, 256).active_lanes == 32
+
+
+# ---- whatever the length ----
+
+LENGTHS = (1, 2, 31, 33, 255, 1000, 4097, 70_001)
+
+
+@every_rung
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint64, np.float32, np.float64])
+def test_what_is_counted_is_a_whole_sum(rung, dtype):
+    """Rungs that only read load each element once, whatever the length."""
+    for n in LENGTHS:
+        x = (np.arange(n) % 7).astype(dtype)
+        got = gred.counters(x, method=rung, block_size=64, dtype=dtype)
+        assert got.result == x.sum()
+        if rung in RUNGS[RUNGS.index("shared_modulo") : RUNGS.index("last_block")]:
+            assert got.passes[0].global_load_nbytes == x.nbytes
+
+
+@every_rung
+def test_the_total_is_the_sum_of_the_passes_and_of_the_lines(rung):
+    got = gred.counters(np.ones(70_001, np.int32), method=rung, block_size=64)
+    names = [name for name in gred.Counts._fields if name != "lines"]
+    for name in names:
+        assert getattr(got.total, name) == sum(getattr(one, name) for one in got.passes)
+    for event in ("global_load", "global_store", "shared_load", "shared_store", "shuffle"):
+        for counts in (*got.passes, got.total):
+            requests = [line.requests for line in counts.lines if line.event == event]
+            assert sum(requests) == getattr(counts, f"{event}_requests")
+    assert len({line[:3] for line in got.total.lines}) == len(got.total.lines)
+
+
+@every_rung
+def test_passes_are_those_of_the_real_launches(rung):
+    x = np.ones(70_001, np.float32)
+    got = gred.counters(x, method=rung, multiprocessors=1)
+    steps = gred.explain(x, method=rung, device="simulated").steps
+    blocks = [step.grid for step in steps if step.work.startswith("pass")]
+    sizes = {step.block_size for step in steps if step.work.startswith("pass")}
+    assert {got.block_size} == sizes
+    assert len(got.passes) == len(blocks)
+    if RUNGS.index(rung) < RUNGS.index("shared_grid_stride"):
+        assert [one.blocks for one in got.passes] == blocks
+
+
+@every_rung
+def test_counts_do_not_depend_on_the_order_of_threads(rung):
+    x = np.arange(10_007, dtype=np.int64)
+    want = gred.counters(x, method=rung, block_size=128)
+    for order, seed in (("backwards", 0), ("shuffled", 1), ("shuffled", 2), ("forwards", 0)):
+        with gred.thread_order(order, seed):
+            assert gred.counters(x, method=rung, block_size=128) == want
+
+
+def test_an_array_in_pieces_counts_as_a_whole():
+    x = np.ones(2**20, np.int32)
+    want = gred.counters(x, method="unroll8")
+    with gred.workspace_limit(2**20):
+        assert gred.counters(x, method="unroll8") == want
+
+
+def test_a_misaligned_array_costs_a_sector_a_request_more():
+    """An array that lies on the device is counted where it lies."""
+    x = SimulatedArray(np.ones(2**12 + 1, np.float32))
+    aligned, shifted = (
+        gred.counters(part, method="shared_sequential").passes[0] for part in (x[:-1], x[1:])
+    )
+    assert aligned.global_load_requests == shifted.global_load_requests == 2**12 // 32
+    assert aligned.global_load_sectors == 4 * 2**12 // 32
+    assert shifted.global_load_sectors == 5 * 2**12 // 32
+    assert shifted.global_load_efficiency == 0.8
+
+
+def test_grids_are_those_of_the_gpu_that_is_counted_for():
+    x = np.ones(2**20, np.int32)
+    blocks = [
+        gred.counters(x, method="shuffle_vector", block_size=256, multiprocessors=m)
+        .passes[0]
+        .blocks
+        for m in (1, 8, 132)
+    ]
+    assert blocks == [4, 32, 128]
+
+
+@pytest.mark.parametrize(
+    ("block", "resident"), [(32, 32), (128, 12), (256, 6), (512, 3), (1024, 1)]
+)
+def test_cooperative_grids_are_what_registers_have_room_for(block, resident):
+    """A GPU's multiprocessor has 65,536 registers, a thread 40 of them, and 32 blocks at most."""
+    x = np.ones(2**20, np.int32)
+    got = gred.counters(x, method="cooperative", block_size=block, multiprocessors=2).passes[0]
+    assert got.blocks == 2 * resident
+    assert got.atomic_requests == got.blocks
+
+
+def test_lines_are_those_of_the_source():
+    got = gred.counters(np.ones(2**12, np.float32), method="neighbored")
+    source = Path(__file__).parent.parent / "kernels"
+    for line in got.total.lines:
+        text = (source / line.file).read_text(encoding="utf-8").splitlines()[line.number - 1]
+        word = {"block_barrier": "__syncthreads", "merge": "merge"}.get(line.event, "[")
+        assert word in text
+    own = [line for line in got.total.lines if line.file == "ladder/01_neighbored.cuh"]
+    assert {line.event for line in own} == {"global_load", "global_store", "merge", "block_barrier"}
+    loads = sum(line.requests for line in got.total.lines if line.event == "global_load")
+    assert loads == got.total.global_load_requests
+
+
+def test_counting_leaves_plain_runs_what_they_are():
+    x = np.arange(10_007, dtype=np.int32)
+    before = gred.sum(x, method="shuffle")
+    for rung in ("shuffle", "cooperative", "unroll8"):
+        gred.counters(x, method=rung)
+        assert gred.sum(x, method="shuffle") == before
+    assert gred.sum(x, method="cooperative") == x.sum()
+
+
+def test_counters_print_as_a_table():
+    shown = repr(gred.counters(np.ones(2**12, np.float32), method="shared_modulo"))
+    assert "sum of 4,096 float32, as float32, by shared_modulo, blocks of 256" in shown
+    assert "128, 512, 100%" in shown
+    assert "1,520, 0" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"op": "prod"}, ValueError, "sums and means alone"),
+        ({"method": "bulk"}, ValueError, "method 'bulk' has no counters; rungs 0 to 22 have"),
+        ({"method": "recursive"}, ValueError, "does not run on 'simulated'"),
+        ({"dtype": np.float64}, ValueError, "float32 in float64"),
+        ({"a": np.ones(3, np.float16)}, ValueError, "got float16 in float32"),
+        ({"a": np.ones(0, np.float32)}, ValueError, "nothing to count"),
+        ({"multiprocessors": 0}, ValueError, "from 1 to 1024; got 0"),
+        ({"multiprocessors": True}, TypeError, "must be an integer; got True"),
+        ({"a": SimulatedArray(np.ones((4, 4)))[:, ::2]}, ValueError, "one after the other"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_what_cannot_be_counted_is_refused(options, error, text):
+    options = dict(options)
+    a, op = options.pop("a", np.ones(3, np.float32)), options.pop("op", "sum")
+    with pytest.raises(error, match=text):
+        gred.counters(a, op, **options)
