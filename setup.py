@@ -1,4 +1,4 @@
-"""What setuptools cannot say: kernels are compiled again for the simulated device, all side by side.
+"""What setuptools cannot say: kernels are compiled again for the simulated device, side by side.
 
 The host's C++ compiler makes kernels for the simulated device, nvcc, if it is there, for GPUs;
 `build_backend/` knows where nvcc is and how it is called.

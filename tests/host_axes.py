@@ -216,7 +216,16 @@ def pages() -> None:
     inside = Guarded(4).inside
     for dtype in EVERY_TYPE:
         names = [name for name in ("sum", "max", "argmin", "var") if takes(name, dtype)]
-        for rows, columns in ((1, 3), (3, 1), (2, 17), (17, 2), (9, 33), (16, 65), (40, 5), (5, 40)):
+        for rows, columns in (
+            (1, 3),
+            (3, 1),
+            (2, 17),
+            (17, 2),
+            (9, 33),
+            (16, 65),
+            (40, 5),
+            (5, 40),
+        ):
             nbytes = rows * columns * dtype.itemsize
             for memory in (inside[:nbytes], inside[inside.size - nbytes :]):
                 x = memory.view(dtype).reshape(rows, columns)

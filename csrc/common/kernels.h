@@ -159,8 +159,8 @@ struct kernels {
 
 extern const struct kernels kernels_cuda, kernels_simulated;
 
-/* For the simulated device, as kernels.flat: the same kernels, which tell what they access. NULL but
- * for sums by rungs that all GPUs have, of the types that these are compiled for. */
+/* For the simulated device, as kernels.flat: the same kernels, which tell what they access. NULL
+ * but for sums by rungs that all GPUs have, of the types that these are compiled for. */
 const void *counting_flat(enum fold fold, enum method_index method, enum element input,
                           enum element accumulator, unsigned block);
 

@@ -129,8 +129,8 @@ typedef void fold_values(const void *values, size_t n, uint64_t first, void *sta
  * business. */
 typedef void merge_states(void *states, size_t n);
 
-/* Merges each of n states, the later ones, with the one at the same place in `onto`. On the ladder a
- * state is a value. */
+/* Merges each of n states, the later ones, with the one at the same place in `onto`. On the ladder
+ * a state is a value. */
 typedef void fold_pairs(void *onto, const void *states, size_t n);
 
 /* Whether what comes later in the array can make no difference to the answer, where so many values

@@ -2,8 +2,8 @@
  * or exactly. */
 #pragma once
 
-#include "common/layout.h"
 #include "common/exact_sums.h"
+#include "common/layout.h"
 
 struct pairs {
     const struct layout *a, *b; /* walked alike, and of one `type`, which elements become */

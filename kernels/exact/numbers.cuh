@@ -86,12 +86,10 @@ struct exact_integer {
 };
 
 template <>
-struct exact_element<int64_t> : exact_integer<int64_t> {
-};
+struct exact_element<int64_t> : exact_integer<int64_t> {};
 
 template <>
-struct exact_element<uint64_t> : exact_integer<uint64_t> {
-};
+struct exact_element<uint64_t> : exact_integer<uint64_t> {};
 
 __device__ __forceinline__ uint64_t bits_of(double x)
 {
@@ -110,7 +108,7 @@ __device__ __forceinline__ double double_of(uint64_t bits)
 /* ---- packs ---- */
 
 template <class In>
-constexpr unsigned numbers_of_pack = pack<In>::size *exact_element<In>::numbers;
+constexpr unsigned numbers_of_pack = pack<In>::size * exact_element<In>::numbers;
 
 /* Number k of a pack, which goes to sum k % sums, as it is and as a float64. */
 template <class In>

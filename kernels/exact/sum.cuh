@@ -108,8 +108,8 @@ __device__ __forceinline__ unsigned leave_out(pack<In> &loaded)
 
 /* Tiles of a stretch: so many that no accumulator takes more numbers than it can. */
 template <class In>
-constexpr unsigned tiles_of_stretch = WINDOW_NUMBERS *exact_element<In>::sums /
-                                      (EXACT_SLOTS * numbers_of_pack<In>);
+constexpr unsigned tiles_of_stretch =
+    WINDOW_NUMBERS * exact_element<In>::sums / (EXACT_SLOTS * numbers_of_pack<In>);
 
 /* Adds a tile in windows, while the next one's packs are sent for. Where it does not fit, all is as
  * it was, and it is added one by one. Windows that hold all there is take any pack whose numbers

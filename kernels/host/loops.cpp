@@ -133,12 +133,10 @@ bool is_settled_by(const void *state, size_t)
 }
 
 template <class Finishing, class = void>
-struct is_stored : std::false_type {
-};
+struct is_stored : std::false_type {};
 
 template <class Finishing>
-struct is_stored<Finishing, typename Finishing::is_stored> : std::true_type {
-};
+struct is_stored<Finishing, typename Finishing::is_stored> : std::true_type {};
 
 /* ---- many results ---- */
 
