@@ -13,8 +13,8 @@ struct mask;
 /* Where results along axes go: one after the other in C order, a record's values apart. */
 struct results {
     void *at[ANSWER_VALUES];
-    enum element type;
-    unsigned values; /* of one result */
+    enum element type, types[ANSWER_VALUES]; /* of the first value, and of each */
+    unsigned values;                         /* of one result */
 };
 
 /* Along axes it is the plan of the first result. */
@@ -40,6 +40,7 @@ struct plan {
     struct finish finish;
     void *out; /* device memory, for a result that stays there; else NULL */
     enum element out_element;
+    const struct complex128 *means; /* what spreads are about, one a result; NULL: means */
     const struct axes *axes; /* where other results and their elements are; NULL: there is one */
     struct results results;
 };

@@ -25,6 +25,7 @@ struct call {
     uint64_t shape[DIMENSIONS_MAX];
     struct axes axes;
     PyObject *arrays[ANSWER_VALUES]; /* that the results are written to */
+    PyObject *means;
 };
 
 enum {
@@ -162,6 +163,18 @@ static bool check_output(struct call *call)
            output_locate(output, &call->state->platforms.where);
 }
 
+/* What spreads are about is broadcast to the shape that means have with keepdims=True. */
+static bool view_means(struct call *call, PyObject *means)
+{
+    struct request *request = &call->request;
+    if (!means || array_is_no_value(means))
+        return true;
+    find_shape(call, request->reduced, true);
+    call->means = array_broadcast(means, "mean", element_is_complex(call->view.layout.input),
+                                  call->dimensions, call->shape, &request->means);
+    return call->means;
+}
+
 /* What is reduced, and what shape that leaves: nothing but one value is a whole array's. */
 static bool choose_axes(struct call *call, PyObject *const *slots)
 {
@@ -169,7 +182,7 @@ static bool choose_axes(struct call *call, PyObject *const *slots)
     bool kept;
     if (!axis_parse(slots[AXIS], request->reduction, call->view.layout.dimensions,
                     &request->reduced) ||
-        !keepdims_parse(slots[KEEPDIMS], &kept))
+        !keepdims_parse(slots[KEEPDIMS], &kept) || !view_means(call, slots[MEAN]))
         return false;
     request->along = argument_given(slots[AXIS]) || kept;
     find_shape(call, request->reduced, kept);
@@ -183,13 +196,14 @@ static bool make_results(struct call *call, struct plan *plan)
     struct results *results = &plan->results;
     if (!plan->axes)
         return true;
-    results->values = plan->reduction == REDUCTION_minmax ? 2 : 1;
+    results->values = answer_types(plan, plan->n == 0 || plan->layout->mask, results->types);
     for (unsigned k = 0; k < results->values; k++) {
-        results->type = plan->finish.result;
-        call->arrays[k] = array_new(call->dimensions, call->shape, &results->type, &results->at[k]);
+        call->arrays[k] =
+            array_new(call->dimensions, call->shape, &results->types[k], &results->at[k]);
         if (!call->arrays[k])
             return false;
     }
+    results->type = results->types[0];
     return true;
 }
 
@@ -202,7 +216,10 @@ static PyObject *deliver_arrays(struct call *call, const struct plan *plan)
     }
     if (results->values == 1)
         return Py_NewRef(call->arrays[0]);
-    return PyTuple_Pack(2, call->arrays[0], call->arrays[1]);
+    PyObject *tuple = PyTuple_New(results->values);
+    for (unsigned k = 0; tuple && k < results->values; k++)
+        PyTuple_SET_ITEM(tuple, k, Py_NewRef(call->arrays[k]));
+    return tuple;
 }
 
 /* ---- the whole ---- */
@@ -223,11 +240,6 @@ static bool make_request(struct call *call, enum reduction reduction, PyObject *
         request->initial = NULL;
     if (reduction == REDUCTION_norm)
         return parse_order(slots[ORD], slots[AXIS], &request->reduction);
-    if (slots[MEAN] && !array_is_no_value(slots[MEAN])) {
-        PyErr_SetString(PyExc_NotImplementedError,
-                        "mean= is not taken yet; leave it out, and it is computed on the way");
-        return false;
-    }
     return parse_ddof(slots, &request->ddof);
 }
 
@@ -265,6 +277,7 @@ static PyObject *reduce_as_asked(struct module_state *state, enum reduction redu
         result = deliver(&call, &plan, &run);
     for (unsigned k = 0; k < ANSWER_VALUES; k++)
         Py_XDECREF(call.arrays[k]);
+    Py_XDECREF(call.means);
     array_release(&call.view);
     mask_release(&call.mask);
     output_release(&call.output);
@@ -330,7 +343,8 @@ KIND(ranged, 4, 0, (A, AXIS, OUT, KEEPDIMS, DTYPE, WHERE), "a", "axis", "out", "
 KIND(measured, 4, 0, (A, ORD, AXIS, KEEPDIMS, DTYPE, OUT, WHERE), "x", "ord", "axis", "keepdims",
      "dtype", "out", "where")
 KIND(recorded, 2, 0, (A, AXIS, KEEPDIMS, DTYPE, WHERE), "a", "axis", "keepdims", "dtype", "where")
-KIND(described, 2, 1, (A, DDOF, DTYPE, WHERE), "ddof", "dtype", "where")
+KIND(described, 2, 1, (A, DDOF, AXIS, DTYPE, KEEPDIMS, WHERE), "ddof", "axis", "dtype", "keepdims",
+     "where")
 
 #define DEFINE_REDUCTION(name, kind)                                                               \
     PyObject *reduce_##name(PyObject *module, PyObject *const *arguments, Py_ssize_t count,        \
