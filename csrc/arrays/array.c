@@ -236,6 +236,25 @@ PyObject *array_new(unsigned dimensions, const uint64_t *shape, enum element *el
     return array;
 }
 
+PyObject *array_broadcast(PyObject *object, const char *name, bool takes_complex,
+                          unsigned dimensions, const uint64_t *shape,
+                          const struct complex128 **elements)
+{
+    enum element element = ELEMENT_COMPLEX128;
+    void *to;
+    PyObject *given = PyArray_FROM_O(object);
+    PyObject *array = given ? array_new(dimensions, shape, &element, &to) : NULL;
+    if (array && !takes_complex && PyTypeNum_ISCOMPLEX(PyArray_TYPE((PyArrayObject *)given))) {
+        PyErr_Format(PyExc_TypeError, "%s of real elements must be real, not complex", name);
+        Py_CLEAR(array);
+    }
+    if (array && PyArray_CopyInto((PyArrayObject *)array, (PyArrayObject *)given) < 0)
+        Py_CLEAR(array);
+    Py_XDECREF(given);
+    *elements = array ? to : NULL;
+    return array;
+}
+
 bool array_value(PyObject *object, enum element element, union scalar *value)
 {
     enum element held = element;

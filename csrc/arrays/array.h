@@ -38,6 +38,12 @@ bool array_of_bools(PyObject *object, const char *name, struct view *view);
 /* NumPy's scalar of one value. A bfloat16 is one of ml_dtypes, or a float32 without that. */
 PyObject *array_scalar(union scalar value, enum element element);
 
+/* A new NumPy array in C order of that shape, of what is broadcast to it, and where its elements
+ * begin; NULL with an exception set. Complex numbers are refused unless `takes_complex`. */
+PyObject *array_broadcast(PyObject *object, const char *name, bool takes_complex,
+                          unsigned dimensions, const uint64_t *shape,
+                          const struct complex128 **elements);
+
 /* The value of an element of that type that a Python object is assigned to, with NumPy's
  * exceptions. */
 bool array_value(PyObject *object, enum element element, union scalar *value);

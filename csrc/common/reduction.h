@@ -105,17 +105,22 @@ bool reduction_is_stored(enum reduction);
 
 void state_finish(enum reduction, const struct finish *, const void *state, struct answer *);
 
-/* Where results go: value v of number k to at[v] + k * step bytes. */
+/* Where results go: value v of number k to at[v], k * step values on. */
 struct finished {
     void *at[ANSWER_VALUES];
     int64_t step;
-    enum element held; /* what they are stored as, after they were rounded to finish.result */
-    unsigned values;   /* of one result */
+    enum element held[ANSWER_VALUES]; /* what each is stored as, ... */
+    unsigned values; /* of one result; one alone is rounded to finish.result first */
 };
 
 /* The same for n states that lie one after the other. */
 void states_finish(enum reduction, const struct finish *, const void *states, uint64_t n,
                    const struct finished *);
+
+/* Moments of the variance's fold, n states of them, as if about other means, `step` numbers apart.
+ */
+void states_about(enum element accumulator, void *states, uint64_t n,
+                  const struct complex128 *means, int64_t step);
 
 /* Values that one loop folds at most. */
 enum { LOOP_MOST = 4096 };

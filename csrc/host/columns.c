@@ -145,7 +145,7 @@ static void merge_runs(const struct columns *self, const struct spot *spot, char
                         spot->blocks * spot->columns);
 }
 
-static void finish(struct columns *self, const struct spot *spot, const char *states)
+static void finish(struct columns *self, const struct spot *spot, char *states)
 {
     struct findings findings = {0};
     struct finishing finishing = {.n = spot->columns,

@@ -25,13 +25,16 @@ static void find_out(const struct plan *plan, const struct finish *how,
 void finishing_run(const struct plan *plan, const struct finishing *self, struct findings *findings)
 {
     const struct results *results = &plan->results;
-    const int64_t size = (int64_t)element_size(results->type);
     struct finish how = plan->finish;
-    struct finished to = {
-        .step = self->step * size, .held = results->type, .values = results->values};
+    struct finished to = {.step = self->step, .values = results->values};
     how.count = self->count;
-    for (unsigned v = 0; v < results->values; v++)
-        to.at[v] = (char *)results->at[v] + self->place * size;
+    for (unsigned v = 0; v < results->values; v++) {
+        to.held[v] = results->types[v];
+        to.at[v] = (char *)results->at[v] + self->place * (int64_t)element_size(results->types[v]);
+    }
+    if (plan->means)
+        states_about(plan->accumulator, self->states, self->n, plan->means + self->place,
+                     self->step);
     find_out(plan, &how, self, findings);
     states_finish(plan->reduction, &how, self->states, self->n, &to);
 }

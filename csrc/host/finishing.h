@@ -5,11 +5,11 @@
 
 /* States of as many elements each, for results that lie `step` results apart. */
 struct finishing {
-    const void *states;
+    void *states;
     uint64_t n;
     uint64_t count; /* elements that took part in each, where that has to be known */
     int64_t place, step;
 };
 
-/* Fills the plan's results, and adds what is to be said of them. */
+/* Fills the plan's results, which uses the states up, and adds what is to be said of them. */
 void finishing_run(const struct plan *, const struct finishing *, struct findings *);

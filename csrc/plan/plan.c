@@ -232,6 +232,30 @@ static bool check_method_along(const struct request *request, const struct plan 
     return false;
 }
 
+/* A state of moments is moved to another mean where the host finishes it. */
+static bool check_means(const struct request *request, const struct plan *plan)
+{
+    if (!request->means || plan->platform->place == METHOD_ON_HOST)
+        return true;
+    PyErr_Format(PyExc_NotImplementedError,
+                 "mean= is taken on the host only, and this is on device '%s'; leave it out, and "
+                 "it is computed on the way",
+                 plan->platform->name);
+    return false;
+}
+
+static bool check_described(const struct request *request, const struct plan *plan)
+{
+    if (!request->axes || request->reduction != REDUCTION_describe ||
+        plan->platform->place == METHOD_ON_HOST)
+        return true;
+    PyErr_Format(PyExc_NotImplementedError,
+                 "describe works along axes on the host only, and this is on device '%s'; "
+                 "describe the whole array, or copy it to the host",
+                 plan->platform->name);
+    return false;
+}
+
 static bool choose_method(const struct request *request, struct view *view, struct plan *plan)
 {
     if (!method_parse(request->method, &plan->method, &plan->exact) ||
@@ -324,8 +348,10 @@ bool plan_make(const struct request *request, struct view *view, const struct ma
         .on_device = view->on_device,
         .mask_on_device = mask && mask->on_device,
         .consumer = request->consumer,
+        .means = request->means,
     };
-    if (!choose_method(request, view, plan) || !check_out(request, plan) ||
+    if (!choose_method(request, view, plan) || !check_means(request, plan) ||
+        !check_described(request, plan) || !check_out(request, plan) ||
         !choose_reduction(request, layout, plan) || !check_method(request, plan) ||
         !check_complex(plan))
         return false;

@@ -14,9 +14,9 @@ struct segments;
 /* Where results along axes go: one after the other in C order, a record's values apart. */
 struct results {
     void *at[ANSWER_VALUES];
-    enum element type;
-    unsigned values; /* of one result */
-    bool on_device;  /* they stay in the memory of the plan's device; nobody waits for them */
+    enum element type, types[ANSWER_VALUES]; /* of the first value, and of each */
+    unsigned values;                         /* of one result */
+    bool on_device; /* they stay in the memory of the plan's device; nobody waits for them */
 
     /* There, too: where they go then, converted, and have no other memory yet. NULL: nowhere. */
     const struct layout *out;
@@ -46,6 +46,7 @@ struct plan {
     struct finish finish;
     void *out; /* device memory, for a result that stays there; else NULL */
     enum element out_element;
+    const struct complex128 *means; /* what spreads are about, one a result; NULL: means */
     const struct axes *axes; /* where other results and their elements are; NULL: there is one */
     struct results results;
     const struct segments *segments; /* of the layout, which has one dimension: each has a result,

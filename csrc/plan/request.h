@@ -14,11 +14,12 @@ struct request {
     enum reduction reduction;
     PyObject *method, *block_size, *dtype, *device, *initial;
     double ddof;
-    const struct output *out; /* NULL: the result becomes a scalar */
-    struct axes *axes;        /* to be filled, where there is a result for each place along the kept
-                                 axes; NULL: there is one of the whole array */
-    uint64_t reduced;         /* axes, a bit each */
-    bool along;               /* axis= or keepdims= was given, whatever came of it */
+    const struct complex128 *means; /* what spreads are about, one a result; NULL: means */
+    const struct output *out;       /* NULL: the result becomes a scalar */
+    struct axes *axes; /* to be filled, where there is a result for each place along the kept
+                          axes; NULL: there is one of the whole array */
+    uint64_t reduced;  /* axes, a bit each */
+    bool along;        /* axis= or keepdims= was given, whatever came of it */
     struct stream consumer;
     int frames; /* Python frames of gred's own below the user's, which warnings pass over */
 };

@@ -49,32 +49,33 @@ static PyObject *tuple_of(PyObject *const *values, Py_ssize_t count)
 
 /* In the order in which kernels/reductions/summary.cuh answers; each of the type that the reduction
  * of its name has. */
-static PyObject *described(const struct plan *plan, const struct run *run)
+static unsigned described_types(enum element type, bool maybe_nothing, enum element *types)
 {
-    const enum element type = plan->finish.type;
-    const bool integer = element_is_integer(type), empty = run->answer.values[0].integer == 0;
+    const bool integer = element_is_integer(type);
     const enum element mean = integer ? ELEMENT_FLOAT64 : type;
-    const enum element sum = !integer                ? type
-                             : type <= ELEMENT_INT64 ? ELEMENT_INT64
-                                                     : ELEMENT_UINT64;
-    const enum element ends = integer && empty ? ELEMENT_FLOAT64 : type;
-    PyObject *const values[] = {
-        value(run, 0, ELEMENT_INT64), value(run, 1, ELEMENT_INT64),
-        value(run, 2, ends),          value(run, 3, ends),
-        value(run, 4, mean),          value(run, 5, element_real_part(mean)),
-        value(run, 6, sum),
-    };
-    return tuple_of(values, sizeof values / sizeof *values);
+    types[0] = types[1] = ELEMENT_INT64;
+    types[2] = types[3] = integer && maybe_nothing ? ELEMENT_FLOAT64 : type;
+    types[4] = mean;
+    types[5] = element_real_part(mean);
+    types[6] = !integer ? type : type <= ELEMENT_INT64 ? ELEMENT_INT64 : ELEMENT_UINT64;
+    return 7;
+}
+
+unsigned answer_types(const struct plan *plan, bool maybe_nothing, enum element *types)
+{
+    if (plan->reduction == REDUCTION_describe)
+        return described_types(plan->finish.type, maybe_nothing, types);
+    types[0] = types[1] = plan->finish.result;
+    return plan->reduction == REDUCTION_minmax ? 2 : 1;
 }
 
 PyObject *answer_to_python(const struct plan *plan, const struct run *run)
 {
-    const enum element result = plan->finish.result;
-    if (plan->reduction == REDUCTION_describe)
-        return described(plan, run);
-    if (plan->reduction == REDUCTION_minmax) {
-        PyObject *const values[] = {value(run, 0, result), value(run, 1, result)};
-        return tuple_of(values, 2);
-    }
-    return value(run, 0, result);
+    enum element types[ANSWER_VALUES];
+    PyObject *values[ANSWER_VALUES];
+    const bool nothing = run->answer.values[0].integer == 0;
+    const unsigned count = answer_types(plan, nothing, types);
+    for (unsigned k = 0; k < count; k++)
+        values[k] = value(run, (int)k, types[k]);
+    return count == 1 ? values[0] : tuple_of(values, count);
 }

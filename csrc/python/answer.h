@@ -11,4 +11,8 @@
  */
 bool answer_is_sound(const struct plan *, const struct run *);
 
+/* How many values an answer has, and of which types each is; `maybe_nothing`: integers may have no
+ * extremes. */
+unsigned answer_types(const struct plan *, bool maybe_nothing, enum element *types);
+
 PyObject *answer_to_python(const struct plan *, const struct run *);

@@ -2,6 +2,7 @@
 
 #include "arrays/result.h"
 #include "plan/axes.h"
+#include "python/answer.h"
 #include "python/device_memory.h"
 #include "python/execute.h"
 
@@ -21,7 +22,8 @@ void array_results_end(struct array_results *self)
 static bool make_here(struct array_results *self, struct results *results)
 {
     for (unsigned k = 0; k < results->values; k++) {
-        self->arrays[k] = array_new(self->dimensions, self->shape, &results->type, &results->at[k]);
+        self->arrays[k] =
+            array_new(self->dimensions, self->shape, &results->types[k], &results->at[k]);
         if (!self->arrays[k])
             return false;
     }
@@ -68,8 +70,8 @@ bool array_results_make(struct array_results *self, struct plan *plan)
     const bool to_device = self->output->view.on_device;
     if (!plan->axes)
         return true;
-    results->values = plan->reduction == REDUCTION_minmax ? 2 : 1;
-    results->type = plan->finish.result;
+    results->values = answer_types(plan, plan->n == 0 || plan->layout->mask, results->types);
+    results->type = results->types[0];
     results->on_device = to_device || (self->view->on_device && !self->output->object);
     if (!results->on_device)
         return make_here(self, results);
@@ -98,12 +100,15 @@ PyObject *array_results_deliver(struct array_results *self, const struct plan *p
     }
     if (results->values == 1)
         return hand_over(self, self->arrays[0]);
-    PyObject *first = hand_over(self, self->arrays[0]),
-             *second = first ? hand_over(self, self->arrays[1]) : NULL;
-    PyObject *both = second ? PyTuple_Pack(2, first, second) : NULL;
-    Py_XDECREF(first);
-    Py_XDECREF(second);
-    return both;
+    PyObject *tuple = PyTuple_New(results->values);
+    for (unsigned k = 0; tuple && k < results->values; k++) {
+        PyObject *array = hand_over(self, self->arrays[k]);
+        if (array)
+            PyTuple_SET_ITEM(tuple, k, array);
+        else
+            Py_CLEAR(tuple);
+    }
+    return tuple;
 }
 
 bool array_results_run(struct array_results *self, const struct plan *plan, struct run *run)

@@ -34,8 +34,8 @@
     "($module, a, axis=None, *, keepdims=False, dtype=None, where=True, method='auto', "           \
     "block_size=None, device=None, stream=None)\n--\n\n"
 #define SIGNATURE_described                                                                        \
-    "($module, a, /, ddof=0, *, dtype=None, where=True, method='auto', block_size=None, "          \
-    "device=None, stream=None)\n--\n\n"
+    "($module, a, /, ddof=0, *, axis=None, dtype=None, keepdims=False, where=True, "               \
+    "method='auto', block_size=None, device=None, stream=None)\n--\n\n"
 
 #define PARAMETER_a_array                                                                          \
     "    A NumPy array of any layout and byte order; an object with the buffer protocol,\n"        \
@@ -69,7 +69,9 @@
     "    Whether axes that are reduced stay, with length 1.\n"
 #define PARAMETER_mean                                                                             \
     "mean : array_like, optional\n"                                                                \
-    "    NumPy's argument; it is not taken yet.\n"
+    "    What deviations are taken from, instead of the elements' own mean: of any shape that\n"   \
+    "    broadcasts to that of a mean with ``keepdims=True``. On the host only. Of infinite\n"     \
+    "    elements the variance is NaN, as it is without.\n"
 #define PARAMETER_ord                                                                              \
     "ord : {None, 2, 1, inf, -inf, 0}, optional\n"                                                 \
     "    Which norm of the vector x of all elements: the square root of the sum of\n"              \
@@ -172,8 +174,8 @@
     PARAMETER_a PARAMETER_axis PARAMETER_keepdims PARAMETER_dtype PARAMETER_where                  \
         PARAMETER_method_default PARAMETER_block_size PARAMETER_device PARAMETER_stream
 #define PARAMETERS_described                                                                       \
-    PARAMETER_a PARAMETER_ddof PARAMETER_dtype PARAMETER_where PARAMETER_method_default            \
-        PARAMETER_block_size PARAMETER_device PARAMETER_stream
+    PARAMETER_a PARAMETER_ddof PARAMETER_axis PARAMETER_dtype PARAMETER_keepdims PARAMETER_where   \
+        PARAMETER_method_default PARAMETER_block_size PARAMETER_device PARAMETER_stream
 
 #define RETURNS                                                                                    \
     "\n"                                                                                           \

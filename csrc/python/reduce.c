@@ -26,6 +26,7 @@ struct call {
     struct output output;
     struct axes axes;
     struct array_results results; /* where there are several or keepdims= asks for them */
+    PyObject *means;
 };
 
 enum {
@@ -165,6 +166,18 @@ static bool check_output(struct call *call)
            output_locate(output, &call->state->platforms.where);
 }
 
+/* What spreads are about is broadcast to the shape that means have with keepdims=True. */
+static bool view_means(struct call *call, PyObject *means)
+{
+    struct request *request = &call->request;
+    if (!means || array_is_no_value(means))
+        return true;
+    find_shape(call, request->reduced, true);
+    call->means = array_broadcast(means, "mean", element_is_complex(call->view.layout.input),
+                                  call->results.dimensions, call->results.shape, &request->means);
+    return call->means;
+}
+
 /* What is reduced, and what shape that leaves: nothing but one value is a whole array's. */
 static bool choose_axes(struct call *call, PyObject *const *slots)
 {
@@ -172,7 +185,7 @@ static bool choose_axes(struct call *call, PyObject *const *slots)
     bool kept;
     if (!axis_parse(slots[AXIS], request->reduction, call->view.layout.dimensions,
                     &request->reduced) ||
-        !keepdims_parse(slots[KEEPDIMS], &kept))
+        !keepdims_parse(slots[KEEPDIMS], &kept) || !view_means(call, slots[MEAN]))
         return false;
     request->along = argument_given(slots[AXIS]) || kept;
     find_shape(call, request->reduced, kept);
@@ -198,11 +211,6 @@ static bool make_request(struct call *call, enum reduction reduction, PyObject *
         request->initial = NULL;
     if (reduction == REDUCTION_norm)
         return parse_order(slots[ORD], slots[AXIS], &request->reduction);
-    if (slots[MEAN] && !array_is_no_value(slots[MEAN])) {
-        PyErr_SetString(PyExc_NotImplementedError,
-                        "mean= is not taken yet; leave it out, and it is computed on the way");
-        return false;
-    }
     return parse_ddof(slots, &request->ddof);
 }
 
@@ -240,6 +248,7 @@ static PyObject *reduce_as_asked(struct module_state *state, enum reduction redu
         array_results_make(&call.results, &plan) && array_results_run(&call.results, &plan, &run))
         result = deliver(&call, &plan, &run);
     array_results_end(&call.results);
+    Py_XDECREF(call.means);
     array_release(&call.view);
     mask_release(&call.mask);
     output_release(&call.output);
@@ -307,7 +316,8 @@ KIND(ranged, 4, 0, (A, AXIS, OUT, KEEPDIMS, DTYPE, WHERE), "a", "axis", "out", "
 KIND(measured, 4, 0, (A, ORD, AXIS, KEEPDIMS, DTYPE, OUT, WHERE), "x", "ord", "axis", "keepdims",
      "dtype", "out", "where")
 KIND(recorded, 2, 0, (A, AXIS, KEEPDIMS, DTYPE, WHERE), "a", "axis", "keepdims", "dtype", "where")
-KIND(described, 2, 1, (A, DDOF, DTYPE, WHERE), "ddof", "dtype", "where")
+KIND(described, 2, 1, (A, DDOF, AXIS, DTYPE, KEEPDIMS, WHERE), "ddof", "axis", "dtype", "keepdims",
+     "where")
 
 #define DEFINE_REDUCTION(name, kind)                                                               \
     PyObject *reduce_##name(PyObject *module, PyObject *const *arguments, Py_ssize_t count,        \

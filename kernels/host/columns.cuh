@@ -279,7 +279,7 @@ struct moments_in_lanes {
     double count = 0;
     lanes<double> mean, squares;
 
-    /* As moments merge. */
+    /* As moments merge, bit by bit. */
     LANES_FUNCTION void join(const moments_in_lanes &other)
     {
         const double all = count + other.count, share = other.count / all;
@@ -287,7 +287,7 @@ struct moments_in_lanes {
         {
             const auto delta = other.mean.at[r] - mean.at[r];
             mean.at[r] += delta * share;
-            squares.at[r] += other.squares.at[r] + delta * delta * (count * share);
+            squares.at[r] = squares.at[r] + other.squares.at[r] + delta * delta * (count * share);
         }
         count = all;
     }

@@ -132,6 +132,14 @@ bool is_settled_by(const void *state, size_t)
     return (value != 0) == Truth;
 }
 
+/* The squares' sum about another point is larger by what the mean's distance makes. */
+template <class W, class At>
+void move_moments(moments<W> *states, uint64_t n, At at)
+{
+    for (uint64_t k = 0; k < n; k++)
+        states[k].deviation += states[k].count * squared(difference(states[k].mean, at(k)));
+}
+
 template <class Finishing, class = void>
 struct is_stored : std::false_type {};
 
@@ -160,7 +168,7 @@ bool is_as_held(const many &self)
 {
     constexpr enum element type = element_of<V>::value;
     return !self.how.has_initial && self.how.from_nothing && self.how.result == type &&
-           self.to.held == type && self.divisor == self.divisor;
+           self.to.held[0] == type && self.divisor == self.divisor;
 }
 
 /* Loops without a branch: one that divides, and one that does not. */
@@ -170,13 +178,13 @@ void store_states(const many &self)
     using V = value_of<Fold>;
     const auto store = [&](auto stored) {
         const state_of<Fold> *const states = &state_at<Fold>(self, 0);
-        char *const at = static_cast<char *>(self.to.at[0]);
-        if (self.to.step == sizeof(V))
+        V *const at = static_cast<V *>(self.to.at[0]);
+        if (self.to.step == 1)
             for (uint64_t k = 0; k < self.n; k++)
-                reinterpret_cast<V *>(at)[k] = stored(states[k]);
+                at[k] = stored(states[k]);
         else
             for (uint64_t k = 0; k < self.n; k++)
-                *reinterpret_cast<V *>(at + int64_t(k) * self.to.step) = stored(states[k]);
+                at[int64_t(k) * self.to.step] = stored(states[k]);
     };
     if (const double divisor = self.divisor)
         store([=](state_of<Fold> state) { return Fold::stored(state, divisor); });
@@ -192,27 +200,26 @@ void store_answers(const struct answer *answers, unsigned v, unsigned n, char *a
 }
 
 /* Rounded to the result's type first. */
-void store_otherwise(const many &self, const struct answer *answers, unsigned v, unsigned n,
-                     char *at)
+void store_otherwise(const many &self, const struct answer *answers, unsigned n, char *at,
+                     int64_t step)
 {
-    for (unsigned k = 0; k < n; k++, at += self.to.step) {
-        const union scalar result = scalar_narrow(answers[k].values[v], self.how.result);
-        scalar_store(at, scalar_convert(result, self.how.result, self.to.held), self.to.held);
-    }
+    const enum element result = self.how.result, held = self.to.held[0];
+    for (unsigned k = 0; k < n; k++, at += step)
+        scalar_store(at, scalar_convert(scalar_narrow(answers[k].values[0], result), result, held),
+                     held);
 }
 
 void store_answers(const many &self, const struct answer *answers, unsigned n, uint64_t first)
 {
     for (unsigned v = 0; v < self.to.values; v++) {
-        char *const at = static_cast<char *>(self.to.at[v]) + int64_t(first) * self.to.step;
-        if (self.how.result != self.to.held) {
-            store_otherwise(self, answers, v, n, at);
-            continue;
-        }
-        switch (self.how.result) {
+        const int64_t step = self.to.step * int64_t(element_size(self.to.held[v]));
+        char *const at = static_cast<char *>(self.to.at[v]) + int64_t(first) * step;
+        if (self.to.values == 1 && self.how.result != self.to.held[0])
+            return store_otherwise(self, answers, n, at, step);
+        switch (self.to.held[v]) {
 #define STORE_ANSWERS(NAME, ...)                                                                   \
     case ELEMENT_##NAME:                                                                           \
-        store_answers<ELEMENT_##NAME>(answers, v, n, at, self.to.step);                            \
+        store_answers<ELEMENT_##NAME>(answers, v, n, at, step);                                    \
         break;
             ELEMENT_TYPES(STORE_ANSWERS)
         default:
@@ -316,6 +323,18 @@ void states_finish(enum reduction reduction, const struct finish *how, const voi
     finish_blocks(self, [&](uint64_t k, struct answer &answer) {
         state_finish(reduction, how, static_cast<const char *>(states) + k * width, &answer);
     });
+}
+
+void states_about(enum element accumulator, void *states, uint64_t n,
+                  const struct complex128 *means, int64_t step)
+{
+    const auto mean = [=](uint64_t k) { return means[int64_t(k) * step]; };
+    if (element_is_complex(accumulator))
+        move_moments(static_cast<moments<complex<double>> *>(states), n,
+                     [=](uint64_t k) { return complex<double>(mean(k).real, mean(k).imag); });
+    else
+        move_moments(static_cast<moments<double> *>(states), n,
+                     [=](uint64_t k) { return mean(k).real; });
 }
 
 bool reduction_is_stored(enum reduction reduction)

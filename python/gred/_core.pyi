@@ -860,6 +860,8 @@ def describe(
     /,
     ddof: float = 0,
     *,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    keepdims: SupportsIndex = False,
     method: str = "auto",
     block_size: int | None = None,
     dtype: DTypeLike | None = None,

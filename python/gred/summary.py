@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -13,7 +13,7 @@ from gred import _core
 
 
 class Summary(NamedTuple):
-    """What `describe` returns, as NumPy scalars; it prints as a table."""
+    """What `describe` returns, as NumPy scalars, or arrays along axes; it prints as a table."""
 
     count: Any
     nans: Any
@@ -26,6 +26,8 @@ class Summary(NamedTuple):
     @property
     def std(self) -> Any:
         """The standard deviation: the square root of `var`, in its type."""
+        if isinstance(self.var, np.ndarray):
+            return np.sqrt(self.var)
         return type(self.var)(np.sqrt(self.var)) if not math.isnan(self.var) else self.var
 
     def _rows(self) -> list[tuple[str, str]]:
@@ -47,6 +49,8 @@ def describe(
     /,
     ddof: float = 0,
     *,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    keepdims: SupportsIndex = False,
     method: str = "auto",
     block_size: int | None = None,
     dtype: DTypeLike | None = None,
@@ -62,6 +66,9 @@ def describe(
         As for `gred.sum`: any element type and layout, on a GPU or not. It is never written.
     ddof : float, default 0
         What is taken off the number of elements before the variance is divided by it.
+    axis, keepdims
+        As for `gred.var`: then each field is an array, with a value for each place along the axes
+        that are kept. On the host only.
     method, block_size, dtype, device, where, stream
         As for `gred.var`.
 
@@ -73,7 +80,8 @@ def describe(
         by their real parts first; ``mean`` and ``var``: of the types that `gred.mean` and
         `gred.var` have; ``sum``: of that which `gred.sum` has, integers wrap around. Of nothing,
         ``min``, ``max``, ``mean`` and ``var`` are NaN, without a warning. ``std`` is the square
-        root of ``var``.
+        root of ``var``. Along axes, ``min`` and ``max`` of integers are float64 where there may be
+        nothing: with a mask, and of no elements.
 
     Raises
     ------
@@ -98,4 +106,5 @@ def describe(
     """
     options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
     options |= {"device": device, "where": where, "stream": stream}
+    options |= {"axis": axis, "keepdims": keepdims}
     return Summary(*_core.describe(a, ddof, **options))

@@ -1,0 +1,108 @@
+"""`mean=` of var and std: deviations from what is given, as NumPy takes them."""
+
+import numpy as np
+import pytest
+
+import gred
+from gred.testing import SimulatedArray
+
+RANDOM = np.random.default_rng(0)
+both = pytest.mark.parametrize("name", ["var", "std"])
+
+
+def about(name, x, mean, axis, ddof=0, shown=None):
+    """Take deviations from `mean` in twice the bits."""
+    away = np.abs(x.astype(np.clongdouble) - mean) ** 2
+    shown = np.ones(x.shape, bool) if shown is None else np.broadcast_to(shown, x.shape)
+    with np.errstate(invalid="ignore"):
+        var = np.where(shown, away, 0).sum(axis=axis) / (shown.sum(axis=axis) - ddof)
+    return np.sqrt(var) if name == "std" else var
+
+
+@both
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16", "i1", "u4", "?"])
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 2), (1, 2), (0, 1, 2), -1])
+def test_deviations_are_from_the_mean_that_is_given(name, dtype, axis):
+    x = (RANDOM.normal(size=(30, 7, 50)) * 5).astype(dtype)
+    true = np.asarray(x.astype(np.result_type(dtype, "f8")).mean(axis=axis, keepdims=True))
+    for mean in (true, true + 1.5, true[..., :1] * 0 + 3, 2.5, np.float32(0), [[[1]]]):
+        for ddof in (0, 1):
+            got = getattr(gred, name)(x, axis, ddof=ddof, mean=mean)
+            exact = about(name, x, mean, axis, ddof)
+            np.testing.assert_allclose(got, exact, rtol=2e-3 if dtype == "f2" else 2e-6)
+
+
+@both
+def test_a_mean_is_given_with_a_mask_and_where_results_are_turned(name):
+    x, mask = RANDOM.normal(size=(40, 9, 300)), RANDOM.random((40, 9, 300)) > 0.4
+    for view, shown in ((x, mask), (x.T, mask.T), (x[::-1, :, ::-2], mask[::-1, :, ::-2])):
+        for axis in (0, 1, 2, (0, 2), None):
+            mean = np.asarray(view.mean(axis=axis, keepdims=True)) + RANDOM.normal()
+            got = getattr(gred, name)(view, axis, mean=mean, where=shown)
+            np.testing.assert_allclose(got, about(name, view, mean, axis, shown=shown))
+            got = getattr(gred, name)(view, axis, mean=mean, keepdims=True)
+            exact = np.asarray(about(name, view, mean, axis)).reshape(got.shape)
+            np.testing.assert_allclose(got, exact)
+
+
+@both
+def test_no_mean_is_as_none_given(name):
+    x = RANDOM.normal(size=(5, 6))
+    function = getattr(gred, name)
+    assert function(x, mean=np._NoValue) == function(x)
+    np.testing.assert_array_equal(function(x, 0, mean=np._NoValue), function(x, 0))
+
+
+@both
+def test_a_mean_that_does_not_fit_is_refused(name):
+    x, function = np.ones((3, 4)), getattr(gred, name)
+    with pytest.raises(ValueError, match="broadcast"):
+        function(x, 0, mean=np.ones((3, 1)))
+    with pytest.raises(ValueError, match="broadcast"):
+        function(x, mean=np.ones(4))
+    with pytest.raises(TypeError, match="complex"):
+        function(x, 0, mean=1j)
+    with pytest.raises((TypeError, ValueError)):
+        function(x, 0, mean="x")
+
+
+@both
+def test_a_mean_is_refused_on_a_device(name):
+    with pytest.raises(NotImplementedError, match="host"):
+        getattr(gred, name)(SimulatedArray(np.ones(3)), mean=1.0)
+    with pytest.raises(NotImplementedError, match="host"):
+        getattr(gred, name)(np.ones(3), mean=1.0, device="simulated")
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16", "i1", "i4", "u8", "?"])
+@pytest.mark.parametrize("axis", [0, 1, (0, 2), -1, None])
+def test_describe_along_axes_describes_each_result_as_a_whole_array(dtype, axis):
+    x = (RANDOM.normal(size=(4, 5, 6)) * 9).astype(dtype)
+    if x.dtype.kind in "fc":
+        x[1, 2, 3] = x[0, 0] = np.nan
+    for options in ({}, {"ddof": 1}, {"where": RANDOM.random((5, 6)) > 0.3}, {"keepdims": True}):
+        got = gred.describe(x, axis=axis, **options)
+        keepdims = options.pop("keepdims", False)
+        shape = np.sum(x, axis=axis, keepdims=keepdims).shape
+        axes = range(3) if axis is None else {k % 3 for k in np.atleast_1d(axis)}
+        kept = [k for k in range(3) if k not in axes]
+        where = np.broadcast_to(options.pop("where", True), x.shape)
+        for values in got:
+            assert np.shape(values) == shape
+        for k, place in enumerate(np.ndindex(*[x.shape[k] for k in kept])):
+            index = [slice(None)] * 3
+            for axis_kept, at in zip(kept, place, strict=True):
+                index[axis_kept] = at
+            one = gred.describe(x[tuple(index)], where=where[tuple(index)], **options)
+            for field, expected in zip(got, one, strict=True):
+                found = np.asarray(field).reshape(-1)[k]
+                np.testing.assert_allclose(found, expected, rtol=2e-3 if dtype == "f2" else 1e-5)
+                assert found.dtype == expected.dtype or (
+                    x.dtype.kind in "iub" and "f" in (found.dtype.kind, expected.dtype.kind)
+                )
+
+
+def test_describe_along_axes_has_arrays_that_print():
+    got = gred.describe([[1.0, 4.0], [3.0, 4.0]], axis=0)
+    np.testing.assert_array_equal(got.std, [1, 0])
+    assert "std    [1. 0.]" in repr(got)
