@@ -52,13 +52,13 @@ def cases():
             yield dtype, n, "sparse", sparse, plain
             tiny = plain * ml_dtypes.finfo(dtype).tiny
             yield dtype, n, "tiny", tiny.astype(dtype), plain
-        small = plain.astype(np.float64) * 2.0**-475  # products are just not too small
+        small = (1 + random.random(n)) * 2.0**-475  # products are just not too small
         yield np.dtype(np.float64), n, "small", small, small
 
 
 def complex_numbers():
     """Let parts' products grow up to where windows end, all of them with one sign."""
-    growing = np.where(np.arange(3 * CHUNK) < CHUNK, 1.0, 3.99)
+    growing = np.where(np.arange(5 * CHUNK) < 2 * CHUNK, 1.0, 3.99)
     random = np.random.default_rng(1)
     yield growing, growing
     yield random.normal(size=3 * CHUNK), random.normal(size=3 * CHUNK)
