@@ -2,11 +2,11 @@
  * passed over, and the result where it is to go. What is done was decided when the schedule was
  * made. */
 #include "plan/fastest.h"
+#include "plan/rows.h"
 #include "run/along.h"
 #include "run/explanation.h"
 #include "run/receive.h"
 #include "run/result.h"
-#include "plan/rows.h"
 #include "run/upload.h"
 #include "run/watch.h"
 
