@@ -117,7 +117,7 @@ bring_splits(const kernel_axes &x, uint64_t first, unsigned width,
     for (unsigned k = threadIdx.x; k < width * each; k += blockDim.x) {
         const uint64_t result = first + k % width;
         state_of<Fold> state = Fold::identity();
-#pragma unroll 4
+#pragma unroll 8
         for (uint64_t s = k / width; result < x.results && s < x.splits; s += each)
             state = Fold::merge(state, load_shared_by_all(partials + s * x.results + result));
         parts.at[k] = state;

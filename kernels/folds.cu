@@ -142,4 +142,14 @@ const void *OF_GROUP(along)(enum fold fold, enum element input, enum element acc
     }
 }
 
+const void *OF_GROUP(few)(enum fold fold, enum element input, enum element accumulator)
+{
+    switch (fold) {
+#define FEW(name, flat, strided)                                                                   \
+    case FOLD_##name:                                                                              \
+        return strided<name, few_each>(input, accumulator);
+        EACH_OF(GRED_GROUP)(FEW) default : return nullptr;
+    }
+}
+
 } // namespace KERNELS

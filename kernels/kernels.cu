@@ -17,6 +17,7 @@ namespace KERNELS
                             unsigned block);                                                       \
     const void *name##_strided(enum method_index, enum element input, enum element accumulator);   \
     const void *name##_along(enum element input, enum element accumulator);                        \
+    const void *name##_few(enum element input, enum element accumulator);                          \
     const void *name##_columns(enum element input, enum element accumulator)
 DECLARE_FOLD(sum);
 DECLARE_FOLD(prod);
@@ -26,7 +27,8 @@ DECLARE_FOLD(max);
 #define DECLARE_GROUP(name)                                                                        \
     const void *name##_flat(enum fold, enum element input, enum element accumulator);              \
     const void *name##_strided(enum fold, enum element input, enum element accumulator);           \
-    const void *name##_along(enum fold, enum element input, enum element accumulator)
+    const void *name##_along(enum fold, enum element input, enum element accumulator);             \
+    const void *name##_few(enum fold, enum element input, enum element accumulator)
 DECLARE_GROUP(places);
 DECLARE_GROUP(counts);
 DECLARE_GROUP(numbers);
@@ -91,6 +93,15 @@ const void *along_entry(enum fold fold, enum element input, enum element accumul
     return first_of({places_along(fold, input, accumulator), counts_along(fold, input, accumulator),
                      numbers_along(fold, input, accumulator),
                      moments_along(fold, input, accumulator)});
+}
+
+const void *few_entry(enum fold fold, enum element input, enum element accumulator)
+{
+    static decltype(&sum_few) const of_fold[ON_LADDER] = FOLDS_OF(few);
+    if (fold_is_on_ladder(fold))
+        return of_fold[fold](input, accumulator);
+    return first_of({places_few(fold, input, accumulator), counts_few(fold, input, accumulator),
+                     numbers_few(fold, input, accumulator), moments_few(fold, input, accumulator)});
 }
 
 const void *columns_entry(enum fold fold, enum element input, enum element accumulator)
@@ -161,10 +172,10 @@ const void *read_entry(unsigned shape)
 } // namespace KERNELS
 
 const struct kernels GRED_TABLE = {
-    KERNELS::flat_entry,      KERNELS::strided_entry,       KERNELS::along_entry,
-    KERNELS::columns_entry,   KERNELS::merge_entry,         KERNELS::library_entry,
-    KERNELS::copy_flat_entry, KERNELS::copy_gathered_entry, KERNELS::finish_entry,
-    KERNELS::store_entry,     KERNELS::exact_flat,          KERNELS::exact_merging,
-    KERNELS::exact_finishing, KERNELS::count_entry,         KERNELS::unpack_entry,
-    KERNELS::read_entry,
+    KERNELS::flat_entry,    KERNELS::strided_entry,   KERNELS::along_entry,
+    KERNELS::few_entry,     KERNELS::columns_entry,   KERNELS::merge_entry,
+    KERNELS::library_entry, KERNELS::copy_flat_entry, KERNELS::copy_gathered_entry,
+    KERNELS::finish_entry,  KERNELS::store_entry,     KERNELS::exact_flat,
+    KERNELS::exact_merging, KERNELS::exact_finishing, KERNELS::count_entry,
+    KERNELS::unpack_entry,  KERNELS::read_entry,
 };

@@ -212,6 +212,11 @@ const void *OF_FOLD(along)(enum element input, enum element accumulator)
     return strided_all<GRED_FOLD, along_axes, uint64_as>(input, accumulator);
 }
 
+const void *OF_FOLD(few)(enum element input, enum element accumulator)
+{
+    return strided_all<GRED_FOLD, few_each, uint64_as>(input, accumulator);
+}
+
 const void *OF_FOLD(columns)(enum element input, enum element accumulator)
 {
     return strided_all<GRED_FOLD, columns_of, uint64_as>(input, accumulator);

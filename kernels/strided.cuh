@@ -53,11 +53,11 @@ __device__ __forceinline__ int64_t end_of(const kernel_rows &array, const stretc
     return end < length ? end : length;
 }
 
-template <class Fold, unsigned N>
+template <class Fold, bool Twice, unsigned N>
 __device__ __forceinline__ void take_slots(state_of<Fold> &state, const value_of<Fold> (&x)[N],
                                            const placing &places, uint32_t there)
 {
-    if (there == low_bits(N))
+    if (Twice && there == low_bits(N))
         take_values<Fold>(state, x, places, all_shown());
     else
         take_values<Fold>(state, x, places, shown_bits{there});
@@ -79,8 +79,9 @@ constexpr bool makes_means<sum<V>> = !std::is_integral_v<V>;
 
 /* The window that begins at element `begin` of the row, of a stretch that ends at `end`, as its
  * group's thread number `lane` takes it. Returns how many elements it has, and adds to `shown`, if
- * the fold `Counts`, how many of them a mask lets through. */
-template <class Fold, bool Counts = makes_means<Fold>>
+ * the fold `Counts`, how many of them a mask lets through. What to do where all slots are filled is
+ * compiled `Twice`, without a look at which are. */
+template <class Fold, bool Counts = makes_means<Fold>, bool Twice = true>
 __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned &shown,
                                                 const kernel_rows &array, const stretch &x,
                                                 int64_t begin, int64_t end, unsigned lane)
@@ -122,7 +123,7 @@ __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned 
     for (unsigned part = 0;;) {
         value_of<Fold> values[N];
         decode(values, words, array.from.input);
-        take_slots<Fold>(state, values, places, there);
+        take_slots<Fold, Twice>(state, values, places, there);
         if (++part >> packing)
             return window << packing;
         shift_words(words, 1u << array.bytes);

@@ -5,6 +5,7 @@
 #include "along.cuh"
 #include "columns.cuh"
 #include "entry.cuh"
+#include "few.cuh"
 #include "ladder/21_last_block.cuh"
 #include "strided.cuh"
 
@@ -27,14 +28,27 @@ struct along_axes {
     }
 };
 
+template <class Fold>
+struct few_each {
+    static const void *entry()
+    {
+        return KERNEL_ENTRY(fold_few<Fold>);
+    }
+};
+
 /* Nobody describes along axes. */
-template <class V>
-struct along_axes<summary<V>> {
+struct no_kernel {
     static const void *entry()
     {
         return nullptr;
     }
 };
+
+template <class V>
+struct along_axes<summary<V>> : no_kernel {};
+
+template <class V>
+struct few_each<summary<V>> : no_kernel {};
 
 /* Of values that a load takes several of. */
 template <class Fold>

@@ -76,10 +76,9 @@ struct kernel_axes {
     unsigned team;   /* so many threads fold one, said by the exponent */
     bool abreast;    /* neighbouring threads are of different teams */
     bool counts;     /* what a mask lets through is counted */
-    bool few;        /* elements lie in one row of so few that a loop by fours is best */
-    unsigned rounds; /* a team makes so many results, one after the other */
-    uint64_t staged; /* bytes of a row, where a block's rows lie one after the other and are brought
-                      * to shared memory first; 0: they are read as they lie */
+    unsigned rounds; /* of few elements a team makes so many results, one after the other; */
+    uint64_t staged; /* and of so many bytes each is a row, where rows lie one after the other and a
+                      * block brings its own to shared memory; 0: they are read as they lie */
     uint64_t splits; /* blocks that share a result */
     unsigned kept;   /* dimensions that results differ in; see struct axes */
     int64_t first;
@@ -112,9 +111,11 @@ struct kernels {
     const void *(*strided)(enum fold fold, enum method_index method, enum element input,
                            enum element accumulator);
 
-    /* Along axes, of the same elements: (kernel_axes, partials, counts, tickets). Columns are taken
-     * COLUMNS_A_THREAD at a time, of folds on the ladder. */
+    /* Along axes, of the same elements: (kernel_axes, partials, counts, tickets). One for all; one
+     * for few elements each, without splits and with teams within a warp; and one that makes
+     * COLUMNS_A_THREAD neighbouring results at a time, of folds on the ladder. */
     const void *(*along)(enum fold fold, enum element input, enum element accumulator);
+    const void *(*few)(enum fold fold, enum element input, enum element accumulator);
     const void *(*columns)(enum fold fold, enum element input, enum element accumulator);
 
     /* Merges states that lie one after the other: (states, n, partials, tickets, ending,

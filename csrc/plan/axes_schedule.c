@@ -159,9 +159,12 @@ static void shape_columns(const struct axes *axes, uint64_t threads, struct axes
         shape->team++;
 }
 
-static bool has_few(const struct axes *axes, unsigned team)
+/* In one row at most, and with a team within a warp. */
+static bool has_few(const struct axes *axes, unsigned team, bool abreast)
 {
     const struct layout *reduced = &axes->reduced;
+    if (team > (abreast ? 0 : WARP))
+        return false;
     return reduced->dimensions == 0 ||
            (reduced->dimensions == 1 && reduced->shape[0] >> (team + LOAD + FEW) == 0);
 }
@@ -174,7 +177,7 @@ static void shape_abreast(const struct axes *axes, enum element accumulator, uin
     const unsigned across = (unsigned)least(exponent_up(axes->shape[axes->kept - 1]), WARP);
     shape->team = team_for(axes->results, n, accumulator, 0, shape->block - across, threads, 0);
     shape->lanes = (unsigned)least(shape->team, inner_lanes(axes, accumulator));
-    shape->few = has_few(axes, shape->team);
+    shape->few = has_few(axes, shape->team, true);
 }
 
 static void shape_rows(const struct axes *axes, enum element accumulator, uint64_t threads,
@@ -186,7 +189,7 @@ static void shape_rows(const struct axes *axes, enum element accumulator, uint64
         team_for(1, n, accumulator, shape->lanes, WARP, UINT64_MAX, tuning->share);
     shape->team =
         team_for(axes->results, n, accumulator, enough, shape->block, threads, tuning->share);
-    shape->few = has_few(axes, shape->team);
+    shape->few = has_few(axes, shape->team, false);
 }
 
 /* As many rows a block as there is room for, as long as there are blocks enough. False: a row is
@@ -362,6 +365,8 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
     axes_shape_make(axes, self->accumulator, fits, multiprocessors, &self->shape);
     if (self->shape.columns)
         self->kernel = columns;
+    else if (self->shape.few)
+        self->kernel = kernels->few(self->plan->fold, axes->reduced.input, self->accumulator);
 }
 
 /* What a block's threads leave each other, or its rows and what lies before a boundary. */
@@ -445,7 +450,6 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
     argument->results = axes->results;
     argument->team = self->shape.team;
     argument->abreast = self->shape.abreast;
-    argument->few = self->shape.few;
     argument->rounds = self->shape.rounds;
     argument->staged = self->shape.staged;
     argument->counts = axes->reduced.mask && self->plan->counts;
