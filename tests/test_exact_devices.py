@@ -126,6 +126,14 @@ def test_windows_that_are_full_to_their_limit_are_exact(place, dtype):
     assert is_exact(place, x, block_size=32)
 
 
+def test_lower_windows_that_are_full_to_their_limit_are_exact(place):
+    """The first window leaves as much of every number as it can, wherever it lies."""
+    for bit in (26, 27, 28):
+        for sign in (1, -1):
+            x = np.full(2 * STRETCH, sign * (1 + 2.0**-bit - 2.0**-52))
+            assert is_exact(place, x, block_size=32)
+
+
 def test_a_number_that_leads_out_of_a_window_and_back_is_seen(place):
     """Each thread's sum would leave its window's range within a tile, and be back at its end."""
     for exponent in (9, 10, 11, 12, 30, 52, 53, 54, 60, 900):
