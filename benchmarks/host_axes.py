@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-
 import random
 import statistics
 import time
