@@ -162,34 +162,58 @@ const state_of<Fold> &state_at(const many &self, uint64_t k)
     return static_cast<const state_of<Fold> *>(self.states)[k];
 }
 
-/* What there is of a type's values is stored as it is. */
-template <class V>
-bool is_as_held(const many &self)
+/* Whether a state, or that divided, is the result but for its type. */
+bool is_plain(const many &self)
 {
-    constexpr enum element type = element_of<V>::value;
-    return !self.how.has_initial && self.how.from_nothing && self.how.result == type &&
-           self.to.held[0] == type && self.divisor == self.divisor;
+    return !self.how.has_initial && self.how.from_nothing && self.how.result == self.to.held[0] &&
+           self.divisor == self.divisor;
 }
 
-/* Loops without a branch: one that divides, and one that does not. */
-template <class Fold>
-void store_states(const many &self)
+template <class Fold, class Result>
+bool store_states(const many &self)
 {
-    using V = value_of<Fold>;
     const auto store = [&](auto stored) {
         const state_of<Fold> *const states = &state_at<Fold>(self, 0);
-        V *const at = static_cast<V *>(self.to.at[0]);
+        Result *const at = static_cast<Result *>(self.to.at[0]);
         if (self.to.step == 1)
             for (uint64_t k = 0; k < self.n; k++)
-                at[k] = stored(states[k]);
+                at[k] = Result(stored(states[k]));
         else
             for (uint64_t k = 0; k < self.n; k++)
-                at[int64_t(k) * self.to.step] = stored(states[k]);
+                at[int64_t(k) * self.to.step] = Result(stored(states[k]));
     };
+    /* Loops without a branch: one that divides, and one that does not. */
     if (const double divisor = self.divisor)
         store([=](state_of<Fold> state) { return Fold::stored(state, divisor); });
     else
         store([](state_of<Fold> state) { return Fold::stored(state, 0); });
+    return true;
+}
+
+/* Narrow integers are folded in wider ones. False: it takes more than that. */
+template <class Fold>
+bool store_plain(const many &self)
+{
+    using V = value_of<Fold>;
+    if (!is_plain(self))
+        return false;
+    if (self.how.result == element_of<V>::value)
+        return store_states<Fold, V>(self);
+    if constexpr (std::is_same_v<V, int32_t>)
+        if (self.divisor == 0)
+            switch (self.how.result) {
+            case ELEMENT_INT8:
+                return store_states<Fold, int8_t>(self);
+            case ELEMENT_UINT8:
+                return store_states<Fold, uint8_t>(self);
+            case ELEMENT_INT16:
+                return store_states<Fold, int16_t>(self);
+            case ELEMENT_UINT16:
+                return store_states<Fold, uint16_t>(self);
+            default:
+                break;
+            }
+    return false;
 }
 
 template <enum element Type>
@@ -246,8 +270,8 @@ template <class Finishing, class Fold>
 void finish_many(const many &self)
 {
     if constexpr (is_stored<Finishing>::value && std::is_arithmetic_v<value_of<Fold>>)
-        if (is_as_held<value_of<Fold>>(self))
-            return store_states<Fold>(self);
+        if (store_plain<Fold>(self))
+            return;
     finish_blocks(self, [&](uint64_t k, struct answer &answer) {
         Finishing::template apply<Fold>(self.how, state_at<Fold>(self, k), answer);
     });
