@@ -17,6 +17,10 @@ pytestmark = [
 ]
 
 
+# Open MPI starts nothing for root unless it is told twice.
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
 def ranks(n, program=(PROGRAM,)):
     """Run a program with so many ranks, on this machine."""
     return subprocess.run(
@@ -25,7 +29,7 @@ def ranks(n, program=(PROGRAM,)):
         text=True,
         timeout=120,
         check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "OMP_NUM_THREADS": "1", **AS_ROOT},
     )
 
 

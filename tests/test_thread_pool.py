@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 COMPILER = os.environ.get("CC", "gcc").split()
 POOL = ("csrc/run/threads.c", "csrc/common/clock.c", "csrc/common/process.c")
-FOLDING = ("csrc/host/folding.c", "csrc/host/sharing.c")
+FOLDING = ("csrc/host/chunk.c", "csrc/host/folding.c", "csrc/host/sharing.c")
 SOURCES = {
     "pool": ("tests/threads/pool.c", *POOL),
     "folding": ("tests/threads/folding.c", *FOLDING, *POOL),

@@ -358,15 +358,16 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
 {
     const struct axes *axes = &self->axes;
     const bool brought = self->uploads || self->copy;
-    const void *columns =
-        kernels->columns(self->plan->fold, axes->reduced.input, self->accumulator);
+    const enum fold fold = self->plan->fold;
+    const enum element input = self->copy ? self->accumulator : axes->reduced.input;
+    const void *columns = kernels->columns(fold, input, self->accumulator);
     const bool fits =
         columns && axes_lie_in_columns(axes, brought ? 0 : (uintptr_t)axes->reduced.data);
     axes_shape_make(axes, self->accumulator, fits, multiprocessors, &self->shape);
     if (self->shape.columns)
         self->kernel = columns;
     else if (self->shape.few)
-        self->kernel = kernels->few(self->plan->fold, axes->reduced.input, self->accumulator);
+        self->kernel = kernels->few(fold, input, self->accumulator);
 }
 
 /* What a block's threads leave each other, or its rows and what lies before a boundary. */

@@ -153,7 +153,9 @@ struct winning {
     LANES_FUNCTION static vector<K> of(const In *x, vector<K> flip)
     {
         using bits = vector<bits_of<sizeof(K)>>;
-        const vector<K> key = keys::of(loaded<vector<K>>(x));
+        vector<K> key = keys::of(loaded<vector<K>>(x));
+        if constexpr (std::is_same_v<In, boolean>)
+            key = keys::rank(key); /* bytes that are as true as others are no more when flipped */
         const auto flipped = (vector<K>)((bits)key ^ (bits)flip);
         if constexpr (nan_wins)
             return keys::nan(key) ? in_all(ends<K>::greatest) : flipped;

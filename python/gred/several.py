@@ -6,7 +6,6 @@ What `gred.sum` and `gred.mean` do with a list or a tuple whose first element is
 from __future__ import annotations
 
 import contextvars
-import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -16,6 +15,7 @@ from numpy.typing import DTypeLike
 
 from gred import _core
 from gred.exact import ExactSum
+from gred.explanation import explain
 
 _THREADS_MOST = 32
 
@@ -171,9 +171,9 @@ def mean(
         result = np.dtype(np.float64) if elements.kind in "biu" else elements
         return _total(arrays).mean(result if dtype is None else dtype)
     options = _options(dtype, method, block_size)
-    counted = [array for array in arrays if math.prod(array.shape)] or arrays[:1]
+    lengths = [explain(array).size for array in arrays]
+    counted = [array for array, n in zip(arrays, lengths, strict=True) if n] or arrays[:1]
     means = _on_each(lambda array: _core.mean(array, **options), counted)
-    lengths = [math.prod(array.shape) for array in counted]
     result = _type_of(means)
-    shares = np.array(lengths) / max(_core.sum(lengths), 1)
+    shares = np.array([n for n in lengths if n] or [0]) / max(_core.sum(lengths), 1)
     return means[0] if len(means) == 1 else _merged(np.array(means, _wide(result)) * shares, result)
