@@ -252,3 +252,16 @@ def test_only_the_default_method_goes_along_axes(place):
     for options in ({"axis": 0}, {"keepdims": True}):
         with pytest.raises(ValueError, match="'auto'"):
             gred.sum(np.ones((2, 3)), method="unroll8", **on(place, None), **options)
+
+
+@everywhere
+@pytest.mark.parametrize("dtype", ["?", "f2", "f4", "i4", "u8"])
+def test_sums_of_no_elements_are_zeros_in_any_type(place, dtype):
+    """Also where elements would have to be converted before a kernel takes them, and there are none."""
+    for shape, axis in (((0,), 0), ((3, 0), 1), ((0, 5), 0)):
+        x = laid_out(np.zeros(shape, dtype), place)
+        for result in ("f4", "f8", "i8", "c16"):
+            got = to_host(gred.sum(x, axis=axis, dtype=result, keepdims=True))
+            right = np.zeros(shape, dtype).sum(axis=axis, dtype=result, keepdims=True)
+            assert got.dtype == right.dtype
+            np.testing.assert_array_equal(got, right)

@@ -359,7 +359,7 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
     const struct axes *axes = &self->axes;
     const bool brought = self->uploads || self->copy;
     const enum fold fold = self->plan->fold;
-    const enum element input = self->copy ? self->accumulator : axes->reduced.input;
+    const enum element input = axes->reduced.input;
     const void *columns = kernels->columns(fold, input, self->accumulator);
     const bool fits =
         columns && axes_lie_in_columns(axes, brought ? 0 : (uintptr_t)axes->reduced.data);
@@ -424,8 +424,10 @@ bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
                      reduction_row(plan->reduction)->name);
         return false;
     }
-    if (!some)
+    if (!some && self->copy) { /* of nothing, any kernel for the accumulator is right */
         self->copy = NULL;
+        self->axes.reduced.input = self->axes.reduced.type = self->accumulator;
+    }
     self->uploads = some && !plan->on_device;
     self->uploads_mask = masked && !plan->mask_on_device;
     if (self->uploads_mask)
