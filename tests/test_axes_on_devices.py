@@ -257,7 +257,7 @@ def test_only_the_default_method_goes_along_axes(place):
 @everywhere
 @pytest.mark.parametrize("dtype", ["?", "f2", "f4", "i4", "u8"])
 def test_sums_of_no_elements_are_zeros_in_any_type(place, dtype):
-    """Also where elements would have to be converted before a kernel takes them, and there are none."""
+    """Also where elements would be converted before a kernel takes them."""
     for shape, axis in (((0,), 0), ((3, 0), 1), ((0, 5), 0)):
         x = laid_out(np.zeros(shape, dtype), place)
         for result in ("f4", "f8", "i8", "c16"):
