@@ -74,10 +74,16 @@ struct sum_lanes {
     }
 
   private:
+    /* Vectors of signed integers would not wrap around. */
     template <class Values>
     LANES_FUNCTION static Values merged(Values a, Values b)
     {
-        return Fold<Values>::merge(a, b);
+        if constexpr (std::is_integral_v<T> && std::is_same_v<Values, vector<T>>) {
+            using wrapping = vector<bits_of<sizeof(T)>>;
+            return Values(Fold<wrapping>::merge(wrapping(a), wrapping(b)));
+        } else {
+            return Fold<Values>::merge(a, b);
+        }
     }
 };
 
