@@ -410,8 +410,11 @@ def test_out_is_numpys(call, data):
                 quietly(name, x, out=out, **options)
             return
         assert quietly(name, x, out=out, **options) is out
+    # NumPy's extremes begin with what out makes of the first element: 255 is -1 in an int8.
+    narrowed = name in ("min", "max") and not np.can_cast(x.dtype, kind)
     if (
         kind in INTEGERS
+        and not narrowed
         and name in ("sum", "min", "max", *COUNTS, *PLACES)
         and (x.dtype.newbyteorder("=") in INTEGERS)
     ):
