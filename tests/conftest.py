@@ -82,3 +82,23 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize(("device", "method"), [parameter(*pair) for pair in pairs])
     else:
         metafunc.parametrize("device", [parameter(place) for place in PLACES])
+
+
+@pytest.fixture
+def command(capsys):
+    """Run the command in this process: its exit status, standard output and standard error."""
+
+    from gred.cli.command import main
+
+    def run(*arguments):
+        status = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def digests():
+    """Collect what the first instructions have made of the checks."""
+    return []

@@ -15,7 +15,6 @@ import pytest
 
 import gred
 from gred.cli import answer, clock, ladder, options, record, sweep
-from gred.cli.command import main
 from gred.cli.data import random_array
 
 SMALL = ("--size", "700", "--device", "simulated")
@@ -30,18 +29,6 @@ TINY_SWEEP = (
 def warm_caches(monkeypatch):
     """Leave the caches alone between samples: no promise here is about how fast anything is."""
     monkeypatch.setattr(gred, "kernel_time", functools.partial(gred.kernel_time, cold=False))
-
-
-@pytest.fixture
-def command(capsys):
-    """Run the command in this process: its exit status, standard output and standard error."""
-
-    def run(*arguments):
-        status = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

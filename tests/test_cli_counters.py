@@ -7,22 +7,9 @@ import pytest
 
 import gred
 from gred.cli import counters_plot, record
-from gred.cli.command import main
 
 RUNGS = [m.name for m in gred.methods() if m.number is not None and m.number <= 22]
 SMALL = ("counters", "--size", "5000", "--block-size", "64")
-
-
-@pytest.fixture
-def command(capsys):
-    """Run the command in this process: its exit status, standard output and standard error."""
-
-    def run(*arguments):
-        status = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
 
 
 def counted(rung, dtype=np.int32, **options):

@@ -1,5 +1,6 @@
 """`python -m gred explain METHOD` shows a rung's source, counts, limits and neighbours."""
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,6 @@ import pytest
 
 import gred
 from gred.cli import explain, record
-from gred.cli.command import main
 
 KERNELS = Path(__file__).parent.parent / "kernels"
 RUNGS = [m.name for m in gred.methods() if m.number is not None and m.number <= 22]
@@ -15,15 +15,9 @@ SMALL = ("--size", "5000", "--block-size", "64")
 
 
 @pytest.fixture
-def command(capsys):
-    """Run the command in this process: its exit status, standard output and standard error."""
-
-    def run(*arguments):
-        status = main(["explain", *map(str, arguments)])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+def command(command):
+    """Run `python -m gred explain`, as the fixture of all commands does."""
+    return functools.partial(command, "explain")
 
 
 def counted(rung, size=5000, block_size=64):

@@ -21,7 +21,6 @@ import gred
 from gred.cli import cases, contest, data, libraries, options, outcome, record, streams, versus
 from gred.cli import truth as truths
 from gred.cli.clock import Clock
-from gred.cli.command import main
 from gred.cli.data import random_mask, repeated_array
 from gred.cli.measure import Sampling
 from gred.cli.truth import Truth
@@ -48,16 +47,10 @@ every_reduction = pytest.mark.parametrize("reduction", cases.REDUCTIONS)
 
 
 @pytest.fixture
-def command(capsys, monkeypatch, tmp_path):
-    """Run the command in this process and an empty folder: status, standard output and error."""
+def command(command, monkeypatch, tmp_path):
+    """Run the command in an empty folder."""
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        status = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+    return command
 
 
 def case_of(reduction="sum", kind="float32", layout="flat", size=1000):

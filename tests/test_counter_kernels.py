@@ -4,17 +4,12 @@ They are compiled against the simulator alone, with pointers that count.
 """
 
 import ctypes
-import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from toy_kernels import toy_kernels
 
 ROOT = Path(__file__).parent.parent
-KERNELS = Path(__file__).parent / "kernels" / "counting.cpp"
-C_COMPILER = os.environ.get("CC", "gcc").split()
-CXX_COMPILER = os.environ.get("CXX", "g++").split()
 GLOBAL_LOAD, GLOBAL_STORE, SHARED_LOAD, SHARED_STORE = range(4)
 EVENTS = {
     "global_load": GLOBAL_LOAD,
@@ -23,32 +18,13 @@ EVENTS = {
     "shared_store": SHARED_STORE,
 }
 ORDERS = {"forwards": 0, "backwards": 1, "shuffled": 2}
-SIMULATOR = "bulk", "cluster", "counter", "fiber", "grid", "multiprocessor", "simulator", "stacks"
 NOBODY = -1
-
-
-def compile_with(*command):
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory):
-    """Compile the simulator and the kernels into a library of their own, and load it."""
-    if not shutil.which(C_COMPILER[0]) or not shutil.which(CXX_COMPILER[0]):
-        pytest.skip("there is no C++ compiler here")
-    folder = tmp_path_factory.mktemp("kernels")
-    objects = []
-    for noun in SIMULATOR:
-        source = ROOT / "csrc/simulated" / f"{noun}.c"
-        objects.append(folder / f"{noun}.o")
-        flags = [f"-I{ROOT / 'csrc'}", "-std=c11", "-O2", "-fPIC", "-c", source, "-o", objects[-1]]
-        compile_with(*C_COMPILER, *flags)
-    library = folder / "kernels.so"
-    flags = ["-std=c++17", "-O2", "-fPIC", "-shared", f"-I{ROOT / 'csrc'}", "-o", library]
-    flags += [f"-I{ROOT / 'kernels'}", "-Wno-unknown-pragmas", "-x", "c++", KERNELS]
-    compile_with(*CXX_COMPILER, *flags, "-x", "none", *objects, "-lpthread")
-    return ctypes.CDLL(str(library))
+    """Compile and load this test's kernels."""
+    return toy_kernels("counting.cpp", tmp_path_factory.mktemp("kernels"))
 
 
 @pytest.fixture

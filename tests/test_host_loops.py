@@ -31,26 +31,31 @@ def run(*checks: str, program: Path = PROGRAM, **environment: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-@pytest.fixture(scope="module")
-def digests():
-    """Collect what the first instructions have made of the checks."""
-    return []
-
-
-@pytest.mark.parametrize("instructions", SETS)
-def test_all_instructions_are_right_and_make_the_same_bits(instructions, digests):
+def check_instructions(instructions: str, digests: list[str], program: Path = PROGRAM) -> None:
+    """Run all checks with them, which are to make what the first instructions have made."""
     if SETS.index(instructions) > SETS.index(BEST):
         pytest.skip("this processor has no such instructions")
-    made, *found = run(GRED_INSTRUCTIONS=instructions)
+    made, *found = run(program=program, GRED_INSTRUCTIONS=instructions)
     assert made == instructions
     if not digests:
         digests += found
     assert found == digests
 
 
-def test_any_number_of_threads_makes_the_same_bits():
+def check_threads(program: Path = PROGRAM) -> None:
+    """Any number of threads is to make the same bits."""
     threads = ("1", "2", "3", "8", "16")
-    assert len({run("bits", OMP_NUM_THREADS=count)[1] for count in threads}) == 1
+    made = {run("bits", program=program, OMP_NUM_THREADS=count)[1] for count in threads}
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize("instructions", SETS)
+def test_all_instructions_are_right_and_make_the_same_bits(instructions, digests):
+    check_instructions(instructions, digests)
+
+
+def test_any_number_of_threads_makes_the_same_bits():
+    check_threads()
 
 
 @pytest.mark.parametrize("asked", ["", "avx1024", "neon", "AVX2"])

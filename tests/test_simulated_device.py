@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,14 +10,11 @@ import threading
 from pathlib import Path
 
 import pytest
+from toy_kernels import toy_kernels
 
 import gred
 
 ROOT = Path(__file__).parent.parent
-KERNELS = Path(__file__).parent / "kernels" / "faulty.cpp"
-C_COMPILER = os.environ.get("CC", "gcc").split()
-CXX_COMPILER = os.environ.get("CXX", "g++").split()
-SIMULATOR = "bulk", "cluster", "counter", "fiber", "grid", "multiprocessor", "simulator", "stacks"
 DONE, FAILED = 0, 1
 FORWARDS, BACKWARDS, SHUFFLED = range(3)
 EVERY_ORDER = [(FORWARDS, 0), (BACKWARDS, 0), *((SHUFFLED, seed) for seed in range(20))]
@@ -26,29 +22,10 @@ BLOCK = 256
 RIGHT = BLOCK * (BLOCK - 1) // 2
 
 
-def compile_with(*command):
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory):
-    """Compile the simulator and this folder's kernels into a library of their own, and load it."""
-    if not shutil.which(C_COMPILER[0]) or not shutil.which(CXX_COMPILER[0]):
-        pytest.skip("there is no C++ compiler here")
-    folder = tmp_path_factory.mktemp("kernels")
-    objects = []
-    for noun in SIMULATOR:
-        source = ROOT / "csrc/simulated" / f"{noun}.c"
-        objects.append(folder / f"{noun}.o")
-        flags = [f"-I{ROOT / 'csrc'}", "-std=c11", "-O2", "-fPIC", "-c", source, "-o", objects[-1]]
-        compile_with(*C_COMPILER, *flags)
-    library = folder / "kernels.so"
-    flags = ["-std=c++17", "-O2", "-fPIC", "-shared", f"-I{ROOT / 'csrc'}"]
-    flags += [f"-I{ROOT / 'kernels'}", "-o", library]
-    flags += ["-Wno-unknown-pragmas", "-x", "c++", KERNELS, "-x", "none", *objects, "-lpthread"]
-    compile_with(*CXX_COMPILER, *flags)
-    return ctypes.CDLL(str(library))
+    """Compile and load this test's kernels."""
+    return toy_kernels("faulty.cpp", tmp_path_factory.mktemp("kernels"))
 
 
 @pytest.fixture

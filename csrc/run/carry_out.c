@@ -1,10 +1,9 @@
 /* Carries a schedule out on a machine: one arena, the pieces one after the other, each fed and
  * passed over, and the result where it is to go. What is done was decided when the schedule was
  * made. */
-#include "plan/fastest.h"
+#include "run/carry_out.h"
+
 #include "plan/rows.h"
-#include "run/along.h"
-#include "run/explanation.h"
 #include "run/receive.h"
 #include "run/result.h"
 #include "run/upload.h"
@@ -403,7 +402,7 @@ static bool reduce(struct carrying *self)
            deliver(self, leaves);
 }
 
-static bool carry_out(struct machine *machine, const struct schedule *schedule, struct run *run)
+bool carry_out(struct machine *machine, const struct schedule *schedule, struct run *run)
 {
     void *memory = NULL;
     if (!machine->allocate(machine, schedule->arena.total, &memory))
@@ -416,86 +415,4 @@ static bool carry_out(struct machine *machine, const struct schedule *schedule, 
     const bool reduced = reduce(&self);
     machine->release(machine, memory);
     return reduced;
-}
-
-/* ---- schedules ---- */
-
-static bool resident(void *device, const void *kernel, unsigned block, size_t shared_bytes,
-                     unsigned *blocks)
-{
-    struct machine *machine = device;
-    return machine->resident(machine, kernel, block, shared_bytes, blocks);
-}
-
-static struct facts facts_of(struct machine *machine, const struct run *run)
-{
-    return (struct facts){.kernels = machine->kernels,
-                          .multiprocessors = machine->multiprocessors,
-                          .capability = machine->capability,
-                          .limit = run->workspace_limit ? run->workspace_limit : UINT64_MAX,
-                          .whole = run->timing || run->counting,
-                          .resident = resident,
-                          .device = machine};
-}
-
-static bool schedule_within(struct machine *machine, const struct plan *plan, const struct run *run,
-                            uint64_t limit, struct schedule *schedule)
-{
-    struct facts facts = facts_of(machine, run);
-    facts.limit = limit;
-    return schedule_make(plan, &facts, schedule, machine->failure);
-}
-
-/* With memory for it, or in pieces that there is memory for. */
-static bool passes_schedule(struct machine *machine, const struct plan *plan, const struct run *run,
-                            struct schedule *schedule)
-{
-    const struct facts facts = facts_of(machine, run);
-    if (!schedule_make(plan, &facts, schedule, machine->failure))
-        return false;
-    const uint64_t room = machine->room(machine, schedule->arena.total);
-    return room >= schedule->arena.total || schedule_within(machine, plan, run, room, schedule);
-}
-
-/* Another user of the device may have taken the memory that there was room for: then smaller pieces
- * may do. True if there are such. */
-static bool shrink(struct machine *machine, const struct run *run, struct schedule *schedule)
-{
-    const uint64_t piece = schedule->piece;
-    if (machine->failure->kind != FAILURE_MEMORY)
-        return false;
-    const struct failure failure = *machine->failure;
-    *machine->failure = (struct failure){0};
-    if (schedule_within(machine, schedule->course.plan, run, schedule->arena.total / 2, schedule) &&
-        schedule->piece < piece)
-        return true;
-    *machine->failure = failure;
-    return false;
-}
-
-static bool explain(struct machine *machine, const struct plan *plan, struct run *run)
-{
-    struct explanation *explanation = run->explanation;
-    explanation->launches = true;
-    explanation->plan = *plan;
-    return passes_schedule(machine, &explanation->plan, run, &explanation->schedule);
-}
-
-bool passes_run(struct machine *machine, const struct plan *asked, struct run *run)
-{
-    const struct facts facts = facts_of(machine, run);
-    struct plan plan = *asked;
-    struct schedule schedule;
-    if (plan.axes)
-        return axes_run(machine, &plan, run);
-    fastest_choose(&facts, &plan);
-    if (run->explanation)
-        return explain(machine, &plan, run);
-    if (!passes_schedule(machine, &plan, run, &schedule))
-        return false;
-    bool ran;
-    do
-        ran = carry_out(machine, &schedule, run);
-    while (!ran && shrink(machine, run, &schedule));
-    return ran;
 }

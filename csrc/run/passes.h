@@ -93,7 +93,8 @@ static inline bool machine_launch_step(struct machine *machine, const struct ste
     return machine->launch(machine, &launch);
 }
 
-/* Runs the plan once, or as often as run->timing asks for; or explains what it would do. */
+/* Runs the plan once, or as often as run->timing asks for; or explains what it would do. In
+ * schedules.c. */
 bool passes_run(struct machine *, const struct plan *, struct run *);
 
 /* Times the reading of `bytes` of memory; in read_limit.c. */

@@ -79,13 +79,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         default=SIZE,
         help="elements: 1000000, 1e6, 2**20, 2^20 (default: 2**20)",
     )
-    parser.add_argument(
-        "--dtype",
-        choices=options.ELEMENT_TYPES,
-        default="int32",
-        metavar="TYPE",
-        help=f"element type: {', '.join(options.ELEMENT_TYPES)} (default: int32)",
-    )
+    options.add_dtype(parser)
     parser.add_argument(
         "--block-size",
         metavar="N",

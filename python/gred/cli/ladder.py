@@ -72,13 +72,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
 
 def add_common(parser: argparse.ArgumentParser) -> None:
     """Add the options that the ladder and the sweep share."""
-    parser.add_argument(
-        "--dtype",
-        choices=options.ELEMENT_TYPES,
-        default="int32",
-        metavar="TYPE",
-        help=f"element type: {', '.join(options.ELEMENT_TYPES)} (default: int32)",
-    )
+    options.add_dtype(parser)
     parser.add_argument(
         "--op",
         choices=options.OPS,

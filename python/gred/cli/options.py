@@ -107,6 +107,17 @@ def parse_seed(text: str) -> int:
     return _whole(text)
 
 
+def add_dtype(parser: argparse.ArgumentParser) -> None:
+    """Add `--dtype`."""
+    parser.add_argument(
+        "--dtype",
+        choices=ELEMENT_TYPES,
+        default="int32",
+        metavar="TYPE",
+        help=f"element type: {', '.join(ELEMENT_TYPES)} (default: int32)",
+    )
+
+
 def add_seed(parser: argparse.ArgumentParser) -> None:
     """Add the option that all commands with random data have."""
     parser.add_argument(
