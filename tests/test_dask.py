@@ -1,10 +1,12 @@
 """`gred.dask`: the same bits for every chunking, scheduler and number of workers."""
 
 import math
+import os
 import pickle
 import subprocess
 import sys
 from fractions import Fraction
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -184,7 +186,15 @@ def test_threads_make_the_same_bits():
 # ---- clusters ----
 
 
+@pytest.fixture
+def environment():
+    """Take back what a cluster leaves in its parent's: OMP_NUM_THREADS, for workers of a thread."""
+    with mock.patch.dict(os.environ):
+        yield
+
+
 @pytest.mark.unsanitized
+@pytest.mark.usefixtures("environment")
 def test_clusters_of_any_size_make_the_same_bits():
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     x = numbers()

@@ -61,9 +61,16 @@ def compiled(tmp_path_factory):
     return compile_it
 
 
-def run(*words, **options) -> str:
+def run(*words, **variables: str) -> str:
+    """Run a program that decides by itself how many threads there are."""
+    inherited = {name: text for name, text in os.environ.items() if name != "OMP_NUM_THREADS"}
     done = subprocess.run(
-        words, capture_output=True, text=True, timeout=120, check=False, **options
+        words,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**inherited, **variables},
     )
     if done.returncode == SKIPPED:
         pytest.skip(done.stdout.strip())
@@ -91,14 +98,14 @@ def test_pool(compiled, trial):
 @pytest.mark.parametrize("trial", ["callers", "meeting", "brief"])
 def test_no_two_threads_of_the_pool_race(compiled, trial):
     program = compiled("pool", "-fsanitize=thread")
-    run(program, trial, env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1"})
+    run(program, trial, TSAN_OPTIONS="halt_on_error=1")
 
 
 @pytest.mark.parametrize("trial", ["sums", "settling"])
 def test_no_two_threads_that_fold_race(compiled, trial):
     """Where every element counts, and where one is enough and what lies behind is left alone."""
     program = compiled("folding", "-fsanitize=thread", PYTHON, *LEFT_OUT)
-    run(program, trial, env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1"})
+    run(program, trial, TSAN_OPTIONS="halt_on_error=1")
 
 
 @pytest.mark.parametrize("trial", ["callers", "meeting", "threads"])
