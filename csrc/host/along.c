@@ -66,7 +66,7 @@ struct bench {
     char *buffer, *states, *done;
     struct chunks chunks; /* of the result that it is at */
     struct finishing waiting;
-    struct findings findings;
+    unsigned findings;
 };
 
 /* One of the results that are folded abreast. */
@@ -110,7 +110,7 @@ static void fold_next_chunk(const struct along *self, struct bench *bench, struc
 static void finish_waiting(const struct along *self, struct bench *bench)
 {
     if (bench->waiting.n)
-        finishing_run(self->plan, &bench->waiting, &bench->findings);
+        bench->findings |= finishing_run(self->plan, &bench->waiting);
     bench->waiting.n = 0;
 }
 
@@ -165,20 +165,6 @@ static void fold_abreast(const struct along *self, struct bench *bench, struct l
         finish_lane(self, bench, &lanes[k]);
 }
 
-static void note(struct along *self, const struct findings *found)
-{
-    const unsigned all = found->of_nothing | found->not_enough << 1 | found->all_nan << 2;
-    if (all)
-        atomic_fetch_or(&self->findings, all);
-}
-
-static struct findings findings_of(const struct along *self)
-{
-    const unsigned all = self->findings;
-    return (struct findings){
-        .of_nothing = all & 1, .not_enough = all >> 1 & 1, .all_nan = all >> 2 & 1};
-}
-
 static void fold_results(void *context, uint64_t index, unsigned thread)
 {
     struct along *self = context;
@@ -202,7 +188,8 @@ static void fold_results(void *context, uint64_t index, unsigned thread)
         fold_abreast(self, &bench, lanes, count);
     }
     finish_waiting(self, &bench);
-    note(self, &bench.findings);
+    if (bench.findings)
+        atomic_fetch_or(&self->findings, bench.findings);
 }
 
 /* ---- all of them ---- */
@@ -250,7 +237,7 @@ static bool share_results(struct job *job, struct along *self)
     if (!self->benches)
         return out_of_memory(job);
     const bool folded = fold_pieces(job, self, pieces);
-    job->run->findings = findings_of(self);
+    job->run->findings |= self->findings;
     free(self->benches);
     return folded;
 }
@@ -269,15 +256,13 @@ static bool share_elements(struct job *job, const struct along *self)
     part.plan = &one;
     results_start(&walk, self->axes, 0);
     for (uint64_t k = 0; k < self->axes->results; k++, results_next(&walk)) {
-        layout.data = (const char *)self->axes->reduced.data + walk.offset;
-        if (layout.mask)
-            layout.mask = self->axes->reduced.mask + walk.mask_offset;
+        results_move(&walk, &layout);
         uint64_t count;
         if (!folding_run(&part, state, &count))
             return false;
         const struct finishing one_result = {
             .states = state, .n = 1, .count = count, .place = walk.place};
-        finishing_run(self->plan, &one_result, &job->run->findings);
+        job->run->findings |= finishing_run(self->plan, &one_result);
     }
     return true;
 }

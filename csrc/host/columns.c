@@ -14,6 +14,7 @@
 #include "plan/axes.h"
 #include "run/watch.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 enum {
@@ -54,7 +55,7 @@ struct columns {
     size_t bench_bytes, brought, states; /* and where those begin on a bench */
     size_t spot_bytes;                   /* of a spot's states */
     uint64_t start;                      /* the first piece of this stretch */
-    _Atomic bool not_enough;             /* elements; there is nothing else to be said */
+    atomic_uint findings;                /* bits of common/findings.h */
 };
 
 /* ---- a spot ---- */
@@ -147,7 +148,7 @@ static void merge_runs(const struct columns *self, const struct spot *spot, char
 
 static void finish(struct columns *self, const struct spot *spot, char *states)
 {
-    struct findings findings = {0};
+    unsigned found = 0;
     struct finishing finishing = {.n = spot->columns,
                                   .count = self->plan->n,
                                   .step = self->axes->places[self->axes->kept - 1]};
@@ -157,10 +158,10 @@ static void finish(struct columns *self, const struct spot *spot, char *states)
             results_start(&walk, self->axes, spot->result + block * self->row);
         finishing.states = states + block * spot->columns * self->width;
         finishing.place = walk.place;
-        finishing_run(self->plan, &finishing, &findings);
+        found |= finishing_run(self->plan, &finishing);
     }
-    if (findings.not_enough)
-        self->not_enough = true;
+    if (found)
+        atomic_fetch_or(&self->findings, found);
 }
 
 /* ---- pieces ---- */
@@ -423,7 +424,7 @@ bool columns_run(struct job *job)
     }
     self.partials = self.benches + benches;
     const bool folded = run_all(job, &self);
-    job->run->findings.not_enough = self.not_enough;
+    job->run->findings |= self.findings;
     free(self.benches);
     return folded;
 }

@@ -31,9 +31,7 @@ bool exact_along(struct job *job)
     part.plan = &one;
     results_start(&walk, axes, 0);
     for (uint64_t k = 0; k < axes->results; k++, results_next(&walk)) {
-        layout.data = (const char *)axes->reduced.data + walk.offset;
-        if (layout.mask)
-            layout.mask = axes->reduced.mask + walk.mask_offset;
+        results_move(&walk, &layout);
         if ((k && watch_interrupted_lately(job->run, &part.asked)) || !add_result(&part, &walk))
             return false;
     }

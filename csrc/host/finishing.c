@@ -10,19 +10,21 @@ static bool tells_of_all(const struct plan *plan)
            (!fold_is_indexed(plan->fold) || !plan->layout->mask);
 }
 
-static void find_out(const struct plan *plan, const struct finish *how,
-                     const struct finishing *self, struct findings *findings)
+static unsigned findings_in(const struct plan *plan, const struct finish *how,
+                            const struct finishing *self)
 {
+    unsigned found = 0;
     const uint64_t asked = tells_of_all(plan) ? 1 : self->n;
     const size_t width = state_bytes(plan->fold, plan->accumulator);
     for (uint64_t k = 0; k < asked; k++) {
         struct answer answer;
         state_finish(plan->reduction, how, (const char *)self->states + k * width, &answer);
-        findings_add(findings, plan, &answer, how->count);
+        found |= result_findings(plan, &answer, how->count);
     }
+    return found;
 }
 
-void finishing_run(const struct plan *plan, const struct finishing *self, struct findings *findings)
+unsigned finishing_run(const struct plan *plan, const struct finishing *self)
 {
     const struct results *results = &plan->results;
     struct finish how = plan->finish;
@@ -35,6 +37,7 @@ void finishing_run(const struct plan *plan, const struct finishing *self, struct
     if (plan->means)
         states_about(plan->accumulator, self->states, self->n, plan->means + self->place,
                      self->step);
-    find_out(plan, &how, self, findings);
+    const unsigned found = findings_in(plan, &how, self);
     states_finish(plan->reduction, &how, self->states, self->n, &to);
+    return found;
 }

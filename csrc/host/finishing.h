@@ -11,5 +11,6 @@ struct finishing {
     int64_t place, step;
 };
 
-/* Fills the plan's results, which uses the states up, and adds what is to be said of them. */
-void finishing_run(const struct plan *, const struct finishing *, struct findings *);
+/* Fills the plan's results, which uses the states up, and returns what is to be said of them: bits
+ * of common/findings.h. */
+unsigned finishing_run(const struct plan *, const struct finishing *);

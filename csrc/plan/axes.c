@@ -212,3 +212,10 @@ void results_next(struct walk_of_results *walk)
         walk->index[k] = 0;
     }
 }
+
+void results_move(const struct walk_of_results *walk, struct layout *layout)
+{
+    const struct layout *first = &walk->axes->reduced;
+    layout->data = (const char *)first->data + walk->offset;
+    layout->mask = first->mask ? first->mask + walk->mask_offset : NULL;
+}

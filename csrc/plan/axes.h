@@ -41,3 +41,6 @@ struct walk_of_results {
 
 void results_start(struct walk_of_results *, const struct axes *, uint64_t result);
 void results_next(struct walk_of_results *);
+
+/* Moves a copy of the axes' `reduced` to the elements of the result that the walk is at. */
+void results_move(const struct walk_of_results *, struct layout *);

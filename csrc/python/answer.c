@@ -1,6 +1,7 @@
 #include "python/answer.h"
 
 #include "arrays/array.h"
+#include "common/findings.h"
 
 static bool warn(const struct run *run, const char *text)
 {
@@ -9,15 +10,15 @@ static bool warn(const struct run *run, const char *text)
 
 static bool warn_of_findings(const struct plan *plan, const struct run *run)
 {
-    if (run->findings.not_enough)
+    if (run->findings & FOUND_NOT_ENOUGH)
         return warn(run, plan->fold == FOLD_variance ? "Degrees of freedom <= 0 for slice"
                                                      : "Mean of empty slice");
-    return !run->findings.all_nan || warn(run, "All-NaN slice encountered");
+    return !(run->findings & FOUND_ALL_NAN) || warn(run, "All-NaN slice encountered");
 }
 
 bool answer_is_sound(const struct plan *plan, const struct run *run)
 {
-    if (run->findings.of_nothing) {
+    if (run->findings & FOUND_NOTHING) {
         PyErr_Format(PyExc_ValueError, "%s has no value: the mask hides all elements",
                      reduction_row(plan->reduction)->name);
         return false;

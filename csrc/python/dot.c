@@ -6,6 +6,7 @@
 #include "plan/method_argument.h"
 #include "plan/platform.h"
 #include "python/arguments.h"
+#include "python/real_argument.h"
 
 /* Two arrays, and what they become. */
 struct factors {
@@ -116,23 +117,12 @@ static struct dot *add_all(const struct module_state *state, const struct factor
     return dot;
 }
 
-static bool refuse_complex(const struct view *view, const char *name)
-{
-    if (!element_is_complex(view->layout.input))
-        return true;
-    PyErr_Format(PyExc_TypeError,
-                 "%s: elements of %s have two sums: add their real and imaginary parts to two "
-                 "accumulators",
-                 name, element_name(view->layout.input));
-    return false;
-}
-
 bool dot_exactly(struct module_state *state, PyObject *a, PyObject *b, struct exact_sums *sums)
 {
     struct factors factors = {0};
     struct dot *dot = NULL;
-    if (view_factors(state, a, b, &factors) && refuse_complex(&factors.a, "a") &&
-        refuse_complex(&factors.b, "b") &&
+    if (view_factors(state, a, b, &factors) && is_real_argument(&factors.a, "a") &&
+        is_real_argument(&factors.b, "b") &&
         (have_one_shape(&factors.a.layout, &factors.b.layout) ||
          refuse_shapes(&factors, "have one shape")) &&
         find_types(&factors))

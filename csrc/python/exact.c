@@ -5,6 +5,7 @@
 #include "plan/plan.h"
 #include "python/dot.h"
 #include "python/execute.h"
+#include "python/real_argument.h"
 
 #include <string.h>
 
@@ -98,12 +99,8 @@ static bool view_reals(struct module_state *state, PyObject *array, const char *
     const struct view_request asked = {.name = name, .where = &state->platforms.where};
     if (!array_view(array, &asked, view))
         return false;
-    if (!element_is_complex(view->layout.input))
+    if (is_real_argument(view, name))
         return true;
-    PyErr_Format(PyExc_TypeError,
-                 "%s: elements of %s have two sums: add their real and imaginary parts to two "
-                 "accumulators",
-                 name, element_name(view->layout.input));
     array_release(view);
     return false;
 }

@@ -158,7 +158,7 @@ static bool fetch_results(struct carrying *self)
             return false;
     if (!machine->copy_out(machine, &found, address(self, PART_FINDINGS), sizeof found))
         return false;
-    findings_note(&self->run->findings, found);
+    self->run->findings |= found;
     return true;
 }
 

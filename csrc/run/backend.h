@@ -34,13 +34,6 @@ struct timing {
     unsigned block;
 };
 
-/* What is to be said of results that were made of too little. */
-struct findings {
-    bool of_nothing; /* no element took part in one that needs some */
-    bool not_enough; /* a quotient's divisor was not positive */
-    bool all_nan;    /* nothing but NaN took part in one that leaves NaN out */
-};
-
 struct explanation;
 struct counting;
 struct exact;
@@ -56,7 +49,7 @@ struct run {
     uint64_t workspace_limit; /* bytes of device memory; 0: what there is */
     struct exact *exact;      /* where an exact plan's sum goes, not rounded; NULL: nowhere */
     uint64_t count;           /* elements that took part, where the reduction counts */
-    struct findings findings;
+    unsigned findings;        /* bits of common/findings.h */
     struct answer answer; /* unless the plan has an `out`; from here on run_begin sets nothing */
     struct failure failure;
 };

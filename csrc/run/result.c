@@ -2,19 +2,10 @@
 
 #include "common/findings.h"
 
-void findings_note(struct findings *findings, unsigned found)
-{
-    findings->of_nothing |= (found & FOUND_NOTHING) != 0;
-    findings->not_enough |= (found & FOUND_NOT_ENOUGH) != 0;
-    findings->all_nan |= (found & FOUND_ALL_NAN) != 0;
-}
-
-void findings_add(struct findings *findings, const struct plan *plan, const struct answer *answer,
-                  uint64_t count)
+unsigned result_findings(const struct plan *plan, const struct answer *answer, uint64_t count)
 {
     const enum nothing nothing = reduction_row(plan->reduction)->nothing;
-    findings_note(findings, findings_of(plan->reduction, plan->fold, nothing, plan->finish.ddof,
-                                        answer, count));
+    return findings_of(plan->reduction, plan->fold, nothing, plan->finish.ddof, answer, count);
 }
 
 void run_answer_exact(struct run *run, const struct plan *plan, const struct exact *sum,
@@ -27,7 +18,7 @@ void run_answer_exact(struct run *run, const struct plan *plan, const struct exa
     run->count = count;
     run->answer.values[0] = value;
     run->answer.values[1] = (struct scalar_wide){SCALAR_SIGNED, (int64_t)count, 0, 0};
-    findings_add(&run->findings, plan, &run->answer, count);
+    run->findings |= result_findings(plan, &run->answer, count);
 }
 
 void run_finish_exact(struct run *run, const struct plan *plan, enum element accumulator,
@@ -46,5 +37,5 @@ void run_finish(struct run *run, const struct plan *plan, enum element accumulat
     struct finish finish = finish_in(&plan->finish, accumulator);
     finish.count = run->count = count;
     state_finish(plan->reduction, &finish, state, &run->answer);
-    findings_add(&run->findings, plan, &run->answer, count);
+    run->findings |= result_findings(plan, &run->answer, count);
 }

@@ -4,7 +4,7 @@
 #include "common/exact_words.h"
 #include "run/backend.h"
 
-/* Fills run->answer, run->count, which is how many elements took part, and run->findings.
+/* Fills run->answer, run->count, which is how many elements took part, and adds to run->findings.
  * `accumulator` is the plan's, or one that holds more. */
 void run_finish(struct run *, const struct plan *, enum element accumulator, const void *state,
                 uint64_t count);
@@ -16,8 +16,5 @@ void run_answer_exact(struct run *, const struct plan *, const struct exact *sum
 void run_finish_exact(struct run *, const struct plan *, enum element accumulator,
                       const int64_t *words, uint64_t count);
 
-/* Adds what is to be said of an answer that so many elements took part in. */
-void findings_add(struct findings *, const struct plan *, const struct answer *, uint64_t count);
-
-/* Adds what kernels have found: bits of common/findings.h. */
-void findings_note(struct findings *, unsigned found);
+/* What is to be said of an answer that so many elements took part in: bits of common/findings.h. */
+unsigned result_findings(const struct plan *, const struct answer *, uint64_t count);
