@@ -100,3 +100,36 @@ def test_a_result_of_pieces_may_stay_on_the_device():
         with gred.workspace_limit(limit):
             gred.argmax(x, out=out)
         assert out.get()[0] == x.argmax()
+
+
+# ---- along axes ----
+
+ALONG = {
+    "sum": {},
+    "max": {},
+    "argmin": {},
+    "ptp": {},
+    "mean": {"where": np.random.default_rng(3).random((5, 12, 31)) < 0.7},
+    "count_nonzero": {},
+}
+VIEWS = {
+    "as it lies": lambda x: x,
+    "backwards, every second": lambda x: np.repeat(x, 2, axis=2)[::-1, :, ::2],
+    "transposed": lambda x: np.ascontiguousarray(x.transpose(2, 0, 1)).transpose(1, 2, 0),
+    "byte-swapped": lambda x: x.astype(">f8"),
+}
+
+
+@pytest.mark.parametrize("limit", [1, 2000, 12_000])
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", ALONG)
+def test_results_along_axes_are_made_in_parts_that_fit(name, view, limit):
+    """There is room for one result's elements or less, for some results, for most of them."""
+    options = ALONG[name]
+    x = VIEWS[view](drawn(5 * 12 * 31, "f8").reshape(5, 12, 31))
+    for axis in (0, 1, 2, -1) if name == "argmin" else (0, 1, 2, (0, 2), (1, 2), (0, 1)):
+        with gred.workspace_limit(limit):
+            got = getattr(gred, name)(x, axis=axis, device="simulated", **options)
+        expected = getattr(np, name)(x, axis=axis, **options)
+        assert got.shape == expected.shape
+        np.testing.assert_allclose(got, expected, rtol=1e-13)

@@ -213,6 +213,28 @@ void results_next(struct walk_of_results *walk)
     }
 }
 
+void axes_part(const struct axes *all, unsigned along, uint64_t outer, uint64_t start,
+               uint64_t count, struct axes *part)
+{
+    struct walk_of_results walk;
+    uint64_t inner = 1;
+    for (unsigned k = along + 1; k < all->kept; k++)
+        inner *= all->shape[k];
+    results_start(&walk, all, (outer * all->shape[along] + start) * inner);
+    *part = *all;
+    results_move(&walk, &part->reduced);
+    part->first = walk.place;
+    part->results = count * inner;
+    part->kept = all->kept - along;
+    for (unsigned k = 0; k < part->kept; k++) {
+        part->shape[k] = all->shape[along + k];
+        part->strides[k] = all->strides[along + k];
+        part->mask_strides[k] = all->mask_strides[along + k];
+        part->places[k] = all->places[along + k];
+    }
+    part->shape[0] = count;
+}
+
 void results_move(const struct walk_of_results *walk, struct layout *layout)
 {
     const struct layout *first = &walk->axes->reduced;

@@ -31,6 +31,11 @@ uint64_t axes_results(const struct layout *, uint64_t axes);
  * array's own order. */
 void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct axes *);
 
+/* So many of the results, side by side along dimension `along` from `start` on; `outer` counts
+ * those that the dimensions before it differ in. */
+void axes_part(const struct axes *, unsigned along, uint64_t outer, uint64_t start, uint64_t count,
+               struct axes *part);
+
 /* A walk over results in the order of their dimensions, from any on. */
 struct walk_of_results {
     const struct axes *axes;

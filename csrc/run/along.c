@@ -3,15 +3,14 @@
 #include "run/along.h"
 
 #include "common/arithmetic.h"
-#include "plan/axes_schedule.h"
-#include "run/result.h"
 
 struct carrying {
     struct machine *machine;
     struct run *run;
     const struct plan *plan;
     struct axes_schedule *schedule;
-    char *memory; /* the arena */
+    char *memory;       /* the arena */
+    unsigned *findings; /* on the device; NULL: nobody asks */
 };
 
 static void *address(const struct carrying *self, enum part part)
@@ -112,7 +111,7 @@ static struct kernel_results results_of(const struct carrying *self)
         .finish = finish_in(&plan->finish, self->schedule->accumulator),
         .at_once = is_stored_at_once(self),
         .divisor = row->counts ? (double)plan->n : 0,
-        .findings = address(self, PART_FINDINGS),
+        .findings = self->findings,
     };
     char *const out = address(self, PART_OUT);
     results.finish.count = plan->n;
@@ -172,32 +171,29 @@ static bool clear(const struct carrying *self, enum part part)
 
 static bool carry_out(struct carrying *self)
 {
+    if (!self->findings)
+        self->findings = address(self, PART_FINDINGS);
     return clear(self, PART_TICKETS) && clear(self, PART_FINDINGS) && bring_elements(self) &&
            make_results(self) && fetch_results(self);
 }
 
 /* Nobody waits for results that stay on the device, so they are made in memory of their own: what a
  * session keeps, the next run may be working in by then. */
-static bool run_in_memory(struct carrying *self)
+bool along_carry_out(struct machine *machine, struct axes_schedule *schedule, unsigned *findings,
+                     struct run *run)
 {
-    struct machine *machine = self->machine;
-    const bool apart = self->plan->results.on_device;
-    const size_t bytes = self->schedule->arena.total;
+    struct carrying self = {.machine = machine,
+                            .run = run,
+                            .plan = schedule->plan,
+                            .schedule = schedule,
+                            .findings = findings};
+    const bool apart = self.plan->results.on_device;
+    const size_t bytes = schedule->arena.total;
     void *memory = NULL;
     if (bytes && !(apart ? machine->lend : machine->allocate)(machine, bytes, &memory))
         return false;
-    self->memory = memory;
-    const bool made = carry_out(self);
+    self.memory = memory;
+    const bool made = carry_out(&self);
     (apart ? machine->take_back : machine->release)(machine, memory);
     return made;
-}
-
-bool axes_run(struct machine *machine, const struct plan *plan, struct run *run)
-{
-    struct axes_schedule schedule;
-    struct carrying self = {.machine = machine, .run = run, .plan = plan, .schedule = &schedule};
-    return plan->axes->results == 0 ||
-           (axes_schedule_make(plan, machine->kernels, machine->multiprocessors, &schedule,
-                               machine->failure) &&
-            run_in_memory(&self));
 }

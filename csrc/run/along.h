@@ -1,7 +1,12 @@
 /* Carries out reductions along axes on a machine. */
 #pragma once
 
+#include "plan/axes_schedule.h"
 #include "run/passes.h"
 
-/* Makes all results of a plan with axes. */
+/* Makes all results of a plan with axes. In along_parts.c. */
 bool axes_run(struct machine *, const struct plan *, struct run *);
+
+/* Makes those of a schedule's plan. What is to be said of them is added to `findings` on the
+ * device, or, if that is NULL and they go to the host, to the run's. */
+bool along_carry_out(struct machine *, struct axes_schedule *, unsigned *findings, struct run *);

@@ -1,0 +1,189 @@
+/* Makes the schedule of a plan with axes, for the memory that there is room for, and has it carried
+ * out: all results at once, or so many at a time; or each like an array by itself, in pieces of its
+ * elements. */
+#include "run/along.h"
+
+#include "common/arithmetic.h"
+#include "common/scalar.h"
+#include "run/watch.h"
+
+/* What is made part by part, while the results lie on the device. */
+struct parts {
+    struct machine *machine;
+    struct run *run;
+    const struct plan *all;
+    uint64_t limit; /* bytes of a part's memory */
+    struct results results;
+    unsigned *findings;
+    double asked; /* when Python was, whether to stop */
+};
+
+/* ---- so many results at a time ---- */
+
+static bool schedule_part(const struct parts *self, struct plan *plan,
+                          struct axes_schedule *schedule)
+{
+    const struct machine *machine = self->machine;
+    plan->layout = &plan->axes->reduced;
+    return axes_schedule_make(plan, machine->kernels, machine->multiprocessors, schedule,
+                              machine->failure);
+}
+
+static bool fits(const struct parts *self, struct plan *plan)
+{
+    struct axes_schedule schedule;
+    return schedule_part(self, plan, &schedule) && schedule.arena.total <= self->limit;
+}
+
+/* The most results that there is room for, `count` along a dimension; of none: all dimensions. */
+static unsigned choose_cut(const struct parts *self, uint64_t *count)
+{
+    const struct axes *all = self->all->axes;
+    struct axes part;
+    struct plan plan = *self->all;
+    plan.axes = &part;
+    plan.results = self->results;
+    for (unsigned k = 0; k < all->kept; k++)
+        for (*count = all->shape[k]; *count > 0; *count /= 2) {
+            axes_part(all, k, 0, 0, *count, &part);
+            if (fits(self, &plan))
+                return k;
+        }
+    return all->kept;
+}
+
+static bool make_part(struct parts *self, const struct axes *part)
+{
+    struct axes_schedule schedule;
+    struct plan plan = *self->all;
+    plan.axes = part;
+    plan.results = self->results;
+    return !watch_interrupted_lately(self->run, &self->asked) &&
+           schedule_part(self, &plan, &schedule) &&
+           along_carry_out(self->machine, &schedule, self->findings, self->run);
+}
+
+static bool make_parts(struct parts *self, unsigned along, uint64_t count)
+{
+    const struct axes *all = self->all->axes;
+    const uint64_t length = all->shape[along];
+    uint64_t outer = 1;
+    struct axes part;
+    for (unsigned k = 0; k < along; k++)
+        outer *= all->shape[k];
+    for (uint64_t o = 0; o < outer; o++)
+        for (uint64_t start = 0; start < length; start += count) {
+            axes_part(all, along, o, start, least(count, length - start), &part);
+            if (!make_part(self, &part))
+                return false;
+        }
+    return true;
+}
+
+/* ---- one result at a time ---- */
+
+static bool store_answer(const struct parts *self, int64_t place)
+{
+    const struct results *results = &self->results;
+    const enum element type = self->all->finish.result;
+    for (unsigned v = 0; v < results->values; v++) {
+        const size_t size = element_size(results->types[v]);
+        char bytes[sizeof(struct complex128)];
+        scalar_store(bytes,
+                     scalar_convert(scalar_narrow(self->run->answer.values[v], type), type,
+                                    results->types[v]),
+                     results->types[v]);
+        if (!self->machine->copy_in(self->machine, (char *)results->at[v] + place * (int64_t)size,
+                                    bytes, size))
+            return false;
+    }
+    return true;
+}
+
+static bool make_one_by_one(struct parts *self)
+{
+    const struct axes *axes = self->all->axes;
+    struct layout layout = axes->reduced;
+    struct plan one = *self->all;
+    struct walk_of_results walk;
+    one.axes = NULL;
+    one.layout = &layout;
+    results_start(&walk, axes, 0);
+    for (uint64_t k = 0; k < axes->results; k++, results_next(&walk)) {
+        results_move(&walk, &layout);
+        if (!passes_run(self->machine, &one, self->run) || !store_answer(self, walk.place))
+            return false;
+    }
+    return true;
+}
+
+/* ---- results for the host ---- */
+
+static size_t bytes_of_values(const struct parts *self)
+{
+    return self->all->axes->results * element_size(self->all->results.type);
+}
+
+/* Room for all of them on the device, and for what is to be said of them. */
+static bool lend_room(struct parts *self, void **memory)
+{
+    struct machine *machine = self->machine;
+    struct arena arena = {.total = 0};
+    arena_reserve(&arena, PART_FINDINGS, 1, sizeof *self->findings);
+    arena_reserve(&arena, PART_OUT, self->results.values, bytes_of_values(self));
+    if (!machine->lend(machine, arena.total, memory))
+        return false;
+    self->findings = (unsigned *)((char *)*memory + arena.at[PART_FINDINGS]);
+    for (unsigned v = 0; v < self->results.values; v++)
+        self->results.at[v] = (char *)*memory + arena.at[PART_OUT] + v * bytes_of_values(self);
+    self->results.on_device = true;
+    return machine->clear(machine, self->findings, sizeof *self->findings);
+}
+
+static bool fetch(struct parts *self)
+{
+    struct machine *machine = self->machine;
+    unsigned found;
+    for (unsigned v = 0; v < self->results.values; v++)
+        if (!machine->copy_out(machine, self->all->results.at[v], self->results.at[v],
+                               bytes_of_values(self)))
+            return false;
+    if (!machine->copy_out(machine, &found, self->findings, sizeof found))
+        return false;
+    self->run->findings |= found;
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static bool run_parts(struct parts *self)
+{
+    uint64_t count;
+    const unsigned along = choose_cut(self, &count);
+    return along < self->all->axes->kept ? make_parts(self, along, count) : make_one_by_one(self);
+}
+
+static bool run_for_host(struct parts *self)
+{
+    void *memory = NULL;
+    const bool made = lend_room(self, &memory) && run_parts(self) && fetch(self);
+    self->machine->take_back(self->machine, memory);
+    return made;
+}
+
+bool axes_run(struct machine *machine, const struct plan *plan, struct run *run)
+{
+    struct axes_schedule schedule;
+    if (plan->axes->results == 0)
+        return true;
+    if (!axes_schedule_make(plan, machine->kernels, machine->multiprocessors, &schedule,
+                            machine->failure))
+        return false;
+    const uint64_t total = schedule.arena.total, room = machine->room(machine, total),
+                   limit = run->workspace_limit ? least(run->workspace_limit, room) : room;
+    if (total <= limit)
+        return along_carry_out(machine, &schedule, NULL, run);
+    struct parts parts = {
+        .machine = machine, .run = run, .all = plan, .limit = limit, .results = plan->results};
+    return plan->results.on_device ? run_parts(&parts) : run_for_host(&parts);
+}
