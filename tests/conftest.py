@@ -96,9 +96,3 @@ def command(capsys):
         return status, captured.out, captured.err
 
     return run
-
-
-@pytest.fixture(scope="module")
-def digests():
-    """Collect what the first instructions have made of the checks."""
-    return []

@@ -73,6 +73,8 @@ def right(name: str, x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray |
 def check(name: str, x: np.ndarray, axis: int) -> None:
     with np.errstate(all="ignore"):
         got = note(getattr(gred, name)(x, axis=axis))
+        if not __debug__:
+            return
         exact, error = right(name, x, axis)
         wide = np.clongdouble if x.dtype in COMPLEX else np.longdouble
         away = np.abs(got.astype(wide) - exact) if np.any(error) else got != exact
@@ -149,9 +151,11 @@ def ends() -> None:
                 for name in ("sum", "min", "max", "argmin", "argmax"):
                     check(name, np.full((rows, 35), value, dtype), 0)
     truth = np.full((3000, 37), 255, np.uint8).view(np.bool_)
-    assert (note(gred.sum(truth, 0)) == 3000).all()
-    assert (note(gred.count_nonzero(truth, 0)) == 3000).all()
-    assert note(gred.max(truth, 0)).all()
+    for name in ("sum", "count_nonzero"):
+        got = note(getattr(gred, name)(truth, 0))
+        assert (got == 3000).all()
+    got = note(gred.max(truth, 0))
+    assert got.all()
 
 
 def places() -> None:

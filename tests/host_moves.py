@@ -59,7 +59,8 @@ def check(x: np.ndarray, shown: np.ndarray | None = None) -> None:
         right = plain(flat).sum().astype(flat.dtype)
         assert got == right, (x.dtype, x.shape, x.strides, got, right)
     if shown is None:
-        assert note(gred.argmax(x)) == np.argmax(plain(flat)), (x.dtype, x.shape, x.strides)
+        got = note(gred.argmax(x))
+        assert got == np.argmax(plain(flat)), (x.dtype, x.shape, x.strides)
 
 
 def strided(dtype: np.dtype, n: int, stride: int, first: int) -> np.ndarray:
@@ -253,8 +254,8 @@ def halves() -> None:
         with np.errstate(over="ignore"):
             right = x.astype(half)
         for k in range(0, x.size, 7):
-            assert alone(x[k], k % 70, half) == right[k], x[k]
-            assert alone(-x[k], k % 70, half) == -right[k], x[k]
+            got = alone(x[k], k % 70, half), alone(-x[k], k % 70, half)
+            assert got == (right[k], -right[k]), x[k]
 
 
 CHECKS: dict[str, Callable[[], None]] = {

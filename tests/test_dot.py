@@ -1,9 +1,6 @@
 """`gred.dot`, and norms by `method="exact"`: against NumPy, and against fractions bit for bit."""
 
 import math
-import os
-import platform
-import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -24,15 +21,12 @@ from exact_truths import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import BFLOAT16, COMPLEX, EXPONENTS, MANTISSA_BITS, REALS
+from test_host_loops import check_instructions
 
 import gred
 from gred.testing import SimulatedArray
 
 PROGRAM = Path(__file__).parent / "dot_loops.py"
-SETS = ("baseline",)
-if platform.machine() in ("x86_64", "AMD64"):
-    SETS = ("baseline", "avx2", "avx512")
-BEST = gred.explain(np.ones(3)).array.split(" by ")[1].split()[0]
 FLOAT64 = np.dtype(np.float64)
 INTEGERS = [np.dtype(kind + str(size)) for kind in "iu" for size in (1, 2, 4, 8)]
 typed = pytest.mark.parametrize("dtype", REALS, ids=str)
@@ -73,19 +67,7 @@ def test_an_exact_norm_is_the_nearest_float(dtype, data):
 
 def test_loops_of_all_instructions_are_exact_and_make_the_same_bits():
     """With any number of threads, around every length, in windows and beside them."""
-    digests = set()
-    for instructions in SETS[: SETS.index(BEST) + 1]:
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", PROGRAM],
-            env={**os.environ, "GRED_INSTRUCTIONS": instructions},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.split()[0] == instructions
-        digests.add(done.stdout.split()[1])
-    assert len(digests) == 1
+    check_instructions(PROGRAM)
 
 
 @pytest.mark.parametrize("n", [1, 2, 100, 5000, 30_001])

@@ -5,7 +5,6 @@ import math
 import os
 import platform
 import subprocess
-import sys
 import warnings
 from fractions import Fraction
 from pathlib import Path
@@ -16,15 +15,12 @@ from exact_truths import any_floats, fractions, mixed, nearest, same, total
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import BFLOAT16, COMPLEX, REALS
+from test_host_loops import check_instructions
 
 import gred
 
 C_COMPILER = os.environ.get("CC", "gcc").split()
 PROGRAM = Path(__file__).parent / "exact_loops.py"
-SETS = ("baseline",)
-if platform.machine() in ("x86_64", "AMD64"):
-    SETS = ("baseline", "avx2", "avx512")
-BEST = gred.explain(np.ones(3)).array.split(" by ")[1].split()[0]
 typed = pytest.mark.parametrize("dtype", REALS, ids=str)
 NAMES = ("sum", "mean", "nansum", "nanmean")
 
@@ -86,20 +82,9 @@ def test_a_complex_number_is_left_out_whole():
     assert exact("nanmean", x) == 2 + 3.5j
 
 
-@pytest.mark.parametrize("instructions", SETS)
-def test_loops_of_all_instructions_are_exact(instructions):
+def test_loops_of_all_instructions_are_exact_and_make_the_same_bits():
     """And with any number of threads, around every length, in windows and beside them."""
-    if SETS.index(instructions) > SETS.index(BEST):
-        pytest.skip("this processor has no such instructions")
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", PROGRAM],
-        env={**os.environ, "GRED_INSTRUCTIONS": instructions},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split()[0] == instructions
+    check_instructions(PROGRAM)
 
 
 @pytest.mark.parametrize("place", [0, 1, 4095, 4096, 70_000])
