@@ -8,12 +8,11 @@ computed, of fast dot products too, which is to be the same for all instructions
 """
 
 import hashlib
-from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
 from exact_loops import CHUNK, kinds
-from exact_truths import nearest, nearest_root, same
+from exact_truths import exact_products, nearest, nearest_root, same
 from reference import REALS
 
 import gred
@@ -21,22 +20,6 @@ import gred
 AROUND = (16, 64, CHUNK)
 LENGTHS = (*range(1, 5), *(n + k for n in AROUND for k in (-1, 0, 1)), 17 * CHUNK + 3)
 THREADS = (1, 2, 3, 16)
-
-
-def integers(x):
-    """Take floats as integers times powers of two."""
-    mantissas, exponents = np.frexp(x.astype(np.float64))
-    return (mantissas * 2.0**53).astype(np.int64).astype(object), exponents - 53
-
-
-def exact(a, b):
-    """Multiply as integers, and add them up a power of two at a time."""
-    (of_a, exponents_a), (of_b, exponents_b) = integers(a), integers(b)
-    products, exponents = of_a * of_b, exponents_a + exponents_b
-    total = 0
-    for exponent in np.unique(exponents).tolist():
-        total += int(products[exponents == exponent].sum()) << (exponent + 2300)
-    return Fraction(total, 2**2300)
 
 
 def cases():
@@ -68,10 +51,10 @@ def check_complex(digest):
     """Check both sums of complex numbers, given as parts in turn."""
     for a, b in complex_numbers():
         turned = b.reshape(-1, 2)[:, ::-1].ravel()
-        real = exact(a[::2], b[::2]) - exact(a[1::2], b[1::2])
+        real = exact_products(a[::2], b[::2]) - exact_products(a[1::2], b[1::2])
         got = gred.dot(a.view(complex), b.view(complex), method="exact")
         assert same(got.real, nearest(real, np.float64))
-        assert same(got.imag, nearest(exact(a, turned), np.float64))
+        assert same(got.imag, nearest(exact_products(a, turned), np.float64))
         digest.update(gred.dot(a.view(complex), b.view(complex)).tobytes())
 
 
@@ -79,7 +62,7 @@ def main():
     """Check all, and print what was made."""
     digest = hashlib.sha256()
     for dtype, n, kind, a, b in cases():
-        expected = exact(a, b) if __debug__ else None
+        expected = exact_products(a, b) if __debug__ else None
         made = set()
         for threads in THREADS if n > 8 * CHUNK else THREADS[:1]:
             gred.threads(threads)
@@ -91,7 +74,7 @@ def main():
         assert len(made) == 1, (dtype, n, kind)
         digest.update(*made)
         if __debug__ and n <= 64:
-            root = nearest_root(exact(a, a), dtype)
+            root = nearest_root(exact_products(a, a), dtype)
             assert same(gred.norm(a, method="exact"), root), (dtype, n, kind)
     check_complex(digest)
     array = gred.explain(np.ones(3), method="exact").array

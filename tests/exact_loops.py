@@ -7,10 +7,10 @@ instructions and a digest of all sums' bytes, which is to be the same for all in
 """
 
 import hashlib
-from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
+from exact_truths import exact_sum
 from reference import REALS
 
 import gred
@@ -19,18 +19,6 @@ CHUNK = 4096
 AROUND = (128, 256, 512, CHUNK, 2 * CHUNK, 16 * CHUNK)
 LENGTHS = (*range(1, 36), *(n + k for n in AROUND for k in (-1, 0, 1)), 37 * CHUNK + 17)
 THREADS = (1, 2, 3, 16)
-
-
-def exact(x):
-    """Add up as integers: every float is one, times a power of two that frexp knows."""
-    mantissas, exponents = np.frexp(x.astype(np.float64))
-    integers = (mantissas * 2.0**53).astype(np.int64)
-    total = 0
-    for exponent in np.unique(exponents).tolist():
-        chosen = integers[exponents == exponent]
-        low, high = int((chosen & 0xFFFF).sum()), int((chosen >> 16).sum())
-        total += (low + (high << 16)) << (exponent + 1100)
-    return Fraction(total, 2**1153)
 
 
 def kinds(dtype, n, seed):
@@ -61,7 +49,7 @@ def main():
         for n in LENGTHS:
             for kind, x in enumerate(kinds(dtype, n, n)):
                 sums = set()
-                expected = exact(x) if __debug__ else None
+                expected = exact_sum(x) if __debug__ else None
                 for threads in THREADS if n > 16 * CHUNK else THREADS[:1]:
                     gred.threads(threads)
                     got = gred.ExactSum(x)

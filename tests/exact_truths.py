@@ -39,6 +39,39 @@ def fractions(values):
     return [Fraction(value) for value in values.ravel().tolist()]
 
 
+def _integers(x):
+    """Take finite numbers as integers times powers of two."""
+    x = np.asarray(x).ravel()
+    if x.dtype.kind in "iub":
+        return np.array(list(map(int, x)), object), np.zeros(x.size, int)
+    mantissas, exponents = np.frexp(x.astype(np.float64))
+    return (mantissas * 2.0**53).astype(np.int64), exponents - 53
+
+
+def _added(integers, exponents, add) -> Fraction:
+    """Add up integers times powers of two, a power at a time."""
+    powers = np.unique(exponents).tolist() or [0]
+    total = sum(add(integers[exponents == power]) << (power - powers[0]) for power in powers)
+    return total * Fraction(2) ** powers[0]
+
+
+def _halves_added(integers) -> int:
+    """Add up many int64 without an overflow."""
+    return int((integers & 0xFFFF).sum()) + (int((integers >> 16).sum()) << 16)
+
+
+def exact_sum(x) -> Fraction:
+    """Add up finite numbers."""
+    return _added(*_integers(x), add=_halves_added)
+
+
+def exact_products(a, b) -> Fraction:
+    """Add up the products of finite numbers."""
+    (of_a, exponents_a), (of_b, exponents_b) = _integers(a), _integers(b)
+    products = of_a.astype(object) * of_b.astype(object)
+    return _added(products, exponents_a + exponents_b, add=lambda x: int(x.sum()))
+
+
 def nearest(value: Fraction, dtype) -> np.generic:
     """Round to the nearest float of a type; a negative number keeps its sign where that is 0."""
     dtype = np.dtype(dtype)
@@ -54,7 +87,13 @@ def total(values, dtype, divisor=1):
     if divisor == 0 or special.size:
         with np.errstate(invalid="ignore"):
             return np.dtype(dtype).type(special.sum() if divisor else np.nan)
-    return nearest(sum(fractions(plain), Fraction(0)) / divisor, dtype)
+    return nearest(exact_sum(plain) / divisor, dtype)
+
+
+def truth(name, x, dtype=None):
+    """Find an exact sum or mean, of all elements or of those that are not NaN."""
+    kept = x[~np.isnan(x.astype(np.float64))] if name.startswith("nan") else x
+    return total(kept, dtype or x.dtype, divisor=len(kept) if name.endswith("mean") else 1)
 
 
 def dot(a, b, dtype=np.float64):
@@ -63,9 +102,7 @@ def dot(a, b, dtype=np.float64):
     finite = np.isfinite(a) & np.isfinite(b)
     if not finite.all():
         return np.dtype(dtype).type((a[~finite] * b[~finite]).sum())
-    return nearest(
-        sum((x * y for x, y in zip(fractions(a), fractions(b), strict=True)), Fraction(0)), dtype
-    )
+    return nearest(exact_products(a, b), dtype)
 
 
 def nearest_root(square: Fraction, dtype) -> np.generic:

@@ -11,8 +11,8 @@ from exact_truths import (
     any_floats,
     bits_of,
     dot,
+    exact_products,
     finite_floats,
-    fractions,
     mixed,
     nearest,
     nearest_root,
@@ -38,11 +38,6 @@ def quiet():
 
 def of_one_length(a, b):
     return a[: len(b)], b[: len(a)]
-
-
-def exact_products(a, b):
-    """Add products of finite numbers as fractions."""
-    return sum((x * y for x, y in zip(fractions(a), fractions(b), strict=True)), Fraction(0))
 
 
 # ---- exact ----

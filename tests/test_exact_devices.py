@@ -4,16 +4,16 @@ The truth is `math.fsum`, fractions, or integers; nothing of it comes from gred.
 """
 
 import math
-import warnings
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact_truths import any_floats, fractions, mixed, same, total
+from exact_truths import any_floats, exact_sum, mixed, same, total, truth
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import COMPLEX, REALS
 from samples import element_there, fetched, there
+from test_exact_method import exact
 
 import gred
 
@@ -33,20 +33,6 @@ def _shuffled(request):
     """Let the simulated device's threads run in another order for every test."""
     with gred.thread_order("shuffled", seed=sum(map(ord, request.node.name))):
         yield
-
-
-def exact(name, x, **options):
-    """Call one of them, without a word about means of nothing."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return getattr(gred, name)(x, method="exact", **options)
-
-
-def truth(name, x, dtype=None):
-    """Do it as fractions."""
-    dtype = x.dtype if dtype is None else dtype
-    kept = x[~np.isnan(x.astype(np.float64))] if name.startswith("nan") else x
-    return total(kept, dtype, divisor=len(kept) if name.endswith("mean") else 1)
 
 
 def is_exact(place, x, **options):
@@ -313,7 +299,7 @@ def test_accumulators_take_arrays_of_devices(place):
     for dtype in (np.float64, np.float32):
         x = of_exponents(np.random.default_rng(1).integers(-100, 100, 30_000), dtype)
         sum_of_x = gred.ExactSum(there(x, place))
-        assert sum_of_x.fraction() == sum(fractions(x), Fraction(0))
+        assert sum_of_x.fraction() == exact_sum(x)
         assert sum_of_x.count == len(x)
         assert sum_of_x == gred.ExactSum(x)
 
