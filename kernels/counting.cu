@@ -20,8 +20,9 @@ struct counted : Fold {
     static state merge(state a, state b, const char *file = __builtin_FILE(),
                        unsigned line = __builtin_LINE())
     {
-        count(SIMULATOR_MERGE, nullptr, sizeof(state), file, line);
-        return Fold::merge(a, b);
+        const state merged = Fold::merge(a, b);
+        count(SIMULATOR_MERGE, nullptr, sizeof(state), file, line, &merged);
+        return merged;
     }
 };
 
