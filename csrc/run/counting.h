@@ -30,7 +30,8 @@ struct recorded_access {
     unsigned source;   /* of a shuffle: the lane whose value it gets */
     const char *file;
     unsigned line;
-    uint64_t value[2]; /* loaded, stored, combined, given to a shuffle or merged to: its bytes */
+    unsigned char value[16]; /* loaded, stored, combined or given to a shuffle; of a merge, its
+                                result and its first operand */
 };
 
 /* Accesses in the order that they were made in, block by block. */

@@ -65,14 +65,14 @@ static uintptr_t address_of(const struct simulator_access *access, const void *s
 }
 
 /* What is loaded is still where it is loaded from. */
-static void copy_value(const struct simulator_access *access, uint64_t value[2])
+static void copy_value(const struct simulator_access *access, struct recorded_access *recorded)
 {
     const bool loads =
         access->event == SIMULATOR_GLOBAL_LOAD || access->event == SIMULATOR_SHARED_LOAD;
     const void *from = loads ? (const void *)access->address : access->value;
-    const size_t most = 2 * sizeof *value;
-    if (from)
-        memcpy(value, from, access->bytes < most ? access->bytes : most);
+    const size_t bytes = access->bytes * (access->event == SIMULATOR_MERGE ? 2 : 1);
+    if (from && bytes <= sizeof recorded->value)
+        memcpy(recorded->value, from, bytes);
 }
 
 bool recorder_note(struct recorder *self, const struct simulator_place *place, const void *shared,
@@ -91,7 +91,7 @@ bool recorder_note(struct recorder *self, const struct simulator_place *place, c
         .file = access->file,
         .line = access->line,
     };
-    copy_value(access, recorded.value);
+    copy_value(access, &recorded);
     return self->recording.count < self->room && append(&self->recording, &recorded, 1);
 }
 

@@ -29,6 +29,7 @@ from gred._core import (
     sum,
     var,
 )
+from gred.accesses import Access, Accesses, accesses
 from gred.cores import threads
 from gred.counting import Counters, Counts, counters
 from gred.device_array import DeviceArray
@@ -44,6 +45,8 @@ from gred.workspace import workspace_limit
 __version__ = "0.1.0"
 
 __all__ = [
+    "Access",
+    "Accesses",
     "Counters",
     "Counts",
     "CudaError",
@@ -57,6 +60,7 @@ __all__ = [
     "ReadLimit",
     "Reduction",
     "Summary",
+    "accesses",
     "all",
     "any",
     "argmax",

@@ -23,6 +23,9 @@ from gred._core import ptp as ptp
 from gred._core import std as std
 from gred._core import sum as sum
 from gred._core import var as var
+from gred.accesses import Access as Access
+from gred.accesses import Accesses as Accesses
+from gred.accesses import accesses as accesses
 from gred.cores import threads as threads
 from gred.counting import Counters as Counters
 from gred.counting import Counts as Counts
@@ -52,6 +55,8 @@ from gred.workspace import workspace_limit as workspace_limit
 __version__: str
 
 __all__ = [
+    "Access",
+    "Accesses",
     "Counters",
     "Counts",
     "CudaError",
@@ -65,6 +70,7 @@ __all__ = [
     "ReadLimit",
     "Reduction",
     "Summary",
+    "accesses",
     "all",
     "any",
     "argmax",
