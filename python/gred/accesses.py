@@ -24,7 +24,7 @@ class Access(NamedTuple):
     ``interval`` is how many barriers and shuffles the thread has come to before, in this launch.
     ``event`` is 'global_load', 'global_store', 'shared_load', 'shared_store', 'atomic', 'shuffle',
     'merge', 'block_barrier', 'warp_barrier' or 'grid_barrier'. ``memory`` is 'array', 'partials',
-    'tickets' or 'shared', and ``index`` the number of its first element that is accessed, both None
+    'tickets' or 'shared', and ``element`` the number of its first one that is accessed, both None
     where there is none; a block's shared memory is its own. ``values`` are the elements that are
     loaded, stored, added atomically or given to a shuffle; of a merge, what it makes and its first
     operand. ``source`` is the lane whose value a shuffle brings. ``file`` and ``number`` name the
@@ -36,7 +36,7 @@ class Access(NamedTuple):
     interval: int
     event: str
     memory: str | None
-    index: int | None
+    element: int | None
     values: tuple[Any, ...]
     nbytes: int
     source: int | None
@@ -60,7 +60,7 @@ class Launch(Records):
             str(record.thread),
             str(record.interval),
             record.event,
-            "" if record.memory is None else f"{record.memory}[{record.index}]",
+            "" if record.memory is None else f"{record.memory}[{record.element}]",
             ", ".join(map(str, record.values)),
             f"{record.file}:{record.number}",
         ]
@@ -198,7 +198,7 @@ def accesses(
     --------
     >>> import gred, numpy as np
     >>> told = gred.accesses(np.arange(32), method="neighbored", block_size=32)
-    >>> [x.index for x in told.passes[0] if x.event == "global_load" and x.thread == 4]
+    >>> [x.element for x in told.passes[0] if x.event == "global_load" and x.thread == 4]
     [4, 5, 4, 6]
     >>> told.result
     np.int64(496)

@@ -7,7 +7,7 @@ anything belongs to the step before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -29,30 +29,33 @@ class Element(NamedTuple):
     """One element of some memory, and what it holds."""
 
     memory: str
-    index: int
+    number: int
     value: Any
 
 
 class Node:
     """What one thread does in one step.
 
-    ``reads`` are elements of memory; ``own`` is the node that left the thread's register, where
+    ``reads`` are elements of memory, and ``packs`` how many of the array were read at once;
+    ``own`` is the node that left the thread's register, where
     that is merged in, and ``lane`` the one whose register a shuffle brings. ``value`` is what the
-    thread holds thereafter. ``useful``: something of it gets into what the launch leaves.
+    thread holds thereafter, the fold of ``terms`` elements of the launch's array. ``useful``:
+    something of it gets into what the launch leaves.
     """
 
     __slots__ = (
-        *("block", "first", "lane", "merges", "own", "reads", "step", "thread", "useful"),
-        *("value", "writes"),
+        *("block", "first", "lane", "merges", "own", "packs", "reads", "step", "terms"),
+        *("thread", "useful", "value", "writes"),
     )
 
     def __init__(self, block: int, thread: int, step: int) -> None:
         self.block, self.thread, self.step = block, thread, step
         self.reads: list[Element] = []
         self.writes: list[Element] = []
+        self.packs: set[int] = set()
         self.own: Node | None = None
         self.lane: Node | None = None
-        self.merges, self.useful = 0, False
+        self.merges, self.terms, self.useful = 0, 0, False
         self.first: Any = None
         self.value: Any = None
 
@@ -84,15 +87,16 @@ class Step(NamedTuple):
 class Block(NamedTuple):
     """A block's steps, one after the other."""
 
-    index: int
+    number: int
     steps: tuple[Step, ...]
 
 
-def blocks(launch: Launch) -> tuple[Block, ...]:
-    """Make the steps of all blocks of a launch."""
+def blocks(launch: Launch, chosen: Container[int] | None = None) -> tuple[Block, ...]:
+    """Make the steps of a launch's blocks, by default of all."""
     made = tuple(
-        Block(index, tuple(_Builder(launch, index).steps(list(accesses))))
-        for index, accesses in groupby(launch, key=lambda access: access.block)
+        Block(number, tuple(_Builder(launch, number).steps(list(accesses))))
+        for number, accesses in groupby(launch, key=lambda access: access.block)
+        if chosen is None or number in chosen
     )
     _mark_useful(made)
     return made
@@ -130,7 +134,8 @@ class _Builder:
 
     def _late_stores(self, accesses: list[Access]) -> tuple[list[Access], list[Access]]:
         """Part the stores of what threads have held since the step before from all else."""
-        late, own = [], []
+        late: list[Access] = []
+        own: list[Access] = []
         for thread, of_thread in groupby(accesses, key=lambda access: access.thread):
             begun = thread not in self.now
             for access in of_thread:
@@ -164,6 +169,8 @@ def _take_part(node: Node, access: Access, before: dict[int, Node], given: dict[
     """Let a node do one thing more. Registers count as read if it is their value that is there."""
     if access.event in _LOADS:
         node.reads.extend(_elements(access))
+        if access.memory == "array":
+            node.packs.add(len(access.values))
         if not node.merges:
             node.value = access.values[-1]
     elif access.event in _STORES:
@@ -181,23 +188,24 @@ def _take_part(node: Node, access: Access, before: dict[int, Node], given: dict[
 
 
 def _elements(access: Access) -> list[Element]:
-    if access.memory is None or access.index is None:
+    if access.memory is None or access.element is None:
         return []
     values = access.values or (None,)
-    return [Element(access.memory, access.index + k, value) for k, value in enumerate(values)]
+    return [Element(access.memory, access.element + k, value) for k, value in enumerate(values)]
 
 
 # ---- what becomes of it ----
 
 
 def _mark_useful(made: Sequence[Block]) -> None:
-    """Go from what the launch leaves back to all that it is made of."""
+    """Count what each value is made of, and go from what the launch leaves back to all of that."""
     parents: dict[Node, list[Node]] = {}
     writers: dict[tuple[str, int, int], Node] = {}
     for step in _in_time(made):
         for node in step.nodes.values():
-            found = (writers.get(_cell(node, element)) for element in node.reads)
-            parents[node] = [n for n in (node.own, node.lane, *found) if n]
+            found = [writers.get(_cell(node, element)) for element in node.reads]
+            parents[node] = [n for n in (node.own, node.lane, *found) if n and n.terms]
+            node.terms = sum(n.terms for n in parents[node]) + found.count(None)
         for node in step.nodes.values():
             writers.update((_cell(node, element), node) for element in node.writes)
     for leaves in ("partials", "array"):
@@ -212,12 +220,13 @@ def _mark_useful(made: Sequence[Block]) -> None:
 
 
 def _cell(node: Node, element: Element) -> tuple[str, int, int]:
-    return element.memory, element.index, node.block if element.memory == "shared" else -1
+    return element.memory, element.number, node.block if element.memory == "shared" else -1
 
 
 def _in_time(made: Sequence[Block]) -> Iterator[Step]:
     """Yield the steps before the grid's barrier first, block by block, and then those behind."""
-    first, later = [], []
+    first: list[Step] = []
+    later: list[Step] = []
     for block in made:
         passed = False
         for step in block.steps:
@@ -247,8 +256,8 @@ def _request(lanes: list[Access], launch: Launch) -> Request:
     one = lanes[0]
     each = max(1, len(one.values))
     itemsize = one.nbytes // each
-    at = {a.thread % WARP: (a.index or 0) * itemsize for a in lanes}
-    asked = frozenset((a.index or 0) + k for a in lanes for k in range(each))
+    at = {a.thread % WARP: (a.element or 0) * itemsize for a in lanes}
+    asked = frozenset((a.element or 0) + k for a in lanes for k in range(each))
     transfers, conflicts, moved = 0, 0, frozenset[int]()
     if one.memory == "shared":
         transfers, conflicts = _wavefronts(at, one.nbytes, loads=one.event == "shared_load")
