@@ -30,8 +30,8 @@ struct recorded_access {
     unsigned source;   /* of a shuffle: the lane whose value it gets */
     const char *file;
     unsigned line;
-    unsigned char value[16]; /* loaded, stored, combined or given to a shuffle; of a merge, its
-                                result and its first operand */
+    unsigned char value[16]; /* loaded, stored, left by an atomic, given to a shuffle; of a merge,
+                                its result and its first operand */
 };
 
 /* Accesses in the order that they were made in, block by block. */

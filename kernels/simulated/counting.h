@@ -142,7 +142,10 @@ inline unsigned atomicInc(global<unsigned> at, unsigned limit, CALLER)
 template <class T>
 T atomicAdd(global<T> at, T value, CALLER)
 {
-    count(SIMULATOR_ATOMIC, at.plain(), sizeof(T), file, line, &value);
+    T sum;
+    __atomic_load(at.plain(), &sum, __ATOMIC_SEQ_CST);
+    sum += value;
+    count(SIMULATOR_ATOMIC, at.plain(), sizeof(T), file, line, &sum);
     return ::atomicAdd(at.plain(), value);
 }
 

@@ -29,7 +29,6 @@ from gred._core import (
     sum,
     var,
 )
-from gred.accesses import Access, Accesses, accesses
 from gred.cores import threads
 from gred.counting import Counters, Counts, counters
 from gred.device_array import DeviceArray
@@ -37,6 +36,7 @@ from gred.exact import ExactSum
 from gred.explanation import Explanation, explain
 from gred.measure import KernelTime, LaunchLimit, ReadLimit, kernel_time, launch_limit, read_limit
 from gred.order import thread_order
+from gred.recording import Access, Accesses, accesses
 from gred.records import Device, Method, Reduction, build_info, devices, methods, reductions
 from gred.segments import reduceat
 from gred.summary import Summary, describe

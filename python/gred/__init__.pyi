@@ -23,9 +23,6 @@ from gred._core import ptp as ptp
 from gred._core import std as std
 from gred._core import sum as sum
 from gred._core import var as var
-from gred.accesses import Access as Access
-from gred.accesses import Accesses as Accesses
-from gred.accesses import accesses as accesses
 from gred.cores import threads as threads
 from gred.counting import Counters as Counters
 from gred.counting import Counts as Counts
@@ -40,6 +37,9 @@ from gred.measure import ReadLimit as ReadLimit
 from gred.measure import kernel_time as kernel_time
 from gred.measure import launch_limit as launch_limit
 from gred.measure import read_limit as read_limit
+from gred.recording import Access as Access
+from gred.recording import Accesses as Accesses
+from gred.recording import accesses as accesses
 from gred.records import Device as Device
 from gred.records import Method as Method
 from gred.records import Reduction as Reduction

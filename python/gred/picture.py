@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-from gred.accesses import Accesses, Launch
 from gred.counting import WARP
+from gred.recording import Accesses, Launch
 from gred.records import methods
 from gred.showing import (
     MEMORIES,
@@ -23,14 +23,15 @@ from gred.showing import (
     shapes,
     shown,
     told_block,
-    told_cell,
+    told_cells,
     told_node,
     told_requests,
     told_span,
     told_threads,
+    told_vain,
     told_value,
 )
-from gred.steps import Block, Element, Node, Request, Step, blocks
+from gred.steps import Block, Element, Node, Step, blocks
 
 _LEFT, _RIGHT, _TOP = 112, 236, 24
 _WIDTH, _COLUMN_MAX, _COLUMN_MIN = 1088, 26.0, 3.0
@@ -73,7 +74,7 @@ _STYLE = """
 
 def drawn(told: Accesses) -> str:
     """Draw all passes of a run, one under another, as an SVG document."""
-    sheet = _Sheet(max(launch.block_size for launch in told.passes))
+    sheet = _Sheet(told.block_size)
     _title(sheet, told)
     for number, launch in enumerate(told.passes, 1):
         _draw_pass(sheet, launch, number, len(told.passes))
@@ -243,7 +244,8 @@ class _Panel:
 
     def _draw_strip(self, memory: str, rows: Sequence[int], boundary: Boundary) -> None:
         sheet = self.sheet
-        writes, reads = boundary.writes(memory), boundary.reads(memory)
+        writes = told_cells(boundary.writes(memory))
+        reads = told_cells(boundary.reads(memory))
         fresh = {e.number: e for n in nodes_of(boundary.before) for e in n.writes if e[0] == memory}
         asked = {e.number: e for n in nodes_of(boundary.after) for e in n.reads if e[0] == memory}
         for element in (*fresh.values(), *asked.values()):
@@ -256,8 +258,8 @@ class _Panel:
                 kind = "fresh" if number in fresh else "asked" if number in asked else ""
                 value = self.memory.get((memory, number))
                 self._draw_cell("cell", x, sheet.y, value, f"value {kind}".strip())
-                self._draw_bar(number, x, sheet.y, writes, "written")
-                self._draw_bar(number, x, sheet.y + _CELL - 4, reads, "read")
+                self._draw_bar(x, sheet.y, writes.get(number), "written")
+                self._draw_bar(x, sheet.y + _CELL - 4, reads.get(number), "read")
                 self.places[memory, number] = sheet.y + _CELL
             self._label(f"{memory} {told_span(elements)}")
 
@@ -269,13 +271,10 @@ class _Panel:
             size = min(10.5, 1.45 * width / max(len(text), 2))
             self.sheet.write(how, x, y + _CELL / 2 + size * 0.36, text, font_size=size)
 
-    def _draw_bar(
-        self, number: int, x: float, y: float, requests: Sequence[Request], kind: str
-    ) -> None:
-        told = told_cell(number, requests)
+    def _draw_bar(self, x: float, y: float, told: str | None, asked: str) -> None:
         if not told:
             return
-        kind = kind if told == "asked" else told
+        kind = asked if told == "asked" else told
         width = self.sheet.column - (1.5 if self.sheet.is_readable else 0.4)
         self.sheet.add("rect", kind, x=x - width / 2, y=y, width=width, height=4)
 
@@ -365,7 +364,7 @@ class _Panel:
     def _draw_notes(self, step: Step, y: float) -> None:
         sheet = self.sheet
         notes = [("head", told_threads(step, self.launch.block_size))]
-        notes += told_requests(step.requests)
+        notes += told_vain(step) + told_requests(step.requests)
         for line, (kind, text) in enumerate(notes):
             sheet.write(f"note {kind}", sheet.right + 14, y - 4 + 14 * line, text)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from gred.accesses import Launch
 from gred.counting import SECTOR_NBYTES, WARP
+from gred.recording import Launch
 from gred.steps import Block, Node, Request, Step
 
 BLOCKS_MAX = 4
@@ -110,8 +110,8 @@ def told_span(elements: range) -> str:
     if len(elements) == 1:
         return str(elements[0])
     if elements.step > 1:
-        return f"{elements[0]}, {elements[0] + elements.step}, \u2026"
-    return f"{elements[0]}\u2013{elements[-1]}"
+        return f"{elements[0]}, {elements[0] + elements.step}, ..."
+    return f"{elements[0]} to {elements[-1]}"
 
 
 def told_value(value: Any) -> str:
@@ -128,22 +128,27 @@ def told_node(node: Node) -> str:
     return f"thread {node.thread}: {left} = {told_value(node.value)}" if left else "identity"
 
 
-def told_cell(number: int, requests: Sequence[Request]) -> str:
-    """Say what requests do to an element: 'asked', 'conflict', 'wasted' or nothing."""
-    if any(number in r.elements and r.conflicts for r in requests):
-        return "conflict"
-    if any(number in r.elements for r in requests):
-        return "asked"
-    return "wasted" if any(number in r.moved for r in requests) else ""
+def told_cells(requests: Iterable[Request]) -> dict[int, str]:
+    """Say what requests do to elements: each is 'asked', a 'conflict', or moved and 'wasted'."""
+    told: dict[int, str] = {}
+    for request in requests:
+        told |= dict.fromkeys(request.moved - told.keys(), "wasted")
+        asked = (n for n in request.elements if told.get(n) != "conflict")
+        told |= dict.fromkeys(asked, "conflict" if request.conflicts else "asked")
+    return told
 
 
 def told_threads(step: Step, block_size: int) -> str:
-    """Say how many threads work, in how many warps, and how many of them in vain."""
-    vain = sum(not node.useful for node in step.nodes.values())
+    """Say how many threads work, and in how many warps."""
     warps = len({thread // WARP for thread in step.nodes})
     where = f" in {_count(warps, 'warp')}" if block_size > WARP else ""
-    lost = f", {vain} in vain" if vain else ""
-    return f"{len(step.nodes)} of {block_size} threads{where}{lost}"
+    return f"{len(step.nodes)} of {block_size} threads{where}"
+
+
+def told_vain(step: Step) -> list[tuple[str, str]]:
+    """Say how many threads make what gets into no result, if any, and how that is to be taken."""
+    vain = sum(not node.useful for node in step.nodes.values())
+    return [("soft", f"{vain} in vain")] if vain else []
 
 
 _WORDS = {

@@ -11,8 +11,8 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from gred.accesses import Access, Launch
 from gred.counting import SECTOR_NBYTES, WARP
+from gred.recording import Access, Launch
 
 _BANKS, _BANK_NBYTES = 32, 4
 BARRIERS = {
@@ -158,6 +158,7 @@ class _Builder:
             node.value = previous.value if previous else None
             for access in of_thread:
                 _take_part(node, access, before, given)
+            node.reads.sort()
             operands = len(node.reads) + (node.lane is not None)
             if previous and node.merges >= max(1, operands) and node.first == previous.value:
                 node.own = previous
@@ -167,6 +168,8 @@ class _Builder:
 
 def _take_part(node: Node, access: Access, before: dict[int, Node], given: dict[int, Any]) -> None:
     """Let a node do one thing more. Registers count as read if it is their value that is there."""
+    if access.memory == "tickets":
+        return
     if access.event in _LOADS:
         node.reads.extend(_elements(access))
         if access.memory == "array":
@@ -188,7 +191,7 @@ def _take_part(node: Node, access: Access, before: dict[int, Node], given: dict[
 
 
 def _elements(access: Access) -> list[Element]:
-    if access.memory is None or access.element is None:
+    if access.memory in (None, "tickets") or access.element is None:
         return []
     values = access.values or (None,)
     return [Element(access.memory, access.element + k, value) for k, value in enumerate(values)]

@@ -13,12 +13,12 @@ import numpy as np
 
 import gred
 from gred import showing
-from gred.accesses import Launch
 from gred.cli import counters, files, options
 from gred.cli.console import Cell, Console
 from gred.cli.ladder import tell_written
 from gred.counting import WARP
 from gred.picture import Boundary
+from gred.recording import Launch
 from gred.steps import Block, Node, Step, blocks
 
 DESCRIPTION = """\
@@ -32,13 +32,13 @@ last are shown. Exit status: 0 shown, 2 bad arguments, 130 interrupted, 141 nobo
 
 The source of a rung with its counts: python -m gred explain --help"""
 
-SIZE_MAX = 1 << 14
+SIZE_MAX = 1 << 12
 _BLOCK_SIZE = 32
 # Two lanes of a warp meet in a bank when a block has more words than there are banks.
 _BLOCK_SIZES = {"shared_strided": 64}
-# As many elements as make a block's first step what it is meant to be, a thread; else one.
+# As many elements a thread as make a block's first step what it is meant to be; else one.
 _ELEMENTS = {
-    **dict.fromkeys(("unroll4",), 4),
+    "unroll4": 4,
     **dict.fromkeys(("unroll8", "unroll_warps8", "complete_unroll8", "template_unroll8"), 8),
     **dict.fromkeys(("unroll2", "unroll_warps2"), 2),
     **dict.fromkeys(("shared_first_add", "shared_last_warp", "shared_complete"), 2),
@@ -49,7 +49,7 @@ _ELEMENTS = {
 _LABEL = 20
 _STYLES = ("bold", "dim", "dim", "blue", "green", "yellow", "red")
 _WORKS, _VAIN, _IDLE, _READ, _WRITTEN, _WASTED, _CONFLICT = range(7)
-_CELLS = {"": _IDLE, "wasted": _WASTED, "conflict": _CONFLICT}
+_CELLS = {None: _IDLE, "wasted": _WASTED, "conflict": _CONFLICT}
 _TOLD = {"soft": "dim", "warning": "yellow", "bad": "red"}
 
 Ends: TypeAlias = dict[str, int]
@@ -66,7 +66,11 @@ def parser(prog: str) -> argparse.ArgumentParser:
         type=options.argument(options.parse_methods),
         help="name, alias or number of a rung",
     )
-    counters.add_common(parser)
+    counters.add_common(
+        parser,
+        size="as many as one block of the rung folds in its first step",
+        block_size=f"{_BLOCK_SIZE}; 64 where it takes as many for a bank conflict",
+    )
     options.add_seed(parser)
     place: Any = {"metavar": "FILE", "type": files.parse_place}
     parser.add_argument("--out", **place, help="draw it (.svg); - is standard output")
@@ -148,11 +152,14 @@ def _print(console: Console, method: Any, told: gred.Accesses) -> None:
 
 def _print_legend(console: Console) -> None:
     told = ("works", "works in vain", "idle", "read", "written", "moved, unused", "bank conflict")
-    marks = zip(console.lane_characters, _STYLES, told, strict=True)
-    parts = [
-        part for mark, style, text in marks for part in (Cell(mark, style), Cell(f" {text}  "))
-    ]
-    console.parts(parts)
+    line: list[Cell] = []
+    for mark, style, text in zip(console.lane_characters, _STYLES, told, strict=True):
+        entry = [Cell(mark, style), Cell(f" {text}  ")]
+        if sum(len(cell.text) for cell in (*line, *entry)) > console.width - 2:
+            console.parts(line)
+            line = []
+        line += entry
+    console.parts(line)
     console.line()
 
 
@@ -179,18 +186,18 @@ class _Screen:
         behind = f" behind {', '.join(step.barriers)}" if step.barriers else ""
         head = f"step {number}{behind}: {showing.told_threads(step, self.threads)}"
         self.console.line(head)
-        told = [Cell(text, _TOLD[kind]) for kind, text in showing.told_requests(step.requests)]
+        notes = showing.told_vain(step) + showing.told_requests(step.requests)
+        told = [Cell(text, _TOLD[kind]) for kind, text in notes]
         if told:
             joined = itertools.chain(*((Cell("; "), cell) for cell in told))
-            self.console.parts([Cell(" " * _LABEL), *itertools.islice(joined, 1, None)])
+            self.console.parts([Cell(" " * (_LABEL // 2)), *itertools.islice(joined, 1, None)])
 
     def _memory(self, boundary: Boundary, asked: int) -> None:
         for memory, shape in self.shapes.items():
-            requests = [*boundary.reads(memory), *boundary.writes(memory)]
+            told = showing.told_cells([*boundary.reads(memory), *boundary.writes(memory)])
             for row in boundary.rows(memory, shape):
                 elements = shape.elements(row, self.ends[memory])
-                told = (showing.told_cell(element, requests) for element in elements)
-                marks = [asked if one == "asked" else _CELLS[one] for one in told]
+                marks = [asked if told.get(n) == "asked" else _CELLS[told.get(n)] for n in elements]
                 self._marks(f"{memory} {showing.told_span(elements)}", marks)
 
     def _marks(self, label: str, marks: Sequence[int]) -> None:

@@ -26,7 +26,7 @@ class Access(NamedTuple):
     'merge', 'block_barrier', 'warp_barrier' or 'grid_barrier'. ``memory`` is 'array', 'partials',
     'tickets' or 'shared', and ``element`` the number of its first one that is accessed, both None
     where there is none; a block's shared memory is its own. ``values`` are the elements that are
-    loaded, stored, added atomically or given to a shuffle; of a merge, what it makes and its first
+    loaded, stored, left by an atomic or given to a shuffle; of a merge, what it makes and its first
     operand. ``source`` is the lane whose value a shuffle brings. ``file`` and ``number`` name the
     line of the source.
     """
