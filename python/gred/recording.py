@@ -198,8 +198,9 @@ def accesses(
     --------
     >>> import gred, numpy as np
     >>> told = gred.accesses(np.arange(32), method="neighbored", block_size=32)
-    >>> [x.element for x in told.passes[0] if x.event == "global_load" and x.thread == 4]
-    [4, 5, 4, 6]
+    >>> stores = [x for x in told.passes[0] if x.event == "global_store" and x.thread == 4]
+    >>> [(x.interval, x.memory, x.element, x.values) for x in stores]
+    [(0, 'array', 4, (9,)), (1, 'array', 4, (22,))]
     >>> told.result
     np.int64(496)
 
