@@ -92,12 +92,32 @@ static bool can_count(const struct plan *plan)
     return false;
 }
 
+static const char *fault_name(enum fault_kind kind)
+{
+    static const char *const names[FAULT_KINDS] = {
+        [FAULT_RACE] = "race",       [FAULT_BARRIER] = "barrier",
+        [FAULT_BOUNDS] = "bounds",   [FAULT_UNWRITTEN] = "unwritten",
+        [FAULT_MISSING] = "missing", [FAULT_ALIGNMENT] = "alignment",
+        [FAULT_ENDLESS] = "endless",
+    };
+    return names[kind];
+}
+
+/* In place of the exception that it has ended the run with. */
+static PyObject *fault_instead(const struct fault *fault)
+{
+    if (fault->kind == FAULT_NONE)
+        return NULL;
+    PyErr_Clear();
+    return Py_BuildValue("szIs", fault_name(fault->kind), fault->file, fault->line, fault->text);
+}
+
 static PyObject *counted(struct module_state *state, const struct plan *plan,
                          struct counting *counting)
 {
     struct run run = {.counting = counting, .frames = WRAPPER_FRAMES};
     if (!execute_plan(state, plan, &run))
-        return NULL;
+        return counting->fault ? fault_instead(counting->fault) : NULL;
     return Py_BuildValue("sIsKsNN", plan->method->name, plan->block,
                          element_name(plan->layout->input), (unsigned long long)plan->n,
                          element_name(plan->accumulator), answer_to_python(plan, &run),
@@ -107,9 +127,9 @@ static PyObject *counted(struct module_state *state, const struct plan *plan,
 PyObject *counters_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
                         PyObject *names)
 {
-    enum { A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, MULTIPROCESSORS };
-    static const char *const keywords[] = {"method", "block_size",      "dtype",
-                                           "device", "multiprocessors", NULL};
+    enum { A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, MULTIPROCESSORS, CHECKED };
+    static const char *const keywords[] = {"method",          "block_size", "dtype", "device",
+                                           "multiprocessors", "checked",    NULL};
     static const struct signature signature = {"counters", 1, 2, 2, keywords, NULL};
     PyObject *slots[ARGUMENTS_MAX];
     struct view view = {0};
@@ -125,6 +145,9 @@ PyObject *counters_call(PyObject *module, PyObject *const *arguments, Py_ssize_t
                               .frames = WRAPPER_FRAMES};
     struct counting counting = {.multiprocessors =
                                     (unsigned)PyLong_AsUnsignedLong(slots[MULTIPROCESSORS])};
+    struct fault fault = {.kind = FAULT_NONE};
+    if (slots[CHECKED] == Py_True)
+        counting.fault = &fault;
     PyObject *result = NULL;
     if (!PyErr_Occurred() && reduction_parse(slots[OP], &request.reduction) &&
         array_view(slots[A], &(struct view_request){.name = "a", .where = &state->platforms.where},
