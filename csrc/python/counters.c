@@ -1,3 +1,5 @@
+#define _GNU_SOURCE
+
 #include "python/counters.h"
 
 #include "common/kernels.h"
@@ -6,6 +8,8 @@
 #include "python/execute.h"
 #include "python/reduction_argument.h"
 #include "run/counting.h"
+
+#include <dlfcn.h>
 
 /* It is called by gred/counters.py, whose frame is not the user's. */
 enum { WRAPPER_FRAMES = 1 };
@@ -103,13 +107,32 @@ static const char *fault_name(enum fault_kind kind)
     return names[kind];
 }
 
+/* Where a fault's thread was, as offsets into the libraries that they are in. */
+static PyObject *frames_list(const struct fault *fault)
+{
+    PyObject *list = PyList_New(0);
+    for (unsigned k = 0; list && k < fault->depth; k++) {
+        Dl_info where;
+        if (!dladdr((void *)fault->frames[k], &where))
+            continue;
+        PyObject *frame =
+            Py_BuildValue("sK", where.dli_fname,
+                          (unsigned long long)(fault->frames[k] - (uintptr_t)where.dli_fbase));
+        if (!frame || PyList_Append(list, frame) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(frame);
+    }
+    return list;
+}
+
 /* In place of the exception that it has ended the run with. */
 static PyObject *fault_instead(const struct fault *fault)
 {
     if (fault->kind == FAULT_NONE)
         return NULL;
     PyErr_Clear();
-    return Py_BuildValue("szIs", fault_name(fault->kind), fault->file, fault->line, fault->text);
+    return Py_BuildValue("szIsN", fault_name(fault->kind), fault->file, fault->line, fault->text,
+                         frames_list(fault));
 }
 
 static PyObject *counted(struct module_state *state, const struct plan *plan,

@@ -2,6 +2,8 @@
  * run, and where it is. */
 #pragma once
 
+#include <stdint.h>
+
 enum fault_kind {
     FAULT_NONE,
     FAULT_RACE,      /* two threads at one word, one of them stores, and nothing orders them */
@@ -14,9 +16,13 @@ enum fault_kind {
     FAULT_KINDS
 };
 
+enum { FRAMES_MAX = 16 };
+
 struct fault {
     enum fault_kind kind;
     const char *file; /* NULL: it has no line */
     unsigned line;
     char text[256];
+    uintptr_t frames[FRAMES_MAX]; /* where its thread was: in the kernels' code, innermost first */
+    unsigned depth;
 };

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unwind.h>
 
 enum {
     WORD_BYTES = 4,
@@ -126,6 +127,13 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+static _Unwind_Reason_Code keep_frame(struct _Unwind_Context *context, void *kept)
+{
+    struct fault *fault = kept;
+    fault->frames[fault->depth++] = _Unwind_GetIP(context);
+    return fault->depth == FRAMES_MAX ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
 /* Keeps the first; always false. */
 static bool blame(struct checker *self, enum fault_kind kind, const char *file, unsigned line,
                   const char *text)
@@ -134,6 +142,7 @@ static bool blame(struct checker *self, enum fault_kind kind, const char *file, 
     if (fault->kind == FAULT_NONE) {
         *fault = (struct fault){.kind = kind, .file = file, .line = line};
         snprintf(fault->text, sizeof fault->text, "%s", text);
+        _Unwind_Backtrace(keep_frame, fault);
     }
     return false;
 }
@@ -255,7 +264,7 @@ static bool visit_word(struct checker *self, const struct target *target, struct
         return blame_race(self, target, &word->store);
     if (is_load(now.event)) {
         if (!word->is_there)
-            return blame_access(self, FAULT_UNWRITTEN, target, ", which nobody has written");
+            return blame_access(self, FAULT_UNWRITTEN, target, ", which nobody has written yet");
         keep_load(word, &now);
         return true;
     }
@@ -326,12 +335,15 @@ static bool check(struct checker *self, struct target *target)
 {
     struct checked_block *block = target->block;
     const struct simulator_access *access = target->access;
+    if (self->fault->kind != FAULT_NONE) /* all threads end with the first that is at fault */
+        return false;
     block->last[target->tid] = *access;
     if (access->event == SIMULATOR_WARP_BARRIER)
         block->steps[target->tid]++;
-    if (self->left-- == 0)
+    if (self->left == 0)
         return blame(self, FAULT_ENDLESS, access->file, access->line,
                      "a loop here seems never to end");
+    self->left--;
     if (is_atomic(access->event))
         self->latest[block->number] = ++self->atomics;
     return !access->address || check_access(self, target);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from posixpath import normpath
 from typing import Any, NamedTuple
 
@@ -249,6 +249,19 @@ def _number(value: Any, name: str, most: int) -> int:
     return number
 
 
+def checked_multiprocessors(value: Any) -> int:
+    """Refuse what is no number of multiprocessors."""
+    return _number(value, "multiprocessors", 1024)
+
+
+def counters_from(
+    told: Sequence[Any], multiprocessors: int, result: Any, launches: Iterable[Any]
+) -> Counters:
+    """Make the record of what C has told and counted."""
+    passes = Passes(_pass(launch) for launch in launches)
+    return Counters._make([*told, multiprocessors, passes, _total(passes), result])
+
+
 def counters(
     a: ArrayLike | Any,
     op: str = "sum",
@@ -319,8 +332,7 @@ def counters(
 
     """
     options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
-    number = _number(multiprocessors, "multiprocessors", 1024)
+    number = checked_multiprocessors(multiprocessors)
     row = _core.counters(a, op, **options, device="simulated", multiprocessors=number)
     *told, result, launches = row
-    passes = Passes(_pass(launch) for launch in launches)
-    return Counters._make([*told, number, passes, _total(passes), result])
+    return counters_from(told, number, result, launches)
