@@ -34,7 +34,11 @@ def compiler() -> list[str]:
     for words in [said] if said else [["c++"], ["g++"], ["clang++"]]:
         if shutil.which(words[0]):
             return words
-    what = f"CXX is {' '.join(said)!r}, which is not there" if said else "there is no c++, g++ or clang++"
+    what = (
+        f"CXX is {' '.join(said)!r}, which is not there"
+        if said
+        else "there is no c++, g++ or clang++"
+    )
     raise RuntimeError(f"a rung is compiled by the host's C++ compiler, and {what}; install g++")
 
 
@@ -69,8 +73,9 @@ class Build:
         command += ["-x", "c++", str(package / "kernels/lab.cu"), "-o", str(target)]
         status, text = _run_bounded(command)
         if status:
-            raise CompileError(_of_the_user(text, str(self._user)) or f"the compiler ended with {status}")
-
+            raise CompileError(
+                _of_the_user(text, str(self._user)) or f"the compiler ended with {status}"
+            )
 
     def users_line(self, frames: Sequence[Sequence[Any]]) -> tuple[str, int] | None:
         """Find the innermost line of the user's file among the frames of a thread.
@@ -83,7 +88,9 @@ class Build:
         if not offsets or not shutil.which("addr2line"):
             return None
         command = ["addr2line", "-i", "-e", library, *offsets]
-        said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)
+        said = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_SECONDS
+        )
         for line in said.stdout.splitlines():
             file, _, number = line.partition(" ")[0].rpartition(":")
             if file == str(self._user) and number.isdecimal():

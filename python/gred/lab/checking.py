@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from gred.lab.building import Build
 from gred.records import Records
 
 FINDINGS_MAX = 4
+_SECONDS_OF_A_FAULT = 3  # so long more is looked for once something is found
 _WITHOUT_A_LINE = {"missing"}
 
 KINDS = {
@@ -55,7 +57,12 @@ class Finding(NamedTuple):
     @property
     def case(self) -> str:
         """The run that it was seen in."""
-        return f"{self.size:,} elements, blocks of {self.block_size}, {self.order}"
+        elements = "1 element" if self.size == 1 else f"{self.size:,} elements"
+        return f"{elements}, blocks of {self.block_size}, {self.order}"
+
+    def __str__(self) -> str:
+        where = f"{self.where}: " if self.where else ""
+        return f"{where}{KINDS[self.kind]}: {self.text} ({self.case})"
 
 
 class Report(Records):
@@ -77,26 +84,22 @@ class Report(Records):
     def __repr__(self) -> str:
         if self.right:
             return "nothing is wrong"
-        return "\n".join(_told(finding) for finding in self)
+        return "\n".join(map(str, self))
 
     def _repr_html_(self) -> str:
         return "<p>nothing is wrong</p>" if self.right else super()._repr_html_()
 
 
-def _told(finding: Finding) -> str:
-    where = f"{finding.where}: " if finding.where else ""
-    return f"{where}{KINDS[finding.kind]}: {finding.text} ({finding.case})"
-
-
 def check(build: Build) -> Report:
-    """Run all cases, until enough is found; one finding a line and kind."""
+    """Run all cases, or until enough is found; one finding a line and kind."""
     jobs = list(edges.cases(build.form))
+    enough = time.monotonic() + _SECONDS_OF_A_FAULT
     found: dict[tuple[Any, ...], Finding] = {}
     for answer in _answers(build, jobs):
         finding = _finding(build, jobs[answer.number], answer)
         if finding and finding[:1] + finding[2:4] not in found:
             found[finding[:1] + finding[2:4]] = _explained(build, jobs[answer.number], finding)
-        if len(found) == FINDINGS_MAX:
+        if len(found) == FINDINGS_MAX or (found and time.monotonic() > enough):
             break
     return Report(found.values())
 

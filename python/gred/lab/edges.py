@@ -17,10 +17,14 @@ _MULTIPROCESSORS = 3
 
 
 def cases(form: Form) -> Iterator[dict[str, Any]]:
-    """List the checks, those that are easiest to think about first."""
+    """List the checks, those that are easiest to think about first.
+
+    The largest blocks, most of the work, run in one order alone: what is a race in another is one
+    there, too.
+    """
     for block_size in BLOCK_SIZES:
         for size in sizes(block_size, form.data_blocks):
-            for order in ORDERS:
+            for order in ORDERS if block_size < BLOCK_SIZES[-1] else ORDERS[-1:]:
                 yield case(form, size, block_size, order=order)
     for block_size in BLOCK_SIZES[:2]:
         for size in sizes(block_size, form.data_blocks)[-2:]:
@@ -78,10 +82,10 @@ def array_of(job: dict[str, Any]) -> np.ndarray[Any, Any]:
     if job["values"] == "counted":
         return np.arange(length, dtype=dtype)
     random = np.random.default_rng(length)
-    if dtype.kind == "f":
-        return random.integers(-(2**20), 2**20, length).astype(dtype)
-    ends = np.iinfo(dtype)
-    return random.integers(ends.min, ends.max, length, dtype, endpoint=True)
+    whole = np.iinfo(dtype) if dtype.kind == "i" else None
+    least, most = (whole.min, whole.max) if whole else (-(2**20), 2**20)
+    numbers: np.ndarray[Any, Any] = random.integers(least, most, length, np.int64, endpoint=True)
+    return numbers.astype(dtype)
 
 
 def truth(job: dict[str, Any]) -> int | float:

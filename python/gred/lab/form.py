@@ -50,7 +50,9 @@ def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
     kernels = _KERNEL.findall(_COMMENT.sub(" ", source))
     if len(kernels) != 1:
         found = "none" if not kernels else ", ".join(name for _, name in kernels)
-        raise ValueError(f"a rung's file has one kernel, of one of the forms{_FORMS}; found {found}")
+        raise ValueError(
+            f"a rung's file has one kernel, of one of the forms{_FORMS}; found {found}"
+        )
     ((parameters, name),) = kernels
     said = _LAUNCHED.search(source)
     rung = like or (said and said[1]) or name
@@ -84,9 +86,10 @@ def _instance(name: str, parameters: str) -> str:
         ("class", "class", "unsigned"): ", global<const In>, Block",
     }
     if tuple(kinds) not in known:
-        raise ValueError(f"{name} is a template of <{parameters.strip()}>; its form is one of{_FORMS}")
+        raise ValueError(
+            f"{name} is a template of <{parameters.strip()}>; its form is one of{_FORMS}"
+        )
     return f"{name}<counted<sum<Acc>>{known[tuple(kinds)]}>"
-
 
 
 def _data_blocks(rung: str) -> int:

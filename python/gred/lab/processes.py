@@ -39,14 +39,17 @@ def answers(asked: dict[str, Any], seconds: float = SECONDS) -> Iterator[Answer]
     """Have jobs done in a process of their own; after a failure nothing more comes."""
     request = {"memory": MEMORY, "seconds": _CPU_SECONDS, **asked}
     ours, theirs = os.pipe()
-    with tempfile.TemporaryFile() as words, os.fdopen(ours, "rb", buffering=0) as pipe:
-        with _started(theirs, words) as child:
-            try:
-                os.close(theirs)
-                _ask(child, request)
-                yield from _heard(child, pipe, words, len(asked["jobs"]), seconds)
-            finally:
-                _end(child)
+    with (
+        os.fdopen(ours, "rb", buffering=0) as pipe,
+        tempfile.TemporaryFile() as words,
+        _started(theirs, words) as child,
+    ):
+        try:
+            os.close(theirs)
+            _ask(child, request)
+            yield from _heard(child, pipe, words, len(asked["jobs"]), seconds)
+        finally:
+            _end(child)
 
 
 def _started(theirs: int, words: Any) -> subprocess.Popen[bytes]:
@@ -111,7 +114,9 @@ def _read(line: bytes, process: int, number: int) -> Answer:
     try:
         said = json.loads(line)
         if said["process"] != process:
-            return Answer(number, None, "fork", "it has made another process, which goes on like it")
+            return Answer(
+                number, None, "fork", "it has made another process, which goes on like it"
+            )
         if "error" in said:
             return Answer(number, None, "failed", f"{said['error']}: {said['text']}")
         if said["number"] != number:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-import gred
 from gred import counting
 from gred.lab import checking, form, processes, sheet
 from gred.lab.building import Build
@@ -154,7 +153,13 @@ class Rung:
         return KernelTime(**{**said, **times, "method": self.name})
 
     def _one(
-        self, what: str, a: ArrayLike, dtype: DTypeLike | None, options: dict[str, Any], *, kind: bool
+        self,
+        what: str,
+        a: ArrayLike,
+        dtype: DTypeLike | None,
+        options: dict[str, Any],
+        *,
+        kind: bool,
     ) -> Any:
         """Have one job done, by kernels that count or not."""
         libraries: dict[str, str | None] = {"plain": None, "counting": None}

@@ -57,7 +57,7 @@ def _busy_lanes(total: Counts, _size: int) -> str | None:
     lanes = total.active_lanes or 0
     if lanes >= 12:
         return None
-    return f"in a step of arithmetic {lanes:.1f} of a warp's 32 lanes work, on average; 12 are asked for"
+    return f"of a warp's 32 lanes {lanes:.1f} work in a step of arithmetic; 12 are asked for"
 
 
 def _no_conflicts(total: Counts, _size: int) -> str | None:
