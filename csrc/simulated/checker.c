@@ -10,7 +10,7 @@ enum {
     WORD_BYTES = 4,
     WARPS = SIMULATOR_BLOCK_MAX / SIMULATOR_WARP,
     LOADS_KEPT = 2,        /* of different threads, the last of a word */
-    PATIENCE = 1 << 22,    /* accesses that any launch may make, */
+    PATIENCE = 1 << 20,    /* accesses that any launch may make, */
     PATIENCE_A_WORD = 256, /* and so many more for each word that it is given */
 };
 

@@ -22,7 +22,7 @@ void misbehave(Array data, uint64_t n, global<T> partials, shared<T> x)
         x[tid] = x[(tid + 1) % blockDim.x]; // race
         return;
     case 102:
-        x[tid + 1] = x[tid]; // store out of bounds
+        x[tid + blockDim.x] = x[tid]; // store out of bounds
         return;
     case 103:
         x[tid] = data[n + tid]; // load out of bounds
@@ -61,7 +61,7 @@ void misbehave(Array data, uint64_t n, global<T> partials, shared<T> x)
             k = k;
     case 202: {
         char *const all = reinterpret_cast<char *>(&n);
-        for (long k = 0; k < 1l << 40; k++)
+        for (long k = 0; k < 1l << 40; k += 512)
             all[k] = 1;
         return;
     }

@@ -113,10 +113,8 @@ def _line(pipe: Any, rest: bytes, until: float) -> tuple[bytes | None, bytes]:
 def _read(line: bytes, process: int, number: int) -> Answer:
     try:
         said = json.loads(line)
-        if said["process"] != process:
-            return Answer(
-                number, None, "fork", "it has made another process, which goes on like it"
-            )
+        if said["process"] != process or said["forks"]:
+            return Answer(number, None, "fork", "it has made another process")
         if "error" in said:
             return Answer(number, None, "failed", f"{said['error']}: {said['text']}")
         if said["number"] != number:

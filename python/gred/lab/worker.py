@@ -6,15 +6,17 @@ Nothing that it says is taken on trust: a kernel may have written anywhere. It i
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
 import resource
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _FILE_NBYTES = 1 << 20
 
 
@@ -25,12 +27,13 @@ def main() -> None:
     with os.fdopen(int(sys.argv[1]), "wb", buffering=0) as pipe:
         _load(asked)
         for number, job in enumerate(asked["jobs"]):
-            _say(pipe, number, _done(job))
+            _say(pipe, number, _done(job) | {"forks": _end_children()})
 
 
 def _bound(memory: int, seconds: int) -> None:
     """Take from this process what would harm others, and let it end with the one that made it."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE_NBYTES, _FILE_NBYTES))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
@@ -55,6 +58,19 @@ def _flat(path: str | None) -> int:
 def _say(pipe: Any, number: int, answer: Any) -> None:
     text = json.dumps({"process": os.getpid(), "number": number, **answer})
     pipe.write(text.encode() + b"\n")
+
+
+def _end_children() -> int:
+    """End what a kernel has started, and count it; orphans are this process's children, too."""
+    processes = set()
+    for path in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            processes.update(map(int, path.read_text().split()))
+    for process in processes:
+        with contextlib.suppress(OSError):
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+    return len(processes)
 
 
 def _done(job: dict[str, Any]) -> dict[str, Any]:
