@@ -61,16 +61,26 @@ def _say(pipe: Any, number: int, answer: Any) -> None:
 
 
 def _end_children() -> int:
-    """End what a kernel has started, and count it; orphans are this process's children, too."""
-    processes = set()
+    """End what a kernel has started, and count it.
+
+    Orphans become this process's children, and so those of a child that is ended.
+    """
+    ended = 0
+    while processes := _children():
+        for process in processes:
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+                os.waitpid(process, 0)
+        ended += len(processes)
+    return ended
+
+
+def _children() -> set[int]:
+    processes: set[int] = set()
     for path in Path("/proc/self/task").glob("*/children"):
         with contextlib.suppress(OSError):
             processes.update(map(int, path.read_text().split()))
-    for process in processes:
-        with contextlib.suppress(OSError):
-            os.kill(process, signal.SIGKILL)
-            os.waitpid(process, 0)
-    return len(processes)
+    return processes
 
 
 def _done(job: dict[str, Any]) -> dict[str, Any]:
