@@ -70,14 +70,14 @@ def parser(prog: str) -> argparse.ArgumentParser:
     return parser
 
 
-def add_common(parser: argparse.ArgumentParser) -> None:
-    """Add the options of all that counts."""
+def add_common(parser: argparse.ArgumentParser, size: int = SIZE) -> None:
+    """Add the options of all that counts; `size` is a power of two."""
     parser.add_argument(
         "--size",
         metavar="N",
         type=options.argument(options.parse_size),
-        default=SIZE,
-        help="elements: 1000000, 1e6, 2**20, 2^20 (default: 2**20)",
+        default=size,
+        help=f"elements: 1000000, 1e6, 2**20, 2^20 (default: 2**{size.bit_length() - 1})",
     )
     options.add_dtype(parser)
     parser.add_argument(

@@ -46,8 +46,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
         type=options.argument(options.parse_methods),
         help="rungs to be compared with (default: the one that it is launched like, and around)",
     )
-    counters.add_common(parser)
-    parser.set_defaults(size=_SIZE, dtype="float32")
+    counters.add_common(parser, _SIZE)
     parser.add_argument("--exercise", metavar="K", type=int, help="give this exercise, from 1 to 7")
     parser.add_argument("--out", metavar="FILE", type=Path, help="write the exercise to a new file")
     return parser
@@ -87,13 +86,15 @@ def _give(given: argparse.Namespace, console: Console) -> int:
 
 
 def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> int:
-    console.title(f"{rung.name}, launched like {rung.like}, {rung.data_blocks} elements a thread")
+    blocks = "1 data block" if rung.data_blocks == 1 else f"{rung.data_blocks} data blocks"
+    console.title(f"{rung.name}, launched like {rung.like}, {blocks}")
     report = rung.check()
     for finding in report:
         console.line(str(finding), "red")
     if not report.right:
         return _WRONG
     console.line("nothing is wrong: every edge, every order of threads, every access", "green")
+    console.line()
     array = np.ones(given.size, given.dtype)
     rows = _rows(given, rung, array, console)
     counters.show_rows(console, counters.settings_of(given, given.methods), rows)

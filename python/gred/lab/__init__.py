@@ -1,12 +1,8 @@
 """The laboratory: a rung of your own, compiled, checked, counted and timed, without a GPU.
 
->>> import gred
->>> exercise = gred.lab.exercise(2)
->>> path = exercise.save("my_barriers.cuh")              # doctest: +SKIP
->>> gred.lab.compile(path).check()                       # doctest: +SKIP
-my_barriers.cuh:25: a race: thread 0 of block 0 loads ...
-
-A kernel runs in a process of its own: whatever it does, Python goes on.
+`compile` makes a `Rung` of a file, `Rung.check` names what is wrong with it, and `ladder` puts it
+beside the others; `exercise` has something to begin with. A kernel runs in a process of its own:
+whatever it does, Python goes on.
 """
 
 from gred.lab.building import CompileError

@@ -52,8 +52,11 @@ class Build:
         self.folder = Path(self._folder.name)
         # What the compiler says, and what is counted, is of the user's own file.
         name = str(path).replace("\\", "\\\\").replace('"', '\\"')
-        self._source = self.folder / "rung.cuh"
-        self._source.write_text(f'#line 1 "{name}"\n{source}', encoding="utf-8")
+        own = self.folder / "rung.cuh"
+        own.write_text(f'#line 1 "{name}"\n{source}', encoding="utf-8")
+        self._unit = self.folder / "unit.cpp"
+        includes = ("own.cuh", own, "own_entries.cuh")
+        self._unit.write_text("".join(f'#include "{one}"\n' for one in includes), "utf-8")
 
     def library(self, *, counting: bool) -> Path:
         """Compile, once: the library of kernels that count, or of those that do not."""
@@ -68,9 +71,8 @@ class Build:
         folders = [package / "kernels/ladder", package / "kernels", package / "headers"]
         command = [*compiler(), *_FLAGS, *flags, *_QUIET]
         command += [f"-I{folder}" for folder in (*folders, self._user.parent)]
-        command += [f'-DGRED_RUNG_FILE="{self._source}"']
         command += [f"-DGRED_RUNG(In, Acc, Block)={self.form.instance}"]
-        command += ["-x", "c++", str(package / "kernels/lab.cu"), "-o", str(target)]
+        command += [str(self._unit), "-o", str(target)]
         status, text = _run_bounded(command)
         if status:
             raise CompileError(

@@ -95,12 +95,17 @@ def _done(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check(job: dict[str, Any]) -> Any:
-    """Run once, and look at every access: the fault, or the result."""
+    """Run once, and look at every access: the fault, or the result.
+
+    On one core, so that blocks come in one order, and the fault is the same every time.
+    """
     import gred
     from gred import _core
     from gred.lab.edges import array_of
     from gred.testing import SimulatedArray
 
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
     with gred.thread_order(job["order"], 1):
         got = _core.counters(
             SimulatedArray(array_of(job))[job["offset"] :],

@@ -1,20 +1,10 @@
-/* Instantiates a rung of a user's own, for sums on the simulated device: a library of its own,
- * which is loaded into a process that exists for it. With pointers that count if GRED_COUNTING is
- * defined.
+/* The entries of a rung of a user's own, for sums on the simulated device: what comes behind it.
  *
- *     GRED_RUNG_FILE                its file, in quotes
  *     GRED_RUNG(In, Acc, Block)     its kernel, as in my_rung<counted<sum<Acc>>, global<const In>>
  */
-#include "common/kernels.h"
-#include "entry.cuh"
+#pragma once
 
-#include "counted_fold.cuh"
-#include "reductions/sum.cuh"
-
-/* A kernel's shared memory is one piece, so that the simulated device knows where it ends. */
-#define __shared__ _Pragma("GCC error \"shared memory is block_memory<T>(), as on the ladder\"")
-
-#include GRED_RUNG_FILE
+#include "own.cuh"
 
 namespace KERNELS
 {
