@@ -237,6 +237,11 @@ def test_without_a_compiler_one_error_says_so(monkeypatch, tmp_path):
         gred.lab.compile(LADDER / "03_interleaved.cuh")
 
 
+def test_on_a_gpu_there_is_no_rung_of_ones_own_yet():
+    with pytest.raises(RuntimeError, match="on the simulated device alone, so far"):
+        gred.lab.compile(LADDER / "03_interleaved.cuh", device="cuda")
+
+
 # ---- rungs of the ladder, as somebody's own ----
 
 

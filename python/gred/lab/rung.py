@@ -180,7 +180,11 @@ class Rung:
 
 
 def compile(
-    path: str | os.PathLike[str], *, like: str | None = None, data_blocks: int | None = None
+    path: str | os.PathLike[str],
+    *,
+    like: str | None = None,
+    data_blocks: int | None = None,
+    device: str = "simulated",
 ) -> Rung:
     """Compile a rung of your own: one file with a kernel in the form of the ladder's.
 
@@ -196,6 +200,8 @@ def compile(
         or ``launched like unroll8, 16 data blocks``, and else the kernel's name, if it is a rung's.
     data_blocks : int, optional
         How many elements a thread should get at least; by default as many as with `like`.
+    device : {'simulated'}
+        Where it is to run. GPUs run the ladder's rungs alone, so far.
 
     Returns
     -------
@@ -211,7 +217,7 @@ def compile(
     FileNotFoundError, UnicodeDecodeError
         If there is no such file, or it is no text.
     RuntimeError
-        If there is no C++ compiler.
+        If there is no C++ compiler, or `device` is a GPU.
 
     Examples
     --------
@@ -222,6 +228,10 @@ def compile(
     nothing is wrong
 
     """
+    if device != "simulated":
+        raise RuntimeError(
+            f"a rung of one's own runs on the simulated device alone, so far; got device={device!r}"
+        )
     file = Path(path).absolute()
     if data_blocks is not None and not 1 <= data_blocks <= form.DATA_BLOCKS_MAX:
         raise ValueError(
