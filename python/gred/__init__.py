@@ -36,6 +36,7 @@ from gred.exact import ExactSum
 from gred.explanation import Explanation, explain
 from gred.measure import KernelTime, LaunchLimit, ReadLimit, kernel_time, launch_limit, read_limit
 from gred.order import thread_order
+from gred.prediction import Roofline, roofline
 from gred.records import Device, Method, Reduction, build_info, devices, methods, reductions
 from gred.segments import reduceat
 from gred.summary import Summary, describe
@@ -56,6 +57,7 @@ __all__ = [
     "Method",
     "ReadLimit",
     "Reduction",
+    "Roofline",
     "Summary",
     "all",
     "any",
@@ -86,6 +88,7 @@ __all__ = [
     "read_limit",
     "reduceat",
     "reductions",
+    "roofline",
     "std",
     "sum",
     "thread_order",

@@ -71,6 +71,7 @@ class Counts(NamedTuple):
     block_barriers: int = 0
     warp_barriers: int = 0
     grid_barriers: int = 0
+    global_load_trips: int = 0
     lines: tuple[Line, ...] = ()
 
     @property
@@ -167,8 +168,10 @@ _EVENTS = (
     "block_barrier",
     "warp_barrier",
     "grid_barrier",
+    "global_load_trip",
 )
-_BARRIERS = {"block_barrier", "warp_barrier", "grid_barrier"}
+# Of these the requests alone are told.
+_ALONE = {"block_barrier", "warp_barrier", "grid_barrier", "global_load_trip"}
 _TRANSFERS = {
     "global_load": "sectors",
     "global_store": "sectors",
@@ -199,11 +202,11 @@ def _merged(lines: Iterable[Line]) -> tuple[Line, ...]:
     return tuple(totals[key] for key in sorted(totals))
 
 
-def _counts(blocks: int, threads: int, lines: tuple[Line, ...]) -> Counts:
+def counts_of(blocks: int, block_size: int, lines: tuple[Line, ...]) -> Counts:
     """Sum the lines up, event by event."""
     sums: dict[str, int] = dict.fromkeys(Counts._fields[2:-1], 0)
     for line in lines:
-        if line.event in _BARRIERS:
+        if line.event in _ALONE:
             sums[line.event + "s"] += line.requests
             continue
         sums[f"{line.event}_requests"] += line.requests
@@ -213,7 +216,8 @@ def _counts(blocks: int, threads: int, lines: tuple[Line, ...]) -> Counts:
             sums[f"{line.event}_nbytes"] += line.nbytes
         if line.event.startswith("shared"):
             sums[f"{line.event}_conflicts"] += line.conflicts
-    return Counts._make([blocks, threads, *sums.values(), lines])
+    counts = Counts._make([blocks, blocks * block_size, *sums.values(), lines])
+    return _barriers_of_all(counts, block_size)
 
 
 def _barriers_of_all(counts: Counts, block_size: int) -> Counts:
@@ -227,8 +231,7 @@ def _barriers_of_all(counts: Counts, block_size: int) -> Counts:
 
 def _pass(launch: tuple[Any, ...]) -> Counts:
     grid, block_size, tallies = launch
-    counts = _counts(grid, grid * block_size, _merged(map(_line, tallies)))
-    return _barriers_of_all(counts, block_size)
+    return counts_of(grid, block_size, _merged(map(_line, tallies)))
 
 
 def _total(passes: Iterable[Counts]) -> Counts:
