@@ -37,6 +37,8 @@ from gred.measure import ReadLimit as ReadLimit
 from gred.measure import kernel_time as kernel_time
 from gred.measure import launch_limit as launch_limit
 from gred.measure import read_limit as read_limit
+from gred.prediction import Roofline as Roofline
+from gred.prediction import roofline as roofline
 from gred.records import Device as Device
 from gred.records import Method as Method
 from gred.records import Reduction as Reduction
@@ -64,6 +66,7 @@ __all__ = [
     "Method",
     "ReadLimit",
     "Reduction",
+    "Roofline",
     "Summary",
     "all",
     "any",
@@ -94,6 +97,7 @@ __all__ = [
     "read_limit",
     "reduceat",
     "reductions",
+    "roofline",
     "std",
     "sum",
     "thread_order",

@@ -214,12 +214,18 @@ class _Block:
 
 def predict(launch: scaled.Launch, size: int, gpu: Gpu) -> Roofline:
     """Predict a sum of `size` elements."""
-    passes = []
-    for number, (read, counts) in enumerate(scaled.passes(launch, size)):
-        passes.append(pass_time(gpu, counts, read * launch.dtype.itemsize, number))
+    passes = pass_times(scaled.passes(launch, size), launch.dtype.itemsize, gpu)
     seconds = gpu.start + sum(one.seconds for one in passes)
     name, block = launch.method.name, launch.block_size
-    return Roofline(name, block, launch.dtype.name, size, gpu, PassTimes(passes), seconds, None)
+    return Roofline(name, block, launch.dtype.name, size, gpu, passes, seconds, None)
+
+
+def pass_times(counted: list[tuple[int, Counts]], itemsize: int, gpu: Gpu) -> PassTimes:
+    """Predict every pass, of which the sizes and the counts are given."""
+    return PassTimes(
+        pass_time(gpu, counts, size * itemsize, number)
+        for number, (size, counts) in enumerate(counted)
+    )
 
 
 def gpu_here(device: str) -> Gpu:

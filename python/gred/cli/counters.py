@@ -124,13 +124,18 @@ def run(given: argparse.Namespace, console: Console) -> int:
 
 def settings_of(given: argparse.Namespace, wanted: tuple[Any, ...] | None) -> Settings:
     """Check what is to be counted: the methods that are wanted, by default all that can be."""
+    methods = countable(wanted)
+    options.check_memory(options.resolve_device("simulated"), given.size, given.dtype)
+    return Settings(methods, given.size, given.dtype, given.block_size, given.multiprocessors)
+
+
+def countable(wanted: tuple[Any, ...] | None) -> tuple[Any, ...]:
+    """Check that the methods have counters; without any, all that have."""
     for method in wanted or ():
         if method.number is None or method.number > LATEST:
             raise options.UsageError(f"{method.name!r} has no counters; rungs 0 to {LATEST} have")
-    options.check_memory(options.resolve_device("simulated"), given.size, given.dtype)
     rungs = (m for m in gred.methods() if m.number is not None and m.number <= LATEST)
-    methods = wanted or tuple(rungs)
-    return Settings(methods, given.size, given.dtype, given.block_size, given.multiprocessors)
+    return wanted or tuple(rungs)
 
 
 def count(settings: Settings, console: Console) -> list[Row]:

@@ -42,6 +42,7 @@ _EVENTS = {
     "block_barrier": ("warps at a barrier of the block", ""),
     "warp_barrier": ("barriers of a warp", ""),
     "grid_barrier": ("warps at the grid's barrier", ""),
+    "global_load_trip": ("trips to global memory", ""),
 }
 
 # What is compared between rungs, and what it is called.
@@ -50,6 +51,7 @@ _COMPARED = {
     "blocks": "blocks",
     "global_load_requests": "requests of global loads",
     "global_load_sectors": "sectors of global loads",
+    "global_load_trips": "trips for these",
     "global_store_sectors": "sectors of global stores",
     "shared_load_wavefronts": "wavefronts of shared loads",
     "shared_store_wavefronts": "wavefronts of shared stores",
