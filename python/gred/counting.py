@@ -39,7 +39,8 @@ class Counts(NamedTuple):
     """What one launch, or several, did to memory.
 
     ``requests`` are of warps, ``sectors`` are 32 bytes of global memory, ``nbytes`` are those that
-    lanes asked for. ``lanes`` are the active lanes over all requests.
+    lanes asked for. ``lanes`` are the active lanes over all requests. ``global_load_trips`` are how
+    often warps went to global memory: loads with nothing in between are under way together.
     """
 
     blocks: int = 0
@@ -191,7 +192,7 @@ def _line(tally: tuple[Any, ...]) -> Line:
     return Line(_place(path), number, event, requests, lanes, nbytes, transfers, conflicts)
 
 
-def _merged(lines: Iterable[Line]) -> tuple[Line, ...]:
+def merged(lines: Iterable[Line]) -> tuple[Line, ...]:
     """Add up what is of one line and one event, in the order of the source."""
     totals: dict[tuple[str, int, int], Line] = {}
     for line in lines:
@@ -231,12 +232,12 @@ def _barriers_of_all(counts: Counts, block_size: int) -> Counts:
 
 def _pass(launch: tuple[Any, ...]) -> Counts:
     grid, block_size, tallies = launch
-    return counts_of(grid, block_size, _merged(map(_line, tallies)))
+    return counts_of(grid, block_size, merged(map(_line, tallies)))
 
 
 def _total(passes: Iterable[Counts]) -> Counts:
     rows = [Counts()[:-1], *(one[:-1] for one in passes)]
-    lines = _merged(line for one in passes for line in one.lines)
+    lines = merged(line for one in passes for line in one.lines)
     return Counts._make([*map(sum, zip(*rows, strict=True)), lines])
 
 

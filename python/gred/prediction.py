@@ -279,8 +279,9 @@ def roofline(
     Roofline
         ``seconds``: the time of all passes as `gred.kernel_time` measures it, cold caches and all;
         ``limit``: 'memory', 'blocks', 'work', 'waiting', 'atomics' or 'launches', whichever binds
-        it for longest; ``why()``: that in words; ``passes``, with the `Terms` of each; ``measured`` and
-        ``error``, where there is a GPU; ``method``, ``block_size``, ``dtype``, ``size``, ``gpu``.
+        it for longest; ``why()``: that in words; ``passes``, with the `Terms` of each;
+        ``measured`` and ``error``, where there is a GPU; ``method``, ``block_size``, ``dtype``,
+        ``size``, ``gpu``.
 
     Raises
     ------

@@ -2,24 +2,25 @@
 
 A grid repeats itself. Where blocks take so many elements each, every block more counts the same;
 where the grid is as large as the device, so does every turn more of its threads, and every
-multiprocessor. So two short arrays with the same tail tell what any longer one has.
+multiprocessor. So two short arrays with the same tail tell what any longer one has: exactly, but
+for a turn of a grid that is as large as the device, where multiprocessors' shares differ by that.
 """
 
 from __future__ import annotations
 
-import operator
+import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gred.counting import WARP, Counts, Line, counters, counts_of
+from gred.counting import WARP, Counts, Line, counters, counts_of, merged
 from gred.records import Method
 
 # Up to here nothing is scaled.
-WHOLE = 1 << 14
-# Elements a thread of a growing grid has at most, and of two neighbours that pair up.
-_A_THREAD = 16
+WHOLE = 1 << 12
+# Elements a thread of a growing grid has at most.
+_A_THREAD = 8
 
 
 class _Stride(NamedTuple):
@@ -39,8 +40,7 @@ _STRIDES = {
     "cooperative": _VECTORS,
 }
 _ONE_PASS = {"atomic", "last_block", "cooperative"}
-# One block folds the partials of all, a warp of them at a time.
-_PARTIALS = {"last_block": WARP, "cooperative": WARP}
+_FOLD_PARTIALS = {"last_block", "cooperative"}
 
 
 class Launch(NamedTuple):
@@ -77,49 +77,60 @@ def _pass(launch: Launch, size: int) -> Counts:
     if size <= WHOLE:
         return launch.first_pass(size)
     stride = _STRIDES.get(launch.method.name)
-    if stride is None:
-        period = _A_THREAD * launch.block_size
-        return _extrapolated(launch.first_pass, size, period, period)
-    resident = _threads(launch)
-    share = size // launch.multiprocessors
-    if share > stride.at_least * resident:
-        return _of_share(launch, share, stride, resident)
-    period = stride.at_least * launch.block_size * _PARTIALS.get(launch.method.name, 1)
+    if stride:
+        resident = _threads(launch)
+        share = size // launch.multiprocessors
+        if share > stride.at_least * resident:
+            return _of_share(launch, share, stride, resident)
+    if stride is _VECTORS:  # which of its loads make a trip together depends on the whole grid
+        return launch.first_pass(size)
+    period = _A_THREAD * launch.block_size
     return _extrapolated(launch.first_pass, size, period, period)
 
 
+@functools.cache
 def _threads(launch: Launch) -> int:
     """Tell how many threads a multiprocessor has where the grid is as large as the device."""
     return launch.first_pass(1 << 16, 1).threads
 
 
 def _of_share(launch: Launch, share: int, stride: _Stride, resident: int) -> Counts:
+    """Count one multiprocessor's share, times all; and what one block does for all."""
     period, least = stride.a_turn * resident, stride.at_least * resident
     one = _extrapolated(lambda size: launch.first_pass(size, 1), share, period, least)
-    return _times(one, launch.multiprocessors)
+    parts = [(launch.multiprocessors, one)]
+    if launch.method.name in _FOLD_PARTIALS:
+        short = launch.first_pass(least, 1)
+        parts += [(1, _of_grid(launch, least)), (-launch.multiprocessors, short)]
+    return _mixed(parts)
 
 
-def _extrapolated(
-    count: Callable[[int], Counts], size: int, period: int, least: int
-) -> Counts:
+def _of_grid(launch: Launch, share: int) -> Counts:
+    """Count a short share of each: warps take in the partials of 32 multiprocessors at a time."""
+
+    def count(multiprocessors: int) -> Counts:
+        return launch.first_pass(multiprocessors * share, multiprocessors)
+
+    return _extrapolated(lambda m: count(m + 1), launch.multiprocessors - 1, WARP, 0)
+
+
+def _extrapolated(count: Callable[[int], Counts], size: int, period: int, least: int) -> Counts:
     """Count two short arrays, a period apart, and go on along the line through them."""
     short = size % period + least
     if size <= short + period:
         return count(size)
-    one, other = count(short), count(short + period)
     periods = (size - short) // period
-    before = {line[:3]: line for line in one.lines}
-    lines = []
-    for line in other.lines:
-        of_short = before.get(line[:3], Line(*line[:3], 0, 0, 0, 0, 0))
-        numbers = (a + periods * (b - a) for a, b in zip(of_short[3:], line[3:], strict=True))
-        lines.append(Line(*line[:3], *numbers))
-    blocks = one.blocks + periods * (other.blocks - one.blocks)
-    return counts_of(blocks, one.threads // one.blocks, tuple(lines))
+    one, other = count(short), count(short + period)
+    return _mixed([(1 - periods, one), (periods, other)])
 
 
-def _times(counts: Counts, factor: int) -> Counts:
-    lines = tuple(
-        Line(*line[:3], *(factor * number for number in line[3:])) for line in counts.lines
-    )
-    return counts_of(factor * counts.blocks, counts.threads // counts.blocks, lines)
+def _mixed(parts: list[tuple[int, Counts]]) -> Counts:
+    """Add counts up, each so many times."""
+    totals: dict[tuple[Any, ...], list[int]] = {}
+    for factor, counts in parts:
+        for line in counts.lines:
+            numbers = totals.setdefault(line[:3], [0] * len(line[3:]))
+            numbers[:] = [a + factor * b for a, b in zip(numbers, line[3:], strict=True)]
+    lines = (Line(*place, *numbers) for place, numbers in totals.items() if any(numbers))
+    blocks = sum(factor * counts.blocks for factor, counts in parts)
+    return counts_of(blocks, parts[0][1].threads // parts[0][1].blocks, merged(lines))

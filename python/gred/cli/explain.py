@@ -25,10 +25,14 @@ EPILOG = """\
 All passes are counted together. Exit status: 0 shown, 2 bad arguments, 130 interrupted, 141 nobody
 reads.
 
-All rungs in one table: python -m gred counters --help"""
+All rungs in one table: python -m gred counters --help
+What all should take on a GPU: python -m gred roofline --help"""
 
 # From where on something is a rung's limit.
 _POOR, _OFTEN, _DIVERGENT, _CONFLICTS = 0.5, 1.5, 16, 0.25
+
+# Elements that the prediction is for: enough that launching does not count.
+PREDICTED = 1 << 28
 
 # What requests are of, and what they are made in.
 _EVENTS = {
@@ -147,11 +151,22 @@ def _print(console: Console, settings: Settings, method: Any, counted: list[gred
             ("array", f"{settings.size:,} {settings.dtype} ({nbytes}), summed in {settings.dtype}"),
             ("blocks", f"of {settings.block_size} threads"),
             *(("limits" if k == 0 else "", text) for k, text in enumerate(reasons)),
+            ("should take", _predicted(settings, method.name)),
         ]
     )
     for listing in listings(method.name, own.total.lines):
         _print_listing(console, listing)
     _print_neighbours(console, method, counted)
+
+
+def _predicted(settings: Settings, method: str) -> str:
+    """Say how long an array as long as benchmarks take keeps a GPU, and what binds it."""
+    told = gred.roofline(
+        PREDICTED, method=method, block_size=settings.block_size, dtype=settings.dtype
+    )
+    time = units.time_text(told.seconds)
+    size = units.size_text(PREDICTED)
+    return f"{time} for {size} elements on one {told.gpu.title}, bound by {told.why()}"
 
 
 def _print_listing(console: Console, listing: Listing) -> None:

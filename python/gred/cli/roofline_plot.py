@@ -66,7 +66,7 @@ def _draw_roof(axes: Axes, record: Record) -> None:
     axes.grid(color=GRID, linewidth=0.6)
     axes.set_axisbelow(True)
     bandwidth = units.bandwidth_text(gpu["bandwidth"])
-    axes.annotate(f"{bandwidth} of memory", (1 / 28, 1.3 * gpu["bandwidth"] / 28), color=LIMIT)
+    axes.annotate(f"{bandwidth} of memory", (0.9, gpu["bandwidth"]), color=LIMIT, ha="right")
     axes.annotate("64 additions a cycle", (peak / gpu["bandwidth"], 1.15 * peak), color=LIMIT)
     axes.set_title("the roof; dots measured, rings predicted", fontsize=9)
 
@@ -91,7 +91,9 @@ def _fraction(value: float) -> str:
 def _draw_bars(axes: Axes, rows: Sequence[Record]) -> None:
     """Draw the prediction, coloured by what binds it, and the measured time as a line across."""
     for limit, colour in COLOURS.items():
-        own = [(k, row["predicted_ns"] * 1e-3) for k, row in enumerate(rows) if row["limit"] == limit]
+        own = [
+            (k, row["predicted_ns"] * 1e-3) for k, row in enumerate(rows) if row["limit"] == limit
+        ]
         if own:
             places, times = zip(*own, strict=True)
             axes.barh(places, times, color=colour, height=0.62, label=f"bound by {limit}")
