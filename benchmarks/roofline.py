@@ -111,7 +111,8 @@ def _nudged(gpu: Gpu, name: str, share: float) -> Gpu:
 def summed_up(errors: Sequence[float]) -> Record:
     """Tell how good predictions are."""
     sizes = np.abs(errors)
-    return {"points": len(errors), "median": float(np.median(sizes)), "most": float(sizes.max())}
+    median, most = (record.digits(float(f(sizes))) for f in (np.median, np.max))
+    return {"points": len(errors), "median": median, "most": most}
 
 
 def predicted(point: Point) -> Record:
