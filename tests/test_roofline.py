@@ -162,6 +162,7 @@ def test_a_gpu_that_is_here_is_measured(monkeypatch):
     [
         ({"size": 0}, ValueError, r"from 1 to 2\*\*40; got 0"),
         ({"size": 2**40 + 1}, ValueError, r"from 1 to 2\*\*40"),
+        ({"size": 2**36, "method": "neighbored", "block_size": 32}, ValueError, "than a grid"),
         ({"size": 1.5}, TypeError, "float"),
         ({"method": "bulk"}, ValueError, "no counters"),
         ({"dtype": "float16"}, ValueError, "float16"),

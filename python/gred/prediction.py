@@ -22,6 +22,7 @@ from gred.records import Records, devices, methods
 
 # Loads that fewer warps make than a sixteenth of the blocks are of one block alone.
 _ALONE = 16
+_GRID_MOST = 2**31 - 1
 
 
 class Terms(NamedTuple):
@@ -214,7 +215,13 @@ class _Block:
 
 def predict(launch: scaled.Launch, size: int, gpu: Gpu) -> Roofline:
     """Predict a sum of `size` elements."""
-    passes = pass_times(scaled.passes(launch, size), launch.dtype.itemsize, gpu)
+    counted = scaled.passes(launch, size)
+    if counted and counted[0][1].blocks > _GRID_MOST:
+        raise ValueError(
+            f"{launch.method.name} of {size} elements in blocks of {launch.block_size} needs more "
+            "blocks than a grid can have; choose a larger block_size"
+        )
+    passes = pass_times(counted, launch.dtype.itemsize, gpu)
     seconds = gpu.start + sum(one.seconds for one in passes)
     name, block = launch.method.name, launch.block_size
     return Roofline(name, block, launch.dtype.name, size, gpu, passes, seconds, None)

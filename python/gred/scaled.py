@@ -21,6 +21,8 @@ from gred.records import Method
 WHOLE = 1 << 12
 # Elements a thread of a growing grid has at most.
 _A_THREAD = 8
+# Elements that a load takes at most. What is left over of an array is not left over of each share.
+_PACK = 4
 
 
 class _Stride(NamedTuple):
@@ -64,13 +66,15 @@ class Launch(NamedTuple):
 
 def passes(launch: Launch, size: int) -> list[tuple[int, Counts]]:
     """Count all passes over so many elements; beside each, how many it takes in."""
-    found = []
-    while True:
+    found: list[tuple[int, Counts]] = []
+    halves = launch.method.number == 0
+    while size > 1 or not (found or halves):
         counts = _pass(launch, size)
         found.append((size, counts))
-        size = size - size // 2 if launch.method.number == 0 else counts.blocks
-        if size == 1 or launch.method.name in _ONE_PASS:
-            return found
+        size = size - size // 2 if halves else counts.blocks
+        if launch.method.name in _ONE_PASS:
+            break
+    return found
 
 
 def _pass(launch: Launch, size: int) -> Counts:
@@ -79,7 +83,7 @@ def _pass(launch: Launch, size: int) -> Counts:
     stride = _STRIDES.get(launch.method.name)
     if stride:
         resident = _threads(launch)
-        share = size // launch.multiprocessors
+        share = size // launch.multiprocessors // _PACK * _PACK
         if share > stride.at_least * resident:
             return _of_share(launch, share, stride, resident)
     if stride is _VECTORS:  # which of its loads make a trip together depends on the whole grid

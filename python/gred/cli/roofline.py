@@ -14,7 +14,7 @@ from gred.cli import counters, files, options, record, units
 from gred.cli.console import Column, Console, Table
 from gred.cli.ladder import introduce, tell_written
 from gred.gpus import Gpu
-from gred.prediction import Terms
+from gred.prediction import Terms, checked_size
 
 DESCRIPTION = """\
 Predicts how long every rung of the ladder takes on a GPU, from its counts and a few numbers of the
@@ -111,7 +111,7 @@ def _settings(given: argparse.Namespace) -> Settings:
             raise options.UsageError(f"--device {given.device}: only a GPU has a roofline")
         options.check_memory(device, given.size, given.dtype)
     name = device.name if device else None
-    return Settings(methods, given.size, given.dtype, given.block_size, name)
+    return Settings(methods, checked_size(given.size), given.dtype, given.block_size, name)
 
 
 def _measured(path: Path | None, settings: Settings) -> dict[str, float]:

@@ -97,10 +97,13 @@ def _draw_bars(axes: Axes, rows: Sequence[Record]) -> None:
         if own:
             places, times = zip(*own, strict=True)
             axes.barh(places, times, color=colour, height=0.62, label=f"bound by {limit}")
-    measured = [(k, row) for k, row in enumerate(rows) if row["measured_ns"] is not None]
-    for k, row in measured:
-        axes.vlines(row["measured_ns"] * 1e-3, k - 0.42, k + 0.42, color="black", linewidth=1.6,
-                    label="measured" if k == measured[0][0] else None)  # fmt: skip
+    found = [
+        (k, row["measured_ns"]) for k, row in enumerate(rows) if row["measured_ns"] is not None
+    ]
+    if found:
+        at, measured = np.array(found).T
+        axes.vlines(measured * 1e-3, at - 0.42, at + 0.42, color="black", linewidth=1.6,
+                    label="measured")  # fmt: skip
     axes.set_yticks(range(len(rows)), [f"{row['number']} {row['method']}" for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
