@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gred import scaled
-from gred.counting import SECTOR_NBYTES, WARP, Counts
+from gred.counting import SECTOR_NBYTES, WARP, Counts, Line, counters
 from gred.gpus import H200, Gpu
 from gred.measure import kernel_time, read_limit
 from gred.records import Records, devices, methods
@@ -195,7 +195,7 @@ class _Block:
         trips = sum(line.requests for line in self._trip_lines() if line[:2] == most[:2])
         return max(1.0, trips * fresh / (self.warps * self.counts.blocks))
 
-    def _trip_lines(self) -> list[Any]:
+    def _trip_lines(self) -> list[Line]:
         return [line for line in self.counts.lines if line.event == "global_load_trip"]
 
     def turns_alone(self) -> int:
@@ -335,9 +335,7 @@ def roofline(
 def make_launch(method: str, block_size: int | None, dtype: DTypeLike, gpu: Gpu) -> scaled.Launch:
     """Check what is launched, by counting a single element."""
     name = "last_block" if method == "auto" else method
-    told = scaled.counters(
-        np.ones(1, dtype), method=name, block_size=block_size, dtype=np.dtype(dtype)
-    )
+    told = counters(np.ones(1, dtype), method=name, block_size=block_size, dtype=np.dtype(dtype))
     rung = next(one for one in methods() if one.name == told.method)
     return scaled.Launch(rung, told.block_size, np.dtype(dtype), gpu.multiprocessors)
 

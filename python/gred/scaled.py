@@ -8,7 +8,6 @@ for a turn of a grid that is as large as the device, where multiprocessors' shar
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -55,13 +54,14 @@ class Launch(NamedTuple):
 
     def first_pass(self, size: int, multiprocessors: int | None = None) -> Counts:
         """Count the first pass, element by element."""
-        return counters(
+        first: Counts = counters(
             np.ones(size, self.dtype),
             method=self.method.name,
             block_size=self.block_size,
             dtype=self.dtype,
             multiprocessors=multiprocessors or self.multiprocessors,
         ).passes[0]
+        return first
 
 
 def passes(launch: Launch, size: int) -> list[tuple[int, Counts]]:
@@ -92,7 +92,6 @@ def _pass(launch: Launch, size: int) -> Counts:
     return _extrapolated(launch.first_pass, size, period, period)
 
 
-@functools.cache
 def _threads(launch: Launch) -> int:
     """Tell how many threads a multiprocessor has where the grid is as large as the device."""
     return launch.first_pass(1 << 16, 1).threads

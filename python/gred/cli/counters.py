@@ -170,6 +170,8 @@ _COLUMNS = (
     Column("used", rank=8),
     Column("shared", rank=2),
     Column("conflicts", style="bold"),
+    Column("atomics", rank=11),
+    Column("shuffles", rank=10),
     Column("barriers", rank=5),
     Column("lanes", rank=1),
 )
@@ -190,6 +192,7 @@ def _cells(row: Row) -> list[str]:
         ]
     cells.append(f"{total.shared_load_wavefronts + total.shared_store_wavefronts:,}")
     cells.append(f"{total.shared_load_conflicts + total.shared_store_conflicts:,}")
+    cells += [f"{total.atomic_requests:,}", f"{total.shuffle_requests:,}"]
     lanes = total.active_lanes
     return [*cells, f"{total.block_barriers:,}", "-" if lanes is None else f"{lanes:.1f}"]
 

@@ -180,7 +180,7 @@ def _cells(told: gred.Roofline) -> list[str]:
 
 def total(told: gred.Roofline, name: str) -> float:
     """Sum a term over all passes."""
-    return sum(getattr(one.terms, name) for one in told.passes)
+    return float(sum(getattr(one.terms, name) for one in told.passes))
 
 
 def _microseconds(seconds: float) -> str:
