@@ -11,7 +11,7 @@ from gred.cli import explain, record
 
 KERNELS = Path(__file__).parent.parent / "kernels"
 RUNGS = [m.name for m in gred.methods() if m.number is not None and m.number <= 22]
-SMALL = ("--size", "5000", "--block-size", "64")
+SMALL = ("--size", "5000", "--block-size", "128")
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def command(command):
     return functools.partial(command, "explain")
 
 
-def counted(rung, size=5000, block_size=64):
+def counted(rung, size=5000, block_size=128):
     x = np.ones(size, np.int32)
     return gred.counters(x, method=rung, block_size=block_size, dtype=np.int32)
 

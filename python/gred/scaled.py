@@ -8,6 +8,7 @@ for a turn of a grid that is as large as the device, where multiprocessors' shar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -104,17 +105,18 @@ def _of_share(launch: Launch, share: int, stride: _Stride, resident: int) -> Cou
     parts = [(launch.multiprocessors, one)]
     if launch.method.name in _FOLD_PARTIALS:
         short = launch.first_pass(least, 1)
-        parts += [(1, _of_grid(launch, least)), (-launch.multiprocessors, short)]
+        parts += [(1, _of_grid(launch, least, short.blocks)), (-launch.multiprocessors, short)]
     return _mixed(parts)
 
 
-def _of_grid(launch: Launch, share: int) -> Counts:
-    """Count a short share of each: warps take in the partials of 32 multiprocessors at a time."""
+def _of_grid(launch: Launch, share: int, blocks: int) -> Counts:
+    """Count a short share of each; their partials are taken in by whole warps."""
 
     def count(multiprocessors: int) -> Counts:
         return launch.first_pass(multiprocessors * share, multiprocessors)
 
-    return _extrapolated(lambda m: count(m + 1), launch.multiprocessors - 1, WARP, 0)
+    period = WARP // math.gcd(WARP, blocks)
+    return _extrapolated(lambda m: count(m + 1), launch.multiprocessors - 1, period, 0)
 
 
 def _extrapolated(count: Callable[[int], Counts], size: int, period: int, least: int) -> Counts:
