@@ -30,7 +30,7 @@ struct counter {
     unsigned char found[2 * PLACES_MAX]; /* by hash: a place's number, if it is that */
     struct column columns[WARPS][PLACES_MAX];
     uint32_t under_way[WARPS]; /* a bit a lane: whether the last it did was a global load */
-    bool failed; /* memory was short, or places were */
+    bool failed;               /* memory was short, or places were */
 };
 
 struct counter *counter_open(void)
