@@ -129,7 +129,8 @@ static void note_trip(struct counter *self, unsigned tid, const struct simulator
 {
     uint32_t *under_way = &self->under_way[tid / SIMULATOR_WARP];
     const uint32_t lane = (uint32_t)1 << tid % SIMULATOR_WARP;
-    const struct simulator_access trip = {SIMULATOR_TRIP, 0, NULL, access->file, access->line};
+    const struct simulator_access trip = {
+        .event = SIMULATOR_TRIP, .file = access->file, .line = access->line};
     if (access->event != SIMULATOR_GLOBAL_LOAD) {
         *under_way &= ~lane;
     } else if (!(*under_way & lane)) {
