@@ -37,17 +37,20 @@ PLOTS = {
         "block_size": "gred.cli.plots.block_size_figure",
         "time": "gred.cli.plots.time_figure",
     },
+    "roofline.json": {"roofline": "gred.cli.roofline_plot.roofline_figure"},
     "curve.json": {"cost": "curve.cost_figure"},
     "versus.json": {
         "versus_time": "gred.cli.versus_plots.time_figure",
         "versus_ratio": "gred.cli.versus_plots.ratio_figure",
     },
 }
+TIMES = ("predicted", "measured")
 CAPTIONS = {
     "ladder": "The ladder: bandwidth of every method, beside the read limit",
     "bandwidth": "Bandwidth over array size",
     "block_size": "Bandwidth over block size",
     "time": "Kernel time over array size",
+    "roofline": "The roofline, and every rung's predicted time beside its measured one",
     "cost": "What a sum costs over its size: points, fits and the best plain read",
     "versus_time": "Time of a whole call over array size, every library",
     "versus_ratio": "How many times faster than the best peer, every case",
@@ -286,6 +289,50 @@ def _beyond_reading(rows: Sequence[Record]) -> str:
     return f"Device time beyond the best plain read's, medians: {', '.join(texts)}."
 
 
+def roofline_part(results: Results) -> str:
+    """Set the predicted time of every rung beside the measured one, machine by machine."""
+    parts = []
+    for folder in results.folders:
+        kept = results.read(folder, "roofline.json")
+        if kept:
+            shown = (_predictions(record.rows_of(kept)), _errors(kept))
+            parts += [*shown, _plots(results, folder, "roofline.json")]
+    return "\n\n".join(parts) or NOTHING
+
+
+def _predictions(rows: Sequence[Record]) -> str:
+    table = []
+    for row in rows:
+        predicted, measured = (units.time_text(row[f"{k}_ns"] * 1e-9) for k in TIMES)
+        error = f"{100 * _error(row):+.0f} %"
+        rung = [str(row["number"]), f"`{row['method']}`", str(row["block_size"])]
+        table.append([*rung, predicted, measured, error, row["limit"]])
+    head = ["#", "method", "block", "predicted", "measured", "error", "bound by"]
+    return _table(head, "rlrrrrl", table)
+
+
+def _error(row: Record) -> float:
+    return float(row["predicted_ns"] / row["measured_ns"] - 1)
+
+
+def _errors(kept: Record) -> str:
+    run, numbers = kept["run"], len(kept["fitted"])
+    own = [abs(_error(row)) for row in record.rows_of(kept)]
+    ladder = {"median": statistics.median(own), "most": max(own)}
+    array = f"{run['op']} of {units.size_text(run['size'])} {run['dtype']} in {run['dtype']}"
+    return (
+        f"{_sentence(array)} on one {record.title(kept['machine'])}, all passes: "
+        f"{_how_far(ladder)}. The {numbers} fitted numbers come from {kept['seen']['points']} "
+        f"points of the sweep over sizes and block sizes ({_how_far(kept['seen'])}) and hold for "
+        f"its {kept['unseen']['points']} other points, too ({_how_far(kept['unseen'])})."
+    )
+
+
+def _how_far(errors: Record) -> str:
+    median, most = (units.percent_text(errors[name]) for name in ("median", "most"))
+    return f"median error {median}, at most {most}"
+
+
 def figures_part(results: Results) -> str:
     """List what was promised in figures and what was measured, machine by machine."""
     parts = []
@@ -357,6 +404,7 @@ PARTS = {
     "ladder": ladder_part,
     "machine": machine_part,
     "plots": plots_part,
+    "roofline": roofline_part,
     "curve": curve_part,
     "figures": figures_part,
     "versus": versus_part,

@@ -46,6 +46,7 @@ def test_accesses_are_those_that_are_counted(rung, dtype):
             assert nbytes == getattr(counts, f"{event}_nbytes")
         assert launch.blocks == counts.blocks
         lines = {(line.file, line.number, line.event) for line in counts.lines}
+        lines = {line for line in lines if line[2] != "global_load_trip"}  # made of several
         assert {(access.file, access.number, access.event) for access in launch.accesses} == lines
 
 

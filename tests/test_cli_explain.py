@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import gred
-from gred.cli import explain, record
+from gred.cli import explain, record, units
 
 KERNELS = Path(__file__).parent.parent / "kernels"
 RUNGS = [m.name for m in gred.methods() if m.number is not None and m.number <= 22]
-SMALL = ("--size", "5000", "--block-size", "64")
+SMALL = ("--size", "5000", "--block-size", "128")
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def command(command):
     return functools.partial(command, "explain")
 
 
-def counted(rung, size=5000, block_size=64):
+def counted(rung, size=5000, block_size=128):
     x = np.ones(size, np.int32)
     return gred.counters(x, method=rung, block_size=block_size, dtype=np.int32)
 
@@ -73,6 +73,15 @@ def test_what_limits_a_rung_follows_from_its_counts(command, rung, words):
     _, out, _ = command(rung, "--size", "2**16")
     for limit in limits or ["the memory itself"]:
         assert limit in out
+
+
+@pytest.mark.parametrize("rung", ["neighbored", "shared_sequential"])
+def test_what_a_rung_should_take_is_predicted(command, rung):
+    _, out, _ = command(rung, "--size", "5000", "--block-size", "32")
+    (line,) = (line for line in out.splitlines() if "should take" in line)
+    told = gred.roofline(2**28, method=rung, block_size=32, dtype="int32")
+    words = f"{units.time_text(told.seconds)} for 2^28 elements on one NVIDIA H200, bound by"
+    assert line.split("should take")[1].strip() == f"{words} {told.why()}"
 
 
 @pytest.mark.parametrize(

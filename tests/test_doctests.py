@@ -12,6 +12,7 @@ import gred.counting
 import gred.exact
 import gred.measure
 import gred.order
+import gred.prediction
 import gred.recording
 import gred.records
 import gred.testing
@@ -65,6 +66,7 @@ MODULES = (
     gred.exact,
     gred.measure,
     gred.order,
+    gred.prediction,
     gred.recording,
     gred.records,
     gred.testing,

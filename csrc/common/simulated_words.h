@@ -54,6 +54,7 @@ enum simulator_event {
     SIMULATOR_WARP_BARRIER,
     SIMULATOR_BLOCK_BARRIER,
     SIMULATOR_GRID_BARRIER,
+    SIMULATOR_TRIP, /* to global memory: loads with nothing in between make it together */
     SIMULATOR_EVENTS
 };
 

@@ -25,7 +25,8 @@ static const char *event_name(enum simulator_event event)
                                                         [SIMULATOR_MERGE] = "merge",
                                                         [SIMULATOR_WARP_BARRIER] = "warp_barrier",
                                                         [SIMULATOR_BLOCK_BARRIER] = "block_barrier",
-                                                        [SIMULATOR_GRID_BARRIER] = "grid_barrier"};
+                                                        [SIMULATOR_GRID_BARRIER] = "grid_barrier",
+                                                        [SIMULATOR_TRIP] = "global_load_trip"};
     return names[event];
 }
 

@@ -29,7 +29,8 @@ struct counter {
     unsigned count;
     unsigned char found[2 * PLACES_MAX]; /* by hash: a place's number, if it is that */
     struct column columns[WARPS][PLACES_MAX];
-    bool failed; /* memory was short, or places were */
+    uint32_t under_way[WARPS]; /* a bit a lane: whether the last it did was a global load */
+    bool failed;               /* memory was short, or places were */
 };
 
 struct counter *counter_open(void)
@@ -104,7 +105,7 @@ static struct request *request_at(struct column *column, unsigned turn)
     return &column->requests[turn];
 }
 
-void counter_note(struct counter *self, unsigned tid, const struct simulator_access *access)
+static void note(struct counter *self, unsigned tid, const struct simulator_access *access)
 {
     const unsigned place = place_of(self, access), lane = tid % SIMULATOR_WARP;
     if (place == PLACES_MAX) {
@@ -120,6 +121,28 @@ void counter_note(struct counter *self, unsigned tid, const struct simulator_acc
     column->turns[lane]++;
     request->lanes |= 1u << lane;
     request->at[lane] = (uintptr_t)access->address;
+}
+
+/* A GPU waits for what it loads when it needs it, so loads one after the other are under way
+ * together. */
+static void note_trip(struct counter *self, unsigned tid, const struct simulator_access *access)
+{
+    uint32_t *under_way = &self->under_way[tid / SIMULATOR_WARP];
+    const uint32_t lane = (uint32_t)1 << tid % SIMULATOR_WARP;
+    const struct simulator_access trip = {
+        .event = SIMULATOR_TRIP, .file = access->file, .line = access->line};
+    if (access->event != SIMULATOR_GLOBAL_LOAD) {
+        *under_way &= ~lane;
+    } else if (!(*under_way & lane)) {
+        *under_way |= lane;
+        note(self, tid, &trip);
+    }
+}
+
+void counter_note(struct counter *self, unsigned tid, const struct simulator_access *access)
+{
+    note_trip(self, tid, access);
+    note(self, tid, access);
 }
 
 /* ---- what that costs ---- */
@@ -219,6 +242,7 @@ static void add(struct tally *tally, const struct request *request)
 
 void counter_pass_barrier(struct counter *self, unsigned warp)
 {
+    self->under_way[warp] = 0;
     for (unsigned p = 0; p < self->count; p++) {
         struct column *column = &self->columns[warp][p];
         if (column->count == 0)

@@ -36,6 +36,7 @@ from gred.exact import ExactSum
 from gred.explanation import Explanation, explain
 from gred.measure import KernelTime, LaunchLimit, ReadLimit, kernel_time, launch_limit, read_limit
 from gred.order import thread_order
+from gred.prediction import Roofline, roofline
 from gred.recording import Access, Accesses, accesses
 from gred.records import Device, Method, Reduction, build_info, devices, methods, reductions
 from gred.segments import reduceat
@@ -61,6 +62,7 @@ __all__ = [
     "Method",
     "ReadLimit",
     "Reduction",
+    "Roofline",
     "Summary",
     "accesses",
     "all",
@@ -93,6 +95,7 @@ __all__ = [
     "read_limit",
     "reduceat",
     "reductions",
+    "roofline",
     "std",
     "sum",
     "thread_order",

@@ -38,6 +38,8 @@ from gred.measure import ReadLimit as ReadLimit
 from gred.measure import kernel_time as kernel_time
 from gred.measure import launch_limit as launch_limit
 from gred.measure import read_limit as read_limit
+from gred.prediction import Roofline as Roofline
+from gred.prediction import roofline as roofline
 from gred.recording import Access as Access
 from gred.recording import Accesses as Accesses
 from gred.recording import accesses as accesses
@@ -70,6 +72,7 @@ __all__ = [
     "Method",
     "ReadLimit",
     "Reduction",
+    "Roofline",
     "Summary",
     "accesses",
     "all",
@@ -102,6 +105,7 @@ __all__ = [
     "read_limit",
     "reduceat",
     "reductions",
+    "roofline",
     "std",
     "sum",
     "thread_order",

@@ -39,7 +39,8 @@ class Counts(NamedTuple):
     """What one launch, or several, did to memory.
 
     ``requests`` are of warps, ``sectors`` are 32 bytes of global memory, ``nbytes`` are those that
-    lanes asked for. ``lanes`` are the active lanes over all requests.
+    lanes asked for. ``lanes`` are the active lanes over all requests. ``global_load_trips`` are how
+    often warps went to global memory: loads with nothing in between are under way together.
     """
 
     blocks: int = 0
@@ -71,6 +72,7 @@ class Counts(NamedTuple):
     block_barriers: int = 0
     warp_barriers: int = 0
     grid_barriers: int = 0
+    global_load_trips: int = 0
     lines: tuple[Line, ...] = ()
 
     @property
@@ -167,8 +169,10 @@ _EVENTS = (
     "block_barrier",
     "warp_barrier",
     "grid_barrier",
+    "global_load_trip",
 )
-_BARRIERS = {"block_barrier", "warp_barrier", "grid_barrier"}
+# Of these the requests alone are told.
+_ALONE = {"block_barrier", "warp_barrier", "grid_barrier", "global_load_trip"}
 _TRANSFERS = {
     "global_load": "sectors",
     "global_store": "sectors",
@@ -188,7 +192,7 @@ def _line(tally: tuple[Any, ...]) -> Line:
     return Line(place_of(path), number, event, requests, lanes, nbytes, transfers, conflicts)
 
 
-def _merged(lines: Iterable[Line]) -> tuple[Line, ...]:
+def merged(lines: Iterable[Line]) -> tuple[Line, ...]:
     """Add up what is of one line and one event, in the order of the source."""
     totals: dict[tuple[str, int, int], Line] = {}
     for line in lines:
@@ -199,11 +203,11 @@ def _merged(lines: Iterable[Line]) -> tuple[Line, ...]:
     return tuple(totals[key] for key in sorted(totals))
 
 
-def _counts(blocks: int, threads: int, lines: tuple[Line, ...]) -> Counts:
+def counts_of(blocks: int, block_size: int, lines: tuple[Line, ...]) -> Counts:
     """Sum the lines up, event by event."""
     sums: dict[str, int] = dict.fromkeys(Counts._fields[2:-1], 0)
     for line in lines:
-        if line.event in _BARRIERS:
+        if line.event in _ALONE:
             sums[line.event + "s"] += line.requests
             continue
         sums[f"{line.event}_requests"] += line.requests
@@ -213,7 +217,8 @@ def _counts(blocks: int, threads: int, lines: tuple[Line, ...]) -> Counts:
             sums[f"{line.event}_nbytes"] += line.nbytes
         if line.event.startswith("shared"):
             sums[f"{line.event}_conflicts"] += line.conflicts
-    return Counts._make([blocks, threads, *sums.values(), lines])
+    counts = Counts._make([blocks, blocks * block_size, *sums.values(), lines])
+    return _barriers_of_all(counts, block_size)
 
 
 def _barriers_of_all(counts: Counts, block_size: int) -> Counts:
@@ -227,13 +232,12 @@ def _barriers_of_all(counts: Counts, block_size: int) -> Counts:
 
 def _pass(launch: tuple[Any, ...]) -> Counts:
     grid, block_size, tallies, *_ = launch
-    counts = _counts(grid, grid * block_size, _merged(map(_line, tallies)))
-    return _barriers_of_all(counts, block_size)
+    return counts_of(grid, block_size, merged(map(_line, tallies)))
 
 
 def _total(passes: Iterable[Counts]) -> Counts:
     rows = [Counts()[:-1], *(one[:-1] for one in passes)]
-    lines = _merged(line for one in passes for line in one.lines)
+    lines = merged(line for one in passes for line in one.lines)
     return Counts._make([*map(sum, zip(*rows, strict=True)), lines])
 
 

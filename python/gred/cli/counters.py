@@ -126,13 +126,18 @@ def run(given: argparse.Namespace, console: Console) -> int:
 
 def settings_of(given: argparse.Namespace, wanted: tuple[Any, ...] | None) -> Settings:
     """Check what is to be counted: the methods that are wanted, by default all that can be."""
+    methods = countable(wanted)
+    options.check_memory(options.resolve_device("simulated"), given.size, given.dtype)
+    return Settings(methods, given.size, given.dtype, given.block_size, given.multiprocessors)
+
+
+def countable(wanted: tuple[Any, ...] | None) -> tuple[Any, ...]:
+    """Check that the methods have counters; without any, all that have."""
     for method in wanted or ():
         if method.number is None or method.number > LATEST:
             raise options.UsageError(f"{method.name!r} has no counters; rungs 0 to {LATEST} have")
-    options.check_memory(options.resolve_device("simulated"), given.size, given.dtype)
     rungs = (m for m in gred.methods() if m.number is not None and m.number <= LATEST)
-    methods = wanted or tuple(rungs)
-    return Settings(methods, given.size, given.dtype, given.block_size, given.multiprocessors)
+    return wanted or tuple(rungs)
 
 
 def count(settings: Settings, console: Console) -> list[Row]:
@@ -167,6 +172,8 @@ _COLUMNS = (
     Column("used", rank=8),
     Column("shared", rank=2),
     Column("conflicts", style="bold"),
+    Column("atomics", rank=11),
+    Column("shuffles", rank=10),
     Column("barriers", rank=5),
     Column("lanes", rank=1),
 )
@@ -187,6 +194,7 @@ def _cells(row: Row) -> list[str]:
         ]
     cells.append(f"{total.shared_load_wavefronts + total.shared_store_wavefronts:,}")
     cells.append(f"{total.shared_load_conflicts + total.shared_store_conflicts:,}")
+    cells += [f"{total.atomic_requests:,}", f"{total.shuffle_requests:,}"]
     lanes = total.active_lanes
     return [*cells, f"{total.block_barriers:,}", "-" if lanes is None else f"{lanes:.1f}"]
 

@@ -26,10 +26,14 @@ All passes are counted together. Exit status: 0 shown, 2 bad arguments, 130 inte
 reads.
 
 All rungs in one table: python -m gred counters --help
-A rung drawn step by step: python -m gred show --help"""
+A rung drawn step by step: python -m gred show --help
+What all should take on a GPU: python -m gred roofline --help"""
 
 # From where on something is a rung's limit.
 _POOR, _OFTEN, _DIVERGENT, _CONFLICTS = 0.5, 1.5, 16, 0.25
+
+# Elements that the prediction is for: enough that launching does not count.
+PREDICTED = 1 << 28
 
 # What requests are of, and what they are made in.
 _EVENTS = {
@@ -43,6 +47,7 @@ _EVENTS = {
     "block_barrier": ("warps at a barrier of the block", ""),
     "warp_barrier": ("barriers of a warp", ""),
     "grid_barrier": ("warps at the grid's barrier", ""),
+    "global_load_trip": ("trips to global memory", ""),
 }
 
 # What is compared between rungs, and what it is called.
@@ -51,6 +56,7 @@ _COMPARED = {
     "blocks": "blocks",
     "global_load_requests": "requests of global loads",
     "global_load_sectors": "sectors of global loads",
+    "global_load_trips": "trips for these",
     "global_store_sectors": "sectors of global stores",
     "shared_load_wavefronts": "wavefronts of shared loads",
     "shared_store_wavefronts": "wavefronts of shared stores",
@@ -146,6 +152,7 @@ def _print(console: Console, settings: Settings, method: Any, counted: list[gred
             ("array", f"{settings.size:,} {settings.dtype} ({nbytes}), summed in {settings.dtype}"),
             ("blocks", f"of {settings.block_size} threads"),
             *(("limits" if k == 0 else "", text) for k, text in enumerate(reasons)),
+            ("should take", _predicted(settings, method.name)),
         ]
     )
     for listing in listings(method.name, own.total.lines):
@@ -153,6 +160,16 @@ def _print(console: Console, settings: Settings, method: Any, counted: list[gred
     _print_neighbours(console, method, counted)
     console.line(f"drawn step by step: python -m gred show {method.name}", "dim")
     console.line()
+
+
+def _predicted(settings: Settings, method: str) -> str:
+    """Say how long an array as long as benchmarks take keeps a GPU, and what binds it."""
+    told = gred.roofline(
+        PREDICTED, method=method, block_size=settings.block_size, dtype=settings.dtype
+    )
+    time = units.time_text(told.seconds)
+    size = units.size_text(PREDICTED)
+    return f"{time} for {size} elements on one {told.gpu.title}, bound by {told.why()}"
 
 
 def _print_listing(console: Console, listing: Listing) -> None:

@@ -1,0 +1,157 @@
+"""Predicts times that were measured, and fits what the model cannot take from a data sheet.
+
+    python benchmarks/roofline.py            write roofline.json beside an H200's ladder.json
+    python benchmarks/roofline.py --fit      fit the H200's eight numbers anew, and print them
+
+The fit sees 91 points of sweep.json: all rungs at 2^28 in blocks of 32, 256 and 1024, at 2^16 in
+blocks of 256, and last_block at 2^24 in blocks of 32, the only one where one block folds for long.
+All else checks it: other block sizes, other sizes, and ladder.json, which was measured later.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import gred
+from gred import prediction, scaled
+from gred.cli import record
+from gred.cli.record import Record
+from gred.cli.roofline import row_record
+from gred.counting import Counts
+from gred.gpus import H200, Gpu
+
+RESULTS = Path(__file__).resolve().parent / "results" / "nvidia-h200"
+LATEST = 22
+SIZES = tuple(2**k for k in (16, 20, 24, 28))
+FREE = (
+    "start",
+    "launch",
+    "block_interval",
+    "block_life",
+    "memory_latency",
+    "cache_latency",
+    "request_cycles",
+    "arrival",
+)
+STEPS, WIDTH = 40, 0.1
+
+
+class Point(NamedTuple):
+    """One measured time, and what was counted of it."""
+
+    row: Record
+    passes: list[tuple[int, Counts]]
+
+    def seconds(self, gpu: Gpu) -> float:
+        """Predict the time of all passes; the elements are int32."""
+        times = prediction.pass_times(self.passes, 4, gpu)
+        return gpu.start + sum(one.seconds for one in times)
+
+    def error(self, gpu: Gpu) -> float:
+        """Give how far the prediction is from the measured time, as a share of that."""
+        return self.seconds(gpu) / (1e-9 * self.row["median_ns"]) - 1
+
+
+def is_fitted(row: Record) -> bool:
+    """Tell whether the fit sees a row of the sweep."""
+    place = (row["size"], row["block_size"])
+    if place[0] == 2**28:
+        return place[1] in (32, 256, 1024)
+    return place == (2**16, 256) or (row["method"], *place) == ("last_block", 2**24, 32)
+
+
+def counted(row: Record) -> Point:
+    """Count what a row measured."""
+    made = prediction.make_launch(row["method"], row["block_size"], np.int32, H200)
+    return Point(row, scaled.passes(made, row["size"]))
+
+
+def points(rows: Sequence[Record]) -> Iterator[Point]:
+    """Count rows of rungs, but for grids that have changed since: the cooperative rung's."""
+    for row in rows:
+        if row["number"] is None or row["number"] > LATEST or row["size"] not in SIZES:
+            continue
+        point = counted(row)
+        if point.passes[0][1].blocks == row["grid"]:
+            yield point
+
+
+# ---- fitting ----
+
+
+def fitted(seen: Sequence[Point], gpu: Gpu) -> Gpu:
+    """Fit the free numbers to logarithms of times: least squares, far points weighing less."""
+    for _ in range(STEPS):
+        far = _logarithms(seen, gpu)
+        slopes = np.array([_logarithms(seen, _nudged(gpu, name, 0.01)) - far for name in FREE])
+        weights = 1 / np.sqrt(np.sqrt(1 + (far / WIDTH) ** 2))
+        steps = np.linalg.lstsq((slopes / 0.01 * weights).T, -far * weights, rcond=None)[0]
+        for name, step in zip(FREE, steps, strict=True):
+            gpu = _nudged(gpu, name, float(np.clip(step, -0.1, 0.1)))
+    return gpu
+
+
+def _logarithms(seen: Sequence[Point], gpu: Gpu) -> Any:
+    return np.log([1 + point.error(gpu) for point in seen])
+
+
+def _nudged(gpu: Gpu, name: str, share: float) -> Gpu:
+    return gpu._replace(**{name: getattr(gpu, name) * np.exp(share)})
+
+
+# ---- kept ----
+
+
+def summed_up(errors: Sequence[float]) -> Record:
+    """Tell how good predictions are."""
+    sizes = np.abs(errors)
+    median, most = (record.digits(float(f(sizes))) for f in (np.median, np.max))
+    return {"points": len(errors), "median": median, "most": most}
+
+
+def predicted(point: Point) -> Record:
+    """Set a prediction beside its measurement."""
+    row = point.row
+    told = gred.roofline(
+        row["size"], method=row["method"], block_size=row["block_size"], dtype=np.int32
+    )
+    return row_record(told._replace(measured=1e-9 * row["median_ns"]))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--fit", action="store_true", help="fit, print, and write nothing")
+    given = parser.parse_args()
+    sweep = list(points(record.rows_of(record.read_json(RESULTS / "sweep.json"))))
+    seen = [point for point in sweep if is_fitted(point.row)]
+    unseen = [point for point in sweep if not is_fitted(point.row)]
+    if given.fit:
+        gpu = fitted(seen, H200)
+        print(*(f"{name}={getattr(gpu, name):.3g}" for name in FREE), sep="\n")
+        print(f"seen {summed_up([point.error(gpu) for point in seen])}")
+        print(f"unseen {summed_up([point.error(gpu) for point in unseen])}")
+        return 0
+    ladder = record.read_json(RESULTS / "ladder.json")
+    kept = {
+        "kind": "roofline",
+        "machine": ladder["machine"],
+        "run": {name: ladder["run"][name] for name in ("size", "dtype", "op")},
+        "gpu": H200._asdict(),
+        "fitted": list(FREE),
+        "seen": summed_up([point.error(H200) for point in seen]),
+        "unseen": summed_up([point.error(H200) for point in unseen]),
+        "rows": [predicted(point) for point in points(record.rows_of(ladder))],
+    }
+    record.write_json(RESULTS / "roofline.json", kept)
+    print(f"wrote {RESULTS / 'roofline.json'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

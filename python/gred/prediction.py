@@ -1,0 +1,348 @@
+"""How long a rung takes on a GPU, predicted from its counts: the slowest of what goes on at once.
+
+A pass is bound by what takes it longest: the memory's bandwidth, the start of its blocks, the work
+of a multiprocessor's pipelines, waiting, or atomics on one address. To the longest of these come
+its launch, and what one block does alone when all others have ended.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from gred import scaled
+from gred.counting import SECTOR_NBYTES, WARP, Counts, Line, counters
+from gred.gpus import H200, Gpu
+from gred.measure import kernel_time, read_limit
+from gred.records import Records, devices, methods
+
+# Loads that fewer warps make than a sixteenth of the blocks are of one block alone.
+_ALONE = 16
+_GRID_MOST = 2**31 - 1
+
+
+class Terms(NamedTuple):
+    """What a pass would take if it were bound by one thing alone, in seconds.
+
+    ``memory``: bytes over bandwidth. ``blocks``: starting them, one after the other. ``work``: of a
+    multiprocessor's pipelines, for requests, sectors, wavefronts and barriers. ``waiting``: for
+    loads and barriers, by as many blocks at a time as a multiprocessor holds. ``atomics``: one
+    after the other.
+    """
+
+    memory: float
+    blocks: float
+    work: float
+    waiting: float
+    atomics: float
+
+
+_WORDS = {
+    "memory": "the memory's bandwidth",
+    "blocks": "the start of its blocks",
+    "work": "the multiprocessors' pipelines",
+    "waiting": "waiting for loads and barriers",
+    "atomics": "atomics on one address",
+    "launches": "launching, and what one block does alone",
+}
+
+
+class PassTime(NamedTuple):
+    """The predicted time of one launch; ``alone`` is what its last block does after all others."""
+
+    blocks: int
+    terms: Terms
+    launch: float
+    alone: float
+
+    @property
+    def limit(self) -> str:
+        """The name of the longest term."""
+        return max(Terms._fields, key=lambda name: getattr(self.terms, name))
+
+    @property
+    def seconds(self) -> float:
+        """Launch, longest term, and what comes after it."""
+        return self.launch + max(self.terms) + self.alone
+
+
+class PassTimes(Records):
+    """The predicted times of a call's launches."""
+
+    __slots__ = ()
+
+    columns = ("blocks", "time", *Terms._fields, "launch", "alone", "limit")
+
+    def cells(self, record: PassTime) -> list[str]:
+        """Give microseconds, all of them."""
+        seconds = (record.seconds, *record.terms, record.launch, record.alone)
+        return [f"{record.blocks:,}", *map(_microseconds, seconds), record.limit]
+
+
+class Roofline(NamedTuple):
+    """What `roofline` returns; it prints as a text and a table."""
+
+    method: str
+    block_size: int
+    dtype: str
+    size: int
+    gpu: Gpu
+    passes: PassTimes
+    seconds: float
+    measured: float | None
+
+    @property
+    def limit(self) -> str:
+        """What binds the passes for longest: the name of a term, or 'launches'."""
+        bound = dict.fromkeys(Terms._fields, 0.0)
+        for one in self.passes:
+            bound[one.limit] += max(one.terms)
+        bound["launches"] = self.seconds - sum(bound.values())
+        return max(bound, key=lambda name: bound[name])
+
+    @property
+    def error(self) -> float | None:
+        """How far the prediction is from the measured time, as a share of that; None without."""
+        return None if self.measured is None else self.seconds / self.measured - 1
+
+    def why(self) -> str:
+        """Say what binds the rung, in words."""
+        return _WORDS[self.limit]
+
+    def _fact(self) -> str:
+        call = f"sum of {self.size:,} {self.dtype} by {self.method}, blocks of {self.block_size}"
+        times = f"predicted {_microseconds(self.seconds)} us on one {self.gpu.title}"
+        if self.measured is not None:
+            times += f", measured {_microseconds(self.measured)} us ({self.error:+.0%})"
+        return f"{call}: {times}, bound by {self.why()}"
+
+    def __repr__(self) -> str:
+        return f"{self._fact()}\n\nmicroseconds\n{self.passes!r}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self._fact()}; microseconds:</p>{self.passes._repr_html_()}"
+
+
+def _microseconds(seconds: float) -> str:
+    return f"{1e6 * seconds:,.1f}"
+
+
+# ---- a pass ----
+
+
+def pass_time(gpu: Gpu, counts: Counts, read: int, number: int) -> PassTime:
+    """Predict a pass, the `number`-th from 0, over elements of `read` bytes."""
+    block = _Block(counts)
+    memory = _bytes_moved(counts, read) / gpu.bandwidth
+    starting = counts.blocks * gpu.block_interval
+    busiest = max(1.0, counts.blocks / gpu.multiprocessors)
+    work = busiest * block.cycles(gpu) / gpu.clock
+    waiting = block.rounds(gpu) * block.waits(gpu, read, number)
+    atomics = counts.atomic_lanes * gpu.atomic_cycles / gpu.clock
+    terms = Terms(memory, starting, work, waiting, atomics)
+    return PassTime(counts.blocks, terms, gpu.launch, block.turns_alone() * gpu.cache_latency)
+
+
+def _bytes_moved(counts: Counts, read: int) -> float:
+    """Sum what comes from memory and goes there: nothing twice, for caches hold a block's share."""
+    sectors = read / SECTOR_NBYTES
+    loaded = min(counts.global_load_sectors, sectors)
+    stored = min(counts.global_store_sectors, sectors)
+    return SECTOR_NBYTES * (loaded + stored)
+
+
+class _Block:
+    """What a block of a pass does, on average."""
+
+    def __init__(self, counts: Counts) -> None:
+        self.counts = counts
+        self.threads = counts.threads // counts.blocks
+        self.warps = self.threads // WARP
+        self.arrivals = self.warps * counts.block_barriers / counts.blocks
+
+    def cycles(self, gpu: Gpu) -> float:
+        """Sum up how long the block occupies a multiprocessor's pipelines."""
+        counts = self.counts
+        requests = counts.global_load_requests + counts.global_store_requests
+        sectors = counts.global_load_sectors + counts.global_store_sectors
+        wavefronts = counts.shared_load_wavefronts + counts.shared_store_wavefronts
+        of_all = (
+            gpu.request_cycles * requests
+            + gpu.sector_cycles * sectors
+            + gpu.wavefront_cycles * wavefronts
+        )
+        return of_all / counts.blocks + gpu.barrier_cycles * self.arrivals
+
+    def rounds(self, gpu: Gpu) -> float:
+        """Tell how many blocks come one after the other in the place of one."""
+        resident = min(gpu.blocks, gpu.threads // self.threads)
+        return max(1.0, self.counts.blocks / (gpu.multiprocessors * resident))
+
+    def waits(self, gpu: Gpu, read: int, number: int) -> float:
+        """Sum up what the block waits for; only a first pass reads from memory itself."""
+        latency = gpu.cache_latency if number else gpu.memory_latency
+        return gpu.block_life + self._trips(read) * latency + self.arrivals * gpu.arrival
+
+    def _trips(self, read: int) -> float:
+        """Tell how often a warp goes for the array's elements: by the line that loads most."""
+        loads = {line[:2]: line for line in self.counts.lines if line.event == "global_load"}
+        most = max(loads.values(), key=lambda line: line.transfers)
+        fresh = min(1.0, read / SECTOR_NBYTES / most.transfers)
+        trips = sum(line.requests for line in self._trip_lines() if line[:2] == most[:2])
+        return max(1.0, trips * fresh / (self.warps * self.counts.blocks))
+
+    def _trip_lines(self) -> list[Line]:
+        return [line for line in self.counts.lines if line.event == "global_load_trip"]
+
+    def turns_alone(self) -> int:
+        """Tell how often the block that drew the last ticket goes for partials; and the ticket."""
+        if not self.counts.atomic_requests:
+            return 0
+        alone = [
+            math.ceil(line.requests / self.warps)
+            for line in self._trip_lines()
+            if line.requests * _ALONE <= self.counts.blocks
+        ]
+        return 1 + sum(alone) if alone else 0
+
+
+# ---- a call ----
+
+
+def predict(launch: scaled.Launch, size: int, gpu: Gpu) -> Roofline:
+    """Predict a sum of `size` elements."""
+    counted = scaled.passes(launch, size)
+    if counted and counted[0][1].blocks > _GRID_MOST:
+        raise ValueError(
+            f"{launch.method.name} of {size} elements in blocks of {launch.block_size} needs more "
+            "blocks than a grid can have; choose a larger block_size"
+        )
+    passes = pass_times(counted, launch.dtype.itemsize, gpu)
+    seconds = gpu.start + sum(one.seconds for one in passes)
+    name, block = launch.method.name, launch.block_size
+    return Roofline(name, block, launch.dtype.name, size, gpu, passes, seconds, None)
+
+
+def pass_times(counted: list[tuple[int, Counts]], itemsize: int, gpu: Gpu) -> PassTimes:
+    """Predict every pass, of which the sizes and the counts are given."""
+    return PassTimes(
+        pass_time(gpu, counts, size * itemsize, number)
+        for number, (size, counts) in enumerate(counted)
+    )
+
+
+def gpu_here(device: str) -> Gpu:
+    """Describe a GPU that is here: its multiprocessors and what it reads; the rest is an H200's."""
+    found = next((one for one in devices() if one.name == device), None)
+    if found is None or found.compute_capability is None:
+        raise ValueError(f"device must be a GPU that is here; got {device!r}")
+    limit = read_limit(device)
+    bandwidth = limit.nbytes / float(np.median(limit.seconds))
+    if found.title == H200.title:
+        return H200._replace(bandwidth=bandwidth)
+    slower = H200.multiprocessors / found.units
+    return H200._replace(
+        title=found.title,
+        multiprocessors=found.units,
+        bandwidth=bandwidth,
+        block_interval=H200.block_interval * slower,
+    )
+
+
+def roofline(
+    size: int,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike = "float32",
+    device: str | None = None,
+) -> Roofline:
+    """Predict how long a rung takes to sum an array on a GPU, and what binds it.
+
+    The rung is counted on the simulated device, a few blocks of it: a grid repeats itself, so
+    2**28 elements take no longer than 2**16. From its counts follows what it would take if it were
+    bound by one thing alone; the longest of these is the prediction, and says what binds it.
+
+    Parameters
+    ----------
+    size : int
+        Number of elements, from 1 to 2**40.
+    method : str, default 'auto'
+        A rung from 0 to 22, as for `gred.counters`; 'auto' stands for 'last_block'.
+    block_size : int, optional
+        As for `gred.sum`; the rung's own by default.
+    dtype : dtype, default 'float32'
+        Of the elements, which are added up in it: int32, int64, uint64, float32 or float64.
+    device : str, optional
+        A GPU that is here, such as 'cuda:0': what it reads is measured, and the rung's time too.
+        By default an H200 that need not be here.
+
+    Returns
+    -------
+    Roofline
+        ``seconds``: the time of all passes as `gred.kernel_time` measures it, cold caches and all;
+        ``limit``: 'memory', 'blocks', 'work', 'waiting', 'atomics' or 'launches', whichever binds
+        it for longest; ``why()``: that in words; ``passes``, with the `Terms` of each;
+        ``measured`` and ``error``, where there is a GPU; ``method``, ``block_size``, ``dtype``,
+        ``size``, ``gpu``.
+
+    Raises
+    ------
+    ValueError
+        For a size, method, block size or type without counters, or a device that is no GPU here.
+    TypeError
+        For a size that is no integer.
+
+    Notes
+    -----
+    Eight numbers of the H200 are fitted to times of int32 in blocks of 32, 256 and 1024. README.md
+    has the errors. GPUs other than an H200 differ from it in their multiprocessors and in what they
+    read; the rest is taken to be as on an H200, which is not true of all.
+
+    References
+    ----------
+    S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual performance model for
+    multicore architectures", Communications of the ACM 52 (4), 2009.
+
+    Examples
+    --------
+    >>> import gred
+    >>> gred.roofline(2**28, method="shuffle_vector").limit
+    'memory'
+    >>> gred.roofline(2**28, method="neighbored").limit
+    'work'
+
+    """
+    gpu = H200 if device is None else gpu_here(device)
+    launch = make_launch(method, block_size, dtype, gpu)
+    found = predict(launch, checked_size(size), gpu)
+    if device is None:
+        return found
+    timed = kernel_time(
+        np.ones(size, launch.dtype),
+        method=found.method,
+        block_size=found.block_size,
+        dtype=launch.dtype,
+        device=device,
+    )
+    return found._replace(measured=float(np.median(timed.seconds)))
+
+
+def make_launch(method: str, block_size: int | None, dtype: DTypeLike, gpu: Gpu) -> scaled.Launch:
+    """Check what is launched, by counting a single element."""
+    name = "last_block" if method == "auto" else method
+    told = counters(np.ones(1, dtype), method=name, block_size=block_size, dtype=np.dtype(dtype))
+    rung = next(one for one in methods() if one.name == told.method)
+    return scaled.Launch(rung, told.block_size, np.dtype(dtype), gpu.multiprocessors)
+
+
+def checked_size(size: Any) -> int:
+    """Refuse what is no number of elements."""
+    number = operator.index(size)
+    if not 1 <= number <= 1 << 40:
+        raise ValueError(f"size must be from 1 to 2**40; got {size!r}")
+    return number

@@ -1,0 +1,141 @@
+"""Counts of arrays too long to be counted element by element, from those of short ones.
+
+A grid repeats itself. Where blocks take so many elements each, every block more counts the same;
+where the grid is as large as the device, so does every turn more of its threads, and every
+multiprocessor. So two short arrays with the same tail tell what any longer one has: exactly, but
+for a turn of a grid that is as large as the device, where multiprocessors' shares differ by that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gred.counting import WARP, Counts, Line, counters, counts_of, merged
+from gred.records import Method
+
+# Up to here nothing is scaled.
+WHOLE = 1 << 12
+# Elements a thread of a growing grid has at most.
+_A_THREAD = 8
+# Elements that a load takes at most. What is left over of an array is not left over of each share.
+_PACK = 4
+
+
+class _Stride(NamedTuple):
+    """A rung whose grid is as large as the device: elements a thread takes a turn, and at least."""
+
+    a_turn: int
+    at_least: int
+
+
+_PAIRS, _VECTORS = _Stride(2, 8), _Stride(16, 32)
+_STRIDES = {
+    "shared_grid_stride": _PAIRS,
+    "shuffle": _PAIRS,
+    "shuffle_vector": _VECTORS,
+    "atomic": _VECTORS,
+    "last_block": _VECTORS,
+    "cooperative": _VECTORS,
+}
+_ONE_PASS = {"atomic", "last_block", "cooperative"}
+_FOLD_PARTIALS = {"last_block", "cooperative"}
+
+
+class Launch(NamedTuple):
+    """A rung, launched on elements that are added up in their own type."""
+
+    method: Method
+    block_size: int
+    dtype: np.dtype
+    multiprocessors: int
+
+    def first_pass(self, size: int, multiprocessors: int | None = None) -> Counts:
+        """Count the first pass, element by element."""
+        first: Counts = counters(
+            np.ones(size, self.dtype),
+            method=self.method.name,
+            block_size=self.block_size,
+            dtype=self.dtype,
+            multiprocessors=multiprocessors or self.multiprocessors,
+        ).passes[0]
+        return first
+
+
+def passes(launch: Launch, size: int) -> list[tuple[int, Counts]]:
+    """Count all passes over so many elements; beside each, how many it takes in."""
+    found: list[tuple[int, Counts]] = []
+    halves = launch.method.number == 0
+    while size > 1 or not (found or halves):
+        counts = _pass(launch, size)
+        found.append((size, counts))
+        size = size - size // 2 if halves else counts.blocks
+        if launch.method.name in _ONE_PASS:
+            break
+    return found
+
+
+def _pass(launch: Launch, size: int) -> Counts:
+    if size <= WHOLE:
+        return launch.first_pass(size)
+    stride = _STRIDES.get(launch.method.name)
+    if stride:
+        resident = _threads(launch)
+        share = size // launch.multiprocessors // _PACK * _PACK
+        if share > stride.at_least * resident:
+            return _of_share(launch, share, stride, resident)
+    if stride is _VECTORS:  # which of its loads make a trip together depends on the whole grid
+        return launch.first_pass(size)
+    period = _A_THREAD * launch.block_size
+    return _extrapolated(launch.first_pass, size, period, period)
+
+
+def _threads(launch: Launch) -> int:
+    """Tell how many threads a multiprocessor has where the grid is as large as the device."""
+    return launch.first_pass(1 << 16, 1).threads
+
+
+def _of_share(launch: Launch, share: int, stride: _Stride, resident: int) -> Counts:
+    """Count one multiprocessor's share, times all; and what one block does for all."""
+    period, least = stride.a_turn * resident, stride.at_least * resident
+    one = _extrapolated(lambda size: launch.first_pass(size, 1), share, period, least)
+    parts = [(launch.multiprocessors, one)]
+    if launch.method.name in _FOLD_PARTIALS:
+        short = launch.first_pass(least, 1)
+        parts += [(1, _of_grid(launch, least, short.blocks)), (-launch.multiprocessors, short)]
+    return _mixed(parts)
+
+
+def _of_grid(launch: Launch, share: int, blocks: int) -> Counts:
+    """Count a short share of each; their partials are taken in by whole warps."""
+
+    def count(multiprocessors: int) -> Counts:
+        return launch.first_pass(multiprocessors * share, multiprocessors)
+
+    period = WARP // math.gcd(WARP, blocks)
+    return _extrapolated(lambda m: count(m + 1), launch.multiprocessors - 1, period, 0)
+
+
+def _extrapolated(count: Callable[[int], Counts], size: int, period: int, least: int) -> Counts:
+    """Count two short arrays, a period apart, and go on along the line through them."""
+    short = size % period + least
+    if size <= short + period:
+        return count(size)
+    periods = (size - short) // period
+    one, other = count(short), count(short + period)
+    return _mixed([(1 - periods, one), (periods, other)])
+
+
+def _mixed(parts: list[tuple[int, Counts]]) -> Counts:
+    """Add counts up, each so many times."""
+    totals: dict[tuple[Any, ...], list[int]] = {}
+    for factor, counts in parts:
+        for line in counts.lines:
+            numbers = totals.setdefault(line[:3], [0] * len(line[3:]))
+            numbers[:] = [a + factor * b for a, b in zip(numbers, line[3:], strict=True)]
+    lines = (Line(*place, *numbers) for place, numbers in totals.items() if any(numbers))
+    blocks = sum(factor * counts.blocks for factor, counts in parts)
+    return counts_of(blocks, parts[0][1].threads // parts[0][1].blocks, merged(lines))
