@@ -39,4 +39,4 @@ html_title = f"gred {release}"
 html_static_path = ["style"]
 html_css_files = ["site.css"]
 html_copy_source = False
-html_show_sphinx = False
+html_show_copyright = html_show_sphinx = False

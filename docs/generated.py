@@ -38,12 +38,12 @@ class Records(SphinxDirective):
 
 def records_table(records: Any) -> str:
     """Write records as a table of Markdown; the column that names them is set as code."""
-    named = records.columns.index(
-        {"Methods": "method", "Reductions": "reduction"}[type(records).__name__]
-    )
-    rows = [[_escaped(cell) for cell in records.cells(record)] for record in records]
+    named = records.columns.index(type(records).__name__.lower().removesuffix("s"))
+    rows = [records.cells(record) for record in records]
     for row in rows:
-        row[named] = " = ".join(f"`{name}`" for name in row[named].split(" = "))
+        names = row[named].split(" = ")
+        row[:] = map(_escaped, row)
+        row[named] = " = ".join(f"`{name}`" for name in names)
     return markdown_table(records.columns, rows)
 
 
@@ -122,7 +122,7 @@ def between(text: str, **lines: str) -> str:
         before, found, behind = f"\n{text}".partition(f"\n{start}")
         if not found:
             raise LookupError(f"README.md has no line there that begins with {start!r}")
-        text = start + behind if name == "from" else before
+        text = start + behind if name == "from" else before.removeprefix("\n")
     return text
 
 
