@@ -1,7 +1,8 @@
 """What pages take from the code and from README.md while the site is built: no copy goes stale.
 
-Four directives: `records` is a table of gred's own, `command` what a command prints, `readme` a
-section of README.md or a part that is generated there, and `members` the reference of names.
+`records` is a table of gred's own, `command` what a command prints, `commands` the help of all of
+them, `readme` a section of README.md or a part that is generated there, and `members` the reference
+of names.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 import gred
+from gred.cli import command
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 COLUMNS = 110  # of the terminal that commands believe to print to
@@ -77,9 +79,23 @@ class Command(SphinxDirective):
 def printed(words: Sequence[str]) -> str:
     """Run a command of gred's, and return what it prints, without colours."""
     environment = {**os.environ, "COLUMNS": str(COLUMNS), "NO_COLOR": "1", "PYTHONUTF8": "1"}
-    command = [sys.executable, "-m", "gred", *words]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    called = [sys.executable, "-m", "gred", *words]
+    done = subprocess.run(called, env=environment, capture_output=True, text=True, check=True)
     return done.stdout
+
+
+class Commands(SphinxDirective):
+    """`{commands}`: a section for each job of `python -m gred`, with its help."""
+
+    def run(self) -> list[nodes.Node]:
+        """Have each command asked for its help."""
+        text = "\n\n".join(f"## {job}\n\n```{{command}} {job} --help\n```" for job in jobs())
+        return self.parse_text_to_nodes(text, allow_section_headings=True)
+
+
+def jobs() -> list[str]:
+    """List the jobs that have a name."""
+    return sorted(command._JOBS)
 
 
 class Readme(SphinxDirective):
@@ -196,6 +212,7 @@ def setup(app: Sphinx) -> dict[str, ClassVar[bool] | bool]:
     """Tell Sphinx of the directives."""
     app.add_directive("records", Records)
     app.add_directive("command", Command)
+    app.add_directive("commands", Commands)
     app.add_directive("readme", Readme)
     app.add_directive("members", Members)
     app.connect("autodoc-skip-member", is_field)

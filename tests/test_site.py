@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 import pytest
 
 import gred
-from gred.cli import command
 
 pytestmark = pytest.mark.unsanitized
 
@@ -71,12 +70,6 @@ def test_whatever_looks_like_python_is_run_or_is_python(page):
         lines = [line[4:] for line in text.splitlines()]
         if not lines[0].startswith(("pip ", "python ")):
             ast.parse("\n".join(lines))
-
-
-def test_every_command_shows_its_help():
-    text = (DOCS / "reference" / "commands.md").read_text(encoding="utf-8")
-    shown = re.findall(r"^```\{command\} (\S+ )?--help$", text, re.MULTILINE)
-    assert sorted(map(str.strip, shown)) == ["", *sorted(command._JOBS)]
 
 
 def test_every_public_name_is_in_the_reference(generated):
