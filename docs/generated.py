@@ -1,18 +1,18 @@
 """What pages take from the code and from README.md while the site is built: no copy goes stale.
 
-`records` is a table of gred's own, `command` what a command prints, `commands` the help of all of
-them, `readme` a section of README.md or a part that is generated there, and `members` the reference
-of names.
+`records` is a table of gred's own, `picture` a rung drawn from its run, `command` what a command
+prints, `commands` the help of all of them, `readme` a section of README.md or a part that is
+generated there, and `members` the reference of names.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,7 +25,13 @@ import gred
 from gred.cli import command
 
 README = Path(__file__).resolve().parent.parent / "README.md"
-COLUMNS = 110  # of the terminal that commands believe to print to
+
+# What commands believe to print to.
+os.environ |= {"COLUMNS": "110", "NO_COLOR": "1"}
+
+
+class CommandError(Exception):
+    """A command that a page shows has failed."""
 
 
 class Records(SphinxDirective):
@@ -70,18 +76,43 @@ class Command(SphinxDirective):
         words = shlex.split(self.arguments[0])
         try:
             text = printed(words)
-        except subprocess.CalledProcessError as error:
-            raise self.error(f"{self.arguments[0]}: {error.stderr or error.stdout}") from error
+        except CommandError as error:
+            raise self.error(str(error)) from error
         shown = f"$ python -m gred {self.arguments[0]}\n{text.rstrip()}"
         return [nodes.literal_block(shown, shown, language="none")]
 
 
 def printed(words: Sequence[str]) -> str:
     """Run a command of gred's, and return what it prints, without colours."""
-    environment = {**os.environ, "COLUMNS": str(COLUMNS), "NO_COLOR": "1", "PYTHONUTF8": "1"}
-    called = [sys.executable, "-m", "gred", *words]
-    done = subprocess.run(called, env=environment, capture_output=True, text=True, check=True)
-    return done.stdout
+    output, notes = io.StringIO(), io.StringIO()
+    with redirect_stdout(output), redirect_stderr(notes):
+        status = command.main(words)
+    if status:
+        raise CommandError(f"python -m gred {shlex.join(words)}: {notes.getvalue()}")
+    return output.getvalue()
+
+
+class Picture(SphinxDirective):
+    """`{picture} shuffle --size 32`: what `python -m gred show` draws with these words."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        """Draw it beside Sphinx's own files, which takes it from there."""
+        words = shlex.split(self.arguments[0])
+        folder = Path(self.env.doctreedir, "pictures")
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / ("_".join(words) + ".svg")
+        try:
+            printed(["show", *words, "--out", str(path)])
+        except CommandError as error:
+            raise self.error(str(error)) from error
+        link = os.path.relpath(path, Path(self.env.doc2path(self.env.docname)).parent)
+        return self.parse_text_to_nodes(
+            f"```{{figure}} {link}\n:alt: {words[0]}, step by step\n\n"
+            f"`python -m gred show {self.arguments[0]}`\n```"
+        )
 
 
 class Commands(SphinxDirective):
@@ -212,6 +243,7 @@ def setup(app: Sphinx) -> dict[str, ClassVar[bool] | bool]:
     """Tell Sphinx of the directives."""
     app.add_directive("records", Records)
     app.add_directive("command", Command)
+    app.add_directive("picture", Picture)
     app.add_directive("commands", Commands)
     app.add_directive("readme", Readme)
     app.add_directive("members", Members)

@@ -6,8 +6,8 @@ import ast
 import doctest
 import importlib
 import json
+import os
 import re
-import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -44,6 +44,8 @@ def blocks(text):
 def generated(monkeypatch):
     pytest.importorskip("sphinx", reason="Sphinx is not installed")
     monkeypatch.syspath_prepend(DOCS)
+    for name in ("COLUMNS", "NO_COLOR"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))
     return importlib.import_module("generated")
 
 
@@ -88,7 +90,7 @@ def test_a_table_has_every_method_and_shows_names_as_they_are(generated):
 
 def test_a_command_that_fails_is_no_page(generated):
     assert "shared_strided" in generated.printed(["explain", "12", "--size", "64"])
-    with pytest.raises(subprocess.CalledProcessError):
+    with pytest.raises(generated.CommandError, match="no_such_rung"):
         generated.printed(["explain", "no_such_rung"])
 
 
