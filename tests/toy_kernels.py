@@ -11,7 +11,10 @@ import pytest
 ROOT = Path(__file__).parent.parent
 C_COMPILER = os.environ.get("CC", "gcc").split()
 CXX_COMPILER = os.environ.get("CXX", "g++").split()
-SIMULATOR = "bulk", "cluster", "counter", "fiber", "grid", "multiprocessor", "simulator", "stacks"
+SIMULATOR = (
+    *("bulk", "cluster", "counter", "fiber", "grid", "multiprocessor", "recorder", "simulator"),
+    "stacks",
+)
 
 
 def toy_kernels(source: str, folder: Path) -> ctypes.CDLL:

@@ -90,6 +90,16 @@ static bool make_threads(struct multiprocessor *self, unsigned block)
     return true;
 }
 
+/* False when memory is short. */
+static bool prepare_to_count(struct multiprocessor *self, const struct counted_launch *counts)
+{
+    recorder_close(self->recorder);
+    self->recorder = counts && counts->room ? recorder_open(counts->room) : NULL;
+    if (counts && !self->counter)
+        self->counter = counter_open();
+    return !counts || (self->counter && (self->recorder || !counts->room));
+}
+
 bool multiprocessor_prepare(struct multiprocessor *self, const struct simulator_launch *launch,
                             enum thread_order ordering)
 {
@@ -97,15 +107,15 @@ bool multiprocessor_prepare(struct multiprocessor *self, const struct simulator_
     self->shared = malloc(launch->shared_bytes + 1);
     self->launch = launch;
     self->ordering = ordering;
-    if (launch->counts && !self->counter && !(self->counter = counter_open()))
-        return false;
-    return self->shared && make_threads(self, launch->block);
+    return self->shared && prepare_to_count(self, launch->counts) &&
+           make_threads(self, launch->block);
 }
 
 void multiprocessor_release(struct multiprocessor *self)
 {
     stacks_close(&self->stacks);
     counter_close(self->counter);
+    recorder_close(self->recorder);
     free(self->threads);
     free(self->shared);
 }
@@ -123,6 +133,13 @@ static void separate(struct multiprocessor *self)
 {
     for (unsigned w = 0; w < self->launch->block / SIMULATOR_WARP; w++)
         separate_warp(self, w);
+}
+
+/* The recorder is of this launch alone, and has room for no more. */
+bool multiprocessor_take_counts(struct multiprocessor *self, struct counted_launch *counts)
+{
+    return (!self->counter || counter_take(self->counter, counts)) &&
+           (!self->recorder || recorder_take(self->recorder, &counts->recording));
 }
 
 /* ---- barriers ---- */
@@ -299,6 +316,8 @@ void multiprocessor_begin_block(struct multiprocessor *self, uint64_t index, uin
     self->voted = false;
     self->copies.count = 0;
     self->copies.random = self->random;
+    if (self->recorder)
+        recorder_begin_block(self->recorder);
     for (unsigned t = 0; t < launch->block; t++) {
         struct thread *thread = &self->threads[t];
         thread->state = READY;
@@ -426,7 +445,10 @@ void simulator_bulk_copy(void *to, const void *from, unsigned bytes,
 void simulator_count(const struct simulator_access *access)
 {
     const struct thread *self = current();
-    counter_note(self->home->counter, self->place.thread.x, access);
+    struct multiprocessor *home = self->home;
+    counter_note(home->counter, self->place.thread.x, access);
+    if (home->recorder && !recorder_note(home->recorder, &self->place, home->shared, access))
+        grid_stop(home->grid, SIMULATOR_FAILED, "too many accesses to record them one by one");
 }
 
 uint64_t simulator_shuffle(unsigned mask, uint64_t word, unsigned source)

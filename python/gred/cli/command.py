@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, TextIO, cast
 
-from gred.cli import counters, explain, ladder, sweep, versus
+from gred.cli import counters, explain, ladder, show, sweep, versus
 from gred.cli.console import Console, make_console
 from gred.cli.options import UsageError
 from gred.cli.streams import OutputError, open_what_is_closed
@@ -22,7 +22,13 @@ from gred.cli.streams import OutputError, open_what_is_closed
 PROGRAM = "python -m gred"
 
 # The jobs that are named; with no name it is the ladder's.
-_JOBS: dict[str, Any] = {"counters": counters, "explain": explain, "sweep": sweep, "versus": versus}
+_JOBS: dict[str, Any] = {
+    "counters": counters,
+    "explain": explain,
+    "show": show,
+    "sweep": sweep,
+    "versus": versus,
+}
 
 _RIGHT, _REFUSED, _INTERRUPTED, _UNREAD = 0, 2, 130, 141
 
