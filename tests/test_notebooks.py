@@ -16,7 +16,7 @@ pytestmark = pytest.mark.unsanitized
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
 PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
-LARGEST = 200_000
+LARGEST = 300_000
 
 TOY = {
     "cells": [
