@@ -14,6 +14,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -202,6 +203,8 @@ def entry(name: str) -> str:
 def directive(name: str) -> str:
     """Name the directive of autodoc's that a name of `gred` takes."""
     named = getattr(gred, name)
+    if isinstance(named, ModuleType):
+        return "automodule"
     if not isinstance(named, type):
         return "autofunction"
     return "autoexception" if issubclass(named, Exception) else "autoclass"
@@ -220,7 +223,7 @@ def functions() -> list[str]:
 
 def classes() -> list[str]:
     """List the classes and exceptions."""
-    return [name for name in gred.__all__ if directive(name) != "autofunction"]
+    return [name for name in gred.__all__ if directive(name) in ("autoclass", "autoexception")]
 
 
 GROUPS = {"reductions": reductions, "functions": functions, "classes": classes}
