@@ -15,15 +15,16 @@ struct counted : Fold {
     static state merge(state a, state b, const char *file = __builtin_FILE(),
                        unsigned line = __builtin_LINE())
     {
-        count(SIMULATOR_MERGE, nullptr, sizeof(state), file, line);
-        return Fold::merge(a, b);
+        /* The result, and the first operand. */
+        const state told[] = {Fold::merge(a, b), a};
+        count(SIMULATOR_MERGE, nullptr, sizeof(state), file, line, told);
+        return told[0];
     }
 };
 
 /* Whatever does it on a GPU is one instruction there. */
 template <class Fold, class T>
-struct atomic_combination<counted<Fold>, T> : atomic_combination<Fold, T> {
-};
+struct atomic_combination<counted<Fold>, T> : atomic_combination<Fold, T> {};
 
 #else
 

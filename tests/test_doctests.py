@@ -12,6 +12,7 @@ import gred.counting
 import gred.exact
 import gred.measure
 import gred.order
+import gred.recording
 import gred.records
 import gred.testing
 import gred.workspace
@@ -64,6 +65,7 @@ MODULES = (
     gred.exact,
     gred.measure,
     gred.order,
+    gred.recording,
     gred.records,
     gred.testing,
     gred.workspace,

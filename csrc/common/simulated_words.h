@@ -63,6 +63,8 @@ struct simulator_access {
     const volatile void *address; /* of memory, else NULL */
     const char *file;             /* where it is asked for; outlasts the launch */
     unsigned line;
+    const void *value; /* what is stored, combined, given to a shuffle or merged to, else NULL */
+    unsigned source;   /* of a shuffle: the lane whose value it asks for */
 };
 
 /* Before it is done, or waited for. */

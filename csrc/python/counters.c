@@ -37,7 +37,59 @@ static PyObject *tally_tuple(const struct tally *tally)
                          (unsigned long long)tally->conflicts);
 }
 
-static PyObject *launch_tuple(const struct counted_launch *launch)
+/* What of a launch's memory an access is in: that which begins at or before it, and last. */
+struct memory {
+    const char *name;
+    uintptr_t at;
+};
+
+static struct memory memory_of(const struct counted_launch *launch,
+                               const struct recorded_access *access)
+{
+    const struct memory memories[] = {
+        {"array", launch->array}, {"partials", launch->partials}, {"tickets", launch->tickets}};
+    struct memory found = {"", access->address};
+    switch (access->event) {
+    case SIMULATOR_SHARED_LOAD:
+    case SIMULATOR_SHARED_STORE:
+        return (struct memory){"shared", 0};
+    case SIMULATOR_GLOBAL_LOAD:
+    case SIMULATOR_GLOBAL_STORE:
+    case SIMULATOR_ATOMIC:
+        for (size_t k = 0; k < sizeof memories / sizeof *memories; k++)
+            if (memories[k].at <= access->address && (!*found.name || memories[k].at > found.at))
+                found = memories[k];
+        return found;
+    default:
+        return found;
+    }
+}
+
+static PyObject *access_tuple(const struct counted_launch *launch,
+                              const struct recorded_access *access)
+{
+    const struct memory memory = memory_of(launch, access);
+    return Py_BuildValue("KIIssKIIy#sI", (unsigned long long)access->block, access->thread,
+                         access->interval, event_name(access->event), memory.name,
+                         (unsigned long long)(access->address - memory.at), access->bytes,
+                         access->source, access->value, (Py_ssize_t)sizeof access->value,
+                         access->file, access->line);
+}
+
+static PyObject *accesses_tuple(const struct counted_launch *launch)
+{
+    PyObject *accesses = PyTuple_New((Py_ssize_t)launch->recording.count);
+    for (size_t k = 0; accesses && k < launch->recording.count; k++) {
+        PyObject *access = access_tuple(launch, &launch->recording.accesses[k]);
+        if (!access)
+            Py_CLEAR(accesses);
+        else
+            PyTuple_SET_ITEM(accesses, (Py_ssize_t)k, access);
+    }
+    return accesses;
+}
+
+static PyObject *tallies_tuple(const struct counted_launch *launch)
 {
     PyObject *tallies = PyTuple_New((Py_ssize_t)launch->count);
     for (size_t k = 0; tallies && k < launch->count; k++) {
@@ -47,7 +99,15 @@ static PyObject *launch_tuple(const struct counted_launch *launch)
         else
             PyTuple_SET_ITEM(tallies, (Py_ssize_t)k, tally);
     }
-    return Py_BuildValue("KIN", (unsigned long long)launch->grid, launch->block, tallies);
+    return tallies;
+}
+
+static PyObject *launch_tuple(const struct counted_launch *launch)
+{
+    enum { SECTOR_BYTES = 32 };
+    return Py_BuildValue("KINNI", (unsigned long long)launch->grid, launch->block,
+                         tallies_tuple(launch), accesses_tuple(launch),
+                         (unsigned)(launch->array % SECTOR_BYTES));
 }
 
 static PyObject *launches_tuple(const struct counting *counting)
@@ -135,6 +195,19 @@ static PyObject *fault_instead(const struct fault *fault)
                          frames_list(fault));
 }
 
+/* One by one only what somebody can still look at. False with an exception set. */
+static bool can_record(const struct plan *plan, const struct counting *counting)
+{
+    enum { ELEMENTS_MAX = 1 << 14 };
+    if (counting->room == 0 || plan->n <= ELEMENTS_MAX)
+        return true;
+    PyErr_Format(PyExc_ValueError,
+                 "a has %llu elements: too many to record accesses one by one, which is done of at "
+                 "most %d; gred.counters counts those of any array",
+                 (unsigned long long)plan->n, ELEMENTS_MAX);
+    return false;
+}
+
 static PyObject *counted(struct module_state *state, const struct plan *plan,
                          struct counting *counting)
 {
@@ -150,9 +223,9 @@ static PyObject *counted(struct module_state *state, const struct plan *plan,
 PyObject *counters_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
                         PyObject *names)
 {
-    enum { A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, MULTIPROCESSORS, CHECKED };
-    static const char *const keywords[] = {"method",          "block_size", "dtype", "device",
-                                           "multiprocessors", "checked",    NULL};
+    enum { A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, MULTIPROCESSORS, ROOM, CHECKED };
+    static const char *const keywords[] = {"method",          "block_size", "dtype",   "device",
+                                           "multiprocessors", "room",       "checked", NULL};
     static const struct signature signature = {"counters", 1, 2, 2, keywords, NULL};
     PyObject *slots[ARGUMENTS_MAX];
     struct view view = {0};
@@ -167,7 +240,8 @@ PyObject *counters_call(PyObject *module, PyObject *const *arguments, Py_ssize_t
                               .device = slots[DEVICE],
                               .frames = WRAPPER_FRAMES};
     struct counting counting = {.multiprocessors =
-                                    (unsigned)PyLong_AsUnsignedLong(slots[MULTIPROCESSORS])};
+                                    (unsigned)PyLong_AsUnsignedLong(slots[MULTIPROCESSORS]),
+                                .room = PyLong_AsSize_t(slots[ROOM])};
     struct fault fault = {.kind = FAULT_NONE};
     if (slots[CHECKED] == Py_True)
         counting.fault = &fault;
@@ -175,7 +249,7 @@ PyObject *counters_call(PyObject *module, PyObject *const *arguments, Py_ssize_t
     if (!PyErr_Occurred() && reduction_parse(slots[OP], &request.reduction) &&
         array_view(slots[A], &(struct view_request){.name = "a", .where = &state->platforms.where},
                    &view) &&
-        plan_make(&request, &view, NULL, &plan) && can_count(&plan))
+        plan_make(&request, &view, NULL, &plan) && can_count(&plan) && can_record(&plan, &counting))
         result = counted(state, &plan, &counting);
     counting_free(&counting);
     array_release(&view);

@@ -13,9 +13,15 @@ bool counting_add(struct counting *self, const struct counted_launch *launch)
     return true;
 }
 
+void counted_launch_free(struct counted_launch *self)
+{
+    free(self->tallies);
+    free(self->recording.accesses);
+}
+
 void counting_free(struct counting *self)
 {
     for (size_t k = 0; k < self->count; k++)
-        free(self->launches[k].tallies);
+        counted_launch_free(&self->launches[k]);
     free(self->launches);
 }

@@ -20,15 +20,40 @@ struct tally {
     uint64_t conflicts; /* wavefronts more than the bytes alone would need */
 };
 
+/* One access of one thread. */
+struct recorded_access {
+    uint64_t block;
+    unsigned thread;
+    unsigned interval; /* barriers and shuffles of the launch that the thread has come to */
+    enum simulator_event event;
+    unsigned bytes;
+    uintptr_t address; /* of global memory; in shared memory, counted from where that begins */
+    unsigned source;   /* of a shuffle: the lane whose value it gets */
+    const char *file;
+    unsigned line;
+    unsigned char value[16]; /* loaded, stored, left by an atomic, given to a shuffle; of a merge,
+                                its result and its first operand */
+};
+
+/* Accesses in the order that they were made in, block by block. */
+struct recording {
+    struct recorded_access *accesses;
+    size_t count, capacity;
+};
+
 struct counted_launch {
     uint64_t grid;
     unsigned block;
     struct tally *tallies;
     size_t count;
+    size_t room; /* how many accesses a core may record; 0: none is recorded */
+    struct recording recording;
+    uintptr_t array, partials, tickets; /* what it was given, where accesses are recorded */
 };
 
 struct counting {
     unsigned multiprocessors;        /* of the device that grids are made for */
+    size_t room;                     /* how many accesses may be recorded; 0: none is recorded */
     struct counted_launch *launches; /* of kernels that count */
     size_t count;
     struct fault *fault; /* of what is accessed, all of which is looked at; NULL: nobody looks */
@@ -47,4 +72,7 @@ static inline unsigned counting_resident(unsigned block)
 
 /* Takes the launch, tallies and all, over. False when memory is short. */
 bool counting_add(struct counting *, const struct counted_launch *);
+
+/* What a launch has told, but not the launch itself. */
+void counted_launch_free(struct counted_launch *);
 void counting_free(struct counting *);

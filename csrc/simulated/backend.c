@@ -105,7 +105,7 @@ static bool keep_counts(struct simulation *self, struct counted_launch *counts)
 {
     if (counts->count == 0 || counting_add(self->counting, counts))
         return true;
-    free(counts->tallies);
+    counted_launch_free(counts);
     failure_note(self->machine.failure, FAILURE_MEMORY, "out of memory for what is counted");
     return false;
 }
@@ -137,10 +137,22 @@ static bool make_checker(struct simulation *self, const struct launch *launch,
     return *checker;
 }
 
+/* Kernels that count are given the array, its length, what they write and a counter of blocks. */
+static void note_memory(struct counted_launch *counts, void **arguments)
+{
+    if (!counts->recording.count)
+        return;
+    counts->array = *(const uintptr_t *)arguments[0];
+    counts->partials = *(const uintptr_t *)arguments[2];
+    counts->tickets = *(const uintptr_t *)arguments[3];
+}
+
 static bool launch_checked(struct simulation *self, const struct launch *launch,
                            struct checker *checker)
 {
-    struct counted_launch counts = {.grid = launch->grid, .block = launch->block};
+    struct counted_launch counts = {.grid = launch->grid,
+                                    .block = launch->block,
+                                    .room = self->counting ? self->counting->room : 0};
     const struct simulator_launch simulated = {
         .kernel = (void (*)(void **))launch->kernel,
         .arguments = launch->arguments,
@@ -154,13 +166,14 @@ static bool launch_checked(struct simulation *self, const struct launch *launch,
     };
     switch (simulator_launch(self->simulator, &simulated)) {
     case SIMULATOR_DONE:
+        note_memory(&counts, launch->arguments);
         return keep_counts(self, &counts);
     case SIMULATOR_INTERRUPTED:
-        free(counts.tallies);
+        counted_launch_free(&counts);
         failure_note(self->machine.failure, FAILURE_EXCEPTION, "interrupted");
         return false;
     default:
-        free(counts.tallies);
+        counted_launch_free(&counts);
         failure_note(self->machine.failure, FAILURE_RUNTIME, "simulated device: %s",
                      simulator_message(self->simulator));
         return false;
@@ -252,13 +265,16 @@ static struct simulator *borrow(struct state *state)
 }
 
 /* A cooperative launch takes a core a block; that of a larger device as many as it has room for, or
- * as it takes. */
+ * as it takes. What is recorded shall be the same every time, so other blocks come in their order,
+ * on one core. */
 static struct simulator *simulator_for(struct state *state, const struct plan *plan,
                                        const struct run *run)
 {
     const struct counting *counting = run->counting;
-    if (!counting || plan->method->style != STYLE_cooperative)
+    if (!counting || (plan->method->style != STYLE_cooperative && !counting->room))
         return borrow(state);
+    if (plan->method->style != STYLE_cooperative)
+        return simulator_open(1);
     const uint64_t room = (uint64_t)counting->multiprocessors * counting_resident(plan->block);
     const uint64_t blocks = divide_up(plan->n, (uint64_t)plan->block * plan->data_blocks);
     return simulator_open((unsigned)least(room, blocks));

@@ -32,8 +32,7 @@ bool cluster_take_counts(struct cluster *self, struct counted_launch *counts)
 {
     bool taken = true;
     for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++)
-        if (self->blocks[k].counter)
-            taken &= counter_take(self->blocks[k].counter, counts);
+        taken &= multiprocessor_take_counts(&self->blocks[k], counts);
     return taken;
 }
 

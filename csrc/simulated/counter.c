@@ -234,7 +234,8 @@ void counter_pass_barrier(struct counter *self, unsigned warp)
 
 static struct tally *tally_in(struct counted_launch *launch, const struct tally *like)
 {
-    const struct simulator_access access = {like->event, like->bytes, NULL, like->file, like->line};
+    const struct simulator_access access = {
+        .event = like->event, .bytes = like->bytes, .file = like->file, .line = like->line};
     for (size_t k = 0; k < launch->count; k++)
         if (is_of(&launch->tallies[k], &access))
             return &launch->tallies[k];

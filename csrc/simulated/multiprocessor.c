@@ -91,6 +91,16 @@ static bool make_threads(struct multiprocessor *self, unsigned block)
     return true;
 }
 
+/* False when memory is short. */
+static bool prepare_to_count(struct multiprocessor *self, const struct counted_launch *counts)
+{
+    recorder_close(self->recorder);
+    self->recorder = counts && counts->room ? recorder_open(counts->room) : NULL;
+    if (counts && !self->counter)
+        self->counter = counter_open();
+    return !counts || (self->counter && (self->recorder || !counts->room));
+}
+
 bool multiprocessor_prepare(struct multiprocessor *self, const struct simulator_launch *launch,
                             enum thread_order ordering)
 {
@@ -98,15 +108,15 @@ bool multiprocessor_prepare(struct multiprocessor *self, const struct simulator_
     self->shared = malloc(launch->shared_bytes + 1);
     self->launch = launch;
     self->ordering = ordering;
-    if (launch->counts && !self->counter && !(self->counter = counter_open()))
-        return false;
-    return self->shared && make_threads(self, launch->block);
+    return self->shared && prepare_to_count(self, launch->counts) &&
+           make_threads(self, launch->block);
 }
 
 void multiprocessor_release(struct multiprocessor *self)
 {
     stacks_close(&self->stacks);
     counter_close(self->counter);
+    recorder_close(self->recorder);
     free(self->threads);
     free(self->shared);
 }
@@ -124,6 +134,13 @@ static void separate(struct multiprocessor *self)
 {
     for (unsigned w = 0; w < self->launch->block / SIMULATOR_WARP; w++)
         separate_warp(self, w);
+}
+
+/* The recorder is of this launch alone, and has room for no more. */
+bool multiprocessor_take_counts(struct multiprocessor *self, struct counted_launch *counts)
+{
+    return (!self->counter || counter_take(self->counter, counts)) &&
+           (!self->recorder || recorder_take(self->recorder, &counts->recording));
 }
 
 /* ---- barriers ---- */
@@ -324,6 +341,8 @@ void multiprocessor_begin_block(struct multiprocessor *self, uint64_t index, uin
     self->copies.random = self->random;
     if (launch->checker)
         checker_begin_block(launch->checker, self->number, (unsigned)index, self->shared);
+    if (self->recorder)
+        recorder_begin_block(self->recorder);
     for (unsigned t = 0; t < launch->block; t++) {
         struct thread *thread = &self->threads[t];
         thread->state = READY;
@@ -456,6 +475,13 @@ static _Noreturn void go_no_further(struct grid *grid)
         wait_at(ENDED);
 }
 
+static void record(const struct thread *self, const struct simulator_access *access)
+{
+    struct multiprocessor *home = self->home;
+    if (!recorder_note(home->recorder, &self->place, home->shared, access))
+        grid_stop(home->grid, SIMULATOR_FAILED, "too many accesses to record them one by one");
+}
+
 void simulator_count(const struct simulator_access *access)
 {
     const struct thread *self = current();
@@ -463,6 +489,8 @@ void simulator_count(const struct simulator_access *access)
     struct checker *checker = home->launch->checker;
     if (checker && !checker_note(checker, home->number, self->place.thread.x, access))
         go_no_further(home->grid);
+    if (home->recorder)
+        record(self, access);
     counter_note(home->counter, self->place.thread.x, access);
 }
 

@@ -7,6 +7,7 @@
 #include "simulated/counter.h"
 #include "simulated/fiber.h"
 #include "simulated/grid.h"
+#include "simulated/recorder.h"
 #include "simulated/stacks.h"
 
 enum { WARPS_MAX = SIMULATOR_BLOCK_MAX / SIMULATOR_WARP };
@@ -59,7 +60,8 @@ struct multiprocessor {
     unsigned at[THREAD_STATES]; /* how many threads are in each state */
     bool voted, verdict;        /* of __syncthreads_or */
     struct bulk_copies copies;
-    struct counter *counter; /* of what launches access that count; NULL: there was none yet */
+    struct counter *counter;   /* of what launches access that count; NULL: there was none yet */
+    struct recorder *recorder; /* of a launch that records; else NULL */
 };
 
 /* Where a block has come to when none of its threads can go on by itself. */
@@ -77,5 +79,9 @@ enum block_state multiprocessor_run_block(struct multiprocessor *);
 
 /* All blocks of the cluster are at its barrier, or have ended. */
 void multiprocessor_pass_cluster_barrier(struct multiprocessor *);
+
+/* Adds up what launches that count have accessed, and appends what was recorded. False when memory
+ * is short. */
+bool multiprocessor_take_counts(struct multiprocessor *, struct counted_launch *);
 
 void multiprocessor_release(struct multiprocessor *);

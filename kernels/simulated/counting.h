@@ -16,9 +16,10 @@ namespace counting_kernels
 {
 
 inline void count(enum simulator_event event, const volatile void *address, size_t bytes,
-                  const char *file, unsigned line)
+                  const char *file, unsigned line, const void *value = nullptr, unsigned source = 0)
 {
-    const struct simulator_access access = {event, unsigned(bytes), address, file, line};
+    const struct simulator_access access = {event, unsigned(bytes), address, file,
+                                            line,  value,           source};
     simulator_count(&access);
 }
 
@@ -44,7 +45,7 @@ class reference
 
     const reference &operator=(const value &x) const
     {
-        count(Store, at, sizeof(T), file, line);
+        count(Store, at, sizeof(T), file, line, &x);
         *at = x;
         return *this;
     }
@@ -128,7 +129,7 @@ T __ldcg(global<const T> from, CALLER)
 template <class T>
 T atomicCAS(global<T> at, T expected, T desired, CALLER)
 {
-    count(SIMULATOR_ATOMIC, at.plain(), sizeof(T), file, line);
+    count(SIMULATOR_ATOMIC, at.plain(), sizeof(T), file, line, &desired);
     return ::atomicCAS(at.plain(), expected, desired);
 }
 
@@ -141,7 +142,10 @@ inline unsigned atomicInc(global<unsigned> at, unsigned limit, CALLER)
 template <class T>
 T atomicAdd(global<T> at, T value, CALLER)
 {
-    count(SIMULATOR_ATOMIC, at.plain(), sizeof(T), file, line);
+    T sum;
+    __atomic_load(at.plain(), &sum, __ATOMIC_SEQ_CST);
+    sum += value;
+    count(SIMULATOR_ATOMIC, at.plain(), sizeof(T), file, line, &sum);
     return ::atomicAdd(at.plain(), value);
 }
 
@@ -150,7 +154,7 @@ T atomicAdd(global<T> at, T value, CALLER)
 template <class T>
 T __shfl_down_sync(unsigned mask, T value, unsigned offset, CALLER)
 {
-    count(SIMULATOR_SHUFFLE, nullptr, sizeof(T), file, line);
+    count(SIMULATOR_SHUFFLE, nullptr, sizeof(T), file, line, &value, lane_below(offset));
     return ::__shfl_down_sync(mask, value, offset);
 }
 

@@ -39,16 +39,20 @@ inline void __threadfence()
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* A lane past the end of the warp reads its own value, as on a GPU. */
+/* The lane `offset` further on; the own one where that is past the warp's end, as on a GPU. */
+inline unsigned lane_below(unsigned offset)
+{
+    const unsigned lane = threadIdx.x % SIMULATOR_WARP;
+    return lane + offset < SIMULATOR_WARP ? lane + offset : lane;
+}
+
 template <class T>
 T __shfl_down_sync(unsigned mask, T value, unsigned offset)
 {
     static_assert(sizeof(T) <= sizeof(uint64_t), "a shuffle moves at most 8 bytes");
-    const unsigned lane = threadIdx.x % SIMULATOR_WARP;
-    const unsigned source = lane + offset < SIMULATOR_WARP ? lane + offset : lane;
     uint64_t word = 0;
     memcpy(&word, &value, sizeof value);
-    word = simulator_shuffle(mask, word, source);
+    word = simulator_shuffle(mask, word, lane_below(offset));
     memcpy(&value, &word, sizeof value);
     return value;
 }

@@ -36,6 +36,7 @@ from gred.exact import ExactSum
 from gred.explanation import Explanation, explain
 from gred.measure import KernelTime, LaunchLimit, ReadLimit, kernel_time, launch_limit, read_limit
 from gred.order import thread_order
+from gred.recording import Access, Accesses, accesses
 from gred.records import Device, Method, Reduction, build_info, devices, methods, reductions
 from gred.segments import reduceat
 from gred.summary import Summary, describe
@@ -46,6 +47,8 @@ from gred import lab  # isort: skip  (it is made of all the others)
 __version__ = "0.1.0"
 
 __all__ = [
+    "Access",
+    "Accesses",
     "Counters",
     "Counts",
     "CudaError",
@@ -59,6 +62,7 @@ __all__ = [
     "ReadLimit",
     "Reduction",
     "Summary",
+    "accesses",
     "all",
     "any",
     "argmax",

@@ -38,6 +38,9 @@ from gred.measure import ReadLimit as ReadLimit
 from gred.measure import kernel_time as kernel_time
 from gred.measure import launch_limit as launch_limit
 from gred.measure import read_limit as read_limit
+from gred.recording import Access as Access
+from gred.recording import Accesses as Accesses
+from gred.recording import accesses as accesses
 from gred.records import Device as Device
 from gred.records import Method as Method
 from gred.records import Reduction as Reduction
@@ -53,6 +56,8 @@ from gred.workspace import workspace_limit as workspace_limit
 __version__: str
 
 __all__ = [
+    "Access",
+    "Accesses",
     "Counters",
     "Counts",
     "CudaError",
@@ -66,6 +71,7 @@ __all__ = [
     "ReadLimit",
     "Reduction",
     "Summary",
+    "accesses",
     "all",
     "any",
     "argmax",

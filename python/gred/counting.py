@@ -177,7 +177,7 @@ _TRANSFERS = {
 }
 
 
-def _place(path: str) -> str:
+def place_of(path: str) -> str:
     """Give a source's path from the folder of kernels on."""
     return normpath(path).rpartition("kernels/")[2]
 
@@ -185,7 +185,7 @@ def _place(path: str) -> str:
 def _line(tally: tuple[Any, ...]) -> Line:
     path, number, event, of_lane, requests, lanes, transfers, conflicts = tally
     nbytes = lanes * of_lane
-    return Line(_place(path), number, event, requests, lanes, nbytes, transfers, conflicts)
+    return Line(place_of(path), number, event, requests, lanes, nbytes, transfers, conflicts)
 
 
 def _merged(lines: Iterable[Line]) -> tuple[Line, ...]:
@@ -226,7 +226,7 @@ def _barriers_of_all(counts: Counts, block_size: int) -> Counts:
 
 
 def _pass(launch: tuple[Any, ...]) -> Counts:
-    grid, block_size, tallies = launch
+    grid, block_size, tallies, *_ = launch
     counts = _counts(grid, grid * block_size, _merged(map(_line, tallies)))
     return _barriers_of_all(counts, block_size)
 
@@ -237,7 +237,8 @@ def _total(passes: Iterable[Counts]) -> Counts:
     return Counts._make([*map(sum, zip(*rows, strict=True)), lines])
 
 
-def _number(value: Any, name: str, most: int) -> int:
+def number_from(value: Any, name: str, most: int) -> int:
+    """Read a whole number from 1 to `most`."""
     try:
         if isinstance(value, bool):
             raise TypeError
@@ -247,11 +248,6 @@ def _number(value: Any, name: str, most: int) -> int:
     if not 1 <= number <= most:
         raise ValueError(f"{name} must be from 1 to {most}; got {value!r}")
     return number
-
-
-def checked_multiprocessors(value: Any) -> int:
-    """Refuse what is no number of multiprocessors."""
-    return _number(value, "multiprocessors", 1024)
 
 
 def counters_from(
@@ -332,7 +328,7 @@ def counters(
 
     """
     options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
-    number = checked_multiprocessors(multiprocessors)
-    row = _core.counters(a, op, **options, device="simulated", multiprocessors=number)
+    number = number_from(multiprocessors, "multiprocessors", 1024)
+    row = _core.counters(a, op, **options, device="simulated", multiprocessors=number, room=0)
     *told, result, launches = row
     return counters_from(told, number, result, launches)

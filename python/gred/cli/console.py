@@ -139,6 +139,7 @@ class PlainConsole(_Streams):
     """Aligned text, no colour; the progress bar rewrites its line where there is a terminal."""
 
     bar_characters = " #"
+    lane_characters = "#o.rw~!"
 
     def title(self, text: str) -> None:
         """Write the first line."""
@@ -176,6 +177,10 @@ class PlainConsole(_Streams):
         """Write a line among the results."""
         self._print(f"  {text}".rstrip())
 
+    def parts(self, parts: Sequence[Cell]) -> None:
+        """Write a line that is made of pieces, each with its own style."""
+        self._print(_INDENT + "".join(part.text for part in parts).rstrip())
+
     def note(self, text: str, style: str = "yellow") -> None:
         """Write a line beside the results."""
         print(text, file=self.stderr, flush=True)
@@ -211,6 +216,7 @@ class RichConsole(_Streams):
     """The same with rich."""
 
     bar_characters = " ▏▎▍▌▋▊▉█"
+    lane_characters = "●○·□■~✖"
 
     def __init__(self) -> None:
         super().__init__()
@@ -258,6 +264,10 @@ class RichConsole(_Streams):
     def line(self, text: str = "", style: str = "") -> None:
         """Write a line among the results."""
         self._out.print(f"  {text}".rstrip(), style=style, markup=False, soft_wrap=True)
+
+    def parts(self, parts: Sequence[Cell]) -> None:
+        """Write a line that is made of pieces, each with its own style."""
+        self._out.print(_INDENT, *map(_styled, parts), sep="", soft_wrap=True)
 
     def note(self, text: str, style: str = "yellow") -> None:
         """Write a line beside the results."""

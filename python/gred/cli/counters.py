@@ -70,14 +70,16 @@ def parser(prog: str) -> argparse.ArgumentParser:
     return parser
 
 
-def add_common(parser: argparse.ArgumentParser, size: int = SIZE) -> None:
-    """Add the options of all that counts; `size` is a power of two."""
+def add_common(
+    parser: argparse.ArgumentParser, size: str = "2**20", block_size: str = f"{BLOCK_SIZE}"
+) -> None:
+    """Add the options of all that counts, with what help says of two defaults."""
     parser.add_argument(
         "--size",
         metavar="N",
         type=options.argument(options.parse_size),
-        default=size,
-        help=f"elements: 1000000, 1e6, 2**20, 2^20 (default: 2**{size.bit_length() - 1})",
+        default=SIZE,
+        help=f"elements: 1000000, 1e6, 2**20, 2^20 (default: {size})",
     )
     options.add_dtype(parser)
     parser.add_argument(
@@ -85,7 +87,7 @@ def add_common(parser: argparse.ArgumentParser, size: int = SIZE) -> None:
         metavar="N",
         type=options.argument(options.parse_block_size),
         default=BLOCK_SIZE,
-        help=f"threads in a block (default: {BLOCK_SIZE})",
+        help=f"threads in a block (default: {block_size})",
     )
     parser.add_argument(
         "--multiprocessors",

@@ -25,7 +25,8 @@ EPILOG = """\
 All passes are counted together. Exit status: 0 shown, 2 bad arguments, 130 interrupted, 141 nobody
 reads.
 
-All rungs in one table: python -m gred counters --help"""
+All rungs in one table: python -m gred counters --help
+A rung drawn step by step: python -m gred show --help"""
 
 # From where on something is a rung's limit.
 _POOR, _OFTEN, _DIVERGENT, _CONFLICTS = 0.5, 1.5, 16, 0.25
@@ -150,6 +151,8 @@ def _print(console: Console, settings: Settings, method: Any, counted: list[gred
     for listing in listings(method.name, own.total.lines):
         _print_listing(console, listing)
     _print_neighbours(console, method, counted)
+    console.line(f"drawn step by step: python -m gred show {method.name}", "dim")
+    console.line()
 
 
 def _print_listing(console: Console, listing: Listing) -> None:

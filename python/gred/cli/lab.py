@@ -46,7 +46,8 @@ def parser(prog: str) -> argparse.ArgumentParser:
         type=options.argument(options.parse_methods),
         help="rungs to be compared with (default: the one that it is launched like, and around)",
     )
-    counters.add_common(parser, _SIZE)
+    counters.add_common(parser, f"2**{_SIZE.bit_length() - 1}")
+    parser.set_defaults(size=_SIZE)
     parser.add_argument("--exercise", metavar="K", type=int, help="give this exercise, from 1 to 7")
     parser.add_argument("--out", metavar="FILE", type=Path, help="write the exercise to a new file")
     return parser

@@ -26,7 +26,8 @@ ladders do; gred.sum itself, like NumPy, adds int32 in int64. `recursive` always
 
 The same over many array sizes and block sizes, with plots: python -m gred sweep --help
 Beside other libraries: python -m gred versus --help
-What each does to memory: python -m gred counters --help, python -m gred explain --help"""
+What each does to memory: python -m gred counters --help, python -m gred explain --help
+Each drawn step by step: python -m gred show --help"""
 
 
 # Columns that the table needs when it draws no bars.

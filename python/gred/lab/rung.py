@@ -109,7 +109,7 @@ class Rung:
             If the kernel is at fault: it crashes, never ends, or waits in vain; `check` says more.
 
         """
-        number = counting.checked_multiprocessors(multiprocessors)
+        number = counting.number_from(multiprocessors, "multiprocessors", 1024)
         options = {"block_size": block_size, "multiprocessors": number}
         said = self._one("counters", a, dtype, options, kind=True)
         told = [self.name, *said["told"][1:]]

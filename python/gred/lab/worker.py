@@ -115,6 +115,7 @@ def _check(job: dict[str, Any]) -> Any:
             dtype=job["dtype"],
             device="simulated",
             multiprocessors=job["multiprocessors"],
+            room=0,
             checked=True,
         )
     return {"fault": got} if len(got) == 5 else {"result": got[5].item()}
@@ -125,7 +126,9 @@ def _counters(job: dict[str, Any]) -> Any:
 
     names = ("method", "block_size", "dtype", "multiprocessors")
     options = {name: job[name] for name in names}
-    *told, result, launches = _core.counters(_array(job), "sum", **options, device="simulated")
+    *told, result, launches = _core.counters(
+        _array(job), "sum", **options, device="simulated", room=0
+    )
     return {"told": told, "result": result.item(), "launches": launches}
 
 

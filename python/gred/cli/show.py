@@ -1,0 +1,223 @@
+"""The job `show`: a rung's steps, drawn from a run: who touches what, who idles, what is wasted."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+import gred
+from gred import showing
+from gred.cli import counters, files, options
+from gred.cli.console import Cell, Console
+from gred.cli.ladder import tell_written
+from gred.counting import WARP
+from gred.recording import Launch
+from gred.showing import Boundary
+from gred.steps import Block, Node, Step, blocks
+
+DESCRIPTION = """\
+Shows a rung of the ladder step by step: which thread touches which element, which lanes idle, which
+bytes are moved and not used, where lanes meet in a bank, and how the values fold. It is drawn from
+a run on the simulated device, access by access; no GPU is needed."""
+
+EPILOG = """\
+A block is at least a warp of 32 threads. Of a pass of more than four blocks the first three and the
+last are shown. Exit status: 0 shown, 2 bad arguments, 130 interrupted, 141 nobody reads.
+
+The source of a rung with its counts: python -m gred explain --help"""
+
+SIZE_MAX = 1 << 12
+_BLOCK_SIZE = 32
+# Two lanes of a warp meet in a bank when a block has more words than there are banks.
+_BLOCK_SIZES = {"shared_strided": 64}
+# As many elements a thread as make a block's first step what it is meant to be; else one.
+_ELEMENTS = {
+    "unroll4": 4,
+    **dict.fromkeys(("unroll8", "unroll_warps8", "complete_unroll8", "template_unroll8"), 8),
+    **dict.fromkeys(("unroll2", "unroll_warps2"), 2),
+    **dict.fromkeys(("shared_first_add", "shared_last_warp", "shared_complete"), 2),
+    **dict.fromkeys(("shared_grid_stride", "shuffle"), 4),
+    **dict.fromkeys(("shuffle_vector", "atomic", "last_block", "cooperative"), 8),
+}
+
+_LABEL = 20
+_STYLES = ("bold", "dim", "dim", "blue", "green", "yellow", "red")
+_WORKS, _VAIN, _IDLE, _READ, _WRITTEN, _WASTED, _CONFLICT = range(7)
+_CELLS = {None: _IDLE, "wasted": _WASTED, "conflict": _CONFLICT}
+_TOLD = {"soft": "dim", "warning": "yellow", "bad": "red"}
+
+Ends: TypeAlias = dict[str, int]
+
+
+def parser(prog: str) -> argparse.ArgumentParser:
+    """Make the options of `python -m gred show`."""
+    parser: argparse.ArgumentParser = options.Parser(
+        prog=prog, description=DESCRIPTION, epilog=EPILOG
+    )
+    parser.add_argument(
+        "method",
+        metavar="METHOD",
+        type=options.argument(options.parse_methods),
+        help="name, alias or number of a rung",
+    )
+    counters.add_common(
+        parser,
+        size="as many as one block of the rung folds in its first step",
+        block_size=f"{_BLOCK_SIZE}; 64 where it takes as many for a bank conflict",
+    )
+    options.add_seed(parser)
+    place: Any = {"metavar": "FILE", "type": files.parse_place}
+    parser.add_argument("--out", **place, help="draw it (.svg); - is standard output")
+    parser.set_defaults(size=None, block_size=None)
+    return parser
+
+
+def run(given: argparse.Namespace, console: Console) -> int:
+    """Record, draw, print; the exit status."""
+    if len(given.method) != 1:
+        raise options.UsageError("more than one method is given; one is shown at a time")
+    method = given.method[0]
+    block_size = given.block_size or _BLOCK_SIZES.get(method.name, _BLOCK_SIZE)
+    size = given.size or block_size * _ELEMENTS.get(method.name, 1)
+    if size > SIZE_MAX:
+        raise options.UsageError(
+            f"{size} elements are too many to be drawn; at most {SIZE_MAX} are, and "
+            "`python -m gred counters` counts what more do"
+        )
+    given.size, given.block_size = size, block_size
+    counters.settings_of(given, given.method)
+    _check_picture(given.out)
+    if given.out == files.STANDARD_OUTPUT:
+        console.leave_stdout()
+    with console.files_first(bool(given.out)):
+        told = _record(given, method.name)
+        written, failure = files.write_all(_jobs(given.out, told, console))
+    _print(console, method, told)
+    tell_written(console, written, failure)
+    return 0
+
+
+def _check_picture(path: Path | None) -> None:
+    if path and path != files.STANDARD_OUTPUT and path.suffix.lower() != ".svg":
+        raise options.UsageError(f"--out {path}: the name has to end in .svg")
+    files.check_file("--out", path)
+
+
+def _jobs(path: Path | None, told: gred.Accesses, console: Console) -> list[files.Job]:
+    return [files.text_job(path, told.svg, console.stdout)] if path else []
+
+
+def _record(given: argparse.Namespace, method: str) -> gred.Accesses:
+    """Run the rung on digits that are easy to add up."""
+    digits = np.random.default_rng(given.seed).integers(1, 10, given.size)
+    return gred.accesses(
+        digits.astype(given.dtype),
+        method=method,
+        block_size=given.block_size,
+        dtype=given.dtype,
+        multiprocessors=given.multiprocessors,
+    )
+
+
+# ---- shown ----
+
+
+def _print(console: Console, method: Any, told: gred.Accesses) -> None:
+    console.title(f"{method.number} {method.name}: {method.title}")
+    console.pairs(
+        [
+            ("idea", method.idea),
+            ("array", f"{told.size:,} {told.dtype}, summed in {told.accumulator}: {told.result}"),
+            ("blocks", f"of {told.block_size} threads"),
+        ]
+    )
+    for number, launch in enumerate(told.passes, 1):
+        made = blocks(launch, showing.shown(launch))
+        ends = showing.lengths(launch, made)
+        for block in made:
+            console.line(showing.told_block(launch, block, number, len(told.passes)), "bold")
+            console.line()
+            _Screen(console, launch, block, ends).show()
+        if launch.blocks > len(made):
+            console.line(f"{launch.blocks - len(made):,} blocks between these are not shown", "dim")
+            console.line()
+    _print_legend(console)
+
+
+def _print_legend(console: Console) -> None:
+    told = ("works", "works in vain", "idle", "read", "written", "moved, unused", "bank conflict")
+    line: list[Cell] = []
+    for mark, style, text in zip(console.lane_characters, _STYLES, told, strict=True):
+        entry = [Cell(mark, style), Cell(f" {text}  ")]
+        if sum(len(cell.text) for cell in (*line, *entry)) > console.width - 2:
+            console.parts(line)
+            line = []
+        line += entry
+    console.parts(line)
+    console.line()
+
+
+class _Screen:
+    """One block's steps on the console."""
+
+    def __init__(self, console: Console, launch: Launch, block: Block, ends: Ends) -> None:
+        self.console, self.block, self.ends = console, block, ends
+        self.threads = launch.block_size
+        self.shapes = showing.shapes(block, self.threads)
+        room = max(console.width - _LABEL - 2, WARP // 4)
+        self.room = room // WARP * WARP or room
+
+    def show(self) -> None:
+        for number, step in enumerate(self.block.steps, 1):
+            self._head(number, step)
+            self._memory(Boundary(None, step), _READ)
+            self._marks("threads", [_work(step.nodes.get(t)) for t in range(self.threads)])
+            self._memory(Boundary(step, None), _WRITTEN)
+            self._values(n for n in step.nodes.values() if n.useful)
+            self.console.line()
+
+    def _head(self, number: int, step: Step) -> None:
+        behind = f" behind {', '.join(step.barriers)}" if step.barriers else ""
+        head = f"step {number}{behind}: {showing.told_threads(step, self.threads)}"
+        self.console.line(head)
+        notes = showing.told_vain(step) + showing.told_requests(step.requests)
+        told = [Cell(text, _TOLD[kind]) for kind, text in notes]
+        if told:
+            joined = itertools.chain(*((Cell("; "), cell) for cell in told))
+            self.console.parts([Cell(" " * (_LABEL // 2)), *itertools.islice(joined, 1, None)])
+
+    def _memory(self, boundary: Boundary, asked: int) -> None:
+        for memory, shape in self.shapes.items():
+            told = showing.told_cells([*boundary.reads(memory), *boundary.writes(memory)])
+            for row in boundary.rows(memory, shape):
+                elements = shape.elements(row, self.ends[memory])
+                marks = [asked if told.get(n) == "asked" else _CELLS[told.get(n)] for n in elements]
+                self._marks(f"{memory} {showing.told_span(elements)}", marks)
+
+    def _marks(self, label: str, marks: Sequence[int]) -> None:
+        for first in range(0, len(marks), self.room):
+            shown = f"{'' if first else label:>{_LABEL - 2}}  "
+            runs = _runs(self.console, marks[first : first + self.room])
+            self.console.parts([Cell(shown, "dim"), *runs])
+
+    def _values(self, nodes: Iterable[Node]) -> None:
+        text = " ".join(showing.told_value(node.value) for node in nodes)
+        for number, line in enumerate(textwrap.wrap(text, self.room)):
+            label = "" if number else "values"
+            self.console.parts([Cell(f"{label:>{_LABEL - 2}}  ", "dim"), Cell(line, "bold")])
+
+
+def _work(node: Node | None) -> int:
+    return _IDLE if node is None else _WORKS if node.useful else _VAIN
+
+
+def _runs(console: Console, marks: Sequence[int]) -> Iterator[Cell]:
+    """Put equal neighbours together."""
+    for mark, run in itertools.groupby(marks):
+        yield Cell(console.lane_characters[mark] * len(list(run)), _STYLES[mark])

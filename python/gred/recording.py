@@ -1,0 +1,235 @@
+"""What the threads of a rung access one by one, recorded on the simulated device."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from gred import _core
+from gred.counting import H200_MULTIPROCESSORS, number_from, place_of
+from gred.records import Records
+
+# Of accesses; more elements than take so many are refused.
+_ROOM = 1 << 20
+_FORMATS = {"int32": "i", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d"}
+
+
+class Access(NamedTuple):
+    """What one thread does once.
+
+    ``interval`` is how many barriers and shuffles the thread has come to before, in this launch.
+    ``event`` is 'global_load', 'global_store', 'shared_load', 'shared_store', 'atomic', 'shuffle',
+    'merge', 'block_barrier', 'warp_barrier' or 'grid_barrier'. ``memory`` is 'array', 'partials',
+    'tickets' or 'shared', and ``element`` the number of its first one that is accessed, both None
+    where there is none; a block's shared memory is its own. ``values`` are the elements that are
+    loaded, stored, left by an atomic or given to a shuffle; of a merge, what it makes and its first
+    operand. ``source`` is the lane whose value a shuffle brings. ``file`` and ``number`` name the
+    line of the source.
+    """
+
+    block: int
+    thread: int
+    interval: int
+    event: str
+    memory: str | None
+    element: int | None
+    values: tuple[Any, ...]
+    nbytes: int
+    source: int | None
+    file: str
+    number: int
+
+
+class Recorded(Records):
+    """The accesses of a launch, by block, interval and thread."""
+
+    __slots__ = ()
+
+    columns = ("block", "thread", "interval", "event", "element", "values", "line")
+
+    def cells(self, record: Access) -> list[str]:
+        """Give the texts of one row."""
+        return [
+            str(record.block),
+            str(record.thread),
+            str(record.interval),
+            record.event,
+            "" if record.memory is None else f"{record.memory}[{record.element}]",
+            ", ".join(map(str, record.values)),
+            f"{record.file}:{record.number}",
+        ]
+
+
+class Launch(NamedTuple):
+    """What one launch did; it prints as a table.
+
+    ``accesses`` are sorted by block, interval and thread, each thread's in the order that it makes
+    them in. ``array_offset`` is how many bytes the array begins behind a boundary of sectors.
+    """
+
+    blocks: int
+    block_size: int
+    array_offset: int
+    accesses: Recorded
+
+    def __repr__(self) -> str:
+        return repr(self.accesses)
+
+    def _repr_html_(self) -> str:
+        return self.accesses._repr_html_()
+
+
+class Accesses(NamedTuple):
+    """What `accesses` returns. A notebook shows it as a picture."""
+
+    method: str
+    block_size: int
+    dtype: str
+    size: int
+    accumulator: str
+    multiprocessors: int
+    passes: tuple[Launch, ...]
+    result: Any
+
+    def __repr__(self) -> str:
+        call = f"sum of {self.size:,} {self.dtype}, by {self.method}, blocks of {self.block_size}"
+        told = ", ".join(f"{len(one.accesses):,}" for one in self.passes)
+        return f"{call}: accesses of each pass: {told}"
+
+    def svg(self) -> str:
+        """Draw which thread touches which element at which step.
+
+        Returns
+        -------
+        str
+            A picture, as an SVG document. Of a pass of more than four blocks it shows the first
+            three and the last.
+
+        """
+        from gred.picture import drawn
+
+        return drawn(self)
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+
+# ---- from what C recorded ----
+
+
+def _array_type(rows: Sequence[tuple[Any, ...]], first: bool, dtype: str, accumulator: str) -> str:
+    """Tell the type of a launch's array: a rung that works in place has one of accumulators."""
+    widths = {row[6] for row in rows if row[4] == "array"}
+    whole = not first or np.dtype(accumulator).itemsize in widths
+    return accumulator if whole else dtype
+
+
+def _values(event: str, nbytes: int, kind: str, raw: bytes) -> tuple[Any, ...]:
+    if event.endswith("barrier"):
+        return ()
+    count = 2 if event == "merge" else nbytes // struct.calcsize(kind)
+    return struct.unpack_from(f"{count}{kind}", raw)
+
+
+def _access(row: tuple[Any, ...], kinds: dict[str, str]) -> Access:
+    block, thread, interval, event, memory, offset, nbytes, source, raw, path, number = row
+    kind = kinds[memory]
+    return Access(
+        block,
+        thread,
+        interval,
+        event,
+        memory or None,
+        offset // struct.calcsize(kind) if memory else None,
+        () if memory == "tickets" and event == "atomic" else _values(event, nbytes, kind, raw),
+        nbytes,
+        source if event == "shuffle" else None,
+        place_of(path),
+        number,
+    )
+
+
+def _launch(launch: tuple[Any, ...], first: bool, dtype: str, accumulator: str) -> Launch:
+    grid, block_size, _, rows, array_offset = launch
+    own = _FORMATS[accumulator]
+    array = _FORMATS[_array_type(rows, first, dtype, accumulator)]
+    kinds = {"array": array, "partials": own, "shared": own, "tickets": "I", "": own}
+    in_order = sorted(rows, key=lambda row: (row[0], row[2], row[1]))
+    told = Recorded(_access(row, kinds) for row in in_order)
+    return Launch(grid, block_size, array_offset, told)
+
+
+def accesses(
+    a: ArrayLike | Any,
+    op: str = "sum",
+    /,
+    *,
+    method: str = "auto",
+    block_size: int | None = None,
+    dtype: DTypeLike | None = None,
+    multiprocessors: int = H200_MULTIPROCESSORS,
+) -> Accesses:
+    """Record which thread of a rung accesses what, and when.
+
+    The rung's own kernels run on the simulated device, as for `gred.counters`, and every load,
+    store, atomic, shuffle, merge and barrier of each thread is kept: what a picture of the rung is
+    drawn from. The records are the same in every order of threads, but for the block that happens
+    to be the last of 'last_block'.
+
+    Parameters
+    ----------
+    a : array_like of any shape
+        At most 2**14 elements, otherwise as for `gred.counters`.
+    op : {'sum', 'mean'}
+        What to reduce by.
+    method : str, default 'auto'
+        A rung from 0 to 22, as for `gred.sum`.
+    block_size : int, optional
+        As for `gred.sum`: a power of two from 32, a warp, to 1024.
+    dtype : dtype, optional
+        As for `gred.counters`.
+    multiprocessors : int, default 132
+        Of the GPU that grids are made for, an H200 by default.
+
+    Returns
+    -------
+    Accesses
+        ``passes``, one for each launch, with its ``blocks``, its ``block_size`` and its
+        ``accesses``, a tuple of `Access`, sorted by block, interval and thread; ``method``,
+        ``block_size``, ``dtype``, ``size``, ``accumulator``, ``multiprocessors``; and the
+        reduction's ``result``. Its method `svg` draws it. Making a working copy is no pass, and is
+        not recorded.
+
+    Raises
+    ------
+    ValueError
+        For more than 2**14 elements, and as `gred.counters`.
+    TypeError, RuntimeError, MemoryError
+        As `gred.sum`.
+
+    Examples
+    --------
+    >>> import gred, numpy as np
+    >>> told = gred.accesses(np.arange(32), method="neighbored", block_size=32)
+    >>> of_thread = [x for x in told.passes[0].accesses if x.thread == 4]
+    >>> stores = [x for x in of_thread if x.event == "global_store"]
+    >>> [(x.interval, x.memory, x.element, x.values) for x in stores]
+    [(0, 'array', 4, (9,)), (1, 'array', 4, (22,))]
+    >>> told.result
+    np.int64(496)
+
+    """
+    options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
+    count = number_from(multiprocessors, "multiprocessors", 1024)
+    row = _core.counters(a, op, **options, device="simulated", multiprocessors=count, room=_ROOM)
+    *told, result, launches = row
+    dtype_name, accumulator = told[2], told[4]
+    passes = tuple(
+        _launch(launch, number == 0, dtype_name, accumulator)
+        for number, launch in enumerate(launches)
+    )
+    return Accesses._make([*told, count, passes, result])

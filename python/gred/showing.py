@@ -1,0 +1,186 @@
+"""What is shown of a run's steps, in a picture and in a terminal alike, and in which words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from gred.counting import SECTOR_NBYTES, WARP
+from gred.recording import Launch
+from gred.steps import Block, Node, Request, Step
+
+BLOCKS_MAX = 4
+MEMORIES = ("array", "shared", "partials")
+
+
+def shown(launch: Launch) -> frozenset[int]:
+    """Choose the blocks that are drawn: of many the first three and the last."""
+    return frozenset((*range(min(launch.blocks, BLOCKS_MAX - 1)), launch.blocks - 1))
+
+
+class Shape(NamedTuple):
+    """How a memory's elements are shown: in rows, those that are read at once in one column."""
+
+    columns: int
+    packed: int
+
+    def column(self, number: int) -> int:
+        """Tell in which column an element is."""
+        return number // self.packed % self.columns
+
+    def row(self, number: int) -> int:
+        """Tell in which row an element is."""
+        return number // (self.packed * self.columns) * self.packed + number % self.packed
+
+    def elements(self, row: int, end: int) -> range:
+        """List the elements of a row, of those before `end`."""
+        group, rest = divmod(row, self.packed)
+        first = group * self.columns * self.packed + rest
+        return range(first, min(first + self.columns * self.packed, end), self.packed)
+
+
+def shapes(block: Block, columns: int) -> dict[str, Shape]:
+    """Tell how each memory is shown that a block uses."""
+    packs = (k for step in block.steps for node in step.nodes.values() for k in node.packs)
+    array = Shape(columns, max(packs, default=1))
+    return dict.fromkeys(MEMORIES, Shape(columns, 1)) | {"array": array}
+
+
+def lengths(launch: Launch, made: Iterable[Block]) -> dict[str, int]:
+    """Tell how long each memory is, as far as the blocks use it."""
+    steps = [step for block in made for step in block.steps]
+    nodes = [node for step in steps for node in step.nodes.values()]
+    used = dict.fromkeys(MEMORIES, 0)
+    for element in (e for node in nodes for e in (*node.reads, *node.writes)):
+        used[element.memory] = max(used.get(element.memory, 0), element.number + 1)
+    return used | {"partials": launch.blocks}
+
+
+class Boundary(NamedTuple):
+    """What lies between two steps of a block: what the first writes and the second reads."""
+
+    before: Step | None
+    after: Step | None
+
+    def rows(self, memory: str, shape: Shape) -> list[int]:
+        """List the rows of a memory that are read or written."""
+        writes = (e for n in nodes_of(self.before) for e in n.writes)
+        reads = (e for n in nodes_of(self.after) for e in n.reads)
+        both = (e for elements in (writes, reads) for e in elements)
+        return sorted({shape.row(e.number) for e in both if e.memory == memory})
+
+    def writes(self, memory: str) -> list[Request]:
+        """List what warps have asked to be written."""
+        return _asked(self.before, memory, ("global_store", "shared_store", "atomic"))
+
+    def reads(self, memory: str) -> list[Request]:
+        """List what warps ask to read."""
+        return _asked(self.after, memory, ("global_load", "shared_load"))
+
+
+def boundaries(block: Block) -> list[Boundary]:
+    """List what lies before, between and behind the steps of a block."""
+    steps: list[Step | None] = [None, *block.steps, None]
+    return [Boundary(*pair) for pair in pairwise(steps)]
+
+
+def nodes_of(step: Step | None) -> Iterable[Node]:
+    """Give what the threads do, if there is a step."""
+    return step.nodes.values() if step else ()
+
+
+def _asked(step: Step | None, memory: str, events: Sequence[str]) -> list[Request]:
+    requests = step.requests if step else []
+    return [r for r in requests if r.memory == memory and r.event in events]
+
+
+# ---- in words ----
+
+
+def told_block(launch: Launch, block: Block, number: int, passes: int) -> str:
+    """Say which block of which pass it is."""
+    in_pass = f"pass {number} of {passes}, " if passes > 1 else ""
+    of_grid = "the only block" if launch.blocks == 1 else f"block {block.number}"
+    return f"{in_pass}{of_grid}".capitalize()
+
+
+def told_span(elements: range) -> str:
+    """Give the elements of a row in a few characters."""
+    if len(elements) == 1:
+        return str(elements[0])
+    if elements.step > 1:
+        return f"{elements[0]}, {elements[0] + elements.step}, ..."
+    return f"{elements[0]} to {elements[-1]}"
+
+
+def told_value(value: Any) -> str:
+    """Give a value in a few characters."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def told_node(node: Node) -> str:
+    """Say what a thread does in a step: thread 4: array[4] + array[6] = 12."""
+    operands = ["its own value"] if node.own else []
+    operands += [f"thread {node.lane.thread}'s value"] if node.lane else []
+    operands += [f"{element.memory}[{element.number}]" for element in node.reads]
+    left = " + ".join(operands)
+    return f"thread {node.thread}: {left} = {told_value(node.value)}" if left else "identity"
+
+
+def told_cells(requests: Iterable[Request]) -> dict[int, str]:
+    """Say what requests do to elements: each is 'asked', a 'conflict', or moved and 'wasted'."""
+    told: dict[int, str] = {}
+    for request in requests:
+        told |= dict.fromkeys(request.moved - told.keys(), "wasted")
+        asked = (n for n in request.elements if told.get(n) != "conflict")
+        told |= dict.fromkeys(asked, "conflict" if request.conflicts else "asked")
+    return told
+
+
+def told_threads(step: Step, block_size: int) -> str:
+    """Say how many threads work, and in how many warps."""
+    warps = len({thread // WARP for thread in step.nodes})
+    where = f" in {_count(warps, 'warp')}" if block_size > WARP else ""
+    return f"{len(step.nodes)} of {block_size} threads{where}"
+
+
+def told_vain(step: Step) -> list[tuple[str, str]]:
+    """Say how many threads make what gets into no result, if any, and how that is to be taken."""
+    vain = sum(not node.useful for node in step.nodes.values())
+    return [("soft", f"{vain} in vain")] if vain else []
+
+
+_WORDS = {
+    "global_load": "loads",
+    "global_store": "stores",
+    "shared_load": "shared loads",
+    "shared_store": "shared stores",
+    "atomic": "atomics",
+}
+
+
+def told_requests(requests: Sequence[Request]) -> list[tuple[str, str]]:
+    """Say what a step asks of memory, each a line with how it is to be taken."""
+    told = []
+    for event, words in _WORDS.items():
+        of_event = [r for r in requests if r.event == event]
+        if not of_event:
+            continue
+        transfers = sum(r.transfers for r in of_event)
+        conflicts = sum(r.conflicts for r in of_event)
+        used = sum(r.nbytes for r in of_event) / (SECTOR_NBYTES * max(1, transfers))
+        if event.startswith("shared"):
+            more = f", {_count(conflicts, 'conflict')}" if conflicts else ""
+            kind = "bad" if conflicts else "soft"
+            told.append((kind, f"{words}: {_count(transfers, 'wavefront')}{more}"))
+        elif event == "atomic":
+            told.append(("soft", f"{words}: {len(of_event)}"))
+        else:
+            kind = "soft" if used >= 1 else "warning"
+            told.append((kind, f"{words}: {_count(transfers, 'sector')}, {used:.0%} used"))
+    return told
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

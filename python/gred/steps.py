@@ -1,0 +1,305 @@
+"""The steps of a run: what every thread reads, merges and writes from one barrier to the next.
+
+They are made of the accesses that were recorded, and are what a picture shows. A step is a barrier
+interval in which somebody reads or merges; what is stored behind a barrier without having read
+anything belongs to the step before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from gred.counting import SECTOR_NBYTES, WARP
+from gred.recording import Access, Launch
+
+_BANKS, _BANK_NBYTES = 32, 4
+BARRIERS = {
+    "block_barrier": "__syncthreads()",
+    "warp_barrier": "__syncwarp()",
+    "grid_barrier": "the grid's barrier",
+    "shuffle": "",
+}
+_STORES = ("global_store", "shared_store", "atomic")
+_LOADS = ("global_load", "shared_load")
+
+
+class Element(NamedTuple):
+    """One element of some memory, and what it holds."""
+
+    memory: str
+    number: int
+    value: Any
+
+
+class Node:
+    """What one thread does in one step.
+
+    ``reads`` are elements of memory, and ``packs`` how many of the array were read at once; ``own``
+    is the node that left the thread's register, where that is merged in, and ``lane`` the one whose
+    register a shuffle brings. ``value`` is what the thread holds thereafter, the fold of ``terms``
+    elements of the launch's array. ``useful``: something of it gets into what the launch leaves.
+    """
+
+    __slots__ = (
+        *("block", "first", "lane", "merges", "own", "packs", "reads", "step", "terms"),
+        *("thread", "useful", "value", "writes"),
+    )
+
+    def __init__(self, block: int, thread: int, step: int) -> None:
+        self.block, self.thread, self.step = block, thread, step
+        self.reads: list[Element] = []
+        self.writes: list[Element] = []
+        self.packs: set[int] = set()
+        self.own: Node | None = None
+        self.lane: Node | None = None
+        self.merges, self.terms, self.useful = 0, 0, False
+        self.first: Any = None
+        self.value: Any = None
+
+
+class Request(NamedTuple):
+    """What the lanes of a warp ask for together; transfers are sectors or wavefronts.
+
+    ``nbytes`` are those that lanes ask for; ``moved`` the elements that come along unasked.
+    """
+
+    event: str
+    memory: str
+    elements: frozenset[int]
+    lanes: int
+    nbytes: int
+    transfers: int
+    conflicts: int
+    moved: frozenset[int]
+
+
+class Step(NamedTuple):
+    """The threads of a block that do something in a step, and what their warps ask for."""
+
+    barriers: tuple[str, ...]
+    nodes: dict[int, Node]
+    requests: list[Request]
+
+
+class Block(NamedTuple):
+    """A block's steps, one after the other."""
+
+    number: int
+    steps: tuple[Step, ...]
+
+
+def blocks(launch: Launch, chosen: Container[int] | None = None) -> tuple[Block, ...]:
+    """Make the steps of a launch's blocks, by default of all."""
+    made = tuple(
+        Block(number, tuple(_Builder(launch, number).steps(list(accesses))))
+        for number, accesses in groupby(launch.accesses, key=lambda access: access.block)
+        if chosen is None or number in chosen
+    )
+    _mark_useful(made)
+    return made
+
+
+class _Builder:
+    """Makes the steps of one block."""
+
+    def __init__(self, launch: Launch, block: int) -> None:
+        self.launch, self.block = launch, block
+        self.now: dict[int, Node] = {}  # what each thread has done last
+
+    def steps(self, accesses: Sequence[Access]) -> Iterator[Step]:
+        """Yield steps when nothing can be added to them any more."""
+        step: Step | None = None
+        number = 0
+        barriers: tuple[str, ...] = ()
+        for _, interval in groupby(accesses, key=lambda access: access.interval):
+            of_interval = list(interval)
+            late, own = self._late_stores(of_interval)
+            if step:
+                self._store(late)
+                step.requests.extend(_requests(late, self.launch))
+            names = {access.event for access in of_interval if access.event in BARRIERS}
+            barriers += tuple(BARRIERS[name] for name in sorted(names))
+            if not own:
+                continue
+            if step:
+                yield step
+            step = Step(tuple(dict.fromkeys(filter(None, barriers))), {}, [])
+            self._carry_out(step, number, own)
+            number, barriers = number + 1, ()
+        if step:
+            yield step
+
+    def _late_stores(self, accesses: list[Access]) -> tuple[list[Access], list[Access]]:
+        """Part the stores of what threads have held since the step before from all else."""
+        late: list[Access] = []
+        own: list[Access] = []
+        for thread, of_thread in groupby(accesses, key=lambda access: access.thread):
+            begun = thread not in self.now
+            for access in of_thread:
+                if access.event.endswith("barrier"):
+                    continue
+                begun = begun or access.event not in _STORES
+                (own if begun else late).append(access)
+        return late, own
+
+    def _store(self, accesses: Iterable[Access]) -> None:
+        for access in accesses:
+            self.now[access.thread].writes.extend(_elements(access))
+
+    def _carry_out(self, step: Step, number: int, accesses: list[Access]) -> None:
+        before = dict(self.now)
+        given = {a.thread: a.values[0] for a in accesses if a.event == "shuffle"}
+        for thread, of_thread in groupby(accesses, key=lambda access: access.thread):
+            node = Node(self.block, thread, number)
+            previous = before.get(thread)
+            node.value = previous.value if previous else None
+            for access in of_thread:
+                _take_part(node, access, before, given)
+            node.reads.sort()
+            operands = len(node.reads) + (node.lane is not None)
+            if previous and node.merges >= max(1, operands) and _same(node.first, previous.value):
+                node.own = previous
+            step.nodes[thread] = self.now[thread] = node
+        step.requests.extend(_requests(accesses, self.launch))
+
+
+def _take_part(node: Node, access: Access, before: dict[int, Node], given: dict[int, Any]) -> None:
+    """Let a node do one thing more. Registers count as read if it is their value that is there."""
+    if access.memory == "tickets":
+        return
+    if access.event in _LOADS:
+        node.reads.extend(_elements(access))
+        if access.memory == "array":
+            node.packs.add(len(access.values))
+        if not node.merges:
+            node.value = access.values[-1]
+    elif access.event in _STORES:
+        node.writes.extend(_elements(access))
+        node.value = access.values[0] if access.values and node.value is None else node.value
+    elif access.event == "merge":
+        node.first = access.values[1] if not node.merges else node.first
+        node.merges += 1
+        node.value = access.values[0]
+    elif access.event == "shuffle" and access.source is not None:
+        thread = access.thread // WARP * WARP + access.source
+        there = before.get(thread)
+        if there and _same(there.value, given.get(thread)):
+            node.lane = there
+
+
+def _elements(access: Access) -> list[Element]:
+    if access.memory is None or access.element is None or access.memory == "tickets":
+        return []
+    first = access.element
+    return [Element(access.memory, first + k, value) for k, value in enumerate(access.values)]
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Compare two values, where not a number is the same as itself."""
+    return bool(a == b or (a != a and b != b))
+
+
+# ---- what becomes of it ----
+
+
+def _mark_useful(made: Sequence[Block]) -> None:
+    """Count what each value is made of, and go from what the launch leaves back to all of that."""
+    parents: dict[Node, list[Node]] = {}
+    writers: dict[tuple[str, int, int], Node] = {}
+    for step in _in_time(made):
+        for node in step.nodes.values():
+            found = [writers.get(_cell(node, element)) for element in node.reads]
+            parents[node] = [n for n in (node.own, node.lane, *found) if n and n.terms]
+            node.terms = sum(n.terms for n in parents[node]) + found.count(None)
+        for node in step.nodes.values():
+            writers.update((_cell(node, element), node) for element in node.writes)
+    for leaves in ("partials", "array"):
+        left = [n for n in parents if any(e.memory == leaves for e in n.writes)]
+        if left:
+            break
+    while left:
+        node = left.pop()
+        if not node.useful:
+            node.useful = True
+            left.extend(parents[node])
+
+
+def _cell(node: Node, element: Element) -> tuple[str, int, int]:
+    return element.memory, element.number, node.block if element.memory == "shared" else -1
+
+
+def _in_time(made: Sequence[Block]) -> Iterator[Step]:
+    """Yield the steps before the grid's barrier first, block by block, and then those behind."""
+    first: list[Step] = []
+    later: list[Step] = []
+    for block in made:
+        passed = False
+        for step in block.steps:
+            passed = passed or BARRIERS["grid_barrier"] in step.barriers
+            (later if passed else first).append(step)
+    yield from first
+    yield from later
+
+
+# ---- what warps ask for ----
+
+
+def _requests(accesses: Iterable[Access], launch: Launch) -> list[Request]:
+    """Put together what lanes access from one line, each at the same turn."""
+    turns: dict[tuple[Any, ...], int] = {}
+    together: dict[tuple[Any, ...], list[Access]] = {}
+    for access in accesses:
+        if access.memory is None:
+            continue
+        place = (access.event, access.file, access.number, access.nbytes)
+        turn = turns[access.thread, place] = turns.get((access.thread, place), 0) + 1
+        together.setdefault((access.thread // WARP, place, turn), []).append(access)
+    return [_request(lanes, launch) for lanes in together.values()]
+
+
+def _request(lanes: list[Access], launch: Launch) -> Request:
+    one = lanes[0]
+    each = max(1, len(one.values))
+    itemsize = one.nbytes // each
+    at = {a.thread % WARP: (a.element or 0) * itemsize for a in lanes}
+    asked = frozenset((a.element or 0) + k for a in lanes for k in range(each))
+    transfers, conflicts, moved = 0, 0, frozenset[int]()
+    if one.memory == "shared":
+        transfers, conflicts = _wavefronts(at, one.nbytes, loads=one.event == "shared_load")
+    else:
+        offset = launch.array_offset if one.memory == "array" else 0
+        sectors = {(offset + place) // SECTOR_NBYTES for place in at.values()}
+        transfers = len(sectors)
+        moved = frozenset(
+            (sector * SECTOR_NBYTES - offset + byte) // itemsize
+            for sector in sectors
+            for byte in range(0, SECTOR_NBYTES, itemsize)
+        )
+    nbytes = one.nbytes * len(lanes)
+    return Request(
+        *(one.event, one.memory or "", asked, len(lanes), nbytes, transfers, conflicts),
+        moved - asked,
+    )
+
+
+def _wavefronts(at: dict[int, int], nbytes: int, *, loads: bool) -> tuple[int, int]:
+    """Count how often shared memory is asked, and how much oftener than it has to be.
+
+    As many neighbouring lanes are served at a time as all banks have words for; twice as many where
+    neighbours load the same.
+    """
+    words = max(1, nbytes // _BANK_NBYTES)
+    pairs = all(at.get(k + 1, at[k]) == at[k] for k in at if k % 2 == 0)
+    size = WARP // words * (2 if loads and words > 1 and pairs else 1)
+    wavefronts = groups = 0
+    for first in range(0, WARP, size):
+        banks: dict[int, set[int]] = {}
+        for lane in range(first, first + size):
+            for word in range(words if lane in at else 0):
+                number = at[lane] // _BANK_NBYTES + word
+                banks.setdefault(number % _BANKS, set()).add(number)
+        wavefronts += max(map(len, banks.values()), default=0)
+        groups += bool(banks)
+    return wavefronts, wavefronts - groups

@@ -1,0 +1,297 @@
+"""`python -m gred show METHOD` draws a rung's steps: the picture has what the run had."""
+
+import functools
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import gred
+from gred.cli import console as consoles
+from gred.cli import show
+
+ROOT = Path(__file__).parent.parent
+RUNGS = [m.name for m in gred.methods() if m.number is not None and m.number <= 22]
+every_rung = pytest.mark.parametrize("rung", RUNGS)
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def command(command):
+    """Run `python -m gred show`, as the fixture of all commands does."""
+    return functools.partial(command, "show")
+
+
+class Picture:
+    """An SVG document, read again."""
+
+    def __init__(self, rung, n=32, block=32, x=None):
+        x = np.arange(1, n + 1, dtype=np.int64) if x is None else x
+        self.told = gred.accesses(x, method=rung, block_size=block)
+        self.root = ElementTree.fromstring(self.told.svg())
+
+    def of(self, tag, *kinds, **place):
+        """List the drawn things of all these classes, in groups at this place."""
+        found = []
+        for group in self.root.iter(f"{SVG}g"):
+            if all(group.get(f"data-{name}") == str(value) for name, value in place.items()):
+                found += group.findall(f"{SVG}{tag}")
+        return [one for one in found if set(kinds) <= set(one.get("class").split())]
+
+    def count(self, tag, *kinds, **place):
+        return len(self.of(tag, *kinds, **place))
+
+
+def place(step, number=1, block=0):
+    return {"pass": number, "block": block, "step": step}
+
+
+# ---- the structure ----
+
+
+@pytest.mark.parametrize(
+    ("rung", "loading"),
+    [("neighbored", 0), ("neighbored_less", 0), ("shared_modulo", 1), ("shared_sequential", 1)],
+)
+@pytest.mark.parametrize("block", [32, 64])
+def test_each_level_of_the_tree_has_its_lines(rung, loading, block):
+    """Half as many threads a level, two lines into each and one out of it; all others idle."""
+    picture = Picture(rung, block, block)
+    levels = block.bit_length() - 1
+    for level in range(levels):
+        at = place(loading + level)
+        active = block >> level + 1
+        assert picture.count("line", "load", **at) == 2 * active
+        assert picture.count("line", "store", **place(loading + level + 1)) == active
+        assert picture.count("circle", "active", **at) == active
+        assert picture.count("circle", "idle", **at) == block - active
+
+
+def test_lines_end_where_the_elements_are():
+    picture = Picture("neighbored")
+    for level in range(5):
+        stride = 2**level
+        read = {}
+        for line in picture.of("line", "load", **place(level)):
+            assert line.get("data-memory") == "array"
+            thread, element = int(line.get("data-thread")), int(line.get("data-element"))
+            read.setdefault(thread, set()).add(element)
+            columns = (float(line.get("x1")) - float(line.get("x2"))) / 26
+            assert columns == element - thread
+        assert read == {t: {t, t + stride} for t in range(0, 32, 2 * stride)}
+
+
+def fresh(picture, **at):
+    return [int(text.text) for text in picture.of("text", "fresh", **at)]
+
+
+def test_values_are_numpys_partial_sums():
+    x = np.random.default_rng(1).integers(1, 100, 32)
+    near, far = Picture("neighbored", x=x), Picture("interleaved", x=x)
+    for level in range(5):
+        assert fresh(near, **place(level + 1)) == x.reshape(-1, 2 ** (level + 1)).sum(1).tolist()
+        sums = x.reshape(2 ** (level + 1), -1).sum(0).tolist()
+        written = fresh(far, **place(level + 1))
+        assert written[: len(sums)] == sums
+    assert written[-1] == fresh(near, **place(6))[0] == x.sum()
+
+
+def test_registers_hold_what_shuffles_fold():
+    x = np.random.default_rng(2).integers(1, 100, 32)
+    picture = Picture("shuffle", x=x)
+    for level in range(5):
+        at = place(level + 1)
+        count = 16 >> level
+        assert fresh(picture, **at) == x.reshape(2**level, -1).sum(0).tolist()
+        assert picture.count("line", "shuffle", **at) == 32
+        useful = [
+            one for one in picture.of("line", "shuffle", **at) if "unused" not in one.get("class")
+        ]
+        assert len(useful) == count
+        assert picture.count("circle", "active", "unused", **at) == 32 - count
+
+
+@every_rung
+def test_every_element_is_drawn_and_read(rung):
+    """Two blocks or one, and a tail: nothing of the array is left out of the first step."""
+    picture = Picture(rung, 62)
+    lines = [line for block in (0, 1) for line in picture.of("line", "load", **place(0, 1, block))]
+    assert {int(line.get("data-element")) for line in lines} == set(range(62))
+    recorded = sum(
+        len(a.values) for a in picture.told.passes[0].accesses if a.event.endswith("load")
+    )
+    links = [one for one in picture.of("line", "load", **{"pass": 1})]
+    assert len(links) == recorded
+    assert str(picture.told.result) in [text.text for text in picture.of("text", "fresh")]
+
+
+def test_the_loads_of_a_vector_lie_in_one_column():
+    picture = Picture("shuffle_vector", x=np.arange(1, 129, dtype=np.int64))
+    lines = picture.of("line", "load", **place(0))
+    assert len(lines) == 128
+    assert all(line.get("x1") == line.get("x2") for line in lines)
+
+
+@pytest.mark.parametrize("level", range(5))
+def test_bytes_that_are_moved_in_vain_are_marked(level):
+    """int64: a sector of 32 bytes has four elements, of which a stride of 2 leaves out half."""
+    picture = Picture("neighbored_less")
+    stride = 2 << level
+    written = set(range(0, 32, stride))
+    touched = {k for k in range(32) if k // 4 * 4 in {w // 4 * 4 for w in written}}
+    below = picture.count("rect", "written", **place(level + 1))
+    assert below == len(written)
+    read_next = {k for k in range(0, 32, stride)} if level < 4 else {0}
+    moved = {k for k in range(32) if k // 4 * 4 in {r // 4 * 4 for r in read_next}}
+    wasted = picture.count("rect", "wasted", **place(level + 1))
+    assert wasted == len(touched - written) + len(moved - read_next)
+
+
+def test_bank_conflicts_are_marked():
+    """Words 2 * stride apart: 4-byte elements of 64 threads meet two and two in a bank."""
+    x = np.ones(64, np.int32)
+    told = gred.accesses(x, method="shared_strided", block_size=64, dtype=np.int32)
+    picture = Picture("shared_strided", x=x)
+    picture.root = ElementTree.fromstring(told.svg())
+    for level in range(5):
+        active = 32 >> level
+        assert picture.count("line", "load", "clash", **place(level + 1)) == 2 * active
+        assert picture.count("line", "store", "clash", **place(level + 2)) == active
+        texts = [text.text for text in picture.of("text", "bad", **place(level + 1))]
+        assert texts == [
+            "shared loads: 4 wavefronts, 2 conflicts",
+            "shared stores: 2 wavefronts, 1 conflict",
+        ]
+    assert picture.count("line", "clash", **place(6)) == 1 * 2
+    calm = gred.accesses(x, method="shared_sequential", block_size=64, dtype=np.int32)
+    assert "clash" not in calm.svg().partition("</style>")[2]
+
+
+def test_passes_come_one_under_another():
+    picture = Picture("neighbored", 32 * 40)
+    heads = [text.text for text in picture.of("text", "head")]
+    heads = [text for text in heads if "pass" in text.lower()]
+    first = [f"Pass 1 of 3, block {k}" for k in (0, 1, 2, 39)]
+    assert heads == [
+        *first,
+        *(f"Pass 2 of 3, block {k}" for k in (0, 1)),
+        "Pass 3 of 3, the only block",
+    ]
+    (more,) = [text.text for text in picture.of("text") if "blocks between" in text.text]
+    assert more.startswith("36 blocks")
+    tops = [float(text.get("y")) for text in picture.of("text", "head") if "ass" in text.text]
+    assert tops == sorted(tops)
+
+
+@pytest.mark.parametrize(
+    ("rung", "n", "block"),
+    [("halving", 1, 32), ("unroll8", 5, 1024), ("cooperative", 3000, 32), ("atomic", 33, 64)],
+)
+def test_odd_sizes_are_drawn(rung, n, block):
+    picture = Picture(rung, n, block)
+    assert float(picture.root.get("width")) > 0
+    boxes = [float(picture.root.get(name)) for name in ("width", "height")]
+    for one in picture.root.iter(f"{SVG}circle"):
+        assert 0 < float(one.get("cx")) < boxes[0]
+        assert 0 < float(one.get("cy")) < boxes[1]
+
+
+def test_the_readmes_pictures_are_what_show_draws(command):
+    """To draw it again: python -m gred show neighbored --out docs/pictures/neighbored.svg."""
+    pictures = sorted((ROOT / "docs" / "pictures").glob("*.svg"))
+    assert [path.stem for path in pictures] == ["neighbored", "shared_strided"]
+    for path in pictures:
+        _, out, _ = command(path.stem, "--out", "-")
+        assert out == path.read_text(encoding="utf-8")
+        assert f"(docs/pictures/{path.name})" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+# ---- the command ----
+
+
+@every_rung
+def test_every_rung_is_shown(command, rung):
+    status, out, _ = command(rung)
+    assert status == 0
+    method = next(m for m in gred.methods() if m.name == rung)
+    assert f"{method.number} {rung}: {method.title}" in out
+    total = out.partition("summed in int32: ")[2].split()[0]
+    assert out.rstrip().splitlines()[-3].split()[-1] == total
+
+
+def test_the_terminal_shows_lanes_elements_and_values(command):
+    _, out, _ = command("neighbored", "--seed", "3")
+    x = np.random.default_rng(3).integers(1, 10, 32)
+    lines = [line.split(maxsplit=1) for line in out.splitlines() if line.strip()]
+    values = [text for name, text in (line for line in lines if len(line) == 2) if name == "values"]
+    for level in range(5):
+        assert values[level] == " ".join(map(str, x.reshape(-1, 2 << level).sum(1)))
+    threads = [
+        text for name, text in (line for line in lines if len(line) == 2) if name == "threads"
+    ]
+    works, _, idle = consoles.make_console().lane_characters[:3]
+    assert threads[2] == (works + 7 * idle) * 4
+    assert "step 3 behind __syncthreads(): 4 of 32 threads" in out
+    assert "loads: 8 sectors, 12% used; stores: 4 sectors, 12% used" in out
+
+
+def test_plain_text_says_it_without_rich(command, monkeypatch):
+    monkeypatch.setattr("gred.cli.command.make_console", consoles.PlainConsole)
+    _, out, _ = command("shared_strided")
+    assert out.isascii()
+    assert f"threads  {'#' * 64}" in out
+    assert f"shared 0 to 63  {'!.' * 32}" in out
+    assert "# works  o works in vain  . idle  r read  w written  ~ moved, unused  ! bank" in out
+
+
+def test_a_narrow_terminal_wraps_the_lanes(command, monkeypatch):
+    monkeypatch.setattr("gred.cli.streams.Stream.columns", lambda self: 60)
+    _, out, _ = command("shared_strided")
+    lanes = consoles.make_console().lane_characters
+    rows = [line for line in out.splitlines() if lanes[0] in line]
+    assert [line.count(lanes[0]) for line in rows[:3]] == [32, 32, 32]
+    assert all(len(line) <= 60 for line in rows)
+
+
+def test_a_picture_is_written_or_goes_to_standard_output(command, tmp_path):
+    path = tmp_path / "rung.svg"
+    status, out, _ = command("13", "--size", "64", "--block-size", "64", "--out", path)
+    assert status == 0
+    assert f"wrote {path}" in out.replace("\n", "")
+    written = path.read_text(encoding="utf-8")
+    assert ElementTree.fromstring(written).tag == f"{SVG}svg"
+    status, out, err = command("13", "--size", "64", "--block-size", "64", "--out", "-")
+    assert (status, out) == (0, written)
+    assert "13 shared_sequential" in err
+
+
+def test_explain_points_at_the_picture(capsys):
+    from gred.cli.command import main
+
+    assert main(["explain", "unroll2", "--size", "500"]) == 0
+    assert "python -m gred show unroll2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "the following arguments are required: METHOD"),
+        (("cluster",), "'cluster' has no counters; rungs 0 to 22 have"),
+        (("unrol8",), "did you mean 'unroll8'?"),
+        (("1,2",), "more than one method"),
+        (("1", "--block-size", "16"), "16 is not a block size; accepted are 32, 64"),
+        (("1", "--size", "0"), "'0' is out of range"),
+        (("1", "--size", "2**20"), f"too many to be drawn; at most {show.SIZE_MAX}"),
+        (("1", "--out", "rung.png"), "--out rung.png: the name has to end in .svg"),
+        (("1", "--out", "no/such/folder.svg"), "there is no folder no/such"),
+        (("1", "--out", "."), "--out .: the name has to end in .svg"),
+        (("1", "--seed", "-1"), "'-1' is not a whole number from 0"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_options_end_with_status_two_and_one_clear_line(command, arguments, words):
+    status, out, err = command(*arguments)
+    assert status == 2
+    assert words in err
+    assert (out, err.count("\n")) == ("", 1)
