@@ -6,30 +6,12 @@
 #include "common/kernels.h"
 #include "entry.cuh"
 
+#include "counted_fold.cuh"
 #include "ladder.cuh"
 #include "reductions/sum.cuh"
 
 namespace KERNELS
 {
-
-/* A fold that has its merging counted, as a step of arithmetic. */
-template <class Fold>
-struct counted : Fold {
-    using state = state_of<Fold>;
-
-    static state merge(state a, state b, const char *file = __builtin_FILE(),
-                       unsigned line = __builtin_LINE())
-    {
-        /* The result, and the first operand. */
-        const state told[] = {Fold::merge(a, b), a};
-        count(SIMULATOR_MERGE, nullptr, sizeof(state), file, line, told);
-        return told[0];
-    }
-};
-
-/* Whatever does it on a GPU is one instruction there. */
-template <class Fold, class T>
-struct atomic_combination<counted<Fold>, T> : atomic_combination<Fold, T> {};
 
 namespace
 {

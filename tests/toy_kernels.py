@@ -12,8 +12,8 @@ ROOT = Path(__file__).parent.parent
 C_COMPILER = os.environ.get("CC", "gcc").split()
 CXX_COMPILER = os.environ.get("CXX", "g++").split()
 SIMULATOR = (
-    *("bulk", "cluster", "counter", "fiber", "grid", "multiprocessor", "recorder", "simulator"),
-    "stacks",
+    *("bulk", "checker", "cluster", "counter", "fiber", "grid", "multiprocessor", "recorder"),
+    *("simulator", "stacks"),
 )
 
 

@@ -9,6 +9,9 @@
 extern "C" {
 #endif
 
+/* Kernels of a user's own are in a library of their own, which finds these when it is loaded. */
+#pragma GCC visibility push(default)
+
 enum {
     SIMULATOR_BLOCK_MAX = 1024,
     SIMULATOR_WARP = 32,
@@ -92,6 +95,8 @@ void simulator_barrier_cluster(void);
 
 /* Where an address in this block's shared memory is in that of another block of the cluster. */
 void *simulator_memory_of_block(void *here, unsigned rank);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

@@ -1,3 +1,5 @@
+#define _GNU_SOURCE
+
 #include "python/counters.h"
 
 #include "common/kernels.h"
@@ -6,6 +8,8 @@
 #include "python/execute.h"
 #include "python/reduction_argument.h"
 #include "run/counting.h"
+
+#include <dlfcn.h>
 
 /* It is called by gred/counters.py, whose frame is not the user's. */
 enum { WRAPPER_FRAMES = 1 };
@@ -152,6 +156,45 @@ static bool can_count(const struct plan *plan)
     return false;
 }
 
+static const char *fault_name(enum fault_kind kind)
+{
+    static const char *const names[FAULT_KINDS] = {
+        [FAULT_RACE] = "race",       [FAULT_BARRIER] = "barrier",
+        [FAULT_BOUNDS] = "bounds",   [FAULT_UNWRITTEN] = "unwritten",
+        [FAULT_MISSING] = "missing", [FAULT_ALIGNMENT] = "alignment",
+        [FAULT_ENDLESS] = "endless",
+    };
+    return names[kind];
+}
+
+/* Where a fault's thread was, as offsets into the libraries that they are in. */
+static PyObject *frames_list(const struct fault *fault)
+{
+    PyObject *list = PyList_New(0);
+    for (unsigned k = 0; list && k < fault->depth; k++) {
+        Dl_info where;
+        if (!dladdr((void *)fault->frames[k], &where))
+            continue;
+        PyObject *frame =
+            Py_BuildValue("sK", where.dli_fname,
+                          (unsigned long long)(fault->frames[k] - (uintptr_t)where.dli_fbase));
+        if (!frame || PyList_Append(list, frame) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(frame);
+    }
+    return list;
+}
+
+/* In place of the exception that it has ended the run with. */
+static PyObject *fault_instead(const struct fault *fault)
+{
+    if (fault->kind == FAULT_NONE)
+        return NULL;
+    PyErr_Clear();
+    return Py_BuildValue("szIsN", fault_name(fault->kind), fault->file, fault->line, fault->text,
+                         frames_list(fault));
+}
+
 /* One by one only what somebody can still look at. False with an exception set. */
 static bool can_record(const struct plan *plan, const struct counting *counting)
 {
@@ -170,7 +213,7 @@ static PyObject *counted(struct module_state *state, const struct plan *plan,
 {
     struct run run = {.counting = counting, .frames = WRAPPER_FRAMES};
     if (!execute_plan(state, plan, &run))
-        return NULL;
+        return counting->fault ? fault_instead(counting->fault) : NULL;
     return Py_BuildValue("sIsKsNN", plan->method->name, plan->block,
                          element_name(plan->layout->input), (unsigned long long)plan->n,
                          element_name(plan->accumulator), answer_to_python(plan, &run),
@@ -180,9 +223,9 @@ static PyObject *counted(struct module_state *state, const struct plan *plan,
 PyObject *counters_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
                         PyObject *names)
 {
-    enum { A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, MULTIPROCESSORS, ROOM };
-    static const char *const keywords[] = {"method",          "block_size", "dtype", "device",
-                                           "multiprocessors", "room",       NULL};
+    enum { A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, MULTIPROCESSORS, ROOM, CHECKED };
+    static const char *const keywords[] = {"method",          "block_size", "dtype",   "device",
+                                           "multiprocessors", "room",       "checked", NULL};
     static const struct signature signature = {"counters", 1, 2, 2, keywords, NULL};
     PyObject *slots[ARGUMENTS_MAX];
     struct view view = {0};
@@ -199,6 +242,9 @@ PyObject *counters_call(PyObject *module, PyObject *const *arguments, Py_ssize_t
     struct counting counting = {.multiprocessors =
                                     (unsigned)PyLong_AsUnsignedLong(slots[MULTIPROCESSORS]),
                                 .room = PyLong_AsSize_t(slots[ROOM])};
+    struct fault fault = {.kind = FAULT_NONE};
+    if (slots[CHECKED] == Py_True)
+        counting.fault = &fault;
     PyObject *result = NULL;
     if (!PyErr_Occurred() && reduction_parse(slots[OP], &request.reduction) &&
         array_view(slots[A], &(struct view_request){.name = "a", .where = &state->platforms.where},

@@ -17,6 +17,7 @@
 #include "python/reduce.h"
 #include "python/reduceat.h"
 #include "python/simulated_memory.h"
+#include "python/substitute.h"
 #include "python/threads.h"
 
 /* What it takes to understand an array, for measurements: views it and lets it go. */
@@ -70,6 +71,8 @@ static PyMethodDef functions[] = {
     {"reduceat", (PyCFunction)(void (*)(void))reduceat_call, METH_FASTCALL,
      "Results of an array's segments."},
     {"counters", FAST(counters_call), "What a call accesses on the simulated device, as a tuple."},
+    {"substitute", substitute, METH_VARARGS,
+     "Puts a kernel of the user's own in a rung's place on the simulated device."},
     {"explain", FAST(explain_call), "How a call would go, as a tuple."},
     {"pretended_schedule", (PyCFunction)(void (*)(void))explain_pretended,
      METH_VARARGS | METH_KEYWORDS, "The schedule for an array and a device that are not there."},

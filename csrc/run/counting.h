@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/simulated_words.h"
+#include "run/checking.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,6 +56,7 @@ struct counting {
     size_t room;                     /* how many accesses may be recorded; 0: none is recorded */
     struct counted_launch *launches; /* of kernels that count */
     size_t count;
+    struct fault *fault; /* of what is accessed, all of which is looked at; NULL: nobody looks */
 };
 
 /* How many blocks of a cooperative kernel a multiprocessor of an H200 holds: so many as its

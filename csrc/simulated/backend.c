@@ -12,7 +12,9 @@
 #include "run/gather.h"
 #include "run/results.h"
 #include "simulated/memory.h"
+#include "simulated/regions.h"
 #include "simulated/simulator.h"
+#include "simulated/substitute.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -23,6 +25,7 @@ struct simulation {
     struct machine machine; /* first, so that a machine is a simulation */
     struct simulator *simulator;
     struct counting *counting; /* NULL: nobody counts */
+    const struct plan *plan;   /* NULL: there is none */
     struct kernels kernels;
     double moments[MOMENTS];
 };
@@ -107,6 +110,33 @@ static bool keep_counts(struct simulation *self, struct counted_launch *counts)
     return false;
 }
 
+/* Whether it is a pass, and not the making of a copy. */
+static bool is_pass(const struct simulation *self, const struct launch *launch)
+{
+    const struct plan *plan = self->plan;
+    const enum method_index method = method_index_of(plan->method);
+    const enum element type = plan->accumulator;
+    return launch->kernel == self->kernels.flat(plan->fold, method, type, type, plan->block);
+}
+
+/* *checker is NULL where nothing is to be checked. False when memory is short. */
+static bool make_checker(struct simulation *self, const struct launch *launch,
+                         struct checker **checker)
+{
+    struct checked_launch checked = {.grid = launch->grid,
+                                     .block = launch->block,
+                                     .shared_bytes = launch->shared_bytes,
+                                     .cores = simulator_multiprocessors(self->simulator)};
+    *checker = NULL;
+    if (!self->counting || !self->counting->fault || !is_pass(self, launch))
+        return true;
+    regions_of(self->plan, launch, &checked);
+    *checker = checker_open(&checked, self->counting->fault);
+    if (!*checker)
+        failure_note(self->machine.failure, FAILURE_MEMORY, "out of memory for what is checked");
+    return *checker;
+}
+
 /* Kernels that count are given the array, its length, what they write and a counter of blocks. */
 static void note_memory(struct counted_launch *counts, void **arguments)
 {
@@ -117,9 +147,9 @@ static void note_memory(struct counted_launch *counts, void **arguments)
     counts->tickets = *(const uintptr_t *)arguments[3];
 }
 
-static bool machine_launch(struct machine *machine, const struct launch *launch)
+static bool launch_checked(struct simulation *self, const struct launch *launch,
+                           struct checker *checker)
 {
-    struct simulation *self = simulation_of(machine);
     struct counted_launch counts = {.grid = launch->grid,
                                     .block = launch->block,
                                     .room = self->counting ? self->counting->room : 0};
@@ -132,6 +162,7 @@ static bool machine_launch(struct machine *machine, const struct launch *launch)
         .cluster = launch->cluster,
         .cooperative = launch->cooperative,
         .counts = self->counting ? &counts : NULL,
+        .checker = checker,
     };
     switch (simulator_launch(self->simulator, &simulated)) {
     case SIMULATOR_DONE:
@@ -139,14 +170,29 @@ static bool machine_launch(struct machine *machine, const struct launch *launch)
         return keep_counts(self, &counts);
     case SIMULATOR_INTERRUPTED:
         counted_launch_free(&counts);
-        failure_note(machine->failure, FAILURE_EXCEPTION, "interrupted");
+        failure_note(self->machine.failure, FAILURE_EXCEPTION, "interrupted");
         return false;
     default:
         counted_launch_free(&counts);
-        failure_note(machine->failure, FAILURE_RUNTIME, "simulated device: %s",
+        failure_note(self->machine.failure, FAILURE_RUNTIME, "simulated device: %s",
                      simulator_message(self->simulator));
         return false;
     }
+}
+
+static bool machine_launch(struct machine *machine, const struct launch *launch)
+{
+    struct simulation *self = simulation_of(machine);
+    struct checker *checker;
+    if (!make_checker(self, launch, &checker))
+        return false;
+    bool done = launch_checked(self, launch, checker);
+    if (done && checker && !checker_end(checker)) {
+        failure_note(machine->failure, FAILURE_RUNTIME, "the kernel is at fault");
+        done = false;
+    }
+    checker_close(checker);
+    return done;
 }
 
 /* A launch returns when it is done. */
@@ -199,6 +245,7 @@ struct state {
     pthread_mutex_t lock;
     struct simulator *idle;
     struct simulated_memory *memory;
+    struct substitute substitute;
     pid_t maker; /* a simulator's cores do not survive a fork, and a lock may never open again */
 };
 
@@ -276,10 +323,15 @@ struct simulated_memory *simulated_memory_of(void *opaque)
     return ((struct state *)opaque)->memory;
 }
 
+void simulated_substitute(void *opaque, const struct substitute *substitute)
+{
+    ((struct state *)opaque)->substitute = *substitute;
+}
+
 /* ---- runs ---- */
 
 static struct simulation simulation_on(struct simulator *simulator, struct mailbox *mailbox,
-                                       struct run *run)
+                                       const struct plan *plan, struct run *run)
 {
     return (struct simulation){
         .machine =
@@ -310,16 +362,22 @@ static struct simulation simulation_on(struct simulator *simulator, struct mailb
             },
         .simulator = simulator,
         .counting = run->counting,
+        .plan = plan,
     };
 }
 
-/* Passes are those of the device that is counted for, by kernels that count. */
-static void count_instead(struct simulation *self)
+/* Where it is counted, passes are those of the device that is counted for, by kernels that count.
+ */
+static void choose_kernels(struct simulation *self, const struct substitute *substitute)
 {
     self->kernels = kernels_simulated;
-    self->kernels.flat = counting_flat;
     self->machine.kernels = &self->kernels;
-    self->machine.multiprocessors = self->counting->multiprocessors;
+    if (self->counting) {
+        self->kernels.flat = counting_flat;
+        self->machine.multiprocessors = self->counting->multiprocessors;
+    }
+    if (self->plan && self->plan->method && self->plan->method == substitute->method)
+        self->kernels.flat = self->counting ? substitute->counting : substitute->plain;
 }
 
 /* Runs a plan, or reads `bytes` where there is none. */
@@ -334,9 +392,8 @@ static bool run_job(struct state *state, const struct plan *plan, size_t bytes, 
     simulator_set(simulator, run->order, run->seed, &watch);
     uint64_t words[MAILBOX_WORDS] = {0};
     struct mailbox mailbox = {.words = words, .on_device = words};
-    struct simulation simulation = simulation_on(simulator, &mailbox, run);
-    if (run->counting)
-        count_instead(&simulation);
+    struct simulation simulation = simulation_on(simulator, &mailbox, plan, run);
+    choose_kernels(&simulation, &state->substitute);
     const bool ran = plan    ? results_run(&simulation.machine, plan, run)
                      : bytes ? passes_read(&simulation.machine, bytes, run)
                              : passes_launch(&simulation.machine, run);
@@ -412,12 +469,21 @@ static bool warn_if_reading_is_slow(struct state *state, size_t bytes, struct ru
     return warn_of((clock_now() - began) * ((double)bytes / (double)trial_bytes) * runs, run);
 }
 
-static bool run(void *state, const struct plan *plan, struct run *run)
+static bool run_as_planned(struct state *state, const struct plan *plan, struct run *run)
 {
     if (plan->axes)
         return run_job(state, plan, 0, run);
     return schedule_fits(plan, &run->failure) &&
            (run->explanation || warn_if_slow(state, plan, run)) && run_job(state, plan, 0, run);
+}
+
+static bool run(void *opaque, const struct plan *plan, struct run *run)
+{
+    struct state *state = opaque;
+    struct plan own = *plan;
+    if (plan->method && plan->method == state->substitute.method)
+        own.data_blocks = state->substitute.data_blocks;
+    return run_as_planned(state, &own, run);
 }
 
 static bool read_memory(void *state, int index, size_t bytes, struct run *run)

@@ -15,6 +15,7 @@ struct simulator_watch {
 };
 
 struct counted_launch;
+struct checker;
 
 struct simulator_launch {
     void (*kernel)(void **arguments); /* one thread's work */
@@ -25,6 +26,7 @@ struct simulator_launch {
     unsigned cluster;    /* blocks that run together; at most SIMULATOR_CLUSTER_MAX, divides grid */
     bool cooperative;    /* all blocks at once: grid is at most simulator_multiprocessors() */
     struct counted_launch *counts; /* what is accessed is added to it; NULL: nobody counts */
+    struct checker *checker;       /* looks at what is accessed; NULL: nobody does */
 };
 
 enum simulator_status { SIMULATOR_DONE, SIMULATOR_FAILED, SIMULATOR_INTERRUPTED };

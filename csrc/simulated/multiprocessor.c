@@ -2,6 +2,7 @@
 
 #include "simulated/multiprocessor.h"
 
+#include "simulated/checker.h"
 #include "simulated/random.h"
 
 #include <stdio.h>
@@ -192,6 +193,8 @@ static void report_divergence(struct multiprocessor *self)
              "will reach: %s",
              self->at[barrier], self->launch->block, self->threads[first].place.block.x,
              barrier_names[barrier], first, others);
+    if (self->launch->checker)
+        checker_blame(self->launch->checker, self->number, first, text);
     grid_stop(self->grid, SIMULATOR_FAILED, text);
 }
 
@@ -200,6 +203,14 @@ static void release(struct multiprocessor *self, struct thread *thread)
     self->at[thread->state]--;
     self->at[READY]++;
     thread->state = READY;
+}
+
+/* What its warp has stored is there for the thread from here on. */
+static void let_know(struct multiprocessor *self, const struct thread *thread)
+{
+    if (self->launch->checker)
+        checker_pass_warp_barrier(self->launch->checker, self->number, thread->place.thread.x,
+                                  thread->mask);
 }
 
 /* Lets those warp barriers go at which all lanes of their mask have arrived. A shuffle's words
@@ -216,6 +227,7 @@ static bool release_warps(struct multiprocessor *self)
                 continue;
             self->warps[w].waiting &= ~(1u << lane);
             thread->received = self->warps[w].words[thread->source];
+            let_know(self, thread);
             release(self, thread);
             any = true;
         }
@@ -258,6 +270,8 @@ static bool await_copies(struct multiprocessor *self)
 static bool release_grid_barrier(struct multiprocessor *self)
 {
     if (grid_meet(self->grid)) {
+        if (self->launch->checker)
+            checker_pass_grid_barrier(self->launch->checker, self->number);
         release_at(self, AT_GRID_BARRIER);
         return true;
     }
@@ -272,6 +286,19 @@ static void check_that_copies_have_ended(const struct multiprocessor *self)
     if (self->copies.count)
         grid_stop(self->grid, SIMULATOR_FAILED,
                   "a block has ended before a bulk copy to its shared memory");
+}
+
+static bool release_block_barrier(struct multiprocessor *self)
+{
+    struct checker *checker = self->launch->checker;
+    self->verdict = self->voted;
+    self->voted = false;
+    if (checker && !checker_pass_block_barrier(checker, self->number)) {
+        grid_stop(self->grid, SIMULATOR_FAILED, "a barrier is not one");
+        return false;
+    }
+    release_at(self, AT_BLOCK_BARRIER);
+    return true;
 }
 
 /* Nobody is ready: lets a complete barrier go. False when the block is over, for better or worse,
@@ -290,12 +317,8 @@ static bool release_barrier(struct multiprocessor *self)
     }
     if (self->at[AT_CLUSTER_BARRIER] && self->at[AT_CLUSTER_BARRIER] + self->at[ENDED] == block)
         return false;
-    if (self->at[AT_BLOCK_BARRIER] == block) {
-        self->verdict = self->voted;
-        self->voted = false;
-        release_at(self, AT_BLOCK_BARRIER);
-        return true;
-    }
+    if (self->at[AT_BLOCK_BARRIER] == block)
+        return release_block_barrier(self);
     if (self->at[AT_GRID_BARRIER] == block && self->launch->cooperative)
         return release_grid_barrier(self);
     report_divergence(self);
@@ -316,6 +339,8 @@ void multiprocessor_begin_block(struct multiprocessor *self, uint64_t index, uin
     self->voted = false;
     self->copies.count = 0;
     self->copies.random = self->random;
+    if (launch->checker)
+        checker_begin_block(launch->checker, self->number, (unsigned)index, self->shared);
     if (self->recorder)
         recorder_begin_block(self->recorder);
     for (unsigned t = 0; t < launch->block; t++) {
@@ -442,13 +467,31 @@ void simulator_bulk_copy(void *to, const void *from, unsigned bytes,
         bulk_copies_end_any(&home->copies);
 }
 
+/* The running thread is not to do what it was about to: it never runs again. */
+static _Noreturn void go_no_further(struct grid *grid)
+{
+    grid_stop(grid, SIMULATOR_FAILED, "an access is at fault");
+    for (;;)
+        wait_at(ENDED);
+}
+
+static void record(const struct thread *self, const struct simulator_access *access)
+{
+    struct multiprocessor *home = self->home;
+    if (!recorder_note(home->recorder, &self->place, home->shared, access))
+        grid_stop(home->grid, SIMULATOR_FAILED, "too many accesses to record them one by one");
+}
+
 void simulator_count(const struct simulator_access *access)
 {
     const struct thread *self = current();
-    struct multiprocessor *home = self->home;
+    const struct multiprocessor *home = self->home;
+    struct checker *checker = home->launch->checker;
+    if (checker && !checker_note(checker, home->number, self->place.thread.x, access))
+        go_no_further(home->grid);
+    if (home->recorder)
+        record(self, access);
     counter_note(home->counter, self->place.thread.x, access);
-    if (home->recorder && !recorder_note(home->recorder, &self->place, home->shared, access))
-        grid_stop(home->grid, SIMULATOR_FAILED, "too many accesses to record them one by one");
 }
 
 uint64_t simulator_shuffle(unsigned mask, uint64_t word, unsigned source)

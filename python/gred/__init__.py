@@ -42,6 +42,8 @@ from gred.segments import reduceat
 from gred.summary import Summary, describe
 from gred.workspace import workspace_limit
 
+from gred import lab  # isort: skip  (it is made of all the others)
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -73,6 +75,7 @@ __all__ = [
     "dot",
     "explain",
     "kernel_time",
+    "lab",
     "launch_limit",
     "max",
     "mean",

@@ -1,6 +1,7 @@
 from contextlib import AbstractContextManager
 from typing import Literal, SupportsIndex
 
+from gred import lab as lab
 from gred._core import CudaError as CudaError
 from gred._core import all as all
 from gred._core import any as any
@@ -83,6 +84,7 @@ __all__ = [
     "dot",
     "explain",
     "kernel_time",
+    "lab",
     "launch_limit",
     "max",
     "mean",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from posixpath import normpath
 from typing import Any, NamedTuple
 
@@ -250,6 +250,14 @@ def number_from(value: Any, name: str, most: int) -> int:
     return number
 
 
+def counters_from(
+    told: Sequence[Any], multiprocessors: int, result: Any, launches: Iterable[Any]
+) -> Counters:
+    """Make the record of what C has told and counted."""
+    passes = Passes(_pass(launch) for launch in launches)
+    return Counters._make([*told, multiprocessors, passes, _total(passes), result])
+
+
 def counters(
     a: ArrayLike | Any,
     op: str = "sum",
@@ -323,5 +331,4 @@ def counters(
     number = number_from(multiprocessors, "multiprocessors", 1024)
     row = _core.counters(a, op, **options, device="simulated", multiprocessors=number, room=0)
     *told, result, launches = row
-    passes = Passes(_pass(launch) for launch in launches)
-    return Counters._make([*told, number, passes, _total(passes), result])
+    return counters_from(told, number, result, launches)

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, TextIO, cast
 
-from gred.cli import counters, explain, ladder, show, sweep, versus
+from gred.cli import counters, explain, lab, ladder, show, sweep, versus
 from gred.cli.console import Console, make_console
 from gred.cli.options import UsageError
 from gred.cli.streams import OutputError, open_what_is_closed
@@ -25,6 +25,7 @@ PROGRAM = "python -m gred"
 _JOBS: dict[str, Any] = {
     "counters": counters,
     "explain": explain,
+    "lab": lab,
     "show": show,
     "sweep": sweep,
     "versus": versus,

@@ -46,9 +46,9 @@ class Settings(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What was counted of a rung."""
+    """What was counted of a rung; one of the user's own has no number, but a sign."""
 
-    number: int
+    number: int | str
     counters: gred.Counters
 
 
@@ -119,7 +119,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
         rows = count(settings, console)
         kept = counters_record(machine, settings, rows)
         written, failure = files.write_all(_jobs(given, kept, console))
-    _print(console, settings, rows)
+    show_rows(console, settings, rows)
     tell_written(console, written, failure)
     return 0
 
@@ -191,7 +191,8 @@ def _cells(row: Row) -> list[str]:
     return [*cells, f"{total.block_barriers:,}", "-" if lanes is None else f"{lanes:.1f}"]
 
 
-def _print(console: Console, settings: Settings, rows: Sequence[Row]) -> None:
+def show_rows(console: Console, settings: Settings, rows: Sequence[Row]) -> None:
+    """Show what was counted, of which array, and what the columns are."""
     nbytes = units.bytes_text(settings.size * np.dtype(settings.dtype).itemsize)
     console.pairs(
         [

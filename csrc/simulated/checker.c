@@ -1,0 +1,429 @@
+#include "simulated/checker.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unwind.h>
+
+enum {
+    WORD_BYTES = 4,
+    WARPS = SIMULATOR_BLOCK_MAX / SIMULATOR_WARP,
+    LOADS_KEPT = 2,        /* of different threads, the last of a word */
+    PATIENCE = 1 << 20,    /* accesses that any launch may make, */
+    PATIENCE_A_WORD = 256, /* and so many more for each word that it is given */
+};
+
+/* Who was at a word, and when: in the block's count of barriers, in the lane's own count of its
+ * warp's barriers, in the grid's count of atomics and of barriers. */
+struct visit {
+    unsigned block, thread, barriers, steps, grid_barriers;
+    uint64_t atomics;
+    enum simulator_event event;
+    const char *file; /* NULL: nobody was */
+    unsigned line;
+};
+
+struct word {
+    struct visit store, loads[LOADS_KEPT];
+    bool is_there;
+};
+
+/* What a core knows of the block that it runs. */
+struct checked_block {
+    unsigned number, barriers, grid_barriers;
+    uintptr_t shared;
+    struct word *words;                  /* of shared memory */
+    unsigned steps[SIMULATOR_BLOCK_MAX]; /* barriers of its warp that a thread came to */
+    unsigned known[SIMULATOR_BLOCK_MAX][SIMULATOR_WARP]; /* how many steps of each lane are over */
+    struct simulator_access last[SIMULATOR_BLOCK_MAX];
+};
+
+struct checker {
+    struct checked_launch launch;
+    struct fault *fault;
+    pthread_mutex_t lock;
+    struct word *words[REGIONS_MAX];
+    struct checked_block *blocks; /* one a core */
+    uint64_t *latest;             /* atomic of each block of the grid, by number */
+    uint64_t atomics, left;
+};
+
+static size_t words_in(size_t bytes)
+{
+    return (bytes + WORD_BYTES - 1) / WORD_BYTES;
+}
+
+/* ---- opening and closing ---- */
+
+static bool open_region(struct checker *self, unsigned k)
+{
+    const struct region *region = &self->launch.regions[k];
+    const size_t count = words_in(region->bytes);
+    self->words[k] = calloc(count + 1, sizeof *self->words[k]);
+    for (size_t w = 0; self->words[k] && w < count; w++)
+        self->words[k][w].is_there = region->is_there;
+    self->left += PATIENCE_A_WORD * count;
+    return self->words[k];
+}
+
+static bool open_blocks(struct checker *self)
+{
+    const size_t count = words_in(self->launch.shared_bytes);
+    self->blocks = calloc(self->launch.cores, sizeof *self->blocks);
+    for (unsigned k = 0; self->blocks && k < self->launch.cores; k++)
+        if (!(self->blocks[k].words = calloc(count + 1, sizeof(struct word))))
+            return false;
+    return self->blocks;
+}
+
+struct checker *checker_open(const struct checked_launch *launch, struct fault *fault)
+{
+    struct checker *self = calloc(1, sizeof *self);
+    if (!self)
+        return NULL;
+    *self = (struct checker){.launch = *launch, .fault = fault, .left = PATIENCE};
+    pthread_mutex_init(&self->lock, NULL);
+    self->latest = calloc(launch->grid, sizeof *self->latest);
+    bool opened = self->latest && open_blocks(self);
+    for (unsigned k = 0; opened && k < launch->count; k++)
+        opened = open_region(self, k);
+    if (opened)
+        return self;
+    checker_close(self);
+    return NULL;
+}
+
+void checker_close(struct checker *self)
+{
+    if (!self)
+        return;
+    for (unsigned k = 0; k < REGIONS_MAX; k++)
+        free(self->words[k]);
+    for (unsigned k = 0; self->blocks && k < self->launch.cores; k++)
+        free(self->blocks[k].words);
+    free(self->blocks);
+    free(self->latest);
+    pthread_mutex_destroy(&self->lock);
+    free(self);
+}
+
+void checker_begin_block(struct checker *self, unsigned core, unsigned block, const void *shared)
+{
+    struct checked_block *at = &self->blocks[core];
+    struct word *words = at->words;
+    memset(words, 0, words_in(self->launch.shared_bytes) * sizeof *words);
+    memset(at, 0, sizeof *at);
+    at->number = block;
+    at->shared = (uintptr_t)shared;
+    at->words = words;
+}
+
+/* ---- faults ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static _Unwind_Reason_Code keep_frame(struct _Unwind_Context *context, void *kept)
+{
+    struct fault *fault = kept;
+    fault->frames[fault->depth++] = _Unwind_GetIP(context);
+    return fault->depth == FRAMES_MAX ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+/* Keeps the first; always false. */
+static bool blame(struct checker *self, enum fault_kind kind, const char *file, unsigned line,
+                  const char *text)
+{
+    struct fault *fault = self->fault;
+    if (fault->kind == FAULT_NONE) {
+        *fault = (struct fault){.kind = kind, .file = file, .line = line};
+        snprintf(fault->text, sizeof fault->text, "%s", text);
+        _Unwind_Backtrace(keep_frame, fault);
+    }
+    return false;
+}
+
+static const char *verb(enum simulator_event event)
+{
+    if (event == SIMULATOR_ATOMIC)
+        return "changes";
+    return event == SIMULATOR_GLOBAL_LOAD || event == SIMULATOR_SHARED_LOAD ? "loads" : "stores";
+}
+
+/* What an access is at, and who is there. */
+struct target {
+    struct checked_block *block;
+    const struct simulator_access *access;
+    unsigned tid;
+    const struct region *region; /* NULL: shared memory */
+    struct word *words;          /* of it */
+    intptr_t offset;
+    size_t bytes; /* there are */
+};
+
+/* "thread 3 of block 0 loads element 33 of the array". */
+static int describe(const struct target *target, char *text, size_t bytes)
+{
+    const unsigned element = target->region ? target->region->element : target->access->bytes;
+    return snprintf(text, bytes, "thread %u of block %u %s %s %lld", target->tid,
+                    target->block->number, verb(target->access->event),
+                    target->region ? target->region->name : "shared element",
+                    (long long)target->offset / (long long)element);
+}
+
+static bool blame_access(struct checker *self, enum fault_kind kind, const struct target *target,
+                         const char *why)
+{
+    char text[256];
+    const int length = describe(target, text, sizeof text);
+    snprintf(text + length, sizeof text - (size_t)length, "%s", why);
+    return blame(self, kind, target->access->file, target->access->line, text);
+}
+
+static bool blame_bounds(struct checker *self, const struct target *target)
+{
+    const unsigned element = target->region ? target->region->element : target->access->bytes;
+    char why[64];
+    snprintf(why, sizeof why, ", of which there are %zu", target->bytes / element);
+    return blame_access(self, FAULT_BOUNDS, target, why);
+}
+
+static bool blame_race(struct checker *self, const struct target *target,
+                       const struct visit *before)
+{
+    char why[160];
+    const bool same = before->block == target->block->number;
+    snprintf(why, sizeof why, ", which thread %u of block %u %s in %s:%u; %s", before->thread,
+             before->block, verb(before->event), base_name(before->file), before->line,
+             same ? "no barrier lies between" : "nothing orders the two blocks");
+    return blame_access(self, FAULT_RACE, target, why);
+}
+
+/* ---- races ---- */
+
+static bool is_atomic(enum simulator_event event)
+{
+    return event == SIMULATOR_ATOMIC;
+}
+
+static bool is_load(enum simulator_event event)
+{
+    return event == SIMULATOR_GLOBAL_LOAD || event == SIMULATOR_SHARED_LOAD;
+}
+
+static struct visit visit_of(const struct checker *self, const struct target *target)
+{
+    return (struct visit){.block = target->block->number,
+                          .thread = target->tid,
+                          .barriers = target->block->barriers,
+                          .steps = target->block->steps[target->tid],
+                          .atomics = self->atomics,
+                          .grid_barriers = target->block->grid_barriers,
+                          .event = target->access->event,
+                          .file = target->access->file,
+                          .line = target->access->line};
+}
+
+static bool is_ordered(const struct checker *self, const struct checked_block *here,
+                       const struct visit *before, const struct visit *now)
+{
+    if (before->grid_barriers != now->grid_barriers)
+        return true;
+    if (before->block != now->block)
+        return self->latest[before->block] > before->atomics &&
+               self->latest[now->block] > before->atomics;
+    if (before->thread == now->thread || before->barriers != now->barriers)
+        return true;
+    return before->thread / SIMULATOR_WARP == now->thread / SIMULATOR_WARP &&
+           here->known[now->thread][before->thread % SIMULATOR_WARP] > before->steps;
+}
+
+static bool may_follow(const struct checker *self, const struct checked_block *here,
+                       const struct visit *before, const struct visit *now)
+{
+    const bool harmless = is_atomic(before->event) && is_atomic(now->event);
+    return !before->file || harmless || is_ordered(self, here, before, now);
+}
+
+static void keep_load(struct word *word, const struct visit *now)
+{
+    if (word->loads[0].file &&
+        (word->loads[0].thread != now->thread || word->loads[0].block != now->block))
+        word->loads[1] = word->loads[0];
+    word->loads[0] = *now;
+}
+
+static bool visit_word(struct checker *self, const struct target *target, struct word *word)
+{
+    const struct visit now = visit_of(self, target);
+    if (!may_follow(self, target->block, &word->store, &now))
+        return blame_race(self, target, &word->store);
+    if (is_load(now.event)) {
+        if (!word->is_there)
+            return blame_access(self, FAULT_UNWRITTEN, target, ", which nobody has written yet");
+        keep_load(word, &now);
+        return true;
+    }
+    for (unsigned k = 0; k < LOADS_KEPT; k++)
+        if (!may_follow(self, target->block, &word->loads[k], &now))
+            return blame_race(self, target, &word->loads[k]);
+    word->store = now;
+    word->is_there = true;
+    return true;
+}
+
+/* ---- accesses ---- */
+
+static size_t distance(const struct region *region, uintptr_t at)
+{
+    if (at < region->at)
+        return region->at - at;
+    return at < region->at + region->bytes ? 0 : at - (region->at + region->bytes) + 1;
+}
+
+/* The region that it is in, or nearest to. */
+static void find_region(const struct checker *self, uintptr_t at, struct target *target)
+{
+    unsigned nearest = 0;
+    for (unsigned k = 1; k < self->launch.count; k++)
+        if (distance(&self->launch.regions[k], at) < distance(&self->launch.regions[nearest], at))
+            nearest = k;
+    target->region = &self->launch.regions[nearest];
+    target->words = self->words[nearest];
+    target->offset = (intptr_t)(at - target->region->at);
+    target->bytes = target->region->bytes;
+}
+
+static void find_target(struct checker *self, struct target *target)
+{
+    const enum simulator_event event = target->access->event;
+    const uintptr_t at = (uintptr_t)target->access->address;
+    if (event != SIMULATOR_SHARED_LOAD && event != SIMULATOR_SHARED_STORE) {
+        find_region(self, at, target);
+        return;
+    }
+    target->words = target->block->words;
+    target->offset = (intptr_t)(at - target->block->shared);
+    target->bytes = self->launch.shared_bytes;
+}
+
+static bool check_access(struct checker *self, struct target *target)
+{
+    const unsigned bytes = target->access->bytes;
+    find_target(self, target);
+    const struct region *region = target->region;
+    if (target->offset < 0 || (size_t)target->offset + bytes > target->bytes)
+        return blame_bounds(self, target);
+    if ((uintptr_t)target->access->address % (bytes & -bytes))
+        return blame_access(self, FAULT_ALIGNMENT, target,
+                            ": its address is no multiple of the access's size");
+    if (region && region->is_for_loads && !is_load(target->access->event))
+        return blame_access(self, FAULT_BOUNDS, target, ", which is the caller's, to be read only");
+    if (region && region->is_shared)
+        return true;
+    for (unsigned w = 0; w < words_in(bytes); w++)
+        if (!visit_word(self, target, &target->words[target->offset / WORD_BYTES + w]))
+            return false;
+    return true;
+}
+
+static bool check(struct checker *self, struct target *target)
+{
+    struct checked_block *block = target->block;
+    const struct simulator_access *access = target->access;
+    if (self->fault->kind != FAULT_NONE) /* all threads end with the first that is at fault */
+        return false;
+    block->last[target->tid] = *access;
+    if (access->event == SIMULATOR_WARP_BARRIER)
+        block->steps[target->tid]++;
+    if (self->left == 0)
+        return blame(self, FAULT_ENDLESS, access->file, access->line,
+                     "a loop here seems never to end");
+    self->left--;
+    if (is_atomic(access->event))
+        self->latest[block->number] = ++self->atomics;
+    return !access->address || check_access(self, target);
+}
+
+bool checker_note(struct checker *self, unsigned core, unsigned tid,
+                  const struct simulator_access *access)
+{
+    struct target target = {.block = &self->blocks[core], .access = access, .tid = tid};
+    pthread_mutex_lock(&self->lock);
+    const bool fine = check(self, &target);
+    pthread_mutex_unlock(&self->lock);
+    return fine;
+}
+
+/* ---- barriers ---- */
+
+void checker_pass_warp_barrier(struct checker *self, unsigned core, unsigned tid, unsigned mask)
+{
+    struct checked_block *block = &self->blocks[core];
+    const unsigned first = tid / SIMULATOR_WARP * SIMULATOR_WARP;
+    if (block->last[tid].event != SIMULATOR_WARP_BARRIER)
+        return;
+    for (unsigned left = mask; left; left &= left - 1) {
+        const unsigned lane = (unsigned)__builtin_ctz(left);
+        block->known[tid][lane] = block->steps[first + lane];
+    }
+}
+
+/* Threads that wait at different lines wait for each other by mistake, if a GPU lets them. */
+bool checker_pass_block_barrier(struct checker *self, unsigned core)
+{
+    struct checked_block *block = &self->blocks[core];
+    const struct simulator_access *first = &block->last[0];
+    block->barriers++;
+    for (unsigned t = 1; t < self->launch.block; t++) {
+        const struct simulator_access *other = &block->last[t];
+        if (other->line == first->line && strcmp(other->file, first->file) == 0)
+            continue;
+        char text[256];
+        snprintf(text, sizeof text,
+                 "thread %u of block %u waits at this barrier, and thread 0 at another, in %s:%u",
+                 t, block->number, base_name(first->file), first->line);
+        return blame(self, FAULT_BARRIER, other->file, other->line, text);
+    }
+    return true;
+}
+
+void checker_pass_grid_barrier(struct checker *self, unsigned core)
+{
+    self->blocks[core].grid_barriers++;
+}
+
+void checker_blame(struct checker *self, unsigned core, unsigned tid, const char *text)
+{
+    const struct simulator_access *last = &self->blocks[core].last[tid];
+    pthread_mutex_lock(&self->lock);
+    blame(self, FAULT_BARRIER, last->file, last->line, text);
+    pthread_mutex_unlock(&self->lock);
+}
+
+/* ---- the end ---- */
+
+static bool check_region(struct checker *self, unsigned k)
+{
+    const struct region *region = &self->launch.regions[k];
+    char text[256];
+    for (size_t w = 0; region->is_to_be_written && w < words_in(region->bytes); w++)
+        if (!self->words[k][w].is_there) {
+            snprintf(text, sizeof text, "nobody has written %s %zu", region->name,
+                     w * WORD_BYTES / region->element);
+            return blame(self, FAULT_MISSING, NULL, 0, text);
+        }
+    return true;
+}
+
+bool checker_end(struct checker *self)
+{
+    for (unsigned k = 0; k < self->launch.count; k++)
+        if (!check_region(self, k))
+            return false;
+    return true;
+}

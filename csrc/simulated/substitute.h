@@ -1,0 +1,19 @@
+/* A kernel of the user's own in the place of a rung, which is launched as that rung is: in a
+ * process that has been started for it. */
+#pragma once
+
+#include "common/kernels.h"
+
+/* As kernels.flat, but for one method alone. */
+typedef const void *substitute_flat(enum fold, enum method_index, enum element input,
+                                    enum element accumulator, unsigned block);
+
+struct substitute {
+    const struct method *method; /* NULL: there is none */
+    unsigned data_blocks;        /* in place of the method's own */
+
+    substitute_flat *plain, *counting;
+};
+
+/* Of the simulated backend's state. */
+void simulated_substitute(void *state, const struct substitute *);

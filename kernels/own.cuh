@@ -1,0 +1,12 @@
+/* What comes before a rung of a user's own, in a library that gred.lab compiles, for the simulated
+ * device: with pointers that count if GRED_COUNTING is defined. */
+#pragma once
+
+#include "common/kernels.h"
+#include "entry.cuh"
+
+#include "counted_fold.cuh"
+#include "reductions/sum.cuh"
+
+/* A kernel's shared memory is one piece, so that the simulated device knows where it ends. */
+#define __shared__ _Pragma("GCC error \"shared memory is block_memory<T>(), as on the ladder\"")

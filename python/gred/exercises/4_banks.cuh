@@ -1,0 +1,30 @@
+/* Exercise 4, banks: the tree of exercise 3 without bank conflicts.
+ *
+ * Shared memory has 32 banks, and word w lies in bank w % 32. Lanes whose words lie `2 * stride`
+ * apart meet in few banks, and wait for each other. Any pairs will do, as long as every element
+ * comes into the sum once: choose those in which neighbouring threads touch neighbouring words.
+ *
+ * Launched like shared_strided. */
+#pragma once
+
+#include "../tile.cuh"
+
+namespace KERNELS
+{
+
+template <class Fold, class Array>
+__global__ void banks(Array data, uint64_t n, global<state_of<Fold>> partials)
+{
+    const shared<state_of<Fold>> x = load_tile<Fold>(data, n);
+
+    /* The hole: another order of strides, and other pairs. */
+    for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
+        const unsigned i = 2 * stride * threadIdx.x;
+        if (i < blockDim.x)
+            x[i] = Fold::merge(x[i], x[i + stride]);
+        __syncthreads();
+    }
+    store_partial(partials, x[0]);
+}
+
+} // namespace KERNELS

@@ -1,0 +1,136 @@
+"""Compiling a rung with the host's C++ compiler, within bounds: a source may be hostile, too."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from gred.lab.form import Form
+
+_SECONDS = 60
+_MEMORY_KIB = 4 << 20
+_FLAGS = ("-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti")
+_QUIET = ("-Wall", "-Wno-unknown-pragmas", "-Wno-unused", "-fdiagnostics-color=never")
+# Of kernels that count most time goes into looking at what they access, and into compiling them.
+_OPTIMISED = {True: ("-O0", "-g1", "-DGRED_COUNTING"), False: ("-O2",)}
+_MESSAGE = 4000
+
+
+class CompileError(RuntimeError):
+    """A rung's source that the compiler refuses; the text is the compiler's own."""
+
+
+def compiler() -> list[str]:
+    """Find the host's C++ compiler: what CXX says, or c++, g++ or clang++."""
+    said = os.environ.get("CXX", "").split()
+    for words in [said] if said else [["c++"], ["g++"], ["clang++"]]:
+        if shutil.which(words[0]):
+            return words
+    what = (
+        f"CXX is {' '.join(said)!r}, which is not there"
+        if said
+        else "there is no c++, g++ or clang++"
+    )
+    raise RuntimeError(f"a rung is compiled by the host's C++ compiler, and {what}; install g++")
+
+
+class Build:
+    """A rung's libraries, in a folder that lives as long as this object."""
+
+    def __init__(self, path: Path, source: str, form: Form) -> None:
+        self.form = form
+        self._user = path
+        self._folder = TemporaryDirectory(prefix="gred-lab-")
+        self.folder = Path(self._folder.name)
+        # What the compiler says, and what is counted, is of the user's own file.
+        name = str(path).replace("\\", "\\\\").replace('"', '\\"')
+        own = self.folder / "rung.cuh"
+        own.write_text(f'#line 1 "{name}"\n{source}', encoding="utf-8")
+        self._unit = self.folder / "unit.cpp"
+        includes = ("own.cuh", own, "own_entries.cuh")
+        self._unit.write_text("".join(f'#include "{one}"\n' for one in includes), "utf-8")
+
+    def library(self, *, counting: bool) -> Path:
+        """Compile, once: the library of kernels that count, or of those that do not."""
+        made = self.folder / ("counting.so" if counting else "plain.so")
+        if not made.exists():
+            self._compile(made.with_suffix(".part"), _OPTIMISED[counting])
+            made.with_suffix(".part").rename(made)
+        return made
+
+    def _compile(self, target: Path, flags: tuple[str, ...]) -> None:
+        package = Path(str(resources.files("gred")))
+        folders = [package / "kernels/ladder", package / "kernels", package / "headers"]
+        command = [*compiler(), *_FLAGS, *flags, *_QUIET]
+        command += [f"-I{folder}" for folder in (*folders, self._user.parent)]
+        command += [f"-DGRED_RUNG(In, Acc, Block)={self.form.instance}"]
+        command += [str(self._unit), "-o", str(target)]
+        status, text = _run_bounded(command)
+        if status:
+            raise CompileError(
+                _of_the_user(text, str(self._user)) or f"the compiler ended with {status}"
+            )
+
+    def users_line(self, frames: Sequence[Sequence[Any]]) -> tuple[str, int] | None:
+        """Find the innermost line of the user's file among the frames of a thread.
+
+        Functions that are called may have been inlined; binutils' addr2line, which comes with the
+        compiler, knows them. None where it is not there, or there is no such line.
+        """
+        library = str(self.folder / "counting.so")
+        offsets = [f"{offset - 1:x}" for file, offset in frames if file == library]
+        if not offsets or not shutil.which("addr2line"):
+            return None
+        command = ["addr2line", "-i", "-e", library, *offsets]
+        said = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_SECONDS
+        )
+        for line in said.stdout.splitlines():
+            file, _, number = line.partition(" ")[0].rpartition(":")
+            if file == str(self._user) and number.isdecimal():
+                return file, int(number)
+        return None
+
+
+def _run_bounded(command: list[str]) -> tuple[int, str]:
+    """Run a compiler in a session of its own, which is ended as a whole; its status and words."""
+    bounded = ["sh", "-c", 'ulimit -v "$0" && exec "$@"', str(_MEMORY_KIB), *command]
+    with subprocess.Popen(
+        bounded,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as child:
+        try:
+            _, words = child.communicate(timeout=_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise CompileError(f"the compiler was not done in {_SECONDS} seconds") from None
+        finally:
+            _end_all(child)
+    return child.returncode, words.decode(errors="replace")
+
+
+def _end_all(child: subprocess.Popen[bytes]) -> None:
+    if child.poll() is None:
+        os.killpg(child.pid, signal.SIGKILL)
+
+
+def _of_the_user(text: str, path: str) -> str:
+    """Keep what is said of the user's file, with the lines that belong to it, in bounds."""
+    kept, is_own = [], False
+    for line in text.splitlines():
+        if not line.startswith(" "):
+            is_own = line.startswith(path) and re.search(r":\d+: ", line) is not None
+        if is_own:
+            kept.append(line)
+    is_told = any("error:" in line for line in kept)
+    return ("\n".join(kept) if is_told else text)[:_MESSAGE]

@@ -1,0 +1,168 @@
+"""Checks of a rung: at every edge, in every order of threads, each access looked at."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+from gred.lab import edges, processes
+from gred.lab.building import Build
+from gred.records import Records
+
+FINDINGS_MAX = 4
+_SECONDS_OF_A_FAULT = 3  # so long more is looked for once something is found
+_WITHOUT_A_LINE = {"missing"}
+
+KINDS = {
+    "race": "a race",
+    "barrier": "a barrier that not all threads reach",
+    "bounds": "an access out of bounds",
+    "unwritten": "a load of what nobody has written",
+    "missing": "a result that is missing",
+    "alignment": "a misaligned access",
+    "endless": "a loop without an end",
+    "answer": "a wrong answer",
+    "time": "no end",
+    "memory": "too much memory",
+    "crash": "a crash",
+    "exit": "an exit",
+    "fork": "a fork",
+    "failed": "a failure",
+    "goal": "an exercise's goal that is missed",
+}
+
+
+class Finding(NamedTuple):
+    """One thing that is wrong with a rung, and the smallest case of it.
+
+    ``file`` and ``line`` are None where it has no line; ``size``, ``block_size`` and ``order`` are
+    those of the run that it was seen in.
+    """
+
+    kind: str
+    text: str
+    file: str | None
+    line: int | None
+    size: int
+    block_size: int
+    order: str
+
+    @property
+    def where(self) -> str:
+        """The line, as `my_rung.cuh:12`."""
+        return "" if self.file is None else f"{PurePath(self.file).name}:{self.line}"
+
+    @property
+    def case(self) -> str:
+        """The run that it was seen in."""
+        elements = "1 element" if self.size == 1 else f"{self.size:,} elements"
+        return f"{elements}, blocks of {self.block_size}, {self.order}"
+
+    def __str__(self) -> str:
+        where = f"{self.where}: " if self.where else ""
+        return f"{where}{KINDS[self.kind]}: {self.text} ({self.case})"
+
+
+class Report(Records):
+    """What a check has found: nothing, if the rung is right, and then it is true in a condition."""
+
+    __slots__ = ()
+
+    columns = ("where", "what", "", "seen with")
+
+    def cells(self, record: Finding) -> list[str]:
+        """Give the line, the kind of mistake, what happens, and the run."""
+        return [record.where, KINDS[record.kind], record.text, record.case]
+
+    @property
+    def right(self) -> bool:
+        """Whether nothing was found."""
+        return len(self) == 0
+
+    def __repr__(self) -> str:
+        if self.right:
+            return "nothing is wrong"
+        return "\n".join(map(str, self))
+
+    def _repr_html_(self) -> str:
+        return "<p>nothing is wrong</p>" if self.right else super()._repr_html_()
+
+
+def check(build: Build) -> Report:
+    """Run all cases, or until enough is found; one finding a line and kind."""
+    jobs = list(edges.cases(build.form))
+    enough = time.monotonic() + _SECONDS_OF_A_FAULT
+    found: dict[tuple[Any, ...], Finding] = {}
+    for answer in _answers(build, jobs):
+        finding = _finding(build, jobs[answer.number], answer)
+        if finding and finding[:1] + finding[2:4] not in found:
+            found[finding[:1] + finding[2:4]] = _explained(build, jobs[answer.number], finding)
+        if len(found) == FINDINGS_MAX or (found and time.monotonic() > enough):
+            break
+    return Report(found.values())
+
+
+def _answers(build: Build, jobs: list[dict[str, Any]]) -> Iterator[processes.Answer]:
+    return processes.answers(
+        {
+            "like": build.form.like,
+            "data_blocks": build.form.data_blocks,
+            "counting": str(build.library(counting=True)),
+            "plain": None,
+            "jobs": jobs,
+        }
+    )
+
+
+def _finding(build: Build, job: dict[str, Any], answer: processes.Answer) -> Finding | None:
+    case = job["size"], job["block_size"], job["order"]
+    if answer.failure:
+        return Finding(answer.failure, answer.text, None, None, *case)
+    fault = answer.answer.get("fault")
+    if fault:
+        kind, file, line, text, frames = fault
+        if kind in _WITHOUT_A_LINE:
+            return Finding(kind, text, None, None, *case)
+        own = build.users_line(frames)
+        if own is None or own[0] == file:
+            return Finding(kind, text, file, line, *case)
+        return Finding(kind, f"{text}, in {PurePath(file).name}:{line}", *own, *case)
+    expected, got = edges.truth(job), answer.answer["result"]
+    if got == expected:
+        return None
+    return Finding("answer", f"{got} instead of {expected}", None, None, *case)
+
+
+# ---- what a wrong answer lacks ----
+
+
+def _explained(build: Build, job: dict[str, Any], finding: Finding) -> Finding:
+    """Say how many elements a wrong answer leaves out or takes twice, and which if it is one.
+
+    Two more runs tell: of ones, and of the elements' own numbers.
+    """
+    if finding.kind != "answer":
+        return finding
+    again = [{**job, "dtype": "int64", "values": kind} for kind in ("ones", "counted")]
+    told = list(_answers(build, again))
+    if len(told) < len(again) or any(one.failure or "fault" in one.answer for one in told):
+        return finding
+    counted, numbered = (
+        edges.truth(one) - answer.answer["result"] for one, answer in zip(again, told, strict=True)
+    )
+    hint = _hint(counted, numbered - counted * job["offset"], job["size"])
+    return finding._replace(text=f"{finding.text}: {hint}") if hint else finding
+
+
+def _hint(missing: int, numbers: int, size: int) -> str:
+    """Tell what sums of ones and of numbers lack."""
+    if abs(missing) == 1 and 0 <= numbers * missing < size:
+        what = "is left out" if missing == 1 else "is taken twice"
+        return f"element {numbers * missing} {what}"
+    if 0 < missing <= size:
+        return f"{missing} of {size} elements are left out"
+    if -size * 64 < missing < 0:
+        return f"elements are taken {-missing} times too often"
+    return "its terms are not the elements" if missing else ""

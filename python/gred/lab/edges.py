@@ -1,0 +1,95 @@
+"""The edges that a rung is checked at: lengths around warps, blocks and what a block takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gred.lab.form import Form
+
+BLOCK_SIZES = (32, 64, 256, 1024)
+ORDERS = ("forwards", "backwards", "shuffled")
+_WARP = 32
+_LONGEST = 1 << 16
+_MULTIPROCESSORS = 3
+
+
+def cases(form: Form) -> Iterator[dict[str, Any]]:
+    """List the checks, those that are easiest to think about first.
+
+    The largest blocks, most of the work, run in one order alone: what is a race in another is one
+    there, too.
+    """
+    for block_size in BLOCK_SIZES:
+        for size in sizes(block_size, form.data_blocks):
+            for order in ORDERS if block_size < BLOCK_SIZES[-1] else ORDERS[-1:]:
+                yield case(form, size, block_size, order=order)
+    for block_size in BLOCK_SIZES[:2]:
+        for size in sizes(block_size, form.data_blocks)[-2:]:
+            yield case(form, size, block_size, dtype="float64")
+            yield case(form, size, block_size, offset=1)
+
+
+def case(
+    form: Form,
+    size: int,
+    block_size: int,
+    *,
+    order: str = "forwards",
+    dtype: str = "int32",
+    values: str = "random",
+    offset: int = 0,
+) -> dict[str, Any]:
+    """Describe one check; `offset` elements lie between a boundary of 256 bytes and the array."""
+    return {
+        "kind": "check",
+        "like": form.like,
+        "size": size,
+        "block_size": block_size,
+        "order": order,
+        "dtype": dtype,
+        "values": values,
+        "offset": offset,
+        "multiprocessors": _MULTIPROCESSORS,
+    }
+
+
+def sizes(block_size: int, data_blocks: int) -> list[int]:
+    """List lengths around a warp, a block, and what a block takes, and some of many blocks."""
+    tile = block_size * data_blocks
+    ends = {1, 2, *around(_WARP), *around(block_size), *around(tile), 2 * tile + 1}
+    ends |= {3 * tile + block_size // 2 + 1, 7 * tile - 1}
+    return sorted(size for size in ends if 0 < size <= max(_LONGEST, tile + 1))
+
+
+def around(edge: int) -> set[int]:
+    """List an edge and its neighbours."""
+    return {edge - 1, edge, edge + 1}
+
+
+def array_of(job: dict[str, Any]) -> np.ndarray[Any, Any]:
+    """Make a check's array: `offset` elements that are none of its own, and its own.
+
+    Random ones are of the type's full range, so that nothing lost or taken twice goes unnoticed,
+    and floats are integers of a few bits, whose sums are exact in every order.
+    """
+    length = job["offset"] + job["size"]
+    dtype = np.dtype(job["dtype"])
+    if job["values"] == "ones":
+        return np.ones(length, dtype)
+    if job["values"] == "counted":
+        return np.arange(length, dtype=dtype)
+    random = np.random.default_rng(length)
+    whole = np.iinfo(dtype) if dtype.kind == "i" else None
+    least, most = (whole.min, whole.max) if whole else (-(2**20), 2**20)
+    numbers: np.ndarray[Any, Any] = random.integers(least, most, length, np.int64, endpoint=True)
+    return numbers.astype(dtype)
+
+
+def truth(job: dict[str, Any]) -> int | float:
+    """Give the sum, which wraps around where the type does."""
+    own = array_of(job)[job["offset"] :]
+    value: int | float = own.sum(dtype=own.dtype).item()
+    return value

@@ -1,0 +1,105 @@
+"""A rung's file: which kernel it has, what that is made from, and how it is launched."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from pathlib import Path
+from typing import NamedTuple
+
+import gred
+
+LATEST = 22  # rungs beyond it have no counters, and so no checks
+DATA_BLOCKS_MAX = 1024
+_BYTES_MAX = 1 << 20
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_KERNEL = re.compile(
+    r"template\s*<([^<>]*)>\s*__global__\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?void\s+(\w+)\s*\("
+)
+_LAUNCHED = re.compile(r"[Ll]aunched\s+like\s+(\w+)(?:,\s*(\d+)\s+data\s+blocks?)?")
+_FORMS = """
+    template <class Fold> __global__ void my_rung(global<state_of<Fold>> data, uint64_t n, ...)
+    template <class Fold, class Array> __global__ void my_rung(Array data, uint64_t n, ...)
+and either of them with `unsigned Block` as the last parameter of the template"""
+
+
+class Form(NamedTuple):
+    """How a rung's file is to be compiled and launched."""
+
+    name: str
+    instance: str  # of the template, of types In and Acc and the number Block
+    like: str  # the rung of the ladder that it is launched as
+    data_blocks: int  # so many elements a thread should get at least
+
+
+def read(path: Path) -> str:
+    """Read a source, if it is a file of reasonable size."""
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    if path.stat().st_size > _BYTES_MAX:
+        raise ValueError(f"{path} is longer than {_BYTES_MAX:,} bytes: that is no rung")
+    return path.read_text(encoding="utf-8")
+
+
+def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
+    """Find the kernel, and how it is launched: as is said, as the file says, or as its name says.
+
+    Raises ValueError where that cannot be told.
+    """
+    kernels = _KERNEL.findall(_COMMENT.sub(" ", source))
+    if len(kernels) != 1:
+        found = "none" if not kernels else ", ".join(name for _, name in kernels)
+        raise ValueError(
+            f"a rung's file has one kernel, of one of the forms{_FORMS}; found {found}"
+        )
+    ((parameters, name),) = kernels
+    said = _LAUNCHED.search(source)
+    rung = like or (said and said[1]) or name
+    told = data_blocks or (said and not like and said[2] and int(said[2])) or None
+    method = _rung(rung, is_told=rung != name)
+    return Form(name, _instance(name, parameters), method, told or _data_blocks(method))
+
+
+def _rung(name: str, is_told: bool) -> str:
+    for method in gred.methods():
+        if name in (method.name, *method.aliases) and method.number is not None:
+            if method.number <= LATEST:
+                return str(method.name)
+            raise ValueError(f"{name!r} cannot be checked; rungs 0 to {LATEST} can")
+    if is_told:
+        raise ValueError(f"{name!r} is no rung of the ladder; gred.methods() lists them")
+    raise ValueError(
+        f"how is {name} launched? Give like=, a rung of the ladder, or say in the file, in a "
+        "comment: launched like unroll8"
+    )
+
+
+def _instance(name: str, parameters: str) -> str:
+    """Give what the template is instantiated with."""
+    kinds = [" ".join(one.split()[:-1]) for one in parameters.split(",")]
+    kinds = [kind.replace("typename", "class").removesuffix(" int") for kind in kinds]
+    known = {
+        ("class",): "",
+        ("class", "class"): ", global<const In>",
+        ("class", "unsigned"): ", Block",
+        ("class", "class", "unsigned"): ", global<const In>, Block",
+    }
+    if tuple(kinds) not in known:
+        raise ValueError(
+            f"{name} is a template of <{parameters.strip()}>; its form is one of{_FORMS}"
+        )
+    return f"{name}<counted<sum<Acc>>{known[tuple(kinds)]}>"
+
+
+def _data_blocks(rung: str) -> int:
+    """Look the rung's own number up in the ladder's table."""
+    row = re.search(rf"^RUNG\(\d+, {rung}, [^,]*, \w+, \w+, (\d+),", _table(), re.MULTILINE)
+    if row is None:
+        raise ValueError(f"the ladder's table has no row for {rung!r}")
+    return int(row[1])
+
+
+def _table() -> str:
+    path = resources.files("gred").joinpath("headers/common/ladder.def")
+    return path.read_text(encoding="utf-8")

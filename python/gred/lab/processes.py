@@ -1,0 +1,160 @@
+"""Running a user's kernel in a process of its own, and telling how that went.
+
+A kernel may never end, take all memory, write anywhere, fork or leave. So answers come over a pipe,
+one line a job, each within its time; whatever else happens is told as the end of the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+SECONDS = 10  # that a job may take
+MEMORY = 4 << 30  # bytes of address space; a core's stacks alone take 64 MiB of it
+_CPU_SECONDS = 600
+_ANSWER_NBYTES = 1 << 26
+_WORDS = 400
+
+
+class Answer(NamedTuple):
+    """What came of a job: its answer, or the kind of its failure and a text."""
+
+    number: int
+    answer: Any
+    failure: str = ""
+    text: str = ""
+
+
+def answers(asked: dict[str, Any], seconds: float = SECONDS) -> Iterator[Answer]:
+    """Have jobs done in a process of their own; after a failure nothing more comes."""
+    request = {"memory": MEMORY, "seconds": _CPU_SECONDS, **asked}
+    ours, theirs = os.pipe()
+    with (
+        os.fdopen(ours, "rb", buffering=0) as pipe,
+        tempfile.TemporaryFile() as words,
+        _started(theirs, words) as child,
+    ):
+        try:
+            os.close(theirs)
+            _ask(child, request)
+            yield from _heard(child, pipe, words, len(asked["jobs"]), seconds)
+        finally:
+            _end(child)
+
+
+def _started(theirs: int, words: Any) -> subprocess.Popen[bytes]:
+    package = str(Path(__file__).parents[2])
+    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+    few = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "gred.lab.worker", str(theirs)],
+        stdin=subprocess.PIPE,
+        stdout=words,
+        stderr=words,
+        pass_fds=[theirs],
+        env={**os.environ, **few, "PYTHONPATH": os.pathsep.join(paths)},
+        cwd="/",
+        start_new_session=True,
+    )
+
+
+def _ask(child: subprocess.Popen[bytes], request: dict[str, Any]) -> None:
+    assert child.stdin is not None
+    with contextlib.suppress(BrokenPipeError), child.stdin:
+        child.stdin.write(json.dumps(request).encode())
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End the process and whatever it has started, as far as that is still of its session."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def _heard(
+    child: subprocess.Popen[bytes], pipe: Any, words: Any, jobs: int, seconds: float
+) -> Iterator[Answer]:
+    rest = b""
+    for number in range(jobs):
+        line, rest = _line(pipe, rest, time.monotonic() + seconds)
+        if line is None:
+            yield Answer(number, None, *_silence(child, words, seconds))
+            return
+        answer = _read(line, child.pid, number)
+        yield answer
+        if answer.failure:
+            return
+
+
+def _line(pipe: Any, rest: bytes, until: float) -> tuple[bytes | None, bytes]:
+    """Read up to the end of a line; None if it does not come in time, or at all."""
+    while b"\n" not in rest:
+        left = until - time.monotonic()
+        if left <= 0 or not select.select([pipe], [], [], left)[0]:
+            return None, rest
+        more = pipe.read(1 << 16)
+        if not more or len(rest) > _ANSWER_NBYTES:
+            return None, rest
+        rest += more
+    line, _, rest = rest.partition(b"\n")
+    return line, rest
+
+
+def _read(line: bytes, process: int, number: int) -> Answer:
+    try:
+        said = json.loads(line)
+        if said["process"] != process or said["forks"]:
+            return Answer(number, None, "fork", "it has made another process")
+        if "error" in said:
+            return Answer(number, None, "failed", f"{said['error']}: {said['text']}")
+        if said["number"] != number:
+            raise ValueError
+        return Answer(number, said["answer"])
+    except (ValueError, KeyError, TypeError):
+        return Answer(number, None, "crash", "what its process said cannot be read")
+
+
+# ---- no answer ----
+
+
+def _silence(child: subprocess.Popen[bytes], words: Any, seconds: float) -> tuple[str, str]:
+    """Tell why no answer came."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(0.5)
+    status = child.poll()
+    said = _last_words(words)
+    if status is None:
+        return "time", f"it was not done in {seconds:g} seconds"
+    if "bad_alloc" in said or "MemoryError" in said or "memory" in said:
+        return "memory", f"it wants more than {MEMORY >> 30} GiB of memory"
+    if status < 0:
+        return "crash", f"its process was ended by {_signal_name(-status)}{_after(said)}"
+    return "exit", f"it has left its process, with status {status}{_after(said)}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        named = signal.Signals(number)
+    except ValueError:
+        return f"signal {number}"
+    return f"{named.name} ({signal.strsignal(number)})"
+
+
+def _last_words(words: Any) -> str:
+    words.seek(0, os.SEEK_END)
+    words.seek(max(0, words.tell() - _WORDS))
+    return " ".join(words.read().decode(errors="replace").split())
+
+
+def _after(said: str) -> str:
+    return f": {said}" if said else ""

@@ -1,0 +1,243 @@
+"""A rung of a user's own: checked, counted and timed in processes of its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from gred import counting
+from gred.lab import checking, form, processes, sheet
+from gred.lab.building import Build
+from gred.lab.checking import Finding, Report
+from gred.measure import KernelTime
+
+_SECONDS = 600  # for what is counted or timed, which may be large
+
+
+class Rung:
+    """A kernel of a user's own, compiled for the simulated device; `gred.lab.compile` makes it.
+
+    It never runs in this process. What it does to its own process, this one tells.
+
+    Attributes
+    ----------
+    name : str
+        The kernel's.
+    path : pathlib.Path
+        The file that it was read from.
+    like : str
+        The rung of the ladder that it is launched as.
+    data_blocks : int
+        How many elements a thread should get at least.
+
+    """
+
+    def __init__(self, path: Path, build: Build) -> None:
+        self.path = path
+        self.name, self.like = build.form.name, build.form.like
+        self.data_blocks = build.form.data_blocks
+        self._build = build
+
+    def __repr__(self) -> str:
+        return f"<rung {self.name} of {self.path.name}, launched like {self.like}>"
+
+    def check(self) -> Report:
+        """Look for mistakes: at all edges, in all orders of threads, at every access.
+
+        Lengths are around a warp, a block and what a block takes, in blocks of 32 to 1024 threads,
+        forwards, backwards and shuffled. It is named, with its line, where two threads are at one
+        word, one of them stores, and no barrier lies between; where not all threads come to a
+        barrier; where an access is out of bounds or misaligned, or loads what nobody has written.
+        A race is found whether or not it shows in an answer. Answers are compared with NumPy's.
+
+        Returns
+        -------
+        Report
+            The findings, each with the smallest case of it; empty, and ``right``, if there is
+            nothing. Of an exercise what its goal asks for is looked at, too.
+
+        Raises
+        ------
+        RuntimeError, MemoryError
+            If this machine cannot run processes; never for what the kernel does.
+
+        """
+        report = checking.check(self._build)
+        exercise = sheet.named(self.name)
+        if report.right and exercise:
+            size = 8 * 256 * self.data_blocks
+            total = self.counters(np.ones(size, np.float32), block_size=256).total
+            missed = exercise.missed(total, size)
+            if missed:
+                finding = Finding("goal", missed, None, None, size, 256, "forwards")
+                return Report([finding])
+        return report
+
+    def counters(
+        self,
+        a: ArrayLike,
+        /,
+        *,
+        block_size: int | None = None,
+        dtype: DTypeLike | None = None,
+        multiprocessors: int = counting.H200_MULTIPROCESSORS,
+    ) -> counting.Counters:
+        """Count what the rung does to memory, as `gred.counters` does it of the ladder's.
+
+        Parameters
+        ----------
+        a : array_like of any shape
+            int32, int64, uint64, float32 or float64, on the host.
+        block_size, dtype, multiprocessors
+            As for `gred.counters`.
+
+        Returns
+        -------
+        Counters
+            As `gred.counters`; its lines are of the user's file and of those that it includes.
+
+        Raises
+        ------
+        ValueError
+            As `gred.counters`.
+        RuntimeError
+            If the kernel is at fault: it crashes, never ends, or waits in vain; `check` says more.
+
+        """
+        number = counting.number_from(multiprocessors, "multiprocessors", 1024)
+        options = {"block_size": block_size, "multiprocessors": number}
+        said = self._one("counters", a, dtype, options, kind=True)
+        told = [self.name, *said["told"][1:]]
+        return counting.counters_from(told, number, said["result"], said["launches"])
+
+    def kernel_time(
+        self,
+        a: ArrayLike,
+        /,
+        *,
+        block_size: int | None = None,
+        dtype: DTypeLike | None = None,
+        samples: int = 5,
+    ) -> KernelTime:
+        """Measure the time that the rung takes on the simulated device.
+
+        Parameters
+        ----------
+        a : array_like of any shape
+            As for `counters`.
+        block_size, dtype, samples
+            As for `gred.kernel_time`.
+
+        Returns
+        -------
+        KernelTime
+            As `gred.kernel_time`, of kernels that do not count. On the simulated device it says how
+            much work there is, and nothing of a GPU's memory.
+
+        Raises
+        ------
+        ValueError
+            As `gred.kernel_time`.
+        RuntimeError
+            If the kernel is at fault.
+
+        """
+        options = {"block_size": block_size, "samples": samples}
+        said = self._one("time", a, dtype, options, kind=False)
+        times = {name: np.array(said[name]) for name in ("seconds", "first_pass")}
+        return KernelTime(**{**said, **times, "method": self.name})
+
+    def _one(
+        self,
+        what: str,
+        a: ArrayLike,
+        dtype: DTypeLike | None,
+        options: dict[str, Any],
+        *,
+        kind: bool,
+    ) -> Any:
+        """Have one job done, by kernels that count or not."""
+        libraries: dict[str, str | None] = {"plain": None, "counting": None}
+        libraries["counting" if kind else "plain"] = str(self._build.library(counting=kind))
+        with NamedTemporaryFile(suffix=".npy", dir=self._build.folder) as kept:
+            np.save(kept, np.asarray(a), allow_pickle=False)
+            kept.flush()
+            job = {"kind": what, "method": self.like, "array": kept.name, **options}
+            job["dtype"] = None if dtype is None else np.dtype(dtype).str
+            asked = {"like": self.like, "data_blocks": self.data_blocks, "jobs": [job], **libraries}
+            (answer,) = processes.answers(asked, _SECONDS)
+        if answer.failure == "failed":
+            name, _, text = answer.text.partition(": ")
+            raise {"ValueError": ValueError, "TypeError": TypeError}.get(name, RuntimeError)(text)
+        if answer.failure:
+            raise RuntimeError(f"{self.name}: {checking.KINDS[answer.failure]}: {answer.text}")
+        return answer.answer
+
+
+def compile(
+    path: str | os.PathLike[str],
+    *,
+    like: str | None = None,
+    data_blocks: int | None = None,
+    device: str = "simulated",
+) -> Rung:
+    """Compile a rung of your own: one file with a kernel in the form of the ladder's.
+
+    Parameters
+    ----------
+    path : path
+        A file as those of ``gred/kernels/ladder``; it may include what they do. Its template takes
+        ``<class Fold>`` if it works in place, ``<class Fold, class Array>`` if it only reads, and
+        either may have ``unsigned Block``, the block size, as its last parameter.
+    like : str, optional
+        The rung of the ladder that it is launched as: how many blocks, how much shared memory, what
+        is done with partials. By default what the file says in a comment, ``launched like unroll8``
+        or ``launched like unroll8, 16 data blocks``, and else the kernel's name, if it is a rung's.
+    data_blocks : int, optional
+        How many elements a thread should get at least; by default as many as with `like`.
+    device : {'simulated'}
+        Where it is to run. GPUs run the ladder's rungs alone, so far.
+
+    Returns
+    -------
+    Rung
+        To be checked, counted and timed.
+
+    Raises
+    ------
+    gred.lab.CompileError
+        If the compiler refuses it; the text is the compiler's own, with the lines of the file.
+    ValueError
+        If the file has not one kernel of that form, or it cannot be told how to launch it.
+    FileNotFoundError, UnicodeDecodeError
+        If there is no such file, or it is no text.
+    RuntimeError
+        If there is no C++ compiler, or `device` is a GPU.
+
+    Examples
+    --------
+    >>> import gred, pathlib
+    >>> ladder = pathlib.Path(gred.__file__).parent / "kernels" / "ladder"
+    >>> rung = gred.lab.compile(ladder / "03_interleaved.cuh")
+    >>> rung.check()
+    nothing is wrong
+
+    """
+    if device != "simulated":
+        raise RuntimeError(
+            f"a rung of one's own runs on the simulated device alone, so far; got device={device!r}"
+        )
+    file = Path(path).absolute()
+    if data_blocks is not None and not 1 <= data_blocks <= form.DATA_BLOCKS_MAX:
+        raise ValueError(
+            f"data_blocks must be from 1 to {form.DATA_BLOCKS_MAX}; got {data_blocks!r}"
+        )
+    source = form.read(file)
+    build = Build(file, source, form.form_of(source, like, data_blocks))
+    build.library(counting=True)
+    return Rung(file, build)

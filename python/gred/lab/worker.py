@@ -1,0 +1,154 @@
+"""The process that a user's kernel runs in: reads jobs, does them, and says after each what came.
+
+Nothing that it says is taken on trust: a kernel may have written anywhere. It is started by
+`gred.lab.processes`, with the jobs on standard input and the number of a pipe for the answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_FILE_NBYTES = 1 << 20
+
+
+def main() -> None:
+    """Do what standard input says."""
+    asked = json.loads(sys.stdin.buffer.read())
+    _bound(asked["memory"], asked["seconds"])
+    with os.fdopen(int(sys.argv[1]), "wb", buffering=0) as pipe:
+        _load(asked)
+        for number, job in enumerate(asked["jobs"]):
+            _say(pipe, number, _done(job) | {"forks": _end_children()})
+
+
+def _bound(memory: int, seconds: int) -> None:
+    """Take from this process what would harm others, and let it end with the one that made it."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE_NBYTES, _FILE_NBYTES))
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+
+
+def _load(asked: dict[str, Any]) -> None:
+    """Load gred's core so that the rung's library finds the simulator's words there."""
+    from gred import _core
+
+    ctypes.CDLL(_core.__file__, ctypes.RTLD_GLOBAL)
+    addresses = [_flat(asked[kind]) for kind in ("plain", "counting")]
+    _core.substitute(asked["like"], asked["data_blocks"], *addresses)
+
+
+def _flat(path: str | None) -> int:
+    if path is None:
+        return 0
+    return ctypes.cast(ctypes.CDLL(path).lab_flat, ctypes.c_void_p).value or 0
+
+
+def _say(pipe: Any, number: int, answer: Any) -> None:
+    text = json.dumps({"process": os.getpid(), "number": number, **answer})
+    pipe.write(text.encode() + b"\n")
+
+
+def _end_children() -> int:
+    """End what a kernel has started, and count it.
+
+    Orphans become this process's children, and so those of a child that is ended.
+    """
+    ended = 0
+    while processes := _children():
+        for process in processes:
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+                os.waitpid(process, 0)
+        ended += len(processes)
+    return ended
+
+
+def _children() -> set[int]:
+    processes: set[int] = set()
+    for path in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            processes.update(map(int, path.read_text().split()))
+    return processes
+
+
+def _done(job: dict[str, Any]) -> dict[str, Any]:
+    """Do a job; what went wrong is an answer, too."""
+    try:
+        return {"answer": _JOBS[job["kind"]](job)}
+    except (ValueError, TypeError, RuntimeError, MemoryError) as error:
+        return {"error": type(error).__name__, "text": str(error)}
+
+
+# ---- the jobs ----
+
+
+def _check(job: dict[str, Any]) -> Any:
+    """Run once, and look at every access: the fault, or the result.
+
+    On one core, so that blocks come in one order, and the fault is the same every time.
+    """
+    import gred
+    from gred import _core
+    from gred.lab.edges import array_of
+    from gred.testing import SimulatedArray
+
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
+    with gred.thread_order(job["order"], 1):
+        got = _core.counters(
+            SimulatedArray(array_of(job))[job["offset"] :],
+            "sum",
+            method=job["like"],
+            block_size=job["block_size"],
+            dtype=job["dtype"],
+            device="simulated",
+            multiprocessors=job["multiprocessors"],
+            room=0,
+            checked=True,
+        )
+    return {"fault": got} if len(got) == 5 else {"result": got[5].item()}
+
+
+def _counters(job: dict[str, Any]) -> Any:
+    from gred import _core
+
+    names = ("method", "block_size", "dtype", "multiprocessors")
+    options = {name: job[name] for name in names}
+    *told, result, launches = _core.counters(
+        _array(job), "sum", **options, device="simulated", room=0
+    )
+    return {"told": told, "result": result.item(), "launches": launches}
+
+
+def _time(job: dict[str, Any]) -> Any:
+    import gred
+
+    names = ("method", "block_size", "dtype", "samples")
+    options = {name: job[name] for name in names}
+    timed = gred.kernel_time(_array(job), **options, device="simulated")
+    arrays = {"seconds": timed.seconds.tolist(), "first_pass": timed.first_pass.tolist()}
+    return timed._asdict() | arrays | {"result": timed.result.item()}
+
+
+def _array(job: dict[str, Any]) -> Any:
+    import numpy as np
+
+    return np.load(job["array"], allow_pickle=False)
+
+
+_JOBS = {"check": _check, "counters": _counters, "time": _time}
+
+if __name__ == "__main__":
+    main()

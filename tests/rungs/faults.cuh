@@ -1,0 +1,106 @@
+/* A rung that is right, but for lengths that it has a mistake for: launched like shared_sequential.
+ */
+#pragma once
+
+#include "../tile.cuh"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+namespace KERNELS
+{
+
+/* Before the tree, of a thread that may have a word of the tile to itself. */
+template <class Fold, class Array, class T>
+void misbehave(Array data, uint64_t n, global<T> partials, shared<T> x)
+{
+    const unsigned tid = threadIdx.x;
+    switch (n) {
+    case 101:
+        x[tid] = x[(tid + 1) % blockDim.x]; // race
+        return;
+    case 102:
+        x[tid + blockDim.x] = x[tid]; // store out of bounds
+        return;
+    case 103:
+        x[tid] = data[n + tid]; // load out of bounds
+        return;
+    case 104:
+        if (tid < 16)
+            __syncthreads(); // another barrier
+        else
+            __syncthreads(); // and another
+        return;
+    case 105:
+        if (tid == 0)
+            partials[0] = data[tid]; // race of blocks
+        return;
+    case 106:
+        while (x[0] == x[0]) // endless loads
+            ;
+        return;
+    case 107:
+        if (tid % warp_size < 16)
+            __syncwarp(0xffff);
+        x[tid] = x[tid ^ 16]; // race in a warp
+        return;
+    case 108:
+        if (tid % 2)
+            partials[blockIdx.x] = partials[blockIdx.x]; // unwritten partial
+        return;
+    case 109:
+        x[0] = 0; // race of stores
+        return;
+    case 110:
+        seen_as<uint64_t>(partials)[0] = 0; // misaligned or beyond
+        return;
+    case 201:
+        for (volatile unsigned k = 0;;)
+            k = k;
+    case 202: {
+        char *const all = reinterpret_cast<char *>(&n);
+        for (long k = 0; k < 1l << 40; k += 512)
+            all[k] = 1;
+        return;
+    }
+    case 203:
+        if (tid == 0)
+            fork();
+        return;
+    case 204:
+        exit(3);
+    case 205: {
+        volatile char *const all = new char[1ull << 44];
+        all[5] = 1;
+        return;
+    }
+    case 206:
+        abort();
+    case 207:
+        for (;;)
+            fputs("much to say about nothing, many times over\n", stderr);
+    case 208:
+        kill(getppid(), 0);
+        kill(getpid(), 9);
+    }
+}
+
+template <class Fold, class Array>
+__global__ void faults(Array data, uint64_t n, global<state_of<Fold>> partials)
+{
+    const shared<state_of<Fold>> x = load_tile<Fold>(data, n);
+    misbehave<Fold>(data, n, partials, x);
+    if (n == 111 && threadIdx.x > 40)
+        return;
+    __syncthreads(); // early return
+    fold_sequential<Fold>(x);
+    if (n == 112 && blockIdx.x == 1)
+        return;
+    if (n == 113 && threadIdx.x == 0)
+        x[0] = Fold::merge(x[0], x[0]); // wrong
+    store_partial(partials, x[0]);
+}
+
+} // namespace KERNELS

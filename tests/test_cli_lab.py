@@ -1,0 +1,75 @@
+"""`python -m gred lab` marks rungs of one's own; docs/your-own-rung.md shows what happens."""
+
+import doctest
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import gred
+
+pytestmark = [
+    pytest.mark.unsanitized,
+    pytest.mark.skipif(
+        not any(map(shutil.which, ("c++", "g++", "clang++"))),
+        reason="there is no C++ compiler here",
+    ),
+]
+PAGE = Path(__file__).parent.parent / "docs/your-own-rung.md"
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def test_the_page_is_true(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = PAGE.read_text(encoding="utf-8")
+    (source,) = re.findall(r"```cuda\n(.*?)```", text, re.DOTALL)
+    Path("unroll16.cuh").write_text(source, encoding="utf-8")
+    examples = doctest.DocTestParser().get_doctest(text, {}, PAGE.name, str(PAGE), 0)
+    results = doctest.DocTestRunner(optionflags=OPTIONS).run(examples)
+    assert results.attempted > 10
+    assert results.failed == 0
+
+
+def test_a_right_rung_stands_beside_the_ladders(command):
+    path = Path(gred.__file__).parent / "kernels/ladder/03_interleaved.cuh"
+    status, out, _ = command("lab", path, "--size", "4096", "--methods", "3,6")
+    assert status == 0
+    assert "nothing is wrong" in out
+    rows = [line.split() for line in out.splitlines() if line.split()[:1] in (["3"], ["*"], ["6"])]
+    assert [row[:2] for row in rows] == [
+        ["3", "interleaved"],
+        ["*", "interleaved"],
+        ["6", "unroll8"],
+    ]
+    assert rows[0][2:] == rows[1][2:]
+    assert re.search(r"simulated +[\d.]+ .s; interleaved takes [\d.]+ .s", out)
+
+
+def test_a_wrong_rung_is_marked_as_wrong(command, tmp_path):
+    path = tmp_path / "mine.cuh"
+    status, out, _ = command("lab", "--exercise", "2", "--out", path)
+    assert (status, path.read_text(encoding="utf-8")) == (0, gred.lab.exercise(2).source)
+    status, out, _ = command("lab", path)
+    assert status == 1
+    assert "mine.cuh:26: a race: " in out
+
+
+def test_a_rung_that_does_not_compile_is_refused_in_the_compilers_words(command, tmp_path):
+    path = tmp_path / "mine.cuh"
+    source = gred.lab.exercise(1).source.replace("make_tile(value)", "make_tile(valeu)")
+    path.write_text(source, encoding="utf-8")
+    status, out, _ = command("lab", path)
+    assert status == 2
+    assert re.search(r"mine.cuh:22:\d+: error: .valeu. was not declared", out)
+
+
+def test_the_sheet_is_listed_and_shown(command):
+    _, out, _ = command("lab")
+    assert all(exercise.title in out for exercise in gred.lab.exercises())
+    _, out, _ = command("lab", "--exercise", "7")
+    assert "The hole" in out
+    for arguments in (("--exercise", "8"), ("nothing.cuh",)):
+        status, _, err = command("lab", *arguments)
+        assert status == 2
+        assert re.search(r"from 1 to 7|there is no file", err)

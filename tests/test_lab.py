@@ -1,0 +1,290 @@
+"""gred.lab names what is wrong with a rung of one's own, and lives through whatever it does."""
+
+import contextlib
+import os
+import re
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gred
+from gred.lab import checking, edges, processes
+from gred.lab.form import form_of
+
+pytestmark = [
+    pytest.mark.unsanitized,
+    pytest.mark.skipif(
+        not any(map(shutil.which, ("c++", "g++", "clang++"))),
+        reason="there is no C++ compiler here",
+    ),
+]
+HERE = Path(__file__).parent
+FAULTS = HERE / "rungs/faults.cuh"
+LADDER = Path(gred.__file__).parent / "kernels/ladder"
+
+
+@pytest.fixture(scope="module")
+def faults():
+    """One rung with all mistakes, each for an array of its own length."""
+    return gred.lab.compile(FAULTS)
+
+
+def found(rung, *jobs, seconds=20.0):
+    """Run in one process, and give what is found in each run."""
+    asked = {
+        "like": rung.like,
+        "data_blocks": rung.data_blocks,
+        "plain": None,
+        "counting": str(rung._build.library(counting=True)),
+        "jobs": jobs,
+    }
+    answers = processes.answers(asked, seconds)
+    return [
+        checking._finding(rung._build, job, answer)
+        for job, answer in zip(jobs, answers, strict=False)
+    ]
+
+
+def case(rung, size, **options):
+    return edges.case(rung._build.form, size, 64, **options)
+
+
+@pytest.fixture(scope="module")
+def findings(faults):
+    """All mistakes that a process survives."""
+    sizes = [*range(101, 114), 1, 64, 100, 1000]
+    return dict(zip(sizes, found(faults, *(case(faults, size) for size in sizes)), strict=True))
+
+
+def line_of(text):
+    """Find the line of the faults' source that ends with a remark."""
+    lines = FAULTS.read_text(encoding="utf-8").splitlines()
+    (number,) = (k for k, line in enumerate(lines, 1) if line.endswith(f"// {text}"))
+    return number
+
+
+# ---- mistakes ----
+
+NAMED = [
+    (101, "race", "race", r"thread \d+ of block 0 stores shared element \d+, which thread"),
+    (
+        102,
+        "bounds",
+        "store out of bounds",
+        r"thread 0 of block 0 stores shared element 64, of which there are 64",
+    ),
+    (103, "bounds", "load out of bounds", r"loads element 103, of which there are 103"),
+    (105, "race", "race of blocks", r"partial 0, which thread 0 of block 0 .* nothing orders"),
+    (106, "endless", "endless loads", r"never to end"),
+    (107, "race", "race in a warp", r"shared element \d+, which thread .* no barrier"),
+    (108, "unwritten", "unwritten partial", r"loads partial 0, which nobody has written"),
+    (109, "race", "race of stores", r"thread 1 of block 0 stores shared element 0, which thread 0"),
+]
+
+
+@pytest.mark.parametrize(("size", "kind", "remark", "text"), NAMED, ids=[row[2] for row in NAMED])
+def test_a_mistake_is_named_with_its_line(findings, size, kind, remark, text):
+    finding = findings[size]
+    assert finding.kind == kind
+    assert Path(finding.file) == FAULTS
+    assert finding.line == line_of(remark)
+    assert re.search(text, finding.text)
+    assert f"faults.cuh:{finding.line}: " in str(finding)
+
+
+def test_a_race_is_found_in_every_order_of_threads(faults):
+    jobs = [case(faults, size, order=order) for size in (101, 107) for order in edges.ORDERS]
+    assert [finding.kind for finding in found(faults, *jobs)] == ["race"] * 6
+
+
+def test_threads_that_leave_before_a_barrier_are_told_of_at_the_barrier(findings):
+    finding = findings[111]
+    assert (finding.kind, finding.line) == ("barrier", line_of("early return"))
+    assert "23 have ended, thread 41 among them" in finding.text
+
+
+def test_two_barriers_are_not_one(findings):
+    finding = findings[104]
+    assert (finding.kind, finding.line) == ("barrier", line_of("and another"))
+    assert f"faults.cuh:{line_of('another barrier')}" in finding.text
+
+
+def test_a_block_that_leaves_nothing_is_missed(findings):
+    finding = findings[112]
+    assert (finding.kind, finding.file) == ("missing", None)
+    assert "partial 1" in finding.text
+
+
+def test_a_wrong_answer_is_one_whatever_its_accesses(findings):
+    assert findings[113].kind == "answer"
+
+
+@pytest.mark.parametrize("size", [1, 64, 100, 1000])
+def test_what_is_right_is_said_to_be_right(findings, size):
+    assert findings[size] is None
+
+
+# ---- hostility ----
+
+HOSTILE = [
+    (201, "time", r"not done in 2 seconds"),
+    (202, "crash|time", r"SIG(SEGV|BUS|ABRT)|cannot be read|2 seconds"),
+    (203, "fork", r"another process"),
+    (204, "exit", r"status 3"),
+    (205, "memory", r"4 GiB"),
+    (206, "crash", r"SIGABRT"),
+    (207, "crash|time|exit", r"SIGXFSZ|2 seconds|status"),
+    (208, "crash", r"SIGKILL"),
+]
+
+
+@pytest.mark.parametrize(("size", "kind", "text"), HOSTILE, ids=[str(row[0]) for row in HOSTILE])
+def test_python_goes_on_whatever_a_kernel_does(faults, size, kind, text):
+    (finding,) = found(faults, case(faults, size), seconds=2.0)
+    assert re.fullmatch(kind, finding.kind)
+    assert re.search(text, finding.text)
+    assert finding.case.startswith(f"{size} elements")
+
+
+def test_nothing_of_a_fork_is_left(faults, monkeypatch):
+    mark = f"GRED_LAB_TEST={os.getpid()} {time.time()}"
+    monkeypatch.setenv(*mark.split("=", 1))
+    (finding,) = found(faults, case(faults, 203))
+    assert finding.kind == "fork"
+    until = time.monotonic() + 20
+    while mark.encode() in b"".join(environments()) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert mark.encode() not in b"".join(environments())
+
+
+def environments():
+    """Give the environments that processes were started with, as far as they may be looked at."""
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            yield path.read_bytes()
+
+
+def test_counting_a_hostile_rung_raises(faults):
+    with pytest.raises(RuntimeError, match=r"faults: an exit: .* status 3"):
+        faults.counters(np.ones(204, np.int32), block_size=64)
+
+
+# ---- sources ----
+
+RIGHT = """
+template <class Fold, class Array>
+__global__ void mine(Array data, uint64_t n, global<state_of<Fold>> partials)
+{
+    store_partial(partials, fold_grid_stride<Fold>(data, n));
+}
+"""
+
+
+def test_what_does_not_compile_is_told_in_the_compilers_words(tmp_path):
+    path = tmp_path / "mine.cuh"
+    path.write_text(f'// launched like shuffle\n#include "../warp.cuh"\n{RIGHT}', encoding="utf-8")
+    with pytest.raises(gred.lab.CompileError) as caught:  # it is in no namespace
+        gred.lab.compile(path)
+    assert str(caught.value).startswith(f"{path}:")
+    assert re.search(r"mine.cuh:\d:\d+: error: ", str(caught.value))
+    assert "entries.cuh" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("", "found none"),
+        (RIGHT * 2, "found mine, mine"),
+        (RIGHT, "how is mine launched"),
+        ("/* launched like nothing */" + RIGHT, "'nothing' is no rung"),
+        ("/* launched like cluster */" + RIGHT, "rungs 0 to 22 can"),
+        ("/* launched like shuffle */" + RIGHT.replace("class Array", "int Array"), "its form is"),
+        (f"/* {RIGHT} */", "found none"),
+    ],
+)
+def test_a_source_of_another_form_is_refused_with_a_reason(source, message):
+    with pytest.raises(ValueError, match=message):
+        form_of(source, None, None)
+
+
+def test_a_rung_says_how_it_is_launched():
+    told = "/* launched like unroll8, 16 data blocks */" + RIGHT
+    assert form_of(told, None, None)[2:] == ("unroll8", 16)
+    assert form_of(told, "shuffle", None)[2:] == ("shuffle", 8)
+    assert form_of(told, None, 2)[2:] == ("unroll8", 2)
+    assert form_of(RIGHT.replace("mine", "unroll4"), None, None)[2:] == ("unroll4", 4)
+
+
+def test_files_that_are_none_are_refused(tmp_path):
+    for path in (tmp_path / "nothing.cuh", tmp_path, Path("/dev/zero")):
+        with pytest.raises(FileNotFoundError):
+            gred.lab.compile(path)
+    (tmp_path / "long.cuh").write_bytes(bytes(2 << 20))
+    with pytest.raises(ValueError, match="no rung"):
+        gred.lab.compile(tmp_path / "long.cuh")
+
+
+def test_without_a_compiler_one_error_says_so(monkeypatch, tmp_path):
+    monkeypatch.setenv("CXX", "no-such-compiler -x")
+    with pytest.raises(RuntimeError, match=r"no-such-compiler.* not there; install"):
+        gred.lab.compile(LADDER / "03_interleaved.cuh")
+    monkeypatch.delenv("CXX")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RuntimeError, match=r"no c\+\+, g\+\+ or clang\+\+; install g\+\+"):
+        gred.lab.compile(LADDER / "03_interleaved.cuh")
+
+
+def test_on_a_gpu_there_is_no_rung_of_ones_own_yet():
+    with pytest.raises(RuntimeError, match="on the simulated device alone, so far"):
+        gred.lab.compile(LADDER / "03_interleaved.cuh", device="cuda")
+
+
+# ---- rungs of the ladder, as somebody's own ----
+
+
+@pytest.fixture(scope="module", params=["08_unroll_warps8", "21_last_block"])
+def shipped(request):
+    """A rung of the ladder, in a file of somebody's own."""
+    return gred.lab.compile(LADDER / f"{request.param}.cuh")
+
+
+def test_the_ladders_rungs_are_right(shipped):
+    assert shipped.like == shipped.name
+    assert shipped.check().right
+
+
+def test_counts_are_those_of_the_ladder(shipped):
+    a = np.arange(5000, dtype=np.float32)
+    own = shipped.counters(a, block_size=128, multiprocessors=3)
+    theirs = gred.counters(a, method=shipped.name, block_size=128, multiprocessors=3)
+    assert own.result == theirs.result
+    assert own.total[:-1] == theirs.total[:-1]
+    assert own[:6] == theirs[:6]
+    assert {Path(line.file).name for line in own.total.lines} == {
+        Path(line.file).name for line in theirs.total.lines
+    }
+
+
+def test_times_are_of_kernels_that_do_not_count():
+    shipped = gred.lab.compile(LADDER / "03_interleaved.cuh")
+    timed = shipped.kernel_time(np.ones(3000, np.int32), samples=2)
+    assert timed.seconds.shape == (2,)
+    assert (timed.method, timed.device, timed.result) == (shipped.name, "simulated", 3000)
+
+
+def test_a_rung_stands_in_the_ladders_table():
+    rung = gred.lab.compile(LADDER / "02_neighbored_less.cuh")
+    table = gred.lab.ladder(rung, np.ones(4096, np.float32), block_size=128)
+    names = [row.name for row in table]
+    assert names[2:4] == ["neighbored_less", "neighbored_less"]
+    assert [row.number for row in table[2:5]] == [2, None, 3]
+    assert table[2].counters.total[:-1] == table[3].counters.total[:-1]
+    assert "*" in repr(table)
+
+
+def test_more_data_blocks_are_fewer_blocks():
+    few = gred.lab.compile(LADDER / "18_shuffle.cuh", data_blocks=16)
+    assert few.counters(np.ones(4096, np.int32), block_size=64).passes[0].blocks == 4

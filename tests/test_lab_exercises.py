@@ -1,0 +1,135 @@
+"""Each exercise, as it is given, fails its check for the reason that it is about, and its answer
+passes. The answers are here and nowhere else.
+"""
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import gred
+
+pytestmark = [
+    pytest.mark.unsanitized,
+    pytest.mark.skipif(
+        not any(map(shutil.which, ("c++", "g++", "clang++"))),
+        reason="there is no C++ compiler here",
+    ),
+]
+
+# What the check names, of the exercise as it is.
+LACKS = {
+    1: ("bounds", "loads element 1, of which there are 1"),
+    2: ("unwritten", "shared element 1, which nobody has written yet"),
+    3: ("goal", "lanes"),
+    4: ("goal", "bank conflicts"),
+    5: ("answer", "element 32 is left out"),
+    6: ("race", "stores shared element"),
+    7: ("race", "shared element 0"),
+}
+
+# What the hole is filled with: lines that are there, and those in their place.
+ANSWERS = {
+    1: [("load<Fold>(data, i);", "i < n ? load<Fold>(data, i) : Fold::identity();")],
+    2: [
+        ("for (unsigned stride", "__syncthreads();\n    for (unsigned stride"),
+        ("x[tid + stride]);\n", "x[tid + stride]);\n        __syncthreads();\n"),
+    ],
+    3: [
+        (
+            "if (tid % (2 * stride) == 0)",
+            "const unsigned i = 2 * stride * tid;\nif (i < blockDim.x)",
+        ),
+        (
+            "x[tid] = Fold::merge(x[tid], x[tid + stride]);",
+            "x[i] = Fold::merge(x[i], x[i + stride]);",
+        ),
+    ],
+    4: [
+        (
+            "unsigned stride = 1; stride < blockDim.x; stride *= 2",
+            "unsigned stride = blockDim.x / 2; stride > 0; stride /= 2",
+        ),
+        ("i = 2 * stride * threadIdx.x", "i = threadIdx.x"),
+        ("i < blockDim.x", "i < stride"),
+    ],
+    5: [
+        (
+            "i < n ? load<Fold>(data, i) : Fold::identity()",
+            "fold_pair<Fold>(data, n, i, blockDim.x)",
+        )
+    ],
+    6: [
+        ("x[tid] = value;\n", "x[tid] = value;\n            __syncwarp();\n"),
+        (
+            "value = Fold::merge(value, x[tid + stride]);\n",
+            "value = Fold::merge(value, x[tid + stride]);\n            __syncwarp();\n",
+        ),
+    ],
+    7: [
+        ("of_warps[warp] = value;", "if (lane == 0)\nof_warps[warp] = value;\n__syncthreads();"),
+        (
+            "warp_fold<Fold>(of_warps[lane])",
+            "warp_fold<Fold>(lane < blockDim.x / warp_size ? of_warps[lane] : Fold::identity())",
+        ),
+    ],
+}
+NUMBERS = range(1, 8)
+
+
+def answered(number):
+    source = gred.lab.exercise(number).source
+    head, hole = source.split("/* The hole", 1)
+    for there, instead in ANSWERS[number]:
+        assert hole.count(there) == 1, there
+        hole = hole.replace(there, instead)
+    return f"{head}/* The hole{hole}"
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory):
+    """Check all of them, as given and answered, side by side."""
+    folder = tmp_path_factory.mktemp("sheet")
+
+    def checked(key):
+        number, is_answered = key
+        path = folder / f"{number}_{is_answered}.cuh"
+        if is_answered:
+            path.write_text(answered(number), encoding="utf-8")
+        else:
+            gred.lab.exercise(number).save(path)
+        return key, gred.lab.compile(path).check()
+
+    with ThreadPoolExecutor(2) as pool:
+        return dict(pool.map(checked, [(n, right) for n in NUMBERS for right in (False, True)]))
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_an_exercise_says_what_it_lacks(reports, number):
+    report = reports[number, False]
+    kind, text = LACKS[number]
+    assert not report.right
+    assert report[0].kind == kind
+    assert text in report[0].text
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_its_answer_is_right(reports, number):
+    assert reports[number, True].right, reports[number, True]
+
+
+def test_there_are_seven_and_no_other():
+    sheet = gred.lab.exercises()
+    assert [one.number for one in sheet] == list(NUMBERS)
+    assert [one.name in one.source for one in sheet] == [True] * 7
+    for number in (0, 8, "1", None):
+        with pytest.raises(ValueError, match="from 1 to 7"):
+            gred.lab.exercise(number)
+
+
+def test_an_answer_is_never_overwritten(tmp_path):
+    path = tmp_path / "mine.cuh"
+    path.write_text("my answer", encoding="utf-8")
+    with pytest.raises(FileExistsError):
+        gred.lab.exercise(1).save(path)
+    assert path.read_text(encoding="utf-8") == "my answer"
