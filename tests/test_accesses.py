@@ -38,15 +38,15 @@ def test_accesses_are_those_that_are_counted(rung, dtype):
     counted = gred.counters(x, method=rung, block_size=64)
     assert len(told.passes) == len(counted.passes)
     for launch, counts in zip(told.passes, counted.passes, strict=True):
-        lanes = Counter(access.event for access in launch)
+        lanes = Counter(access.event for access in launch.accesses)
         for event in (*MEMORY_EVENTS, "atomic", "shuffle", "merge"):
             assert lanes[event] == getattr(counts, f"{event}_lanes")
         for event in MEMORY_EVENTS:
-            nbytes = sum(access.nbytes for access in launch if access.event == event)
+            nbytes = sum(access.nbytes for access in launch.accesses if access.event == event)
             assert nbytes == getattr(counts, f"{event}_nbytes")
         assert launch.blocks == counts.blocks
         lines = {(line.file, line.number, line.event) for line in counts.lines}
-        assert {(access.file, access.number, access.event) for access in launch} == lines
+        assert {(access.file, access.number, access.event) for access in launch.accesses} == lines
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float64], ids=["int32-in-int64", "float64"])
@@ -92,7 +92,7 @@ def test_every_element_is_read_and_is_what_the_array_holds(rung):
     n = 702
     first = recorded(rung, n).passes[0]
     read = {}
-    for access in first:
+    for access in first.accesses:
         if access.event == "global_load" and access.memory == "array":
             for k, value in enumerate(access.values):
                 read.setdefault(access.element + k, []).append(value)
@@ -107,7 +107,7 @@ def test_every_element_is_read_and_is_what_the_array_holds(rung):
 def test_values_have_the_arrays_type(rung, dtype):
     x = np.arange(3, 131).astype(dtype)
     told = gred.accesses(x, method=rung, block_size=32, dtype=dtype)
-    loads = [a for a in told.passes[0] if a.event == "global_load"][:8]
+    loads = [a for a in told.passes[0].accesses if a.event == "global_load"][:8]
     for access in loads:
         span = slice(access.element, access.element + len(access.values))
         assert list(access.values) == x[span].tolist()
@@ -116,14 +116,14 @@ def test_values_have_the_arrays_type(rung, dtype):
 
 def test_a_shuffle_names_its_lane_and_what_is_given():
     told = gred.accesses(bits(32), method="shuffle", block_size=32)
-    first = [a for a in told.passes[0] if a.event == "shuffle" and a.interval == 1]
+    first = [a for a in told.passes[0].accesses if a.event == "shuffle" and a.interval == 1]
     assert [a.source for a in first] == [*range(16, 32), *range(16, 32)]
     assert [a.values for a in first] == [(1 << lane,) for lane in range(32)]
 
 
 def test_an_atomic_tells_what_it_leaves():
     told = gred.accesses(np.ones(3 * 64 * 32, np.int32), method="atomic", block_size=64)
-    left = [a.values[0] for a in told.passes[0] if a.event == "atomic"]
+    left = [a.values[0] for a in told.passes[0].accesses if a.event == "atomic"]
     assert len(left) == told.passes[0].blocks > 1
     assert np.diff([0, *left]).tolist() == [64 * 32] * 3
     assert left[-1] == told.result
@@ -244,7 +244,7 @@ def test_what_cannot_be_recorded_is_refused(a, options, error, words):
 def test_one_element_is_recorded(rung):
     told = gred.accesses(np.array([7]), method=rung, block_size=32)
     assert told.result == 7
-    reads = [a for one in told.passes for a in one if a.event == "global_load"]
+    reads = [a for one in told.passes for a in one.accesses if a.event == "global_load"]
     assert all(access.values == (7,) for access in reads)
     assert bool(reads) == (rung != "halving")
     assert told.svg().startswith("<svg")

@@ -118,7 +118,9 @@ def test_every_element_is_drawn_and_read(rung):
     picture = Picture(rung, 62)
     lines = [line for block in (0, 1) for line in picture.of("line", "load", **place(0, 1, block))]
     assert {int(line.get("data-element")) for line in lines} == set(range(62))
-    recorded = sum(len(a.values) for a in picture.told.passes[0] if a.event.endswith("load"))
+    recorded = sum(
+        len(a.values) for a in picture.told.passes[0].accesses if a.event.endswith("load")
+    )
     links = [one for one in picture.of("line", "load", **{"pass": 1})]
     assert len(links) == recorded
     assert str(picture.told.result) in [text.text for text in picture.of("text", "fresh")]

@@ -442,13 +442,19 @@ void simulator_bulk_copy(void *to, const void *from, unsigned bytes,
         bulk_copies_end_any(&home->copies);
 }
 
+static void record(const struct thread *self, const struct simulator_access *access)
+{
+    struct multiprocessor *home = self->home;
+    if (!recorder_note(home->recorder, &self->place, home->shared, access))
+        grid_stop(home->grid, SIMULATOR_FAILED, "too many accesses to record them one by one");
+}
+
 void simulator_count(const struct simulator_access *access)
 {
     const struct thread *self = current();
-    struct multiprocessor *home = self->home;
-    counter_note(home->counter, self->place.thread.x, access);
-    if (home->recorder && !recorder_note(home->recorder, &self->place, home->shared, access))
-        grid_stop(home->grid, SIMULATOR_FAILED, "too many accesses to record them one by one");
+    if (self->home->recorder)
+        record(self, access);
+    counter_note(self->home->counter, self->place.thread.x, access);
 }
 
 uint64_t simulator_shuffle(unsigned mask, uint64_t word, unsigned source)

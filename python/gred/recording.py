@@ -44,12 +44,10 @@ class Access(NamedTuple):
     number: int
 
 
-class Launch(Records):
-    """The accesses of one launch, by block, interval and thread."""
+class Recorded(Records):
+    """The accesses of a launch, by block, interval and thread."""
 
-    blocks: int
-    block_size: int
-    array_offset: int  # bytes by which the array begins behind a boundary of sectors
+    __slots__ = ()
 
     columns = ("block", "thread", "interval", "event", "element", "values", "line")
 
@@ -66,6 +64,25 @@ class Launch(Records):
         ]
 
 
+class Launch(NamedTuple):
+    """What one launch did; it prints as a table.
+
+    ``accesses`` are sorted by block, interval and thread, each thread's in the order that it makes
+    them in. ``array_offset`` is how many bytes the array begins behind a boundary of sectors.
+    """
+
+    blocks: int
+    block_size: int
+    array_offset: int
+    accesses: Recorded
+
+    def __repr__(self) -> str:
+        return repr(self.accesses)
+
+    def _repr_html_(self) -> str:
+        return self.accesses._repr_html_()
+
+
 class Accesses(NamedTuple):
     """What `accesses` returns. A notebook shows it as a picture."""
 
@@ -80,7 +97,7 @@ class Accesses(NamedTuple):
 
     def __repr__(self) -> str:
         call = f"sum of {self.size:,} {self.dtype}, by {self.method}, blocks of {self.block_size}"
-        told = ", ".join(f"{len(one):,}" for one in self.passes)
+        told = ", ".join(f"{len(one.accesses):,}" for one in self.passes)
         return f"{call}: accesses of each pass: {told}"
 
     def svg(self) -> str:
@@ -142,9 +159,8 @@ def _launch(launch: tuple[Any, ...], first: bool, dtype: str, accumulator: str) 
     array = _FORMATS[_array_type(rows, first, dtype, accumulator)]
     kinds = {"array": array, "partials": own, "shared": own, "tickets": "I", "": own}
     in_order = sorted(rows, key=lambda row: (row[0], row[2], row[1]))
-    told = Launch(_access(row, kinds) for row in in_order)
-    told.blocks, told.block_size, told.array_offset = grid, block_size, array_offset
-    return told
+    told = Recorded(_access(row, kinds) for row in in_order)
+    return Launch(grid, block_size, array_offset, told)
 
 
 def accesses(
@@ -182,10 +198,11 @@ def accesses(
     Returns
     -------
     Accesses
-        ``passes``, a tuple of `Access` for each launch, sorted by block, interval and thread, each
-        thread's in the order that it makes them in; ``method``, ``block_size``, ``dtype``,
-        ``size``, ``accumulator``, ``multiprocessors``; and the reduction's ``result``. Its method
-        `svg` draws it. Making a working copy is no pass, and is not recorded.
+        ``passes``, one for each launch, with its ``blocks``, its ``block_size`` and its
+        ``accesses``, a tuple of `Access`, sorted by block, interval and thread; ``method``,
+        ``block_size``, ``dtype``, ``size``, ``accumulator``, ``multiprocessors``; and the
+        reduction's ``result``. Its method `svg` draws it. Making a working copy is no pass, and is
+        not recorded.
 
     Raises
     ------
@@ -198,7 +215,8 @@ def accesses(
     --------
     >>> import gred, numpy as np
     >>> told = gred.accesses(np.arange(32), method="neighbored", block_size=32)
-    >>> stores = [x for x in told.passes[0] if x.event == "global_store" and x.thread == 4]
+    >>> of_thread = [x for x in told.passes[0].accesses if x.thread == 4]
+    >>> stores = [x for x in of_thread if x.event == "global_store"]
     >>> [(x.interval, x.memory, x.element, x.values) for x in stores]
     [(0, 'array', 4, (9,)), (1, 'array', 4, (22,))]
     >>> told.result

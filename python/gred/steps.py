@@ -36,11 +36,10 @@ class Element(NamedTuple):
 class Node:
     """What one thread does in one step.
 
-    ``reads`` are elements of memory, and ``packs`` how many of the array were read at once;
-    ``own`` is the node that left the thread's register, where
-    that is merged in, and ``lane`` the one whose register a shuffle brings. ``value`` is what the
-    thread holds thereafter, the fold of ``terms`` elements of the launch's array. ``useful``:
-    something of it gets into what the launch leaves.
+    ``reads`` are elements of memory, and ``packs`` how many of the array were read at once; ``own``
+    is the node that left the thread's register, where that is merged in, and ``lane`` the one whose
+    register a shuffle brings. ``value`` is what the thread holds thereafter, the fold of ``terms``
+    elements of the launch's array. ``useful``: something of it gets into what the launch leaves.
     """
 
     __slots__ = (
@@ -95,7 +94,7 @@ def blocks(launch: Launch, chosen: Container[int] | None = None) -> tuple[Block,
     """Make the steps of a launch's blocks, by default of all."""
     made = tuple(
         Block(number, tuple(_Builder(launch, number).steps(list(accesses))))
-        for number, accesses in groupby(launch, key=lambda access: access.block)
+        for number, accesses in groupby(launch.accesses, key=lambda access: access.block)
         if chosen is None or number in chosen
     )
     _mark_useful(made)
@@ -160,7 +159,7 @@ class _Builder:
                 _take_part(node, access, before, given)
             node.reads.sort()
             operands = len(node.reads) + (node.lane is not None)
-            if previous and node.merges >= max(1, operands) and node.first == previous.value:
+            if previous and node.merges >= max(1, operands) and _same(node.first, previous.value):
                 node.own = previous
             step.nodes[thread] = self.now[thread] = node
         step.requests.extend(_requests(accesses, self.launch))
@@ -186,15 +185,20 @@ def _take_part(node: Node, access: Access, before: dict[int, Node], given: dict[
     elif access.event == "shuffle" and access.source is not None:
         thread = access.thread // WARP * WARP + access.source
         there = before.get(thread)
-        if there and there.value == given.get(thread):
+        if there and _same(there.value, given.get(thread)):
             node.lane = there
 
 
 def _elements(access: Access) -> list[Element]:
-    if access.memory in (None, "tickets") or access.element is None:
+    if access.memory is None or access.element is None or access.memory == "tickets":
         return []
-    values = access.values or (None,)
-    return [Element(access.memory, access.element + k, value) for k, value in enumerate(values)]
+    first = access.element
+    return [Element(access.memory, first + k, value) for k, value in enumerate(access.values)]
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Compare two values, where not a number is the same as itself."""
+    return bool(a == b or (a != a and b != b))
 
 
 # ---- what becomes of it ----

@@ -17,8 +17,8 @@ from gred.cli import counters, files, options
 from gred.cli.console import Cell, Console
 from gred.cli.ladder import tell_written
 from gred.counting import WARP
-from gred.picture import Boundary
 from gred.recording import Launch
+from gred.showing import Boundary
 from gred.steps import Block, Node, Step, blocks
 
 DESCRIPTION = """\
