@@ -268,6 +268,16 @@ def test_counts_are_those_of_the_ladder(shipped):
     }
 
 
+def test_a_picture_is_drawn_from_the_same_accesses(shipped):
+    a = np.arange(100, dtype=np.int32)
+    own = shipped.accesses(a, block_size=32)
+    theirs = gred.accesses(a, method=shipped.name, block_size=32)
+    assert [len(one.accesses) for one in own.passes] == [len(one.accesses) for one in theirs.passes]
+    for one, other in zip(own.passes[0].accesses, theirs.passes[0].accesses, strict=True):
+        assert one[:9] == other[:9]
+    assert own.svg() == theirs.svg()
+
+
 def test_times_are_of_kernels_that_do_not_count():
     shipped = gred.lab.compile(LADDER / "03_interleaved.cuh")
     timed = shipped.kernel_time(np.ones(3000, np.int32), samples=2)
