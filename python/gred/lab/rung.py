@@ -215,6 +215,8 @@ class Rung:
             raise {"ValueError": ValueError, "TypeError": TypeError}.get(name, RuntimeError)(text)
         if answer.failure:
             raise RuntimeError(f"{self.name}: {checking.KINDS[answer.failure]}: {answer.text}")
+        if not isinstance(answer.answer, dict):
+            raise RuntimeError(f"{self.name}: {processes.UNREADABLE}")
         return answer.answer
 
 
