@@ -56,7 +56,8 @@ def _flat(path: str | None) -> int:
 
 
 def _say(pipe: Any, number: int, answer: Any) -> None:
-    text = json.dumps({"process": os.getpid(), "number": number, **answer})
+    said = {"process": os.getpid(), "number": number, **answer}
+    text = json.dumps(said, default=bytes.hex)
     pipe.write(text.encode() + b"\n")
 
 
@@ -124,11 +125,9 @@ def _check(job: dict[str, Any]) -> Any:
 def _counters(job: dict[str, Any]) -> Any:
     from gred import _core
 
-    names = ("method", "block_size", "dtype", "multiprocessors")
+    names = ("method", "block_size", "dtype", "multiprocessors", "room")
     options = {name: job[name] for name in names}
-    *told, result, launches = _core.counters(
-        _array(job), "sum", **options, device="simulated", room=0
-    )
+    *told, result, launches = _core.counters(_array(job), "sum", **options, device="simulated")
     return {"told": told, "result": result.item(), "launches": launches}
 
 
