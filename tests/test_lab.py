@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gred
-from gred.lab import checking, edges, processes
+from gred.lab import building, checking, edges, processes
 from gred.lab.form import form_of
 
 pytestmark = [
@@ -43,7 +43,7 @@ def found(rung, *jobs, seconds=20.0):
     }
     answers = processes.answers(asked, seconds)
     return [
-        checking._finding(rung._build, job, answer)
+        checking._heard(rung._build, job, answer)
         for job, answer in zip(jobs, answers, strict=False)
     ]
 
@@ -138,6 +138,7 @@ HOSTILE = [
     (206, "crash", r"SIGABRT"),
     (207, "crash|time|exit", r"SIGXFSZ|2 seconds|status"),
     (208, "crash", r"SIGKILL"),
+    (209, "crash", r"cannot be read"),
 ]
 
 
@@ -170,6 +171,8 @@ def environments():
 def test_counting_a_hostile_rung_raises(faults):
     with pytest.raises(RuntimeError, match=r"faults: an exit: .* status 3"):
         faults.counters(np.ones(204, np.int32), block_size=64)
+    with pytest.raises(RuntimeError, match=r"cannot be read"):
+        faults.counters(np.ones(209, np.int32), block_size=64)
 
 
 # ---- sources ----
@@ -191,6 +194,15 @@ def test_what_does_not_compile_is_told_in_the_compilers_words(tmp_path):
     assert str(caught.value).startswith(f"{path}:")
     assert re.search(r"mine.cuh:\d:\d+: error: ", str(caught.value))
     assert "entries.cuh" not in str(caught.value)
+
+
+def test_a_source_that_is_never_done_with_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(building, "_SECONDS", 1)
+    os.mkfifo(tmp_path / "never.cuh")
+    path = tmp_path / "mine.cuh"
+    path.write_text(f'// launched like shuffle\n#include "never.cuh"\n{RIGHT}', "utf-8")
+    with pytest.raises(gred.lab.CompileError, match="not done in 1 seconds"):
+        gred.lab.compile(path)
 
 
 @pytest.mark.parametrize(
@@ -266,6 +278,16 @@ def test_counts_are_those_of_the_ladder(shipped):
     assert {Path(line.file).name for line in own.total.lines} == {
         Path(line.file).name for line in theirs.total.lines
     }
+
+
+def test_a_picture_is_drawn_from_the_same_accesses(shipped):
+    a = np.arange(100, dtype=np.int32)
+    own = shipped.accesses(a, block_size=32)
+    theirs = gred.accesses(a, method=shipped.name, block_size=32)
+    assert [len(one.accesses) for one in own.passes] == [len(one.accesses) for one in theirs.passes]
+    for one, other in zip(own.passes[0].accesses, theirs.passes[0].accesses, strict=True):
+        assert one[:9] == other[:9]
+    assert own.svg() == theirs.svg()
 
 
 def test_times_are_of_kernels_that_do_not_count():

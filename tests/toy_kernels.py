@@ -11,8 +11,10 @@ import pytest
 ROOT = Path(__file__).parent.parent
 C_COMPILER = os.environ.get("CC", "gcc").split()
 CXX_COMPILER = os.environ.get("CXX", "g++").split()
-SIMULATOR = "bulk", "checker", "cluster", "counter", "fiber", "grid"
-SIMULATOR += "multiprocessor", "recorder", "simulator", "stacks"
+SIMULATOR = (
+    *("bulk", "checker", "cluster", "counter", "fiber", "grid", "multiprocessor", "recorder"),
+    *("simulator", "stacks"),
+)
 
 
 def toy_kernels(source: str, folder: Path) -> ctypes.CDLL:

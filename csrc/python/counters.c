@@ -157,19 +157,6 @@ static bool can_count(const struct plan *plan)
     return false;
 }
 
-/* One by one only what somebody can still look at. False with an exception set. */
-static bool can_record(const struct plan *plan, const struct counting *counting)
-{
-    enum { ELEMENTS_MAX = 1 << 14 };
-    if (counting->room == 0 || plan->n <= ELEMENTS_MAX)
-        return true;
-    PyErr_Format(PyExc_ValueError,
-                 "a has %llu elements: too many to record accesses one by one, which is done of at "
-                 "most %d; gred.counters counts those of any array",
-                 (unsigned long long)plan->n, ELEMENTS_MAX);
-    return false;
-}
-
 static const char *fault_name(enum fault_kind kind)
 {
     static const char *const names[FAULT_KINDS] = {
@@ -209,6 +196,19 @@ static PyObject *fault_instead(const struct fault *fault)
                          frames_list(fault));
 }
 
+/* One by one only what somebody can still look at. False with an exception set. */
+static bool can_record(const struct plan *plan, const struct counting *counting)
+{
+    enum { ELEMENTS_MAX = 1 << 14 };
+    if (counting->room == 0 || plan->n <= ELEMENTS_MAX)
+        return true;
+    PyErr_Format(PyExc_ValueError,
+                 "a has %llu elements: too many to record accesses one by one, which is done of at "
+                 "most %d; gred.counters counts those of any array",
+                 (unsigned long long)plan->n, ELEMENTS_MAX);
+    return false;
+}
+
 static PyObject *counted(struct module_state *state, const struct plan *plan,
                          struct counting *counting)
 {
@@ -242,7 +242,7 @@ PyObject *counters_call(PyObject *module, PyObject *const *arguments, Py_ssize_t
                               .frames = WRAPPER_FRAMES};
     struct counting counting = {.multiprocessors =
                                     (unsigned)PyLong_AsUnsignedLong(slots[MULTIPROCESSORS]),
-                                .room = slots[ROOM] ? PyLong_AsSize_t(slots[ROOM]) : 0};
+                                .room = PyLong_AsSize_t(slots[ROOM])};
     struct fault fault = {.kind = FAULT_NONE};
     if (slots[CHECKED] == Py_True)
         counting.fault = &fault;

@@ -110,16 +110,6 @@ static bool keep_counts(struct simulation *self, struct counted_launch *counts)
     return false;
 }
 
-/* Kernels that count are given the array, its length, what they write and a counter of blocks. */
-static void note_memory(struct counted_launch *counts, void **arguments)
-{
-    if (!counts->recording.count)
-        return;
-    counts->array = *(const uintptr_t *)arguments[0];
-    counts->partials = *(const uintptr_t *)arguments[2];
-    counts->tickets = *(const uintptr_t *)arguments[3];
-}
-
 /* Whether it is a pass, and not the making of a copy. */
 static bool is_pass(const struct simulation *self, const struct launch *launch)
 {
@@ -145,6 +135,16 @@ static bool make_checker(struct simulation *self, const struct launch *launch,
     if (!*checker)
         failure_note(self->machine.failure, FAILURE_MEMORY, "out of memory for what is checked");
     return *checker;
+}
+
+/* Kernels that count are given the array, its length, what they write and a counter of blocks. */
+static void note_memory(struct counted_launch *counts, void **arguments)
+{
+    if (!counts->recording.count)
+        return;
+    counts->array = *(const uintptr_t *)arguments[0];
+    counts->partials = *(const uintptr_t *)arguments[2];
+    counts->tickets = *(const uintptr_t *)arguments[3];
 }
 
 static bool launch_checked(struct simulation *self, const struct launch *launch,

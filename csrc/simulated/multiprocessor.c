@@ -339,10 +339,10 @@ void multiprocessor_begin_block(struct multiprocessor *self, uint64_t index, uin
     self->voted = false;
     self->copies.count = 0;
     self->copies.random = self->random;
-    if (self->recorder)
-        recorder_begin_block(self->recorder);
     if (launch->checker)
         checker_begin_block(launch->checker, self->number, (unsigned)index, self->shared);
+    if (self->recorder)
+        recorder_begin_block(self->recorder);
     for (unsigned t = 0; t < launch->block; t++) {
         struct thread *thread = &self->threads[t];
         thread->state = READY;
@@ -467,19 +467,19 @@ void simulator_bulk_copy(void *to, const void *from, unsigned bytes,
         bulk_copies_end_any(&home->copies);
 }
 
-static void record(const struct thread *self, const struct simulator_access *access)
-{
-    struct multiprocessor *home = self->home;
-    if (!recorder_note(home->recorder, &self->place, home->shared, access))
-        grid_stop(home->grid, SIMULATOR_FAILED, "too many accesses to record them one by one");
-}
-
 /* The running thread is not to do what it was about to: it never runs again. */
 static _Noreturn void go_no_further(struct grid *grid)
 {
     grid_stop(grid, SIMULATOR_FAILED, "an access is at fault");
     for (;;)
         wait_at(ENDED);
+}
+
+static void record(const struct thread *self, const struct simulator_access *access)
+{
+    struct multiprocessor *home = self->home;
+    if (!recorder_note(home->recorder, &self->place, home->shared, access))
+        grid_stop(home->grid, SIMULATOR_FAILED, "too many accesses to record them one by one");
 }
 
 void simulator_count(const struct simulator_access *access)

@@ -333,6 +333,6 @@ def counters(
     """
     options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
     number = number_from(multiprocessors, "multiprocessors", 1024)
-    row = _core.counters(a, op, **options, device="simulated", multiprocessors=number)
+    row = _core.counters(a, op, **options, device="simulated", multiprocessors=number, room=0)
     *told, result, launches = row
     return counters_from(told, number, result, launches)

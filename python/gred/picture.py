@@ -144,11 +144,19 @@ def _number(value: Any) -> str:
     return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
 
 
+def _told_rung(name: str) -> tuple[str, str]:
+    """Give a rung's title and its idea; one of a user's own has a name alone."""
+    for method in methods():
+        if method.name == name:
+            return f"{method.number} {name}: {method.title}", method.idea
+    return name, "a rung of one's own"
+
+
 def _title(sheet: _Sheet, told: Accesses) -> None:
-    method = next(m for m in methods() if m.name == told.method)
+    title, idea = _told_rung(told.method)
     sheet.group("titles")
-    sheet.write("title", 16, sheet.y + 4, f"{method.number} {method.name}: {method.title}")
-    sheet.write("note soft", 16, sheet.y + 24, f"{method.idea}")
+    sheet.write("title", 16, sheet.y + 4, title)
+    sheet.write("note soft", 16, sheet.y + 24, idea)
     what = f"sum of {told.size:,} {told.dtype} in blocks of {told.block_size} threads"
     sheet.write("note soft", 16, sheet.y + 40, f"{what}: {told.result}")
     sheet.y += 58

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from gred.counting import H200_MULTIPROCESSORS, number_from, place_of
 from gred.records import Records
 
 # Of accesses; more elements than take so many are refused.
-_ROOM = 1 << 20
+ROOM = 1 << 20
 _FORMATS = {"int32": "i", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d"}
 
 
@@ -163,6 +163,17 @@ def _launch(launch: tuple[Any, ...], first: bool, dtype: str, accumulator: str) 
     return Launch(grid, block_size, array_offset, told)
 
 
+def accesses_from(
+    told: Sequence[Any], multiprocessors: int, result: Any, launches: Iterable[Any]
+) -> Accesses:
+    """Make the record of what C has told and recorded."""
+    dtype, accumulator = told[2], told[4]
+    passes = tuple(
+        _launch(launch, number == 0, dtype, accumulator) for number, launch in enumerate(launches)
+    )
+    return Accesses._make([*told, multiprocessors, passes, result])
+
+
 def accesses(
     a: ArrayLike | Any,
     op: str = "sum",
@@ -225,11 +236,6 @@ def accesses(
     """
     options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
     count = number_from(multiprocessors, "multiprocessors", 1024)
-    row = _core.counters(a, op, **options, device="simulated", multiprocessors=count, room=_ROOM)
+    row = _core.counters(a, op, **options, device="simulated", multiprocessors=count, room=ROOM)
     *told, result, launches = row
-    dtype_name, accumulator = told[2], told[4]
-    passes = tuple(
-        _launch(launch, number == 0, dtype_name, accumulator)
-        for number, launch in enumerate(launches)
-    )
-    return Accesses._make([*told, count, passes, result])
+    return accesses_from(told, count, result, launches)

@@ -82,8 +82,18 @@ void misbehave(Array data, uint64_t n, global<T> partials, shared<T> x)
         for (;;)
             fputs("much to say about nothing, many times over\n", stderr);
     case 208:
-        kill(getppid(), 0);
-        kill(getpid(), 9);
+        kill(getpid(), SIGKILL);
+        return;
+    case 209: { // what it says itself, wherever it may be heard
+        char lie[100];
+        const int length =
+            snprintf(lie, sizeof lie,
+                     "{\"process\": %d, \"number\": 0, \"forks\": 0, \"answer\": [5]}\n", getpid());
+        for (int file = 3; file < 20; file++)
+            if (write(file, lie, size_t(length)) < 0)
+                continue;
+        return;
+    }
     }
 }
 

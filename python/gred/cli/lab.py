@@ -27,6 +27,7 @@ interrupted, 141 nobody reads.
 The exercise sheet: python -m gred lab --exercise 1 --out mine.cuh; python -m gred lab mine.cuh"""
 
 _SIZE = 1 << 16
+_DRAWN_BLOCK = 32
 _WRONG = 1
 
 
@@ -46,8 +47,11 @@ def parser(prog: str) -> argparse.ArgumentParser:
         type=options.argument(options.parse_methods),
         help="rungs to be compared with (default: the one that it is launched like, and around)",
     )
-    counters.add_common(parser, size=f"2**{_SIZE.bit_length() - 1}")
+    counters.add_common(parser, f"2**{_SIZE.bit_length() - 1}")
     parser.set_defaults(size=_SIZE)
+    parser.add_argument(
+        "--picture", metavar="FILE", type=Path, help="draw the steps of a few blocks (.svg)"
+    )
     parser.add_argument("--exercise", metavar="K", type=int, help="give this exercise, from 1 to 7")
     parser.add_argument("--out", metavar="FILE", type=Path, help="write the exercise to a new file")
     return parser
@@ -100,7 +104,17 @@ def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> i
     rows = _rows(given, rung, array, console)
     counters.show_rows(console, counters.settings_of(given, given.methods), rows)
     console.pairs(_times(given, rung, array))
+    if given.picture:
+        given.picture.write_text(_picture(given, rung), encoding="utf-8")
+        console.line(f"wrote {given.picture}")
     return 0
+
+
+def _picture(given: argparse.Namespace, rung: gred.lab.Rung) -> str:
+    """Draw one small block's steps, on digits that are easy to add up."""
+    size = _DRAWN_BLOCK * rung.data_blocks
+    digits = np.random.default_rng(0).integers(1, 10, size).astype(given.dtype)
+    return rung.accesses(digits, block_size=_DRAWN_BLOCK, dtype=given.dtype).svg()
 
 
 def _rows(

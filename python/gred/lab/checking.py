@@ -96,7 +96,7 @@ def check(build: Build) -> Report:
     enough = time.monotonic() + _SECONDS_OF_A_FAULT
     found: dict[tuple[Any, ...], Finding] = {}
     for answer in _answers(build, jobs):
-        finding = _finding(build, jobs[answer.number], answer)
+        finding = _heard(build, jobs[answer.number], answer)
         if finding and finding[:1] + finding[2:4] not in found:
             found[finding[:1] + finding[2:4]] = _explained(build, jobs[answer.number], finding)
         if len(found) == FINDINGS_MAX or (found and time.monotonic() > enough):
@@ -114,6 +114,15 @@ def _answers(build: Build, jobs: list[dict[str, Any]]) -> Iterator[processes.Ans
             "jobs": jobs,
         }
     )
+
+
+def _heard(build: Build, job: dict[str, Any], answer: processes.Answer) -> Finding | None:
+    """Take an answer with care: a kernel may have written it."""
+    try:
+        return _finding(build, job, answer)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        case = job["size"], job["block_size"], job["order"]
+        return Finding("crash", processes.UNREADABLE, None, None, *case)
 
 
 def _finding(build: Build, job: dict[str, Any], answer: processes.Answer) -> Finding | None:

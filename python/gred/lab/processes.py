@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 SECONDS = 10  # that a job may take
 MEMORY = 4 << 30  # bytes of address space; a core's stacks alone take 64 MiB of it
+UNREADABLE = "what its process said cannot be read"
 _CPU_SECONDS = 600
 _ANSWER_NBYTES = 1 << 26
 _WORDS = 400
@@ -121,7 +122,7 @@ def _read(line: bytes, process: int, number: int) -> Answer:
             raise ValueError
         return Answer(number, said["answer"])
     except (ValueError, KeyError, TypeError):
-        return Answer(number, None, "crash", "what its process said cannot be read")
+        return Answer(number, None, "crash", UNREADABLE)
 
 
 # ---- no answer ----

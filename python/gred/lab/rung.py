@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gred import counting
+from gred import counting, recording
 from gred.lab import checking, form, processes, sheet
 from gred.lab.building import Build
 from gred.lab.checking import Finding, Report
@@ -110,10 +110,49 @@ class Rung:
 
         """
         number = counting.number_from(multiprocessors, "multiprocessors", 1024)
-        options = {"block_size": block_size, "multiprocessors": number}
+        options = {"block_size": block_size, "multiprocessors": number, "room": 0}
         said = self._one("counters", a, dtype, options, kind=True)
         told = [self.name, *said["told"][1:]]
         return counting.counters_from(told, number, said["result"], said["launches"])
+
+    def accesses(
+        self,
+        a: ArrayLike,
+        /,
+        *,
+        block_size: int | None = None,
+        dtype: DTypeLike | None = None,
+        multiprocessors: int = counting.H200_MULTIPROCESSORS,
+    ) -> recording.Accesses:
+        """Record which thread of the rung accesses what, and when, as `gred.accesses` does.
+
+        Parameters
+        ----------
+        a : array_like of any shape
+            As for `counters`, of at most 2**14 elements.
+        block_size, dtype, multiprocessors
+            As for `gred.accesses`.
+
+        Returns
+        -------
+        Accesses
+            As `gred.accesses`; its ``svg()`` is the rung's picture.
+
+        Raises
+        ------
+        ValueError
+            As `gred.accesses`.
+        RuntimeError
+            If the kernel is at fault.
+
+        """
+        number = counting.number_from(multiprocessors, "multiprocessors", 1024)
+        options = {"block_size": block_size, "multiprocessors": number, "room": recording.ROOM}
+        said = self._one("counters", a, dtype, options, kind=True)
+        for launch in said["launches"]:
+            launch[3] = [(*row[:8], bytes.fromhex(row[8]), *row[9:]) for row in launch[3]]
+        told = [self.name, *said["told"][1:]]
+        return recording.accesses_from(told, number, said["result"], said["launches"])
 
     def kernel_time(
         self,
@@ -176,6 +215,8 @@ class Rung:
             raise {"ValueError": ValueError, "TypeError": TypeError}.get(name, RuntimeError)(text)
         if answer.failure:
             raise RuntimeError(f"{self.name}: {checking.KINDS[answer.failure]}: {answer.text}")
+        if not isinstance(answer.answer, dict):
+            raise RuntimeError(f"{self.name}: {processes.UNREADABLE}")
         return answer.answer
 
 

@@ -56,7 +56,8 @@ def _flat(path: str | None) -> int:
 
 
 def _say(pipe: Any, number: int, answer: Any) -> None:
-    text = json.dumps({"process": os.getpid(), "number": number, **answer})
+    said = {"process": os.getpid(), "number": number, **answer}
+    text = json.dumps(said, default=bytes.hex)
     pipe.write(text.encode() + b"\n")
 
 
@@ -115,6 +116,7 @@ def _check(job: dict[str, Any]) -> Any:
             dtype=job["dtype"],
             device="simulated",
             multiprocessors=job["multiprocessors"],
+            room=0,
             checked=True,
         )
     return {"fault": got} if len(got) == 5 else {"result": got[5].item()}
@@ -123,7 +125,7 @@ def _check(job: dict[str, Any]) -> Any:
 def _counters(job: dict[str, Any]) -> Any:
     from gred import _core
 
-    names = ("method", "block_size", "dtype", "multiprocessors")
+    names = ("method", "block_size", "dtype", "multiprocessors", "room")
     options = {name: job[name] for name in names}
     *told, result, launches = _core.counters(_array(job), "sum", **options, device="simulated")
     return {"told": told, "result": result.item(), "launches": launches}

@@ -1,0 +1,255 @@
+"""What pages take from the code and from README.md while the site is built: no copy goes stale.
+
+`records` is a table of gred's own, `picture` a rung drawn from its run, `command` what a command
+prints, `commands` the help of all of them, `readme` a section of README.md or a part that is
+generated there, and `members` the reference of names.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+import gred
+from gred.cli import command
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+
+# What commands believe to print to.
+os.environ |= {"COLUMNS": "110", "NO_COLOR": "1"}
+
+
+class CommandError(Exception):
+    """A command that a page shows has failed."""
+
+
+class Records(SphinxDirective):
+    """`{records} methods`: what the function of that name lists, as a table."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Parse the table."""
+        return self.parse_text_to_nodes(records_table(getattr(gred, self.arguments[0])()))
+
+
+def records_table(records: Any) -> str:
+    """Write records as a table of Markdown; the column that names them is set as code."""
+    named = records.columns.index(type(records).__name__.lower().removesuffix("s"))
+    rows = [records.cells(record) for record in records]
+    for row in rows:
+        names = row[named].split(" = ")
+        row[:] = map(_escaped, row)
+        row[named] = " = ".join(f"`{name}`" for name in names)
+    return markdown_table(records.columns, rows)
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Write a table of Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("_", "\\_").replace("*", "\\*")
+
+
+class Command(SphinxDirective):
+    """`{command} explain shuffle --size 1000`: what `python -m gred` prints with these words."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        """Show the command and its output."""
+        words = shlex.split(self.arguments[0])
+        try:
+            text = printed(words)
+        except CommandError as error:
+            raise self.error(str(error)) from error
+        shown = f"$ python -m gred {self.arguments[0]}\n{text.rstrip()}"
+        return [nodes.literal_block(shown, shown, language="none")]
+
+
+def printed(words: Sequence[str]) -> str:
+    """Run a command of gred's, and return what it prints, without colours."""
+    output, notes = io.StringIO(), io.StringIO()
+    with redirect_stdout(output), redirect_stderr(notes):
+        status = command.main(words)
+    if status:
+        raise CommandError(f"python -m gred {shlex.join(words)}: {notes.getvalue()}")
+    return output.getvalue()
+
+
+class Picture(SphinxDirective):
+    """`{picture} shuffle --size 32`: what `python -m gred show` draws with these words."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        """Draw it beside Sphinx's own files, which takes it from there."""
+        words = shlex.split(self.arguments[0])
+        folder = Path(self.env.doctreedir, "pictures")
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / ("_".join(words) + ".svg")
+        try:
+            printed(["show", *words, "--out", str(path)])
+        except CommandError as error:
+            raise self.error(str(error)) from error
+        link = os.path.relpath(path, Path(self.env.doc2path(self.env.docname)).parent)
+        return self.parse_text_to_nodes(
+            f"```{{figure}} {link}\n:alt: {words[0]}, step by step\n\n"
+            f"`python -m gred show {self.arguments[0]}`\n```"
+        )
+
+
+class Commands(SphinxDirective):
+    """`{commands}`: a section for each job of `python -m gred`, with its help."""
+
+    def run(self) -> list[nodes.Node]:
+        """Have each command asked for its help."""
+        text = "\n\n".join(f"## {job}\n\n```{{command}} {job} --help\n```" for job in jobs())
+        return self.parse_text_to_nodes(text, allow_section_headings=True)
+
+
+def jobs() -> list[str]:
+    """List the jobs that have a name."""
+    return sorted(command._JOBS)
+
+
+class Readme(SphinxDirective):
+    """`{readme} Building`, or `{readme} generated: ladder`: what README.md has there.
+
+    It begins at the line that begins as `:from:` says, and ends before the one that `:to:` names.
+    """
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    option_spec: ClassVar[dict[str, Callable[[str], str]]] = {
+        "from": directives.unchanged_required,
+        "to": directives.unchanged_required,
+    }
+
+    def run(self) -> list[nodes.Node]:
+        """Parse that part, with links that start from the page."""
+        self.env.note_dependency(str(README))
+        page = Path(self.env.doc2path(self.env.docname)).parent
+        try:
+            text = between(readme_part(self.arguments[0]), **self.options)
+        except LookupError as error:
+            raise self.error(str(error)) from error
+        return self.parse_text_to_nodes(linked_from(page, text))
+
+
+def readme_part(name: str) -> str:
+    """Cut a section, or what is generated, out of README.md."""
+    end = name.replace("generated:", "end:")
+    pattern = rf"^## {name}\n(.*?)^## " if end == name else f"<!-- {name} -->\n(.*?)<!-- {end} -->"
+    found = re.search(pattern, README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    if not found:
+        raise LookupError(f"README.md has no {name!r}")
+    return found[1]
+
+
+def between(text: str, **lines: str) -> str:
+    """Cut from the line that begins with `from` to the one that begins with `to`."""
+    for name, start in lines.items():
+        before, found, behind = f"\n{text}".partition(f"\n{start}")
+        if not found:
+            raise LookupError(f"README.md has no line there that begins with {start!r}")
+        text = start + behind if name == "from" else before.removeprefix("\n")
+    return text
+
+
+def linked_from(folder: Path, text: str) -> str:
+    """Rewrite the links of README.md to files beside it, for a page in `folder`."""
+
+    def place(link: re.Match[str]) -> str:
+        return f"]({os.path.relpath(README.parent / link[1], folder)}{link[2] or ''})"
+
+    return re.sub(r"\]\((?!\w+:|#)([^)#]+)(#[^)]*)?\)", place, text)
+
+
+class Members(SphinxDirective):
+    """`{members} reductions`: the reference of those names of `gred`."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Have autodoc write them."""
+        text = "\n".join(map(entry, GROUPS[self.arguments[0]]()))
+        return self.parse_text_to_nodes(f"```{{eval-rst}}\n{text}\n```\n")
+
+
+def entry(name: str) -> str:
+    """Call autodoc for a name of `gred`."""
+    kind = directive(name)
+    return f".. {kind}:: gred.{name}\n" + ("" if kind == "autofunction" else "   :members:\n")
+
+
+def directive(name: str) -> str:
+    """Name the directive of autodoc's that a name of `gred` takes."""
+    named = getattr(gred, name)
+    if isinstance(named, ModuleType):
+        return "automodule"
+    if not isinstance(named, type):
+        return "autofunction"
+    return "autoexception" if issubclass(named, Exception) else "autoclass"
+
+
+def reductions() -> list[str]:
+    """List the functions that reduce, in the order of gred's table."""
+    return [*(reduction.name for reduction in gred.reductions()), "dot", "reduceat"]
+
+
+def functions() -> list[str]:
+    """List the other functions."""
+    others = (name for name in gred.__all__ if name not in reductions())
+    return [name for name in others if directive(name) == "autofunction"]
+
+
+def classes() -> list[str]:
+    """List the classes and exceptions."""
+    return [name for name in gred.__all__ if directive(name) in ("autoclass", "autoexception")]
+
+
+GROUPS = {"reductions": reductions, "functions": functions, "classes": classes}
+
+
+def is_field(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out the fields of a named tuple: the signature has them."""
+    is_field = type(obj).__name__ == "_tuplegetter"
+    return True if is_field else None
+
+
+def without_last_blank_lines(app: Sphinx, page: nodes.document) -> None:
+    """Cut what doctest needs below an example, and nobody likes to see."""
+    for block in page.findall(nodes.literal_block):
+        block.rawsource = block.astext().rstrip()
+        block.children = [nodes.Text(block.rawsource)]
+
+
+def setup(app: Sphinx) -> dict[str, ClassVar[bool] | bool]:
+    """Tell Sphinx of the directives."""
+    app.add_directive("records", Records)
+    app.add_directive("command", Command)
+    app.add_directive("picture", Picture)
+    app.add_directive("commands", Commands)
+    app.add_directive("readme", Readme)
+    app.add_directive("members", Members)
+    app.connect("autodoc-skip-member", is_field)
+    app.connect("doctree-read", without_last_blank_lines)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,131 @@
+"""The pages under docs/ are true, lead somewhere, and take from the code what the code knows."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+import json
+import os
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+import gred
+
+pytestmark = pytest.mark.unsanitized
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(path for path in DOCS.rglob("*.md") if path.parent.name != "notebooks")
+# Those that show how to do something; of your-own-rung.md tests/test_cli_lab.py runs the examples.
+OTHERS = {"changes", "notebooks", "your-own-rung"}
+GUIDES = [path for path in PAGES if path.parent == DOCS and path.stem not in OTHERS]
+NEEDS = {"exact": ("dask.array", "mpi4py")}
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def name_of(path):
+    return path.relative_to(DOCS).with_suffix("").as_posix()
+
+
+def blocks(text):
+    """List what is fenced, as a language and its lines, and what is only indented."""
+    fenced = re.findall(r"^```(\S*)[^\n]*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    rest = re.sub(r"(?ms)^```.*?^```$", "", text)
+    indented = re.findall(r"(?:^ {4}.*\n(?:\n(?= {4}))?)+", rest, re.MULTILINE)
+    return fenced, indented
+
+
+@pytest.fixture
+def generated(monkeypatch):
+    pytest.importorskip("sphinx", reason="Sphinx is not installed")
+    monkeypatch.syspath_prepend(DOCS)
+    for name in ("COLUMNS", "NO_COLOR"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))
+    return importlib.import_module("generated")
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=name_of)
+def test_a_guides_examples_are_true(page):
+    for module in NEEDS.get(page.stem, ()):
+        pytest.importorskip(module)
+    results = doctest.testfile(str(page), module_relative=False, optionflags=OPTIONS)
+    assert results.failed == 0
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=name_of)
+def test_a_guide_begins_with_an_example_that_is_run(page):
+    text = page.read_text(encoding="utf-8")
+    assert re.match(r"# [^\n]+\n\n(?:[^`#\n][^\n]*\n)+\n```python\n>>> ", text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_whatever_looks_like_python_is_run_or_is_python(page):
+    """What takes a GPU is indented, and at least of the language; all else is an example."""
+    fenced, indented = blocks(page.read_text(encoding="utf-8"))
+    assert all(text.startswith(">>> ") for language, text in fenced if language == "python")
+    for text in indented:
+        lines = [line[4:] for line in text.splitlines()]
+        if not lines[0].startswith(("pip ", "python ")):
+            ast.parse("\n".join(lines))
+
+
+def test_every_public_name_is_in_the_reference(generated):
+    """Modules have a page of their own; what else there is is listed by groups."""
+    written = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert all(f"```{{members}} {group}\n" in written for group in generated.GROUPS)
+    listed = [name for group in generated.GROUPS.values() for name in group()]
+    modules = {name for name in gred.__all__ if generated.directive(name) == "automodule"}
+    assert sorted([*listed, *modules]) == sorted(gred.__all__)
+    for module in modules | {"dask", "mpi", "testing", "torch"}:
+        assert f".. automodule:: gred.{module}\n" in written
+
+
+def test_a_table_has_every_method_and_shows_names_as_they_are(generated):
+    table = generated.records_table(gred.methods())
+    for method in gred.methods():
+        assert f"| `{method.name}`" in table
+        assert f"{method.title}: {method.idea}" in table.replace("\\", "")
+
+
+def test_a_command_that_fails_is_no_page(generated):
+    assert "shared_strided" in generated.printed(["explain", "12", "--size", "64"])
+    with pytest.raises(generated.CommandError, match="no_such_rung"):
+        generated.printed(["explain", "no_such_rung"])
+
+
+def test_parts_of_the_readme_are_found_or_missed(generated):
+    assert "`sum`" in generated.readme_part("generated: reductions")
+    limits = generated.readme_part("Limits")
+    assert limits.count("\n- ") > 5
+    assert "## " not in limits
+    assert (
+        generated.between("one\ntwo\nthree\nfour", **{"from": "tw", "to": "four"}) == "two\nthree"
+    )
+    for name in ("No such section", "generated: nothing"):
+        with pytest.raises(LookupError, match=name):
+            generated.readme_part(name)
+    with pytest.raises(LookupError, match="five"):
+        generated.between("one\ntwo", to="five")
+
+
+def test_links_of_the_readme_start_from_the_page(generated):
+    text = "[a](docs/axes.md#segments) ![b](benchmarks/b.svg) [c](https://c.org/c) [d](#d)"
+    assert generated.linked_from(DOCS, text) == (
+        "[a](axes.md#segments) ![b](../benchmarks/b.svg) [c](https://c.org/c) [d](#d)"
+    )
+
+
+@pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("notebooks/*.ipynb")], ids=lambda p: p.name)
+def test_links_to_elsewhere_are_addresses(page):
+    """Without a network nobody can follow them; but they can be links at all."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix == ".ipynb":
+        text = "".join(line for cell in json.loads(text)["cells"] for line in cell["source"])
+    for address in re.findall(r"\w+://[^\s)>\"`]*", text):
+        parts = urlsplit(address)
+        assert parts.scheme == "https"
+        assert re.fullmatch(r"[\w-]+(\.[\w-]+)+", parts.netloc)
