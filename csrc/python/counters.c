@@ -7,7 +7,7 @@
 #include "python/reduction_argument.h"
 #include "run/counting.h"
 
-/* It is called by gred/counters.py, whose frame is not the user's. */
+/* It is called by gred/counting.py and gred/recording.py, whose frames are not the user's. */
 enum { WRAPPER_FRAMES = 1 };
 
 static const char *event_name(enum simulator_event event)
