@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gred
-from gred import steps
+from gred import _core, steps
 from gred.testing import SimulatedArray
 
 RUNGS = [m.name for m in gred.methods() if m.number is not None and m.number <= 22]
@@ -239,6 +239,23 @@ def test_steps_are_parted_by_the_barriers_of_the_source():
 def test_what_cannot_be_recorded_is_refused(a, options, error, words):
     with pytest.raises(error, match=words):
         gred.accesses(a, **options)
+
+
+def test_more_accesses_than_there_is_room_for_end_the_run():
+    x = np.ones(1000, np.int32)
+    options = {"method": "neighbored", "block_size": 64, "device": "simulated"}
+    for room in (1, 999):
+        with pytest.raises(RuntimeError, match="no room for all accesses, one by one"):
+            _core.counters(x, **options, multiprocessors=1, room=room)
+    assert gred.accesses(x, method="neighbored", block_size=64).result == 1000
+
+
+def test_values_that_are_no_numbers_fold_as_well():
+    x = np.array([1.0, np.nan, 3.0, -0.0])
+    (block,) = steps.blocks(gred.accesses(x, method="interleaved", block_size=32).passes[0])
+    last = block.steps[-1].nodes[0]
+    assert np.isnan(last.value)
+    assert (last.own.terms, last.terms) == (2, 4)
 
 
 @every_rung

@@ -1,6 +1,7 @@
 """`python -m gred lab` marks rungs of one's own; docs/your-own-rung.md shows what happens."""
 
 import doctest
+import importlib
 import re
 import shutil
 from pathlib import Path
@@ -73,3 +74,9 @@ def test_the_sheet_is_listed_and_shown(command):
         status, _, err = command("lab", *arguments)
         assert status == 2
         assert re.search(r"from 1 to 7|there is no file", err)
+
+
+def test_the_docstrings_example_is_true():
+    results = doctest.testmod(importlib.import_module("gred.lab.rung"), optionflags=OPTIONS)
+    assert results.attempted > 2
+    assert results.failed == 0

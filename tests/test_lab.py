@@ -81,6 +81,7 @@ NAMED = [
     (106, "endless", "endless loads", r"never to end"),
     (107, "race", "race in a warp", r"shared element \d+, which thread .* no barrier"),
     (108, "unwritten", "unwritten partial", r"loads partial 0, which nobody has written"),
+    (110, "alignment", "misaligned load", r"no multiple of the access's size"),
     (109, "race", "race of stores", r"thread 1 of block 0 stores shared element 0, which thread 0"),
 ]
 

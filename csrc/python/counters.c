@@ -11,7 +11,8 @@
 
 #include <dlfcn.h>
 
-/* It is called by gred/counters.py, whose frame is not the user's. */
+/* It is called by gred/counting.py, gred/recording.py and gred/lab/worker.py, whose frames are not
+ * the user's. */
 enum { WRAPPER_FRAMES = 1 };
 
 static const char *event_name(enum simulator_event event)

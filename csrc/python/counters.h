@@ -1,4 +1,5 @@
-/* gred.counters: what a reduction's kernels access, counted on the simulated device. */
+/* gred.counters and gred.accesses: what a reduction's kernels access on the simulated device,
+ * counted, and recorded one by one where there is room for that. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

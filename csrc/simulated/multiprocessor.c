@@ -479,7 +479,7 @@ static void record(const struct thread *self, const struct simulator_access *acc
 {
     struct multiprocessor *home = self->home;
     if (!recorder_note(home->recorder, &self->place, home->shared, access))
-        grid_stop(home->grid, SIMULATOR_FAILED, "too many accesses to record them one by one");
+        grid_stop(home->grid, SIMULATOR_FAILED, "no room for all accesses, one by one");
 }
 
 void simulator_count(const struct simulator_access *access)
