@@ -54,19 +54,11 @@ class Row(NamedTuple):
 
 def parser(prog: str) -> argparse.ArgumentParser:
     """Make the options of `python -m gred counters`."""
-    parser: argparse.ArgumentParser = options.Parser(
-        prog=prog, description=DESCRIPTION, epilog=EPILOG
-    )
-    parser.add_argument(
-        "--methods",
-        metavar="A,B,C",
-        type=options.argument(options.parse_methods),
-        help=f"names, aliases or rung numbers (default: all rungs up to {LATEST})",
-    )
+    parser = options.parser(prog, DESCRIPTION, EPILOG)
+    options.add_methods(parser, f"all rungs up to {LATEST}")
     add_common(parser)
-    place: Any = {"metavar": "FILE", "type": files.parse_place}
-    parser.add_argument("--json", **place, help="write everything counted; - is standard output")
-    parser.add_argument("--plot", **place, help="draw it (.svg, .png, .pdf)")
+    files.add_place(parser, "--json", "write everything counted; - is standard output")
+    files.add_place(parser, "--plot", "draw it (.svg, .png, .pdf)")
     return parser
 
 
@@ -74,21 +66,9 @@ def add_common(
     parser: argparse.ArgumentParser, size: str = "2**20", block_size: str = f"{BLOCK_SIZE}"
 ) -> None:
     """Add the options of all that counts, with what help says of two defaults."""
-    parser.add_argument(
-        "--size",
-        metavar="N",
-        type=options.argument(options.parse_size),
-        default=SIZE,
-        help=f"elements: 1000000, 1e6, 2**20, 2^20 (default: {size})",
-    )
+    options.add_size(parser, size, SIZE)
     options.add_dtype(parser)
-    parser.add_argument(
-        "--block-size",
-        metavar="N",
-        type=options.argument(options.parse_block_size),
-        default=BLOCK_SIZE,
-        help=f"threads in a block (default: {block_size})",
-    )
+    options.add_block_size(parser, block_size, BLOCK_SIZE)
     parser.add_argument(
         "--multiprocessors",
         metavar="N",

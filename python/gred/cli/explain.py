@@ -72,35 +72,25 @@ _COMPARED = {
 
 def parser(prog: str) -> argparse.ArgumentParser:
     """Make the options of `python -m gred explain`."""
-    parser: argparse.ArgumentParser = options.Parser(
-        prog=prog, description=DESCRIPTION, epilog=EPILOG
-    )
-    parser.add_argument(
-        "method",
-        metavar="METHOD",
-        type=options.argument(options.parse_methods),
-        help="name, alias or number of a rung",
-    )
+    parser = options.parser(prog, DESCRIPTION, EPILOG)
+    options.add_method(parser)
     counters.add_common(parser)
-    place: Any = {"metavar": "FILE", "type": files.parse_place}
-    parser.add_argument("--json", **place, help="write what was counted; - is standard output")
+    files.add_place(parser, "--json", "write what was counted; - is standard output")
     return parser
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
     """Count the rung and its neighbours, print, write; the exit status."""
-    if len(given.method) != 1:
-        raise options.UsageError("more than one method is given; one is explained at a time")
-    settings = counters.settings_of(given, given.method)
+    settings = counters.settings_of(given, (given.method,))
     files.check_file("--json", given.json)
     if given.json == files.STANDARD_OUTPUT:
         console.leave_stdout()
     machine = record.describe_machine(options.resolve_device("simulated"))
     with console.files_first(bool(given.json)):
-        rows = counters.count(settings._replace(methods=_neighbours(given.method[0])), console)
+        rows = counters.count(settings._replace(methods=_neighbours(given.method)), console)
         kept = counters.counters_record(machine, settings, rows)
         written, failure = files.write_all(counters.json_jobs(given.json, kept, console))
-    _print(console, settings, given.method[0], [row.counters for row in rows])
+    _print(console, settings, given.method, [row.counters for row in rows])
     tell_written(console, written, failure)
     return 0
 

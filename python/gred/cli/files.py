@@ -6,6 +6,7 @@ What was measured is written before it is shown, whatever happens to the screen.
 from __future__ import annotations
 
 import os
+from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +28,11 @@ def parse_place(text: str) -> Path:
     """Read the name of a file or folder; `-` alone is standard output, and `./-` a file."""
     path = Path(text)
     return path.absolute() if path == STANDARD_OUTPUT and text != "-" else path
+
+
+def add_place(parser: ArgumentParser, option: str, what: str) -> None:
+    """Add an option that names a file to be written."""
+    parser.add_argument(option, metavar="FILE", type=parse_place, help=what)
 
 
 def check_apart(places: Mapping[str, Path | None]) -> None:

@@ -33,20 +33,13 @@ _WRONG = 1
 
 def parser(prog: str) -> argparse.ArgumentParser:
     """Make the options of `python -m gred lab`."""
-    parser: argparse.ArgumentParser = options.Parser(
-        prog=prog, description=DESCRIPTION, epilog=EPILOG
-    )
+    parser = options.parser(prog, DESCRIPTION, EPILOG)
     parser.add_argument("file", metavar="FILE", type=Path, nargs="?", help="your rung's file")
     parser.add_argument("--like", metavar="METHOD", help="the rung that it is launched like")
     parser.add_argument(
         "--data-blocks", metavar="N", type=int, help="elements that a thread should get at least"
     )
-    parser.add_argument(
-        "--methods",
-        metavar="A,B,C",
-        type=options.argument(options.parse_methods),
-        help="rungs to be compared with (default: the one that it is launched like, and around)",
-    )
+    options.add_methods(parser, "the one that it is launched like, and around")
     counters.add_common(parser, f"2**{_SIZE.bit_length() - 1}")
     parser.set_defaults(size=_SIZE)
     parser.add_argument(

@@ -50,25 +50,12 @@ class Settings(NamedTuple):
 
 def parser(prog: str) -> argparse.ArgumentParser:
     """Make the options of `python -m gred`."""
-    parser: argparse.ArgumentParser = options.Parser(
-        prog=prog, description=DESCRIPTION, epilog=EPILOG
-    )
-    parser.add_argument(
-        "--size",
-        metavar="N",
-        type=options.argument(options.parse_size),
-        help="elements: 1000000, 1e6, 2**20, 2^20 (default: 2**28 on a GPU, else 2**20)",
-    )
+    parser = options.parser(prog, DESCRIPTION, EPILOG)
+    options.add_size(parser, "2**28 on a GPU, else 2**20")
     add_common(parser)
-    parser.add_argument(
-        "--block-size",
-        metavar="N",
-        type=options.argument(options.parse_block_size),
-        help="threads in a block, for every method that has blocks (default: each method's own)",
-    )
-    place: Any = {"metavar": "FILE", "type": files.parse_place}
-    parser.add_argument("--json", **place, help="write everything measured; - is standard output")
-    parser.add_argument("--plot", **place, help="draw it (.svg, .png, .pdf)")
+    options.add_block_size(parser, "each method's own")
+    files.add_place(parser, "--json", "write everything measured; - is standard output")
+    files.add_place(parser, "--plot", "draw it (.svg, .png, .pdf)")
     return parser
 
 
@@ -82,12 +69,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         metavar="OP",
         help=f"{', '.join(options.OPS)} (default: sum)",
     )
-    parser.add_argument(
-        "--methods",
-        metavar="A,B,C",
-        type=options.argument(options.parse_methods),
-        help="names, aliases or rung numbers (default: all that the device has)",
-    )
+    options.add_methods(parser, "all that the device has")
     parser.add_argument(
         "--device",
         metavar="NAME",

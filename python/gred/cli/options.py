@@ -47,6 +47,11 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message} ({self.prog} --help lists the options)")
 
 
+def parser(prog: str, description: str, epilog: str) -> argparse.ArgumentParser:
+    """Make a command's parser."""
+    return Parser(prog=prog, description=description, epilog=epilog)
+
+
 def _help_format(prog: str) -> argparse.HelpFormatter:
     return argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=96)
 
@@ -105,6 +110,48 @@ def parse_seed(text: str) -> int:
     if not text.isdecimal() or _whole(text) >= _MOST_SEEDS:
         raise UsageError(f"{text!r} is not a whole number from 0 to 2**64 - 1")
     return _whole(text)
+
+
+def add_method(parser: argparse.ArgumentParser) -> None:
+    """Add the one rung that a command is about."""
+    parser.add_argument(
+        "method",
+        metavar="METHOD",
+        type=argument(parse_method),
+        help="name, alias or number of a rung",
+    )
+
+
+def add_methods(parser: argparse.ArgumentParser, default: str) -> None:
+    """Add `--methods`, with what help says of its default."""
+    parser.add_argument(
+        "--methods",
+        metavar="A,B,C",
+        type=argument(parse_methods),
+        help=f"names, aliases or rung numbers (default: {default})",
+    )
+
+
+def add_size(parser: argparse.ArgumentParser, said: str, default: int | None = None) -> None:
+    """Add `--size`, with what help says of its default."""
+    parser.add_argument(
+        "--size",
+        metavar="N",
+        type=argument(parse_size),
+        default=default,
+        help=f"elements: 1000000, 1e6, 2**20, 2^20 (default: {said})",
+    )
+
+
+def add_block_size(parser: argparse.ArgumentParser, said: str, default: int | None = None) -> None:
+    """Add `--block-size`, with what help says of its default."""
+    parser.add_argument(
+        "--block-size",
+        metavar="N",
+        type=argument(parse_block_size),
+        default=default,
+        help=f"threads in a block (default: {said})",
+    )
 
 
 def add_dtype(parser: argparse.ArgumentParser) -> None:
@@ -197,6 +244,14 @@ def parse_methods(text: str) -> tuple[Any, ...]:
     wanted = parse_names(text, known, "method", "`gred.methods()` lists them")
     chosen = {known[name].name for name in wanted}
     return tuple(method for method in gred.methods() if method.name in chosen)
+
+
+def parse_method(text: str) -> Any:
+    """Read one method."""
+    methods = parse_methods(text)
+    if len(methods) > 1:
+        raise UsageError(f"{text!r} is more than one method; this is about one at a time")
+    return methods[0]
 
 
 def parse_names(text: str, known: Collection[str], noun: str, where: str) -> tuple[str, ...]:

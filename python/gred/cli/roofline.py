@@ -49,34 +49,15 @@ class Settings(NamedTuple):
 
 def parser(prog: str) -> argparse.ArgumentParser:
     """Make the options of `python -m gred roofline`."""
-    parser: argparse.ArgumentParser = options.Parser(
-        prog=prog, description=DESCRIPTION, epilog=EPILOG
-    )
-    parser.add_argument(
-        "--methods",
-        metavar="A,B,C",
-        type=options.argument(options.parse_methods),
-        help=f"names, aliases or rung numbers (default: all rungs up to {counters.LATEST})",
-    )
-    parser.add_argument(
-        "--size",
-        metavar="N",
-        type=options.argument(options.parse_size),
-        default=SIZE,
-        help="elements: 1000000, 1e6, 2**28, 2^28 (default: 2**28)",
-    )
+    parser = options.parser(prog, DESCRIPTION, EPILOG)
+    options.add_methods(parser, f"all rungs up to {counters.LATEST}")
+    options.add_size(parser, "2**28", SIZE)
     options.add_dtype(parser)
-    parser.add_argument(
-        "--block-size",
-        metavar="N",
-        type=options.argument(options.parse_block_size),
-        help="threads in a block (default: each method's own)",
-    )
+    options.add_block_size(parser, "each method's own")
     parser.add_argument("--device", metavar="NAME", help="a GPU that is here: cuda, cuda:1")
-    place: Any = {"metavar": "FILE", "type": files.parse_place}
     parser.add_argument("--measured", type=Path, metavar="FILE", help="of `python -m gred --json`")
-    parser.add_argument("--json", **place, help="write everything predicted; - is standard output")
-    parser.add_argument("--plot", **place, help="draw it (.svg, .png, .pdf)")
+    files.add_place(parser, "--json", "write everything predicted; - is standard output")
+    files.add_place(parser, "--plot", "draw it (.svg, .png, .pdf)")
     return parser
 
 

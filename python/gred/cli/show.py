@@ -57,32 +57,22 @@ Ends: TypeAlias = dict[str, int]
 
 def parser(prog: str) -> argparse.ArgumentParser:
     """Make the options of `python -m gred show`."""
-    parser: argparse.ArgumentParser = options.Parser(
-        prog=prog, description=DESCRIPTION, epilog=EPILOG
-    )
-    parser.add_argument(
-        "method",
-        metavar="METHOD",
-        type=options.argument(options.parse_methods),
-        help="name, alias or number of a rung",
-    )
+    parser = options.parser(prog, DESCRIPTION, EPILOG)
+    options.add_method(parser)
     counters.add_common(
         parser,
         size="as many as one block of the rung folds in its first step",
         block_size=f"{_BLOCK_SIZE}; 64 where it takes as many for a bank conflict",
     )
     options.add_seed(parser)
-    place: Any = {"metavar": "FILE", "type": files.parse_place}
-    parser.add_argument("--out", **place, help="draw it (.svg); - is standard output")
+    files.add_place(parser, "--out", "draw it (.svg); - is standard output")
     parser.set_defaults(size=None, block_size=None)
     return parser
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
     """Record, draw, print; the exit status."""
-    if len(given.method) != 1:
-        raise options.UsageError("more than one method is given; one is shown at a time")
-    method = given.method[0]
+    method = given.method
     block_size = given.block_size or _BLOCK_SIZES.get(method.name, _BLOCK_SIZE)
     size = given.size or block_size * _ELEMENTS.get(method.name, 1)
     if size > SIZE_MAX:
@@ -91,7 +81,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
             "`python -m gred counters` counts what more do"
         )
     given.size, given.block_size = size, block_size
-    counters.settings_of(given, given.method)
+    counters.settings_of(given, (given.method,))
     _check_picture(given.out)
     if given.out == files.STANDARD_OUTPUT:
         console.leave_stdout()

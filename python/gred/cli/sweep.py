@@ -66,9 +66,7 @@ class Plan(NamedTuple):
 
 def parser(prog: str) -> argparse.ArgumentParser:
     """Make the options of `python -m gred sweep`."""
-    parser: argparse.ArgumentParser = options.Parser(
-        prog=prog, description=DESCRIPTION, epilog=EPILOG
-    )
+    parser = options.parser(prog, DESCRIPTION, EPILOG)
     parser.add_argument(
         "--sizes",
         metavar="A:B",

@@ -73,9 +73,7 @@ _SAMPLINGS = {
 
 def parser(prog: str) -> argparse.ArgumentParser:
     """Make the options of `python -m gred versus`."""
-    parser: argparse.ArgumentParser = options.Parser(
-        prog=prog, description=DESCRIPTION, epilog=EPILOG
-    )
+    parser = options.parser(prog, DESCRIPTION, EPILOG)
     parser.add_argument(
         "--device",
         metavar="NAME",
