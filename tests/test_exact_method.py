@@ -18,6 +18,7 @@ from reference import BFLOAT16, COMPLEX, REALS
 from test_host_loops import check_instructions
 
 import gred
+from gred.testing import SimulatedArray
 
 C_COMPILER = os.environ.get("CC", "gcc").split()
 PROGRAM = Path(__file__).parent / "exact_loops.py"
@@ -277,13 +278,14 @@ def test_it_is_told_and_measured():
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", [*REALS, *COMPLEX], ids=str)
-def test_sums_along_axes_are_rounded_once(name, dtype):
+def test_sums_along_axes_are_rounded_once(device, name, dtype):
     random = np.random.default_rng(8)
-    x = np.ldexp(random.normal(size=(6, 5, 70)), random.integers(-12, 9, (6, 5, 70)))
+    shape = (6, 5, 70) if device == "host" else (2, 3, 20)  # a launch or more each
+    x = np.ldexp(random.normal(size=shape), random.integers(-12, 9, shape))
     x = (x + 1j * np.flip(x) if dtype in COMPLEX else x).astype(dtype)
     x[0, 0, :3] = np.nan
     for axis in (0, 1, 2, (0, 2), (1, 2)):
-        got = exact(name, x, axis=axis)
+        got = exact(name, x, axis=axis, device=device)
         rest = tuple(k for k in range(3) if k not in np.atleast_1d(axis))
         rows = x.transpose(*rest, *np.atleast_1d(axis)).reshape(*got.shape, -1)
         for index in np.ndindex(got.shape):
@@ -294,21 +296,32 @@ def test_sums_along_axes_are_rounded_once(name, dtype):
                 assert same(got[index].imag, truth(name, kept.imag))
 
 
-def test_along_axes_all_arguments_have_their_meaning():
+def test_along_axes_all_arguments_have_their_meaning(device):
+    def summed(x, *arguments, name="sum", **options):
+        return getattr(gred, name)(x, *arguments, method="exact", device=device, **options)
+
     x = np.array([[1e100, 1.0, -1e100], [3.0, 5.0, 2.0]])
     where = np.array([[True, True, True], [False, True, True]])
     out = np.zeros(2, np.float32)
-    assert gred.sum(x, axis=1, method="exact", out=out[::-1]) is not None
+    assert summed(x, axis=1, out=out[::-1]) is not None
     assert out.tolist() == [10, 1]
-    assert gred.mean(x, 1, method="exact", where=where).tolist() == [1 / 3, 3.5]
-    assert gred.sum(x, 1, method="exact", initial=-1e100).tolist() == [-1e100, -1e100]
-    assert gred.sum(x, method="exact", keepdims=True).tolist() == [[11.0]]
-    assert gred.sum(np.full((2, 3), -0.0), 0, method="exact", initial=None).tolist() == [-0.0] * 3
-    assert gred.sum(np.zeros((3, 0)), 1, method="exact").tolist() == [0.0] * 3
-    assert gred.sum(np.zeros((0, 3)), 1, method="exact").shape == (0,)
+    assert summed(x, 1, name="mean", where=where).tolist() == [1 / 3, 3.5]
+    assert summed(x, 1, initial=-1e100).tolist() == [-1e100, -1e100]
+    assert summed(x, keepdims=True).tolist() == [[11.0]]
+    zeros = summed(np.full((2, 3), -0.0), 0, initial=None)
+    assert zeros.tolist() == [0.0] * 3
+    assert np.signbit(zeros).all()
+    assert summed(np.zeros((3, 0)), 1).tolist() == [0.0] * 3
+    assert summed(np.zeros((0, 3)), 1).shape == (0,)
     with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
-        assert np.isnan(gred.mean(np.zeros((3, 0)), 1, method="exact")).all()
-    with pytest.raises(
-        NotImplementedError, match=r"along axes on 'host' only|does not reduce along"
-    ):
-        gred.sum(x, axis=0, method="exact", device="simulated")
+        assert np.isnan(summed(np.zeros((3, 0)), 1, name="mean")).all()
+
+
+def test_along_axes_of_a_devices_array_results_stay_there():
+    x = np.array([[1e100, 1.0, -1e100], [3.0, 5.0, 2.0]])
+    got = gred.sum(SimulatedArray(x), axis=1, method="exact")
+    assert not isinstance(got, np.ndarray)
+    assert got.to_numpy().tolist() == [1.0, 10.0]
+    out = SimulatedArray(np.zeros(3, np.float32))
+    gred.sum(SimulatedArray(x), axis=0, method="exact", out=out)
+    assert out.get().tolist() == [np.inf, 6.0, -np.inf]

@@ -187,13 +187,7 @@ static bool choose_exactness(const struct request *request, struct layout *layou
     layout->type = holder_of(layout->input, layout->type);
     if (plan->block > EXACT_THREADS_MOST)
         plan->block = EXACT_THREADS_MOST;
-    if (!request->axes)
-        return true;
-    PyErr_Format(PyExc_NotImplementedError,
-                 "method 'exact' adds along axes on 'host' only, so far; this call would run on "
-                 "'%s'. Copy the array to the host, or leave device out",
-                 plan->platform->name);
-    return false;
+    return true;
 }
 
 /* Where nothing is needed of a reduction that has no value then, or the mask may leave nothing. */

@@ -1,11 +1,13 @@
 /* Makes the schedule of a plan with axes, for the memory that there is room for, and has it carried
  * out: all results at once, or so many at a time; or each like an array by itself, in pieces of its
- * elements. */
+ * elements, which is also how exact ones are made. */
 #include "run/along.h"
 
 #include "common/arithmetic.h"
 #include "common/scalar.h"
 #include "run/watch.h"
+
+#include <string.h>
 
 /* What is made part by part, while the results lie on the device. */
 struct parts {
@@ -93,8 +95,10 @@ static bool store_answer(const struct parts *self, int64_t place)
                      scalar_convert(scalar_narrow(self->run->answer.values[v], type), type,
                                     results->types[v]),
                      results->types[v]);
-        if (!self->machine->copy_in(self->machine, (char *)results->at[v] + place * (int64_t)size,
-                                    bytes, size))
+        char *const at = (char *)results->at[v] + place * (int64_t)size;
+        if (!results->on_device)
+            memcpy(at, bytes, size);
+        else if (!self->machine->copy_in(self->machine, at, bytes, size))
             return false;
     }
     return true;
@@ -111,7 +115,8 @@ static bool make_one_by_one(struct parts *self)
     results_start(&walk, axes, 0);
     for (uint64_t k = 0; k < axes->results; k++, results_next(&walk)) {
         results_move(&walk, &layout);
-        if (!passes_run(self->machine, &one, self->run) || !store_answer(self, walk.place))
+        if (watch_interrupted_lately(self->run, &self->asked) ||
+            !passes_run(self->machine, &one, self->run) || !store_answer(self, walk.place))
             return false;
     }
     return true;
@@ -173,9 +178,12 @@ static bool run_for_host(struct parts *self)
 
 bool axes_run(struct machine *machine, const struct plan *plan, struct run *run)
 {
+    struct parts parts = {.machine = machine, .run = run, .all = plan, .results = plan->results};
     struct axes_schedule schedule;
     if (plan->axes->results == 0)
         return true;
+    if (plan->exact)
+        return make_one_by_one(&parts);
     if (!axes_schedule_make(plan, machine->kernels, machine->multiprocessors, &schedule,
                             machine->failure))
         return false;
@@ -183,7 +191,6 @@ bool axes_run(struct machine *machine, const struct plan *plan, struct run *run)
                    limit = run->workspace_limit ? least(run->workspace_limit, room) : room;
     if (total <= limit)
         return along_carry_out(machine, &schedule, NULL, run);
-    struct parts parts = {
-        .machine = machine, .run = run, .all = plan, .limit = limit, .results = plan->results};
+    parts.limit = limit;
     return plan->results.on_device ? run_parts(&parts) : run_for_host(&parts);
 }
