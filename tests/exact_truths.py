@@ -93,7 +93,7 @@ def total(values, dtype, divisor=1):
 def truth(name, x, dtype=None):
     """Find an exact sum or mean, of all elements or of those that are not NaN."""
     kept = x[~np.isnan(x.astype(np.float64))] if name.startswith("nan") else x
-    return total(kept, dtype or x.dtype, divisor=len(kept) if name.endswith("mean") else 1)
+    return total(kept, dtype or x.dtype, divisor=kept.size if name.endswith("mean") else 1)
 
 
 def dot(a, b, dtype=np.float64):

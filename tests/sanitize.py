@@ -6,19 +6,26 @@
 Lengths leave tails, block sizes are the least, a common one and the greatest, and element types
 meet each kernel's vector loads and conversions. The default method meets every element type, laid
 out and masked in every way that has a kernel of its own, and gives its result to the host or to the
-GPU; the reductions that are not on the ladder are tried in the same ways. Answers are checked, too.
+GPU; the reductions that are not on the ladder are tried in the same ways, and all along axes, in
+every way in which threads share that. So are exact sums. Answers are checked, too.
 Exit status 1: one was wrong. pytest does not collect this file; `--device simulated` tries it
 without a GPU.
 """
 
 import argparse
+import itertools
 import sys
 
 import numpy as np
+from exact_truths import same
+from exact_truths import truth as sum_or_mean
 from gpu_arrays import GpuArray, call
 from inputs import EVERY_KIND, KINDS, OPS, Kind, block_sizes, exact, methods_on, reduce
-from reference import EVERY_TYPE, agrees, truth
+from reference import EVERY_TYPE, REALS, agrees, truth
 from samples import element_there, fetched, options_of, sample, takes, wrong
+from test_axes_on_devices import NAMES as ALONG_AXES
+from test_axes_on_devices import wrong_on_device
+from test_exact_method import NAMES as EXACTLY
 from truths import NAMES, RECORDS, answer
 
 import gred
@@ -191,6 +198,52 @@ def wrong_pieces(options):
     return len(found), [one for one in found if one]
 
 
+# ---- along axes, and exactly ----
+
+
+def wrong_along(options):
+    """Run each reduction along axes; views have rows, columns, boundaries and distances."""
+    views = ("as it is",) if options.quick else ("as it is", "off a boundary", "every second")
+    found = [
+        one
+        for name in ALONG_AXES
+        for view in views
+        for one in wrong_on_device(name, view, options.device)
+    ]
+    host = np.arange(-4000, 6000, dtype=np.float32).reshape(20, 500)
+    for axis in (0, 1):
+        with gred.workspace_limit(FEW_BYTES):
+            got = gred.sum(host, axis=axis, device=options.device)
+        found.append("" if np.array_equal(got, host.sum(axis)) else f"axis {axis} in parts: {got}")
+    return len(found), [one for one in found if one]
+
+
+def exact_views():
+    """Draw numbers for one window, for windows that move, and for none, laid out in three ways."""
+    random = np.random.default_rng(1)
+    for dtype in REALS:
+        for spread in (0, 5) if dtype == np.float16 else (0, 30, 100):
+            exponents = random.integers(-spread, spread + 1, 9001)
+            x = np.ldexp(random.normal(size=9001), exponents).astype(dtype)
+            x[::3] = np.nan
+            for view in (x, x[1::3], x[1:].reshape(3, -1)[:, 1::3]):
+                yield f"{dtype} of 2^-{spread} to 2^{spread}", view
+
+
+def wrong_exact(options):
+    """Add exactly, with and without a mask."""
+    runs, wrong, device = 0, [], options.device
+    for (what, view), name in itertools.product(exact_views(), EXACTLY):
+        mask = np.arange(view.size).reshape(view.shape) % 5 != 1
+        for shown in (None, mask):
+            where = {} if shown is None else {"where": there(shown, device)}
+            got = getattr(gred, name)(there(view, device), method="exact", **where)
+            right = sum_or_mean(name, view if shown is None else view[shown])
+            runs += 1
+            wrong += [] if same(got, right) else [f"{name} of {what}: {got!r}, not {right!r}"]
+    return runs, wrong
+
+
 # ---- arrays that are not flat, and pieces ----
 
 
@@ -230,6 +283,8 @@ def main():
         failed |= told("default", *wrong_defaults(options))
         failed |= told("off the ladder", *wrong_off_the_ladder(options))
         failed |= told("in pieces", *wrong_pieces(options))
+        failed |= told("along axes", *wrong_along(options))
+        failed |= told("exactly", *wrong_exact(options))
     for method in chosen:
         runs, wrong = wrong_answers(method, options)
         timed = gred.kernel_time(
