@@ -182,6 +182,21 @@ def test_exact_norms_take_what_other_norms_take():
         gred.norm(x, 1, method="exact")
 
 
+@pytest.mark.parametrize("dtype", [*REALS, *COMPLEX], ids=str)
+def test_exact_norms_along_an_axis_are_those_of_its_rows(dtype):
+    x = mixed(1000)[:600].reshape(4, 30, 5) * 2.0**-60
+    x = np.clip(x, -100, 100) if dtype.itemsize == 2 else np.clip(x, -1e9, 1e9)
+    x = (x + 1j * x[::-1] if dtype in COMPLEX else x).astype(dtype)
+    for axis in range(3):
+        got = gred.norm(x, axis=axis, method="exact")
+        rows = np.moveaxis(x, axis, -1)
+        for index in np.ndindex(got.shape):
+            row = rows[index]
+            parts = (row.real, row.imag) if dtype in COMPLEX else (row,)
+            square = sum(exact_products(part, part) for part in parts)
+            assert same(got[index], nearest_root(square, got.dtype))
+
+
 @typed
 def test_a_far_off_bit_decides_a_norms_tie(dtype):
     """5 k is half way between two floats, and 3 k and 4 k are floats."""

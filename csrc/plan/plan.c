@@ -175,10 +175,10 @@ static bool choose_exactness(const struct request *request, struct layout *layou
     plan->exact = !element_is_integer(plan->finish.type);
     if (!plan->exact)
         return true;
-    if (row->fold == FOLD_norm2 && (plan->platform->place != METHOD_ON_HOST || request->along)) {
+    if (row->fold == FOLD_norm2 && plan->platform->place != METHOD_ON_HOST) {
         PyErr_SetString(PyExc_NotImplementedError,
-                        "method 'exact' makes norms of whole arrays on the host only, so far; copy "
-                        "the array to the host, or leave method out");
+                        "method 'exact' makes norms on the host only, so far; copy the array to "
+                        "the host, or leave method out");
         return false;
     }
     round_for_output(request->out, &plan->finish);
