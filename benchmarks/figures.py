@@ -84,6 +84,7 @@ SIMULATED_TARGETS = {
     "gred.sum, shuffle simulated, 2^20 float32, block 256, 2 cores": 0.1,
     "gred.counters, shared_modulo, 2^20 float32, block 256, 2 cores": 2.0,
     "gred.counters, rungs 0 to 22 together, 2^16 float32, block 256, 2 cores": 5.0,
+    "python -m gred show neighbored --out, 2 cores": 1.0,
 }
 IMPORT_TARGET = 0.030
 IMPORT_RUNS = 31
@@ -266,25 +267,34 @@ def measure_simulated() -> Iterator[Figure]:
         yield figure("simulated", what, seconds, "s", at_most=SIMULATED_TARGETS[what])
 
 
-def work_simulated() -> None:
-    """Do measure_simulated's work: the seconds go to standard output."""
+def simulated_calls(folder: Path) -> tuple[Callable[[], Any], ...]:
+    """List what is timed, in the order of SIMULATED_TARGETS."""
     array = random_array(1 << 20, "float32")
     some = array[: 1 << 16]
     rungs = [m.name for m in gred.methods() if m.number is not None and m.number <= COUNTED]
     on = {"block_size": 256, "device": "simulated"}
-    calls = (
+    picture = str(folder / "neighbored.svg")
+    show = [sys.executable, "-m", "gred", "show", "neighbored", "--out", picture]
+    return (
         lambda: gred.sum(array, method="shared_modulo", **on),
         lambda: gred.sum(array, method="shuffle", **on),
         lambda: gred.counters(array, method="shared_modulo", block_size=256),
         lambda: [gred.counters(some, method=rung, block_size=256) for rung in rungs],
+        lambda: subprocess.run(show, check=True, capture_output=True),
     )
+
+
+def work_simulated() -> None:
+    """Do measure_simulated's work: the seconds go to standard output."""
     seconds: dict[str, list[float]] = {}
-    for what, call in zip(SIMULATED_TARGETS, calls, strict=True):
-        call()
-        for _ in range(9):
-            start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        calls = simulated_calls(Path(folder))
+        for what, call in zip(SIMULATED_TARGETS, calls, strict=True):
             call()
-            seconds.setdefault(what, []).append(time.perf_counter() - start)
+            for _ in range(9):
+                start = time.perf_counter()
+                call()
+                seconds.setdefault(what, []).append(time.perf_counter() - start)
     print(json.dumps(seconds))
 
 
