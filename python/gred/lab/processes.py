@@ -22,6 +22,16 @@ from typing import Any, NamedTuple
 SECONDS = 10  # that a job may take
 MEMORY = 4 << 30  # bytes of address space; a core's stacks alone take 64 MiB of it
 UNREADABLE = "what its process said cannot be read"
+# What comes of reading what is not of the form that a worker gives it.
+UNREADABLE_ERRORS = (
+    AttributeError,
+    IndexError,
+    KeyError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 _CPU_SECONDS = 600
 _ANSWER_NBYTES = 1 << 26
 _WORDS = 400
@@ -121,7 +131,7 @@ def _read(line: bytes, process: int, number: int) -> Answer:
         if said["number"] != number:
             raise ValueError
         return Answer(number, said["answer"])
-    except (ValueError, KeyError, TypeError):
+    except UNREADABLE_ERRORS:
         return Answer(number, None, "crash", UNREADABLE)
 
 
