@@ -142,6 +142,7 @@ HOSTILE = [
     (207, "crash|time|exit", r"SIGXFSZ|2 seconds|status"),
     (208, "crash", r"SIGKILL"),
     (209, "crash", r"cannot be read"),
+    (210, "crash", r"SIGABRT.*: a word of shared memory"),
 ]
 
 

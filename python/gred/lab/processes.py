@@ -35,6 +35,7 @@ UNREADABLE_ERRORS = (
 _CPU_SECONDS = 600
 _ANSWER_NBYTES = 1 << 26
 _WORDS = 400
+_WANTING_MEMORY = "bad_alloc", "MemoryError", "allocate memory", "out of memory"
 
 
 class Answer(NamedTuple):
@@ -146,7 +147,7 @@ def _silence(child: subprocess.Popen[bytes], words: Any, seconds: float) -> tupl
     said = _last_words(words)
     if status is None:
         return "time", f"it was not done in {seconds:g} seconds"
-    if "bad_alloc" in said or "MemoryError" in said or "memory" in said:
+    if any(words in said for words in _WANTING_MEMORY):
         return "memory", f"it wants more than {MEMORY >> 30} GiB of memory"
     if status < 0:
         return "crash", f"its process was ended by {_signal_name(-status)}{_after(said)}"
