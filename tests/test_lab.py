@@ -212,6 +212,12 @@ def test_what_is_counted_and_timed_is_not_taken_on_trust(faults, monkeypatch, sa
             ask(np.ones(5, np.int32))
 
 
+def test_a_line_without_an_end_is_not_waited_for(faults, monkeypatch):
+    monkeypatch.setattr(processes, "_ANSWER_NBYTES", 1 << 17)
+    (finding,) = found(faults, case(faults, 211), seconds=2.0)
+    assert (finding.kind, finding.text) == ("crash", processes.UNREADABLE)
+
+
 def test_an_array_that_a_kernel_takes_away_is_not_missed(faults, monkeypatch):
     def answers(asked, _):
         Path(asked["jobs"][0]["array"]).unlink()

@@ -33,7 +33,7 @@ UNREADABLE_ERRORS = (
     ValueError,
 )
 _CPU_SECONDS = 600
-_ANSWER_NBYTES = 1 << 26
+_ANSWER_NBYTES = 1 << 28  # a recorded access takes about 130
 _WORDS = 400
 _WANTING_MEMORY = "bad_alloc", "MemoryError", "allocate memory", "out of memory"
 
@@ -109,16 +109,21 @@ def _heard(
 
 
 def _line(pipe: Any, rest: bytes, until: float) -> tuple[bytes | None, bytes]:
-    """Read up to the end of a line; None if it does not come in time, or at all."""
-    while b"\n" not in rest:
+    """Read up to the end of a line, or of what one may have at most, and some of what follows.
+
+    None if it does not come in time, or at all.
+    """
+    pieces, nbytes = [rest], len(rest)
+    while b"\n" not in pieces[-1] and nbytes <= _ANSWER_NBYTES:
         left = until - time.monotonic()
         if left <= 0 or not select.select([pipe], [], [], left)[0]:
-            return None, rest
+            return None, b""
         more = pipe.read(1 << 16)
-        if not more or len(rest) > _ANSWER_NBYTES:
-            return None, rest
-        rest += more
-    line, _, rest = rest.partition(b"\n")
+        if not more:
+            return None, b""
+        pieces.append(more)
+        nbytes += len(more)
+    line, _, rest = b"".join(pieces).partition(b"\n")
     return line, rest
 
 
