@@ -228,6 +228,16 @@ def test_an_array_that_a_kernel_takes_away_is_not_missed(faults, monkeypatch):
         faults.counters(np.ones(5, np.int32))
 
 
+def test_a_check_raises_nothing_where_an_exercise_fails_as_it_is_counted(faults, monkeypatch):
+    monkeypatch.setattr(faults, "name", "tail")
+    monkeypatch.setattr(checking, "check", lambda _: gred.lab.Report([]))
+    monkeypatch.setattr(
+        processes, "answers", lambda *_: [processes.Answer(0, None, "exit", "gone")]
+    )
+    (finding,) = faults.check()
+    assert (finding.kind, finding.text) == ("failed", "tail: an exit: gone")
+
+
 def test_counting_a_hostile_rung_raises(faults):
     with pytest.raises(RuntimeError, match=r"faults: an exit: .* status 3"):
         faults.counters(np.ones(204, np.int32), block_size=64)

@@ -71,14 +71,18 @@ class Rung:
         """
         report = checking.check(self._build)
         exercise = sheet.named(self.name)
-        if report.right and exercise:
-            size = 8 * 256 * self.data_blocks
+        return self._reached(exercise) if report.right and exercise else report
+
+    def _reached(self, exercise: sheet.Exercise) -> Report:
+        """Say what of an exercise's goal is missed."""
+        size = 8 * 256 * self.data_blocks
+        case = size, 256, "forwards"
+        try:
             total = self.counters(np.ones(size, np.float32), block_size=256).total
-            missed = exercise.missed(total, size)
-            if missed:
-                finding = Finding("goal", missed, None, None, size, 256, "forwards")
-                return Report([finding])
-        return report
+        except RuntimeError as error:
+            return Report([Finding("failed", str(error), None, None, *case)])
+        missed = exercise.missed(total, size)
+        return Report([Finding("goal", missed, None, None, *case)] if missed else [])
 
     def counters(
         self,
