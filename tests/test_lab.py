@@ -4,6 +4,8 @@ import contextlib
 import os
 import re
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -140,6 +142,7 @@ HOSTILE = [
     (207, "crash|time|exit", r"SIGXFSZ|2 seconds|status"),
     (208, "crash", r"SIGKILL"),
     (209, "crash", r"cannot be read"),
+    (210, "crash", r"SIGABRT.*: a word of shared memory"),
 ]
 
 
@@ -167,6 +170,72 @@ def environments():
     for path in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
             yield path.read_bytes()
+
+
+LIES = [
+    5,
+    {"result": [5]},
+    {"fault": ["no kind", None, 1, "text", []]},
+    {"fault": ["race", 5, 1, "text", []]},
+    {"fault": ["race", "mine.cuh", {}, "text", []]},
+    {"fault": ["race", "mine.cuh", 1, ["text"], []]},
+    {"fault": ["race", "mine.cuh", 1, "text", [[1]]]},
+    {"fault": ["race", "mine.cuh", 1, "text", {}]},
+]
+
+
+@pytest.mark.parametrize("lie", LIES, ids=str)
+def test_an_answer_of_another_form_is_one_more_finding(faults, lie):
+    job = case(faults, 5)
+    finding = checking._heard(faults._build, job, processes.Answer(0, lie))
+    assert "cannot be read" in str(finding)
+    assert hash(finding)
+    wrong = checking.Finding("answer", "3 instead of 4", None, None, 5, 64, "forwards")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checking, "_answers", lambda *_: [processes.Answer(0, lie)] * 2)
+        assert checking._explained(faults._build, job, wrong) == wrong
+
+
+def test_no_line_that_a_kernel_writes_ends_python():
+    for line in (b"[" * 200_000, b"1" * 10_000, b"{}", b"\xff", b"null"):
+        answer = processes._read(line, 1, 0)
+        assert (answer.failure, answer.text) == ("crash", processes.UNREADABLE)
+
+
+@pytest.mark.parametrize(
+    "said", [None, 5, {}, {"told": 1}, {"told": [], "launches": [[]]}], ids=str
+)
+def test_what_is_counted_and_timed_is_not_taken_on_trust(faults, monkeypatch, said):
+    monkeypatch.setattr(processes, "answers", lambda *_: [processes.Answer(0, said)])
+    for ask in (faults.counters, faults.accesses, faults.kernel_time):
+        with pytest.raises(RuntimeError, match="faults: what its process said cannot be read"):
+            ask(np.ones(5, np.int32))
+
+
+def test_a_line_without_an_end_is_not_waited_for(faults, monkeypatch):
+    monkeypatch.setattr(processes, "_ANSWER_NBYTES", 1 << 17)
+    (finding,) = found(faults, case(faults, 211), seconds=2.0)
+    assert (finding.kind, finding.text) == ("crash", processes.UNREADABLE)
+
+
+def test_an_array_that_a_kernel_takes_away_is_not_missed(faults, monkeypatch):
+    def answers(asked, _):
+        Path(asked["jobs"][0]["array"]).unlink()
+        return [processes.Answer(0, None, "crash", "gone")]
+
+    monkeypatch.setattr(processes, "answers", answers)
+    with pytest.raises(RuntimeError, match="faults: a crash: gone"):
+        faults.counters(np.ones(5, np.int32))
+
+
+def test_a_check_raises_nothing_where_an_exercise_fails_as_it_is_counted(faults, monkeypatch):
+    monkeypatch.setattr(faults, "name", "tail")
+    monkeypatch.setattr(checking, "check", lambda _: gred.lab.Report([]))
+    monkeypatch.setattr(
+        processes, "answers", lambda *_: [processes.Answer(0, None, "exit", "gone")]
+    )
+    (finding,) = faults.check()
+    assert (finding.kind, finding.text) == ("failed", "tail: an exit: gone")
 
 
 def test_counting_a_hostile_rung_raises(faults):
@@ -199,11 +268,41 @@ def test_what_does_not_compile_is_told_in_the_compilers_words(tmp_path):
 
 def test_a_source_that_is_never_done_with_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(building, "_SECONDS", 1)
+    left = tmp_path / "left"
+    left.mkdir()
+    monkeypatch.setenv("TMPDIR", str(left))
     os.mkfifo(tmp_path / "never.cuh")
     path = tmp_path / "mine.cuh"
     path.write_text(f'// launched like shuffle\n#include "never.cuh"\n{RIGHT}', "utf-8")
     with pytest.raises(gred.lab.CompileError, match="not done in 1 seconds"):
         gred.lab.compile(path)
+    assert list(left.iterdir()) == []
+
+
+MUCH = {
+    "words": """
+#if __INCLUDE_LEVEL__ < 100
+#warning "so much to say"
+#include __FILE__
+#include __FILE__
+#endif
+""",
+    "data": "__attribute__((used)) static char much[1 << 24] = {1};",
+    "memory": '#include "/dev/zero"',
+}
+
+
+@pytest.mark.parametrize("what", MUCH)
+def test_a_compiler_writes_and_takes_so_much_and_no_more(tmp_path, monkeypatch, what):
+    monkeypatch.setattr(building, "_FILE_NBYTES", 1 << 20)
+    monkeypatch.setattr(building, "_MEMORY_KIB", 1 << 20)
+    monkeypatch.setattr(building, "_SECONDS", 10)
+    path = tmp_path / "mine.cuh"
+    path.write_text(f"{MUCH[what]}\n// launched like shuffle\n{RIGHT}", encoding="utf-8")
+    with pytest.raises(gred.lab.CompileError) as caught:
+        building.Build(path, path.read_text(), form_of(RIGHT, "shuffle", 1)).library(counting=True)
+    assert "not done" not in str(caught.value)
+    assert len(str(caught.value)) < 5000
 
 
 @pytest.mark.parametrize(
@@ -216,11 +315,36 @@ def test_a_source_that_is_never_done_with_is_refused(tmp_path, monkeypatch):
         ("/* launched like cluster */" + RIGHT, "rungs 0 to 22 can"),
         ("/* launched like shuffle */" + RIGHT.replace("class Array", "int Array"), "its form is"),
         (f"/* {RIGHT} */", "found none"),
+        (f"/* {RIGHT}", "found none"),
+        (
+            "// launched like shuffle, 20000000000 data blocks" + RIGHT,
+            "from 1 to 1024; got 20000000000",
+        ),
+        ("// launched like shuffle, 0 data blocks" + RIGHT, "from 1 to 1024; got 0"),
     ],
 )
 def test_a_source_of_another_form_is_refused_with_a_reason(source, message):
     with pytest.raises(ValueError, match=message):
         form_of(source, None, None)
+
+
+@pytest.mark.parametrize("number", ["3", 2.5, True])
+def test_data_blocks_are_an_integer(number):
+    with pytest.raises(TypeError, match="data_blocks must be an integer"):
+        form_of(RIGHT, "shuffle", number)
+
+
+LONG = ["/* ", "template <class A> __global__ __launch_bounds__("]
+
+
+@pytest.mark.parametrize("text", LONG)
+def test_reading_a_source_takes_a_time_in_proportion_to_it(text):
+    """At a million characters the square would take minutes."""
+    code = f"import gred.lab.form as f; f.form_of({text!r} * (10**6 // {len(text)}), 'sum', None)"
+    told = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=False
+    )
+    assert "found none" in told.stderr
 
 
 def test_a_rung_says_how_it_is_launched():

@@ -142,6 +142,7 @@ static bool lend_room(struct parts *self, void **memory)
     for (unsigned v = 0; v < self->results.values; v++)
         self->results.at[v] = (char *)*memory + arena.at[PART_OUT] + v * bytes_of_values(self);
     self->results.on_device = true;
+    self->limit = machine->room(machine, self->limit); /* beside them there may be less */
     return machine->clear(machine, self->findings, sizeof *self->findings);
 }
 

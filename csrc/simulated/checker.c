@@ -373,6 +373,15 @@ void checker_pass_warp_barrier(struct checker *self, unsigned core, unsigned tid
     }
 }
 
+/* Other cores' threads may be at fault at the same time. Always false. */
+static bool blame_barrier(struct checker *self, const struct simulator_access *at, const char *text)
+{
+    pthread_mutex_lock(&self->lock);
+    blame(self, FAULT_BARRIER, at->file, at->line, text);
+    pthread_mutex_unlock(&self->lock);
+    return false;
+}
+
 /* Threads that wait at different lines wait for each other by mistake, if a GPU lets them. */
 bool checker_pass_block_barrier(struct checker *self, unsigned core)
 {
@@ -387,7 +396,7 @@ bool checker_pass_block_barrier(struct checker *self, unsigned core)
         snprintf(text, sizeof text,
                  "thread %u of block %u waits at this barrier, and thread 0 at another, in %s:%u",
                  t, block->number, base_name(first->file), first->line);
-        return blame(self, FAULT_BARRIER, other->file, other->line, text);
+        return blame_barrier(self, other, text);
     }
     return true;
 }
@@ -400,9 +409,7 @@ void checker_pass_grid_barrier(struct checker *self, unsigned core)
 void checker_blame(struct checker *self, unsigned core, unsigned tid, const char *text)
 {
     const struct simulator_access *last = &self->blocks[core].last[tid];
-    pthread_mutex_lock(&self->lock);
-    blame(self, FAULT_BARRIER, last->file, last->line, text);
-    pthread_mutex_unlock(&self->lock);
+    blame_barrier(self, last, text);
 }
 
 /* ---- the end ---- */

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import gred
-from gred.cli import counters, options, units
+from gred.cli import counters, files, options, units
 from gred.cli.console import Console
 from gred.cli.counters import Row
 
@@ -52,6 +52,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
 
 def run(given: argparse.Namespace, console: Console) -> int:
     """Give an exercise, or check and show a rung; the exit status."""
+    _check(given)
     if given.exercise is not None:
         return _give(given, console)
     if given.file is None:
@@ -65,6 +66,14 @@ def run(given: argparse.Namespace, console: Console) -> int:
             console.line(line)
         return 2
     return _show(given, rung, console)
+
+
+def _check(given: argparse.Namespace) -> None:
+    if given.exercise is not None and given.file is not None:
+        raise options.UsageError("give a FILE of your own, or --exercise, and not both")
+    if given.out is not None and given.exercise is None:
+        raise options.UsageError("--out is where an exercise is written to: give --exercise, too")
+    files.check_file("--picture", given.picture)
 
 
 def _list(console: Console) -> None:

@@ -10,17 +10,19 @@ import subprocess
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
 from gred.lab.form import Form
 
 _SECONDS = 60
 _MEMORY_KIB = 4 << 20
+_FILE_NBYTES = 64 << 20  # of what it writes, its words among that
 _FLAGS = ("-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti")
 _QUIET = ("-Wall", "-Wno-unknown-pragmas", "-Wno-unused", "-fdiagnostics-color=never")
 # Of kernels that count most time goes into looking at what they access, and into compiling them.
 _OPTIMISED = {True: ("-O0", "-g1", "-DGRED_COUNTING"), False: ("-O2",)}
+_WORDS_NBYTES = 1 << 20
 _MESSAGE = 4000
 
 
@@ -73,7 +75,7 @@ class Build:
         command += [f"-I{folder}" for folder in (*folders, self._user.parent)]
         command += [f"-DGRED_RUNG(In, Acc, Block)={self.form.instance}"]
         command += [str(self._unit), "-o", str(target)]
-        status, text = _run_bounded(command)
+        status, text = _run_bounded(command, self.folder)
         if status:
             raise CompileError(
                 _of_the_user(text, str(self._user)) or f"the compiler ended with {status}"
@@ -100,23 +102,31 @@ class Build:
         return None
 
 
-def _run_bounded(command: list[str]) -> tuple[int, str]:
-    """Run a compiler in a session of its own, which is ended as a whole; its status and words."""
-    bounded = ["sh", "-c", 'ulimit -v "$0" && exec "$@"', str(_MEMORY_KIB), *command]
-    with subprocess.Popen(
-        bounded,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    ) as child:
+def _run_bounded(command: list[str], folder: Path) -> tuple[int, str]:
+    """Run a compiler in a session of its own, which is ended as a whole; its status and words.
+
+    What it has not taken away itself by then is in the folder.
+    """
+    bounds = f"ulimit -v {_MEMORY_KIB} && ulimit -f {_FILE_NBYTES // 512}"
+    with (
+        TemporaryFile(dir=folder) as words,
+        subprocess.Popen(
+            ["sh", "-c", f'{bounds} && exec "$@"', "sh", *command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=words,
+            env={**os.environ, "TMPDIR": str(folder)},
+            start_new_session=True,
+        ) as child,
+    ):
         try:
-            _, words = child.communicate(timeout=_SECONDS)
+            status = child.wait(_SECONDS)
         except subprocess.TimeoutExpired:
             raise CompileError(f"the compiler was not done in {_SECONDS} seconds") from None
         finally:
             _end_all(child)
-    return child.returncode, words.decode(errors="replace")
+        words.seek(0)
+        return status, words.read(_WORDS_NBYTES).decode(errors="replace")
 
 
 def _end_all(child: subprocess.Popen[bytes]) -> None:

@@ -13,6 +13,7 @@ from gred.records import Records
 
 FINDINGS_MAX = 4
 _SECONDS_OF_A_FAULT = 3  # so long more is looked for once something is found
+_FRAMES_MAX = 16  # more than its thread is said to have been in
 _WITHOUT_A_LINE = {"missing"}
 
 KINDS = {
@@ -120,7 +121,7 @@ def _heard(build: Build, job: dict[str, Any], answer: processes.Answer) -> Findi
     """Take an answer with care: a kernel may have written it."""
     try:
         return _finding(build, job, answer)
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except processes.UNREADABLE_ERRORS:
         case = job["size"], job["block_size"], job["order"]
         return Finding("crash", processes.UNREADABLE, None, None, *case)
 
@@ -131,17 +132,33 @@ def _finding(build: Build, job: dict[str, Any], answer: processes.Answer) -> Fin
         return Finding(answer.failure, answer.text, None, None, *case)
     fault = answer.answer.get("fault")
     if fault:
-        kind, file, line, text, frames = fault
+        kind, file, line, text, frames = _fault(*fault)
         if kind in _WITHOUT_A_LINE:
             return Finding(kind, text, None, None, *case)
         own = build.users_line(frames)
         if own is None or own[0] == file:
             return Finding(kind, text, file, line, *case)
         return Finding(kind, f"{text}, in {PurePath(file).name}:{line}", *own, *case)
-    expected, got = edges.truth(job), answer.answer["result"]
+    expected, got = edges.truth(job), _result(answer)
     if got == expected:
         return None
     return Finding("answer", f"{got} instead of {expected}", None, None, *case)
+
+
+def _fault(kind: str, file: str | None, line: int, text: str, frames: list[Any]) -> tuple[Any, ...]:
+    """Pass on what is of these types, and of a kind that there is."""
+    if kind not in KINDS or not isinstance(text, str) or not isinstance(line, int):
+        raise TypeError
+    if file is not None and not isinstance(file, str):
+        raise TypeError
+    return kind, file, line, text, frames[:_FRAMES_MAX]
+
+
+def _result(answer: processes.Answer) -> int | float:
+    result = answer.answer["result"]
+    if not isinstance(result, int | float):
+        raise TypeError
+    return result
 
 
 # ---- what a wrong answer lacks ----
@@ -156,11 +173,12 @@ def _explained(build: Build, job: dict[str, Any], finding: Finding) -> Finding:
         return finding
     again = [{**job, "dtype": "int64", "values": kind} for kind in ("ones", "counted")]
     told = list(_answers(build, again))
-    if len(told) < len(again) or any(one.failure or "fault" in one.answer for one in told):
+    try:
+        counted, numbered = (
+            int(edges.truth(one) - _result(answer)) for one, answer in zip(again, told, strict=True)
+        )
+    except processes.UNREADABLE_ERRORS:  # it failed, or was at fault
         return finding
-    counted, numbered = (
-        edges.truth(one) - answer.answer["result"] for one, answer in zip(again, told, strict=True)
-    )
     hint = _hint(counted, numbered - counted * job["offset"], job["size"])
     return finding._replace(text=f"{finding.text}: {hint}") if hint else finding
 

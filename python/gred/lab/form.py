@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import gred
+from gred.counting import number_from
 
 LATEST = 22  # rungs beyond it have no counters, and so no checks
 DATA_BLOCKS_MAX = 1024
 _BYTES_MAX = 1 << 20
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+# Both take a time in proportion to the source, whatever that is.
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _KERNEL = re.compile(
-    r"template\s*<([^<>]*)>\s*__global__\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?void\s+(\w+)\s*\("
+    r"template\s*<([^<>]*)>\s*__global__\s+(?:__launch_bounds__\s*\([^()]*\)\s*)?void\s+(\w+)\s*\("
 )
 _LAUNCHED = re.compile(r"[Ll]aunched\s+like\s+(\w+)(?:,\s*(\d+)\s+data\s+blocks?)?")
 _FORMS = """
@@ -56,9 +58,12 @@ def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
     ((parameters, name),) = kernels
     said = _LAUNCHED.search(source)
     rung = like or (said and said[1]) or name
-    told = data_blocks or (said and not like and said[2] and int(said[2])) or None
     method = _rung(rung, is_told=rung != name)
-    return Form(name, _instance(name, parameters), method, told or _data_blocks(method))
+    if data_blocks is None:
+        told = said and not like and said[2]
+        data_blocks = int(told) if told else _data_blocks(method)
+    number = number_from(data_blocks, "data_blocks", DATA_BLOCKS_MAX)
+    return Form(name, _instance(name, parameters), method, number)
 
 
 def _rung(name: str, is_told: bool) -> str:

@@ -22,9 +22,20 @@ from typing import Any, NamedTuple
 SECONDS = 10  # that a job may take
 MEMORY = 4 << 30  # bytes of address space; a core's stacks alone take 64 MiB of it
 UNREADABLE = "what its process said cannot be read"
+# What comes of reading what is not of the form that a worker gives it.
+UNREADABLE_ERRORS = (
+    AttributeError,
+    IndexError,
+    KeyError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 _CPU_SECONDS = 600
-_ANSWER_NBYTES = 1 << 26
+_ANSWER_NBYTES = 1 << 28  # a recorded access takes about 130
 _WORDS = 400
+_WANTING_MEMORY = "bad_alloc", "MemoryError", "allocate memory", "out of memory"
 
 
 class Answer(NamedTuple):
@@ -98,16 +109,21 @@ def _heard(
 
 
 def _line(pipe: Any, rest: bytes, until: float) -> tuple[bytes | None, bytes]:
-    """Read up to the end of a line; None if it does not come in time, or at all."""
-    while b"\n" not in rest:
+    """Read up to the end of a line, or of what one may have at most, and some of what follows.
+
+    None if it does not come in time, or at all.
+    """
+    pieces, nbytes = [rest], len(rest)
+    while b"\n" not in pieces[-1] and nbytes <= _ANSWER_NBYTES:
         left = until - time.monotonic()
         if left <= 0 or not select.select([pipe], [], [], left)[0]:
-            return None, rest
+            return None, b""
         more = pipe.read(1 << 16)
-        if not more or len(rest) > _ANSWER_NBYTES:
-            return None, rest
-        rest += more
-    line, _, rest = rest.partition(b"\n")
+        if not more:
+            return None, b""
+        pieces.append(more)
+        nbytes += len(more)
+    line, _, rest = b"".join(pieces).partition(b"\n")
     return line, rest
 
 
@@ -121,7 +137,7 @@ def _read(line: bytes, process: int, number: int) -> Answer:
         if said["number"] != number:
             raise ValueError
         return Answer(number, said["answer"])
-    except (ValueError, KeyError, TypeError):
+    except UNREADABLE_ERRORS:
         return Answer(number, None, "crash", UNREADABLE)
 
 
@@ -136,7 +152,7 @@ def _silence(child: subprocess.Popen[bytes], words: Any, seconds: float) -> tupl
     said = _last_words(words)
     if status is None:
         return "time", f"it was not done in {seconds:g} seconds"
-    if "bad_alloc" in said or "MemoryError" in said or "memory" in said:
+    if any(words in said for words in _WANTING_MEMORY):
         return "memory", f"it wants more than {MEMORY >> 30} GiB of memory"
     if status < 0:
         return "crash", f"its process was ended by {_signal_name(-status)}{_after(said)}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -69,14 +71,18 @@ class Rung:
         """
         report = checking.check(self._build)
         exercise = sheet.named(self.name)
-        if report.right and exercise:
-            size = 8 * 256 * self.data_blocks
+        return self._reached(exercise) if report.right and exercise else report
+
+    def _reached(self, exercise: sheet.Exercise) -> Report:
+        """Say what of an exercise's goal is missed."""
+        size = 8 * 256 * self.data_blocks
+        case = size, 256, "forwards"
+        try:
             total = self.counters(np.ones(size, np.float32), block_size=256).total
-            missed = exercise.missed(total, size)
-            if missed:
-                finding = Finding("goal", missed, None, None, size, 256, "forwards")
-                return Report([finding])
-        return report
+        except RuntimeError as error:
+            return Report([Finding("failed", str(error), None, None, *case)])
+        missed = exercise.missed(total, size)
+        return Report([Finding("goal", missed, None, None, *case)] if missed else [])
 
     def counters(
         self,
@@ -112,8 +118,9 @@ class Rung:
         number = counting.number_from(multiprocessors, "multiprocessors", 1024)
         options = {"block_size": block_size, "multiprocessors": number, "room": 0}
         said = self._one("counters", a, dtype, options, kind=True)
-        told = [self.name, *said["told"][1:]]
-        return counting.counters_from(told, number, said["result"], said["launches"])
+        with self._reading():
+            told = [self.name, *said["told"][1:]]
+            return counting.counters_from(told, number, said["result"], said["launches"])
 
     def accesses(
         self,
@@ -149,10 +156,11 @@ class Rung:
         number = counting.number_from(multiprocessors, "multiprocessors", 1024)
         options = {"block_size": block_size, "multiprocessors": number, "room": recording.ROOM}
         said = self._one("counters", a, dtype, options, kind=True)
-        for launch in said["launches"]:
-            launch[3] = [(*row[:8], bytes.fromhex(row[8]), *row[9:]) for row in launch[3]]
-        told = [self.name, *said["told"][1:]]
-        return recording.accesses_from(told, number, said["result"], said["launches"])
+        with self._reading():
+            for launch in said["launches"]:
+                launch[3] = [(*row[:8], bytes.fromhex(row[8]), *row[9:]) for row in launch[3]]
+            told = [self.name, *said["told"][1:]]
+            return recording.accesses_from(told, number, said["result"], said["launches"])
 
     def kernel_time(
         self,
@@ -188,8 +196,9 @@ class Rung:
         """
         options = {"block_size": block_size, "samples": samples}
         said = self._one("time", a, dtype, options, kind=False)
-        times = {name: np.array(said[name]) for name in ("seconds", "first_pass")}
-        return KernelTime(**{**said, **times, "method": self.name})
+        with self._reading():
+            times = {name: np.array(said[name]) for name in ("seconds", "first_pass")}
+            return KernelTime(**{**said, **times, "method": self.name})
 
     def _one(
         self,
@@ -203,10 +212,10 @@ class Rung:
         """Have one job done, by kernels that count or not."""
         libraries: dict[str, str | None] = {"plain": None, "counting": None}
         libraries["counting" if kind else "plain"] = str(self._build.library(counting=kind))
-        with NamedTemporaryFile(suffix=".npy", dir=self._build.folder) as kept:
-            np.save(kept, np.asarray(a), allow_pickle=False)
-            kept.flush()
-            job = {"kind": what, "method": self.like, "array": kept.name, **options}
+        with TemporaryDirectory(dir=self._build.folder) as folder:
+            array = Path(folder) / "array.npy"
+            np.save(array, np.asarray(a), allow_pickle=False)
+            job = {"kind": what, "method": self.like, "array": str(array), **options}
             job["dtype"] = None if dtype is None else np.dtype(dtype).str
             asked = {"like": self.like, "data_blocks": self.data_blocks, "jobs": [job], **libraries}
             (answer,) = processes.answers(asked, _SECONDS)
@@ -215,9 +224,15 @@ class Rung:
             raise {"ValueError": ValueError, "TypeError": TypeError}.get(name, RuntimeError)(text)
         if answer.failure:
             raise RuntimeError(f"{self.name}: {checking.KINDS[answer.failure]}: {answer.text}")
-        if not isinstance(answer.answer, dict):
-            raise RuntimeError(f"{self.name}: {processes.UNREADABLE}")
         return answer.answer
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Take what is said with care: a kernel may have written it."""
+        try:
+            yield
+        except processes.UNREADABLE_ERRORS as error:
+            raise RuntimeError(f"{self.name}: {processes.UNREADABLE}") from error
 
 
 def compile(
@@ -254,7 +269,10 @@ def compile(
     gred.lab.CompileError
         If the compiler refuses it; the text is the compiler's own, with the lines of the file.
     ValueError
-        If the file has not one kernel of that form, or it cannot be told how to launch it.
+        If the file has not one kernel of that form, it cannot be told how to launch it, or
+        `data_blocks` is not from 1 to 1024.
+    TypeError
+        If `data_blocks` is no integer.
     FileNotFoundError, UnicodeDecodeError
         If there is no such file, or it is no text.
     RuntimeError
@@ -274,10 +292,6 @@ def compile(
             f"a rung of one's own runs on the simulated device alone, so far; got device={device!r}"
         )
     file = Path(path).absolute()
-    if data_blocks is not None and not 1 <= data_blocks <= form.DATA_BLOCKS_MAX:
-        raise ValueError(
-            f"data_blocks must be from 1 to {form.DATA_BLOCKS_MAX}; got {data_blocks!r}"
-        )
     source = form.read(file)
     build = Build(file, source, form.form_of(source, like, data_blocks))
     build.library(counting=True)
