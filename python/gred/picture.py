@@ -157,7 +157,7 @@ def _title(sheet: _Sheet, told: Accesses) -> None:
     sheet.group("titles")
     sheet.write("title", 16, sheet.y + 4, title)
     sheet.write("note soft", 16, sheet.y + 24, idea)
-    what = f"sum of {told.size:,} {told.dtype} in blocks of {told.block_size} threads"
+    what = f"{told.op} of {told.size:,} {told.dtype} in blocks of {told.block_size} threads"
     sheet.write("note soft", 16, sheet.y + 40, f"{what}: {told.result}")
     sheet.y += 58
 

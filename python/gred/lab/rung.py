@@ -113,7 +113,7 @@ class Rung:
         options = {"block_size": block_size, "multiprocessors": number, "room": 0}
         said = self._one("counters", a, dtype, options, kind=True)
         told = [self.name, *said["told"][1:]]
-        return counting.counters_from(told, number, said["result"], said["launches"])
+        return counting.counters_from("sum", told, number, said["result"], said["launches"])
 
     def accesses(
         self,
@@ -152,7 +152,7 @@ class Rung:
         for launch in said["launches"]:
             launch[3] = [(*row[:8], bytes.fromhex(row[8]), *row[9:]) for row in launch[3]]
         told = [self.name, *said["told"][1:]]
-        return recording.accesses_from(told, number, said["result"], said["launches"])
+        return recording.accesses_from("sum", told, number, said["result"], said["launches"])
 
     def kernel_time(
         self,
