@@ -81,6 +81,12 @@ def test_the_drawing_has_a_point_and_a_bar_a_rung(command, tmp_path):
     assert max(line.get_ydata()) == 132 * 64 * 1.98e9
 
 
+def test_what_no_grid_can_have_is_refused_before_anything_is_shown(command):
+    status, out, err = command("roofline", "--methods", "1", "--size", "2**40")
+    assert (status, out) == (2, "")
+    assert "choose a larger block_size" in err.splitlines()[-1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -73,8 +73,8 @@ def run(given: argparse.Namespace, console: Console) -> int:
         console.leave_stdout()
     machine = record.describe_machine(options.resolve_device(given.device or "simulated"))
     with console.files_first(bool(given.json or given.plot)):
-        introduce(console, machine, "what the rungs should take, predicted")
         told = predict(settings, measured, console)
+        introduce(console, machine, "what the rungs should take, predicted")
         kept = roofline_record(machine, settings, told)
         written, failure = files.write_all(_jobs(given, kept, console))
     _print(console, settings, told)
