@@ -6,7 +6,7 @@ import pytest
 from test_counters import BENCHMARKS, RUNGS
 
 import gred
-from gred.cli import record, roofline_plot
+from gred.cli import record, roofline, roofline_plot
 
 LADDER = BENCHMARKS / "results" / "nvidia-h200" / "ladder.json"
 SMALL = ("roofline", "--size", "5000", "--block-size", "64")
@@ -79,6 +79,20 @@ def test_the_drawing_has_a_point_and_a_bar_a_rung(command, tmp_path):
         (intensity,), (additions,) = point.get_data()
         assert additions <= 1.01 * intensity * data["gpu"]["bandwidth"]
     assert max(line.get_ydata()) == 132 * 64 * 1.98e9
+
+
+@pytest.mark.parametrize(
+    ("dtype", "additions"),
+    [("int32", 64), ("int64", 32), ("uint64", 32), ("float32", 128), ("float64", 64)],
+)
+def test_the_roof_is_as_high_as_the_types_additions(dtype, additions):
+    """By NVIDIA's table of arithmetic throughput, compute capability 9.0; 64 bits are two adds."""
+    machine, settings = {}, roofline.Settings((), 5000, dtype, 64, None)
+    told = [gred.roofline(5000, method="shuffle", block_size=64, dtype=dtype)]
+    kept = roofline.roofline_record(machine, settings, told)
+    roof, _ = roofline_plot.roofline_figure(kept).axes
+    assert max(roof.lines[0].get_ydata()) == 132 * additions * 1.98e9
+    assert f"{additions} additions a cycle" in [text.get_text() for text in roof.texts]
 
 
 def test_what_no_grid_can_have_is_refused_before_anything_is_shown(command):
