@@ -109,10 +109,11 @@ def test_what_no_grid_can_have_is_refused_before_anything_is_shown(command):
         (("--device", "simulated"), "only a GPU has a roofline"),
         (("--measured", "/nowhere"), "No such file"),
         (("--measured", __file__), "Extra data"),
+        (("--measured", LADDER.parent / "sweep.json"), "sweep.json: not a ladder's sums of"),
         (("--size", "2**47"), "from 1 to 2**40"),
         (("--plot", "-"), "a drawing does not go to standard output"),
     ],
-    ids=lambda value: " ".join(value)[:30] if isinstance(value, tuple) else "",
+    ids=lambda value: " ".join(map(str, value))[:30] if isinstance(value, tuple) else "",
 )
 def test_bad_options_end_with_status_two_and_one_clear_line(command, arguments, words):
     status, out, err = command("roofline", "--methods", "21", *arguments)
