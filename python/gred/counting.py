@@ -307,7 +307,7 @@ def counters(
     Returns
     -------
     Counters
-        ``passes``, the `Counts` of each launch, and ``total``, their sum; ``method``,
+        ``passes``, the `Counts` of each launch, and ``total``, their sum; ``op``, ``method``,
         ``block_size``, ``dtype``, ``size``, ``accumulator``, ``multiprocessors``; and the
         reduction's ``result``. Making a working copy is no pass, and is not counted.
 

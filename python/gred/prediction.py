@@ -85,7 +85,13 @@ class PassTimes(Records):
 
 
 class Roofline(NamedTuple):
-    """What `roofline` returns; it prints as a text and a table."""
+    """What `roofline` returns; it prints as a text and a table.
+
+    Times are in seconds. Each of ``passes`` has its ``blocks``; its ``terms``, which are what it
+    would take if it were bound by ``memory``, ``blocks``, ``work``, ``waiting`` or ``atomics``
+    alone; ``launch``, what launching it takes; and ``alone``, what its last block does after all
+    others.
+    """
 
     method: str
     block_size: int

@@ -206,7 +206,7 @@ def accesses(
     The rung's own kernels run on the simulated device, as for `gred.counters`, and every load,
     store, atomic, shuffle, merge and barrier of each thread is kept: what a picture of the rung is
     drawn from. The records are the same in every order of threads, but for the block that happens
-    to be the last of 'last_block'.
+    to be the last of 'last_block', and for what each atomic of 'atomic' leaves.
 
     Parameters
     ----------
