@@ -26,6 +26,7 @@ from gred.showing import (
     told_cells,
     told_node,
     told_requests,
+    told_shuffles,
     told_span,
     told_threads,
     told_vain,
@@ -372,7 +373,7 @@ class _Panel:
     def _draw_notes(self, step: Step, y: float) -> None:
         sheet = self.sheet
         notes = [("head", told_threads(step, self.launch.block_size))]
-        notes += told_vain(step) + told_requests(step.requests)
+        notes += told_vain(step) + told_shuffles(step) + told_requests(step.requests)
         for line, (kind, text) in enumerate(notes):
             sheet.write(f"note {kind}", sheet.right + 14, y - 4 + 14 * line, text)
 

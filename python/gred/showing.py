@@ -151,6 +151,11 @@ def told_vain(step: Step) -> list[tuple[str, str]]:
     return [("soft", f"{vain} in vain")] if vain else []
 
 
+def told_shuffles(step: Step) -> list[tuple[str, str]]:
+    """Say how many warps' lanes read each other's registers, and how that is to be taken."""
+    return [("soft", f"shuffles: {step.shuffles}")] if step.shuffles else []
+
+
 _WORDS = {
     "global_load": "loads",
     "global_store": "stores",
