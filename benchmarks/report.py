@@ -45,6 +45,16 @@ PLOTS = {
     },
 }
 TIMES = ("predicted", "measured")
+FITTED = {
+    "start": "the events that measure",
+    "launch": "a pass's launch",
+    "block_interval": "from one block's start to the next one's",
+    "block_life": "a block's beginning and end",
+    "memory_latency": "a load from memory, among many",
+    "cache_latency": "one from L2",
+    "request_cycles": "a warp's request to global memory, with the instructions around it",
+    "arrival": "a warp's arrival at a barrier",
+}
 CAPTIONS = {
     "ladder": "The ladder: bandwidth of every method, beside the read limit",
     "bandwidth": "Bandwidth over array size",
@@ -295,7 +305,7 @@ def roofline_part(results: Results) -> str:
     for folder in results.folders:
         kept = results.read(folder, "roofline.json")
         if kept:
-            shown = (_predictions(record.rows_of(kept)), _errors(kept))
+            shown = (_predictions(record.rows_of(kept)), _errors(kept), _fitted(kept))
             parts += [*shown, _plots(results, folder, "roofline.json")]
     return "\n\n".join(parts) or NOTHING
 
@@ -326,6 +336,16 @@ def _errors(kept: Record) -> str:
         f"points of the sweep over sizes and block sizes ({_how_far(kept['seen'])}) and hold for "
         f"its {kept['unseen']['points']} other points, too ({_how_far(kept['unseen'])})."
     )
+
+
+def _fitted(kept: Record) -> str:
+    gpu = kept["gpu"]
+    texts = [f"{FITTED[name]}, {_amount(name, gpu[name])}" for name in kept["fitted"]]
+    return f"Fitted, by `benchmarks/roofline.py --fit`: {'; '.join(texts)}."
+
+
+def _amount(name: str, value: float) -> str:
+    return f"{value:.3g} cycles" if name.endswith("cycles") else units.time_text(value)
 
 
 def _how_far(errors: Record) -> str:

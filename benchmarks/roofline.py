@@ -3,7 +3,7 @@
     python benchmarks/roofline.py            write roofline.json beside an H200's ladder.json
     python benchmarks/roofline.py --fit      fit the H200's eight numbers anew, and print them
 
-The fit sees 91 points of sweep.json: all rungs at 2^28 in blocks of 32, 256 and 1024, at 2^16 in
+The fit sees these points of sweep.json: all rungs at 2^28 in blocks of 32, 256 and 1024, at 2^16 in
 blocks of 256, and last_block at 2^24 in blocks of 32, the only one where one block folds for long.
 All else checks it: other block sizes, other sizes, and ladder.json, which was measured later.
 """

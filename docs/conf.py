@@ -28,7 +28,7 @@ nb_execution_mode = "off"
 default_role = "autolink"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-# These are for who has them; their docstrings are for all.
+# Not everybody has these; their docstrings are for all.
 autodoc_mock_imports = [
     name for name in ("dask", "mpi4py", "torch") if not importlib.util.find_spec(name)
 ]

@@ -67,6 +67,29 @@ def test_requests_of_steps_cost_what_is_counted(rung, dtype):
             assert sum(r.conflicts for r in of_event) == getattr(counts, f"{event}_conflicts", 0)
 
 
+def test_what_is_shown_says_what_was_reduced_by():
+    told = gred.accesses([1.0, 2.0], "mean", method="shuffle", block_size=32)
+    counted = gred.counters([1.0, 2.0], "mean", method="shuffle", block_size=32)
+    assert (told.op, counted.op) == ("mean", "mean")
+    assert repr(told).startswith("mean of 2 float64")
+    assert repr(counted).startswith("mean of 2 float64")
+    assert "mean of 2 float64 in blocks of 32 threads: 1.5" in told.svg()
+
+
+def test_a_launch_prints_no_more_than_can_be_read():
+    small, large = (
+        gred.accesses(np.ones(n), method="shuffle", block_size=32).passes[0] for n in (1, 1000)
+    )
+    first = small.accesses[:90]
+    few, many = type(small.accesses)(first), large.accesses
+    assert len(repr(few).splitlines()) == 1 + len(few)
+    assert few._repr_html_().count("<tr>") == 1 + len(few)
+    assert repr(large).splitlines()[:3] == repr(many).splitlines()[:3]
+    assert repr(large).endswith(f"\nand {len(many) - 100:,} more")
+    assert large._repr_html_().count("<tr>") == 101
+    assert f"and {len(many) - 100:,} more" in large._repr_html_()
+
+
 def test_a_misaligned_array_is_recorded_where_it_lies():
     x = SimulatedArray(np.ones(2**10 + 1, np.float32))[1:]
     told = gred.accesses(x, method="shared_sequential", block_size=256)

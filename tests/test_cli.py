@@ -15,6 +15,7 @@ import pytest
 
 import gred
 from gred.cli import answer, clock, ladder, options, record, sweep
+from gred.cli.command import _JOBS as JOBS
 from gred.cli.data import random_array
 
 SMALL = ("--size", "700", "--device", "simulated")
@@ -309,6 +310,9 @@ def test_missing_matplotlib_names_the_extra(command, monkeypatch, tmp_path, argu
         (("sweep", "--json", "-", "--csv", "-"), "--json and --csv both write to standard output"),
         (("--json", "x.svg", "--plot", "x.svg"), "--json and --plot both write to x.svg"),
         (("sweep", "--out", __file__), "is a file"),
+        (("shwo", "1"), "'shwo' is not a job; did you mean 'show'?"),
+        (("1",), "'1' is not a job; there are counters, explain, lab, "),
+        (("",), "'' is not a job"),
     ],
 )
 def test_bad_option_ends_with_status_two_and_one_clear_line(command, arguments, words):
@@ -349,6 +353,11 @@ def test_warning_is_one_line_among_the_progress(command, monkeypatch):
     status, _, err = command(*FEW)
     assert status == 0
     assert "gred: this will take 20 s\n" in err
+
+
+def test_help_leads_to_every_job(command):
+    _, out, _ = command("--help")
+    assert all(f"python -m gred {job} --help" in out for job in JOBS)
 
 
 def test_module_runs_as_a_command():

@@ -6,7 +6,7 @@ import pytest
 from test_counters import BENCHMARKS, RUNGS
 
 import gred
-from gred.cli import record, roofline_plot
+from gred.cli import record, roofline, roofline_plot
 
 LADDER = BENCHMARKS / "results" / "nvidia-h200" / "ladder.json"
 SMALL = ("roofline", "--size", "5000", "--block-size", "64")
@@ -82,6 +82,26 @@ def test_the_drawing_has_a_point_and_a_bar_a_rung(command, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("dtype", "additions"),
+    [("int32", 64), ("int64", 32), ("uint64", 32), ("float32", 128), ("float64", 64)],
+)
+def test_the_roof_is_as_high_as_the_types_additions(dtype, additions):
+    """By NVIDIA's table of arithmetic throughput, compute capability 9.0; 64 bits are two adds."""
+    machine, settings = {}, roofline.Settings((), 5000, dtype, 64, None)
+    told = [gred.roofline(5000, method="shuffle", block_size=64, dtype=dtype)]
+    kept = roofline.roofline_record(machine, settings, told)
+    roof, _ = roofline_plot.roofline_figure(kept).axes
+    assert max(roof.lines[0].get_ydata()) == 132 * additions * 1.98e9
+    assert f"{additions} additions a cycle" in [text.get_text() for text in roof.texts]
+
+
+def test_what_no_grid_can_have_is_refused_before_anything_is_shown(command):
+    status, out, err = command("roofline", "--methods", "1", "--size", "2**40")
+    assert (status, out) == (2, "")
+    assert "choose a larger block_size" in err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (("--methods", "bulk"), "'bulk' has no counters; rungs 0 to 22 have"),
@@ -89,10 +109,11 @@ def test_the_drawing_has_a_point_and_a_bar_a_rung(command, tmp_path):
         (("--device", "simulated"), "only a GPU has a roofline"),
         (("--measured", "/nowhere"), "No such file"),
         (("--measured", __file__), "Extra data"),
+        (("--measured", LADDER.parent / "sweep.json"), "sweep.json: not a ladder's sums of"),
         (("--size", "2**47"), "from 1 to 2**40"),
         (("--plot", "-"), "a drawing does not go to standard output"),
     ],
-    ids=lambda value: " ".join(value)[:30] if isinstance(value, tuple) else "",
+    ids=lambda value: " ".join(map(str, value))[:30] if isinstance(value, tuple) else "",
 )
 def test_bad_options_end_with_status_two_and_one_clear_line(command, arguments, words):
     status, out, err = command("roofline", "--methods", "21", *arguments)

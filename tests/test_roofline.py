@@ -140,14 +140,15 @@ def test_the_last_block_folds_alone():
 # ---- other GPUs ----
 
 
-def test_a_gpu_that_is_here_is_measured(monkeypatch):
+@pytest.mark.parametrize("named", ["cuda:0", "cuda"])
+def test_a_gpu_that_is_here_is_measured(monkeypatch, named):
     here = gred.Device("cuda:0", "Some GPU", 66, 2**34, 10**12, 2**25, "8.9")
     limit = gred.ReadLimit(np.array([1e-3, 2e-3, 3e-3]), 2**30, "cuda:0", 1, 1)
     times = gred.KernelTime(np.array([1e-3, 4e-3, 5e-3]), *[None] * 8)
     monkeypatch.setattr(prediction, "devices", lambda: [here])
     monkeypatch.setattr(prediction, "read_limit", lambda device: limit)
     monkeypatch.setattr(prediction, "kernel_time", lambda *_, **__: times)
-    told = gred.roofline(2**20, method="shuffle", device="cuda:0")
+    told = gred.roofline(2**20, method="shuffle", device=named)
     assert (told.gpu.title, told.gpu.multiprocessors) == ("Some GPU", 66)
     assert told.gpu.bandwidth == 2**30 / 2e-3
     assert told.gpu.block_interval == 2 * H200.block_interval
@@ -163,11 +164,14 @@ def test_a_gpu_that_is_here_is_measured(monkeypatch):
         ({"size": 0}, ValueError, r"from 1 to 2\*\*40; got 0"),
         ({"size": 2**40 + 1}, ValueError, r"from 1 to 2\*\*40"),
         ({"size": 2**36, "method": "neighbored", "block_size": 32}, ValueError, "than a grid"),
-        ({"size": 1.5}, TypeError, "float"),
+        ({"size": 1.5}, TypeError, "size must be an integer; got 1.5"),
+        ({"size": True}, TypeError, "size must be an integer; got True"),
         ({"method": "bulk"}, ValueError, "no counters"),
-        ({"dtype": "float16"}, ValueError, "float16"),
+        ({"dtype": "float16"}, ValueError, "dtype must be int32, .* got 'float16'"),
+        ({"dtype": "U3"}, ValueError, "dtype must be int32, .* got 'U3'"),
+        ({"dtype": bool}, ValueError, "dtype must be int32, .* got .*bool"),
         ({"block_size": 33}, ValueError, "33"),
-        ({"device": "simulated"}, ValueError, "a GPU that is here; got 'simulated'"),
+        ({"device": "simulated"}, ValueError, "a GPU that is here; got 'simulated'.*an H200's"),
     ],
     ids=str,
 )

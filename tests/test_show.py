@@ -236,6 +236,24 @@ def test_the_terminal_shows_lanes_elements_and_values(command):
     assert "loads: 8 sectors, 12% used; stores: 4 sectors, 12% used" in out
 
 
+def test_shuffles_are_told_in_the_terminal_and_beside_the_picture(command):
+    _, out, _ = command("shuffle", "--block-size", "64")
+    steps = out.split("  step ")[1:]
+    assert ["shuffles: 2" in step for step in steps] == [False, *[True] * 5, *[False] * 6]
+    assert ["shuffles: 1" in step for step in steps] == [False] * 7 + [True] * 5
+    picture = Picture("shuffle", x=np.arange(64), block=64)
+    texts = [text.text for text in picture.of("text", "soft", **place(1))]
+    assert texts == ["32 in vain; shuffles: 2"]
+
+
+@pytest.mark.parametrize("rung", ["shared_sequential", "shuffle", "last_block", "cooperative"])
+def test_notes_do_not_lie_on_each_other(rung):
+    notes = Picture(rung, 256).of("text", "note")
+    right = max(float(note.get("x")) for note in notes)
+    heights = sorted(float(note.get("y")) for note in notes if float(note.get("x")) == right)
+    assert np.diff(heights).min() >= 11
+
+
 def test_plain_text_says_it_without_rich(command, monkeypatch):
     monkeypatch.setattr("gred.cli.command.make_console", consoles.PlainConsole)
     _, out, _ = command("shared_strided")

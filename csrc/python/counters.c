@@ -33,10 +33,10 @@ static bool can_count(const struct plan *plan)
                      element_name(input), element_name(plan->accumulator));
         return false;
     }
-    if (!counting_flat(plan->fold, method_index_of(plan->method), input, plan->accumulator,
-                       plan->block)) {
+    if (plan->exact || !counting_flat(plan->fold, method_index_of(plan->method), input,
+                                      plan->accumulator, plan->block)) {
         PyErr_Format(PyExc_ValueError, "method '%s' has no counters; rungs 0 to 22 have",
-                     plan->method->name);
+                     plan->exact ? "exact" : plan->method->name);
         return false;
     }
     if (plan->direct && (plan->flat || !plan->on_device))

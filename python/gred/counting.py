@@ -122,6 +122,7 @@ class Passes(Records):
 class Counters(NamedTuple):
     """What `counters` returns; it prints as a text and a table."""
 
+    op: str
     method: str
     block_size: int
     dtype: str
@@ -133,7 +134,7 @@ class Counters(NamedTuple):
     result: Any
 
     def _fact(self) -> str:
-        call = f"sum of {self.size:,} {self.dtype}, as {self.accumulator}"
+        call = f"{self.op} of {self.size:,} {self.dtype}, as {self.accumulator}"
         launched = f"{self.method}, blocks of {self.block_size}"
         return f"{call}, by {launched}, as on {self.multiprocessors} multiprocessors"
 
@@ -241,25 +242,30 @@ def _total(passes: Iterable[Counts]) -> Counts:
     return Counts._make([*map(sum, zip(*rows, strict=True)), lines])
 
 
-def number_from(value: Any, name: str, most: int) -> int:
-    """Read a whole number from 1 to `most`."""
+def integer_from(value: Any, name: str) -> int:
+    """Read a whole number."""
     try:
         if isinstance(value, bool):
             raise TypeError
-        number = operator.index(value)
+        return operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be an integer; got {value!r}") from None
+
+
+def number_from(value: Any, name: str, most: int) -> int:
+    """Read a whole number from 1 to `most`."""
+    number = integer_from(value, name)
     if not 1 <= number <= most:
         raise ValueError(f"{name} must be from 1 to {most}; got {value!r}")
     return number
 
 
 def counters_from(
-    told: Sequence[Any], multiprocessors: int, result: Any, launches: Iterable[Any]
+    op: str, told: Sequence[Any], multiprocessors: int, result: Any, launches: Iterable[Any]
 ) -> Counters:
     """Make the record of what C has told and counted."""
     passes = Passes(_pass(launch) for launch in launches)
-    return Counters._make([*told, multiprocessors, passes, _total(passes), result])
+    return Counters._make([op, *told, multiprocessors, passes, _total(passes), result])
 
 
 def counters(
@@ -301,7 +307,7 @@ def counters(
     Returns
     -------
     Counters
-        ``passes``, the `Counts` of each launch, and ``total``, their sum; ``method``,
+        ``passes``, the `Counts` of each launch, and ``total``, their sum; ``op``, ``method``,
         ``block_size``, ``dtype``, ``size``, ``accumulator``, ``multiprocessors``; and the
         reduction's ``result``. Making a working copy is no pass, and is not counted.
 
@@ -335,4 +341,4 @@ def counters(
     number = number_from(multiprocessors, "multiprocessors", 1024)
     row = _core.counters(a, op, **options, device="simulated", multiprocessors=number, room=0)
     *told, result, launches = row
-    return counters_from(told, number, result, launches)
+    return counters_from(op, told, number, result, launches)

@@ -24,18 +24,18 @@ from gred.showing import (
     shown,
     told_block,
     told_cells,
+    told_lanes,
     told_node,
     told_requests,
     told_span,
     told_threads,
-    told_vain,
     told_value,
 )
 from gred.steps import Block, Element, Node, Step, blocks
 
 _LEFT, _RIGHT, _TOP = 112, 236, 24
 _WIDTH, _COLUMN_MAX, _COLUMN_MIN = 1088, 26.0, 3.0
-_CELL, _GAP, _ROW = 18, 28, 20
+_CELL, _GAP, _ROW, _LINE = 18, 28, 20, 14
 _READABLE = 15  # columns as wide have room for text
 
 _STYLE = """
@@ -157,7 +157,7 @@ def _title(sheet: _Sheet, told: Accesses) -> None:
     sheet.group("titles")
     sheet.write("title", 16, sheet.y + 4, title)
     sheet.write("note soft", 16, sheet.y + 24, idea)
-    what = f"sum of {told.size:,} {told.dtype} in blocks of {told.block_size} threads"
+    what = f"{told.op} of {told.size:,} {told.dtype} in blocks of {told.block_size} threads"
     sheet.write("note soft", 16, sheet.y + 40, f"{what}: {told.result}")
     sheet.y += 58
 
@@ -210,6 +210,7 @@ class _Panel:
         self.shapes = shapes(block, sheet.columns)
         self.places: dict[tuple[str, int], float] = {}  # the bottom of a cell that was drawn last
         self.held: dict[Node, float] = {}  # the bottom of what shows a thread's register
+        self.noted: float = 0  # where the last note is
 
     def draw(self) -> None:
         beneath = self.sheet.group("beneath")
@@ -229,7 +230,8 @@ class _Panel:
         sheet = self.sheet
         top = sheet.y
         if boundary.before and boundary.after and boundary.after.barriers:
-            sheet.write("note mono", sheet.right + 14, top + 13, ", ".join(boundary.after.barriers))
+            y = max(top + 13, self.noted + _LINE)
+            sheet.write("note mono", sheet.right + 14, y, ", ".join(boundary.after.barriers))
         self._draw_registers(boundary)
         for memory in MEMORIES:
             rows = boundary.rows(memory, self.shapes[memory])
@@ -372,9 +374,10 @@ class _Panel:
     def _draw_notes(self, step: Step, y: float) -> None:
         sheet = self.sheet
         notes = [("head", told_threads(step, self.launch.block_size))]
-        notes += told_vain(step) + told_requests(step.requests)
+        notes += told_lanes(step) + told_requests(step.requests)
         for line, (kind, text) in enumerate(notes):
-            sheet.write(f"note {kind}", sheet.right + 14, y - 4 + 14 * line, text)
+            self.noted = y - 4 + _LINE * line
+            sheet.write(f"note {kind}", sheet.right + 14, self.noted, text)
 
 
 def _clashing(step: Step | None) -> set[tuple[str, int]]:

@@ -8,14 +8,13 @@ its launch, and what one block does alone when all others have ended.
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from gred import scaled
-from gred.counting import SECTOR_NBYTES, WARP, Counts, Line, counters
+from gred.counting import SECTOR_NBYTES, WARP, Counts, Line, counters, integer_from
 from gred.gpus import H200, Gpu
 from gred.measure import kernel_time, read_limit
 from gred.records import Records, devices, methods
@@ -23,6 +22,8 @@ from gred.records import Records, devices, methods
 # Loads that fewer warps make than a sixteenth of the blocks are of one block alone.
 _ALONE = 16
 _GRID_MOST = 2**31 - 1
+_SIZE_MOST = 2**40
+_DTYPES = ("int32", "int64", "uint64", "float32", "float64")
 
 
 class Terms(NamedTuple):
@@ -84,7 +85,13 @@ class PassTimes(Records):
 
 
 class Roofline(NamedTuple):
-    """What `roofline` returns; it prints as a text and a table."""
+    """What `roofline` returns; it prints as a text and a table.
+
+    Times are in seconds. Each of ``passes`` has its ``blocks``; its ``terms``, which are what it
+    would take if it were bound by ``memory``, ``blocks``, ``work``, ``waiting`` or ``atomics``
+    alone; ``launch``, what launching it takes; and ``alone``, what its last block does after all
+    others.
+    """
 
     method: str
     block_size: int
@@ -237,10 +244,14 @@ def pass_times(counted: list[tuple[int, Counts]], itemsize: int, gpu: Gpu) -> Pa
 
 def gpu_here(device: str) -> Gpu:
     """Describe a GPU that is here: its multiprocessors and what it reads; the rest is an H200's."""
-    found = next((one for one in devices() if one.name == device), None)
-    if found is None or found.compute_capability is None:
-        raise ValueError(f"device must be a GPU that is here; got {device!r}")
-    limit = read_limit(device)
+    gpus = (one for one in devices() if one.compute_capability)
+    found = next((one for one in gpus if device in (one.name, "cuda")), None)
+    if found is None:
+        raise ValueError(
+            f"device must be a GPU that is here; got {device!r}. gred.devices() lists what is "
+            "here; without device= the prediction is an H200's"
+        )
+    limit = read_limit(found.name)
     bandwidth = limit.nbytes / float(np.median(limit.seconds))
     if found.title == H200.title:
         return H200._replace(bandwidth=bandwidth)
@@ -286,7 +297,7 @@ def roofline(
     Roofline
         ``seconds``: the time of all passes as `gred.kernel_time` measures it, cold caches and all;
         ``limit``: 'memory', 'blocks', 'work', 'waiting', 'atomics' or 'launches', whichever binds
-        it for longest; ``why()``: that in words; ``passes``, with the `Terms` of each;
+        it for longest; ``why()``: that in words; ``passes``, with the five ``terms`` of each;
         ``measured`` and ``error``, where there is a GPU; ``method``, ``block_size``, ``dtype``,
         ``size``, ``gpu``.
 
@@ -295,13 +306,16 @@ def roofline(
     ValueError
         For a size, method, block size or type without counters, or a device that is no GPU here.
     TypeError
-        For a size that is no integer.
+        For a size that is no integer, or what is no dtype.
+    RuntimeError, CudaError
+        As `gred.kernel_time`, where there is a device.
 
     Notes
     -----
     Eight numbers of the H200 are fitted to times of int32 in blocks of 32, 256 and 1024. README.md
-    has the errors. GPUs other than an H200 differ from it in their multiprocessors and in what they
-    read; the rest is taken to be as on an H200, which is not true of all.
+    has the errors. GPUs other than an H200 differ from it in their multiprocessors, in what they
+    read, and in how fast blocks start, which goes with the multiprocessors; the rest is taken to be
+    as on an H200, which is not true of all.
 
     References
     ----------
@@ -334,15 +348,17 @@ def roofline(
 
 def make_launch(method: str, block_size: int | None, dtype: DTypeLike, gpu: Gpu) -> scaled.Launch:
     """Check what is launched, by counting a single element."""
-    name = "last_block" if method == "auto" else method
-    told = counters(np.ones(1, dtype), method=name, block_size=block_size, dtype=np.dtype(dtype))
+    name, found = "last_block" if method == "auto" else method, np.dtype(dtype)
+    if found.name not in _DTYPES:
+        raise ValueError(f"dtype must be {', '.join(_DTYPES[:-1])} or {_DTYPES[-1]}; got {dtype!r}")
+    told = counters(np.ones(1, found), method=name, block_size=block_size, dtype=found)
     rung = next(one for one in methods() if one.name == told.method)
-    return scaled.Launch(rung, told.block_size, np.dtype(dtype), gpu.multiprocessors)
+    return scaled.Launch(rung, told.block_size, found, gpu.multiprocessors)
 
 
 def checked_size(size: Any) -> int:
     """Refuse what is no number of elements."""
-    number = operator.index(size)
-    if not 1 <= number <= 1 << 40:
+    number = integer_from(size, "size")
+    if not 1 <= number <= _SIZE_MOST:
         raise ValueError(f"size must be from 1 to 2**40; got {size!r}")
     return number

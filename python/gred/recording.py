@@ -15,6 +15,8 @@ from gred.records import Records
 
 # Of accesses; more elements than take so many are refused.
 ROOM = 1 << 20
+# Of so many as a launch can have, only the first are printed.
+_PRINTED = 100
 _FORMATS = {"int32": "i", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d"}
 
 
@@ -63,6 +65,19 @@ class Recorded(Records):
             f"{record.file}:{record.number}",
         ]
 
+    def __repr__(self) -> str:
+        if len(self) <= _PRINTED:
+            return super().__repr__()
+        return f"{Recorded(self[:_PRINTED])!r}\n{self._more()}"
+
+    def _repr_html_(self) -> str:
+        if len(self) <= _PRINTED:
+            return super()._repr_html_()
+        return f"{Recorded(self[:_PRINTED])._repr_html_()}<p>{self._more()}</p>"
+
+    def _more(self) -> str:
+        return f"and {len(self) - _PRINTED:,} more"
+
 
 class Launch(NamedTuple):
     """What one launch did; it prints as a table.
@@ -86,6 +101,7 @@ class Launch(NamedTuple):
 class Accesses(NamedTuple):
     """What `accesses` returns. A notebook shows it as a picture."""
 
+    op: str
     method: str
     block_size: int
     dtype: str
@@ -96,9 +112,10 @@ class Accesses(NamedTuple):
     result: Any
 
     def __repr__(self) -> str:
-        call = f"sum of {self.size:,} {self.dtype}, by {self.method}, blocks of {self.block_size}"
+        array = f"{self.op} of {self.size:,} {self.dtype}"
         told = ", ".join(f"{len(one.accesses):,}" for one in self.passes)
-        return f"{call}: accesses of each pass: {told}"
+        launched = f"by {self.method}, blocks of {self.block_size}"
+        return f"{array}, {launched}: accesses of each pass: {told}"
 
     def svg(self) -> str:
         """Draw which thread touches which element at which step.
@@ -164,14 +181,14 @@ def _launch(launch: tuple[Any, ...], first: bool, dtype: str, accumulator: str) 
 
 
 def accesses_from(
-    told: Sequence[Any], multiprocessors: int, result: Any, launches: Iterable[Any]
+    op: str, told: Sequence[Any], multiprocessors: int, result: Any, launches: Iterable[Any]
 ) -> Accesses:
     """Make the record of what C has told and recorded."""
     dtype, accumulator = told[2], told[4]
     passes = tuple(
         _launch(launch, number == 0, dtype, accumulator) for number, launch in enumerate(launches)
     )
-    return Accesses._make([*told, multiprocessors, passes, result])
+    return Accesses._make([op, *told, multiprocessors, passes, result])
 
 
 def accesses(
@@ -189,7 +206,7 @@ def accesses(
     The rung's own kernels run on the simulated device, as for `gred.counters`, and every load,
     store, atomic, shuffle, merge and barrier of each thread is kept: what a picture of the rung is
     drawn from. The records are the same in every order of threads, but for the block that happens
-    to be the last of 'last_block'.
+    to be the last of 'last_block', and for what each atomic of 'atomic' leaves.
 
     Parameters
     ----------
@@ -210,7 +227,7 @@ def accesses(
     -------
     Accesses
         ``passes``, one for each launch, with its ``blocks``, its ``block_size`` and its
-        ``accesses``, a tuple of `Access`, sorted by block, interval and thread; ``method``,
+        ``accesses``, a tuple of `Access`, sorted by block, interval and thread; ``op``, ``method``,
         ``block_size``, ``dtype``, ``size``, ``accumulator``, ``multiprocessors``; and the
         reduction's ``result``. Its method `svg` draws it. Making a working copy is no pass, and is
         not recorded.
@@ -238,4 +255,4 @@ def accesses(
     count = number_from(multiprocessors, "multiprocessors", 1024)
     row = _core.counters(a, op, **options, device="simulated", multiprocessors=count, room=ROOM)
     *told, result, launches = row
-    return accesses_from(told, count, result, launches)
+    return accesses_from(op, told, count, result, launches)

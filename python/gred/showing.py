@@ -145,10 +145,12 @@ def told_threads(step: Step, block_size: int) -> str:
     return f"{len(step.nodes)} of {block_size} threads{where}"
 
 
-def told_vain(step: Step) -> list[tuple[str, str]]:
-    """Say how many threads make what gets into no result, if any, and how that is to be taken."""
+def told_lanes(step: Step) -> list[tuple[str, str]]:
+    """Say how many threads make what gets into no result, and how many warps shuffle, if any."""
     vain = sum(not node.useful for node in step.nodes.values())
-    return [("soft", f"{vain} in vain")] if vain else []
+    texts = [f"{vain} in vain"] if vain else []
+    texts += [f"shuffles: {step.shuffles}"] if step.shuffles else []
+    return [("soft", "; ".join(texts))] if texts else []
 
 
 _WORDS = {

@@ -19,7 +19,6 @@ BARRIERS = {
     "block_barrier": "__syncthreads()",
     "warp_barrier": "__syncwarp()",
     "grid_barrier": "the grid's barrier",
-    "shuffle": "",
 }
 _STORES = ("global_store", "shared_store", "atomic")
 _LOADS = ("global_load", "shared_load")
@@ -76,9 +75,13 @@ class Request(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The threads of a block that do something in a step, and what their warps ask for."""
+    """The threads of a block that do something in a step, and what their warps ask for.
+
+    ``shuffles`` is how many warps' lanes read each other's registers.
+    """
 
     barriers: tuple[str, ...]
+    shuffles: int
     nodes: dict[int, Node]
     requests: list[Request]
 
@@ -125,7 +128,8 @@ class _Builder:
                 continue
             if step:
                 yield step
-            step = Step(tuple(dict.fromkeys(filter(None, barriers))), {}, [])
+            shuffling = {a.thread // WARP for a in own if a.event == "shuffle"}
+            step = Step(tuple(dict.fromkeys(barriers)), len(shuffling), {}, [])
             self._carry_out(step, number, own)
             number, barriers = number + 1, ()
         if step:

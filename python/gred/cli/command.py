@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, TextIO, cast
 
-from gred.cli import counters, explain, lab, ladder, roofline, show, sweep, versus
+from gred.cli import counters, explain, lab, ladder, options, roofline, show, sweep, versus
 from gred.cli.console import Console, make_console
 from gred.cli.options import UsageError
 from gred.cli.streams import OutputError, open_what_is_closed
@@ -64,13 +64,21 @@ def _run(given: Sequence[str], console: Console) -> int:
         warnings.simplefilter("always", RuntimeWarning)
         warnings.showwarning = _note_warnings(console)
         try:
-            named = [name for name in given[:1] if name in _JOBS]
+            named = _job_named(given)
             job = _JOBS[named[0]] if named else ladder
             parser = job.parser(" ".join((PROGRAM, *named)))
             status: int = job.run(_parse(parser, given[len(named) :], console), console)
             return status
         except SystemExit:  # argparse has shown its help
             return _RIGHT
+
+
+def _job_named(given: Sequence[str]) -> list[str]:
+    """Tell which job is named, if one is: the ladder's own arguments are options alone."""
+    named = [name for name in given[:1] if not name.startswith("-")]
+    for name in named:
+        options.check_name(name, _JOBS, "job", f"there are {', '.join(_JOBS)}")
+    return named
 
 
 def _parse(

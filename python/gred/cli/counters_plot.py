@@ -32,7 +32,7 @@ def counters_figure(record: Record) -> Figure:
         figure = Figure(figsize=(11, 1.9 + 0.24 * len(rows)), layout="constrained")
         panels = figure.subplots(1, 3, sharey=True)
         _draw(panels[0], "global memory: bytes moved, over the array's", _moved(record))
-        _draw(panels[1], "shared memory: wavefronts a 32 elements", _wavefronts(record))
+        _draw(panels[1], "shared memory: wavefronts for 32 elements", _wavefronts(record))
         _draw(panels[2], "active lanes of 32", _lanes(record))
         panels[2].set_xlim(0, _WARP)
         panels[2].set_xticks(range(0, _WARP + 1, 8))

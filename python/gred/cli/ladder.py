@@ -28,7 +28,8 @@ The same over many array sizes and block sizes, with plots: python -m gred sweep
 Beside other libraries: python -m gred versus --help
 What each does to memory: python -m gred counters --help, python -m gred explain --help
 Each drawn step by step: python -m gred show --help
-What each should take: python -m gred roofline --help"""
+What each should take: python -m gred roofline --help
+A rung of your own: python -m gred lab --help"""
 
 
 # Columns that the table needs when it draws no bars.

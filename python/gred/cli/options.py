@@ -260,11 +260,16 @@ def parse_names(text: str, known: Collection[str], noun: str, where: str) -> tup
     if not wanted:
         raise UsageError(f"{text!r} names no {noun}; {where}")
     for name in wanted:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]!r}?" if near else where
-            raise UsageError(f"{name!r} is not a {noun}; {hint}")
+        check_name(name, known, noun, where)
     return tuple(wanted)
+
+
+def check_name(name: str, known: Collection[str], noun: str, where: str) -> None:
+    """Refuse a name that is not `known`; `where` says where those are listed."""
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean {near[0]!r}?" if near else where
+        raise UsageError(f"{name!r} is not a {noun}; {hint}")
 
 
 def names(known: Collection[str], noun: str) -> Callable[[str], tuple[str, ...]]:

@@ -73,8 +73,8 @@ def run(given: argparse.Namespace, console: Console) -> int:
         console.leave_stdout()
     machine = record.describe_machine(options.resolve_device(given.device or "simulated"))
     with console.files_first(bool(given.json or given.plot)):
-        introduce(console, machine, "what the rungs should take, predicted")
         told = predict(settings, measured, console)
+        introduce(console, machine, "what the rungs should take, predicted")
         kept = roofline_record(machine, settings, told)
         written, failure = files.write_all(_jobs(given, kept, console))
     _print(console, settings, told)
@@ -104,8 +104,10 @@ def _measured(path: Path | None, settings: Settings) -> dict[str, float]:
         run = (kept["kind"], kept["run"]["size"], kept["run"]["dtype"], kept["run"]["op"])
         rows = [row for row in record.rows_of(kept) if row["number"] is not None]
         found = {(row["method"], row["block_size"]): row["median_ns"] * 1e-9 for row in rows}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError) as error:
         raise options.UsageError(f"--measured {path}: {error}") from None
+    except (KeyError, TypeError):
+        run, found = None, {}
     if run != ("ladder", settings.size, settings.dtype, "sum"):
         raise options.UsageError(
             f"--measured {path}: not a ladder's sums of {settings.size} {settings.dtype}"

@@ -18,8 +18,8 @@ from gred.cli import plots, units
 from gred.cli.plots import GRID, LIMIT, STYLE
 from gred.cli.record import Record, rows_of
 
-# int32 and float32 additions of a multiprocessor in a cycle: of an H200, as of all since Volta.
-_ADDITIONS = 64
+# Additions of an H200's multiprocessor in a cycle; an integer of 64 bits takes two.
+_ADDITIONS = {"int32": 64, "int64": 32, "uint64": 32, "float32": 128, "float64": 64}
 COLOURS = {
     "memory": "#4d77cf",
     "blocks": "#8c6bb1",
@@ -53,7 +53,8 @@ def _title(record: Record) -> str:
 
 def _draw_roof(axes: Axes, record: Record) -> None:
     gpu, rows = record["gpu"], rows_of(record)
-    peak = gpu["multiprocessors"] * gpu["clock"] * _ADDITIONS
+    additions = _ADDITIONS[record["run"]["dtype"]]
+    peak = gpu["multiprocessors"] * gpu["clock"] * additions
     intensities = np.geomspace(1 / 32, 16, 100)
     axes.plot(intensities, np.minimum(peak, intensities * gpu["bandwidth"]), color=LIMIT)
     for row in rows:
@@ -67,7 +68,9 @@ def _draw_roof(axes: Axes, record: Record) -> None:
     axes.set_axisbelow(True)
     bandwidth = units.bandwidth_text(gpu["bandwidth"])
     axes.annotate(f"{bandwidth} of memory", (0.9, gpu["bandwidth"]), color=LIMIT, ha="right")
-    axes.annotate("64 additions a cycle", (peak / gpu["bandwidth"], 1.15 * peak), color=LIMIT)
+    axes.annotate(
+        f"{additions} additions a cycle", (peak / gpu["bandwidth"], 1.15 * peak), color=LIMIT
+    )
     axes.set_title("the roof; dots measured, rings predicted", fontsize=9)
 
 

@@ -176,7 +176,7 @@ class _Screen:
         behind = f" behind {', '.join(step.barriers)}" if step.barriers else ""
         head = f"step {number}{behind}: {showing.told_threads(step, self.threads)}"
         self.console.line(head)
-        notes = showing.told_vain(step) + showing.told_requests(step.requests)
+        notes = showing.told_lanes(step) + showing.told_requests(step.requests)
         told = [Cell(text, _TOLD[kind]) for kind, text in notes]
         if told:
             joined = itertools.chain(*((Cell("; "), cell) for cell in told))

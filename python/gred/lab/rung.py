@@ -120,7 +120,7 @@ class Rung:
         said = self._one("counters", a, dtype, options, kind=True)
         with self._reading():
             told = [self.name, *said["told"][1:]]
-            return counting.counters_from(told, number, said["result"], said["launches"])
+            return counting.counters_from("sum", told, number, said["result"], said["launches"])
 
     def accesses(
         self,
@@ -160,7 +160,7 @@ class Rung:
             for launch in said["launches"]:
                 launch[3] = [(*row[:8], bytes.fromhex(row[8]), *row[9:]) for row in launch[3]]
             told = [self.name, *said["told"][1:]]
-            return recording.accesses_from(told, number, said["result"], said["launches"])
+            return recording.accesses_from("sum", told, number, said["result"], said["launches"])
 
     def kernel_time(
         self,
