@@ -266,6 +266,16 @@ def test_what_does_not_compile_is_told_in_the_compilers_words(tmp_path):
     assert "entries.cuh" not in str(caught.value)
 
 
+def test_the_compilers_words_are_no_commands_to_a_terminal(tmp_path):
+    path = tmp_path / "mine.cuh"
+    path.write_text(
+        f"// launched like shuffle\n#error \x1b]0;mine\x07 \x1b[31mred\n{RIGHT}", "utf-8"
+    )
+    with pytest.raises(gred.lab.CompileError, match="red") as caught:
+        gred.lab.compile(path)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", str(caught.value))
+
+
 def test_a_source_that_is_never_done_with_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(building, "_SECONDS", 1)
     left = tmp_path / "left"

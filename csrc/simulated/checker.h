@@ -1,11 +1,12 @@
 /* Looks for what a GPU would not forgive in what threads access: races, loads of what nobody has
  * stored, and whatever lies outside the memory that a kernel was given.
  *
- * What is a race does not depend on the order in which threads happen to run. Of every word it is
+ * Two accesses may be a race in whatever order threads happen to run. Of every word it is
  * known who stored and who loaded it last; another thread may follow if a barrier lies between the
  * two: one of the block, or of the warp if both are lanes of it. A shuffle is none: it orders no
  * memory. Blocks are ordered by the grid's barrier, and by atomics, if both have made one in
- * between. */
+ * between: which came first is not looked at, and of loads the last two are known, so that some
+ * races are found in another order of threads only, or not at all. */
 #pragma once
 
 #include "common/simulated_words.h"

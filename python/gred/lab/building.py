@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
 from gred.lab.form import Form
+from gred.lab.processes import printable
 
 _SECONDS = 60
 _MEMORY_KIB = 4 << 20
@@ -126,7 +127,7 @@ def _run_bounded(command: list[str], folder: Path) -> tuple[int, str]:
         finally:
             _end_all(child)
         words.seek(0)
-        return status, words.read(_WORDS_NBYTES).decode(errors="replace")
+        return status, printable(words.read(_WORDS_NBYTES).decode(errors="replace"))
 
 
 def _end_all(child: subprocess.Popen[bytes]) -> None:

@@ -151,7 +151,8 @@ def _fault(kind: str, file: str | None, line: int, text: str, frames: list[Any])
         raise TypeError
     if file is not None and not isinstance(file, str):
         raise TypeError
-    return kind, file, line, text, frames[:_FRAMES_MAX]
+    file = file and processes.printable(file)
+    return kind, file, line, processes.printable(text), frames[:_FRAMES_MAX]
 
 
 def _result(answer: processes.Answer) -> int | float:

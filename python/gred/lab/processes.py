@@ -133,12 +133,19 @@ def _read(line: bytes, process: int, number: int) -> Answer:
         if said["process"] != process or said["forks"]:
             return Answer(number, None, "fork", "it has made another process")
         if "error" in said:
-            return Answer(number, None, "failed", f"{said['error']}: {said['text']}")
+            return Answer(number, None, "failed", printable(f"{said['error']}: {said['text']}"))
         if said["number"] != number:
             raise ValueError
         return Answer(number, said["answer"])
     except UNREADABLE_ERRORS:
         return Answer(number, None, "crash", UNREADABLE)
+
+
+def printable(text: str) -> str:
+    """Put a mark in the place of what a terminal would not show but obey."""
+    return "".join(
+        c if c.isprintable() or c in "\t\n" else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
 
 
 # ---- no answer ----
@@ -170,7 +177,7 @@ def _signal_name(number: int) -> str:
 def _last_words(words: Any) -> str:
     words.seek(0, os.SEEK_END)
     words.seek(max(0, words.tell() - _WORDS))
-    return " ".join(words.read().decode(errors="replace").split())
+    return printable(" ".join(words.read().decode(errors="replace").split()))
 
 
 def _after(said: str) -> str:
