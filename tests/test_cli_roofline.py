@@ -44,8 +44,6 @@ def test_measured_times_stand_beside_predictions_of_the_same_call(command, tmp_p
     measured = {row["method"]: row["median_ns"] for row in record.rows_of(record.read_json(LADDER))}
     for row in record.read_json(kept)["rows"]:
         assert row["measured_ns"] == measured[row["method"]]
-    _, out, _ = command("roofline", "--methods", rungs, "--measured", LADDER, "--block-size", "128")
-    assert "errors" not in out
     status, _, err = command(*SMALL, "--measured", LADDER)
     assert (status, "not a ladder's sums of 5000 int32" in err) == (2, True)
 
@@ -110,6 +108,8 @@ def test_what_no_grid_can_have_is_refused_before_anything_is_shown(command):
         (("--measured", "/nowhere"), "No such file"),
         (("--measured", __file__), "Extra data"),
         (("--measured", LADDER.parent / "sweep.json"), "sweep.json: not a ladder's sums of"),
+        (("--measured", LADDER, "--block-size", "128"), "none of these methods in these blocks"),
+        (("--measured", LADDER, "--device", "cuda"), "give one"),
         (("--size", "2**47"), "from 1 to 2**40"),
         (("--plot", "-"), "a drawing does not go to standard output"),
     ],

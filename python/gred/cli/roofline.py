@@ -65,6 +65,8 @@ def run(given: argparse.Namespace, console: Console) -> int:
     """Predict, print, write; the exit status."""
     files.check_apart({"--json": given.json, "--plot": given.plot})
     options.check_plot("--plot", given.plot)
+    if given.measured and given.device:
+        raise options.UsageError("--measured and --device both say what was measured; give one")
     settings = _settings(given)
     measured = _measured(given.measured, settings)
     files.check_file("--json", given.json)
@@ -113,7 +115,10 @@ def _measured(path: Path | None, settings: Settings) -> dict[str, float]:
             f"--measured {path}: not a ladder's sums of {settings.size} {settings.dtype}"
         )
     sizes = {m.name: settings.block_size or m.default_block_size for m in settings.methods}
-    return {name: found[name, size] for name, size in sizes.items() if (name, size) in found}
+    taken = {name: found[name, size] for name, size in sizes.items() if (name, size) in found}
+    if not taken:
+        raise options.UsageError(f"--measured {path}: none of these methods in these blocks")
+    return taken
 
 
 def predict(
