@@ -1,0 +1,20 @@
+/* A machine for the passes, made over a simulator for one run: its memory is the host's, and its
+ * launches go to the simulator, counted, recorded and checked where the run asks for that. */
+#pragma once
+
+#include "run/passes.h"
+#include "simulated/simulator.h"
+#include "simulated/substitute.h"
+
+struct simulated_machine {
+    struct machine machine; /* first, so that a machine is one of these */
+    struct simulator *simulator;
+    struct counting *counting; /* NULL: nobody counts */
+    const struct plan *plan;   /* NULL: there is none */
+    struct kernels kernels;
+    double moments[MOMENTS];
+};
+
+/* It stays where it is, and refers to all of these. */
+void simulated_machine_open(struct simulated_machine *, struct simulator *, struct mailbox *,
+                            const struct plan *, const struct substitute *, struct run *);
