@@ -3,6 +3,7 @@
 #include "host/exact.h"
 #include "host/exact_answer.h"
 #include "plan/axes.h"
+#include "run/result.h"
 #include "run/watch.h"
 
 /* Adds the elements of one result, and stores it where the walk is. */
@@ -10,13 +11,10 @@ static bool add_result(struct job *job, const struct walk_of_results *walk)
 {
     const struct results *results = &job->plan->results;
     char *const at = (char *)results->at[0] + walk->place * (int64_t)element_size(results->type);
-    const enum element type = job->plan->finish.result;
     struct exact_sums sums;
     if (!exact_run(job, &sums) || !exact_finish(job, &sums))
         return false;
-    scalar_store(
-        at, scalar_convert(scalar_narrow(job->run->answer.values[0], type), type, results->type),
-        results->type);
+    run_store(job->run, job->plan, 0, at);
     return true;
 }
 

@@ -82,7 +82,7 @@ static bool bring_elements(struct carrying *self)
 
 /* ---- results ---- */
 
-static size_t bytes_of_results(const struct plan *plan)
+size_t along_bytes(const struct plan *plan)
 {
     return plan->axes->results * element_size(plan->results.type);
 }
@@ -116,8 +116,7 @@ static struct kernel_results results_of(const struct carrying *self)
     char *const out = address(self, PART_OUT);
     results.finish.count = plan->n;
     for (unsigned k = 0; k < results.values; k++)
-        results.at[k] =
-            plan->results.on_device ? plan->results.at[k] : out + k * bytes_of_results(plan);
+        results.at[k] = plan->results.on_device ? plan->results.at[k] : out + k * along_bytes(plan);
     return results;
 }
 
@@ -142,22 +141,17 @@ static bool make_results(struct carrying *self)
     return machine->launch(machine, &launch);
 }
 
-/* To the host, if they are to be there. */
-static bool fetch_results(struct carrying *self)
+bool along_fetch(struct machine *machine, const struct plan *plan, const char *values,
+                 const unsigned *findings, struct run *run)
 {
-    const struct plan *plan = self->plan;
-    struct machine *machine = self->machine;
-    const size_t bytes = bytes_of_results(plan);
+    const size_t bytes = along_bytes(plan);
     unsigned found = 0;
-    if (plan->results.on_device)
-        return true;
     for (unsigned k = 0; k < plan->results.values; k++)
-        if (!machine->copy_out(machine, plan->results.at[k],
-                               (char *)address(self, PART_OUT) + k * bytes, bytes))
+        if (!machine->copy_out(machine, plan->results.at[k], values + k * bytes, bytes))
             return false;
-    if (!machine->copy_out(machine, &found, address(self, PART_FINDINGS), sizeof found))
+    if (!machine->copy_out(machine, &found, findings, sizeof found))
         return false;
-    self->run->findings |= found;
+    run->findings |= found;
     return true;
 }
 
@@ -174,7 +168,10 @@ static bool carry_out(struct carrying *self)
     if (!self->findings)
         self->findings = address(self, PART_FINDINGS);
     return clear(self, PART_TICKETS) && clear(self, PART_FINDINGS) && bring_elements(self) &&
-           make_results(self) && fetch_results(self);
+           make_results(self) &&
+           (self->plan->results.on_device ||
+            along_fetch(self->machine, self->plan, address(self, PART_OUT), self->findings,
+                        self->run));
 }
 
 /* Nobody waits for results that stay on the device, so they are made in memory of their own: what a

@@ -7,6 +7,14 @@
 /* Makes all results of a plan with axes. In along_parts.c. */
 bool axes_run(struct machine *, const struct plan *, struct run *);
 
+/* One value of all results. */
+size_t along_bytes(const struct plan *);
+
+/* Brings all results to the host, where the device has their values one behind the other, and what
+ * is to be said of them. */
+bool along_fetch(struct machine *, const struct plan *, const char *values,
+                 const unsigned *findings, struct run *);
+
 /* Makes those of a schedule's plan. What is to be said of them is added to `findings` on the
  * device, or, if that is NULL and they go to the host, to the run's. */
 bool along_carry_out(struct machine *, struct axes_schedule *, unsigned *findings, struct run *);

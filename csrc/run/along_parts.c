@@ -4,7 +4,7 @@
 #include "run/along.h"
 
 #include "common/arithmetic.h"
-#include "common/scalar.h"
+#include "run/result.h"
 #include "run/watch.h"
 
 #include <string.h>
@@ -87,14 +87,10 @@ static bool make_parts(struct parts *self, unsigned along, uint64_t count)
 static bool store_answer(const struct parts *self, int64_t place)
 {
     const struct results *results = &self->results;
-    const enum element type = self->all->finish.result;
     for (unsigned v = 0; v < results->values; v++) {
         const size_t size = element_size(results->types[v]);
         char bytes[sizeof(struct complex128)];
-        scalar_store(bytes,
-                     scalar_convert(scalar_narrow(self->run->answer.values[v], type), type,
-                                    results->types[v]),
-                     results->types[v]);
+        run_store(self->run, self->all, v, bytes);
         char *const at = (char *)results->at[v] + place * (int64_t)size;
         if (!results->on_device)
             memcpy(at, bytes, size);
@@ -124,40 +120,22 @@ static bool make_one_by_one(struct parts *self)
 
 /* ---- results for the host ---- */
 
-static size_t bytes_of_values(const struct parts *self)
-{
-    return self->all->axes->results * element_size(self->all->results.type);
-}
-
 /* Room for all of them on the device, and for what is to be said of them. */
 static bool lend_room(struct parts *self, void **memory)
 {
     struct machine *machine = self->machine;
+    const size_t bytes = along_bytes(self->all);
     struct arena arena = {.total = 0};
     arena_reserve(&arena, PART_FINDINGS, 1, sizeof *self->findings);
-    arena_reserve(&arena, PART_OUT, self->results.values, bytes_of_values(self));
+    arena_reserve(&arena, PART_OUT, self->results.values, bytes);
     if (!machine->lend(machine, arena.total, memory))
         return false;
     self->findings = (unsigned *)((char *)*memory + arena.at[PART_FINDINGS]);
     for (unsigned v = 0; v < self->results.values; v++)
-        self->results.at[v] = (char *)*memory + arena.at[PART_OUT] + v * bytes_of_values(self);
+        self->results.at[v] = (char *)*memory + arena.at[PART_OUT] + v * bytes;
     self->results.on_device = true;
     self->limit = machine->room(machine, self->limit); /* beside them there may be less */
     return machine->clear(machine, self->findings, sizeof *self->findings);
-}
-
-static bool fetch(struct parts *self)
-{
-    struct machine *machine = self->machine;
-    unsigned found;
-    for (unsigned v = 0; v < self->results.values; v++)
-        if (!machine->copy_out(machine, self->all->results.at[v], self->results.at[v],
-                               bytes_of_values(self)))
-            return false;
-    if (!machine->copy_out(machine, &found, self->findings, sizeof found))
-        return false;
-    self->run->findings |= found;
-    return true;
 }
 
 /* ---- the whole ---- */
@@ -172,7 +150,9 @@ static bool run_parts(struct parts *self)
 static bool run_for_host(struct parts *self)
 {
     void *memory = NULL;
-    const bool made = lend_room(self, &memory) && run_parts(self) && fetch(self);
+    const bool made =
+        lend_room(self, &memory) && run_parts(self) &&
+        along_fetch(self->machine, self->all, self->results.at[0], self->findings, self->run);
     self->machine->take_back(self->machine, memory);
     return made;
 }

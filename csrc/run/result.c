@@ -1,6 +1,7 @@
 #include "run/result.h"
 
 #include "common/findings.h"
+#include "common/scalar.h"
 
 unsigned result_findings(const struct plan *plan, const struct answer *answer, uint64_t count)
 {
@@ -38,4 +39,11 @@ void run_finish(struct run *run, const struct plan *plan, enum element accumulat
     finish.count = run->count = count;
     state_finish(plan->reduction, &finish, state, &run->answer);
     run->findings |= result_findings(plan, &run->answer, count);
+}
+
+void run_store(const struct run *run, const struct plan *plan, unsigned value, void *to)
+{
+    const enum element from = plan->finish.result, type = plan->results.types[value];
+    scalar_store(to, scalar_convert(scalar_narrow(run->answer.values[value], from), from, type),
+                 type);
 }

@@ -16,5 +16,8 @@ void run_answer_exact(struct run *, const struct plan *, const struct exact *sum
 void run_finish_exact(struct run *, const struct plan *, enum element accumulator,
                       const int64_t *words, uint64_t count);
 
+/* Stores a value of the answer as the plan has it among its results. */
+void run_store(const struct run *, const struct plan *, unsigned value, void *to);
+
 /* What is to be said of an answer that so many elements took part in: bits of common/findings.h. */
 unsigned result_findings(const struct plan *, const struct answer *, uint64_t count);
