@@ -40,7 +40,7 @@ def found(rung, *jobs, seconds=20.0):
         "like": rung.like,
         "data_blocks": rung.data_blocks,
         "plain": None,
-        "counting": str(rung._build.library(counting=True)),
+        "counting": str(rung._build.compiled(counting=True)),
         "jobs": jobs,
     }
     answers = processes.answers(asked, seconds)
@@ -310,7 +310,7 @@ def test_a_compiler_writes_and_takes_so_much_and_no_more(tmp_path, monkeypatch, 
     path = tmp_path / "mine.cuh"
     path.write_text(f"{MUCH[what]}\n// launched like shuffle\n{RIGHT}", encoding="utf-8")
     with pytest.raises(gred.lab.CompileError) as caught:
-        building.Build(path, path.read_text(), form_of(RIGHT, "shuffle", 1)).library(counting=True)
+        building.Build(path, path.read_text(), form_of(RIGHT, "shuffle", 1)).compiled(counting=True)
     assert "not done" not in str(caught.value)
     assert len(str(caught.value)) < 5000
 

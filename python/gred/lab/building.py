@@ -61,7 +61,7 @@ class Build:
         includes = ("own.cuh", own, "own_entries.cuh")
         self._unit.write_text("".join(f'#include "{one}"\n' for one in includes), "utf-8")
 
-    def library(self, *, counting: bool) -> Path:
+    def compiled(self, *, counting: bool) -> Path:
         """Compile, once: the library of kernels that count, or of those that do not."""
         made = self.folder / ("counting.so" if counting else "plain.so")
         if not made.exists():

@@ -110,7 +110,7 @@ def _answers(build: Build, jobs: list[dict[str, Any]]) -> Iterator[processes.Ans
         {
             "like": build.form.like,
             "data_blocks": build.form.data_blocks,
-            "counting": str(build.library(counting=True)),
+            "counting": str(build.compiled(counting=True)),
             "plain": None,
             "jobs": jobs,
         }

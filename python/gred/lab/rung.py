@@ -115,12 +115,9 @@ class Rung:
             If the kernel is at fault: it crashes, never ends, or waits in vain; `check` says more.
 
         """
-        number = counting.number_from(multiprocessors, "multiprocessors", 1024)
-        options = {"block_size": block_size, "multiprocessors": number, "room": 0}
-        said = self._one("counters", a, dtype, options, kind=True)
+        said = self._counted(a, dtype, block_size, multiprocessors, room=0)
         with self._reading():
-            told = [self.name, *said["told"][1:]]
-            return counting.counters_from("sum", told, number, said["result"], said["launches"])
+            return counting.counters_from("sum", *said)
 
     def accesses(
         self,
@@ -153,14 +150,11 @@ class Rung:
             If the kernel is at fault.
 
         """
-        number = counting.number_from(multiprocessors, "multiprocessors", 1024)
-        options = {"block_size": block_size, "multiprocessors": number, "room": recording.ROOM}
-        said = self._one("counters", a, dtype, options, kind=True)
+        said = self._counted(a, dtype, block_size, multiprocessors, room=recording.ROOM)
         with self._reading():
-            for launch in said["launches"]:
+            for launch in said[-1]:
                 launch[3] = [(*row[:8], bytes.fromhex(row[8]), *row[9:]) for row in launch[3]]
-            told = [self.name, *said["told"][1:]]
-            return recording.accesses_from("sum", told, number, said["result"], said["launches"])
+            return recording.accesses_from("sum", *said)
 
     def kernel_time(
         self,
@@ -200,6 +194,22 @@ class Rung:
             times = {name: np.array(said[name]) for name in ("seconds", "first_pass")}
             return KernelTime(**{**said, **times, "method": self.name})
 
+    def _counted(
+        self,
+        a: ArrayLike,
+        dtype: DTypeLike | None,
+        block_size: int | None,
+        multiprocessors: int,
+        *,
+        room: int,
+    ) -> tuple[list[Any], int, Any, Any]:
+        """Run it where accesses are counted, and recorded if there is room for some."""
+        number = counting.number_from(multiprocessors, "multiprocessors", 1024)
+        options = {"block_size": block_size, "multiprocessors": number, "room": room}
+        said = self._one("counters", a, dtype, options, kind=True)
+        with self._reading():
+            return [self.name, *said["told"][1:]], number, said["result"], said["launches"]
+
     def _one(
         self,
         what: str,
@@ -211,7 +221,7 @@ class Rung:
     ) -> Any:
         """Have one job done, by kernels that count or not."""
         libraries: dict[str, str | None] = {"plain": None, "counting": None}
-        libraries["counting" if kind else "plain"] = str(self._build.library(counting=kind))
+        libraries["counting" if kind else "plain"] = str(self._build.compiled(counting=kind))
         with TemporaryDirectory(dir=self._build.folder) as folder:
             array = Path(folder) / "array.npy"
             np.save(array, np.asarray(a), allow_pickle=False)
@@ -294,5 +304,5 @@ def compile(
     file = Path(path).absolute()
     source = form.read(file)
     build = Build(file, source, form.form_of(source, like, data_blocks))
-    build.library(counting=True)
+    build.compiled(counting=True)
     return Rung(file, build)
