@@ -96,3 +96,16 @@ def command(capsys):
         return status, captured.out, captured.err
 
     return run
+
+
+@pytest.fixture
+def refused(command):
+    """Run the command where it is to end with status 2 and one line; return that line."""
+
+    def run(*arguments):
+        status, out, err = command(*arguments)
+        assert status == 2
+        assert (out, err.count("\n")) == ("", 1)
+        return err
+
+    return run

@@ -27,15 +27,18 @@ def recorded(rung, n=200, block=64, dtype=np.int32, **options):
     return gred.accesses(x, method=rung, block_size=block, **options)
 
 
+def told_and_counted(rung, dtype):
+    x, options = np.ones(701, dtype), {"method": rung, "block_size": 64}
+    return gred.accesses(x, **options), gred.counters(x, **options)
+
+
 # ---- records ----
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float64], ids=["int32-in-int64", "float64"])
 @every_rung
 def test_accesses_are_those_that_are_counted(rung, dtype):
-    x = np.ones(701, dtype)
-    told = gred.accesses(x, method=rung, block_size=64)
-    counted = gred.counters(x, method=rung, block_size=64)
+    told, counted = told_and_counted(rung, dtype)
     assert len(told.passes) == len(counted.passes)
     for launch, counts in zip(told.passes, counted.passes, strict=True):
         lanes = Counter(access.event for access in launch.accesses)
@@ -53,9 +56,7 @@ def test_accesses_are_those_that_are_counted(rung, dtype):
 @pytest.mark.parametrize("dtype", [np.int32, np.float64], ids=["int32-in-int64", "float64"])
 @every_rung
 def test_requests_of_steps_cost_what_is_counted(rung, dtype):
-    x = np.ones(701, dtype)
-    told = gred.accesses(x, method=rung, block_size=64)
-    counted = gred.counters(x, method=rung, block_size=64)
+    told, counted = told_and_counted(rung, dtype)
     for launch, counts in zip(told.passes, counted.passes, strict=True):
         of_all = [step for block in steps.blocks(launch) for step in block.steps]
         requests = [request for step in of_all for request in step.requests]

@@ -308,8 +308,5 @@ def test_explain_points_at_the_picture(capsys):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_bad_options_end_with_status_two_and_one_clear_line(command, arguments, words):
-    status, out, err = command(*arguments)
-    assert status == 2
-    assert words in err
-    assert (out, err.count("\n")) == ("", 1)
+def test_bad_options_end_with_status_two_and_one_clear_line(refused, arguments, words):
+    assert words in refused(*arguments)

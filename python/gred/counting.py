@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, DTypeLike
 from gred import _core
 from gred.records import Records
 
+# Of elements that rungs are compiled for.
+ELEMENT_TYPES = ("int32", "int64", "uint64", "float32", "float64")
 WARP = 32
 SECTOR_NBYTES = 32
 H200_MULTIPROCESSORS = 132

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gred import scaled
-from gred.counting import SECTOR_NBYTES, WARP, Counts, Line, counters, integer_from
+from gred.counting import ELEMENT_TYPES, SECTOR_NBYTES, WARP, Counts, Line, counters, integer_from
 from gred.gpus import H200, Gpu
 from gred.measure import kernel_time, read_limit
 from gred.records import Records, devices, methods
@@ -23,7 +23,6 @@ from gred.records import Records, devices, methods
 _ALONE = 16
 _GRID_MOST = 2**31 - 1
 _SIZE_MOST = 2**40
-_DTYPES = ("int32", "int64", "uint64", "float32", "float64")
 
 
 class Terms(NamedTuple):
@@ -349,8 +348,9 @@ def roofline(
 def make_launch(method: str, block_size: int | None, dtype: DTypeLike, gpu: Gpu) -> scaled.Launch:
     """Check what is launched, by counting a single element."""
     name, found = "last_block" if method == "auto" else method, np.dtype(dtype)
-    if found.name not in _DTYPES:
-        raise ValueError(f"dtype must be {', '.join(_DTYPES[:-1])} or {_DTYPES[-1]}; got {dtype!r}")
+    if found.name not in ELEMENT_TYPES:
+        *some, last = ELEMENT_TYPES
+        raise ValueError(f"dtype must be {', '.join(some)} or {last}; got {dtype!r}")
     told = counters(np.ones(1, found), method=name, block_size=block_size, dtype=found)
     rung = next(one for one in methods() if one.name == told.method)
     return scaled.Launch(rung, told.block_size, found, gpu.multiprocessors)

@@ -15,8 +15,8 @@ from typing import Any, NoReturn, TypeVar
 
 import gred
 from gred.cli.cases import Extent
+from gred.counting import ELEMENT_TYPES as ELEMENT_TYPES
 
-ELEMENT_TYPES = ("int32", "int64", "uint64", "float32", "float64")
 OPS = ("sum", "prod", "min", "max")
 # gred.kernel_time takes no more.
 MOST_SAMPLES = 1_000_000
