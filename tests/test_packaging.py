@@ -42,6 +42,20 @@ def test_importing_brings_numpy_and_nothing_else():
     assert set(listed.split()) - standard - {"numpy"} == {"gred"}
 
 
+def test_the_laboratory_is_imported_when_somebody_goes_there():
+    listed = printed(
+        """
+        import sys, gred
+        print(*(name for name in ("gred.lab", "gred.counting") if name in sys.modules))
+        assert gred.counters([1, 2], method="shuffle").result == 3
+        assert gred.roofline(9).size == gred.accesses(range(9)).size == 9
+        assert len(gred.lab.exercises()) == 7
+        assert set(gred.__all__) <= set(dir(gred))
+        """
+    )
+    assert listed.split() == []
+
+
 def test_the_core_may_be_loaded_again():
     """It keeps its state in the module, so that a second one starts afresh beside the first."""
     printed(

@@ -5,6 +5,8 @@
 np.int64(499999500000)
 """
 
+from importlib import import_module as _import_module
+
 from gred._core import (
     CudaError,
     all,
@@ -30,20 +32,15 @@ from gred._core import (
     var,
 )
 from gred.cores import threads
-from gred.counting import Counters, Counts, counters
 from gred.device_array import DeviceArray
 from gred.exact import ExactSum
 from gred.explanation import Explanation, explain
 from gred.measure import KernelTime, LaunchLimit, ReadLimit, kernel_time, launch_limit, read_limit
 from gred.order import thread_order
-from gred.prediction import Roofline, roofline
-from gred.recording import Access, Accesses, accesses
 from gred.records import Device, Method, Reduction, build_info, devices, methods, reductions
 from gred.segments import reduceat
 from gred.summary import Summary, describe
 from gred.workspace import workspace_limit
-
-from gred import lab  # isort: skip  (it is made of all the others)
 
 __version__ = "0.1.0"
 
@@ -103,3 +100,29 @@ __all__ = [
     "var",
     "workspace_limit",
 ]
+
+
+# Most programs sum and never count: what shows how rungs work is imported when somebody asks.
+_LABORATORY = {
+    "Access": "gred.recording",
+    "Accesses": "gred.recording",
+    "Counters": "gred.counting",
+    "Counts": "gred.counting",
+    "Roofline": "gred.prediction",
+    "accesses": "gred.recording",
+    "counters": "gred.counting",
+    "roofline": "gred.prediction",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a part of the laboratory."""
+    if name == "lab":
+        return _import_module("gred.lab")
+    if name in _LABORATORY:
+        return getattr(_import_module(_LABORATORY[name]), name)
+    raise AttributeError(f"module 'gred' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
