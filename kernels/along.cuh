@@ -100,6 +100,10 @@ struct result_place {
 __device__ __forceinline__ result_place place_of_result(const kernel_axes &x, uint64_t result)
 {
     result_place at = {{0, 0}, x.first};
+    if (x.kept == 1) {
+        const int64_t index = int64_t(result);
+        return {{index * x.strides[0], index * x.mask_strides[0]}, x.first + index * x.places[0]};
+    }
 #pragma unroll 1
     for (unsigned k = x.kept; k-- > 0;) {
         const uint64_t rest = k > 0 ? divide(result, x.shape[k]) : 0;
@@ -113,6 +117,37 @@ __device__ __forceinline__ result_place place_of_result(const kernel_axes &x, ui
 }
 
 /* ---- elements ---- */
+
+/* Windows that are whole, of neighbours that loads take by runs: where the next one would begin. */
+template <class Fold>
+__device__ __forceinline__ int64_t take_whole_windows(state_of<Fold> &state,
+                                                      const kernel_rows &rows, const stretch &row,
+                                                      int64_t begin, int64_t end, unsigned lane)
+{
+    constexpr unsigned N = slots_of<value_of<Fold>>;
+    const unsigned packing = packs<Fold> ? rows.packing : 0,
+                   run = packs<Fold> ? 4 - rows.bytes : rows.run, apart = run + rows.lanes;
+    const int64_t window = int64_t(N) << (rows.lanes + packing);
+    const char *at = row.data + ((begin + int64_t(lane << run)) << rows.bytes);
+    placing places = {row.position + uint64_t(begin) + (lane << run), run, apart};
+#pragma unroll 1
+    for (; end - begin >= window; begin += window) {
+        typename slot<value_of<Fold>>::type words[N];
+        load_words(words, 1u << (rows.bytes + packing),
+                   all_slots{at, int64_t(1) << (apart + rows.bytes), true});
+        for (unsigned part = 0;;) {
+            value_of<Fold> values[N];
+            decode(values, words, rows.from.input);
+            take_values<Fold>(state, values, places, all_shown());
+            if (++part >> packing)
+                break;
+            shift_words(words, 1u << rows.bytes);
+        }
+        at += window << rows.bytes;
+        places.first += uint64_t(window);
+    }
+    return begin;
+}
 
 /* This thread's share of the elements that lie `base` further on than the first result's. */
 template <class Fold>
@@ -129,8 +164,12 @@ __device__ __forceinline__ void take_share(counted_state<Fold> &own, const kerne
         const int64_t end = end_of(rows, row);
         unsigned shown = 0;
 #pragma unroll 1
-        for (int64_t i = row.begin; i < end;)
-            i += take_window<Fold, true, false>(own.state, shown, rows, row, i, end, lane);
+        for (int64_t i = row.begin; i < end;) {
+            if (row.in_runs && !row.mask && i >= 0)
+                i = take_whole_windows<Fold>(own.state, rows, row, i, end, lane);
+            if (i < end)
+                i += take_window<Fold, true, false>(own.state, shown, rows, row, i, end, lane);
+        }
         own.count += shown;
     }
 }

@@ -1,9 +1,8 @@
 /* Reductions along axes of few elements each: a thread, or a few of a warp, makes one result after
- * the other, and reads by fours. Short rows that lie one after the other are brought to shared
- * memory first, all of a block's by loads of 16 bytes. */
+ * the other, and reads by fours. */
 #pragma once
 
-#include "along.cuh"
+#include "staged.cuh"
 
 namespace KERNELS
 {
@@ -47,69 +46,30 @@ __device__ __forceinline__ void take_few(counted_state<Fold> &own, const kernel_
     }
 }
 
-/* ---- rows in shared memory ---- */
-
-/* Brings bytes to shared memory; they lie there as far from a boundary as they do where they are.
- */
-__device__ __forceinline__ const char *brought(const char *from, unsigned bytes)
-{
-    constexpr unsigned size = sizeof(pack<unsigned>);
-    char *const room = block_memory<char>() + reinterpret_cast<uintptr_t>(from) % size;
-    const unsigned before = elements_to_boundary(from, bytes), packs = (bytes - before) / size;
-    const pack<unsigned> *const source = reinterpret_cast<const pack<unsigned> *>(from + before);
-    pack<unsigned> *const target = reinterpret_cast<pack<unsigned> *>(room + before);
-#pragma unroll 4
-    for (unsigned k = threadIdx.x; k < packs; k += blockDim.x)
-        target[k] = source[k];
-    const unsigned after = before + packs * size, single = threadIdx.x;
-    if (single < before)
-        room[single] = from[single];
-    else if (single - before < bytes - after)
-        room[after + single - before] = from[after + single - before];
-    __syncthreads();
-    return room;
-}
-
-/* All rows of a block, whose first result that is. */
-__device__ __forceinline__ const char *staged_rows(const kernel_axes &x, uint64_t first,
-                                                   unsigned results)
-{
-    const uint64_t left = x.results - first, rows = left < results ? left : results;
-    const char *const data = static_cast<const char *>(x.rows.from.data);
-    return brought(data + first * x.staged, unsigned(rows * x.staged));
-}
-
 /* ---- the kernel ---- */
 
 template <class Fold>
 __global__ void fold_few(SHARED_PARAMETER(along) x, global<state_of<Fold>>, global<uint64_t>,
                          global<unsigned>)
 {
+    if (x.staged)
+        return fold_staged<Fold>(x);
     const teammate me = place_in_team(x);
-    const unsigned results = me.teams * x.rounds;
-    const uint64_t first = uint64_t(blockIdx.x) * results;
+    const uint64_t result = uint64_t(blockIdx.x) * me.teams + me.result;
     const layout &from = x.rows.from;
-    const char *const staged = x.staged ? staged_rows(x, first, results) : nullptr;
-#pragma unroll 1
-    for (unsigned own_result = me.result; own_result < results; own_result += me.teams) {
-        const uint64_t result = first + own_result;
-        const bool there = result < x.results;
-        counted_state<Fold> own = {Fold::identity(), 0};
-        result_place at = {{0, 0}, 0};
-        if (there) {
-            at = place_of_result(x, result);
-            take_few<Fold>(own, x, me,
-                           staged ? staged + own_result * unsigned(x.staged)
-                                  : static_cast<const char *>(from.data) + at.base.data,
-                           from.mask ? from.mask + at.base.mask : nullptr);
-        }
-        own.state = fold_in_warp<Fold>(x, me, own.state);
-        if (x.counts)
-            own.count = uint64_t(fold_in_warp<sum<int64_t>>(x, me, int64_t(own.count)));
-        if (me.number == 0 && there)
-            store_result<Fold>(x.result, own.state, x.counts ? own.count : x.result.finish.count,
-                               at.place);
+    counted_state<Fold> own = {Fold::identity(), 0};
+    result_place at = {{0, 0}, 0};
+    if (result < x.results) {
+        at = place_of_result(x, result);
+        take_few<Fold>(own, x, me, static_cast<const char *>(from.data) + at.base.data,
+                       from.mask ? from.mask + at.base.mask : nullptr);
     }
+    own.state = fold_in_warp<Fold>(x, me, own.state);
+    if (x.counts)
+        own.count = uint64_t(fold_in_warp<sum<int64_t>>(x, me, int64_t(own.count)));
+    if (me.number == 0 && result < x.results)
+        store_result<Fold>(x.result, own.state, x.counts ? own.count : x.result.finish.count,
+                           at.place);
 }
 
 } // namespace KERNELS

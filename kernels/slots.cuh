@@ -73,25 +73,28 @@ struct all_slots {
     }
 };
 
-/* Where runs of so many slots are read, each by itself, as far as they are there. */
-template <unsigned Slots, unsigned Runs>
-struct some_runs {
-    const char *at[Runs];
-    bool there[Runs];
-    static constexpr bool in_runs = true;
+/* Where so many columns' elements are read in each of several rows: neighbours, or `apart` bytes
+ * from each other, those whose bits are set; of all rows, or of those that are there. */
+template <unsigned Columns, unsigned Rows, bool All>
+struct column_slots {
+    const char *at[Rows];
+    bool there[Rows];
+    int64_t apart;
+    uint32_t columns;
+    bool in_runs;
 
     __device__ __forceinline__ bool has(unsigned k) const
     {
-        return there[k / Slots];
+        return (All || there[k / Columns]) && (in_runs || columns >> k % Columns & 1);
     }
 
     template <class In, unsigned N>
-    static constexpr unsigned length = longest_load<In> < Slots ? longest_load<In> : Slots;
+    static constexpr unsigned length = longest_load<In> < Columns ? longest_load<In> : Columns;
 
     template <class In, unsigned Length>
     __device__ __forceinline__ const char *run(unsigned k) const
     {
-        return at[k / Slots] + k % Slots * sizeof(In);
+        return at[k / Columns] + k % Columns * (Length > 1 ? int64_t(sizeof(In)) : apart);
     }
 };
 

@@ -27,6 +27,8 @@ class Sharing(NamedTuple):
     lanes: int
     few: bool
     rounds: int
+    load: int
+    inner: int
     staged: int
     splits: int
     groups: int
@@ -34,7 +36,9 @@ class Sharing(NamedTuple):
     @property
     def results(self):
         """Tell how many results a block makes."""
-        return (TOGETHER if self.columns else 1) * self.rounds << (self.block - self.team)
+        columns = (TOGETHER if self.columns else 1) * self.rounds << (self.block - self.team)
+        assert columns % self.inner == 0
+        return columns // self.inner
 
     @property
     def threads(self):
@@ -81,14 +85,14 @@ def test_every_result_is_made_and_everything_fits(shape, data, size, multiproces
     assert not got.columns or got.abreast
 
 
-@pytest.mark.parametrize("length", [2, 3, 8, 31, 64, 100, 256])
+@pytest.mark.parametrize("length", [2, 3, 8, 31, 64, 100, 256, 1000, 1024])
 def test_short_rows_are_staged(length):
     got = sharing(((1 << 26) // length, length), 1)
     assert got.staged == 4 * length
     assert got.splits == 1
 
 
-@pytest.mark.parametrize("length", [1000, 4097, 1 << 16, 1 << 20, 1 << 26])
+@pytest.mark.parametrize("length", [4097, 1 << 16, 1 << 20, 1 << 26])
 def test_neighbouring_threads_read_long_rows(length):
     got = sharing(((1 << 26) // length, length), 1)
     assert (got.staged, got.columns, got.abreast, got.few) == (0, False, False, False)
@@ -100,7 +104,33 @@ def test_neighbouring_threads_read_neighbouring_columns(count):
     shape = (count, (1 << 26) // count // 4 * 4)
     assert sharing(shape, 0).columns
     odd = sharing((count, shape[1] - 1), 0)
-    assert (odd.columns, odd.abreast) == (False, shape[1] > 1)
+    assert (odd.columns, odd.abreast, odd.load) == (True, True, 0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "size", "load"), [((9, 8), 4, 2), ((9, 6), 4, 0), ((9, 4), 1, 2), ((9, 4), 8, 2)]
+)
+def test_one_load_takes_neighbouring_columns_where_rows_begin_at_boundaries(shape, size, load):
+    got = sharing(shape, 0, size, max(size, 4))
+    assert (got.columns, got.load, got.inner) == (True, load, 1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "inner"),
+    [((1 << 20, 8, 8), 8), ((999, 3, 16), 16), ((999, 8, 7), 1), ((64, 1024, 1024), 1)],
+)
+def test_a_few_neighbours_of_a_result_are_columns_of_it(shape, inner):
+    got = sharing(shape, (0, 2))
+    assert (got.columns, got.inner) == (inner > 1, inner)
+
+
+@pytest.mark.parametrize(
+    ("length", "size", "load", "team"),
+    [(2, 4, 1, 0), (3, 4, 0, 0), (8, 4, 2, 1), (31, 4, 0, 0), (64, 4, 2, 3), (6, 8, 1, 0), (8, 1, 2, 1)],
+)
+def test_neighbouring_threads_read_neighbouring_loads_of_a_row(length, size, load, team):
+    got = sharing((1 << 20, length), 1, size, max(size, 4))
+    assert (got.load, got.team) == (load, team)
 
 
 @pytest.mark.parametrize("axis", [0, 1])

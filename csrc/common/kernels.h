@@ -38,6 +38,9 @@ enum { SLOTS_BYTES = 64 };
  * once. */
 enum { COLUMNS_A_THREAD = 4, ROWS_AT_ONCE = 4 };
 
+/* Of a row in shared memory one load takes up to 2^ROW_LOAD_MAX elements. */
+enum { ROW_LOAD_MAX = 2 };
+
 /* The same of an array that is not flat, in at least one dimension; rows_of makes it. Rows are read
  * in stretches, by groups of threads. Powers of two are said by their exponents. */
 struct kernel_rows {
@@ -76,9 +79,12 @@ struct kernel_axes {
     unsigned team;   /* so many threads fold one, said by the exponent */
     bool abreast;    /* neighbouring threads are of different teams */
     bool counts;     /* what a mask lets through is counted */
-    unsigned rounds; /* of few elements a team makes so many results, one after the other; */
-    uint64_t staged; /* and of so many bytes each is a row, where rows lie one after the other and a
-                      * block brings its own to shared memory; 0: they are read as they lie */
+    uint64_t staged; /* bytes of a row, where rows lie one after the other and a block brings its
+                      * own to shared memory; 0: they are read as they lie */
+    unsigned rounds; /* and a team makes so many results, one after the other */
+    unsigned load;   /* elements of such a row, or neighbouring columns, that one load takes, as an
+                      * exponent */
+    unsigned inner;  /* neighbouring columns to a result */
     uint64_t splits; /* blocks that share a result */
     unsigned kept;   /* dimensions that results differ in; see struct axes */
     int64_t first;

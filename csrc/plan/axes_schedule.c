@@ -38,8 +38,7 @@ enum {
     WINDOWS = 2,      /* of a stretch */
     LOAD = 2,         /* elements that a loop by fours takes */
     FEW = 2,          /* of which so many are few, all as exponents */
-    BOUNDARY = 16,    /* bytes: what a load takes */
-    STAGED_ROW = 1024 /* of a row that is staged, at most: longer ones are as well read directly */
+    BOUNDARY = 16     /* bytes: what a load takes */
 };
 
 /* ---- threads ---- */
@@ -131,32 +130,62 @@ static bool lies_flat(const struct axes *axes, uint64_t row_bytes)
            (uint64_t)axes->strides[0] == row_bytes;
 }
 
-bool axes_lie_in_columns(const struct axes *axes, uintptr_t data)
+/* How many of a result's elements are neighbours, where so few are that they are better read side by
+ * side with those of other results; 1: where its neighbours are others' elements; 0: neither. */
+static unsigned inner_columns(const struct axes *axes)
+{
+    enum { INNER_MAX = 64 };
+    const struct layout *reduced = &axes->reduced;
+    const int64_t size = (int64_t)element_size(reduced->input);
+    const unsigned last = reduced->dimensions - 1;
+    if (axes->kept == 0 || reduced->dimensions == 0 || reduced->mask)
+        return 0;
+    const uint64_t inner = reduced->shape[last];
+    if (axes->strides[axes->kept - 1] == size)
+        return lies_abreast(axes);
+    return axes->kept == 1 && reduced->dimensions > 1 && reduced->strides[last] == size &&
+                   inner <= INNER_MAX && (inner & (inner - 1)) == 0 &&
+                   axes->strides[0] == (int64_t)inner * size
+               ? (unsigned)inner
+               : 0;
+}
+
+/* Whether one load takes neighbouring columns in every row. */
+static bool begin_at_boundaries(const struct axes *axes, uint64_t columns, uintptr_t data)
 {
     const struct layout *reduced = &axes->reduced;
-    const size_t size = element_size(reduced->input),
-                 load = least(size * COLUMNS_A_THREAD, BOUNDARY);
+    const size_t load = least(element_size(reduced->input) * COLUMNS_A_THREAD, BOUNDARY);
     uint64_t all = data;
-    if (reduced->mask || axes->kept == 0 || axes->strides[axes->kept - 1] != (int64_t)size ||
-        axes->shape[axes->kept - 1] % COLUMNS_A_THREAD != 0)
-        return false;
     for (unsigned k = 0; k + 1 < axes->kept; k++)
         all |= (uint64_t)axes->strides[k];
     for (unsigned k = 0; k < reduced->dimensions; k++)
-        all |= (uint64_t)reduced->strides[k];
-    return all % load == 0;
+        if (reduced->strides[k] != (int64_t)element_size(reduced->input))
+            all |= (uint64_t)reduced->strides[k];
+    return columns % COLUMNS_A_THREAD == 0 && all % load == 0;
 }
 
-/* A thread of a team reads ROWS_AT_ONCE elements of each of its columns. */
-static void shape_columns(const struct axes *axes, uint64_t threads, struct axes_shape *shape)
+/* A thread of a team reads ROWS_AT_ONCE elements of each of its columns. False: they do not lie in
+ * columns. */
+static bool shape_columns(const struct axes *axes, uintptr_t data, uint64_t threads,
+                          struct axes_shape *shape)
 {
-    enum { AT_ONCE = 2 };
-    const uint64_t n = layout_length(&axes->reduced),
-                   width = axes->shape[axes->kept - 1] / COLUMNS_A_THREAD;
-    const unsigned across = (unsigned)least(exponent_up(width), WARP);
-    while (shape->team + across < shape->block && n >> (shape->team + AT_ONCE) > 1 &&
-           axes->results / COLUMNS_A_THREAD << shape->team < threads)
+    enum { AT_ONCE = 2, LOAD_COLUMNS = 2 };
+    const unsigned inner = inner_columns(axes);
+    if (!inner)
+        return false;
+    const uint64_t columns = axes->shape[axes->kept - 1] * inner,
+                   rows = layout_length(&axes->reduced) / inner;
+    const bool together = begin_at_boundaries(axes, columns, data);
+    if (!together && axes->kept > 1)
+        return false;
+    const unsigned across = (unsigned)least(exponent_up(divide_up(columns, COLUMNS_A_THREAD)), WARP);
+    while (shape->team + across < shape->block && rows >> (shape->team + AT_ONCE) > 1 &&
+           axes->results * inner / COLUMNS_A_THREAD << shape->team < threads)
         shape->team++;
+    shape->columns = shape->abreast = true;
+    shape->load = together ? LOAD_COLUMNS : 0;
+    shape->inner = inner;
+    return true;
 }
 
 /* In one row at most, and with a team within a warp. */
@@ -192,25 +221,38 @@ static void shape_rows(const struct axes *axes, enum element accumulator, uint64
     shape->few = has_few(axes, shape->team, false);
 }
 
-/* As many rows a block as there is room for, as long as there are blocks enough. False: a row is
- * too long. */
-static bool shape_staged(const struct axes *axes, uint64_t threads,
+/* How many elements of each row one load takes, as an exponent. */
+static unsigned row_load(const struct axes *axes, uint64_t row_bytes, uintptr_t data)
+{
+    const uint64_t all = row_bytes | data | BOUNDARY;
+    const uint64_t load = (all & -all) / element_size(axes->reduced.input);
+    return (unsigned)least(exponent_up(load), ROW_LOAD_MAX);
+}
+
+/* Neighbouring threads read neighbouring loads as far as a row's number of them is a power of two
+ * or a multiple of it: so no two read from one bank. With an odd number a thread reads a row of its
+ * own, and more where rows are long or results few. As many rows a block as there is room for, as
+ * long as there are blocks enough. False: a row is too long. */
+static bool shape_staged(const struct axes *axes, uintptr_t data, uint64_t threads,
                          const struct axes_tuning *tuning, struct axes_shape *shape)
 {
-    enum { ROUNDS_MAX = 64 };
-    const uint64_t n = layout_length(&axes->reduced);
-    unsigned team = 0;
-    while (team < WARP &&
-           (n >> (team + LOAD + FEW) || (n >> (team + LOAD) && axes->results << team < threads)))
+    enum { ROUNDS_MAX = 64, TOGETHER = 3 };
+    const uint64_t n = layout_length(&axes->reduced),
+                   bytes = n * element_size(axes->reduced.input);
+    const unsigned load = row_load(axes, bytes, data);
+    const uint64_t loads = n >> load;
+    unsigned team = (unsigned)least((unsigned)__builtin_ctzll(loads), TOGETHER);
+    while (team < WARP && (bytes << (shape->block - team) > tuning->staged ||
+                           (loads >> (team + 1) && axes->results << team < threads)))
         team++;
-    const uint64_t bytes = n * element_size(axes->reduced.input),
-                   teams = (uint64_t)1 << (shape->block - team),
+    const uint64_t teams = (uint64_t)1 << (shape->block - team),
                    room = tuning->staged / (teams * bytes),
                    busy = (axes->results << team) / (2 * threads);
-    if (room == 0 || bytes > STAGED_ROW)
+    if (room == 0)
         return false;
     shape->few = true;
     shape->team = team;
+    shape->load = load;
     shape->staged = bytes;
     shape->rounds = (unsigned)least(least(room, busy ? busy : 1), ROUNDS_MAX);
     return true;
@@ -221,30 +263,31 @@ static uint64_t items_of(const struct axes *axes, enum element accumulator,
                          const struct axes_shape *shape)
 {
     if (shape->columns)
-        return layout_length(&axes->reduced) >> shape->team;
+        return layout_length(&axes->reduced) / shape->inner >> shape->team;
     if (shape->few)
         return 1;
     return rows_in_shape(axes, accumulator, shape).items >> (shape->team - shape->lanes);
 }
 
 void axes_shape_make(const struct axes *axes, enum element accumulator, bool columns,
-                     unsigned multiprocessors, struct axes_shape *shape)
+                     uintptr_t data, unsigned multiprocessors, struct axes_shape *shape)
 {
     const struct axes_tuning *tuning = tuned();
     const uint64_t threads = (uint64_t)multiprocessors * tuning->threads,
                    n = layout_length(&axes->reduced),
                    row_bytes = n * element_size(axes->reduced.input);
-    *shape = (struct axes_shape){.block = tuning->block, .rounds = 1, .splits = 1};
-    shape->abreast = lies_abreast(axes);
-    shape->columns = columns && tuning->columns && shape->abreast;
-    if (shape->columns)
-        shape_columns(axes, threads, shape);
-    else if (shape->abreast)
-        shape_abreast(axes, accumulator, threads, shape);
-    else if (n == 0 || !lies_flat(axes, row_bytes) || !shape_staged(axes, threads, tuning, shape))
-        shape_rows(axes, accumulator, threads, tuning, shape);
+    *shape = (struct axes_shape){.block = tuning->block, .rounds = 1, .splits = 1, .inner = 1};
+    if (!(columns && tuning->columns && shape_columns(axes, data, threads, shape))) {
+        shape->abreast = lies_abreast(axes);
+        if (shape->abreast)
+            shape_abreast(axes, accumulator, threads, shape);
+        else if (n == 0 || !lies_flat(axes, row_bytes) ||
+                 !shape_staged(axes, data, threads, tuning, shape))
+            shape_rows(axes, accumulator, threads, tuning, shape);
+    }
     const unsigned across = shape->columns ? COLUMNS_A_THREAD : 1;
-    const uint64_t a_block = ((uint64_t)across << (shape->block - shape->team)) * shape->rounds;
+    const uint64_t a_block =
+        ((uint64_t)across << (shape->block - shape->team)) * shape->rounds / shape->inner;
     shape->groups = divide_up(axes->results, a_block);
     shape->splits = splits_for(shape->groups, items_of(axes, accumulator, shape),
                                (uint64_t)multiprocessors * tuning->blocks);
@@ -361,9 +404,8 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
     const enum fold fold = self->plan->fold;
     const enum element input = axes->reduced.input;
     const void *columns = kernels->columns(fold, input, self->accumulator);
-    const bool fits =
-        columns && axes_lie_in_columns(axes, brought ? 0 : (uintptr_t)axes->reduced.data);
-    axes_shape_make(axes, self->accumulator, fits, multiprocessors, &self->shape);
+    const uintptr_t data = brought ? 0 : (uintptr_t)axes->reduced.data;
+    axes_shape_make(axes, self->accumulator, columns, data, multiprocessors, &self->shape);
     if (self->shape.columns)
         self->kernel = columns;
     else if (self->shape.few)
@@ -449,12 +491,16 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
     const struct axes *axes = &self->axes;
     argument->rows = rows_in_shape(axes, self->accumulator, &self->shape);
     if (self->shape.columns)
-        argument->rows.items = layout_length(&axes->reduced);
+        argument->rows.items = layout_length(&axes->reduced) / self->shape.inner;
+    if (self->shape.inner > 1)
+        argument->rows.from.dimensions--;
     argument->results = axes->results;
     argument->team = self->shape.team;
     argument->abreast = self->shape.abreast;
-    argument->rounds = self->shape.rounds;
     argument->staged = self->shape.staged;
+    argument->rounds = self->shape.rounds;
+    argument->load = self->shape.load;
+    argument->inner = self->shape.inner;
     argument->counts = axes->reduced.mask && self->plan->counts;
     argument->splits = self->shape.splits;
     argument->kept = axes->kept;

@@ -16,8 +16,9 @@ struct axes_shape {
     unsigned team;  /* 2^team threads */
     unsigned lanes; /* see kernel_rows */
     bool few;
-    unsigned rounds;
     uint64_t staged; /* bytes of a row; 0: none is staged */
+    unsigned load, rounds;
+    unsigned inner;  /* columns a result */
     uint64_t splits; /* blocks that share a result */
     uint64_t groups; /* of results, one a block */
 };
@@ -35,12 +36,9 @@ struct axes_tuning {
 /* From now on this, for tests; of no threads a block: as measured. */
 void axes_tuning_force(struct axes_tuning);
 
-/* Whether a load takes neighbouring results' elements, wherever there are some, of which the first
- * lie at `data`. */
-bool axes_lie_in_columns(const struct axes *, uintptr_t data);
-
-/* `columns`: there is a kernel that makes neighbouring results side by side, and they lie so. */
-void axes_shape_make(const struct axes *, enum element accumulator, bool columns,
+/* Of elements of which the first result's lie at `data`. `columns`: there is a kernel that makes
+ * neighbouring results side by side, for those that lie so. */
+void axes_shape_make(const struct axes *, enum element accumulator, bool columns, uintptr_t data,
                      unsigned multiprocessors, struct axes_shape *);
 
 /* How the elements come to the kernel: as they lie, or one after the other in the order in which

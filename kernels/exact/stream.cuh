@@ -3,46 +3,11 @@
  * No thread looks into another one's slots, and so none waits for another. */
 #pragma once
 
+#include "../copies.cuh"
 #include "words.cuh"
 
 namespace KERNELS
 {
-
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-
-/* Copies 16 bytes, or makes them 0 where there is nothing; one copy is one group. */
-__device__ __forceinline__ void copy_ahead(shared<void> to, global<const void> from, bool there)
-{
-    const unsigned at = unsigned(__cvta_generic_to_shared(to)), bytes = there ? 16 : 0;
-    asm volatile(
-        "cp.async.cg.shared.global [%0], [%1], 16, %2;\n\tcp.async.commit_group;" ::"r"(at),
-        "l"(from), "r"(bytes)
-        : "memory");
-}
-
-/* Until all but so many of this thread's copies, the latest, are done. */
-template <unsigned Latest>
-__device__ __forceinline__ void await_copies()
-{
-    asm volatile("cp.async.wait_group %0;" ::"n"(Latest) : "memory");
-}
-
-#else
-
-__device__ __forceinline__ void copy_ahead(shared<void> to, global<const void> from, bool there)
-{
-    pack<uint32_t> copied = {};
-    if (there)
-        copied = *static_cast<const pack<uint32_t> *>(from);
-    memcpy(to, &copied, sizeof copied);
-}
-
-template <unsigned Latest>
-__device__ __forceinline__ void await_copies()
-{
-}
-
-#endif
 
 /* A thread's packs, EXACT_SLOTS at a time, which are a tile: it is in the slots, or on its way. */
 template <class In>
