@@ -29,7 +29,7 @@ __device__ __forceinline__ teammate place_in_team(const kernel_axes &x)
 {
     const unsigned thread = threadIdx.x, teams = blockDim.x >> x.team;
     if (x.abreast)
-        return {thread & (teams - 1), thread / teams, teams, teams};
+        return {thread & (teams - 1), thread >> (x.block - x.team), teams, teams};
     return {thread >> x.team, thread & ((1u << x.team) - 1), 1, teams};
 }
 
@@ -127,14 +127,14 @@ __device__ __forceinline__ int64_t take_whole_windows(state_of<Fold> &state,
     constexpr unsigned N = slots_of<value_of<Fold>>;
     const unsigned packing = packs<Fold> ? rows.packing : 0,
                    run = packs<Fold> ? 4 - rows.bytes : rows.run, apart = run + rows.lanes;
-    const int64_t window = int64_t(N) << (rows.lanes + packing);
+    const int64_t window = int64_t(N) << (rows.lanes + packing), step = int64_t(1)
+                                                                        << (apart + rows.bytes);
     const char *at = row.data + ((begin + int64_t(lane << run)) << rows.bytes);
     placing places = {row.position + uint64_t(begin) + (lane << run), run, apart};
 #pragma unroll 1
     for (; end - begin >= window; begin += window) {
         typename slot<value_of<Fold>>::type words[N];
-        load_words(words, 1u << (rows.bytes + packing),
-                   all_slots{at, int64_t(1) << (apart + rows.bytes), true});
+        load_words(words, 1u << (rows.bytes + packing), all_slots{at, step, true});
         for (unsigned part = 0;;) {
             value_of<Fold> values[N];
             decode(values, words, rows.from.input);

@@ -25,6 +25,8 @@ __device__ __forceinline__ uint32_t columns_there(const kernel_axes &x, const te
 {
     const uint64_t count = x.results * x.inner;
     uint32_t there = 0;
+    if (x.load)
+        return first + column_of(x, me, 0) < count ? low_bits(COLUMNS_A_THREAD) : 0;
 #pragma unroll
     for (unsigned c = 0; c < COLUMNS_A_THREAD; c++)
         there |= uint32_t(first + column_of(x, me, c) < count) << c;
@@ -47,51 +49,91 @@ __device__ __forceinline__ const char *row_at(const layout &from, const char *da
                                         : offsets_of(from, from.dimensions, row).data);
 }
 
-/* Takes several rows in, `step` rows from each other: all, or those before the last. */
-template <class Fold, bool All>
+/* Where a thread finds what it takes in. */
+struct own_columns {
+    const char *data; /* row 0 of the first of its columns */
+    uint32_t there;   /* the bits of its columns that there are */
+    int64_t apart;
+    uint64_t step; /* rows from one of its own to the next */
+};
+
+/* Takes in several times ROWS_AT_ONCE rows, all of which it reads before it waits for any; all of
+ * them, or those before the last. */
+template <class Fold, class Bits, unsigned Times, bool All>
 __device__ __forceinline__ void take_rows(state_of<Fold> (&states)[COLUMNS_A_THREAD],
-                                          const kernel_axes &x, const char *data, uint32_t there,
-                                          int64_t apart, uint64_t row, uint64_t step)
+                                          const kernel_axes &x, const own_columns &own,
+                                          uint64_t row)
 {
-    constexpr unsigned columns = COLUMNS_A_THREAD, together = ROWS_AT_ONCE;
-    column_slots<columns, together, All> slots = {{}, {}, apart, there, x.load > 0};
-    typename slot<value_of<Fold>>::type words[columns * together];
+    constexpr unsigned columns = COLUMNS_A_THREAD, rows = ROWS_AT_ONCE, all = rows * Times;
+    column_slots<columns, all, All> slots = {{}, own.apart, 0, own.there, x.load > 0};
+    Bits loaded[columns * all];
 #pragma unroll
-    for (unsigned r = 0; r < together; r++) {
-        slots.there[r] = All || row + r * step < x.rows.items;
-        slots.at[r] = slots.there[r] ? row_at(x.rows.from, data, row + r * step) : data;
+    for (unsigned r = 0; r < all; r++) {
+        const bool is_there = All || row + r * own.step < x.rows.items;
+        slots.rows |= uint32_t(is_there) << r;
+        slots.at[r] = is_there ? row_at(x.rows.from, own.data, row + r * own.step) : own.data;
     }
-    load_words(words, 1u << x.rows.bytes, slots);
+    load_elements(loaded, slots);
 #pragma unroll
-    for (unsigned r = 0; r < together; r++) {
-        typename slot<value_of<Fold>>::type own[columns];
-        value_of<Fold> values[columns];
+    for (unsigned time = 0; time < Times; time++) {
+        typename slot<value_of<Fold>>::type words[columns * rows];
+        value_of<Fold> values[columns * rows], column[rows];
+        const in_steps at = {row + time * rows * own.step, own.step};
 #pragma unroll
-        for (unsigned c = 0; c < columns; c++)
-            own[c] = words[r * columns + c];
-        decode(values, own, x.rows.from.input);
+        for (unsigned k = 0; k < columns * rows; k++)
+            words[k] = loaded[time * columns * rows + k];
+        decode(values, words, x.rows.from.input);
 #pragma unroll
-        for (unsigned c = 0; c < columns; c++)
-            states[c] = All || slots.there[r]
-                            ? Fold::merge(states[c], Fold::lift(values[c], row + r * step))
-                            : states[c];
+        for (unsigned c = 0; c < columns; c++) {
+#pragma unroll
+            for (unsigned r = 0; r < rows; r++)
+                column[r] = values[r * columns + c];
+            if constexpr (All)
+                take_values<Fold>(states[c], column, at, all_shown());
+            else
+                take_values<Fold>(states[c], column, at, shown_bits{slots.rows >> time * rows});
+        }
     }
+}
+
+/* Elements of so many bytes; narrow ones so many times, that as much is on its way. */
+template <class Fold, class Bits, unsigned Times>
+__device__ __forceinline__ void take_columns_of(state_of<Fold> (&states)[COLUMNS_A_THREAD],
+                                                const kernel_axes &x, const own_columns &own,
+                                                uint64_t row)
+{
+    constexpr unsigned rows = ROWS_AT_ONCE * Times;
+    const uint64_t n = x.rows.items;
+#pragma unroll 1
+    for (; row + (rows - 1) * own.step < n; row += rows * own.step)
+        take_rows<Fold, Bits, Times, true>(states, x, own, row);
+#pragma unroll 1
+    for (; row < n; row += ROWS_AT_ONCE * own.step)
+        take_rows<Fold, Bits, 1, false>(states, x, own, row);
 }
 
 template <class Fold>
 __device__ __forceinline__ void take_columns(state_of<Fold> (&states)[COLUMNS_A_THREAD],
-                                             const kernel_axes &x, const teammate &me,
-                                             const char *data, uint32_t there, uint64_t split)
+                                             const kernel_axes &x, const own_columns &own,
+                                             uint64_t first)
 {
-    constexpr unsigned together = ROWS_AT_ONCE;
-    const uint64_t n = x.rows.items, step = x.splits << x.team;
-    const int64_t apart = int64_t(me.teams) << x.rows.bytes;
-    uint64_t row = (split << x.team) + me.number;
-#pragma unroll 1
-    for (; row + (together - 1) * step < n; row += together * step)
-        take_rows<Fold, true>(states, x, data, there, apart, row, step);
-    if (row < n)
-        take_rows<Fold, false>(states, x, data, there, apart, row, step);
+    using word = typename slot<value_of<Fold>>::type;
+    if constexpr (sizeof(word) == sizeof(uint32_t)) {
+        if (x.rows.bytes == 1)
+            return take_columns_of<Fold, uint16_t, 2>(states, x, own, first);
+        take_columns_of<Fold, uint32_t, 1>(states, x, own, first);
+    } else {
+        switch (x.rows.bytes) {
+        case 0:
+            return take_columns_of<Fold, uint8_t, 1>(states, x, own, first);
+        case 1:
+            return take_columns_of<Fold, uint16_t, 1>(states, x, own, first);
+        case 2:
+            return take_columns_of<Fold, uint32_t, 1>(states, x, own, first);
+        default:
+            return take_columns_of<Fold, word, 1>(states, x, own, first);
+        }
+    }
 }
 
 /* ---- parts ---- */
@@ -119,14 +161,14 @@ __device__ __forceinline__ T fold_parts(const column_parts<T> &parts, unsigned c
 
 /* All threads' columns; a warp's threads that share some fold them first. */
 template <class Fold, class T>
-__device__ __forceinline__ column_parts<T>
-bring_together(const kernel_axes &x, const teammate &me, T (&states)[COLUMNS_A_THREAD])
+__device__ __forceinline__ column_parts<T> bring_together(const kernel_axes &x, const teammate &me,
+                                                          T (&states)[COLUMNS_A_THREAD])
 {
     constexpr unsigned columns = COLUMNS_A_THREAD;
     const unsigned width = me.teams * columns;
     const bool narrow = me.teams < warp_size;
     const column_parts<T> parts = {block_memory<T>(), width,
-                                   blockDim.x / (narrow ? warp_size : me.teams)};
+                                   narrow ? blockDim.x / warp_size : 1u << x.team};
 #pragma unroll 1
     for (unsigned offset = warp_size / 2; narrow && offset >= me.teams; offset /= 2) {
 #pragma unroll
@@ -177,11 +219,30 @@ bring_splits(const kernel_axes &x, uint64_t first, unsigned width,
 
 /* ---- the kernel ---- */
 
-/* Whether each thread makes results alone, neighbours that need nothing more. */
-__device__ __forceinline__ bool are_made_alone(const kernel_axes &x)
+/* Results that each thread makes alone: neighbours that one store takes, or those as far apart as
+ * neighbouring threads' are. */
+template <class Fold>
+__device__ __forceinline__ bool store_alone(const kernel_axes &x, const teammate &me,
+                                            const state_of<Fold> (&states)[COLUMNS_A_THREAD],
+                                            uint32_t there, int64_t place)
 {
-    return x.team == 0 && x.splits == 1 && x.inner == 1 && x.load && x.result.at_once &&
-           x.places[x.kept - 1] == 1;
+    if (x.team > 0 || x.splits > 1 || x.inner > 1)
+        return false;
+    if (x.load) {
+        if (!x.result.at_once || x.places[x.kept - 1] != 1)
+            return false;
+        if (there)
+            store_run_at_once<Fold>(x.result, states, place);
+        return true;
+    }
+    state_of<Fold> own[COLUMNS_A_THREAD];
+    memcpy(own, states, sizeof own); /* what a loop looks at is not in registers */
+#pragma unroll 1
+    for (unsigned c = 0; c < COLUMNS_A_THREAD; c++)
+        if (there >> c & 1)
+            store_result<Fold>(x.result, own[c], x.result.finish.count,
+                               place + int64_t(c * me.teams) * x.places[0]);
+    return true;
 }
 
 template <class Fold>
@@ -190,7 +251,7 @@ __global__ void fold_columns(SHARED_PARAMETER(along) x, global<state_of<Fold>> p
 {
     constexpr unsigned columns = COLUMNS_A_THREAD;
     const teammate me = place_in_team(x);
-    const unsigned width = me.teams * columns, results = width / x.inner;
+    const unsigned width = me.teams * columns;
     const uint64_t group = x.splits > 1 ? divide(blockIdx.x, x.splits) : blockIdx.x,
                    split = blockIdx.x - group * x.splits;
     const uint32_t there = columns_there(x, me, group * width);
@@ -198,18 +259,16 @@ __global__ void fold_columns(SHARED_PARAMETER(along) x, global<state_of<Fold>> p
 #pragma unroll
     for (unsigned c = 0; c < columns; c++)
         states[c] = Fold::identity();
-    result_place own = {{0, 0}, 0};
+    result_place place = {{0, 0}, 0};
     if (there) {
-        own = place_of_column(x, group * width + column_of(x, me, 0));
-        take_columns<Fold>(states, x, me,
-                           static_cast<const char *>(x.rows.from.data) + own.base.data, there,
-                           split);
+        place = place_of_column(x, group * width + column_of(x, me, 0));
+        const own_columns own = {static_cast<const char *>(x.rows.from.data) + place.base.data,
+                                 there, int64_t(me.teams) << x.rows.bytes, x.splits << x.team};
+        take_columns<Fold>(states, x, own, (split << x.team) + me.number);
     }
-    if (are_made_alone(x)) {
-        if (there)
-            store_run_at_once<Fold>(x.result, states, own.place);
+    if (store_alone<Fold>(x, me, states, there, place.place))
         return;
-    }
+    const unsigned results = width / x.inner;
     const uint64_t first = group * results;
     column_parts<state_of<Fold>> parts = bring_together<Fold>(x, me, states);
     unsigned inner = x.inner;

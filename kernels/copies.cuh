@@ -40,9 +40,7 @@ __device__ __forceinline__ void start_copy(shared<void> to, global<const void> f
     memcpy(to, &copied, sizeof copied);
 }
 
-__device__ __forceinline__ void end_copies()
-{
-}
+__device__ __forceinline__ void end_copies() {}
 
 template <unsigned Latest>
 __device__ __forceinline__ void await_copies()

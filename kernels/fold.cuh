@@ -73,6 +73,16 @@ struct in_runs {
     }
 };
 
+/* Each `step` behind the one before it. */
+struct in_steps {
+    uint64_t first, step;
+
+    __host__ __device__ __forceinline__ uint64_t operator()(unsigned k) const
+    {
+        return first + k * step;
+    }
+};
+
 /* All of many values take part. */
 struct all_shown {
     __host__ __device__ __forceinline__ constexpr bool operator()(unsigned) const

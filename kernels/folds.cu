@@ -152,4 +152,14 @@ const void *OF_GROUP(few)(enum fold fold, enum element input, enum element accum
     }
 }
 
+const void *OF_GROUP(columns)(enum fold fold, enum element input, enum element accumulator)
+{
+    switch (fold) {
+#define COLUMNS(name, flat, strided)                                                               \
+    case FOLD_##name:                                                                              \
+        return strided<name, columns_of>(input, accumulator);
+        EACH_OF(GRED_GROUP)(COLUMNS) default : return nullptr;
+    }
+}
+
 } // namespace KERNELS

@@ -28,7 +28,8 @@ DECLARE_FOLD(max);
     const void *name##_flat(enum fold, enum element input, enum element accumulator);              \
     const void *name##_strided(enum fold, enum element input, enum element accumulator);           \
     const void *name##_along(enum fold, enum element input, enum element accumulator);             \
-    const void *name##_few(enum fold, enum element input, enum element accumulator)
+    const void *name##_few(enum fold, enum element input, enum element accumulator);               \
+    const void *name##_columns(enum fold, enum element input, enum element accumulator)
 DECLARE_GROUP(places);
 DECLARE_GROUP(counts);
 DECLARE_GROUP(numbers);
@@ -85,30 +86,19 @@ const void *strided_entry(enum fold fold, enum method_index method, enum element
          numbers_strided(fold, input, accumulator), moments_strided(fold, input, accumulator)});
 }
 
-const void *along_entry(enum fold fold, enum element input, enum element accumulator)
-{
-    static decltype(&sum_along) const of_fold[ON_LADDER] = FOLDS_OF(along);
-    if (fold_is_on_ladder(fold))
-        return of_fold[fold](input, accumulator);
-    return first_of({places_along(fold, input, accumulator), counts_along(fold, input, accumulator),
-                     numbers_along(fold, input, accumulator),
-                     moments_along(fold, input, accumulator)});
-}
-
-const void *few_entry(enum fold fold, enum element input, enum element accumulator)
-{
-    static decltype(&sum_few) const of_fold[ON_LADDER] = FOLDS_OF(few);
-    if (fold_is_on_ladder(fold))
-        return of_fold[fold](input, accumulator);
-    return first_of({places_few(fold, input, accumulator), counts_few(fold, input, accumulator),
-                     numbers_few(fold, input, accumulator), moments_few(fold, input, accumulator)});
-}
-
-const void *columns_entry(enum fold fold, enum element input, enum element accumulator)
-{
-    static decltype(&sum_columns) const of_fold[ON_LADDER] = FOLDS_OF(columns);
-    return fold_is_on_ladder(fold) ? of_fold[fold](input, accumulator) : nullptr;
-}
+#define ALONG_AXES(what)                                                                           \
+    const void *what##_entry(enum fold fold, enum element input, enum element accumulator)         \
+    {                                                                                              \
+        static decltype(&sum_##what) const of_fold[ON_LADDER] = FOLDS_OF(what);                    \
+        if (fold_is_on_ladder(fold))                                                               \
+            return of_fold[fold](input, accumulator);                                              \
+        return first_of(                                                                           \
+            {places_##what(fold, input, accumulator), counts_##what(fold, input, accumulator),     \
+             numbers_##what(fold, input, accumulator), moments_##what(fold, input, accumulator)}); \
+    }
+ALONG_AXES(along)
+ALONG_AXES(few)
+ALONG_AXES(columns)
 
 const void *copy_flat_entry(enum element input, enum element accumulator)
 {

@@ -46,41 +46,101 @@ __device__ __forceinline__ void finish_state_of(enum reduction reduction, const 
 #include "common/reductions.def"
 }
 
-/* A result that is the state, or the state divided, and of the state's type. */
-template <class Fold>
-__device__ __forceinline__ bool store_at_once(const struct kernel_results &results,
-                                              const state_of<Fold> &state, int64_t place)
+__device__ __forceinline__ uint16_t half_of_float(float value)
 {
-    if constexpr (is_stored<Fold>::value) {
-        using value = value_of<Fold>;
-        if (results.at_once)
-            static_cast<value *>(results.at[0])[place] = Fold::stored(state, results.divisor);
-        return results.at_once;
-    }
-    return false;
+#ifdef __CUDA_ARCH__
+    uint16_t half;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
+    return half;
+#else
+    return half_of_double(value);
+#endif
 }
 
-template <class T, unsigned N>
-struct alignas(16) run_to_store {
-    T at[N];
+/* A value's bits as a type of its kind that is no wider. */
+template <class Bits, class V>
+__device__ __forceinline__ Bits narrowed(enum element type, V value)
+{
+    Bits bits;
+    if constexpr (sizeof(Bits) == sizeof(V)) {
+        memcpy(&bits, &value, sizeof bits);
+    } else if constexpr (std::is_integral_v<V>) {
+        bits = Bits(value);
+    } else if constexpr (sizeof(Bits) == sizeof(float)) {
+        const float rounded = float(value);
+        memcpy(&bits, &rounded, sizeof bits);
+    } else {
+        bits = type == ELEMENT_FLOAT16 ? half_of_float(value) : bfloat_of_float(value);
+    }
+    return bits;
+}
+
+template <class Bits, unsigned N>
+struct alignas(sizeof(Bits) * N < 16 ? sizeof(Bits) * N : 16) run_to_store {
+    Bits at[N];
 };
 
-/* The same for neighbours, all in one store where they lie at a boundary. */
+/* Neighbours in one store where they lie at a boundary, or in two where they take 32 bytes. */
+template <class Bits, class V, unsigned N>
+__device__ __forceinline__ void store_run(enum element type, global<void> at, int64_t place,
+                                          const V (&values)[N])
+{
+    run_to_store<Bits, N> run;
+    const global<Bits> target = static_cast<Bits *>(at) + place;
+#pragma unroll
+    for (unsigned k = 0; k < N; k++)
+        run.at[k] = narrowed<Bits>(type, values[k]);
+    if (address_of(target) % alignof(decltype(run)) == 0)
+        *seen_as<decltype(run)>(target) = run;
+    else
+        memcpy(target, &run, sizeof run);
+}
+
+/* Values as a type of their kind that is no wider. */
+template <class V, unsigned N>
+__device__ __forceinline__ void store_values(const struct kernel_results &results, int64_t place,
+                                             const V (&values)[N])
+{
+    const enum element type = results.finish.result;
+    const global<void> at = results.at[0];
+    if constexpr (sizeof(V) == sizeof(uint64_t)) {
+        if (results.bytes == sizeof(uint64_t))
+            return store_run<uint64_t>(type, at, place, values);
+    }
+    if (results.bytes == sizeof(uint32_t))
+        return store_run<uint32_t>(type, at, place, values);
+    if constexpr (!std::is_same_v<V, double>) {
+        if (results.bytes == sizeof(uint16_t))
+            return store_run<uint16_t>(type, at, place, values);
+    }
+    if constexpr (std::is_integral_v<V>)
+        store_run<uint8_t>(type, at, place, values);
+}
+
+/* Neighbours in memory, each of them the state, or the state divided, and of the state's type or
+ * one that loses nothing by way of it. */
 template <class Fold, unsigned N>
 __device__ __forceinline__ void store_run_at_once(const struct kernel_results &results,
                                                   const state_of<Fold> (&states)[N], int64_t place)
 {
     if constexpr (is_stored<Fold>::value) {
-        run_to_store<value_of<Fold>, N> run;
-        const global<value_of<Fold>> at = static_cast<value_of<Fold> *>(results.at[0]) + place;
+        value_of<Fold> values[N];
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            run.at[k] = Fold::stored(states[k], results.divisor);
-        if (address_of(at) % alignof(decltype(run)) == 0)
-            *seen_as<decltype(run)>(at) = run;
-        else
-            memcpy(at, &run, sizeof run);
+            values[k] = Fold::stored(states[k], results.divisor);
+        store_values(results, place, values);
     }
+}
+
+template <class Fold>
+__device__ __forceinline__ bool store_at_once(const struct kernel_results &results,
+                                              const state_of<Fold> &state, int64_t place)
+{
+    const state_of<Fold> states[1] = {state};
+    if (!is_stored<Fold>::value || !results.at_once)
+        return false;
+    store_run_at_once<Fold>(results, states, place);
+    return true;
 }
 
 __device__ __forceinline__ global<unsigned char> result_at(const struct kernel_results &results,

@@ -74,18 +74,17 @@ struct all_slots {
 };
 
 /* Where so many columns' elements are read in each of several rows: neighbours, or `apart` bytes
- * from each other, those whose bits are set; of all rows, or of those that are there. */
+ * from each other; of all rows and columns, or of those whose bits are set. */
 template <unsigned Columns, unsigned Rows, bool All>
 struct column_slots {
     const char *at[Rows];
-    bool there[Rows];
     int64_t apart;
-    uint32_t columns;
+    uint32_t rows, columns;
     bool in_runs;
 
     __device__ __forceinline__ bool has(unsigned k) const
     {
-        return (All || there[k / Columns]) && (in_runs || columns >> k % Columns & 1);
+        return (All || rows >> k / Columns & 1) && (in_runs || columns >> k % Columns & 1);
     }
 
     template <class In, unsigned N>

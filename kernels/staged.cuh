@@ -56,43 +56,68 @@ struct row_slots {
 
 constexpr unsigned slots_of_row = 1u << ROW_LOAD_MAX;
 
-template <bool All, class Word>
-__device__ __forceinline__ void load_from_row(Word (&words)[slots_of_row], const kernel_axes &x,
-                                              shared<const char> at, unsigned step, uint32_t bits)
+/* What all rows have in common for one thread. Narrow elements come several to a word, where rows
+ * are made of such words and their order does not matter. */
+struct row_share {
+    unsigned packing; /* elements of a word, as an exponent */
+    unsigned begin;   /* bytes to the thread's first word */
+    unsigned step;    /* bytes from one of its loads to the next */
+    unsigned whole;   /* how often it fills all of its slots */
+    uint32_t rest;    /* the slots that it fills once more */
+    placing places;   /* of its first words */
+
+    __device__ __forceinline__ row_share(const kernel_axes &x, unsigned number, unsigned packs)
+        : packing(packs)
+    {
+        const unsigned words = unsigned(x.rows.from.shape[0]) >> packing, first = number << x.load,
+                       apart = x.load + x.team, reach = slots_of_row << x.team;
+        places = {first, x.load, apart};
+        begin = first << (x.rows.bytes + packing);
+        step = 1u << (apart + x.rows.bytes + packing);
+        whole = words / reach;
+        rest = places.before(int(words) - int(whole * reach) - int(first)) & low_bits(slots_of_row);
+    }
+};
+
+/* Takes a thread's slots in, all of them or those of the rest. */
+template <class Fold, unsigned Run, bool All>
+__device__ __forceinline__ void take_from_row(state_of<Fold> &state, const kernel_axes &x,
+                                              const row_share &share, shared<const char> at,
+                                              const placing &places)
 {
-    const unsigned bytes = 1u << x.rows.bytes;
-    switch (x.load) {
-    case 0:
-        return load_words(words, bytes, row_slots<1, All>{at, step, bits});
-    case 1:
-        return load_words(words, bytes, row_slots<2, All>{at, step, bits});
-    default:
-        return load_words(words, bytes, row_slots<4, All>{at, step, bits});
+    constexpr unsigned N = slots_of_row;
+    typename slot<value_of<Fold>>::type words[N];
+    load_words(words, 1u << (x.rows.bytes + share.packing),
+               row_slots<Run, All>{at, share.step, share.rest});
+    for (unsigned part = 0;;) {
+        value_of<Fold> values[N];
+        decode(values, words, x.rows.from.input);
+        if constexpr (All)
+            take_values<Fold>(state, values, places, all_shown());
+        else
+            take_values<Fold>(state, values, places, shown_bits{share.rest});
+        if (++part >> share.packing)
+            return;
+        shift_words(words, 1u << x.rows.bytes);
     }
 }
 
-/* A thread's share of a row of n elements. */
-template <class Fold>
-__device__ __forceinline__ state_of<Fold> fold_row(const kernel_axes &x, unsigned number,
-                                                   shared<const char> row, unsigned n)
+/* A thread's share of a row. */
+template <class Fold, unsigned Run>
+__device__ __forceinline__ state_of<Fold> fold_row(const kernel_axes &x, const row_share &share,
+                                                   shared<const char> row)
 {
-    constexpr unsigned N = slots_of_row;
-    const unsigned apart = x.load + x.team, step = 1u << (apart + x.rows.bytes);
     state_of<Fold> state = Fold::identity();
+    shared<const char> at = row + share.begin;
+    placing places = share.places;
 #pragma unroll 1
-    for (unsigned i = number << x.load; i < n; i += N << x.team) {
-        typename slot<value_of<Fold>>::type words[N];
-        value_of<Fold> values[N];
-        const placing places = {i, x.load, apart};
-        const uint32_t there = places.before(int(n - i)) & low_bits(N);
-        const shared<const char> at = row + (i << x.rows.bytes);
-        if (there == low_bits(N))
-            load_from_row<true>(words, x, at, step, there);
-        else
-            load_from_row<false>(words, x, at, step, there);
-        decode(values, words, x.rows.from.input);
-        take_slots<Fold, true>(state, values, places, there);
+    for (unsigned k = 0; k < share.whole; k++) {
+        take_from_row<Fold, Run, true>(state, x, share, at, places);
+        at += share.step * (slots_of_row / Run);
+        places.first += slots_of_row << x.team;
     }
+    if (share.rest)
+        take_from_row<Fold, Run, false>(state, x, share, at, places);
     return state;
 }
 
@@ -106,25 +131,47 @@ __device__ __forceinline__ state_of<Fold> fold_team(unsigned team, state_of<Fold
     return state;
 }
 
-/* A block's rows, `rounds` for each of its teams. */
+/* A block's rows, `most` of them, of which so many are there. */
+template <class Fold, unsigned Run>
+__device__ __forceinline__ void fold_rows(const kernel_axes &x, shared<const char> staged,
+                                          unsigned rows, unsigned most, int64_t place)
+{
+    const unsigned teams = blockDim.x >> x.team, number = threadIdx.x & ((1u << x.team) - 1),
+                   first = threadIdx.x >> x.team, bytes = unsigned(x.staged);
+    const row_share share(x, number, packs<Fold> ? x.packing : 0);
+    const bool stores = number == 0;
+    shared<const char> at = staged + first * bytes;
+    place += first * x.places[0];
+#pragma unroll 1
+    for (unsigned row = first; row < most; row += teams) {
+        state_of<Fold> state = Fold::identity();
+        if (row < rows)
+            state = fold_row<Fold, Run>(x, share, at);
+        state = fold_team<Fold>(x.team, state);
+        if (stores && row < rows)
+            store_result<Fold>(x.result, state, x.result.finish.count, place);
+        at += teams * bytes;
+        place += teams * x.places[0];
+    }
+}
+
+/* `rounds` rows for each of a block's teams. */
 template <class Fold>
 __device__ __forceinline__ void fold_staged(const kernel_axes &x)
 {
-    const unsigned teams = blockDim.x >> x.team, number = threadIdx.x & ((1u << x.team) - 1),
-                   n = unsigned(x.rows.from.shape[0]), bytes = unsigned(x.staged),
-                   most = teams * x.rounds;
+    const unsigned most = (blockDim.x >> x.team) * x.rounds, bytes = unsigned(x.staged);
     const uint64_t first = uint64_t(blockIdx.x) * most, left = x.results - first;
     const unsigned rows = left < most ? unsigned(left) : most;
     const shared<const char> staged =
         brought(static_cast<const char *>(x.rows.from.data) + first * bytes, rows * bytes);
-#pragma unroll 1
-    for (unsigned row = threadIdx.x >> x.team; row < most; row += teams) {
-        state_of<Fold> state = Fold::identity();
-        if (row < rows)
-            state = fold_row<Fold>(x, number, staged + row * bytes, n);
-        state = fold_team<Fold>(x.team, state);
-        if (number == 0 && row < rows)
-            store_result<Fold>(x.result, state, n, x.first + int64_t(first + row) * x.places[0]);
+    const int64_t place = x.first + int64_t(first) * x.places[0];
+    switch (x.load) {
+    case 0:
+        return fold_rows<Fold, 1>(x, staged, rows, most, place);
+    case 1:
+        return fold_rows<Fold, 2>(x, staged, rows, most, place);
+    default:
+        return fold_rows<Fold, 4>(x, staged, rows, most, place);
     }
 }
 

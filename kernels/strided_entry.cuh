@@ -36,6 +36,18 @@ struct few_each {
     }
 };
 
+/* Of values that a load takes several of. */
+template <class Fold>
+struct columns_of {
+    static const void *entry()
+    {
+        if constexpr (sizeof(value_of<Fold>) <= sizeof(uint64_t))
+            return KERNEL_ENTRY(fold_columns<Fold>);
+        else
+            return nullptr;
+    }
+};
+
 /* Nobody describes along axes. */
 struct no_kernel {
     static const void *entry()
@@ -50,17 +62,8 @@ struct along_axes<summary<V>> : no_kernel {};
 template <class V>
 struct few_each<summary<V>> : no_kernel {};
 
-/* Of values that a load takes several of. */
-template <class Fold>
-struct columns_of {
-    static const void *entry()
-    {
-        if constexpr (sizeof(value_of<Fold>) <= sizeof(uint64_t))
-            return KERNEL_ENTRY(fold_columns<Fold>);
-        else
-            return nullptr;
-    }
-};
+template <class V>
+struct columns_of<summary<V>> : no_kernel {};
 
 template <class Kernel>
 const void *entry_if(bool takes)

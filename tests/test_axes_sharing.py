@@ -28,6 +28,7 @@ class Sharing(NamedTuple):
     few: bool
     rounds: int
     load: int
+    packing: int
     inner: int
     staged: int
     splits: int
@@ -126,7 +127,15 @@ def test_a_few_neighbours_of_a_result_are_columns_of_it(shape, inner):
 
 @pytest.mark.parametrize(
     ("length", "size", "load", "team"),
-    [(2, 4, 1, 0), (3, 4, 0, 0), (8, 4, 2, 1), (31, 4, 0, 0), (64, 4, 2, 3), (6, 8, 1, 0), (8, 1, 2, 1)],
+    [
+        (2, 4, 1, 0),
+        (3, 4, 0, 0),
+        (8, 4, 2, 1),
+        (31, 4, 0, 0),
+        (64, 4, 2, 3),
+        (6, 8, 1, 0),
+        (8, 1, 1, 0),
+    ],
 )
 def test_neighbouring_threads_read_neighbouring_loads_of_a_row(length, size, load, team):
     got = sharing((1 << 20, length), 1, size, max(size, 4))

@@ -67,7 +67,8 @@ struct kernel_results {
     enum fold fold;
     enum nothing nothing;
     struct finish finish; /* the count is every result's, unless a mask says otherwise */
-    bool at_once;         /* a result is the state, or that divided, and of its type */
+    bool at_once;         /* a result is the state, or that divided, and of its type or such that
+                           * nothing is lost by way of it */
     double divisor;       /* of such a result; 0: it is not divided */
     unsigned *findings;   /* bits are added here; NULL: nobody asks */
 };
@@ -76,17 +77,20 @@ struct kernel_results {
 struct kernel_axes {
     struct kernel_rows rows; /* of the first result */
     uint64_t results;
-    unsigned team;   /* so many threads fold one, said by the exponent */
-    bool abreast;    /* neighbouring threads are of different teams */
-    bool counts;     /* what a mask lets through is counted */
-    uint64_t staged; /* bytes of a row, where rows lie one after the other and a block brings its
-                      * own to shared memory; 0: they are read as they lie */
-    unsigned rounds; /* and a team makes so many results, one after the other */
-    unsigned load;   /* elements of such a row, or neighbouring columns, that one load takes, as an
-                      * exponent */
-    unsigned inner;  /* neighbouring columns to a result */
-    uint64_t splits; /* blocks that share a result */
-    unsigned kept;   /* dimensions that results differ in; see struct axes */
+    unsigned block;   /* threads of one, as an exponent */
+    unsigned team;    /* so many threads fold one, said by the exponent */
+    bool abreast;     /* neighbouring threads are of different teams */
+    bool counts;      /* what a mask lets through is counted */
+    uint64_t staged;  /* bytes of a row, where rows lie one after the other and a block brings its
+                       * own to shared memory; 0: they are read as they lie */
+    unsigned rounds;  /* and a team makes so many results, one after the other */
+    unsigned load;    /* elements of such a row, or neighbouring columns, that one load takes, as an
+                       * exponent */
+    unsigned packing; /* elements of such a row that one word takes, as an exponent: loads are of
+                       * words */
+    unsigned inner;   /* neighbouring columns to a result */
+    uint64_t splits;  /* blocks that share a result */
+    unsigned kept;    /* dimensions that results differ in; see struct axes */
     int64_t first;
     uint64_t shape[DIMENSIONS_MAX];
     int64_t strides[DIMENSIONS_MAX], mask_strides[DIMENSIONS_MAX], places[DIMENSIONS_MAX];

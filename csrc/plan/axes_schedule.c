@@ -9,17 +9,27 @@
 
 #include <string.h>
 
-/* On an H200, 256 MiB of float32, device time in microseconds; in brackets with twice the threads
- * and twice the blocks:
+/* On an H200, 256 MiB of float32, device time in microseconds of sums; in brackets with twice the
+ * threads and twice the blocks:
  *
- *     columns, (65536, 1024)     79   (101)
- *     columns, (1048576, 64)     98   (149)
- *     rows, (1024, 65536)        84   (94)
- *     sum of all, (1, 67108864)  83   (89)
+ *     columns, (65536, 1024)     75   (85)
+ *     columns, (1048576, 64)     78   (92)
+ *     rows, (1, 67108864)        80   (83)
  *
- * Rows of 31 take 140 staged, 187 as they lie; rows of 1000 take 133 and 107. */
+ * Rows of 2, 8 and 64 take 135, 83 and 73 staged by blocks of 128 threads and 16 KiB, 143, 89 and
+ * 76 by twice those, 165, 108 and 94 by 256 threads and 16 KiB. Rows of 2^20 take 80, 78 and 78
+ * with 4, 8 and 16 windows a stretch (argmax 86, 84, 84; var 96, 92, 89). Asking for memory ahead
+ * (prefetch.global.L2) costs 2 to 10 % instead. */
 static const struct axes_tuning measured = {
-    .block = 8, .threads = 1024, .share = 2, .blocks = 4, .staged = 32 << 10, .columns = 1};
+    .block = 8,
+    .threads = 1024,
+    .share = 2,
+    .blocks = 4,
+    .staging = 7,
+    .staged = 16 << 10,
+    .columns = 1,
+    .windows = 4,
+};
 
 static struct axes_tuning forced;
 
@@ -35,10 +45,10 @@ static const struct axes_tuning *tuned(void)
 
 enum {
     WARP = 5,
-    WINDOWS = 2,      /* of a stretch */
-    LOAD = 2,         /* elements that a loop by fours takes */
-    FEW = 2,          /* of which so many are few, all as exponents */
-    BOUNDARY = 16     /* bytes: what a load takes */
+    LOAD = 2,       /* elements that a loop by fours takes */
+    FEW = 2,        /* of which so many are few, all as exponents */
+    BOUNDARY = 16,  /* bytes: what a load takes */
+    WINDOWS_MIN = 2 /* of a stretch, as an exponent */
 };
 
 /* ---- threads ---- */
@@ -105,7 +115,7 @@ static struct kernel_rows rows_in_shape(const struct axes *axes, enum element ac
     struct layout layout = with_a_dimension(&axes->reduced);
     struct kernel_rows rows = {.from = layout};
     if (layout_length(&layout) > 0)
-        rows = rows_in_lanes(&layout, 0, accumulator, shape->lanes, WINDOWS);
+        rows = rows_in_lanes(&layout, 0, accumulator, shape->lanes, shape->windows);
     return rows;
 }
 
@@ -130,9 +140,9 @@ static bool lies_flat(const struct axes *axes, uint64_t row_bytes)
            (uint64_t)axes->strides[0] == row_bytes;
 }
 
-/* How many of a result's elements are neighbours, where so few are that they are better read side by
- * side with those of other results; 1: where its neighbours are others' elements; 0: neither. */
-static unsigned inner_columns(const struct axes *axes)
+/* How many of a result's elements are neighbours, where so few are that they are better read side
+ * by side with those of other results; 1: where its neighbours are others' elements; 0: neither. */
+static unsigned inner_columns(const struct axes *axes, bool indexed)
 {
     enum { INNER_MAX = 64 };
     const struct layout *reduced = &axes->reduced;
@@ -143,9 +153,9 @@ static unsigned inner_columns(const struct axes *axes)
     const uint64_t inner = reduced->shape[last];
     if (axes->strides[axes->kept - 1] == size)
         return lies_abreast(axes);
-    return axes->kept == 1 && reduced->dimensions > 1 && reduced->strides[last] == size &&
-                   inner <= INNER_MAX && (inner & (inner - 1)) == 0 &&
-                   axes->strides[0] == (int64_t)inner * size
+    return !indexed && axes->kept == 1 && reduced->dimensions > 1 &&
+                   reduced->strides[last] == size && inner <= INNER_MAX &&
+                   (inner & (inner - 1)) == 0 && axes->strides[0] == (int64_t)inner * size
                ? (unsigned)inner
                : 0;
 }
@@ -164,13 +174,14 @@ static bool begin_at_boundaries(const struct axes *axes, uint64_t columns, uintp
     return columns % COLUMNS_A_THREAD == 0 && all % load == 0;
 }
 
-/* A thread of a team reads ROWS_AT_ONCE elements of each of its columns. False: they do not lie in
- * columns. */
-static bool shape_columns(const struct axes *axes, uintptr_t data, uint64_t threads,
-                          struct axes_shape *shape)
+/* A thread of a team reads ROWS_AT_ONCE elements of each of its columns. Neighbours that it makes
+ * alone it stores at once; what large states become it stores one by one, so that neighbouring
+ * threads are better off with neighbouring results. False: they do not lie in columns. */
+static bool shape_columns(const struct axes *axes, const struct axes_kernels *kernels,
+                          uintptr_t data, uint64_t threads, struct axes_shape *shape)
 {
-    enum { AT_ONCE = 2, LOAD_COLUMNS = 2 };
-    const unsigned inner = inner_columns(axes);
+    enum { AT_ONCE = 2, LOAD_COLUMNS = 2, SHARED_MAX = 48 << 10 };
+    const unsigned inner = inner_columns(axes, kernels->indexed);
     if (!inner)
         return false;
     const uint64_t columns = axes->shape[axes->kept - 1] * inner,
@@ -178,12 +189,17 @@ static bool shape_columns(const struct axes *axes, uintptr_t data, uint64_t thre
     const bool together = begin_at_boundaries(axes, columns, data);
     if (!together && axes->kept > 1)
         return false;
-    const unsigned across = (unsigned)least(exponent_up(divide_up(columns, COLUMNS_A_THREAD)), WARP);
+    while (kernels->state * COLUMNS_A_THREAD << shape->block > SHARED_MAX)
+        shape->block--;
+    const unsigned across =
+        (unsigned)least(exponent_up(divide_up(columns, COLUMNS_A_THREAD)), WARP);
     while (shape->team + across < shape->block && rows >> (shape->team + AT_ONCE) > 1 &&
            axes->results * inner / COLUMNS_A_THREAD << shape->team < threads)
         shape->team++;
     shape->columns = shape->abreast = true;
-    shape->load = together ? LOAD_COLUMNS : 0;
+    const bool stores_apart =
+        shape->team == 0 && axes->kept == 1 && kernels->state > sizeof(uint64_t);
+    shape->load = together && !stores_apart ? LOAD_COLUMNS : 0;
     shape->inner = inner;
     return true;
 }
@@ -209,6 +225,15 @@ static void shape_abreast(const struct axes *axes, enum element accumulator, uin
     shape->few = has_few(axes, shape->team, true);
 }
 
+/* How many stretches all rows would have if they were one. */
+static uint64_t stretches_of_all(const struct axes *axes, enum element accumulator,
+                                 const struct axes_shape *shape)
+{
+    return axes->results * layout_length(&axes->reduced) >>
+           (exponent_up(SLOTS_BYTES / element_size(accumulator)) + shape->lanes + shape->windows);
+}
+
+/* Long stretches, as long as there are enough for all threads. */
 static void shape_rows(const struct axes *axes, enum element accumulator, uint64_t threads,
                        const struct axes_tuning *tuning, struct axes_shape *shape)
 {
@@ -219,40 +244,55 @@ static void shape_rows(const struct axes *axes, enum element accumulator, uint64
     shape->team =
         team_for(axes->results, n, accumulator, enough, shape->block, threads, tuning->share);
     shape->few = has_few(axes, shape->team, false);
+    while (shape->windows > WINDOWS_MIN &&
+           stretches_of_all(axes, accumulator, shape) < 2 * (threads >> shape->lanes))
+        shape->windows--;
 }
 
-/* How many elements of each row one load takes, as an exponent. */
-static unsigned row_load(const struct axes *axes, uint64_t row_bytes, uintptr_t data)
+/* What all rows begin at and are multiples of. */
+static uint64_t boundary_of_rows(uint64_t row_bytes, uintptr_t data)
 {
     const uint64_t all = row_bytes | data | BOUNDARY;
-    const uint64_t load = (all & -all) / element_size(axes->reduced.input);
-    return (unsigned)least(exponent_up(load), ROW_LOAD_MAX);
+    return all & -all;
+}
+
+/* How many elements of a row one word takes, and how many words a load, as exponents. */
+static void shape_loads(const struct axes *axes, const struct axes_kernels *kernels,
+                        uint64_t boundary, struct axes_shape *shape)
+{
+    const unsigned size = (unsigned)element_size(axes->reduced.input),
+                   slot = (unsigned)element_size(kernels->accumulator);
+    const uint64_t word = kernels->packs ? least(boundary, slot) : size;
+    shape->packing = exponent_up(word / size);
+    shape->load = (unsigned)least(exponent_up(boundary / word), ROW_LOAD_MAX);
 }
 
 /* Neighbouring threads read neighbouring loads as far as a row's number of them is a power of two
  * or a multiple of it: so no two read from one bank. With an odd number a thread reads a row of its
- * own, and more where rows are long or results few. As many rows a block as there is room for, as
+ * own, and more where rows are long or results few; so too where states are large, since merging
+ * them costs more than waiting for a bank. As many rows a block as there is room for, as
  * long as there are blocks enough. False: a row is too long. */
-static bool shape_staged(const struct axes *axes, uintptr_t data, uint64_t threads,
-                         const struct axes_tuning *tuning, struct axes_shape *shape)
+static bool shape_staged(const struct axes *axes, const struct axes_kernels *kernels,
+                         uintptr_t data, uint64_t threads, const struct axes_tuning *tuning,
+                         struct axes_shape *shape)
 {
-    enum { ROUNDS_MAX = 64, TOGETHER = 3 };
-    const uint64_t n = layout_length(&axes->reduced),
-                   bytes = n * element_size(axes->reduced.input);
-    const unsigned load = row_load(axes, bytes, data);
-    const uint64_t loads = n >> load;
-    unsigned team = (unsigned)least((unsigned)__builtin_ctzll(loads), TOGETHER);
-    while (team < WARP && (bytes << (shape->block - team) > tuning->staged ||
+    enum { ROUNDS_MAX = 64 };
+    const unsigned together = kernels->state > sizeof(uint64_t) ? 0 : 3;
+    const uint64_t n = layout_length(&axes->reduced), bytes = n * element_size(axes->reduced.input);
+    shape_loads(axes, kernels, boundary_of_rows(bytes, data), shape);
+    const uint64_t loads = n >> (shape->packing + shape->load);
+    unsigned team = (unsigned)least((unsigned)__builtin_ctzll(loads), together);
+    while (team < WARP && (bytes << (tuning->staging - team) > tuning->staged ||
                            (loads >> (team + 1) && axes->results << team < threads)))
         team++;
-    const uint64_t teams = (uint64_t)1 << (shape->block - team),
+    const uint64_t teams = (uint64_t)1 << (tuning->staging - team),
                    room = tuning->staged / (teams * bytes),
                    busy = (axes->results << team) / (2 * threads);
     if (room == 0)
         return false;
     shape->few = true;
+    shape->block = tuning->staging;
     shape->team = team;
-    shape->load = load;
     shape->staged = bytes;
     shape->rounds = (unsigned)least(least(room, busy ? busy : 1), ROUNDS_MAX);
     return true;
@@ -269,20 +309,28 @@ static uint64_t items_of(const struct axes *axes, enum element accumulator,
     return rows_in_shape(axes, accumulator, shape).items >> (shape->team - shape->lanes);
 }
 
-void axes_shape_make(const struct axes *axes, enum element accumulator, bool columns,
-                     uintptr_t data, unsigned multiprocessors, struct axes_shape *shape)
+void axes_shape_make(const struct axes *axes, const struct axes_kernels *kernels, uintptr_t data,
+                     unsigned multiprocessors, struct axes_shape *shape)
 {
     const struct axes_tuning *tuning = tuned();
+    const enum element accumulator = kernels->accumulator;
     const uint64_t threads = (uint64_t)multiprocessors * tuning->threads,
                    n = layout_length(&axes->reduced),
                    row_bytes = n * element_size(axes->reduced.input);
-    *shape = (struct axes_shape){.block = tuning->block, .rounds = 1, .splits = 1, .inner = 1};
-    if (!(columns && tuning->columns && shape_columns(axes, data, threads, shape))) {
+    *shape = (struct axes_shape){
+        .block = tuning->block,
+        .rounds = 1,
+        .splits = 1,
+        .inner = 1,
+        .windows = tuning->windows,
+    };
+    if (!(kernels->columns && tuning->columns &&
+          shape_columns(axes, kernels, data, threads, shape))) {
         shape->abreast = lies_abreast(axes);
         if (shape->abreast)
             shape_abreast(axes, accumulator, threads, shape);
         else if (n == 0 || !lies_flat(axes, row_bytes) ||
-                 !shape_staged(axes, data, threads, tuning, shape))
+                 !shape_staged(axes, kernels, data, threads, tuning, shape))
             shape_rows(axes, accumulator, threads, tuning, shape);
     }
     const unsigned across = shape->columns ? COLUMNS_A_THREAD : 1;
@@ -395,6 +443,13 @@ static bool choose_kernel(const struct kernels *kernels, struct axes_schedule *s
     return self->kernel;
 }
 
+/* Whether kernels take several narrow elements to a word; see `packs` in kernels/strided.cuh. */
+static bool takes_words(enum fold fold, enum element accumulator)
+{
+    return !fold_is_indexed(fold) && state_bytes(fold, accumulator) <= sizeof(uint64_t) &&
+           element_size(accumulator) <= sizeof(uint64_t);
+}
+
 /* Columns, where there is a kernel for them and they lie as it wants them. */
 static void choose_shape(const struct kernels *kernels, unsigned multiprocessors,
                          struct axes_schedule *self)
@@ -405,7 +460,14 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
     const enum element input = axes->reduced.input;
     const void *columns = kernels->columns(fold, input, self->accumulator);
     const uintptr_t data = brought ? 0 : (uintptr_t)axes->reduced.data;
-    axes_shape_make(axes, self->accumulator, columns, data, multiprocessors, &self->shape);
+    const struct axes_kernels made = {
+        .accumulator = self->accumulator,
+        .state = state_bytes(fold, self->accumulator),
+        .columns = columns,
+        .indexed = fold_is_indexed(fold),
+        .packs = takes_words(fold, self->accumulator),
+    };
+    axes_shape_make(axes, &made, data, multiprocessors, &self->shape);
     if (self->shape.columns)
         self->kernel = columns;
     else if (self->shape.few)
@@ -495,11 +557,13 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
     if (self->shape.inner > 1)
         argument->rows.from.dimensions--;
     argument->results = axes->results;
+    argument->block = self->shape.block;
     argument->team = self->shape.team;
     argument->abreast = self->shape.abreast;
     argument->staged = self->shape.staged;
     argument->rounds = self->shape.rounds;
     argument->load = self->shape.load;
+    argument->packing = self->shape.packing;
     argument->inner = self->shape.inner;
     argument->counts = axes->reduced.mask && self->plan->counts;
     argument->splits = self->shape.splits;

@@ -17,8 +17,7 @@ struct axes_shape {
     unsigned lanes; /* see kernel_rows */
     bool few;
     uint64_t staged; /* bytes of a row; 0: none is staged */
-    unsigned load, rounds;
-    unsigned inner;  /* columns a result */
+    unsigned rounds, load, packing, inner, windows;
     uint64_t splits; /* blocks that share a result */
     uint64_t groups; /* of results, one a block */
 };
@@ -29,16 +28,26 @@ struct axes_tuning {
     unsigned threads; /* of a multiprocessor, that are enough to be busy with */
     unsigned share;   /* of a thread, in windows and as an exponent, before a team of rows grows */
     unsigned blocks;  /* of a multiprocessor, that splits may make */
-    unsigned staged;  /* bytes of rows that a block brings to shared memory, at most */
+    unsigned staging; /* threads of a block that brings rows to shared memory, as an exponent, */
+    unsigned staged;  /* and bytes of such rows, at most */
     unsigned columns; /* 0: threads make one result each */
+    unsigned windows; /* of a stretch of a long row at most, as an exponent */
 };
 
 /* From now on this, for tests; of no threads a block: as measured. */
 void axes_tuning_force(struct axes_tuning);
 
-/* Of elements of which the first result's lie at `data`. `columns`: there is a kernel that makes
- * neighbouring results side by side, for those that lie so. */
-void axes_shape_make(const struct axes *, enum element accumulator, bool columns, uintptr_t data,
+/* What kernels there are of a fold. */
+struct axes_kernels {
+    enum element accumulator;
+    size_t state; /* bytes */
+    bool columns; /* one makes neighbouring results side by side */
+    bool indexed; /* positions matter */
+    bool packs;   /* they take several narrow elements to a word, in any order */
+};
+
+/* Of elements of which the first result's lie at `data`. */
+void axes_shape_make(const struct axes *, const struct axes_kernels *, uintptr_t data,
                      unsigned multiprocessors, struct axes_shape *);
 
 /* How the elements come to the kernel: as they lie, or one after the other in the order in which

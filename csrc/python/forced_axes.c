@@ -7,8 +7,10 @@ PyObject *forced_axes(PyObject *module, PyObject *arguments)
     enum { LEAST = 5, MOST = 10, MOST_SHARE = 16, MOST_STAGED = 32 << 10 };
     struct axes_tuning tuning;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "IIIIII:forced_axes", &tuning.block, &tuning.threads,
-                          &tuning.share, &tuning.blocks, &tuning.staged, &tuning.columns))
+    tuning.windows = 2;
+    if (!PyArg_ParseTuple(arguments, "IIIIII|I:forced_axes", &tuning.block, &tuning.threads,
+                          &tuning.share, &tuning.blocks, &tuning.staged, &tuning.columns,
+                          &tuning.windows))
         return NULL;
     if (tuning.block && (tuning.block < LEAST || tuning.block > MOST || tuning.share > MOST_SHARE ||
                          tuning.staged > MOST_STAGED)) {
@@ -16,6 +18,7 @@ PyObject *forced_axes(PyObject *module, PyObject *arguments)
                                           "up to 2^16 windows, and 32 KiB can be staged");
         return NULL;
     }
+    tuning.staging = tuning.block;
     axes_tuning_force(tuning);
     Py_RETURN_NONE;
 }

@@ -110,12 +110,12 @@ PyObject *pretended_sharing(PyObject *Py_UNUSED(module), PyObject *arguments)
         !pretend(shape, strides, Py_None, size, &layout))
         return NULL;
     axes_make(&layout, reduced, false, &axes);
-    axes_shape_make(&axes, element_of_size(width), true, somewhere, multiprocessors,
-                    &sharing);
-    return Py_BuildValue("IOOIIOIIIKKK", sharing.block, sharing.columns ? Py_True : Py_False,
+    const struct axes_kernels kernels = {element_of_size(width), width, true, false,
+                                         width <= sizeof(uint64_t)};
+    axes_shape_make(&axes, &kernels, somewhere, multiprocessors, &sharing);
+    return Py_BuildValue("IOOIIOIIIIKKK", sharing.block, sharing.columns ? Py_True : Py_False,
                          sharing.abreast ? Py_True : Py_False, sharing.team, sharing.lanes,
                          sharing.few ? Py_True : Py_False, sharing.rounds, sharing.load,
-                         sharing.inner,
-                         (unsigned long long)sharing.staged, (unsigned long long)sharing.splits,
-                         (unsigned long long)sharing.groups);
+                         sharing.packing, sharing.inner, (unsigned long long)sharing.staged,
+                         (unsigned long long)sharing.splits, (unsigned long long)sharing.groups);
 }

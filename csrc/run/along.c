@@ -87,7 +87,21 @@ size_t along_bytes(const struct plan *plan)
     return plan->axes->results * element_size(plan->results.type);
 }
 
-/* Whether a result is the state or that divided, as memory has it. */
+/* Whether a value of one type is that of the other when it is rounded or cut to it, whatever has
+ * been made of it before. */
+static bool becomes(enum element accumulator, enum element result, bool divided)
+{
+    if (result == accumulator)
+        return !element_is_complex(result);
+    if (accumulator == ELEMENT_FLOAT32)
+        return !divided && (result == ELEMENT_FLOAT16 || result == ELEMENT_BFLOAT16);
+    if (accumulator == ELEMENT_FLOAT64)
+        return result == ELEMENT_FLOAT32;
+    return element_is_integer(accumulator) && element_is_integer(result) &&
+           result != ELEMENT_BOOL && element_size(result) <= element_size(accumulator);
+}
+
+/* Whether a result is the state or that divided. */
 static bool is_stored_at_once(const struct carrying *self)
 {
     const struct plan *plan = self->plan;
@@ -95,7 +109,8 @@ static bool is_stored_at_once(const struct carrying *self)
     const bool counted = plan->counts && plan->layout->mask;
     return plan->n > 0 && !counted && reduction_is_stored(plan->reduction) &&
            !finish->has_initial && finish->from_nothing &&
-           finish->result == self->schedule->accumulator && !element_is_complex(finish->result);
+           becomes(self->schedule->accumulator, finish->result,
+                   reduction_row(plan->reduction)->counts);
 }
 
 static struct kernel_results results_of(const struct carrying *self)

@@ -902,7 +902,14 @@ def substitute(method: str, data_blocks: int, plain: int, counting: int, /) -> N
 def explain(a: Any, op: str = "sum", /, **options: Any) -> tuple[Any, ...]: ...
 def forced_tuning(block: int, elements: int, /) -> None: ...
 def forced_axes(
-    block: int, threads: int, share: int, blocks: int, staged: int, columns: int, /
+    block: int,
+    threads: int,
+    share: int,
+    blocks: int,
+    staged: int,
+    columns: int,
+    windows: int = 2,
+    /,
 ) -> None: ...
 def pretended_axes(
     shape: tuple[int, ...],
