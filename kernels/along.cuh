@@ -149,6 +149,30 @@ __device__ __forceinline__ int64_t take_whole_windows(state_of<Fold> &state,
     return begin;
 }
 
+/* The window of neighbours that loads take by runs where a row begins in it, or ends, or both:
+ * where the next one would begin. */
+template <class Fold>
+__device__ __forceinline__ int64_t take_cut_window(state_of<Fold> &state, const kernel_rows &rows,
+                                                   const stretch &row, int64_t begin, int64_t end,
+                                                   unsigned lane)
+{
+    constexpr unsigned N = slots_of<value_of<Fold>>;
+    const unsigned apart = rows.run + rows.lanes, own = lane << rows.run;
+    const int window = int(N << rows.lanes), from = begin < 0 ? int(-begin) : 0,
+              to = end - begin < window ? int(end - begin) : window;
+    const placing places = {row.position + uint64_t(begin + own), rows.run, apart};
+    const uint32_t there =
+        places.cut_before(to - int(own)) & ~places.cut_before(from - int(own)) & low_bits(N);
+    typename slot<value_of<Fold>>::type words[N];
+    value_of<Fold> values[N];
+    load_words(words, 1u << rows.bytes,
+               some_of_runs{row.data + (begin + int64_t(own)) * (int64_t(1) << rows.bytes),
+                            int64_t(1) << (apart + rows.bytes), there, low_bits(1u << rows.run)});
+    decode(values, words, rows.from.input);
+    take_values<Fold>(state, values, places, shown_bits{there});
+    return begin + window;
+}
+
 /* This thread's share of the elements that lie `base` further on than the first result's. */
 template <class Fold>
 __device__ __forceinline__ void take_share(counted_state<Fold> &own, const kernel_axes &x,
@@ -157,6 +181,8 @@ __device__ __forceinline__ void take_share(counted_state<Fold> &own, const kerne
     const kernel_rows &rows = x.rows;
     const unsigned groups = 1u << (x.team - rows.lanes),
                    lane = me.number & ((1u << rows.lanes) - 1);
+    const int64_t window = int64_t(slots_of<value_of<Fold>>)
+                           << (rows.lanes + (packs<Fold> ? rows.packing : 0));
 #pragma unroll 1
     for (uint64_t item = split * groups + (me.number >> rows.lanes); item < rows.items;
          item += x.splits * groups) {
@@ -165,10 +191,12 @@ __device__ __forceinline__ void take_share(counted_state<Fold> &own, const kerne
         unsigned shown = 0;
 #pragma unroll 1
         for (int64_t i = row.begin; i < end;) {
-            if (row.in_runs && !row.mask && i >= 0)
-                i = take_whole_windows<Fold>(own.state, rows, row, i, end, lane);
-            if (i < end)
+            if (!row.in_runs || row.mask)
                 i += take_window<Fold, true, false>(own.state, shown, rows, row, i, end, lane);
+            else if (i < 0 || end - i < window)
+                i = take_cut_window<Fold>(own.state, rows, row, i, end, lane);
+            else
+                i = take_whole_windows<Fold>(own.state, rows, row, i, end, lane);
         }
         own.count += shown;
     }

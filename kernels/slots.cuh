@@ -44,6 +44,16 @@ struct placing {
         const unsigned runs = distance > 0 ? (unsigned(distance) + (1u << apart) - 1) >> apart : 0;
         return low_bits(runs << run);
     }
+
+    /* The same where runs may be cut. */
+    __device__ __forceinline__ uint32_t cut_before(int distance) const
+    {
+        if (distance <= 0)
+            return 0;
+        const unsigned runs = unsigned(distance) >> apart,
+                       rest = unsigned(distance) & ((1u << apart) - 1), length = 1u << run;
+        return low_bits((runs << run) + (rest < length ? rest : length));
+    }
 };
 
 /* ---- elements ---- */
@@ -57,6 +67,7 @@ struct all_slots {
     const char *at;
     int64_t step;
     bool in_runs;
+    static constexpr bool cuts = false;
 
     __device__ __forceinline__ constexpr bool has(unsigned) const
     {
@@ -81,6 +92,7 @@ struct column_slots {
     int64_t apart;
     uint32_t rows, columns;
     bool in_runs;
+    static constexpr bool cuts = false;
 
     __device__ __forceinline__ bool has(unsigned k) const
     {
@@ -102,7 +114,7 @@ struct some_slots {
     const char *at;
     int64_t step;
     uint32_t bits;
-    static constexpr bool in_runs = false;
+    static constexpr bool in_runs = false, cuts = false;
 
     __device__ __forceinline__ bool has(unsigned k) const
     {
@@ -119,11 +131,43 @@ struct some_slots {
     }
 };
 
+/* The same in runs, as long as one load takes, some of which may be cut. */
+struct some_of_runs {
+    const char *at;
+    int64_t step;
+    uint32_t bits, whole; /* the latter those of a run that is not cut */
+    static constexpr bool in_runs = true, cuts = true;
+
+    __device__ __forceinline__ bool has(unsigned k) const
+    {
+        return (bits >> k & whole) == whole;
+    }
+
+    template <class In, unsigned N>
+    static constexpr unsigned length = longest_load<In> < N ? longest_load<In> : N;
+
+    template <class In, unsigned Length>
+    __device__ __forceinline__ const char *run(unsigned k) const
+    {
+        return at + k / Length * step;
+    }
+};
+
 /* Neighbours that one load takes. */
 template <class In, unsigned Length>
 struct alignas(sizeof(In) * Length) run_of {
     In at[Length];
 };
+
+/* Those of a run's elements that are there. */
+template <class In, unsigned Length>
+__device__ __forceinline__ void load_cut(In (&run)[Length], const char *at, uint32_t there)
+{
+#pragma unroll
+    for (unsigned j = 0; j < Length; j++)
+        if (there >> j & 1)
+            run[j] = reinterpret_cast<const In *>(at)[j];
+}
 
 template <class In, unsigned N, class Slots>
 __device__ __forceinline__ void load_elements(In (&x)[N], const Slots &from)
@@ -132,10 +176,12 @@ __device__ __forceinline__ void load_elements(In (&x)[N], const Slots &from)
     if (length > 1 && from.in_runs) {
 #pragma unroll
         for (unsigned k = 0; k < N; k += length) {
+            const char *const at = from.template run<In, length>(k);
             run_of<In, length> run = {};
             if (from.has(k))
-                run =
-                    *reinterpret_cast<const run_of<In, length> *>(from.template run<In, length>(k));
+                run = *reinterpret_cast<const run_of<In, length> *>(at);
+            else if constexpr (Slots::cuts)
+                load_cut(run.at, at, from.bits >> k);
 #pragma unroll
             for (unsigned j = 0; j < length; j++)
                 x[k + j] = run.at[j];

@@ -37,7 +37,7 @@ struct row_slots {
     shared<const char> at;
     unsigned step;
     uint32_t bits;
-    static constexpr bool in_runs = true;
+    static constexpr bool in_runs = true, cuts = false;
 
     __device__ __forceinline__ bool has(unsigned k) const
     {

@@ -41,8 +41,8 @@ every_name = pytest.mark.parametrize("name", NAMES)
 
 # Threads of a block as an exponent, enough threads of a multiprocessor, what a thread of a row is
 # to have before it gets help, blocks of a multiprocessor that splits make, bytes of rows that are
-# staged, whether columns are made side by side, and windows of a stretch as an exponent: few threads and many, small teams and large ones,
-# no splits and as many as there can be.
+# staged, whether columns are made side by side, and windows of a stretch as an exponent: few
+# threads and many, small teams and large ones, no splits and as many as there can be.
 SHARINGS = {
     "measured": (0, 0, 0, 0, 0, 0),
     "a thread each": (8, 1, 16, 0, 0, 0),
