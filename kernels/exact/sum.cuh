@@ -192,18 +192,39 @@ struct exact_course {
     exact_notes notes;
     exact_tile loaded; /* the tile that comes next */
 
-    /* Adds the next tile, first of all in so many of the windows, and loads the one after it. */
+    __device__ __forceinline__ exact_course(shared<exact_word> words, const in_packs<In> &x,
+                                            const exact_notes &notes)
+        : words(words), tiles(x), notes(notes)
+    {
+        tiles.load(loaded);
+    }
+
+    /* Adds one of the elements that are in no pack. */
+    __device__ __forceinline__ void add_single(In element)
+    {
+        if (is_left_out(element, notes.leaves_out)) {
+            notes.left_out++;
+            return;
+        }
+        notes.unseen = watch_element(words, element, notes.unseen);
+        deposit_element(words, element);
+    }
+
+    /* Adds the next tile, first of all in so many of the windows, while the one after it is on its
+     * way. */
     template <unsigned Used, unsigned Sums, unsigned Windows>
     __device__ __forceinline__ void add_tile(exact_windows<Sums, Windows> &sums)
     {
         const global<const pack<In>> here = tiles.at;
-        tiles.at += tiles.apart;
         bool held;
-        if constexpr (Windows == exact_element<In>::always)
-            held = add_finite_packs<In>(sums, loaded);
-        else
-            held = add_packs<Used, In>(sums, loaded);
+        exact_tile tile;
+        memcpy(&tile, &loaded, sizeof tile);
+        tiles.at += tiles.apart;
         tiles.load(loaded);
+        if constexpr (Windows == exact_element<In>::always)
+            held = add_finite_packs<In>(sums, tile);
+        else
+            held = add_packs<Used, In>(sums, tile);
         if (!held && !add_again<In>(sums, here, tiles.end, notes))
             add_one_by_one(words, here, tiles.end, notes.leaves_out);
     }
@@ -255,7 +276,6 @@ struct exact_course {
     __device__ __forceinline__ void add_all()
     {
         using kind = exact_element<In>;
-        tiles.load(loaded);
 #pragma unroll 1
         while (!tiles.is_over()) {
             if (notes.unseen)
@@ -266,31 +286,12 @@ struct exact_course {
             else
                 add_stretch<kind::always, kind::always>(kind::always_top + WINDOW_ROOM);
         }
+        if (notes.left_out)
+            atomicAdd(words + EXACT_NOTE_LEFT_OUT, exact_word(notes.left_out));
     }
 };
 
 /* ---- the whole array ---- */
-
-template <class In>
-__device__ __forceinline__ void add_array(shared<exact_word> words, global<const In> data,
-                                          uint64_t n, exact_notes notes)
-{
-    const in_packs<In> x(data, n);
-    const uint64_t single = x.single(rank_in_grid());
-    if (single < n) {
-        const In element = data[single];
-        if (is_left_out(element, notes.leaves_out)) {
-            notes.left_out = 1;
-        } else {
-            notes.unseen = watch_element(words, element, notes.unseen);
-            deposit_element(words, element);
-        }
-    }
-    exact_course<In> course = {words, exact_tiles<In>(x), notes, {}};
-    course.add_all();
-    if (course.notes.left_out)
-        atomicAdd(words + EXACT_NOTE_LEFT_OUT, exact_word(course.notes.left_out));
-}
 
 /* Word k of the sum of `count` states, of which thread groups take some each. */
 template <class Layout>
@@ -363,10 +364,15 @@ __global__ void exact_sum(global<const In> data, uint64_t n, global<exact_word> 
 {
     using layout = exact_layout_of<In>;
     const shared<exact_word> words = block_memory<exact_word>();
+    const in_packs<In> x(data, n);
+    const uint64_t single = x.single(rank_in_grid());
+    const unsigned unseen = watches ? (1u << exact_element<In>::sums) - 1 : 0;
+    exact_course<In> course(words, x, exact_notes{fold == FOLD_nansum, 0, unseen});
     clear_words(words, layout::words);
     __syncthreads();
-    const unsigned unseen = watches ? (1u << exact_element<In>::sums) - 1 : 0;
-    add_array(words, data, n, exact_notes{fold == FOLD_nansum, 0, unseen});
+    if (single < n)
+        course.add_single(data[single]);
+    course.add_all();
     end_with_words<layout>(words, state, together, ending);
 }
 

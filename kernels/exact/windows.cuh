@@ -123,22 +123,25 @@ __device__ __forceinline__ int64_t lanes_units(int64_t x)
     return int64_t(int32_t(high)) * (int64_t(1) << half) + low;
 }
 
-/* By all threads of a warp: brings their windows' sums to the words, each by a lane of its own. */
+/* By all threads of a warp: brings their windows' sums to the words, each piece of each by a lane
+ * of its own. */
 template <class Layout, unsigned Sums, unsigned Windows>
 __device__ __forceinline__ void
 flush_windows(shared<exact_word> words, const exact_windows<Sums, Windows> &sums, int exponent)
 {
-    const unsigned lane = threadIdx.x % warp_size;
+    static_assert(Sums * Windows * deposit_pieces <= warp_size, "there are lanes enough");
+    const unsigned lane = threadIdx.x % warp_size, window = lane / deposit_pieces;
     int64_t own = 0;
 #pragma unroll
     for (unsigned k = 0; k < Sums * Windows; k++) {
         const int64_t total = lanes_units(sums.units(k, exponent));
-        own = lane == k ? total : own;
+        own = window == k ? total : own;
     }
-    const int unit = exponent - int(lane % Windows) * WINDOW_APART - 52;
+    const int unit = exponent - int(window % Windows) * WINDOW_APART - 52;
     if (own)
-        deposit(words + lane / Windows * Layout::part + EXACT_NOTES,
-                own < 0 ? uint64_t(-own) : uint64_t(own), unsigned(unit - Layout::lowest), own < 0);
+        deposit_piece(words + window / Windows * Layout::part + EXACT_NOTES,
+                      own < 0 ? uint64_t(-own) : uint64_t(own), unsigned(unit - Layout::lowest),
+                      own < 0, lane % deposit_pieces);
 }
 
 /* ---- where windows lie ---- */
@@ -214,25 +217,26 @@ __device__ __forceinline__ bool most_lanes(bool fits)
     return lanes_total(fits) >= warp_size * 3 / 4;
 }
 
-/* Windows for numbers like these, with room above and below them; by all threads of a warp. */
+/* Windows for numbers like these, with room above and below them; by all threads of a warp. The
+ * further these are from one another, the further away are others that are yet to come. */
 template <class In>
 __device__ __forceinline__ exact_choice choose_windows(exact_range own)
 {
     using element = exact_element<In>;
     using layout = exact_layout<element::accumulator>;
     constexpr unsigned fewest = fewest_windows<In>, most = fewest + 1;
-    constexpr int spare = 6, room_most = 32, highest = 1022;
+    constexpr int spare_least = 6, room_most = 32, highest = 1022;
     const exact_range all = range_of_warp(own);
     const int top = int(all.greatest >> 20) - 1022; /* all are less than 2^top */
-    const int bottom = int(all.least >> 20) - 1022 - int(element::bits);
+    const int spread = top - (int(all.least >> 20) - 1022), bits = spread + int(element::bits);
+    const int spare = spread > 2 * spare_least ? spread / 2 : spare_least;
     unsigned windows = fewest;
     int holds = WINDOW_APART * int(windows) - 1;
-    for (; windows < most && holds < top - bottom + spare; windows++)
+    for (; windows < most && holds < bits + spare; windows++)
         holds += WINDOW_APART;
-    const int slack = holds - (top - bottom);
-    int room = windows == fewest ? 2 : slack / 2;
-    if (slack < spare) {
-        room = spare / 2;
+    int room = (holds - bits) / (windows == fewest ? 4 : 2);
+    if (holds < bits + spare) {
+        room = room < spare_least ? spare_least : room;
         const int own_bottom = int(own.least >> 20) - 1022 - int(element::bits);
         if (!most_lanes(own_bottom >= top + room - holds))
             return {element::always, element::always_top + WINDOW_ROOM};
