@@ -218,25 +218,26 @@ __device__ __forceinline__ bool most_lanes(bool fits)
 }
 
 /* Windows for numbers like these, with room above and below them; by all threads of a warp. The
- * further these are from one another, the further away are others that are yet to come. */
+ * further these are from one another, the further away are others that are yet to come; and one
+ * window more costs less than a lane that adds a tile again while its warp waits. */
 template <class In>
 __device__ __forceinline__ exact_choice choose_windows(exact_range own)
 {
     using element = exact_element<In>;
     using layout = exact_layout<element::accumulator>;
     constexpr unsigned fewest = fewest_windows<In>, most = fewest + 1;
-    constexpr int spare_least = 6, room_most = 32, highest = 1022;
+    constexpr int spare_least = 12, room_least = 6, room_most = 32, highest = 1022;
     const exact_range all = range_of_warp(own);
     const int top = int(all.greatest >> 20) - 1022; /* all are less than 2^top */
     const int spread = top - (int(all.least >> 20) - 1022), bits = spread + int(element::bits);
-    const int spare = spread > 2 * spare_least ? spread / 2 : spare_least;
+    const int spare = spread > spare_least ? spread : spare_least;
     unsigned windows = fewest;
     int holds = WINDOW_APART * int(windows) - 1;
     for (; windows < most && holds < bits + spare; windows++)
         holds += WINDOW_APART;
     int room = (holds - bits) / (windows == fewest ? 4 : 2);
     if (holds < bits + spare) {
-        room = room < spare_least ? spare_least : room;
+        room = room < room_least ? room_least : room;
         const int own_bottom = int(own.least >> 20) - 1022 - int(element::bits);
         if (!most_lanes(own_bottom >= top + room - holds))
             return {element::always, element::always_top + WINDOW_ROOM};
