@@ -18,14 +18,13 @@ __device__ __forceinline__ shared<const char> brought(global<const char> from, u
     const unsigned before = elements_to_boundary(from, bytes), packs = (bytes - before) / size;
 #pragma unroll 8
     for (unsigned k = threadIdx.x; k < packs; k += blockDim.x)
-        start_copy(room + before + k * size, from + before + k * size, true);
-    end_copies();
+        start_copy(room + before + k * size, from + before + k * size);
     const unsigned after = before + packs * size, single = threadIdx.x;
     if (single < before)
         room[single] = from[single];
     else if (single - before < bytes - after)
         room[after + single - before] = from[after + single - before];
-    await_copies<0>();
+    await_copies();
     __syncthreads();
     return room;
 }

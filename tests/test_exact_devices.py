@@ -101,6 +101,16 @@ def test_windows_are_chosen_anew_where_numbers_have_changed(place, dtype):
         assert is_exact(place, x, block_size=32), name
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_numbers_that_need_one_window_more_are_added(place, dtype):
+    """Small ones among others that add up to nothing, by which windows are chosen."""
+    great = of_exponents(np.zeros(15_000, int), dtype)
+    for exponent in (-14, -20, -30, -40):
+        small = of_exponents(np.full(50, exponent), dtype, seed=2)
+        x = np.insert(np.concatenate([great, -great]), np.arange(50) * 601 + 300, small)
+        assert is_exact(place, x, block_size=32), exponent
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
 def test_windows_that_are_full_to_their_limit_are_exact(place, dtype):
     """As many of the greatest numbers of one sign as a window takes, and more."""

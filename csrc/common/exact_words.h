@@ -53,21 +53,6 @@ EXACT_FUNCTION int exact_words_of(enum element accumulator)
 
 enum { EXACT_WORDS_MOST = EXACT_PARTS * (EXACT_NOTES + 69) };
 
-/* Of a thread, of 16 bytes each, for what is on its way. Blocks of so many threads at most have
- * room for them. */
-enum { EXACT_SLOTS = 4, EXACT_SLOT_BYTES = 16, EXACT_THREADS_MOST = 512 };
-
-/* Of a block's words, behind which its slots begin. */
-EXACT_FUNCTION unsigned exact_words_bytes(enum element accumulator)
-{
-    return (unsigned)(exact_words_of(accumulator) + 1) / 2 * EXACT_SLOT_BYTES;
-}
-
-EXACT_FUNCTION unsigned exact_block_bytes(enum element accumulator, unsigned block)
-{
-    return exact_words_bytes(accumulator) + block * EXACT_SLOTS * EXACT_SLOT_BYTES;
-}
-
 /* What blocks add together, 0 before and after a launch. */
 struct exact_together {
     unsigned tickets;
@@ -129,9 +114,9 @@ EXACT_FUNCTION struct scalar_wide exact_finish_words(const struct finish *finish
     *count -= (uint64_t)words[EXACT_NOTE_LEFT_OUT];
     exact_sums_of_words(words, accumulator, sums);
     struct scalar_wide value = exact_sums_round(finish, mean, (int64_t)*count, sums);
-    if (!mean && exact_is_zero(&sums->parts[EXACT_REAL]))
+    if (!mean && value.real == 0 && exact_is_zero(&sums->parts[EXACT_REAL]))
         value.real = exact_zero(finish, words, EXACT_REAL);
-    if (!mean && imaginary && exact_is_zero(&sums->parts[EXACT_IMAGINARY]))
+    if (!mean && imaginary && value.imag == 0 && exact_is_zero(&sums->parts[EXACT_IMAGINARY]))
         value.imag = exact_zero(finish, words + imaginary, EXACT_IMAGINARY);
     return value;
 }

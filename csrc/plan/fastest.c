@@ -1,7 +1,5 @@
 #include "plan/fastest.h"
 
-#include "common/exact_words.h"
-
 static const uint64_t KiB = 1 << 10, MiB = 1 << 20, ANY = UINT64_MAX;
 
 /* What is fastest, by what was measured on an H200: the first row that fits. Whole calls of sums in
@@ -69,8 +67,7 @@ static bool takes(const struct facts *facts, const struct plan *plan, enum metho
 
 static void give_shape(struct plan *plan, struct shape shape)
 {
-    const bool too_many = plan->exact && shape.block > EXACT_THREADS_MOST;
-    plan->block = too_many ? EXACT_THREADS_MOST : shape.block;
+    plan->block = shape.block;
     plan->data_blocks = shape.data_blocks;
 }
 

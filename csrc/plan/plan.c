@@ -5,7 +5,6 @@
 
 #include "arrays/mask.h"
 #include "arrays/output.h"
-#include "common/exact_words.h"
 #include "plan/axes.h"
 #include "plan/method_argument.h"
 #include "plan/types.h"
@@ -182,11 +181,8 @@ static bool choose_exactness(const struct request *request, struct layout *layou
         return false;
     }
     round_for_output(request->out, &plan->finish);
-    if (plan->platform->place == METHOD_ON_HOST)
-        return true;
-    layout->type = holder_of(layout->input, layout->type);
-    if (plan->block > EXACT_THREADS_MOST)
-        plan->block = EXACT_THREADS_MOST;
+    if (plan->platform->place != METHOD_ON_HOST)
+        layout->type = holder_of(layout->input, layout->type);
     return true;
 }
 

@@ -59,7 +59,7 @@ static size_t shared_bytes(const struct course *course)
     const size_t values = course->plan->block * element_size(course->choice.accumulator);
     const size_t states = WARPS_MAX * course->state_bytes;
     if (course->plan->exact)
-        return exact_block_bytes(course->choice.accumulator, course->plan->block);
+        return course->state_bytes;
     if (method_works_in_place(course->plan->method))
         return 0;
     if (course->plan->method->style == STYLE_bulk)

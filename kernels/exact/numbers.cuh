@@ -128,14 +128,13 @@ __device__ __forceinline__ double number_of(const pack<In> &loaded, unsigned k)
 /* Whether there is an infinity or a NaN: adding one to an exponent that is all ones makes a carry,
  * which the sign's place takes. */
 template <class In>
-__device__ __forceinline__ bool all_finite(const pack<In> &loaded)
+__device__ __forceinline__ bool all_finite(const pack<uint32_t> &words)
 {
     constexpr uint32_t exponent = exact_element<In>::exponent, unit = exact_element<In>::unit;
-    uint32_t words[4], seen = 0;
-    memcpy(words, &loaded, sizeof words);
+    uint32_t seen = 0;
 #pragma unroll
     for (unsigned k = 0; k < 4; k++)
-        seen |= (words[k] & exponent) + unit;
+        seen |= (words.at[k] & exponent) + unit;
     return !(seen & (exponent + unit) & ~exponent);
 }
 

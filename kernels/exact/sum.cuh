@@ -3,7 +3,7 @@
  * one by one. Blocks leave words, which the last one adds; no order can make a difference. */
 #pragma once
 
-#include "stream.cuh"
+#include "tiles.cuh"
 #include "windows.cuh"
 
 #include "common/kernels.h"
@@ -57,33 +57,36 @@ __device__ __forceinline__ unsigned watch_element(shared<exact_word> words, In e
     return unseen;
 }
 
-/* Adds so many packs that no windows hold. They are read once more, and out of line, so that nobody
- * keeps registers for what is seldom. */
+/* Adds a tile that no windows hold. It is read once more, and out of line, so that nobody keeps
+ * registers for what is seldom. */
 template <class In>
 __device__ __noinline__ void add_one_by_one(shared<exact_word> words, global<const pack<In>> at,
-                                            global<const pack<In>> end, unsigned apart,
-                                            unsigned packs, bool leaves_out)
+                                            global<const pack<In>> end, bool leaves_out)
 {
 #pragma unroll 1
-    for (; packs > 0 && at < end; packs--, at += apart) {
+    for (unsigned packs = tile_packs; packs > 0 && at < end; packs--, at += warp_size) {
         const global<const In> elements = reinterpret_cast<const In *>(at);
 #pragma unroll 1
         for (unsigned k = 0; k < pack<In>::size; k++)
-            if (!is_left_out(elements[k], leaves_out))
+            if (is_left_out(elements[k], leaves_out))
+                atomicAdd(words + EXACT_NOTE_LEFT_OUT, exact_word(1));
+            else
                 deposit_element(words, elements[k]);
     }
 }
 
+/* Watches a lane's share of so many of its warp's tiles, while anything is unseen. */
 template <class In>
-__device__ __noinline__ unsigned watch_tile(shared<exact_word> words, global<const pack<In>> at,
-                                            global<const pack<In>> end, unsigned apart,
-                                            bool leaves_out, unsigned unseen)
+__device__ __noinline__ unsigned watch_tiles(shared<exact_word> words, exact_tiles<In> tiles,
+                                             unsigned count, bool leaves_out, unsigned unseen)
 {
 #pragma unroll 1
-    for (unsigned packs = EXACT_SLOTS; packs > 0 && at < end; packs--, at += apart) {
+    for (unsigned packs = 0; packs < count * tile_packs && unseen; packs++) {
+        const global<const pack<In>> at =
+            tiles.at + packs / tile_packs * tiles.apart + packs % tile_packs * warp_size;
         const global<const In> elements = reinterpret_cast<const In *>(at);
 #pragma unroll 1
-        for (unsigned k = 0; k < pack<In>::size; k++)
+        for (unsigned k = 0; k < pack<In>::size && at < tiles.end; k++)
             if (!is_left_out(elements[k], leaves_out))
                 unseen = watch_element(words, elements[k], unseen);
     }
@@ -104,134 +107,191 @@ __device__ __forceinline__ unsigned leave_out(pack<In> &loaded)
     return count;
 }
 
+/* ---- tiles in windows ---- */
+
+/* Adds a lane's packs in the first so many windows of each sum. Where these do not hold them, all
+ * is as it was. */
+template <unsigned Used, class In, unsigned Sums, unsigned Windows>
+__device__ __forceinline__ bool add_packs(exact_windows<Sums, Windows> &sums,
+                                          const exact_tile &loaded)
+{
+    constexpr unsigned numbers = numbers_of_pack<In>;
+    const exact_windows<Sums, Windows> before = sums;
+    exact_doubts doubts;
+#pragma unroll
+    for (unsigned k = 0; k < tile_packs * numbers; k++)
+        sums.template add<Used>(k % Sums, number_of(pack_of<In>(loaded[k / numbers]), k % numbers),
+                                doubts);
+    if (doubts.any())
+        sums = before;
+    return !doubts.any();
+}
+
+/* The same in windows that hold whatever is finite. */
+template <class In, unsigned Sums, unsigned Windows>
+__device__ __forceinline__ bool add_finite_packs(exact_windows<Sums, Windows> &sums,
+                                                 const exact_tile &loaded)
+{
+    constexpr unsigned numbers = numbers_of_pack<In>;
+    exact_doubts ignored;
+    bool finite = true;
+#pragma unroll
+    for (unsigned p = 0; p < tile_packs; p++)
+        finite &= all_finite<In>(loaded[p]);
+    if (finite)
+#pragma unroll
+        for (unsigned k = 0; k < tile_packs * numbers; k++)
+            sums.template add<Windows>(
+                k % Sums, number_of(pack_of<In>(loaded[k / numbers]), k % numbers), ignored);
+    return finite;
+}
+
+/* Adds a tile in all windows: reads it once more, pack by pack, and leaves out what is to be. */
+template <class In, unsigned Sums, unsigned Windows>
+__device__ __forceinline__ bool add_again(exact_windows<Sums, Windows> &sums,
+                                          global<const pack<In>> at, global<const pack<In>> end,
+                                          exact_notes &notes)
+{
+    constexpr unsigned numbers = numbers_of_pack<In>;
+    constexpr bool always = Windows == exact_element<In>::always;
+    const exact_windows<Sums, Windows> before = sums;
+    exact_doubts doubts;
+    unsigned left_out = 0;
+    bool finite = true;
+#pragma unroll 1
+    for (unsigned packs = tile_packs; packs > 0 && at < end; packs--, at += warp_size) {
+        pack<In> loaded = *at;
+        if (notes.leaves_out)
+            left_out += leave_out(loaded);
+        if constexpr (always)
+            finite &= all_finite<In>(pack_of<uint32_t>(loaded));
+#pragma unroll
+        for (unsigned k = 0; k < numbers; k++)
+            sums.template add<Windows>(k % Sums, number_of(loaded, k), doubts);
+    }
+    const bool held = always ? finite : !doubts.any();
+    if (held)
+        notes.left_out += left_out;
+    else
+        sums = before;
+    return held;
+}
+
 /* ---- stretches ---- */
 
 /* Tiles of a stretch: so many that no accumulator takes more numbers than it can. */
 template <class In>
 constexpr unsigned tiles_of_stretch =
-    WINDOW_NUMBERS * exact_element<In>::sums / (EXACT_SLOTS * numbers_of_pack<In>);
+    WINDOW_NUMBERS * exact_element<In>::sums / (tile_packs * numbers_of_pack<In>);
 
-/* Adds a tile in windows, while the next one's packs are sent for. Where it does not fit, all is as
- * it was, and it is added one by one. Windows that hold all there is take any pack whose numbers
- * are finite, and need not be looked at. */
-template <class In, unsigned Sums, unsigned Windows>
-__device__ __forceinline__ void add_tile(shared<exact_word> words,
-                                         exact_windows<Sums, Windows> &sums,
-                                         const exact_stream<In> &stream, exact_notes &notes)
-{
-    constexpr bool always = Windows == exact_element<In>::always;
-    const global<const pack<In>> next = stream.next();
-    const bool whole = stream.is_whole(next);
-    const exact_windows<Sums, Windows> before = sums;
-    uint32_t moved = 0;
-    bool left = false;
-#pragma unroll
-    for (unsigned p = 0; p < EXACT_SLOTS; p++) {
-        pack<In> loaded = stream.await(p);
-        if (notes.leaves_out)
-            notes.left_out += leave_out(loaded);
-        bool fits = true;
-        if constexpr (always)
-            fits = all_finite(loaded);
-        if (fits) {
-#pragma unroll
-            for (unsigned k = 0; k < numbers_of_pack<In>; k++)
-                left |= sums.add(k % Sums, number_of(loaded, k), moved);
-        } else {
-            add_one_by_one(words, stream.at + p * stream.apart, stream.end, 0, 1, notes.leaves_out);
-        }
-        stream.send(p, next + p * stream.apart, whole);
-    }
-    if (!always && (left || (moved & 0xfff00000))) {
-        sums = before;
-        add_one_by_one(words, stream.at, stream.end, stream.apart, EXACT_SLOTS, notes.leaves_out);
-    }
-}
-
-/* The same without windows. */
+/* A warp's way through its tiles; all lanes take the same steps. */
 template <class In>
-__device__ __forceinline__ void add_tile(shared<exact_word> words, const exact_stream<In> &stream,
-                                         exact_notes &notes)
-{
-    const global<const pack<In>> next = stream.next();
-#pragma unroll 1
-    for (unsigned p = 0; p < EXACT_SLOTS; p++) {
-        pack<In> loaded = stream.await(p);
-        if (notes.leaves_out)
-            notes.left_out += leave_out(loaded);
-        stream.send(p, next + p * stream.apart, false);
-    }
-    add_one_by_one(words, stream.at, stream.end, stream.apart, EXACT_SLOTS, notes.leaves_out);
-}
+struct exact_course {
+    shared<exact_word> words;
+    exact_tiles<In> tiles;
+    exact_notes notes;
+    exact_tile loaded; /* the tile that comes next */
 
-/* A warp adds a stretch. Without windows all numbers are added one by one. */
-template <unsigned Windows, class In>
-__device__ __forceinline__ void add_stretch(shared<exact_word> words, exact_stream<In> &stream,
-                                            int exponent, exact_notes &notes)
-{
-    exact_windows<exact_element<In>::sums, Windows ? Windows : 1> sums(exponent);
-#pragma unroll 1
-    for (unsigned tiles = tiles_of_stretch<In>; tiles > 0 && !stream.is_over(); tiles--) {
-        if (notes.unseen)
-            notes.unseen = watch_tile(words, stream.at, stream.end, stream.apart, notes.leaves_out,
-                                      notes.unseen);
-        if constexpr (Windows > 0)
-            add_tile(words, sums, stream, notes);
+    __device__ __forceinline__ exact_course(shared<exact_word> words, const in_packs<In> &x,
+                                            const exact_notes &notes)
+        : words(words), tiles(x), notes(notes)
+    {
+        tiles.load(loaded);
+    }
+
+    /* Adds one of the elements that are in no pack. */
+    __device__ __forceinline__ void add_single(In element)
+    {
+        if (is_left_out(element, notes.leaves_out)) {
+            notes.left_out++;
+            return;
+        }
+        notes.unseen = watch_element(words, element, notes.unseen);
+        deposit_element(words, element);
+    }
+
+    /* Adds the next tile, first of all in so many of the windows, while the one after it is on its
+     * way. */
+    template <unsigned Used, unsigned Sums, unsigned Windows>
+    __device__ __forceinline__ void add_tile(exact_windows<Sums, Windows> &sums)
+    {
+        const global<const pack<In>> here = tiles.at;
+        bool held;
+        exact_tile tile;
+        memcpy(&tile, &loaded, sizeof tile);
+        tiles.at += tiles.apart;
+        tiles.load(loaded);
+        if constexpr (Windows == exact_element<In>::always)
+            held = add_finite_packs<In>(sums, tile);
         else
-            add_tile(words, stream, notes);
-        stream.at = stream.next();
+            held = add_packs<Used, In>(sums, tile);
+        if (!held && !add_again<In>(sums, here, tiles.end, notes))
+            add_one_by_one(words, here, tiles.end, notes.leaves_out);
     }
-    __syncwarp();
-    if constexpr (Windows > 0)
-        flush_windows<exact_layout_of<In>>(words, sums, exponent);
-}
 
-/* A thread's packs; all threads of a warp take the same steps. */
-template <class In>
-__device__ __forceinline__ void add_stretches(shared<exact_word> words, shared<void> slots,
-                                              const in_packs<In> &x, exact_notes &notes)
-{
-    using kind = exact_element<In>;
-    exact_stream<In> stream(slots, x);
+    /* Adds a stretch's tiles. */
+    template <unsigned Used, unsigned Windows>
+    __device__ __forceinline__ void add_stretch(int exponent)
+    {
+        exact_windows<exact_element<In>::sums, Windows> sums(exponent);
 #pragma unroll 1
-    while (!stream.is_over()) {
-        if constexpr (!kind::others) {
-            add_stretch<kind::always>(words, stream, kind::always_top + WINDOW_ROOM, notes);
-        } else {
-            constexpr unsigned few = fewest_windows<In>;
-            const pack<In> loaded = stream.await(0);
-            const exact_choice choice = choose_windows<In>(range_of(loaded));
-            if (choice.windows == few)
-                add_stretch<few>(words, stream, choice.exponent, notes);
-            else if (choice.windows == few + 1)
-                add_stretch<few + 1>(words, stream, choice.exponent, notes);
-            else
-                add_stretch<kind::always>(words, stream, choice.exponent, notes);
-        }
+        for (unsigned count = tiles_of_stretch<In>; count > 0 && !tiles.is_over(); count--)
+            add_tile<Used>(sums);
+        __syncwarp();
+        flush_windows<exact_layout_of<In>>(words, sums, exponent);
     }
-}
+
+    /* Adds them in windows that hold whatever is finite, or without windows: where most numbers
+     * are far from one another, and time goes elsewhere than to loads. */
+    __device__ __forceinline__ void add_far_stretch(int exponent)
+    {
+        using kind = exact_element<In>;
+        exact_windows<kind::sums, kind::always ? kind::always : 1> sums(exponent);
+#pragma unroll 1
+        for (unsigned count = tiles_of_stretch<In>; count > 0 && !tiles.is_over(); count--) {
+            bool held = false;
+            if constexpr (kind::always > 0)
+                held = add_again<In>(sums, tiles.at, tiles.end, notes);
+            if (!held)
+                add_one_by_one(words, tiles.at, tiles.end, notes.leaves_out);
+            tiles.at += tiles.apart;
+        }
+        __syncwarp();
+        if constexpr (kind::always > 0)
+            flush_windows<exact_layout_of<In>>(words, sums, exponent);
+        tiles.load(loaded);
+    }
+
+    __device__ __forceinline__ void add_stretch_as(exact_choice choice)
+    {
+        constexpr unsigned few = fewest_windows<In>;
+        if (choice.windows == few)
+            add_stretch<few, few + 1>(choice.exponent);
+        else if (choice.windows == few + 1)
+            add_stretch<few + 1, few + 1>(choice.exponent);
+        else
+            add_far_stretch(choice.exponent);
+    }
+
+    __device__ __forceinline__ void add_all()
+    {
+        using kind = exact_element<In>;
+#pragma unroll 1
+        while (!tiles.is_over()) {
+            if (notes.unseen)
+                notes.unseen =
+                    watch_tiles(words, tiles, tiles_of_stretch<In>, notes.leaves_out, notes.unseen);
+            if constexpr (kind::others)
+                add_stretch_as(choose_windows<In>(range_of(pack_of<In>(loaded[0]))));
+            else
+                add_stretch<kind::always, kind::always>(kind::always_top + WINDOW_ROOM);
+        }
+        if (notes.left_out)
+            atomicAdd(words + EXACT_NOTE_LEFT_OUT, exact_word(notes.left_out));
+    }
+};
 
 /* ---- the whole array ---- */
-
-template <class In>
-__device__ __forceinline__ void add_array(shared<exact_word> words, shared<void> slots,
-                                          global<const In> data, uint64_t n, exact_notes notes)
-{
-    const in_packs<In> x(data, n);
-    const uint64_t single = x.single(rank_in_grid());
-    if (single < n) {
-        const In element = data[single];
-        if (is_left_out(element, notes.leaves_out)) {
-            notes.left_out = 1;
-        } else {
-            notes.unseen = watch_element(words, element, notes.unseen);
-            deposit_element(words, element);
-        }
-    }
-    add_stretches(words, slots, x, notes);
-    if (notes.left_out)
-        atomicAdd(words + EXACT_NOTE_LEFT_OUT, exact_word(notes.left_out));
-}
 
 /* Word k of the sum of `count` states, of which thread groups take some each. */
 template <class Layout>
@@ -304,12 +364,15 @@ __global__ void exact_sum(global<const In> data, uint64_t n, global<exact_word> 
 {
     using layout = exact_layout_of<In>;
     const shared<exact_word> words = block_memory<exact_word>();
+    const in_packs<In> x(data, n);
+    const uint64_t single = x.single(rank_in_grid());
+    const unsigned unseen = watches ? (1u << exact_element<In>::sums) - 1 : 0;
+    exact_course<In> course(words, x, exact_notes{fold == FOLD_nansum, 0, unseen});
     clear_words(words, layout::words);
     __syncthreads();
-    const unsigned unseen = watches ? (1u << exact_element<In>::sums) - 1 : 0;
-    const shared<void> slots =
-        block_memory<unsigned char>() + exact_words_bytes(exact_element<In>::accumulator);
-    add_array(words, slots, data, n, exact_notes{fold == FOLD_nansum, 0, unseen});
+    if (single < n)
+        course.add_single(data[single]);
+    course.add_all();
     end_with_words<layout>(words, state, together, ending);
 }
 

@@ -9,7 +9,7 @@
  * own unit. The next window is for 2^10 times as much, k' = k - 43: after at most WINDOW_NUMBERS =
  * 2^9 additions its sum is no more than 2^(k' - 1) from 1.5 * 2^k', and nobody needs to look. What
  * the last window leaves has to be 0. Where any of this fails, the accumulators are put back, and
- * the numbers are added one by one. */
+ * the numbers are added in more windows, or one by one. */
 #pragma once
 
 #include "words.cuh"
@@ -29,6 +29,18 @@ __device__ __forceinline__ double window_base(int exponent)
     return double_of(uint64_t(exponent + 1023) << 52 | uint64_t(1) << 51);
 }
 
+/* What is gathered while numbers are added, to be looked at afterwards. */
+struct exact_doubts {
+    uint32_t moved = 0; /* bits in which the first accumulators have changed */
+    bool left = false;  /* the last ones have left something */
+
+    /* Whether one did not hold a number. */
+    __device__ __forceinline__ bool any() const
+    {
+        return left || (moved & 0xfff00000);
+    }
+};
+
 /* A thread's windows of so many sums. */
 template <unsigned Sums, unsigned Windows>
 struct exact_windows {
@@ -41,23 +53,21 @@ struct exact_windows {
             at[k / Windows][k % Windows] = window_base(exponent - int(k % Windows) * WINDOW_APART);
     }
 
-    /* Adds a number to a sum; *moved gathers bits in which the first accumulator changes. Returns
-     * whether the last window leaves something. */
-    __device__ __forceinline__ bool add(unsigned s, double x, uint32_t &moved)
+    /* Adds a number to a sum in its first so many windows. */
+    template <unsigned Used>
+    __device__ __forceinline__ void add(unsigned s, double x, exact_doubts &doubts)
     {
-        bool left = false;
 #pragma unroll
-        for (unsigned w = 0; w < Windows; w++) {
+        for (unsigned w = 0; w < Used; w++) {
             const double sum = at[s][w] + x, taken = sum - at[s][w];
             if (w == 0)
-                moved |= uint32_t((bits_of(sum) ^ bits_of(at[s][0])) >> 32);
-            if (w + 1 < Windows)
+                doubts.moved |= uint32_t((bits_of(sum) ^ bits_of(at[s][0])) >> 32);
+            if (w + 1 < Used)
                 x -= taken;
             else
-                left = taken != x;
+                doubts.left |= taken != x;
             at[s][w] = sum;
         }
-        return left;
     }
 
     /* What a window has taken, in its units: neighbouring floats have neighbouring bits. */
@@ -68,8 +78,23 @@ struct exact_windows {
     }
 };
 
-/* Of all lanes, for all of them. */
-__device__ __forceinline__ int64_t warp_total(int64_t x)
+/* ---- all lanes, for all of them ---- */
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+
+__device__ __forceinline__ uint32_t lanes_total(uint32_t x)
+{
+    return __reduce_add_sync(whole_warp, x);
+}
+
+__device__ __forceinline__ uint32_t lanes_greatest(uint32_t x)
+{
+    return __reduce_max_sync(whole_warp, x);
+}
+
+#else
+
+__device__ __forceinline__ uint32_t lanes_total(uint32_t x)
 {
 #pragma unroll
     for (unsigned offset = warp_size / 2; offset > 0; offset /= 2)
@@ -77,22 +102,46 @@ __device__ __forceinline__ int64_t warp_total(int64_t x)
     return x;
 }
 
-/* By all threads of a warp: brings their windows' sums to the words, each by a lane of its own. */
+__device__ __forceinline__ uint32_t lanes_greatest(uint32_t x)
+{
+#pragma unroll
+    for (unsigned offset = warp_size / 2; offset > 0; offset /= 2) {
+        const uint32_t other = __shfl_xor_sync(whole_warp, x, offset);
+        x = other > x ? other : x;
+    }
+    return x;
+}
+
+#endif
+
+/* Of windows' units, of which there are at most 2^51. */
+__device__ __forceinline__ int64_t lanes_units(int64_t x)
+{
+    constexpr unsigned half = 26;
+    const uint32_t low = lanes_total(uint32_t(x) & ((1u << half) - 1)),
+                   high = lanes_total(uint32_t(x >> half));
+    return int64_t(int32_t(high)) * (int64_t(1) << half) + low;
+}
+
+/* By all threads of a warp: brings their windows' sums to the words, each piece of each by a lane
+ * of its own. */
 template <class Layout, unsigned Sums, unsigned Windows>
 __device__ __forceinline__ void
 flush_windows(shared<exact_word> words, const exact_windows<Sums, Windows> &sums, int exponent)
 {
-    const unsigned lane = threadIdx.x % warp_size;
+    static_assert(Sums * Windows * deposit_pieces <= warp_size, "there are lanes enough");
+    const unsigned lane = threadIdx.x % warp_size, window = lane / deposit_pieces;
     int64_t own = 0;
 #pragma unroll
     for (unsigned k = 0; k < Sums * Windows; k++) {
-        const int64_t total = warp_total(sums.units(k, exponent));
-        own = lane == k ? total : own;
+        const int64_t total = lanes_units(sums.units(k, exponent));
+        own = window == k ? total : own;
     }
-    const int unit = exponent - int(lane % Windows) * WINDOW_APART - 52;
+    const int unit = exponent - int(window % Windows) * WINDOW_APART - 52;
     if (own)
-        deposit(words + lane / Windows * Layout::part + EXACT_NOTES,
-                own < 0 ? uint64_t(-own) : uint64_t(own), unsigned(unit - Layout::lowest), own < 0);
+        deposit_piece(words + window / Windows * Layout::part + EXACT_NOTES,
+                      own < 0 ? uint64_t(-own) : uint64_t(own), unsigned(unit - Layout::lowest),
+                      own < 0, lane % deposit_pieces);
 }
 
 /* ---- where windows lie ---- */
@@ -148,14 +197,7 @@ __device__ __forceinline__ exact_range range_of(const pack<In> &loaded)
 /* Of all lanes, for all of them. */
 __device__ __forceinline__ exact_range range_of_warp(exact_range range)
 {
-#pragma unroll
-    for (unsigned offset = warp_size / 2; offset > 0; offset /= 2) {
-        const uint32_t greatest = __shfl_xor_sync(whole_warp, range.greatest, offset),
-                       least = __shfl_xor_sync(whole_warp, range.least, offset);
-        range.greatest = greatest > range.greatest ? greatest : range.greatest;
-        range.least = least < range.least ? least : range.least;
-    }
-    return range;
+    return {lanes_greatest(range.greatest), ~lanes_greatest(~range.least)};
 }
 
 /* Windows for numbers that are near one another; there may be one more. */
@@ -172,27 +214,30 @@ struct exact_choice {
  * is for numbers up to the warp's greatest; most lanes' should. */
 __device__ __forceinline__ bool most_lanes(bool fits)
 {
-    return warp_total(fits) >= int64_t(warp_size) * 3 / 4;
+    return lanes_total(fits) >= warp_size * 3 / 4;
 }
 
-/* Windows for numbers like these, with room above and below them; by all threads of a warp. */
+/* Windows for numbers like these, with room above and below them; by all threads of a warp. The
+ * further these are from one another, the further away are others that are yet to come; and one
+ * window more costs less than a lane that adds a tile again while its warp waits. */
 template <class In>
 __device__ __forceinline__ exact_choice choose_windows(exact_range own)
 {
     using element = exact_element<In>;
     using layout = exact_layout<element::accumulator>;
     constexpr unsigned fewest = fewest_windows<In>, most = fewest + 1;
-    constexpr int spare = 12, room_most = 32, highest = 1022;
+    constexpr int spare_least = 12, room_least = 6, room_most = 32, highest = 1022;
     const exact_range all = range_of_warp(own);
     const int top = int(all.greatest >> 20) - 1022; /* all are less than 2^top */
-    const int bottom = int(all.least >> 20) - 1022 - int(element::bits);
+    const int spread = top - (int(all.least >> 20) - 1022), bits = spread + int(element::bits);
+    const int spare = spread > spare_least ? spread : spare_least;
     unsigned windows = fewest;
     int holds = WINDOW_APART * int(windows) - 1;
-    for (; windows < most && holds < top - bottom + spare; windows++)
+    for (; windows < most && holds < bits + spare; windows++)
         holds += WINDOW_APART;
-    int room = (holds - (top - bottom)) / 2;
-    if (room < spare / 2) {
-        room = spare / 2;
+    int room = (holds - bits) / (windows == fewest ? 4 : 2);
+    if (holds < bits + spare) {
+        room = room < room_least ? room_least : room;
         const int own_bottom = int(own.least >> 20) - 1022 - int(element::bits);
         if (!most_lanes(own_bottom >= top + room - holds))
             return {element::always, element::always_top + WINDOW_ROOM};

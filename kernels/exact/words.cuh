@@ -32,18 +32,28 @@ __device__ __forceinline__ void add_to_word(shared<exact_word> word, exact_word 
         atomicAdd(halves + 1, high);
 }
 
-/* Adds magnitude * 2^(lowest + place). */
+constexpr unsigned deposit_pieces = 3; /* words that 64 bits may lie in */
+
+/* Adds a piece of magnitude * 2^(lowest + place). */
+__device__ __forceinline__ void deposit_piece(shared<exact_word> digits, uint64_t magnitude,
+                                              unsigned place, bool negative, unsigned k)
+{
+    const unsigned shift = place % EXACT_DIGIT_BITS;
+    const uint64_t low = magnitude << shift, high = magnitude >> 1 >> (63 - shift);
+    const uint64_t piece = k == 0   ? low & EXACT_DIGIT_MASK
+                           : k == 1 ? low >> EXACT_DIGIT_BITS
+                                    : high;
+    if (piece)
+        add_to_word(digits + place / EXACT_DIGIT_BITS + k,
+                    negative ? exact_word(-piece) : exact_word(piece));
+}
+
 static __device__ __forceinline__ void deposit(shared<exact_word> digits, uint64_t magnitude,
                                                unsigned place, bool negative)
 {
-    const unsigned shift = place % EXACT_DIGIT_BITS;
-    const shared<exact_word> at = digits + place / EXACT_DIGIT_BITS;
-    const uint64_t low = magnitude << shift, high = magnitude >> 1 >> (63 - shift);
-    const uint64_t pieces[3] = {low & EXACT_DIGIT_MASK, low >> EXACT_DIGIT_BITS, high};
 #pragma unroll
-    for (unsigned k = 0; k < 3; k++)
-        if (pieces[k])
-            add_to_word(at + k, negative ? exact_word(-pieces[k]) : exact_word(pieces[k]));
+    for (unsigned k = 0; k < deposit_pieces; k++)
+        deposit_piece(digits, magnitude, place, negative, k);
 }
 
 /* Adds a number whose significand has so many bits. */
