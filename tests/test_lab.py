@@ -31,19 +31,12 @@ LADDER = Path(gred.__file__).parent / "kernels/ladder"
 @pytest.fixture(scope="module")
 def faults():
     """One rung with all mistakes, each for an array of its own length."""
-    return gred.lab.compile(FAULTS)
+    return gred.lab.compile(FAULTS, device="simulated")
 
 
 def found(rung, *jobs, seconds=20.0):
     """Run in one process, and give what is found in each run."""
-    asked = {
-        "like": rung.like,
-        "data_blocks": rung.data_blocks,
-        "plain": None,
-        "counting": str(rung._build.compiled(counting=True)),
-        "jobs": jobs,
-    }
-    answers = processes.answers(asked, seconds)
+    answers = processes.answers({**rung._build.asked("counting"), "jobs": jobs}, seconds)
     return [
         checking._heard(rung._build, job, answer)
         for job, answer in zip(jobs, answers, strict=False)
@@ -310,7 +303,7 @@ def test_a_compiler_writes_and_takes_so_much_and_no_more(tmp_path, monkeypatch, 
     path = tmp_path / "mine.cuh"
     path.write_text(f"{MUCH[what]}\n// launched like shuffle\n{RIGHT}", encoding="utf-8")
     with pytest.raises(gred.lab.CompileError) as caught:
-        building.Build(path, path.read_text(), form_of(RIGHT, "shuffle", 1)).compiled(counting=True)
+        building.Build(path, path.read_text(), form_of(RIGHT, "shuffle", 1)).compiled("counting")
     assert "not done" not in str(caught.value)
     assert len(str(caught.value)) < 5000
 

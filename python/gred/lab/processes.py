@@ -48,8 +48,13 @@ class Answer(NamedTuple):
 
 
 def answers(asked: dict[str, Any], seconds: float = SECONDS) -> Iterator[Answer]:
-    """Have jobs done in a process of their own; after a failure nothing more comes."""
+    """Have jobs done in a process of their own; after a failure nothing more comes.
+
+    Each takes at most so many seconds, the first as many more as the device takes to start.
+    """
     request = {"memory": MEMORY, "seconds": _CPU_SECONDS, **asked}
+    limits = [seconds] * len(asked["jobs"])
+    limits[0] += asked.get("start", 0)
     ours, theirs = os.pipe()
     with (
         os.fdopen(ours, "rb", buffering=0) as pipe,
@@ -59,7 +64,7 @@ def answers(asked: dict[str, Any], seconds: float = SECONDS) -> Iterator[Answer]
         try:
             os.close(theirs)
             _ask(child, request)
-            yield from _heard(child, pipe, words, len(asked["jobs"]), seconds)
+            yield from _heard(child, pipe, words, limits)
         finally:
             _end(child)
 
@@ -94,10 +99,10 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _heard(
-    child: subprocess.Popen[bytes], pipe: Any, words: Any, jobs: int, seconds: float
+    child: subprocess.Popen[bytes], pipe: Any, words: Any, limits: list[float]
 ) -> Iterator[Answer]:
     rest = b""
-    for number in range(jobs):
+    for number, seconds in enumerate(limits):
         line, rest = _line(pipe, rest, time.monotonic() + seconds)
         if line is None:
             yield Answer(number, None, *_silence(child, words, seconds))
