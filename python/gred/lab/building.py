@@ -60,6 +60,9 @@ class Build:
         self._user = path
         self._folder = TemporaryDirectory(prefix="gred-lab-")
         self.folder = Path(self._folder.name)
+        self._links = self.folder / "gred", self.folder / "beside"
+        self._links[0].symlink_to(str(resources.files("gred")))
+        self._links[1].symlink_to(path.parent)
         # What the compiler says, and what is counted, is of the user's own file.
         name = str(path).replace("\\", "\\\\").replace('"', '\\"')
         own = self.folder / "rung.cuh"
@@ -94,16 +97,17 @@ class Build:
         return made
 
     def _command(self, kind: str) -> list[str]:
+        """Call a compiler; nvcc hands paths to a shell, and so gets none but of this folder."""
         if kind == "cuda" and self.gpu:
-            return self.gpu.command()
-        return [*compiler(), *_FLAGS, *_OPTIMISED[kind], *_QUIET]
+            words, package, beside = self.gpu.command(), *self._links
+        else:
+            words = [*compiler(), *_FLAGS, *_OPTIMISED[kind], *_QUIET]
+            package, beside = map(Path.readlink, self._links)
+        folders = package / "kernels/ladder", package / "kernels", package / "headers", beside
+        return [*words, *(f"-I{folder}" for folder in folders)]
 
     def _compile(self, target: Path, command: list[str]) -> None:
-        package = Path(str(resources.files("gred")))
-        folders = [package / "kernels/ladder", package / "kernels", package / "headers"]
-        command = [*command, *(f"-I{folder}" for folder in (*folders, self._user.parent))]
-        command += [str(self._unit), "-o", str(target)]
-        status, text = _run_bounded(command, self.folder)
+        status, text = _run_bounded([*command, str(self._unit), "-o", str(target)], self.folder)
         if status:
             raise CompileError(
                 _of_the_user(text, str(self._user)) or f"the compiler ended with {status}"
