@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import gred
+from gred import _core
 from gred.lab import checking, edges, nvcc, processes
 from gred.lab.building import Build
 from gred.lab.form import form_of
@@ -114,6 +115,16 @@ def test_a_rung_runs_where_it_is_compiled_for(monkeypatch):
         "cuda:1",
         "simulated",
     ]
+
+
+def test_only_a_rung_on_what_launches_kernels_has_a_substitute():
+    for where, name, data_blocks in (
+        ("host", "shuffle", 8),
+        ("simulated", "no_such_rung", 8),
+        ("simulated", "shuffle", 0),
+    ):
+        with pytest.raises(ValueError, match=f"there is no rung '{name}' of {data_blocks} data"):
+            _core.substitute(where, name, data_blocks, 0, 0)
 
 
 def test_what_cuda_says_is_told_as_a_kind_of_mistake():
@@ -231,3 +242,35 @@ def test_a_rungs_time_on_a_gpu_is_that_of_the_ladders_own():
 def test_more_data_blocks_are_fewer_blocks_on_a_gpu():
     few = gred.lab.compile(LADDER / "18_shuffle.cuh", data_blocks=16, device="cuda")
     assert few.kernel_time(np.ones(4096, np.int32), block_size=64).grid == 4
+
+
+@pytest.mark.gpu
+def test_a_rung_stands_in_the_ladders_table_with_its_time():
+    rung = gred.lab.compile(LADDER / "02_neighbored_less.cuh", device="cuda")
+    table = gred.lab.ladder(rung, np.ones(4096, np.float32), timed=np.ones(1 << 20, np.float32))
+    assert [row.name for row in table[2:4]] == ["neighbored_less", "neighbored_less"]
+    assert [row.number for row in table[1:5]] == [1, 2, None, 3]
+    for row in table:
+        assert row.time.seconds.shape == (20,)
+        assert row.time.device == "cuda:0"
+        assert row.time.result == row.time.nbytes / 4 == 1 << 20
+        assert 0 < row.share < 1.1
+    assert all("us on the GPU" in line or "%" in line for line in repr(table).splitlines())
+
+
+@pytest.mark.gpu
+def test_the_command_shows_a_rung_among_the_gpus_times(command, tmp_path):
+    path, drawing = LADDER / "13_shared_sequential.cuh", tmp_path / "times.svg"
+    wanted = "--methods", "13,14", "--size", "65536", "--plot", drawing
+    status, out, _ = command("lab", path, "--device", "cuda", *wanted)
+    assert status == 0
+    assert "every access, and the same on cuda:0" in out
+    assert "all 3 answers right" in out
+    times = out[out.index("read limit") :].splitlines()
+    rows = [line.split()[:2] for line in times if "shared_" in line]
+    assert rows == [
+        ["13", "shared_sequential"],
+        ["-", "shared_sequential"],
+        ["14", "shared_first_add"],
+    ]
+    assert drawing.read_text(encoding="utf-8").count("shared_sequential") >= 2
