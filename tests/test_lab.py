@@ -147,11 +147,12 @@ def test_python_goes_on_whatever_a_kernel_does(faults, size, kind, text):
     assert finding.case.startswith(f"{size} elements")
 
 
-def test_nothing_of_a_fork_is_left(faults, monkeypatch):
+@pytest.mark.parametrize(("size", "kind"), [(203, "fork"), (212, "crash"), (213, "time")])
+def test_nothing_of_a_fork_is_left(faults, monkeypatch, size, kind):
     mark = f"GRED_LAB_TEST={os.getpid()} {time.time()}"
     monkeypatch.setenv(*mark.split("=", 1))
-    (finding,) = found(faults, case(faults, 203))
-    assert finding.kind == "fork"
+    (finding,) = found(faults, case(faults, size), seconds=2.0)
+    assert finding.kind == kind
     until = time.monotonic() + 20
     while mark.encode() in b"".join(environments()) and time.monotonic() < until:
         time.sleep(0.05)

@@ -33,6 +33,7 @@ UNREADABLE_ERRORS = (
     ValueError,
 )
 _CPU_SECONDS = 600
+_END_SECONDS = 5
 _ANSWER_NBYTES = 1 << 28  # a recorded access takes about 130
 _WORDS = 400
 _WANTING_MEMORY = "bad_alloc", "MemoryError", "allocate memory", "out of memory"
@@ -92,7 +93,13 @@ def _ask(child: subprocess.Popen[bytes], request: dict[str, Any]) -> None:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the process and whatever it has started, as far as that is still of its session."""
+    """End the process and whatever it has started.
+
+    The one that watches over it does so; of what takes longer to end, all that is of its session.
+    """
+    child.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(_END_SECONDS)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()

@@ -1,7 +1,8 @@
 """The process that a user's kernel runs in: reads jobs, does them, and says after each what came.
 
 Nothing that it says is taken on trust: a kernel may have written anywhere. It is started by
-`gred.lab.processes`, with the jobs on standard input and the number of a pipe for the answers.
+`gred.lab.processes`, with the jobs on standard input and the number of a pipe for the answers. Over
+it watches one that runs nothing of the user's, and ends whatever it leaves behind.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ _FILE_NBYTES = 1 << 20
 def main() -> None:
     """Do what standard input says."""
     asked = json.loads(sys.stdin.buffer.read())
+    _inherit_orphans(signal.SIGTERM)
+    worker = os.fork()
+    if worker:
+        _leave_as(_watched(worker))
+    _inherit_orphans(signal.SIGKILL)
     _bound(asked["memory"], asked["seconds"])
     with os.fdopen(int(sys.argv[1]), "wb", buffering=0) as pipe:
         _load(asked)
@@ -30,10 +36,38 @@ def main() -> None:
             _say(pipe, number, _done(job) | {"forks": _end_children()})
 
 
-def _bound(memory: int | None, seconds: int) -> None:
-    """Take from this process what would harm others, and let it end with the one that made it."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def _inherit_orphans(end: int) -> None:
+    """Let orphans become this process's children, and `end` it with the one that made it."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, end)
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _watched(worker: int) -> int:
+    """Wait for the worker's end, or end it when told to; and end what it has left. Its status."""
+
+    def end_it(*_: Any) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
+
+    signal.signal(signal.SIGTERM, end_it)
+    _, status = os.waitpid(worker, 0)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    _end_children()
+    return os.waitstatus_to_exitcode(status)
+
+
+def _leave_as(status: int) -> None:
+    """Leave as another process has left: with a status, or by a signal."""
+    if status < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if -status != signal.SIGKILL:
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    os._exit(status)
+
+
+def _bound(memory: int | None, seconds: int) -> None:
+    """Take from this process what would harm others."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE_NBYTES, _FILE_NBYTES))
     if memory is not None:
@@ -57,7 +91,7 @@ def _flat(path: str | None) -> int:
 
 
 def _say(pipe: Any, number: int, answer: Any) -> None:
-    said = {"process": os.getpid(), "number": number, **answer}
+    said = {"process": os.getppid(), "number": number, **answer}
     text = json.dumps(said, default=bytes.hex)
     pipe.write(text.encode() + b"\n")
 
