@@ -264,7 +264,7 @@ def test_the_command_shows_a_rung_among_the_gpus_times(command, tmp_path):
     wanted = "--methods", "13,14", "--size", "65536", "--plot", drawing
     status, out, _ = command("lab", path, "--device", "cuda", *wanted)
     assert status == 0
-    assert "every access, and the same on cuda:0" in out
+    assert "every access; every edge on cuda:0" in out
     assert "all 3 answers right" in out
     times = out[out.index("read limit") :].splitlines()
     rows = [line.split()[:2] for line in times if "shared_" in line]

@@ -118,7 +118,7 @@ def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> i
         console.line(str(finding), "red")
     if not report.right:
         return _WRONG
-    also = f", and the same on {rung.gpu}" if rung.gpu else ""
+    also = f"; every edge on {rung.gpu}" if rung.gpu else ""
     text = f"nothing is wrong: every edge, every order of threads, every access{also}"
     console.line(text, "green")
     console.line()
