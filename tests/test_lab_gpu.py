@@ -138,6 +138,72 @@ def test_what_cuda_says_is_told_as_a_kind_of_mistake():
     assert checking._kind(processes.Answer(0, None, "time", "it was not done")) == "time"
 
 
+# ---- what comes of a GPU's answers ----
+
+
+@pytest.fixture(scope="module")
+def pretending():
+    """A rung that takes the simulated device for a GPU."""
+    rung = gred.lab.compile(LADDER / "13_shared_sequential.cuh", device="simulated")
+    rung.gpu = "simulated"
+    return rung
+
+
+def test_a_gpu_is_asked_where_every_access_is_right(pretending, monkeypatch):
+    monkeypatch.setattr(pretending._build, "gpu", nvcc.Gpu("cuda:1", "90", NVCC))
+    asked = []
+
+    def answers(_, jobs):
+        asked.append(jobs)
+        for number, job in enumerate(jobs):
+            yield processes.Answer(number, {"result": edges.truth(job)})
+        yield processes.Answer(0, None, "failed", "CudaError: no (cudaErrorIllegalAddress)")
+
+    monkeypatch.setattr(checking, "_answers", answers)
+    report = pretending.check()
+    assert {job["kind"] for job in asked[0]} == {"check"}
+    assert len(asked) == 1
+    assert report[0].kind == "bounds"
+    monkeypatch.setattr(checking, "_answers", lambda build, jobs: [*answers(build, jobs)][:-1])
+    assert pretending.check().right
+    assert {(job["kind"], job["device"]) for job in asked[-1]} == {("answer", "cuda:1")}
+    lengths = {(job["size"], job["block_size"]) for job in asked[-1]}
+    assert lengths == {(job["size"], job["block_size"]) for job in asked[0]}
+
+
+def test_a_rung_stands_in_the_ladders_table_with_its_time(pretending, monkeypatch):
+    monkeypatch.setattr("gred.lab.table._SAMPLES", 2)
+    a = np.arange(100, dtype=np.float32)
+    table = gred.lab.ladder(pretending, a, timed=a[:50], block_size=64)
+    assert [row.number for row in table[13:16]] == [13, None, 14]
+    for row in table:
+        assert (row.time.nbytes, row.time.result, row.time.block_size) == (200, 1225, 64)
+        assert row.counters.result == 4950
+        assert row.share > 0
+    heads, *lines = repr(table).splitlines()
+    assert "us on the GPU" in heads
+    assert all(line.endswith("%") for line in lines)
+
+
+def test_the_command_shows_a_rung_among_the_gpus_times(pretending, command, monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(gred.lab, "compile", lambda *_, **__: pretending)
+    monkeypatch.setattr(pretending, "check", lambda: gred.lab.Report([]))
+    drawing = tmp_path / "times.svg"
+    wanted = "--methods", "13,14", "--size", "4096", "--dtype", "float32", "--plot", drawing
+    status, out, _ = command("lab", "mine.cuh", *wanted)
+    assert status == 0
+    assert "every access; every edge on simulated" in out
+    assert "all 3 answers right" in out
+    times = out[out.index("read limit") : out.index("time: median")].splitlines()
+    assert [line.split()[:2] for line in times if "shared_" in line] == [
+        ["13", "shared_sequential"],
+        ["-", "shared_sequential"],
+        ["14", "shared_first_add"],
+    ]
+    assert drawing.stat().st_size > 1000
+
+
 # ---- on a GPU ----
 
 
@@ -245,32 +311,18 @@ def test_more_data_blocks_are_fewer_blocks_on_a_gpu():
 
 
 @pytest.mark.gpu
-def test_a_rung_stands_in_the_ladders_table_with_its_time():
-    rung = gred.lab.compile(LADDER / "02_neighbored_less.cuh", device="cuda")
-    table = gred.lab.ladder(rung, np.ones(4096, np.float32), timed=np.ones(1 << 20, np.float32))
-    assert [row.name for row in table[2:4]] == ["neighbored_less", "neighbored_less"]
-    assert [row.number for row in table[1:5]] == [1, 2, None, 3]
-    for row in table:
-        assert row.time.seconds.shape == (20,)
-        assert row.time.device == "cuda:0"
-        assert row.time.result == row.time.nbytes / 4 == 1 << 20
-        assert row.share > 0
-    assert all("us on the GPU" in line or "%" in line for line in repr(table).splitlines())
+def test_the_command_times_a_rung_on_a_gpu(command):
+    path = LADDER / "13_shared_sequential.cuh"
+    status, out, _ = command("lab", path, "--device", "cuda", "--methods", "13", "--size", "65536")
+    assert status == 0
+    assert "every access; every edge on cuda:0" in out
+    assert "all 2 answers right" in out
 
 
 @pytest.mark.gpu
-def test_the_command_shows_a_rung_among_the_gpus_times(command, tmp_path):
-    path, drawing = LADDER / "13_shared_sequential.cuh", tmp_path / "times.svg"
-    wanted = "--methods", "13,14", "--size", "65536", "--plot", drawing
-    status, out, _ = command("lab", path, "--device", "cuda", *wanted)
-    assert status == 0
-    assert "every access; every edge on cuda:0" in out
-    assert "all 3 answers right" in out
-    times = out[out.index("read limit") :].splitlines()
-    rows = [line.split()[:2] for line in times if "shared_" in line]
-    assert rows == [
-        ["13", "shared_sequential"],
-        ["-", "shared_sequential"],
-        ["14", "shared_first_add"],
-    ]
-    assert drawing.read_text(encoding="utf-8").count("shared_sequential") >= 2
+def test_the_ladders_table_has_times_of_a_gpu():
+    rung = gred.lab.compile(LADDER / "02_neighbored_less.cuh", device="cuda")
+    table = gred.lab.ladder(rung, np.ones(4096, np.float32), timed=np.ones(1 << 20, np.float32))
+    assert {row.time.device for row in table} == {"cuda:0"}
+    assert {float(row.time.result) for row in table} == {float(1 << 20)}
+    assert all((row.time.seconds > 0).all() for row in table)
