@@ -48,7 +48,7 @@ def test_a_rung_in_whatever_folder_is_compiled_for_one_architecture(tmp_path):
     if shutil.which("cuobjdump"):
         command = ["cuobjdump", "--list-elf", library]
         listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        assert re.findall(r"sm_\w+", listed) == ["sm_90"]
+        assert set(re.findall(r"sm_\w+", listed)) == {"sm_90"}
 
 
 @needs_nvcc
@@ -286,9 +286,18 @@ def test_a_check_goes_on_to_the_gpu(tmp_path):
     path.write_text(text, encoding="utf-8")
     report = gred.lab.compile(path).check()
     assert report[0].kind == "answer"
-    assert "element 5 is left out" in report[0].text
-    assert (report[0].size, report[0].order) == (65, "on cuda:0")
+    assert "2 of 65 elements are left out" in report[0].text
+    assert (report[0].size, report[0].block_size, report[0].order) == (65, 32, "on cuda:0")
     assert gred.lab.compile(LADDER / "18_shuffle.cuh").check().right
+
+
+@pytest.mark.gpu
+def test_the_memory_of_its_process_is_bounded_on_a_gpu_too(tmp_path):
+    path = tmp_path / "mine.cuh"
+    text = FAULTS.read_text(encoding="utf-8")
+    path.write_text(f"{text}\nchar *much = new char[1ull << 34];\n", encoding="utf-8")
+    finding = found(gred.lab.compile(path, device="cuda"), 1000)
+    assert (finding.kind, finding.text) == ("memory", "it wants more than 4 GiB of memory")
 
 
 @pytest.mark.gpu

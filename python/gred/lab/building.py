@@ -74,10 +74,7 @@ class Build:
         self._unit.write_text("\n".join([*lines, ""]), "utf-8")
 
     def asked(self, kind: str) -> dict[str, Any]:
-        """Tell a process which kernels it is to run, where, and what that takes.
-
-        CUDA reserves far more addresses than it has memory for, so nothing bounds those.
-        """
+        """Tell a process which kernels it is to run, and where."""
         here = "counting" if kind == "counting" else "plain"
         asked = {
             "like": self.form.like,
@@ -85,7 +82,7 @@ class Build:
             "device": "simulated",
         }
         if kind == "cuda" and self.gpu:
-            asked |= {"device": self.gpu.name, "start": _GPU_START_SECONDS, "memory": None}
+            asked |= {"device": self.gpu.name, "start": _GPU_START_SECONDS}
         return {"plain": None, "counting": None, **asked, here: str(self.compiled(kind))}
 
     def compiled(self, kind: str) -> Path:

@@ -29,7 +29,7 @@ def main() -> None:
     if worker:
         _leave_as(_watched(worker))
     _inherit_orphans(signal.SIGKILL)
-    _bound(asked["memory"], asked["seconds"])
+    _bound(asked)
     with os.fdopen(int(sys.argv[1]), "wb", buffering=0) as pipe:
         _load(asked)
         for number, job in enumerate(asked["jobs"]):
@@ -66,12 +66,16 @@ def _leave_as(status: int) -> None:
     os._exit(status)
 
 
-def _bound(memory: int | None, seconds: int) -> None:
-    """Take from this process what would harm others."""
+def _bound(asked: dict[str, Any]) -> None:
+    """Take from this process what would harm others.
+
+    CUDA reserves far more addresses than there is memory for, so on a GPU its data are bounded.
+    """
+    memory, seconds = asked["memory"], asked["seconds"]
+    of_memory = resource.RLIMIT_AS if asked["device"] == "simulated" else resource.RLIMIT_DATA
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE_NBYTES, _FILE_NBYTES))
-    if memory is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(of_memory, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
 
 
@@ -189,7 +193,7 @@ def _time(job: dict[str, Any]) -> Any:
 def _array(job: dict[str, Any]) -> Any:
     import numpy as np
 
-    return np.load(job["array"], allow_pickle=False)
+    return np.load(job["array"], mmap_mode="r", allow_pickle=False)
 
 
 _JOBS = {"check": _check, "answer": _answer, "counters": _counters, "time": _time}
