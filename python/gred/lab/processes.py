@@ -75,7 +75,7 @@ def _started(theirs: int, words: Any) -> subprocess.Popen[bytes]:
     paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
     few = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
-        [sys.executable, "-m", "gred.lab.worker", str(theirs)],
+        [sys.executable, str(Path(__file__).with_name("worker.py")), str(theirs)],
         stdin=subprocess.PIPE,
         stdout=words,
         stderr=words,

@@ -2,7 +2,8 @@
 
 Nothing that it says is taken on trust: a kernel may have written anywhere. It is started by
 `gred.lab.processes`, with the jobs on standard input and the number of a pipe for the answers. Over
-it watches one that runs nothing of the user's, and ends whatever it leaves behind.
+it watches one that runs nothing of the user's, and ends whatever it leaves behind. That one makes
+the other by a fork, so it imports nothing of gred's: a simulated device and CUDA do not survive it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ _FILE_NBYTES = 1 << 20
 
 def main() -> None:
     """Do what standard input says."""
+    del sys.path[0]  # this folder: its files are gred.lab's modules, and no others'
     asked = json.loads(sys.stdin.buffer.read())
     _inherit_orphans(signal.SIGTERM)
     worker = os.fork()
