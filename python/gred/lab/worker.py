@@ -24,7 +24,8 @@ _FILE_NBYTES = 1 << 20
 
 def main() -> None:
     """Do what standard input says."""
-    del sys.path[0]  # this folder: its files are gred.lab's modules, and no others'
+    own = str(Path(__file__).parent)  # whose files are gred.lab's modules, and nobody else's
+    sys.path[:] = [folder for folder in sys.path if folder != own]
     asked = json.loads(sys.stdin.buffer.read())
     _inherit_orphans(signal.SIGTERM)
     worker = os.fork()
