@@ -1,4 +1,4 @@
-/* The entries of a rung of a user's own, for sums on the simulated device: what comes behind it.
+/* The entries of a rung of a user's own, for sums: what comes behind it.
  *
  *     GRED_RUNG(In, Acc, Block)     its kernel, as in my_rung<counted<sum<Acc>>, global<const In>>
  */
@@ -6,10 +6,37 @@
 
 #include "own.cuh"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 namespace KERNELS
 {
 namespace
 {
+
+#ifdef __CUDACC__
+
+/* What the driver knows a kernel by. That is launched by every CUDA runtime of the process, gred's
+ * among them; the entry itself by this library's alone. */
+const void *launched(const void *entry)
+{
+    cudaKernel_t kernel = nullptr;
+    const cudaError_t error = cudaGetKernel(&kernel, entry);
+    if (error != cudaSuccess) {
+        fprintf(stderr, "cudaGetKernel: %s\n", cudaGetErrorString(error));
+        abort();
+    }
+    return kernel;
+}
+
+#else
+
+const void *launched(const void *entry)
+{
+    return entry;
+}
+
+#endif
 
 template <class In, class Acc>
 const void *entry(unsigned block)
@@ -19,7 +46,7 @@ const void *entry(unsigned block)
         KERNEL_ENTRY(GRED_RUNG(In, Acc, 128)), KERNEL_ENTRY(GRED_RUNG(In, Acc, 256)),
         KERNEL_ENTRY(GRED_RUNG(In, Acc, 512)), KERNEL_ENTRY(GRED_RUNG(In, Acc, 1024)),
     };
-    return entries[__builtin_ctz(block / BLOCK_SIZE_MIN)];
+    return launched(entries[__builtin_ctz(block / BLOCK_SIZE_MIN)]);
 }
 
 } // namespace

@@ -34,7 +34,8 @@ def test_the_page_is_true(tmp_path, monkeypatch):
 
 def test_a_right_rung_stands_beside_the_ladders(command):
     path = Path(gred.__file__).parent / "kernels/ladder/03_interleaved.cuh"
-    status, out, _ = command("lab", path, "--size", "4096", "--methods", "3,6")
+    simulated = "--device", "simulated"
+    status, out, _ = command("lab", path, "--size", "4096", "--methods", "3,6", *simulated)
     assert status == 0
     assert "nothing is wrong" in out
     rows = [line.split() for line in out.splitlines() if line.split()[:1] in (["3"], ["*"], ["6"])]

@@ -31,19 +31,12 @@ LADDER = Path(gred.__file__).parent / "kernels/ladder"
 @pytest.fixture(scope="module")
 def faults():
     """One rung with all mistakes, each for an array of its own length."""
-    return gred.lab.compile(FAULTS)
+    return gred.lab.compile(FAULTS, device="simulated")
 
 
 def found(rung, *jobs, seconds=20.0):
     """Run in one process, and give what is found in each run."""
-    asked = {
-        "like": rung.like,
-        "data_blocks": rung.data_blocks,
-        "plain": None,
-        "counting": str(rung._build.compiled(counting=True)),
-        "jobs": jobs,
-    }
-    answers = processes.answers(asked, seconds)
+    answers = processes.answers({**rung._build.asked("counting"), "jobs": jobs}, seconds)
     return [
         checking._heard(rung._build, job, answer)
         for job, answer in zip(jobs, answers, strict=False)
@@ -154,11 +147,12 @@ def test_python_goes_on_whatever_a_kernel_does(faults, size, kind, text):
     assert finding.case.startswith(f"{size} elements")
 
 
-def test_nothing_of_a_fork_is_left(faults, monkeypatch):
+@pytest.mark.parametrize(("size", "kind"), [(203, "fork"), (212, "crash"), (213, "time")])
+def test_nothing_of_a_fork_is_left(faults, monkeypatch, size, kind):
     mark = f"GRED_LAB_TEST={os.getpid()} {time.time()}"
     monkeypatch.setenv(*mark.split("=", 1))
-    (finding,) = found(faults, case(faults, 203))
-    assert finding.kind == "fork"
+    (finding,) = found(faults, case(faults, size), seconds=2.0)
+    assert finding.kind == kind
     until = time.monotonic() + 20
     while mark.encode() in b"".join(environments()) and time.monotonic() < until:
         time.sleep(0.05)
@@ -310,7 +304,7 @@ def test_a_compiler_writes_and_takes_so_much_and_no_more(tmp_path, monkeypatch, 
     path = tmp_path / "mine.cuh"
     path.write_text(f"{MUCH[what]}\n// launched like shuffle\n{RIGHT}", encoding="utf-8")
     with pytest.raises(gred.lab.CompileError) as caught:
-        building.Build(path, path.read_text(), form_of(RIGHT, "shuffle", 1)).compiled(counting=True)
+        building.Build(path, path.read_text(), form_of(RIGHT, "shuffle", 1)).compiled("counting")
     assert "not done" not in str(caught.value)
     assert len(str(caught.value)) < 5000
 
@@ -384,11 +378,6 @@ def test_without_a_compiler_one_error_says_so(monkeypatch, tmp_path):
         gred.lab.compile(LADDER / "03_interleaved.cuh")
 
 
-def test_on_a_gpu_there_is_no_rung_of_ones_own_yet():
-    with pytest.raises(RuntimeError, match="on the simulated device alone, so far"):
-        gred.lab.compile(LADDER / "03_interleaved.cuh", device="cuda")
-
-
 # ---- rungs of the ladder, as somebody's own ----
 
 
@@ -426,7 +415,7 @@ def test_a_picture_is_drawn_from_the_same_accesses(shipped):
 
 
 def test_times_are_of_kernels_that_do_not_count():
-    shipped = gred.lab.compile(LADDER / "03_interleaved.cuh")
+    shipped = gred.lab.compile(LADDER / "03_interleaved.cuh", device="simulated")
     timed = shipped.kernel_time(np.ones(3000, np.int32), samples=2)
     assert timed.seconds.shape == (2,)
     assert (timed.method, timed.device, timed.result) == (shipped.name, "simulated", 3000)

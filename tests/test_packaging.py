@@ -12,6 +12,7 @@ import pytest
 from processes import printed
 
 import gred
+from gred.lab import nvcc as lab_nvcc
 
 ROOT = Path(__file__).parent.parent
 
@@ -245,6 +246,28 @@ def test_a_toolkit_is_found_where_it_is_named(building, fake_nvcc, name):
     assert find({name: str(folder)}) == fake_nvcc
     assert find({name: str(folder), "GRED_CUDA_ARCHS": "none"}) is None
     assert find({name: str(folder), "GRED_SANITIZE": "1"}) is None
+
+
+@pytest.mark.parametrize("names", [["CUDA_HOME"], ["CUDA_PATH"], ["PATH"], ["CUDA_PATH", "PATH"]])
+def test_the_laboratory_takes_the_nvcc_that_a_build_takes(building, tmp_path, names):
+    environment = {"PATH": str(tmp_path)}
+    for name in names:
+        program = tmp_path / name / "bin" / "nvcc"
+        program.parent.mkdir(parents=True)
+        program.touch(0o755)
+        environment[name] = str(program.parent if name == "PATH" else program.parent.parent)
+    found = lab_nvcc.find(environment, [])
+    assert found == building("toolkit").toolkit_nvcc(environment)
+    assert found == tmp_path / names[0] / "bin" / "nvcc"
+
+
+def test_the_laboratory_takes_nvcc_of_wheels_last(building, tmp_path, monkeypatch):
+    monkeypatch.setattr(lab_nvcc, "_ELSEWHERE", str(tmp_path / "nothing"))
+    program = tmp_path / building("wheels").FOLDER / "bin" / "nvcc"
+    program.parent.mkdir(parents=True)
+    program.touch(0o755)
+    assert lab_nvcc.find({"PATH": ""}, ["/nothing", str(tmp_path)]) == program
+    assert lab_nvcc.find({"PATH": ""}, []) is None
 
 
 @pytest.mark.parametrize(

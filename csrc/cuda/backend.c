@@ -12,6 +12,7 @@
 #include "cuda/pointer.h"
 #include "cuda/session.h"
 #include "run/results.h"
+#include "run/substitute.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,8 @@ struct state {
     struct cuda_sessions sessions;
     pthread_mutex_t making_stream;
     _Atomic(cudaStream_t) streams[CUDA_GPUS_MAX][OWN_STREAMS];
+    struct substitute substitute;
+    struct kernels with_substitute;
 };
 
 static void *create(void)
@@ -289,6 +292,8 @@ static bool run_on_current_device(const struct job *job)
     session->stream = stream ? stream : session->own_stream;
     session->capturing = capturing;
     struct cuda_machine on = cuda_machine_over(session, failure);
+    if (substitute_is_for(&job->state->substitute, plan))
+        on.machine.kernels = &job->state->with_substitute;
     const bool ran = plan         ? run_plan(&on, plan, job->run)
                      : job->bytes ? passes_read(&on.machine, job->bytes, job->run)
                                   : passes_launch(&on.machine, job->run);
@@ -309,9 +314,24 @@ static bool run_job(const struct job *job)
     return cuda_gpu_leave(job->device, &before, failure) && ran;
 }
 
-static bool run(void *state, const struct plan *plan, struct run *run)
+static bool run(void *opaque, const struct plan *plan, struct run *run)
 {
-    return run_job(&(struct job){.state = state, .device = plan->device, .plan = plan, .run = run});
+    struct state *state = opaque;
+    struct job job = {.state = state, .device = plan->device, .plan = plan, .run = run};
+    if (!substitute_is_for(&state->substitute, plan))
+        return run_job(&job);
+    struct plan own = *plan;
+    own.data_blocks = state->substitute.data_blocks;
+    job.plan = &own;
+    return run_job(&job);
+}
+
+static void substitute(void *opaque, const struct substitute *own)
+{
+    struct state *state = opaque;
+    state->substitute = *own;
+    state->with_substitute = kernels_cuda;
+    state->with_substitute.flat = own->plain;
 }
 
 static bool read_memory(void *state, int index, size_t bytes, struct run *run)
@@ -339,4 +359,5 @@ const struct backend backend_cuda = {
     .threads = threads,
     .run = run,
     .read = read_memory,
+    .substitute = substitute,
 };

@@ -72,7 +72,7 @@ static PyMethodDef functions[] = {
      "Results of an array's segments."},
     {"counters", FAST(counters_call), "What a call accesses on the simulated device, as a tuple."},
     {"substitute", substitute, METH_VARARGS,
-     "Puts a kernel of the user's own in a rung's place on the simulated device."},
+     "Puts a kernel of the user's own in a rung's place on a device that launches kernels."},
     {"explain", FAST(explain_call), "How a call would go, as a tuple."},
     {"pretended_schedule", (PyCFunction)(void (*)(void))explain_pretended,
      METH_VARARGS | METH_KEYWORDS, "The schedule for an array and a device that are not there."},

@@ -1,15 +1,22 @@
 #include "python/substitute.h"
 
 #include "python/state.h"
-#include "simulated/backend.h"
-#include "simulated/substitute.h"
+#include "run/backend.h"
+#include "run/substitute.h"
 
 PyObject *substitute(PyObject *module, PyObject *arguments)
 {
+    PyObject *device;
     const char *name;
     unsigned data_blocks;
     unsigned long long plain, counting;
-    if (!PyArg_ParseTuple(arguments, "sIKK:substitute", &name, &data_blocks, &plain, &counting))
+    if (!PyArg_ParseTuple(arguments, "OsIKK:substitute", &device, &name, &data_blocks, &plain,
+                          &counting))
+        return NULL;
+    struct module_state *state = PyModule_GetState(module);
+    const struct platform *platform;
+    int index;
+    if (!platforms_parse(&state->platforms, device, &platform, &index))
         return NULL;
     const struct substitute own = {
         .method = method_find(name),
@@ -17,12 +24,12 @@ PyObject *substitute(PyObject *module, PyObject *arguments)
         .plain = (substitute_flat *)(uintptr_t)plain,
         .counting = (substitute_flat *)(uintptr_t)counting,
     };
-    if (!own.method || data_blocks == 0) {
-        PyErr_Format(PyExc_ValueError, "there is no rung '%s' of %u data blocks", name,
-                     data_blocks);
+    const struct backend *backend = backend_of(platform);
+    if (!own.method || data_blocks == 0 || !backend->substitute) {
+        PyErr_Format(PyExc_ValueError, "there is no rung '%s' of %u data blocks on %R", name,
+                     data_blocks, device);
         return NULL;
     }
-    struct module_state *state = PyModule_GetState(module);
-    simulated_substitute(platforms_state(&state->platforms, &backend_simulated.platform), &own);
+    backend->substitute(platforms_state(&state->platforms, platform), &own);
     Py_RETURN_NONE;
 }

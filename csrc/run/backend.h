@@ -37,6 +37,7 @@ struct timing {
 struct explanation;
 struct counting;
 struct exact;
+struct substitute;
 
 struct run {
     const struct watch *watch;
@@ -89,6 +90,9 @@ struct backend {
     /* The time it takes to read `bytes`, best of several shapes, or, of 0 bytes, to launch a kernel
      * and see its end; fills run->timing. */
     bool (*read)(void *state, int index, size_t bytes, struct run *run);
+
+    /* From now on it runs a kernel of the user's own in the place of a rung. NULL: it has none. */
+    void (*substitute)(void *state, const struct substitute *);
 };
 
 static inline const struct backend *backend_of(const struct platform *platform)

@@ -10,6 +10,7 @@
 #include "common/processor.h"
 #include "run/counting.h"
 #include "run/results.h"
+#include "run/substitute.h"
 #include "simulated/machine.h"
 #include "simulated/memory.h"
 
@@ -100,11 +101,6 @@ static void destroy(void *opaque)
 struct simulated_memory *simulated_memory_of(void *opaque)
 {
     return ((struct state *)opaque)->memory;
-}
-
-void simulated_substitute(void *opaque, const struct substitute *substitute)
-{
-    ((struct state *)opaque)->substitute = *substitute;
 }
 
 /* ---- runs ---- */
@@ -210,9 +206,14 @@ static bool run(void *opaque, const struct plan *plan, struct run *run)
 {
     struct state *state = opaque;
     struct plan own = *plan;
-    if (plan->method && plan->method == state->substitute.method)
+    if (substitute_is_for(&state->substitute, plan))
         own.data_blocks = state->substitute.data_blocks;
     return run_as_planned(state, &own, run);
+}
+
+static void substitute(void *opaque, const struct substitute *own)
+{
+    ((struct state *)opaque)->substitute = *own;
 }
 
 static bool read_memory(void *state, int index, size_t bytes, struct run *run)
@@ -305,4 +306,5 @@ const struct backend backend_simulated = {
     .describe = describe,
     .run = run,
     .read = read_memory,
+    .substitute = substitute,
 };

@@ -236,7 +236,7 @@ static void choose_kernels(struct simulated_machine *self, const struct substitu
         self->kernels.flat = counting_flat;
         self->machine.multiprocessors = self->counting->multiprocessors;
     }
-    if (self->plan && self->plan->method && self->plan->method == substitute->method)
+    if (substitute_is_for(substitute, self->plan))
         self->kernels.flat = self->counting ? substitute->counting : substitute->plain;
 }
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "run/passes.h"
+#include "run/substitute.h"
 #include "simulated/simulator.h"
-#include "simulated/substitute.h"
 
 struct simulated_machine {
     struct machine machine; /* first, so that a machine is one of these */

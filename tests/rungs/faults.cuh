@@ -12,6 +12,15 @@
 namespace KERNELS
 {
 
+inline void leave_one_behind()
+{
+    if (fork() != 0)
+        return;
+    setsid();
+    for (;;)
+        sleep(1);
+}
+
 /* Before the tree, of a thread that may have a word of the tile to itself. */
 template <class Fold, class Array, class T>
 void misbehave(Array data, uint64_t n, global<T> partials, shared<T> x)
@@ -91,11 +100,19 @@ void misbehave(Array data, uint64_t n, global<T> partials, shared<T> x)
         for (int file = 3;; file = file < 20 ? file + 1 : 3)
             if (write(file, "much to say about nothing, many times over", 42) < 0)
                 continue;
+    case 212:
+        leave_one_behind();
+        kill(getpid(), SIGKILL);
+        return;
+    case 213:
+        leave_one_behind();
+        for (volatile unsigned k = 0;;)
+            k = k;
     case 209: { // what it says itself, wherever it may be heard
         char lie[100];
-        const int length =
-            snprintf(lie, sizeof lie,
-                     "{\"process\": %d, \"number\": 0, \"forks\": 0, \"answer\": [5]}\n", getpid());
+        const int length = snprintf(
+            lie, sizeof lie, "{\"process\": %d, \"number\": 0, \"forks\": 0, \"answer\": [5]}\n",
+            getppid());
         for (int file = 3; file < 20; file++)
             if (write(file, lie, size_t(length)) < 0)
                 continue;

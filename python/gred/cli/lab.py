@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import gred
-from gred.cli import counters, files, options, units
+from gred.cli import counters, files, ladder, measure, options, record, units
+from gred.cli.answer import numpy_answer
 from gred.cli.console import Console
-from gred.cli.counters import Row
+from gred.cli.data import random_array
+from gred.cli.measure import Sampling
 
 DESCRIPTION = """\
-Compiles a rung of your own, a kernel in the form of the ladder's, by the host's C++ compiler;
-checks it at every edge, in every order of threads, access by access; counts what it does to memory,
-beside the ladder's rungs; and times it. It runs on the simulated device, in a process of its own.
+Compiles a rung of your own, a kernel in the form of the ladder's, by the host's C++ compiler, and
+by nvcc for a GPU; checks it at every edge, in every order of threads, access by access; counts what
+it does to memory, beside the ladder's rungs; and times it. It runs in a process of its own, on the
+simulated device and, if there is one, on a GPU.
 """
 
 EPILOG = """\
@@ -26,9 +30,11 @@ interrupted, 141 nobody reads.
 
 The exercise sheet: python -m gred lab --exercise 1 --out mine.cuh; python -m gred lab mine.cuh"""
 
-_SIZE = 1 << 16
+_SIZE, _TIMED_SIZE = 1 << 16, 1 << 26
+_SAMPLING = Sampling(20, 2)
 _DRAWN_BLOCK = 32
 _WRONG = 1
+_Drawing = Callable[[Path], None]
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
@@ -40,8 +46,16 @@ def parser(prog: str) -> argparse.ArgumentParser:
         "--data-blocks", metavar="N", type=int, help="elements that a thread should get at least"
     )
     options.add_methods(parser, "the one that it is launched like, and around")
-    counters.add_common(parser, f"2**{_SIZE.bit_length() - 1}")
-    parser.set_defaults(size=_SIZE)
+    counted, timed = _SIZE.bit_length() - 1, _TIMED_SIZE.bit_length() - 1
+    counters.add_common(parser, f"2**{counted}, and on a GPU, to be timed, 2**{timed}")
+    parser.set_defaults(size=None)
+    options.add_seed(parser)
+    parser.add_argument(
+        "--device",
+        metavar="NAME",
+        help="cuda, cuda:1 or simulated (default: a GPU too, if there is one, and nvcc)",
+    )
+    files.add_place(parser, "--plot", "draw times on the GPU, or else what is counted (.svg, ...)")
     parser.add_argument(
         "--picture", metavar="FILE", type=Path, help="draw the steps of a few blocks (.svg)"
     )
@@ -59,7 +73,8 @@ def run(given: argparse.Namespace, console: Console) -> int:
         _list(console)
         return 0
     try:
-        rung = gred.lab.compile(given.file, like=given.like, data_blocks=given.data_blocks)
+        options_given = {name: getattr(given, name) for name in ("like", "data_blocks", "device")}
+        rung = gred.lab.compile(given.file, **options_given)
     except gred.lab.CompileError as refused:
         console.line("it does not compile:", "red")
         for line in str(refused).splitlines():
@@ -73,7 +88,10 @@ def _check(given: argparse.Namespace) -> None:
         raise options.UsageError("give a FILE of your own, or --exercise, and not both")
     if given.out is not None and given.exercise is None:
         raise options.UsageError("--out is where an exercise is written to: give --exercise, too")
-    files.check_file("--picture", given.picture)
+    files.check_apart({"--picture": given.picture, "--plot": given.plot})
+    options.check_plot("--plot", given.plot)
+    for name in ("picture", "plot"):
+        files.check_file(f"--{name}", getattr(given, name))
 
 
 def _list(console: Console) -> None:
@@ -100,15 +118,22 @@ def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> i
         console.line(str(finding), "red")
     if not report.right:
         return _WRONG
-    console.line("nothing is wrong: every edge, every order of threads, every access", "green")
+    also = f"; every edge on {rung.gpu}" if rung.gpu else ""
+    text = f"nothing is wrong: every edge, every order of threads, every access{also}"
+    console.line(text, "green")
     console.line()
-    array = np.ones(given.size, given.dtype)
-    rows = _rows(given, rung, array, console)
-    counters.show_rows(console, counters.settings_of(given, given.methods), rows)
-    console.pairs(_times(given, rung, array))
+    near = _near(given, rung)
+    drawn = _show_counts(given, rung, near, console)
+    if rung.gpu:
+        drawn = _show_climb(given, rung, near, console)
+    else:
+        console.pairs(_times(given, rung))
+    if given.plot:
+        drawn(given.plot)
     if given.picture:
         given.picture.write_text(_picture(given, rung), encoding="utf-8")
-        console.line(f"wrote {given.picture}")
+    for path in filter(None, (given.plot, given.picture)):
+        console.line(f"wrote {path}")
     return 0
 
 
@@ -119,26 +144,97 @@ def _picture(given: argparse.Namespace, rung: gred.lab.Rung) -> str:
     return rung.accesses(digits, block_size=_DRAWN_BLOCK, dtype=given.dtype).svg()
 
 
-def _rows(
-    given: argparse.Namespace, rung: gred.lab.Rung, array: Any, console: Console
-) -> list[Row]:
-    """Count the rungs to be compared with, and your own behind the one that it is like."""
-    like = next(m for m in gred.methods() if m.name == rung.like)
-    near = [m for m in gred.methods() if m.number is not None and abs(m.number - like.number) <= 2]
-    wanted = given.methods or tuple(m for m in near if m.number <= counters.LATEST)
-    rows = counters.count(counters.settings_of(given, wanted), console)
+def _near(given: argparse.Namespace, rung: gred.lab.Rung) -> tuple[Any, ...]:
+    """Choose the rungs to be compared with."""
+    number = _like(rung).number
+    near = [m for m in gred.methods() if m.number is not None and abs(m.number - number) <= 2]
+    return given.methods or tuple(m for m in near if m.number <= counters.LATEST)
+
+
+def _like(rung: gred.lab.Rung) -> Any:
+    return next(method for method in gred.methods() if method.name == rung.like)
+
+
+def _with_own(rows: Sequence[Any], own: Any, rung: gred.lab.Rung) -> list[Any]:
+    """Put your own behind the one that it is launched like."""
+    place = sum(row.number <= _like(rung).number for row in rows)
+    return [*rows[:place], own, *rows[place:]]
+
+
+# ---- counted ----
+
+
+def _show_counts(
+    given: argparse.Namespace, rung: gred.lab.Rung, near: tuple[Any, ...], console: Console
+) -> _Drawing:
+    counted = argparse.Namespace(**{**vars(given), "size": given.size or _SIZE})
+    settings = counters.settings_of(counted, near)
     own = rung.counters(
-        array,
-        block_size=given.block_size,
-        dtype=given.dtype,
-        multiprocessors=given.multiprocessors,
+        np.ones(settings.size, settings.dtype),
+        block_size=settings.block_size,
+        dtype=settings.dtype,
+        multiprocessors=settings.multiprocessors,
     )
-    place = sum(row.number <= like.number for row in rows)
-    return [*rows[:place], Row("*", own), *rows[place:]]
+    rows = _with_own(counters.count(settings, console), counters.Row("*", own), rung)
+    counters.show_rows(console, settings, rows)
+
+    def draw(path: Path) -> None:
+        from gred.cli import counters_plot, plots
+
+        machine = record.describe_machine(options.resolve_device("simulated"))
+        kept = counters.counters_record(machine, settings, rows)
+        plots.save(counters_plot.counters_figure(kept), path, kept)
+
+    return draw
 
 
-def _times(given: argparse.Namespace, rung: gred.lab.Rung, array: Any) -> list[tuple[str, str]]:
+# ---- timed ----
+
+
+def _show_climb(
+    given: argparse.Namespace, rung: gred.lab.Rung, near: tuple[Any, ...], console: Console
+) -> _Drawing:
+    """Time it on the GPU as the ladder is, each on the same random array."""
+    settings = ladder.Settings(
+        device=options.resolve_device(rung.gpu),
+        methods=near,
+        size=given.size or _TIMED_SIZE,
+        dtype=given.dtype,
+        op="sum",
+        block_size=given.block_size,
+        seed=given.seed,
+        sampling=_SAMPLING,
+    )
+    options.check_memory(settings.device, settings.size, settings.dtype)
+    limit, rows = ladder.climb(settings, console)
+    rows = _with_own(rows, _own_row(settings, rung, limit), rung)
+    ladder.show(console, settings, limit, rows)
+
+    def draw(path: Path) -> None:
+        from gred.cli import plots
+
+        machine = record.describe_machine(settings.device)
+        kept = ladder.record_of(machine, settings, limit, rows)
+        plots.save(plots.ladder_figure(kept), path, kept)
+
+    return draw
+
+
+def _own_row(settings: ladder.Settings, rung: gred.lab.Rung, limit: float) -> measure.Row:
+    array = random_array(settings.size, settings.dtype, settings.op, settings.seed)
+    timed = rung.kernel_time(
+        array,
+        block_size=settings.block_size,
+        dtype=measure.accumulator(settings.op, settings.dtype),
+        samples=settings.sampling.samples,
+    )
+    named = _like(rung)._replace(number=None, name=rung.name)
+    return measure.row_of(timed, named, array, numpy_answer(array, settings.op), limit)
+
+
+def _times(given: argparse.Namespace, rung: gred.lab.Rung) -> list[tuple[str, str]]:
     """Time both on the simulated device, where only one compared with the other means anything."""
+    array = np.ones(given.size or _SIZE, given.dtype)
     settings = {"block_size": given.block_size, "dtype": given.dtype, "samples": 5}
     own = float(np.median(rung.kernel_time(array, **settings).seconds))
     timed = gred.kernel_time(array, method=rung.like, device="simulated", **settings)

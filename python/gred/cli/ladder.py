@@ -92,9 +92,9 @@ def run(given: argparse.Namespace, console: Console) -> int:
     with console.files_first(bool(given.json or given.plot)):
         introduce(console, machine, "the ladder of parallel reduction, climbed")
         limit, rows = climb(settings, console)
-        kept = record.ladder_record(machine, _run_record(settings, limit), rows)
+        kept = record_of(machine, settings, limit, rows)
         written, failure = files.write_all(_jobs(given, kept, console))
-    _print(console, settings, limit, rows)
+    show(console, settings, limit, rows)
     tell_written(console, written, failure)
     return 0 if all(row.right for row in rows) else 1
 
@@ -234,7 +234,8 @@ def peak_of(device: Any, limit: float) -> tuple[float, str]:
     return limit, "the read limit measured in this run"
 
 
-def _print(console: Console, settings: Settings, limit: float, rows: Sequence[Row]) -> None:
+def show(console: Console, settings: Settings, limit: float, rows: Sequence[Row]) -> None:
+    """Print what was measured of which array, and the verdict."""
     device, size = settings.device, settings.size
     peak, meaning = peak_of(device, limit)
     nbytes = units.bytes_text(rows[0].nbytes)
@@ -326,9 +327,12 @@ def _print_answers(console: Console, rows: Sequence[Row]) -> None:
         )
 
 
-def _run_record(settings: Settings, limit: float) -> record.Record:
+def record_of(
+    machine: record.Record, settings: Settings, limit: float, rows: Sequence[Row]
+) -> record.Record:
+    """Make the ladder's file, which its picture is drawn from."""
     peak, meaning = peak_of(settings.device, limit)
-    return {
+    run = {
         "size": settings.size,
         "dtype": settings.dtype,
         "op": settings.op,
@@ -337,3 +341,4 @@ def _run_record(settings: Settings, limit: float) -> record.Record:
         "peak_gb_per_s": round(peak * 1e-9, 3),
         "peak": meaning,
     }
+    return record.ladder_record(machine, run, rows)

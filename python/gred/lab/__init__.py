@@ -1,4 +1,4 @@
-"""The laboratory: a rung of your own, compiled, checked, counted and timed, without a GPU.
+"""The laboratory: a rung of your own, compiled, checked, counted and timed, without a GPU or on it.
 
 `compile` makes a `Rung` of a file, `Rung.check` names what is wrong with it, and `ladder` puts it
 beside the others; `exercise` has something to begin with. A kernel runs in a process of its own:

@@ -1,4 +1,4 @@
-"""Compiling a rung with the host's C++ compiler, within bounds: a source may be hostile, too."""
+"""Compiling a rung for the simulated device and a GPU, in bounds: a source may be hostile, too."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
 from gred.lab.form import Form
+from gred.lab.nvcc import Gpu
 from gred.lab.processes import printable
 
 _SECONDS = 60
@@ -22,9 +23,11 @@ _FILE_NBYTES = 64 << 20  # of what it writes, its words among that
 _FLAGS = ("-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti")
 _QUIET = ("-Wall", "-Wno-unknown-pragmas", "-Wno-unused", "-fdiagnostics-color=never")
 # Of kernels that count most time goes into looking at what they access, and into compiling them.
-_OPTIMISED = {True: ("-O0", "-g1", "-DGRED_COUNTING"), False: ("-O2",)}
+_OPTIMISED = {"counting": ("-O0", "-g1", "-DGRED_COUNTING"), "plain": ("-O2",)}
 _WORDS_NBYTES = 1 << 20
 _MESSAGE = 4000
+_IN_A_LINE = re.compile(r":\d+: |\(\d+\): ")  # as C++ compilers and nvcc say where
+_GPU_START_SECONDS = 60  # that CUDA may take to begin, of a process with many GPUs
 
 
 class CompileError(RuntimeError):
@@ -46,37 +49,62 @@ def compiler() -> list[str]:
 
 
 class Build:
-    """A rung's libraries, in a folder that lives as long as this object."""
+    """A rung's libraries, in a folder that lives as long as this object.
 
-    def __init__(self, path: Path, source: str, form: Form) -> None:
-        self.form = form
+    There are kernels that count, "counting", for the simulated device, and others, "plain"; and
+    those for a GPU, "cuda".
+    """
+
+    def __init__(self, path: Path, source: str, form: Form, gpu: Gpu | None = None) -> None:
+        self.form, self.gpu = form, gpu
         self._user = path
         self._folder = TemporaryDirectory(prefix="gred-lab-")
         self.folder = Path(self._folder.name)
+        self._links = self.folder / "gred", self.folder / "beside"
+        self._links[0].symlink_to(str(resources.files("gred")))
+        self._links[1].symlink_to(path.parent)
         # What the compiler says, and what is counted, is of the user's own file.
         name = str(path).replace("\\", "\\\\").replace('"', '\\"')
         own = self.folder / "rung.cuh"
         own.write_text(f'#line 1 "{name}"\n{source}', encoding="utf-8")
         self._unit = self.folder / "unit.cpp"
         includes = ("own.cuh", own, "own_entries.cuh")
-        self._unit.write_text("".join(f'#include "{one}"\n' for one in includes), "utf-8")
+        lines = [f"#define GRED_RUNG(In, Acc, Block) {form.instance}"]
+        lines += [f'#include "{one}"' for one in includes]
+        self._unit.write_text("\n".join([*lines, ""]), "utf-8")
 
-    def compiled(self, *, counting: bool) -> Path:
-        """Compile, once: the library of kernels that count, or of those that do not."""
-        made = self.folder / ("counting.so" if counting else "plain.so")
+    def asked(self, kind: str) -> dict[str, Any]:
+        """Tell a process which kernels it is to run, and where."""
+        here = "counting" if kind == "counting" else "plain"
+        asked = {
+            "like": self.form.like,
+            "data_blocks": self.form.data_blocks,
+            "device": "simulated",
+        }
+        if kind == "cuda" and self.gpu:
+            asked |= {"device": self.gpu.name, "start": _GPU_START_SECONDS}
+        return {"plain": None, "counting": None, **asked, here: str(self.compiled(kind))}
+
+    def compiled(self, kind: str) -> Path:
+        """Compile, once: one of the libraries."""
+        made = self.folder / f"{kind}.so"
         if not made.exists():
-            self._compile(made.with_suffix(".part"), _OPTIMISED[counting])
+            self._compile(made.with_suffix(".part"), self._command(kind))
             made.with_suffix(".part").rename(made)
         return made
 
-    def _compile(self, target: Path, flags: tuple[str, ...]) -> None:
-        package = Path(str(resources.files("gred")))
-        folders = [package / "kernels/ladder", package / "kernels", package / "headers"]
-        command = [*compiler(), *_FLAGS, *flags, *_QUIET]
-        command += [f"-I{folder}" for folder in (*folders, self._user.parent)]
-        command += [f"-DGRED_RUNG(In, Acc, Block)={self.form.instance}"]
-        command += [str(self._unit), "-o", str(target)]
-        status, text = _run_bounded(command, self.folder)
+    def _command(self, kind: str) -> list[str]:
+        """Call a compiler; nvcc hands paths to a shell, and so gets none but of this folder."""
+        if kind == "cuda" and self.gpu:
+            words, package, beside = self.gpu.command(), *self._links
+        else:
+            words = [*compiler(), *_FLAGS, *_OPTIMISED[kind], *_QUIET]
+            package, beside = map(Path.readlink, self._links)
+        folders = package / "kernels/ladder", package / "kernels", package / "headers", beside
+        return [*words, *(f"-I{folder}" for folder in folders)]
+
+    def _compile(self, target: Path, command: list[str]) -> None:
+        status, text = _run_bounded([*command, str(self._unit), "-o", str(target)], self.folder)
         if status:
             raise CompileError(
                 _of_the_user(text, str(self._user)) or f"the compiler ended with {status}"
@@ -140,7 +168,7 @@ def _of_the_user(text: str, path: str) -> str:
     kept, is_own = [], False
     for line in text.splitlines():
         if not line.startswith(" "):
-            is_own = line.startswith(path) and re.search(r":\d+: ", line) is not None
+            is_own = line.startswith(path) and _IN_A_LINE.search(line) is not None
         if is_own:
             kept.append(line)
     is_told = any("error:" in line for line in kept)

@@ -15,6 +15,11 @@ FINDINGS_MAX = 4
 _SECONDS_OF_A_FAULT = 3  # so long more is looked for once something is found
 _FRAMES_MAX = 16  # more than its thread is said to have been in
 _WITHOUT_A_LINE = {"missing"}
+_SAID_BY_CUDA = {
+    "cudaErrorIllegalAddress": "bounds",
+    "cudaErrorInvalidAddressSpace": "bounds",
+    "cudaErrorMisalignedAddress": "alignment",
+}
 
 KINDS = {
     "race": "a race",
@@ -39,7 +44,7 @@ class Finding(NamedTuple):
     """One thing that is wrong with a rung, and the smallest case of it.
 
     ``file`` and ``line`` are None where it has no line; ``size``, ``block_size`` and ``order`` are
-    those of the run that it was seen in.
+    those of the run that it was seen in; on a GPU, whose threads have no order, that says which.
     """
 
     kind: str
@@ -92,8 +97,15 @@ class Report(Records):
 
 
 def check(build: Build) -> Report:
+    """Look at every access first, and what is right there is run on the GPU, if there is one."""
+    report = _check(build, list(edges.cases(build.form)))
+    if report.right and build.gpu:
+        return _check(build, list(edges.cases_on(build.gpu.name, build.form)))
+    return report
+
+
+def _check(build: Build, jobs: list[dict[str, Any]]) -> Report:
     """Run all cases, or until enough is found; one finding a line and kind."""
-    jobs = list(edges.cases(build.form))
     enough = time.monotonic() + _SECONDS_OF_A_FAULT
     found: dict[tuple[Any, ...], Finding] = {}
     for answer in _answers(build, jobs):
@@ -106,15 +118,8 @@ def check(build: Build) -> Report:
 
 
 def _answers(build: Build, jobs: list[dict[str, Any]]) -> Iterator[processes.Answer]:
-    return processes.answers(
-        {
-            "like": build.form.like,
-            "data_blocks": build.form.data_blocks,
-            "counting": str(build.compiled(counting=True)),
-            "plain": None,
-            "jobs": jobs,
-        }
-    )
+    kind = "cuda" if jobs[0]["kind"] == "answer" else "counting"
+    return processes.answers({**build.asked(kind), "jobs": jobs})
 
 
 def _heard(build: Build, job: dict[str, Any], answer: processes.Answer) -> Finding | None:
@@ -129,7 +134,7 @@ def _heard(build: Build, job: dict[str, Any], answer: processes.Answer) -> Findi
 def _finding(build: Build, job: dict[str, Any], answer: processes.Answer) -> Finding | None:
     case = job["size"], job["block_size"], job["order"]
     if answer.failure:
-        return Finding(answer.failure, answer.text, None, None, *case)
+        return Finding(_kind(answer), answer.text, None, None, *case)
     fault = answer.answer.get("fault")
     if fault:
         kind, file, line, text, frames = _fault(*fault)
@@ -143,6 +148,14 @@ def _finding(build: Build, job: dict[str, Any], answer: processes.Answer) -> Fin
     if got == expected:
         return None
     return Finding("answer", f"{got} instead of {expected}", None, None, *case)
+
+
+def _kind(answer: processes.Answer) -> str:
+    """Tell which mistake a failure is; a GPU says of most no more than that it has stopped."""
+    if not answer.text.startswith("CudaError: "):
+        return answer.failure
+    named = (kind for name, kind in _SAID_BY_CUDA.items() if f"({name})" in answer.text)
+    return next(named, "crash")
 
 
 def _fault(kind: str, file: str | None, line: int, text: str, frames: list[Any]) -> tuple[Any, ...]:

@@ -32,6 +32,15 @@ def cases(form: Form) -> Iterator[dict[str, Any]]:
             yield case(form, size, block_size, offset=1)
 
 
+def cases_on(gpu: str, form: Form) -> Iterator[dict[str, Any]]:
+    """List those for a GPU: the same lengths and blocks, and nobody chooses an order of threads."""
+    for block_size in BLOCK_SIZES:
+        for size in sizes(block_size, form.data_blocks):
+            for dtype in ("int32", "float64"):
+                one = case(form, size, block_size, dtype=dtype, order=f"on {gpu}")
+                yield one | {"kind": "answer", "device": gpu}
+
+
 def case(
     form: Form,
     size: int,

@@ -33,6 +33,7 @@ UNREADABLE_ERRORS = (
     ValueError,
 )
 _CPU_SECONDS = 600
+_END_SECONDS = 5
 _ANSWER_NBYTES = 1 << 28  # a recorded access takes about 130
 _WORDS = 400
 _WANTING_MEMORY = "bad_alloc", "MemoryError", "allocate memory", "out of memory"
@@ -48,8 +49,13 @@ class Answer(NamedTuple):
 
 
 def answers(asked: dict[str, Any], seconds: float = SECONDS) -> Iterator[Answer]:
-    """Have jobs done in a process of their own; after a failure nothing more comes."""
+    """Have jobs done in a process of their own; after a failure nothing more comes.
+
+    Each takes at most so many seconds, the first as many more as the device takes to start.
+    """
     request = {"memory": MEMORY, "seconds": _CPU_SECONDS, **asked}
+    limits = [seconds] * len(asked["jobs"])
+    limits[0] += asked.get("start", 0)
     ours, theirs = os.pipe()
     with (
         os.fdopen(ours, "rb", buffering=0) as pipe,
@@ -59,7 +65,7 @@ def answers(asked: dict[str, Any], seconds: float = SECONDS) -> Iterator[Answer]
         try:
             os.close(theirs)
             _ask(child, request)
-            yield from _heard(child, pipe, words, len(asked["jobs"]), seconds)
+            yield from _heard(child, pipe, words, limits)
         finally:
             _end(child)
 
@@ -69,7 +75,7 @@ def _started(theirs: int, words: Any) -> subprocess.Popen[bytes]:
     paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
     few = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
-        [sys.executable, "-m", "gred.lab.worker", str(theirs)],
+        [sys.executable, str(Path(__file__).with_name("worker.py")), str(theirs)],
         stdin=subprocess.PIPE,
         stdout=words,
         stderr=words,
@@ -87,17 +93,23 @@ def _ask(child: subprocess.Popen[bytes], request: dict[str, Any]) -> None:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the process and whatever it has started, as far as that is still of its session."""
+    """End the process and whatever it has started.
+
+    The one that watches over it does so; of what takes longer to end, all that is of its session.
+    """
+    child.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(_END_SECONDS)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
 
 
 def _heard(
-    child: subprocess.Popen[bytes], pipe: Any, words: Any, jobs: int, seconds: float
+    child: subprocess.Popen[bytes], pipe: Any, words: Any, limits: list[float]
 ) -> Iterator[Answer]:
     rest = b""
-    for number in range(jobs):
+    for number, seconds in enumerate(limits):
         line, rest = _line(pipe, rest, time.monotonic() + seconds)
         if line is None:
             yield Answer(number, None, *_silence(child, words, seconds))

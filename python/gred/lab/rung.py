@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gred import counting, recording
-from gred.lab import checking, form, processes, sheet
+from gred.lab import checking, form, nvcc, processes, sheet
 from gred.lab.building import Build
 from gred.lab.checking import Finding, Report
 from gred.measure import KernelTime
@@ -22,7 +22,7 @@ _SECONDS = 600  # for what is counted or timed, which may be large
 
 
 class Rung:
-    """A kernel of a user's own, compiled for the simulated device; `gred.lab.compile` makes it.
+    """A kernel of a user's own, compiled, also for a GPU; `gred.lab.compile` makes it.
 
     It never runs in this process. What it does to its own process, this one tells.
 
@@ -36,6 +36,8 @@ class Rung:
         The rung of the ladder that it is launched as.
     data_blocks : int
         How many elements a thread should get at least.
+    gpu : str or None
+        The GPU that it is compiled for, as ``'cuda:0'``, besides the simulated device.
 
     """
 
@@ -43,6 +45,7 @@ class Rung:
         self.path = path
         self.name, self.like = build.form.name, build.form.like
         self.data_blocks = build.form.data_blocks
+        self.gpu = build.gpu.name if build.gpu else None
         self._build = build
 
     def __repr__(self) -> str:
@@ -56,6 +59,10 @@ class Rung:
         word, one of them stores, and no barrier lies between; where not all threads come to a
         barrier; where an access is out of bounds or misaligned, or loads what nobody has written.
         A race is found whether or not it shows in an answer. Answers are compared with NumPy's.
+
+        All of that is on the simulated device. If nothing is wrong there and the rung is compiled
+        for a GPU, it runs there at the same lengths, and answers are compared; an access to memory
+        that is not there, a trap, and a kernel that does not end are told, too.
 
         Returns
         -------
@@ -163,9 +170,10 @@ class Rung:
         *,
         block_size: int | None = None,
         dtype: DTypeLike | None = None,
+        device: str | None = None,
         samples: int = 5,
     ) -> KernelTime:
-        """Measure the time that the rung takes on the simulated device.
+        """Measure the time that the rung takes, in a process of its own, without copies.
 
         Parameters
         ----------
@@ -173,26 +181,42 @@ class Rung:
             As for `counters`.
         block_size, dtype, samples
             As for `gred.kernel_time`.
+        device : str, optional
+            ``'simulated'``, or the GPU that the rung is compiled for, as ``gpu`` has it or as
+            ``'cuda'``; by default that, if there is one.
 
         Returns
         -------
         KernelTime
-            As `gred.kernel_time`, of kernels that do not count. On the simulated device it says how
-            much work there is, and nothing of a GPU's memory.
+            As `gred.kernel_time`, of kernels that do not count, with caches flushed before each
+            sample. On the simulated device it says how much work there is, and nothing of a GPU's
+            memory.
 
         Raises
         ------
         ValueError
-            As `gred.kernel_time`.
+            As `gred.kernel_time`, or if the rung is not compiled for that device.
         RuntimeError
             If the kernel is at fault.
 
         """
-        options = {"block_size": block_size, "samples": samples}
-        said = self._one("time", a, dtype, options, kind=False)
+        where = self._where(device)
+        options = {"block_size": block_size, "samples": samples, "device": where}
+        said = self._one("time", a, dtype, options, "plain" if where == "simulated" else "cuda")
         with self._reading():
             times = {name: np.array(said[name]) for name in ("seconds", "first_pass")}
             return KernelTime(**{**said, **times, "method": self.name})
+
+    def _where(self, device: str | None) -> str:
+        """Name one of the two devices that it may run on."""
+        if device is None:
+            return self.gpu or "simulated"
+        if self.gpu and device in ("cuda", self.gpu):
+            return self.gpu
+        if device == "simulated":
+            return device
+        also = f" and {self.gpu}" if self.gpu else ""
+        raise ValueError(f"{self.name} is compiled for simulated{also}; got device={device!r}")
 
     def _counted(
         self,
@@ -206,7 +230,7 @@ class Rung:
         """Run it where accesses are counted, and recorded if there is room for some."""
         number = counting.number_from(multiprocessors, "multiprocessors", 1024)
         options = {"block_size": block_size, "multiprocessors": number, "room": room}
-        said = self._one("counters", a, dtype, options, kind=True)
+        said = self._one("counters", a, dtype, options, "counting")
         with self._reading():
             return [self.name, *said["told"][1:]], number, said["result"], said["launches"]
 
@@ -216,19 +240,16 @@ class Rung:
         a: ArrayLike,
         dtype: DTypeLike | None,
         options: dict[str, Any],
-        *,
-        kind: bool,
+        kind: str,
     ) -> Any:
-        """Have one job done, by kernels that count or not."""
-        libraries: dict[str, str | None] = {"plain": None, "counting": None}
-        libraries["counting" if kind else "plain"] = str(self._build.compiled(counting=kind))
+        """Have one job done, by kernels of one of the build's libraries."""
+        asked = self._build.asked(kind)
         with TemporaryDirectory(dir=self._build.folder) as folder:
             array = Path(folder) / "array.npy"
             np.save(array, np.asarray(a), allow_pickle=False)
             job = {"kind": what, "method": self.like, "array": str(array), **options}
             job["dtype"] = None if dtype is None else np.dtype(dtype).str
-            asked = {"like": self.like, "data_blocks": self.data_blocks, "jobs": [job], **libraries}
-            (answer,) = processes.answers(asked, _SECONDS)
+            (answer,) = processes.answers({**asked, "jobs": [job]}, _SECONDS)
         if answer.failure == "failed":
             name, _, text = answer.text.partition(": ")
             raise {"ValueError": ValueError, "TypeError": TypeError}.get(name, RuntimeError)(text)
@@ -250,7 +271,7 @@ def compile(
     *,
     like: str | None = None,
     data_blocks: int | None = None,
-    device: str = "simulated",
+    device: str | None = None,
 ) -> Rung:
     """Compile a rung of your own: one file with a kernel in the form of the ladder's.
 
@@ -266,8 +287,10 @@ def compile(
         or ``launched like unroll8, 16 data blocks``, and else the kernel's name, if it is a rung's.
     data_blocks : int, optional
         How many elements a thread should get at least; by default as many as with `like`.
-    device : {'simulated'}
-        Where it is to run. GPUs run the ladder's rungs alone, so far.
+    device : str, optional
+        ``'cuda'`` or ``'cuda:N'``: to run on that GPU besides the simulated device, which checks
+        and counts; nvcc compiles it, for that GPU's architecture. ``'simulated'``: on no GPU. By
+        default on the first GPU, if there is one, and nvcc.
 
     Returns
     -------
@@ -279,14 +302,14 @@ def compile(
     gred.lab.CompileError
         If the compiler refuses it; the text is the compiler's own, with the lines of the file.
     ValueError
-        If the file has not one kernel of that form, it cannot be told how to launch it, or
-        `data_blocks` is not from 1 to 1024.
+        If the file has not one kernel of that form, it cannot be told how to launch it,
+        `data_blocks` is not from 1 to 1024, or there is no such device.
     TypeError
         If `data_blocks` is no integer.
     FileNotFoundError, UnicodeDecodeError
         If there is no such file, or it is no text.
     RuntimeError
-        If there is no C++ compiler, or `device` is a GPU.
+        If there is no C++ compiler; or `device` is a GPU, and there is none, or no nvcc.
 
     Examples
     --------
@@ -297,12 +320,17 @@ def compile(
     nothing is wrong
 
     """
-    if device != "simulated":
-        raise RuntimeError(
-            f"a rung of one's own runs on the simulated device alone, so far; got device={device!r}"
-        )
+    gpu = _gpu_for(device)
     file = Path(path).absolute()
     source = form.read(file)
-    build = Build(file, source, form.form_of(source, like, data_blocks))
-    build.compiled(counting=True)
+    build = Build(file, source, form.form_of(source, like, data_blocks), gpu)
+    build.compiled("counting")
+    if gpu:
+        build.compiled("cuda")
     return Rung(file, build)
+
+
+def _gpu_for(device: str | None) -> nvcc.Gpu | None:
+    if device is None:
+        return nvcc.gpu_that_is_here()
+    return None if device == "simulated" else nvcc.gpu(device)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 import gred
@@ -11,13 +13,21 @@ from gred.lab.form import LATEST
 from gred.lab.rung import Rung
 from gred.records import Records
 
+_SAMPLES = 20
+_LEAST_READ = 1024  # bytes; gred.read_limit reads no less
+
 
 class LadderRow(NamedTuple):
-    """A rung and what was counted of it; one of a user's own has no number."""
+    """A rung, what was counted of it, and its time; one of a user's own has no number.
+
+    ``time`` is None where there is no GPU, and ``share``, of the GPU's read limit, too.
+    """
 
     number: int | None
     name: str
     counters: gred.Counters
+    time: gred.KernelTime | None = None
+    share: float | None = None
 
 
 class Ladder(Records):
@@ -25,7 +35,16 @@ class Ladder(Records):
 
     __slots__ = ()
 
-    columns = ("#", "method", "passes", "sectors loaded", "used", "conflicts", "barriers", "lanes")
+    columns: tuple[str, ...] = (
+        "#",
+        "method",
+        "passes",
+        "sectors loaded",
+        "used",
+        "conflicts",
+        "barriers",
+        "lanes",
+    )
 
     def cells(self, record: LadderRow) -> list[str]:
         """Give what rungs differ most in."""
@@ -43,8 +62,25 @@ class Ladder(Records):
         ]
 
 
-def ladder(rung: Rung, a: ArrayLike, /, *, block_size: int = 256) -> Ladder:
-    """Count a rung of your own beside those of the ladder.
+class TimedLadder(Ladder):
+    """The same where there is a GPU: with times there, medians, of all passes."""
+
+    __slots__ = ()
+
+    columns = (*Ladder.columns, "us on the GPU", "GB/s", "of limit")
+
+    def cells(self, record: LadderRow) -> list[str]:
+        """Give the time, too, and how much of what the GPU can read a second that is."""
+        assert record.time is not None
+        seconds = float(np.median(record.time.seconds))
+        bandwidth = f"{record.time.nbytes / seconds * 1e-9:,.1f}"
+        return [*super().cells(record), f"{seconds * 1e6:,.1f}", bandwidth, f"{record.share:.1%}"]
+
+
+def ladder(
+    rung: Rung, a: ArrayLike, /, *, block_size: int = 256, timed: ArrayLike | None = None
+) -> Ladder:
+    """Count a rung of your own beside those of the ladder, and time all, if it is for a GPU.
 
     Parameters
     ----------
@@ -54,12 +90,17 @@ def ladder(rung: Rung, a: ArrayLike, /, *, block_size: int = 256) -> Ladder:
         As for `gred.counters`.
     block_size : int, default 256
         Of all rungs.
+    timed : array_like of any shape, optional
+        What is reduced on the GPU that `rung` is compiled for: a longer array than can be counted
+        in good time. By default `a`.
 
     Returns
     -------
     Ladder
         A `LadderRow`, with ``number``, ``name`` and ``counters``, of each rung from 0 to 22, and
-        your own behind the rung that it is launched like. It prints as a table.
+        your own behind the rung that it is launched like; on a GPU with ``time``, as
+        `gred.kernel_time` gives it, caches flushed before each sample, and ``share``, its bytes a
+        second over those that `gred.read_limit` reads. It prints as a table.
 
     Raises
     ------
@@ -69,13 +110,35 @@ def ladder(rung: Rung, a: ArrayLike, /, *, block_size: int = 256) -> Ladder:
         If the kernel is at fault.
 
     """
+    rows = list(_counted(rung, a, block_size))
+    if rung.gpu is None:
+        return Ladder(rows)
+    return TimedLadder(_timed(rung, rows, np.asarray(a if timed is None else timed), block_size))
+
+
+def _counted(rung: Rung, a: ArrayLike, block_size: int) -> Iterator[LadderRow]:
     own = LadderRow(None, rung.name, rung.counters(a, block_size=block_size))
-    rows = []
     for method in gred.methods():
         if method.number is None or method.number > LATEST:
             continue
         counted = gred.counters(a, method=method.name, block_size=block_size)
-        rows.append(LadderRow(method.number, method.name, counted))
+        yield LadderRow(method.number, method.name, counted)
         if method.name == rung.like:
-            rows.append(own)
-    return Ladder(rows)
+            yield own
+
+
+def _timed(
+    rung: Rung, rows: list[LadderRow], a: np.ndarray[Any, Any], block_size: int
+) -> Iterator[LadderRow]:
+    """Time each on the rung's GPU, beside what that reads at best of so many bytes."""
+    options: dict[str, Any] = {"block_size": block_size, "samples": _SAMPLES, "device": rung.gpu}
+    read = gred.read_limit(rung.gpu, max(a.nbytes, _LEAST_READ))
+    limit = read.nbytes / float(np.median(read.seconds))
+    for row in rows:
+        time = (
+            rung.kernel_time(a, **options)
+            if row.number is None
+            else gred.kernel_time(a, method=row.name, **options)
+        )
+        share = time.nbytes / float(np.median(time.seconds)) / limit
+        yield row._replace(time=time, share=share)

@@ -1,7 +1,9 @@
 """The process that a user's kernel runs in: reads jobs, does them, and says after each what came.
 
 Nothing that it says is taken on trust: a kernel may have written anywhere. It is started by
-`gred.lab.processes`, with the jobs on standard input and the number of a pipe for the answers.
+`gred.lab.processes`, with the jobs on standard input and the number of a pipe for the answers. Over
+it watches one that runs nothing of the user's, and ends whatever it leaves behind. That one makes
+the other by a fork, so it imports nothing of gred's: a simulated device and CUDA do not survive it.
 """
 
 from __future__ import annotations
@@ -22,21 +24,61 @@ _FILE_NBYTES = 1 << 20
 
 def main() -> None:
     """Do what standard input says."""
+    own = str(Path(__file__).parent)  # whose files are gred.lab's modules, and nobody else's
+    sys.path[:] = [folder for folder in sys.path if folder != own]
     asked = json.loads(sys.stdin.buffer.read())
-    _bound(asked["memory"], asked["seconds"])
+    _inherit_orphans(signal.SIGTERM)
+    worker = os.fork()
+    if worker:
+        _leave_as(_watched(worker))
+    _inherit_orphans(signal.SIGKILL)
+    _bound(asked)
     with os.fdopen(int(sys.argv[1]), "wb", buffering=0) as pipe:
         _load(asked)
         for number, job in enumerate(asked["jobs"]):
             _say(pipe, number, _done(job) | {"forks": _end_children()})
 
 
-def _bound(memory: int, seconds: int) -> None:
-    """Take from this process what would harm others, and let it end with the one that made it."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def _inherit_orphans(end: int) -> None:
+    """Let orphans become this process's children, and `end` it with the one that made it."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, end)
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _watched(worker: int) -> int:
+    """Wait for the worker's end, or end it when told to; and end what it has left. Its status."""
+
+    def end_it(*_: Any) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
+
+    signal.signal(signal.SIGTERM, end_it)
+    _, status = os.waitpid(worker, 0)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    _end_children()
+    return os.waitstatus_to_exitcode(status)
+
+
+def _leave_as(status: int) -> None:
+    """Leave as another process has left: with a status, or by a signal."""
+    if status < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if -status != signal.SIGKILL:
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    os._exit(status)
+
+
+def _bound(asked: dict[str, Any]) -> None:
+    """Take from this process what would harm others.
+
+    CUDA reserves far more addresses than there is memory for, so on a GPU its data are bounded.
+    """
+    memory, seconds = asked["memory"], asked["seconds"]
+    of_memory = resource.RLIMIT_AS if asked["device"] == "simulated" else resource.RLIMIT_DATA
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE_NBYTES, _FILE_NBYTES))
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(of_memory, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
 
 
@@ -46,7 +88,7 @@ def _load(asked: dict[str, Any]) -> None:
 
     ctypes.CDLL(_core.__file__, ctypes.RTLD_GLOBAL)
     addresses = [_flat(asked[kind]) for kind in ("plain", "counting")]
-    _core.substitute(asked["like"], asked["data_blocks"], *addresses)
+    _core.substitute(asked["device"], asked["like"], asked["data_blocks"], *addresses)
 
 
 def _flat(path: str | None) -> int:
@@ -56,7 +98,7 @@ def _flat(path: str | None) -> int:
 
 
 def _say(pipe: Any, number: int, answer: Any) -> None:
-    said = {"process": os.getpid(), "number": number, **answer}
+    said = {"process": os.getppid(), "number": number, **answer}
     text = json.dumps(said, default=bytes.hex)
     pipe.write(text.encode() + b"\n")
 
@@ -122,6 +164,16 @@ def _check(job: dict[str, Any]) -> Any:
     return {"fault": got} if len(got) == 5 else {"result": got[5].item()}
 
 
+def _answer(job: dict[str, Any]) -> Any:
+    """Run once on a GPU, which says nothing of accesses but that memory is not there."""
+    import gred
+    from gred.lab.edges import array_of
+
+    names = ("block_size", "dtype", "device")
+    options = {name: job[name] for name in names}
+    return {"result": gred.sum(array_of(job), method=job["like"], **options).item()}
+
+
 def _counters(job: dict[str, Any]) -> Any:
     from gred import _core
 
@@ -134,9 +186,9 @@ def _counters(job: dict[str, Any]) -> Any:
 def _time(job: dict[str, Any]) -> Any:
     import gred
 
-    names = ("method", "block_size", "dtype", "samples")
+    names = ("method", "block_size", "dtype", "samples", "device")
     options = {name: job[name] for name in names}
-    timed = gred.kernel_time(_array(job), **options, device="simulated")
+    timed = gred.kernel_time(_array(job), **options)
     arrays = {"seconds": timed.seconds.tolist(), "first_pass": timed.first_pass.tolist()}
     return timed._asdict() | arrays | {"result": timed.result.item()}
 
@@ -144,10 +196,10 @@ def _time(job: dict[str, Any]) -> Any:
 def _array(job: dict[str, Any]) -> Any:
     import numpy as np
 
-    return np.load(job["array"], allow_pickle=False)
+    return np.load(job["array"], mmap_mode="r", allow_pickle=False)
 
 
-_JOBS = {"check": _check, "counters": _counters, "time": _time}
+_JOBS = {"check": _check, "answer": _answer, "counters": _counters, "time": _time}
 
 if __name__ == "__main__":
     main()

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/kernels.h"
+#include "plan/plan.h"
 
 /* As kernels.flat, but for one method alone. */
 typedef const void *substitute_flat(enum fold, enum method_index, enum element input,
@@ -15,5 +16,8 @@ struct substitute {
     substitute_flat *plain, *counting;
 };
 
-/* Of the simulated backend's state. */
-void simulated_substitute(void *state, const struct substitute *);
+/* Whether it is what a plan runs; NULL is no plan. */
+static inline bool substitute_is_for(const struct substitute *self, const struct plan *plan)
+{
+    return plan && plan->method && plan->method == self->method;
+}

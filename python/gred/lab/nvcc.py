@@ -1,0 +1,60 @@
+"""nvcc, which compiles a rung for a GPU: where it is, and what it is called with."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import gred
+
+_REGISTERS = 64  # a thread, as of the ladder's rungs: enough for blocks of 1024
+_FLAGS = ("-x", "cu", "-std=c++17", "-O1", "-shared", "-Xcompiler", "-fPIC,-fvisibility=hidden")
+_WHEELS = "nvidia/cu13/bin/nvcc"
+_ELSEWHERE = "/usr/local/cuda/bin/nvcc"
+
+
+class Gpu(NamedTuple):
+    """A GPU, and the nvcc that compiles for it."""
+
+    name: str  # as device= spells it
+    architecture: str
+    nvcc: Path
+
+    def command(self) -> list[str]:
+        """Call nvcc for this GPU alone; wheels have libraries where nvcc does not look."""
+        code = f"-gencode=arch=compute_{self.architecture},code=sm_{self.architecture}"
+        libraries = f"-L{self.nvcc.parent.parent / 'lib'}"
+        return [str(self.nvcc), *_FLAGS, f"-maxrregcount={_REGISTERS}", code, libraries]
+
+
+def find(environment: Mapping[str, str], packages: Iterable[str]) -> Path | None:
+    """Look for nvcc where a build of gred does: a toolkit's, else that of CUDA's wheels."""
+    homes = (environment.get("CUDA_HOME"), environment.get("CUDA_PATH"))
+    candidates = [Path(home, "bin", "nvcc") for home in homes if home]
+    on_path = shutil.which("nvcc", path=environment.get("PATH"))
+    candidates += [Path(on_path)] if on_path else []
+    candidates += [Path(_ELSEWHERE), *(Path(folder, _WHEELS) for folder in packages)]
+    return next((nvcc for nvcc in candidates if os.access(nvcc, os.X_OK)), None)
+
+
+def gpu(device: str) -> Gpu:
+    """Find a GPU by its name, and nvcc; an error says what is missing."""
+    name = gred.launch_limit(device, samples=1).device
+    nvcc = find(os.environ, sys.path)
+    if nvcc is None:
+        raise RuntimeError(
+            f"a rung is compiled for a GPU by nvcc, and there is none in CUDA_HOME, CUDA_PATH or "
+            f"PATH, as {_ELSEWHERE}, or in CUDA's wheels; install a CUDA toolkit"
+        )
+    (found,) = (one for one in gred.devices() if one.name == name)
+    return Gpu(name, found.compute_capability.replace(".", ""), nvcc)
+
+
+def gpu_that_is_here() -> Gpu | None:
+    """Find the first GPU, and nvcc; None where one of them is missing."""
+    names = [one.name for one in gred.devices() if one.name.startswith("cuda")]
+    return gpu(names[0]) if names and find(os.environ, sys.path) else None

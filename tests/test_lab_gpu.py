@@ -1,0 +1,337 @@
+"""A rung of one's own is compiled for a GPU, told what is wrong with it there, and timed there."""
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gred
+from gred import _core
+from gred.lab import checking, edges, nvcc, processes
+from gred.lab.building import Build
+from gred.lab.form import form_of
+
+pytestmark = pytest.mark.unsanitized
+HERE = Path(__file__).parent
+FAULTS = HERE / "rungs/gpu_faults.cuh"
+LADDER = Path(gred.__file__).parent / "kernels/ladder"
+NVCC = nvcc.find(os.environ, sys.path)
+needs_nvcc = pytest.mark.skipif(NVCC is None, reason="there is no nvcc here")
+
+
+def for_hopper(path, source=None):
+    """Give what compiles a rung for a GPU that need not be here."""
+    text = source or path.read_text(encoding="utf-8")
+    return Build(path, text, form_of(text, None, None), nvcc.Gpu("cuda:0", "90", NVCC))
+
+
+# ---- compiling, which takes no GPU ----
+
+
+@needs_nvcc
+def test_a_rung_in_whatever_folder_is_compiled_for_one_architecture(tmp_path):
+    folder = tmp_path / "a, b; 'c' $d"
+    folder.mkdir()
+    (folder / "piece.cuh").write_text("#define THERE\n", encoding="utf-8")
+    path = folder / "mine.cuh"
+    text = (LADDER / "18_shuffle.cuh").read_text(encoding="utf-8")
+    path.write_text(f'#include "piece.cuh"\n#ifdef THERE\n{text}\n#endif\n', encoding="utf-8")
+    build = for_hopper(path)
+    library = build.compiled("cuda")
+    assert ctypes.CDLL(str(library)).lab_flat
+    if shutil.which("cuobjdump"):
+        command = ["cuobjdump", "--list-elf", library]
+        listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert set(re.findall(r"sm_\w+", listed)) == {"sm_90"}
+
+
+@needs_nvcc
+def test_nvccs_words_are_of_the_users_file(tmp_path):
+    path = tmp_path / "mine, of today.cuh"
+    wrong = FAULTS.read_text(encoding="utf-8").replace("__trap();", "__trapp();")
+    path.write_text(wrong, encoding="utf-8")
+    build = for_hopper(path)
+    build.compiled("counting")  # where the line is not
+    with pytest.raises(gred.lab.CompileError) as caught:
+        build.compiled("cuda")
+    line = wrong[: wrong.index("__trapp")].count("\n") + 1
+    assert str(caught.value).startswith(f"{path}({line}): error: ")
+    assert "__trapp" in str(caught.value)
+    assert "entries.cuh" not in str(caught.value)
+
+
+def gpus(monkeypatch, *names):
+    devices = [gred.devices()[0]._replace(name=name, compute_capability="9.0") for name in names]
+    monkeypatch.setattr(gred, "devices", lambda: devices)
+    monkeypatch.setattr(
+        gred, "launch_limit", lambda device, samples: gred.LaunchLimit(None, names[0])
+    )
+
+
+def test_without_nvcc_one_error_says_so(monkeypatch):
+    monkeypatch.setattr(nvcc, "find", lambda *_: None)
+    gpus(monkeypatch, "cuda:0")
+    with pytest.raises(RuntimeError, match="by nvcc, and there is none in CUDA_HOME"):
+        gred.lab.compile(FAULTS, device="cuda")
+    assert gred.lab.compile(FAULTS).gpu is None
+
+
+def test_the_first_gpu_is_compiled_for_where_none_is_named(monkeypatch):
+    monkeypatch.setattr(nvcc, "find", lambda *_: Path("/some/bin/nvcc"))
+    gpus(monkeypatch, "cuda:0", "cuda:1")
+    found = nvcc.gpu_that_is_here()
+    assert found == ("cuda:0", "90", Path("/some/bin/nvcc"))
+    assert "-gencode=arch=compute_90,code=sm_90" in found.command()
+    assert nvcc.gpu("cuda") == found
+
+
+@pytest.mark.skipif(any("cuda" in one.name for one in gred.devices()), reason="there is a GPU here")
+def test_without_a_gpu_one_error_says_so():
+    with pytest.raises(RuntimeError, match="device 'cuda': there is no GPU to use"):
+        gred.lab.compile(FAULTS, device="cuda")
+
+
+@pytest.mark.parametrize("name", ["host", "gpu", "cuda:-1"])
+def test_a_device_that_runs_no_rungs_is_refused(name):
+    with pytest.raises(ValueError, match="device"):
+        gred.lab.compile(FAULTS, device=name)
+
+
+def test_a_rung_runs_where_it_is_compiled_for(monkeypatch):
+    rung = gred.lab.compile(LADDER / "18_shuffle.cuh", device="simulated")
+    assert rung.gpu is None
+    for device in ("cuda", "host"):
+        with pytest.raises(ValueError, match="is compiled for simulated; got"):
+            rung.kernel_time(np.ones(5), device=device)
+    monkeypatch.setattr(rung, "gpu", "cuda:1")
+    assert [rung._where(one) for one in (None, "cuda", "simulated")] == [
+        "cuda:1",
+        "cuda:1",
+        "simulated",
+    ]
+
+
+def test_only_a_rung_on_what_launches_kernels_has_a_substitute():
+    for where, name, data_blocks in (
+        ("host", "shuffle", 8),
+        ("simulated", "no_such_rung", 8),
+        ("simulated", "shuffle", 0),
+    ):
+        with pytest.raises(ValueError, match=f"there is no rung '{name}' of {data_blocks} data"):
+            _core.substitute(where, name, data_blocks, 0, 0)
+
+
+def test_what_cuda_says_is_told_as_a_kind_of_mistake():
+    def kind(name):
+        said = f"CudaError: cudaStreamSynchronize: something ({name})"
+        return checking._kind(processes.Answer(0, None, "failed", said))
+
+    assert kind("cudaErrorIllegalAddress") == "bounds"
+    assert kind("cudaErrorMisalignedAddress") == "alignment"
+    assert kind("cudaErrorLaunchFailure") == "crash"
+    assert checking._kind(processes.Answer(0, None, "time", "it was not done")) == "time"
+
+
+# ---- what comes of a GPU's answers ----
+
+
+@pytest.fixture(scope="module")
+def pretending():
+    """A rung that takes the simulated device for a GPU."""
+    rung = gred.lab.compile(LADDER / "13_shared_sequential.cuh", device="simulated")
+    rung.gpu = "simulated"
+    return rung
+
+
+def test_a_gpu_is_asked_where_every_access_is_right(pretending, monkeypatch):
+    monkeypatch.setattr(pretending._build, "gpu", nvcc.Gpu("cuda:1", "90", NVCC))
+    asked = []
+
+    def answers(_, jobs):
+        asked.append(jobs)
+        for number, job in enumerate(jobs):
+            yield processes.Answer(number, {"result": edges.truth(job)})
+        yield processes.Answer(0, None, "failed", "CudaError: no (cudaErrorIllegalAddress)")
+
+    monkeypatch.setattr(checking, "_answers", answers)
+    report = pretending.check()
+    assert {job["kind"] for job in asked[0]} == {"check"}
+    assert len(asked) == 1
+    assert report[0].kind == "bounds"
+    monkeypatch.setattr(checking, "_answers", lambda build, jobs: [*answers(build, jobs)][:-1])
+    assert pretending.check().right
+    assert {(job["kind"], job["device"]) for job in asked[-1]} == {("answer", "cuda:1")}
+    lengths = {(job["size"], job["block_size"]) for job in asked[-1]}
+    assert lengths == {(job["size"], job["block_size"]) for job in asked[0]}
+
+
+def test_a_rung_stands_in_the_ladders_table_with_its_time(pretending, monkeypatch):
+    monkeypatch.setattr("gred.lab.table._SAMPLES", 2)
+    a = np.arange(100, dtype=np.float32)
+    table = gred.lab.ladder(pretending, a, timed=a[:50], block_size=64)
+    assert [row.number for row in table[13:16]] == [13, None, 14]
+    for row in table:
+        assert (row.time.nbytes, row.time.result, row.time.block_size) == (200, 1225, 64)
+        assert row.counters.result == 4950
+        assert row.share > 0
+    heads, *lines = repr(table).splitlines()
+    assert "us on the GPU" in heads
+    assert all(line.endswith("%") for line in lines)
+
+
+def test_the_command_shows_a_rung_among_the_gpus_times(pretending, command, monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(gred.lab, "compile", lambda *_, **__: pretending)
+    monkeypatch.setattr(pretending, "check", lambda: gred.lab.Report([]))
+    drawing = tmp_path / "times.svg"
+    wanted = "--methods", "13,14", "--size", "4096", "--dtype", "float32", "--plot", drawing
+    status, out, _ = command("lab", "mine.cuh", *wanted)
+    assert status == 0
+    assert "every access; every edge on simulated" in out
+    assert "all 3 answers right" in out
+    times = out[out.index("read limit") : out.index("time: median")].splitlines()
+    assert [line.split()[:2] for line in times if "shared_" in line] == [
+        ["13", "shared_sequential"],
+        ["-", "shared_sequential"],
+        ["14", "shared_first_add"],
+    ]
+    assert drawing.stat().st_size > 1000
+
+
+# ---- on a GPU ----
+
+
+@pytest.fixture(scope="module")
+def faults():
+    """One rung with all mistakes, each for an array of its own length."""
+    return gred.lab.compile(FAULTS, device="cuda")
+
+
+@pytest.fixture
+def gpu_goes_on():
+    """Whatever a kernel did, this process's own calls are right."""
+    yield
+    assert gred.sum(np.arange(100003), device="cuda") == 100003 * 50001
+
+
+def found(rung, size, seconds=5.0):
+    """Run one length on the GPU, in a process of its own, and give what is found."""
+    job = edges.case(rung._build.form, size, 64, order=f"on {rung.gpu}")
+    job |= {"kind": "answer", "device": rung.gpu}
+    (answer,) = processes.answers({**rung._build.asked("cuda"), "jobs": [job]}, seconds)
+    return checking._heard(rung._build, job, answer)
+
+
+MISTAKES = [
+    (101, "bounds", "cudaErrorIllegalAddress"),
+    (102, "alignment", "cudaErrorMisalignedAddress"),
+    (103, "crash", "cudaError"),
+    (105, "bounds|crash", "cudaError"),
+    (106, "answer", r"-?\d+ instead of -?\d+"),
+]
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("gpu_goes_on")
+@pytest.mark.parametrize(("size", "kind", "text"), MISTAKES, ids=[str(row[0]) for row in MISTAKES])
+def test_a_mistake_on_a_gpu_is_told_and_python_goes_on(faults, size, kind, text):
+    finding = found(faults, size)
+    assert re.fullmatch(kind, finding.kind)
+    assert re.search(text, finding.text)
+    assert finding.case == f"{size} elements, blocks of 64, on cuda:0"
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("gpu_goes_on")
+def test_a_kernel_without_an_end_is_ended(faults, monkeypatch):
+    right = found(faults, 1000)
+    monkeypatch.setattr("gred.lab.building._GPU_START_SECONDS", 5)
+    finding = found(faults, 104, seconds=1.0)
+    assert right is None
+    assert (finding.kind, finding.text) == ("time", "it was not done in 6 seconds")
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("gpu_goes_on")
+def test_timing_a_rung_at_fault_raises(faults):
+    with pytest.raises(RuntimeError, match="cudaErrorIllegalAddress"):
+        faults.kernel_time(np.ones(101, np.float32), block_size=64)
+    assert faults.kernel_time(np.ones(100, np.float32), block_size=64).result == 100
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "name", ["03_interleaved", "10_template_unroll8", "13_shared_sequential", "21_last_block"]
+)
+def test_the_ladders_rungs_are_right_on_a_gpu(name):
+    rung = gred.lab.compile(LADDER / f"{name}.cuh", device="cuda")
+    jobs = list(edges.cases_on(rung.gpu, rung._build.form))
+    answers = list(checking._answers(rung._build, jobs))
+    assert len(answers) == len(jobs) > 50
+    assert {answer.failure for answer in answers} == {""}
+    for job, answer in zip(jobs, answers, strict=True):
+        assert answer.answer["result"] == edges.truth(job), job
+
+
+@pytest.mark.gpu
+def test_a_check_goes_on_to_the_gpu(tmp_path):
+    path = tmp_path / "mine.cuh"
+    text = FAULTS.read_text(encoding="utf-8").replace("case 106", "case 65")
+    path.write_text(text, encoding="utf-8")
+    report = gred.lab.compile(path).check()
+    assert report[0].kind == "answer"
+    assert "2 of 65 elements are left out" in report[0].text
+    assert (report[0].size, report[0].block_size, report[0].order) == (65, 32, "on cuda:0")
+    assert gred.lab.compile(LADDER / "18_shuffle.cuh").check().right
+
+
+@pytest.mark.gpu
+def test_the_memory_of_its_process_is_bounded_on_a_gpu_too(tmp_path):
+    path = tmp_path / "mine.cuh"
+    text = FAULTS.read_text(encoding="utf-8")
+    path.write_text(f"{text}\nchar *much = new char[1ull << 34];\n", encoding="utf-8")
+    finding = found(gred.lab.compile(path, device="cuda"), 1000)
+    assert (finding.kind, finding.text) == ("memory", "it wants more than 4 GiB of memory")
+
+
+@pytest.mark.gpu
+def test_a_rungs_time_on_a_gpu_is_that_of_the_ladders_own():
+    rung = gred.lab.compile(LADDER / "13_shared_sequential.cuh")
+    a = np.random.default_rng(0).random(1 << 20, np.float32)
+    own = rung.kernel_time(a, block_size=256, samples=7)
+    theirs = gred.kernel_time(a, method=rung.name, block_size=256, device="cuda")
+    assert own[2:-1] == theirs[2:-1]
+    assert own.result == theirs.result
+    assert own.seconds.shape == (7,)
+    assert (own.seconds >= own.first_pass).all()
+    assert (own.first_pass > 0).all()
+
+
+@pytest.mark.gpu
+def test_more_data_blocks_are_fewer_blocks_on_a_gpu():
+    few = gred.lab.compile(LADDER / "18_shuffle.cuh", data_blocks=16, device="cuda")
+    assert few.kernel_time(np.ones(4096, np.int32), block_size=64).grid == 4
+
+
+@pytest.mark.gpu
+def test_the_command_times_a_rung_on_a_gpu(command):
+    path = LADDER / "13_shared_sequential.cuh"
+    status, out, _ = command("lab", path, "--device", "cuda", "--methods", "13", "--size", "65536")
+    assert status == 0
+    assert "every access; every edge on cuda:0" in out
+    assert "all 2 answers right" in out
+
+
+@pytest.mark.gpu
+def test_the_ladders_table_has_times_of_a_gpu():
+    rung = gred.lab.compile(LADDER / "02_neighbored_less.cuh", device="cuda")
+    table = gred.lab.ladder(rung, np.ones(4096, np.float32), timed=np.ones(1 << 20, np.float32))
+    assert {row.time.device for row in table} == {"cuda:0"}
+    assert {float(row.time.result) for row in table} == {float(1 << 20)}
+    assert all((row.time.seconds > 0).all() for row in table)
