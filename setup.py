@@ -41,6 +41,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Werror"] if os.environ.get("GRED_WERROR") else
 WARNINGS = [] if SANITIZED else WARNINGS
 SANITIZERS = ["-fsanitize=address,undefined"] if SANITIZED else []
 CHECKS = ["-Og", "-g1", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", *SANITIZERS]
+CHECKS += ["-fno-sanitize=null,object-size"]  # AddressSanitizer sees both
 CHECKS = CHECKS if SANITIZED else []
 HOST_C = ["-Icsrc", "-std=c11", "-O3", "-fvisibility=hidden", *WARNINGS, *CHECKS]
 HOST_CXX = ["-Icsrc", "-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", *WARNINGS]
