@@ -6,24 +6,26 @@ say so.
 
 `pytest --thin` is for where every call takes many times as long, as under sanitizers. Every test
 runs, but with one in ten of Hypothesis's examples and, where a test has more than MOST cases that
-can run here, with about so many of them. A hash of its name chooses a case, so that no method, op
-or type is left out as a whole, and every run chooses the same.
+can run here, with about so many of them; programs that tests start are told, and try part of their
+crossings. A hash of its name chooses a case, so that no method, op or type is left out as a whole,
+and every run chooses the same.
 """
 
 import gc
-import zlib
+import os
 from collections import Counter
 
 import pytest
 from hypothesis import settings
 from inputs import block_sizes, methods_on
+from thin import NAME, hashed
 
 import gred
 
 PLACES = ("host", "simulated", "cuda")
 GPU_IS_HERE = any(device.name == "cuda:0" for device in gred.devices())
 needs_gpu = pytest.mark.skipif(not GPU_IS_HERE, reason="there is no GPU here")
-MOST = 16
+MOST = 8
 
 
 def pytest_addoption(parser):
@@ -34,6 +36,7 @@ def pytest_configure(config):
     if config.getoption("thin"):
         settings.register_profile("thin", max_examples=settings().max_examples // 10)
         settings.load_profile("thin")
+        os.environ[NAME] = "1"
     config.addinivalue_line("markers", "gpu: runs on a GPU only")
     config.addinivalue_line("markers", "unsanitized: measures memory or time, or has no C in it")
 
@@ -54,8 +57,7 @@ def pytest_collection_modifyitems(config, items):
 def thinned(items):
     """Choose what to leave out of tests that have more than MOST cases."""
     counts = Counter(item.function for item in items)
-    hashes = ((item, zlib.crc32(item.nodeid.encode()) / 2**32) for item in items)
-    return [item for item, place in hashes if place * counts[item.function] >= MOST]
+    return [item for item in items if hashed(item.nodeid) * counts[item.function] >= MOST]
 
 
 def pytest_collection_finish():

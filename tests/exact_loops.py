@@ -7,11 +7,13 @@ instructions and a digest of all sums' bytes, which is to be the same for all in
 """
 
 import hashlib
+import itertools
 
 import ml_dtypes
 import numpy as np
 from exact_truths import exact_sum
 from reference import REALS
+from thin import chosen
 
 import gred
 
@@ -45,19 +47,18 @@ def kinds(dtype, n, seed):
 def main():
     """Check all, and print what was made."""
     digest = hashlib.sha256()
-    for dtype in REALS:
-        for n in LENGTHS:
-            for kind, x in enumerate(kinds(dtype, n, n)):
-                sums = set()
-                expected = exact_sum(x) if __debug__ else None
-                for threads in THREADS if n > 16 * CHUNK else THREADS[:1]:
-                    gred.threads(threads)
-                    got = gred.ExactSum(x)
-                    assert got.fraction() == expected, (dtype, n, kind, threads)
-                    assert got.count == n
-                    sums.add(got.to_bytes())
-                assert len(sums) == 1
-                digest.update(*sums)
+    for dtype, n in chosen(itertools.product(REALS, LENGTHS)):
+        for kind, x in enumerate(kinds(dtype, n, n)):
+            sums = set()
+            expected = exact_sum(x) if __debug__ else None
+            for threads in THREADS if n > 16 * CHUNK else THREADS[:1]:
+                gred.threads(threads)
+                got = gred.ExactSum(x)
+                assert got.fraction() == expected, (dtype, n, kind, threads)
+                assert got.count == n
+                sums.add(got.to_bytes())
+            assert len(sums) == 1
+            digest.update(*sums)
     array = gred.explain(np.ones(3), method="exact").array
     print(array.split(" by ")[1].split()[0], digest.hexdigest(), sep="\n")
 

@@ -124,6 +124,15 @@ class Offer:
         self.memory = memory
 
 
+def upload(address: int, host: np.ndarray):
+    """Copy a host array to the GPU, and wait until it is there.
+
+    The copy itself may return before that, on a stream that those of tests do not wait for.
+    """
+    call("cuMemcpyHtoD_v2", address, host.ctypes.data, host.nbytes)
+    call("cuStreamSynchronize", LEGACY_DEFAULT_STREAM)
+
+
 class GpuArray:
     """A contiguous stretch of GPU memory as an array. Slices share it."""
 
@@ -138,7 +147,7 @@ class GpuArray:
         array = np.ascontiguousarray(array)
         self = cls(Memory(max(array.nbytes, 1), where), array.size, array.dtype)
         if array.nbytes:
-            call("cuMemcpyHtoD_v2", self.address, array.ctypes.data, array.nbytes)
+            upload(self.address, array)
         return self
 
     @classmethod
@@ -158,7 +167,7 @@ class GpuArray:
     def repeating(cls, array: np.ndarray, n: int) -> "GpuArray":
         """Repeat a host array up to n elements; the part that is filled doubles until it is all."""
         self = cls(Memory(n * array.itemsize), n, array.dtype)
-        call("cuMemcpyHtoD_v2", self.address, array.ctypes.data, array.nbytes)
+        upload(self.address, array)
         filled = array.nbytes
         while filled < self.nbytes:
             more = min(filled, self.nbytes - filled)
@@ -181,9 +190,7 @@ class GpuArray:
         return GpuArray(self.memory, max(stop - start, 0), self.dtype, self.first + start)
 
     def __setitem__(self, index: int, value):
-        scalar = self.dtype.type(value)
-        address = self.address + index * self.dtype.itemsize
-        call("cuMemcpyHtoD_v2", address, scalar.tobytes(), self.dtype.itemsize)
+        upload(self.address + index * self.dtype.itemsize, np.array([value], self.dtype))
 
     def described(self, **changes) -> "GpuArray":
         """The same array with other entries in its interface; without those that are `...`."""

@@ -9,6 +9,7 @@ all instructions and numbers of threads.
 
 import ctypes
 import hashlib
+import itertools
 import math
 import mmap
 import sys
@@ -17,6 +18,7 @@ from collections.abc import Callable, Sequence
 
 import ml_dtypes
 import numpy as np
+from thin import chosen
 
 import gred
 
@@ -236,16 +238,15 @@ def check_all(x: np.ndarray) -> None:
 
 def lengths() -> None:
     """Every length around what loops go by."""
-    for dtype in EVERY_TYPE:
-        for n in LENGTHS:
-            check_all(random_elements(dtype, n, n))
+    for dtype, n in chosen(itertools.product(EVERY_TYPE, LENGTHS)):
+        check_all(random_elements(dtype, n, n))
 
 
 def alignments() -> None:
     """Every offset of a register, in elements; and in bytes."""
     for dtype in EVERY_TYPE:
         memory = np.zeros(700 * dtype.itemsize + 64, np.uint8)
-        for offset in range(0, 64, 1 if dtype.itemsize <= 4 else 3):
+        for offset in chosen(range(0, 64, 1 if dtype.itemsize <= 4 else 3), dtype):
             view = memory[offset : offset + 300 * dtype.itemsize].view(dtype)
             view[:] = random_elements(dtype, 300, offset)
             check_all(view)
@@ -269,7 +270,8 @@ def guards() -> None:
     """Arrays that begin or end where memory does."""
     inside = Guarded(18).inside
     for dtype in EVERY_TYPE:
-        for n in [n for n in LENGTHS if n * dtype.itemsize <= inside.size]:
+        fitting = [n for n in LENGTHS if n * dtype.itemsize <= inside.size]
+        for n in chosen(fitting, dtype):
             nbytes = n * dtype.itemsize
             for view in (inside[:nbytes], inside[inside.size - nbytes :]):
                 x = view.view(dtype)
@@ -287,31 +289,32 @@ def guards() -> None:
 
 def specials() -> None:
     """What is special, at every place of a register and around the end of a chunk."""
+    near = [(70, place) for place in range(70)]
+    far = [(CHUNK + 140, place) for place in (0, 1, CHUNK - 1, CHUNK, CHUNK + 139)]
     for dtype in FLOATS:
         tiny = LEAST[dtype]
-        for n, places in ((70, range(70)), (CHUNK + 140, (0, 1, CHUNK - 1, CHUNK, CHUNK + 139))):
-            for value in (np.nan, np.inf, -np.inf, 0.0, -0.0, tiny, -tiny):
-                for base in (-1.0, 0.0):
-                    for place in places:
-                        x = np.full(n, base, dtype)
-                        x[place] = value
-                        check_special(x, value, base)
+        values = (np.nan, np.inf, -np.inf, 0.0, -0.0, tiny, -tiny)
+        every = itertools.product(near + far, values, (-1.0, 0.0))
+        for (n, place), value, base in chosen(every, dtype):
+            x = np.full(n, base, dtype)
+            x[place] = value
+            check_special(x, value, base)
 
 
 def complex_specials() -> None:
     """The same in either part of a complex number."""
-    for dtype in COMPLEX:
-        for n, places in ((40, range(40)), (CHUNK + 70, (0, CHUNK - 1, CHUNK, CHUNK + 69))):
-            for value in (np.nan, np.inf, -np.inf, -0.0, 1e-40):
-                for place in places:
-                    for part in (0, 1):
-                        x = np.full(n, -1 + 2j, dtype)
-                        x.view(x.real.dtype)[2 * place + part] = value
-                        check_counts(x)
-                        check_norms(x)
-                        check_summary(x)
-                        check_numbers_at(x)
-                        check_complex_extremes(x)
+    near = [(40, part) for part in range(2 * 40)]
+    far = [(CHUNK + 70, 2 * place) for place in (0, CHUNK - 1, CHUNK, CHUNK + 69)]
+    parts = [*near, *far, *((n, part + 1) for n, part in far)]
+    values = (np.nan, np.inf, -np.inf, -0.0, 1e-40)
+    for dtype, (n, part), value in chosen(itertools.product(COMPLEX, parts, values)):
+        x = np.full(n, -1 + 2j, dtype)
+        x.view(x.real.dtype)[part] = value
+        check_counts(x)
+        check_norms(x)
+        check_summary(x)
+        check_numbers_at(x)
+        check_complex_extremes(x)
 
 
 def check_complex_extremes(x: np.ndarray) -> None:
@@ -322,17 +325,18 @@ def check_complex_extremes(x: np.ndarray) -> None:
 
 def scales() -> None:
     """Norms of numbers whose squares are not in float64's range, alone and beside others."""
+    lengths = (1, 40, CHUNK, CHUNK + 41)
+    many = (0.0, 1.0, 1e-300, 1e300)
+    one = (1e-320, 1e-200, 1e-145, 1.0, 1e140, 1e150, 1e290)
     for dtype in (FLOATS[3], COMPLEX[1]):
-        for n in (1, 40, CHUNK, CHUNK + 41):
-            for usual in (0.0, 1.0, 1e-300, 1e300):
-                for special in (1e-320, 1e-200, 1e-145, 1.0, 1e140, 1e150, 1e290):
-                    for place in {0, n // 2, n - 1}:
-                        x = np.full(n, usual, dtype)
-                        x[place] = special
-                        check_norms(x)
-                        if dtype in COMPLEX:
-                            x.imag[place] = -special / 3
-                            check_norms(x)
+        for n, usual, special in chosen(itertools.product(lengths, many, one), dtype):
+            for place in {0, n // 2, n - 1}:
+                x = np.full(n, usual, dtype)
+                x[place] = special
+                check_norms(x)
+                if dtype in COMPLEX:
+                    x.imag[place] = -special / 3
+                    check_norms(x)
 
 
 def check_special(x: np.ndarray, value: float, base: float) -> None:
@@ -361,7 +365,7 @@ def ends() -> None:
     """The ends of integers, so many of them that sums of few bits overflow soon, if they do."""
     for dtype in INTEGERS[1:]:
         info = np.iinfo(dtype)
-        for n in (1, 127, 128, CHUNK - 1, CHUNK, 3 * CHUNK + 5):
+        for n in chosen((1, 127, 128, CHUNK - 1, CHUNK, 3 * CHUNK + 5), dtype):
             for value in (info.min, info.max, info.max // 2 + 1):
                 check_all(np.full(n, value, dtype))
                 mixed = np.full(n, info.max, dtype)
@@ -461,7 +465,7 @@ def accuracy() -> None:
     """Sums whose roundings all go the same way, which is where an order of additions shows."""
     for dtype in (np.dtype(np.float32), np.dtype(np.float64)):
         step = 2 * UNIT[dtype]
-        for n in (100, CHUNK, 2**17 + 5, 2**19):
+        for n in chosen((100, CHUNK, 2**17 + 5, 2**19), dtype):
             for x in (
                 np.full(n, 0.1, dtype),
                 np.full(n, 1 + step, dtype),
@@ -496,7 +500,7 @@ def pairwise() -> None:
 
 def products() -> None:
     for dtype in FLOATS:
-        for n in LENGTHS:
+        for n in chosen(LENGTHS, dtype):
             x = np.ones(n, dtype)
             x[:: max(n // 7, 1)] = 2
             x[n // 2] = -1
@@ -507,7 +511,7 @@ def products() -> None:
             got = note(gred.nanprod(x))
             assert got == exact, (dtype, n)
     for dtype in COMPLEX:
-        for n in LENGTHS:
+        for n in chosen(LENGTHS, dtype):
             x = np.ones(n, dtype)
             x[:: max(n // 7, 1)] = 2j
             x[n // 2] = -1
@@ -521,7 +525,7 @@ def products() -> None:
         got = note(gred.nanprod(np.full(50, np.nan, dtype)))
         assert got == 1
     for dtype in INTEGERS[1:]:
-        for n in LENGTHS:
+        for n in chosen(LENGTHS, dtype):
             check_product(random_elements(dtype, n, n) | dtype.type(1))
         for value in (np.iinfo(dtype).min, np.iinfo(dtype).max):
             for n in (1, 2, 3, 4, 7, 8):  # what a product in twice the bits has to hold

@@ -27,6 +27,7 @@ from host_loops import (
     report,
     wrapped,
 )
+from thin import chosen
 
 import gred
 
@@ -73,7 +74,7 @@ def strided(dtype: np.dtype, n: int, stride: int, first: int) -> np.ndarray:
 def rows() -> None:
     """Every length, distance and offset of a row; and rows that are no multiple apart."""
     for dtype in EVERY_TYPE:
-        for n, stride in itertools.product(LENGTHS, STRIDES):
+        for n, stride in chosen(itertools.product(LENGTHS, STRIDES), dtype):
             check(strided(dtype, n, stride, n % 3))
             check(swapped(strided(dtype, n, stride, n % 5)))
         for n in FEW_LENGTHS:
@@ -107,13 +108,12 @@ def masks(n: int, stride: int) -> Iterator[np.ndarray]:
 
 def masked() -> None:
     """Rows of every length under masks of every distance."""
-    for dtype in EVERY_TYPE:
-        for n in FEW_LENGTHS:
-            for stride, mask_stride in itertools.product((1, 2, -3), MASK_STRIDES):
-                for shown in masks(n, mask_stride):
-                    x = strided(dtype, n, stride, n % 3)
-                    check(x, shown)
-                    check(swapped(x), shown)
+    every = itertools.product(EVERY_TYPE, FEW_LENGTHS, (1, 2, -3), MASK_STRIDES)
+    for dtype, n, stride, mask_stride in chosen(every):
+        for shown in masks(n, mask_stride):
+            x = strided(dtype, n, stride, n % 3)
+            check(x, shown)
+            check(swapped(x), shown)
 
 
 def dimensions() -> None:
@@ -145,7 +145,8 @@ def long_rows() -> None:
     memory = Guarded(40).inside
     for dtype in EVERY_TYPE:
         for n in (960 // dtype.itemsize, 1500, CHUNK - 1, CHUNK, CHUNK + 1):
-            for length, height in itertools.product((n - 1, n, n + 1), (1, 2, 5, 9)):
+            every = itertools.product((n - 1, n, n + 1), (1, 2, 5, 9))
+            for length, height in chosen(every, dtype):
                 nbytes = height * (length + 3) * dtype.itemsize
                 if nbytes > memory.size:
                     continue
@@ -177,7 +178,8 @@ def guards() -> None:
     """Arrays and masks whose first or last element is where memory begins or ends."""
     memory, bits = Guarded(18).inside, Guarded(3).inside
     for dtype in EVERY_TYPE:
-        for n, stride, mask_stride in itertools.product(FEW_LENGTHS, (1, 2, 3, 5), (1, 2)):
+        every = itertools.product(FEW_LENGTHS, (1, 2, 3, 5), (1, 2))
+        for n, stride, mask_stride in chosen(every, dtype):
             nbytes = ((n - 1) * stride + 1) * dtype.itemsize
             length = (n - 1) * mask_stride + 1
             if nbytes > memory.size or length > bits.size:
@@ -230,7 +232,7 @@ def is_defined(value: np.generic, to: np.dtype) -> bool:
 
 def conversions() -> None:
     """Every type to every type, at places of their own in a register."""
-    for dtype, to in itertools.product(EVERY_TYPE, EVERY_TYPE):
+    for dtype, to in chosen(itertools.product(EVERY_TYPE, EVERY_TYPE)):
         for place, value in enumerate(values_of(dtype)):
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
@@ -253,7 +255,7 @@ def halves() -> None:
     for x in (*near, *(values.astype(np.float32) for values in near)):
         with np.errstate(over="ignore"):
             right = x.astype(half)
-        for k in range(0, x.size, 7):
+        for k in chosen(range(0, x.size, 7)):
             got = alone(x[k], k % 70, half), alone(-x[k], k % 70, half)
             assert got == (right[k], -right[k]), x[k]
 

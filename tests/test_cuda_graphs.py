@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from gpu_arrays import HANDLE, LEGACY_DEFAULT_STREAM, GpuArray, Stream, call, library
+from gpu_arrays import HANDLE, LEGACY_DEFAULT_STREAM, GpuArray, Stream, call, library, upload
 from inputs import methods_on
 
 import gred
@@ -101,8 +101,7 @@ def test_whatever_lies_on_the_gpu_can_be_captured(layout, op):
         getattr(gred, op)(a, out=out, **options)
     for seed in (1, 2):
         host = np.random.default_rng(seed).integers(-100, 100, N, np.int32)
-        call("cuMemcpyHtoD_v2", a.address, host.ctypes.data, host.nbytes)
-        call("cuCtxSynchronize")
+        upload(a.address, host)
         graph.run()
         call("cuStreamSynchronize", stream.handle)
         seen = host[::step][:count]

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from gpu_arrays import ADDRESS, SIZE, GpuArray, Offer, call, library
+from gpu_arrays import ADDRESS, SIZE, GpuArray, Offer, call, library, upload
 
 import gred
 
@@ -90,7 +90,7 @@ def here_and_in_a_fresh_thread(work):
 def test_memory_that_is_mapped_piece_by_piece_is_one_array():
     memory = Mapped(5, (1, 2, 3))
     host = np.random.default_rng(1).integers(-100, 100, 3 * memory.piece // 4, np.int32)
-    call("cuMemcpyHtoD_v2", memory.address + memory.piece, host.ctypes.data, host.nbytes)
+    upload(memory.address + memory.piece, host)
 
     def work():
         assert gred.sum(memory.array(1, 3)) == host.sum()
@@ -142,7 +142,7 @@ def test_memory_of_a_pool_is_read_where_it_lies():
     library()
     host, address = np.arange(WORDS, dtype=np.int32), ADDRESS()
     call("cuMemAllocAsync", ctypes.byref(address), SIZE(host.nbytes), ctypes.c_void_p(1))
-    call("cuMemcpyHtoD_v2", address, host.ctypes.data, host.nbytes)
+    upload(address.value, host)
     interface = {"typestr": "<i4", "data": (address.value, False), "version": 3}
 
     def work():

@@ -148,7 +148,7 @@ def tick():
         now = time.monotonic()
         gaps.append(now - last)
         last = now
-ticking = threading.Thread(target=tick)
+ticking = threading.Thread(target=tick, daemon=True)
 ticking.start()
 time.sleep(0.05)
 assert CALL

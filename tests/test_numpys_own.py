@@ -88,6 +88,7 @@ def run(arguments, plugin, folder):
     command += ["-c", os.devnull, "--rootdir", str(NUMPY), *(["-p", plugin] if plugin else [])]
     paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "GRED_CALLS": str(folder / "calls")}
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # they take as long as most of its files
     environment["PYTHONPATH"] = os.pathsep.join(paths)
     done = subprocess.run(
         [*command, *arguments],

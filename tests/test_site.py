@@ -41,7 +41,8 @@ def blocks(text):
 
 @pytest.fixture
 def generated(monkeypatch):
-    pytest.importorskip("sphinx", reason="Sphinx is not installed")
+    for module in ("docutils", "sphinx"):
+        pytest.importorskip(module, reason="Sphinx or what it needs is not installed")
     monkeypatch.syspath_prepend(DOCS)
     for name in ("COLUMNS", "NO_COLOR"):
         monkeypatch.setenv(name, os.environ.get(name, ""))

@@ -77,15 +77,15 @@ try:
 except gred.CudaError as error:
     print(error.call, error.name, error.text)
 """
-MISUSES = ["gred.mean(1, initial=3)", "gred.sum(1, axis=0)", "gred.sum(1, 'unroll8')", "gred.sum()"]
-MISUSES += ["gred.sum(1, block_size='big')", "gred.ExactSum() + 1.0", "gred.workspace_limit('all')"]
 MISUSES = [
     "gred.mean(1, initial=3)",
     "gred.sum(1, axis=0.5)",
     "gred.sum(1, 'unroll8')",
     "gred.sum()",
+    "gred.sum(1, block_size='big')",
+    "gred.ExactSum() + 1.0",
+    "gred.workspace_limit('all')",
 ]
-MISUSES += ["gred.sum(1, block_size='big')", "gred.workspace_limit('all')"]
 
 
 @needs_mypy

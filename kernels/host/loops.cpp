@@ -141,10 +141,12 @@ void move_moments(moments<W> *states, uint64_t n, At at)
 }
 
 template <class Finishing, class = void>
-struct is_stored : std::false_type {};
+struct is_stored : std::false_type {
+};
 
 template <class Finishing>
-struct is_stored<Finishing, typename Finishing::is_stored> : std::true_type {};
+struct is_stored<Finishing, typename Finishing::is_stored> : std::true_type {
+};
 
 /* ---- many results ---- */
 
@@ -223,14 +225,19 @@ void store_answers(const struct answer *answers, unsigned v, unsigned n, char *a
         scalar_store(at, scalar_narrow(answers[k].values[v], Type), Type);
 }
 
-/* Rounded to the result's type first. */
+/* Rounded to the result's type first. Not a part of the loop around it, of which the compiler would
+ * make one for every pair of types. */
+__attribute__((noinline)) void store_rounded(char *at, const struct scalar_wide &value,
+                                             enum element result, enum element held)
+{
+    scalar_store(at, scalar_convert(scalar_narrow(value, result), result, held), held);
+}
+
 void store_otherwise(const many &self, const struct answer *answers, unsigned n, char *at,
                      int64_t step)
 {
-    const enum element result = self.how.result, held = self.to.held[0];
     for (unsigned k = 0; k < n; k++, at += step)
-        scalar_store(at, scalar_convert(scalar_narrow(answers[k].values[0], result), result, held),
-                     held);
+        store_rounded(at, answers[k].values[0], self.how.result, self.to.held[0]);
 }
 
 void store_answers(const many &self, const struct answer *answers, unsigned n, uint64_t first)

@@ -7,8 +7,11 @@
 
 #include <utility>
 
-#ifdef __SSE2__
+/* The header of all sets of instructions takes longer to read than some units take to compile. */
+#if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(__SSE2__)
+#include <emmintrin.h>
 #endif
 
 namespace KERNELS

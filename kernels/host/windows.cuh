@@ -6,10 +6,6 @@
 
 #include "common/windows.h"
 
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
 namespace KERNELS
 {
 namespace
