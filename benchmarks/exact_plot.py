@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import matplotlib
-from exact_figures import TYPES, WHO
+from exact_figures import WHO
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
@@ -21,11 +21,12 @@ COLOURS = dict(zip(WHO.values(), ("#c0182b", "#111111", "#2ca02c", "#ee6b2f"), s
 
 def points(kept: Record) -> dict[str, dict[str, dict[float, float]]]:
     """Find bytes and bytes a second, by type and who adds."""
-    found: dict[str, dict[str, dict[float, float]]] = {dtype: {} for dtype in TYPES}
+    found: dict[str, dict[str, dict[float, float]]] = {}
     for row in rows_of(kept):
         if match := WHAT.fullmatch(row["what"]):
             dtype, count, unit, who = match.groups()
-            found[dtype].setdefault(who, {})[float(count) * BYTES[unit]] = 1e9 * row["value"]
+            lines = found.setdefault(dtype, {}).setdefault(who, {})
+            lines[float(count) * BYTES[unit]] = 1e9 * row["value"]
     return found
 
 
@@ -37,8 +38,12 @@ def speed_figure(kept: Record) -> Figure:
             f"A sum's whole call, until the answer is on the host, {title(kept['machine'])}",
             x=0.01, ha="left",
         )  # fmt: skip
-        panels = figure.subplots(1, len(TYPES), sharey=True)
-        for axes, (dtype, lines) in zip(panels, points(kept).items(), strict=True):
+        found = points(kept)
+        if not found:
+            figure.add_subplot().set_title("nothing is measured yet")
+            return figure
+        panels = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
+        for axes, (dtype, lines) in zip(panels, found.items(), strict=True):
             _draw(axes, dtype, lines)
         panels[0].legend(frameon=False)
     return figure
