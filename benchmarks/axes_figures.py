@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +35,7 @@ TYPES = ("float32", "float16", "float64", "int8")
 OPS = ("sum", "max", "mean", "argmax", "var")
 OF_LIMIT = {"rows": 0.85, "columns": 0.85, "middle": 0.8, "transposed, sliced": 0.8}
 OVER_BEST = 1.05
-# A peer that takes longer is not waited for again.
+# A peer that takes longer is not called again for the shape.
 PATIENCE = 20e-3
 SECTOR, ENOUGH = 32, 4096
 # Elements that are drawn; the rest of an array repeats them.
@@ -111,10 +111,13 @@ def cut(shape: tuple[int, ...], known: int, flat: Any) -> Any:
 
 
 def cases(elements: int) -> Iterator[tuple[Shape, str]]:
-    """List shapes and reductions; NumPy's argmax takes one axis."""
-    for shape, op in itertools.product(shapes(elements), OPS):
-        if op != "argmax" or isinstance(shape.axis, int):
-            yield shape, op
+    """List shapes and their reductions."""
+    return ((shape, op) for shape in shapes(elements) for op in ops_of(shape))
+
+
+def ops_of(shape: Shape) -> list[str]:
+    """List the reductions of a shape; NumPy's argmax takes one axis."""
+    return [op for op in OPS if op != "argmax" or isinstance(shape.axis, int)]
 
 
 # ---- libraries ----
@@ -237,18 +240,23 @@ def bytes_moved(op: str, view: Any, axis: Axis) -> int:
 
 
 def measure(dtype: str, nbytes: int, gpu: Gpu | None = None) -> Iterator[Figure]:
-    """Measure all reductions of all shapes."""
-    compile_ahead(dtype)
+    """Measure all reductions of all shapes; a shape that is too much for a peer is so for all."""
+    compile_ahead()
     gpu = gpu or Gpu()
     flat = gpu.array(dtype, nbytes)
     with gpu.times.current():
-        for shape, op in cases(flat.size):
-            yield from measure_case(gpu, shape, op, shape.shaped(flat), units.bytes_text(nbytes))
+        for shape in shapes(flat.size):
+            view, given_up = shape.shaped(flat), set[str]()
+            for op in ops_of(shape):
+                able = gpu.times.able(gpu.calls(op, view, shape.axis), PATIENCE, given_up)
+                yield from measure_case(gpu, shape, op, view, units.bytes_text(nbytes), able)
 
 
-def measure_case(gpu: Gpu, shape: Shape, op: str, view: Any, size: str) -> Iterator[Figure]:
+def measure_case(
+    gpu: Gpu, shape: Shape, op: str, view: Any, size: str, calls: dict[str, Call]
+) -> Iterator[Figure]:
     """Compare one reduction with the read limit, and with the best of its peers."""
-    seconds = gpu.times.medians(gpu.times.able(gpu.calls(op, view, shape.axis), PATIENCE))
+    seconds = gpu.times.medians(calls)
     if op == "sum" and view.dtype == "float32" and shape.kind in ("rows", "columns") and gpu.jax:
         with suppress(Exception):  # whatever it raises: it cannot
             seconds["JAX"] = gpu.jax_seconds(view, shape.axis)
@@ -268,9 +276,10 @@ def measure_case(gpu: Gpu, shape: Shape, op: str, view: Any, size: str) -> Itera
         )  # fmt: skip
 
 
-def compile_ahead(dtype: str) -> None:
-    """Have CuPy compile its kernels in processes, for this one to find on disk."""
-    tasks = list(itertools.product(OPS, (dtype,), range(TASKS)))
+@cache
+def compile_ahead() -> None:
+    """Have CuPy compile all its kernels in processes, once, for this one to find on disk."""
+    tasks = list(itertools.product(OPS, TYPES, range(TASKS)))
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(len(tasks), usable_cores()), spawn) as pool:
         try:

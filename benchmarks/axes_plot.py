@@ -66,7 +66,7 @@ def heat_figure(kept: Record) -> Figure:
         sizes = " and ".join(dict.fromkeys(size for size, _, _ in across))
         axes.set_title(
             f"Along axes, {sizes}, {title(kept['machine'])}\n"
-            "green: ahead of the best peer; red: behind; grey: nobody is there in 20 ms\n"
+            "green: ahead of the best peer; red: behind; grey: no peer within 20 ms\n"
             "the number: percent of what could be read and written in the time"
         )
     return figure

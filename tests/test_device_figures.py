@@ -102,7 +102,10 @@ class PyTorch:
 
     Tensor, float64, bfloat16 = Tensor, np.float64, np.float16
     cuda = SimpleNamespace(
-        ExternalStream=lambda _: Stream(), stream=lambda s: s, empty_cache=lambda: None
+        init=lambda: None,
+        ExternalStream=lambda _: Stream(),
+        stream=lambda s: s,
+        empty_cache=lambda: None,
     )
 
     def as_tensor(self, array, device):
@@ -133,7 +136,7 @@ def gpu(benchmarks, cupy, monkeypatch):
     """A GPU without JAX that reads 4 bytes a nanosecond."""
     monkeypatch.setattr(benchmarks.times, "OTHER_BYTES", 64)
     monkeypatch.setattr(benchmarks.axes, "peers", lambda: (cupy, PyTorch()))
-    monkeypatch.setattr(benchmarks.axes, "compile_ahead", lambda dtype: None)
+    monkeypatch.setattr(benchmarks.axes, "compile_ahead", lambda: None)
     monkeypatch.setitem(sys.modules, "jax", None)
     limit = SimpleNamespace(nbytes=4000, seconds=np.array([1e-6]))
     monkeypatch.setattr(gred, "read_limit", lambda *_, **__: limit)
@@ -145,7 +148,7 @@ def pretended(gpu, monkeypatch):
     """Seconds that libraries are pretended to take on the device."""
     seconds = {"exact": 2e-3, "gred": 1e-3, "CuPy": 3e-3, "PyTorch": 5e-3}
     monkeypatch.setattr(gpu.times, "medians", lambda calls: {name: seconds[name] for name in calls})
-    monkeypatch.setattr(gpu.times, "able", lambda calls, patience: calls)
+    monkeypatch.setattr(gpu.times, "able", lambda calls, *_: calls)
     return seconds
 
 
@@ -188,8 +191,26 @@ def test_peers_that_cannot_or_take_long_are_left_out_but_never_gred(gpu):
         "gred",
         "PyTorch",
     ]
-    with pytest.raises(NotImplementedError):
-        gpu.times.able({"gred": fails}, 0.01)
+    for ours in ("gred", "exact"):
+        with pytest.raises(NotImplementedError):
+            gpu.times.able({ours: fails}, 0.01)
+
+
+def test_a_peer_that_takes_long_is_called_no_more(gpu):
+    called, given_up = [], set()
+
+    def slow():
+        called.append("slow")
+        time.sleep(0.02)
+
+    def fails():
+        called.append("fails")
+        raise NotImplementedError("not for this type")
+
+    for _ in range(2):
+        assert gpu.times.able({"CuPy": slow, "PyTorch": fails}, 0.01, given_up) == {}
+    assert called == ["slow", "slow", "fails", "fails"]
+    assert given_up == {"CuPy"}
 
 
 # ---- along axes ----
@@ -245,7 +266,8 @@ def test_results_are_written_in_their_own_type(benchmarks):
 def test_a_case_is_held_against_the_limit_and_the_best_peer(benchmarks, gpu, pretended):
     [shape] = [s for s in benchmarks.axes.shapes(1 << 12) if s.name == "(n, 8) axis 1"]
     view = shape.shaped(np.zeros(1 << 12, np.float32))
-    share, ratio = benchmarks.axes.measure_case(gpu, shape, "sum", view, "16 KiB")
+    calls = gpu.calls("sum", view, shape.axis)
+    share, ratio = benchmarks.axes.measure_case(gpu, shape, "sum", view, "16 KiB", calls)
     moved = (4 << 12) + 4 * (1 << 9)
     assert share["what"] == "sum float32 (n, 8) axis 1, 16 KiB: of the limit"
     assert share["value"] == pytest.approx(moved / 4e9 / 1e-3, rel=1e-4)
@@ -271,7 +293,8 @@ def test_jax_takes_part_in_sums_of_rows_and_columns(
     monkeypatch.setattr(gpu, "jax_seconds", lambda view, axis: 2e-3)
     [shape] = [s for s in benchmarks.axes.shapes(1 << 12) if s.name == name]
     view = shape.shaped(np.zeros(1 << 12, dtype))
-    _, ratio = benchmarks.axes.measure_case(gpu, shape, op, view, "")
+    calls = gpu.calls(op, view, shape.axis)
+    _, ratio = benchmarks.axes.measure_case(gpu, shape, op, view, "", calls)
     assert f": {best}'s time over gred's" in ratio["what"]
 
 
