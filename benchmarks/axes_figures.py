@@ -10,10 +10,9 @@ import itertools
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import ProcessPoolExecutor, wait
 from contextlib import suppress
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +40,7 @@ SECTOR, ENOUGH = 32, 4096
 # Elements that are drawn; the rest of an array repeats them.
 DRAWN = 1 << 22
 LIMIT_SAMPLES = 5
-LITTLE, TASKS = 1 << 22, 3
+LITTLE, TASKS, COMPILE_SECONDS = 1 << 22, 3, 40
 JAX_CALLS = 20
 SIDES = (32, 64, 128, 256, 512, 1024)
 SMALL_CALLS = 200
@@ -241,7 +240,7 @@ def bytes_moved(op: str, view: Any, axis: Axis) -> int:
 
 def measure(dtype: str, nbytes: int, gpu: Gpu | None = None) -> Iterator[Figure]:
     """Measure all reductions of all shapes; a shape that is too much for a peer is so for all."""
-    compile_ahead()
+    compile_ahead(dtype)
     gpu = gpu or Gpu()
     flat = gpu.array(dtype, nbytes)
     with gpu.times.current():
@@ -267,25 +266,32 @@ def measure_case(
         PART, f"{what}: of the limit", [moved / gpu.limit(moved) / ours], "x",
         at_least=OF_LIMIT[shape.kind], group=f"{group}: of the limit",
     )  # fmt: skip
+    yield from beside_best(what, seconds, ours, OVER_BEST, group)
+
+
+def beside_best(
+    what: str, seconds: dict[str, float], ours: float, bound: float, group: str
+) -> Iterator[Figure]:
+    """Compare with the best of the peers, if there are any."""
     if seconds:
         best = min(seconds, key=seconds.__getitem__)
         yield figure(
             PART, f"{what}: {best}'s time over gred's, {1e6 * ours:.1f} us",
             [seconds[best] / ours], "x",
-            at_least=OVER_BEST, group=f"{group}: the best peer's time over gred's",
+            at_least=bound, group=f"{group}: the best peer's time over gred's",
         )  # fmt: skip
 
 
-@cache
-def compile_ahead() -> None:
-    """Have CuPy compile all its kernels in processes, once, for this one to find on disk."""
-    tasks = list(itertools.product(OPS, TYPES, range(TASKS)))
+def compile_ahead(dtype: str) -> None:
+    """Have CuPy compile its kernels in processes, for this one to find on disk.
+
+    What is not compiled in time, or at all, is compiled as it is called.
+    """
+    tasks = list(itertools.product(OPS, (dtype,), range(TASKS)))
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(len(tasks), usable_cores()), spawn) as pool:
-        try:
-            list(pool.map(compile_some, *zip(*tasks, strict=True)))
-        except BrokenProcessPool:  # then they are compiled as they are called
-            return
+        wait([pool.submit(compile_some, *task) for task in tasks], COMPILE_SECONDS)
+        pool.shutdown(cancel_futures=True)
 
 
 def compile_some(op: str, dtype: str, first: int) -> None:
@@ -319,18 +325,13 @@ def measure_call(gpu: Gpu, op: str, matrix: Any, axis: int) -> Iterator[Figure]:
     seconds = {name: float(np.median(samples)) for name, samples in taken.items()}
     ours = seconds.pop("gred")
     what = f"{op} {matrix.dtype} {matrix.shape} axis {axis}, a call"
+    group = "along axes, a small call"
     smallest = len(matrix) == SIDES[0]
     yield figure(
         PART, f"{what}: gred's time", [1e6 * ours], "us",
-        at_most=SMALLEST_MICROSECONDS if smallest else None, group="along axes, a small call",
+        at_most=SMALLEST_MICROSECONDS if smallest else None, group=f"{group}: gred's time",
     )  # fmt: skip
-    if seconds:
-        best = min(seconds, key=seconds.__getitem__)
-        yield figure(
-            PART, f"{what}: {best}'s time over gred's, {1e6 * ours:.1f} us",
-            [seconds[best] / ours], "x", at_least=SMALL_OVER_BEST,
-            group="along axes, a small call: the better peer's time over gred's",
-        )  # fmt: skip
+    yield from beside_best(what, seconds, ours, SMALL_OVER_BEST, group)
 
 
 # Each less than a minute and a half of an H200.

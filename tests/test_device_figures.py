@@ -136,7 +136,7 @@ def gpu(benchmarks, cupy, monkeypatch):
     """A GPU without JAX that reads 4 bytes a nanosecond."""
     monkeypatch.setattr(benchmarks.times, "OTHER_BYTES", 64)
     monkeypatch.setattr(benchmarks.axes, "peers", lambda: (cupy, PyTorch()))
-    monkeypatch.setattr(benchmarks.axes, "compile_ahead", lambda: None)
+    monkeypatch.setattr(benchmarks.axes, "compile_ahead", lambda dtype: None)
     monkeypatch.setitem(sys.modules, "jax", None)
     limit = SimpleNamespace(nbytes=4000, seconds=np.array([1e-6]))
     monkeypatch.setattr(gred, "read_limit", lambda *_, **__: limit)
