@@ -25,7 +25,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import axes_figures
 import call_figures
+import exact_figures
 import host_figures
 import interface_overhead
 import numpy as np
@@ -90,6 +92,7 @@ IMPORT_TARGET = 0.030
 IMPORT_RUNS = 31
 BUILD_TARGETS = {"": 120.0, "90": 40.0}  # every major architecture, and one
 TESTS_TARGET = 300.0
+Pieces = dict[str, Callable[[], Iterator[Figure]]]
 
 
 def terabytes(timed: Any, seconds: Any) -> list[float]:
@@ -350,18 +353,34 @@ def measure_tests() -> Iterator[Figure]:
 
 GROUPS = {
     "cpu": ("simulated", "import"),
-    "gpu": ("gpu", "arrays", "reductions", "calls", "types"),
+    "gpu": ("gpu", "arrays", "reductions", "calls", "types", "axes", "exact"),
     "host": (
         *dict.fromkeys(f"host-{name.split('/')[0]}" for name in host_figures.WORK),
         "host-transposed",
     ),
 }
-PARTS: dict[str, Callable[[], Iterator[Figure]]] = {
+
+
+def measure_piece(part: str, measure: Callable[[], Iterator[Figure]]) -> Iterator[Figure]:
+    """Measure a piece, and name it in its rows."""
+    for row in measure():
+        yield {**row, "part": part}
+
+
+def pieces(part: str, measured: Pieces) -> Pieces:
+    """Name the pieces of a part."""
+    named = ((f"{part}/{piece}", measure) for piece, measure in measured.items())
+    return {name: partial(measure_piece, name, measure) for name, measure in named}
+
+
+PARTS: Pieces = {
     "gpu": measure_gpu,
     "arrays": measure_arrays,
     "reductions": reduction_figures.measure_reductions,
     "calls": call_figures.measure_calls,
     "types": type_figures.measure_types,
+    **pieces("axes", axes_figures.PIECES),
+    **pieces("exact", exact_figures.PIECES),
     "gpus": reduction_figures.measure_gpus,
     "simulated": measure_simulated,
     "import": measure_import,

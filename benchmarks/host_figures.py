@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
+import exact_on_host
 import numpy as np
 import small_calls
 from figure import Figure, figure
@@ -336,6 +337,8 @@ WORK: dict[str, Work] = {
     "layouts": (CORES, measure_layouts),
     **{f"many/{which}": (MANY_CORES, partial(measure_many_cores, which)) for which in MANY},
     "callers": (MANY_CORES, measure_callers),
+    "exact/few": (CORES, partial(exact_on_host.measure, typical)),
+    "exact/many": (MANY_CORES, partial(exact_on_host.measure_many_cores, typical)),
 }
 
 

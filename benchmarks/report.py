@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import itertools
 import re
 import statistics
 import sys
@@ -19,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import curve
+import exact_figures
 
 import gred
 from gred.cli import record, units
@@ -29,7 +31,8 @@ ROOT = Path(__file__).resolve().parent.parent
 NOTHING = "*No results are kept yet.*"
 MARKED = re.compile(r"(<!-- generated: (\w+) -->\n)(.*?)(<!-- end: \2 -->)", re.DOTALL)
 
-# Results file: the plots of it, by module and name of the function that draws them.
+# Results file, or a part of the figures' file: the plots of it, by module and name of the function
+# that draws them.
 PLOTS = {
     "ladder.json": {"ladder": "gred.cli.plots.ladder_figure"},
     "sweep.json": {
@@ -43,6 +46,8 @@ PLOTS = {
         "versus_time": "gred.cli.versus_plots.time_figure",
         "versus_ratio": "gred.cli.versus_plots.ratio_figure",
     },
+    "figures.json/axes": {"axes": "axes_plot.heat_figure"},
+    "figures.json/exact": {"exact": "exact_plot.speed_figure"},
 }
 TIMES = ("predicted", "measured")
 FITTED = {
@@ -64,6 +69,8 @@ CAPTIONS = {
     "cost": "What a sum costs over its size: points, fits and the best plain read",
     "versus_time": "Time of a whole call over array size, every library",
     "versus_ratio": "How many times faster than the best peer, every case",
+    "axes": "Along axes: how many times faster than the best peer, and what share of the limit",
+    "exact": "Bandwidth of whole calls over array size: exact sums, fast ones and other libraries",
 }
 
 
@@ -75,9 +82,11 @@ class Results:
         self.folders = sorted(path for path in folder.glob("*") if path.is_dir())
 
     def read(self, folder: Path, name: str) -> Record | None:
-        """Read one file of one machine, if it is kept."""
+        """Read one file of one machine, or one part of its figures, if it is kept."""
+        name, _, part = name.partition("/")
         path = folder / name
-        return record.read_json(path) if path.exists() else None
+        kept = record.read_json(path) if path.exists() else None
+        return _only(kept, part) if kept and part else kept
 
     def shown(self) -> Path | None:
         """Find the machine whose ladder README.md shows: one with a GPU before any other."""
@@ -92,6 +101,16 @@ class Results:
             return path.relative_to(self.readme.parent).as_posix()
         except ValueError:
             return path.as_posix()
+
+
+def _only(kept: Record, part: str) -> Record | None:
+    """Take a part of the figures, all its pieces together."""
+    rows = [row for row in record.rows_of(kept) if _part(row) == part]
+    return {"machine": kept["machines"][part], "rows": rows} if rows else None
+
+
+def _part(row: Record) -> str:
+    return str(row["part"]).partition("/")[0]
 
 
 def ladder_part(results: Results) -> str:
@@ -360,7 +379,7 @@ def figures_part(results: Results) -> str:
         kept = results.read(folder, "figures.json")
         if kept:
             machine = next(iter(kept["machines"].values()))
-            rows = record.rows_of(kept)
+            rows = [row for row in record.rows_of(kept) if _part(row) != "axes"]
             single = [row for row in rows if not row.get("group")]
             grouped = [row for row in rows if row.get("group")]
             parts.append(f"{record.title(machine)}, {machine['cores']} cores:")
@@ -391,22 +410,76 @@ def _promise(row: Record) -> str:
 
 def _groups(rows: Sequence[Record]) -> Iterator[str]:
     """Tell promises that hold for many cases each, then every case that falls short of its own."""
-    groups: dict[tuple[str, str], list[Record]] = {}
-    for row in rows:
-        groups.setdefault((row["group"], _promise(row)), []).append(row)
-    table = []
-    for (name, promise), mine in groups.items():
-        least = min(mine, key=lambda row: row["value"])
-        kept = sum(row["kept"] is True for row in mine)
-        verdict = "all" if kept == len(mine) else f"**{kept} of {len(mine)}**"
-        where = f"{_value(least)}: {least['what'].rpartition(': ')[0]}"
-        table.append([name, str(len(mine)), promise, where, verdict if promise != "-" else "-"])
-    yield _table(["what", "cases", "promised", "least", "kept"], "lrrll", table)
+    yield _groups_table(rows)
     short = [row for row in rows if row["kept"] is False]
     if short:
         listed = [[row["what"], _value(row), _promise(row)] for row in short]
         yield f"Short of their promise, {len(short)} cases:"
         yield _table(["what", "measured", "promised"], "lrr", listed)
+
+
+def _groups_table(rows: Sequence[Record]) -> str:
+    """Tell every group by its worst case, and how many are kept."""
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for row in rows:
+        groups.setdefault((row["group"], _promise(row)), []).append(row)
+    table = []
+    for (name, promise), mine in groups.items():
+        worst = max if promise.startswith("at most") else min
+        found = worst(mine, key=lambda row: row["value"])
+        kept = sum(row["kept"] is True for row in mine)
+        verdict = "all" if kept == len(mine) else f"**{kept} of {len(mine)}**"
+        where = f"{_value(found)}: {found['what'].rpartition(': ')[0]}"
+        table.append([name, str(len(mine)), promise, where, verdict if promise != "-" else "-"])
+    return _table(["what", "cases", "promised", "worst", "kept"], "lrrll", table)
+
+
+def axes_part(results: Results) -> str:
+    """Show reductions along axes beside the limit and other libraries, if they are measured."""
+    parts = []
+    for folder in results.folders:
+        kept = results.read(folder, "figures.json/axes")
+        if kept:
+            rows = record.rows_of(kept)
+            promised = [row for row in rows if row["kept"] is not None]
+            held = sum(row["kept"] for row in promised)
+            said = (
+                f"Device time on one {record.title(kept['machine'])}, beside the time in which its "
+                "memory could be read and written, and beside CuPy, PyTorch and, for some sums, "
+                "JAX, all in the same run; of small arrays whole calls. Of what is promised, "
+                f"{held} of {len(promised)} are kept."
+            )
+            parts += [said, _groups_table(rows), _plots(results, folder, "figures.json/axes")]
+    return "\n\n".join(["## Along axes", *parts]) if parts else ""
+
+
+def exact_part(results: Results) -> str:
+    """Show what sums other libraries make, and how fast exact ones are, if they are measured."""
+    parts = []
+    for folder in results.folders:
+        kept = results.read(folder, "figures.json/exact")
+        if kept:
+            said = (
+                f"On one {record.title(kept['machine'])}: the same numbers, most of which cancel, "
+                "in eight orders. The exact sum is that of Python's fractions; errors are in units "
+                "in the last place of what it rounds to. CUB's reproducible sums, `gpu_to_gpu`, "
+                "were not at hand."
+            )
+            plots = _plots(results, folder, "figures.json/exact")
+            parts += [said, _orders(record.rows_of(kept)), plots]
+    return "\n\n".join(["## Exactly right", *parts]) if parts else ""
+
+
+def _orders(rows: Sequence[Record]) -> str:
+    """Make the table of different sums and errors, a line for everybody who adds."""
+    measured = {row["what"]: row["value"] for row in rows}
+    head, lines = ["who adds"], {who: [who] for who in (*exact_figures.WHO.values(), "NumPy")}
+    for dtype, (kind, short) in itertools.product(exact_figures.TYPES, exact_figures.ORDERS_TOLD):
+        head.append(f"{dtype}: {short}")
+        for who, line in lines.items():
+            value = measured.get(f"{dtype} that cancel: {who}: {kind}")
+            line.append("-" if value is None else f"{value:.3g}")
+    return _table(head, "l" + "r" * (len(head) - 1), list(lines.values()))
 
 
 def _table(head: Sequence[str], aligned: str, rows: Sequence[Sequence[str]]) -> str:
@@ -427,6 +500,8 @@ PARTS = {
     "roofline": roofline_part,
     "curve": curve_part,
     "figures": figures_part,
+    "axes": axes_part,
+    "exact": exact_part,
     "versus": versus_part,
 }
 

@@ -15,7 +15,8 @@ from gred.cli.command import main
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "benchmarks" / "report.py"
-PARTS = ("reductions", "machine", "ladder", "plots", "figures", "versus", "roofline", "curve")
+PARTS = ("reductions", "machine", "ladder", "plots", "figures", "axes", "exact", "versus")
+PARTS += ("roofline", "curve")
 
 
 def report(*arguments: object) -> subprocess.CompletedProcess[str]:

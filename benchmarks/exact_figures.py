@@ -1,0 +1,259 @@
+"""Exact sums: what they cost beside fast ones and other libraries, and what those get wrong.
+
+On a GPU what is large is device time, measured alike for all, and what is small whole calls. The
+host's are whole calls, of `exact_on_host.py`. CUB's reproducible sums are not at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from axes_figures import PATIENCE, Gpu
+from call_figures import taken_in_turns
+from device_times import Call
+from figure import Figure, figure
+
+import gred
+from gred.cli import units
+
+PART = "exact"
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+# gred's plain kernels, by name, once `auto` no longer is these.
+FAST = "auto"
+TYPES, HALVES = ("float32", "float64"), ("float16", "bfloat16")
+LARGE, RANGE_SIZE = (256 * MIB, GIB, 4 * GIB), GIB
+OF_FAST, OF_FAST_WHOLE_RANGE = 0.95, 0.15
+FEW, FEW_OVER_FAST = (1, 32, 1024), 1.5
+SMALL_CALLS, SMALL_OVER_FAST = (MIB, 16 * MIB), 1.2
+# Whole calls over size, of which the plot is made.
+CURVE = tuple(1 << k for k in range(12, 33, 2))
+CALLS = 300
+DRAWN = 1 << 22
+ORDERS, CANCELLING = 8, 1 << 18
+# What is measured of the orders, and a word for a table's head.
+DISTINCT, WORST = "distinct sums of 8 orders", "the worst error"
+ORDERS_TOLD = ((DISTINCT, "different sums"), (WORST, "off by at most, ulp"))
+
+Draw = Callable[[Any, int], Any]
+
+
+def over_the_range(dtype: str) -> Draw:
+    """Draw exponents over the type's whole range, but for sums of 2^28 to stay finite."""
+    kind = np.finfo(dtype)
+
+    def draw(rng: Any, size: int) -> Any:
+        exponents = rng.integers(kind.minexp, kind.maxexp - 30, size)
+        return np.ldexp(rng.uniform(-1, 1, size), exponents)
+
+    return draw
+
+
+DATA: dict[str, Draw] = {
+    "uniform": lambda rng, size: rng.random(size),
+    "normal": lambda rng, size: rng.standard_normal(size),
+    "lognormal(0, 4)": lambda rng, size: rng.lognormal(0, 4, size),
+}
+
+
+def drawn(draw: Draw, dtype: str, size: int) -> Any:
+    """Draw some elements, as any part of the data has them."""
+    return draw(np.random.default_rng(0), min(size, DRAWN)).astype(dtype)
+
+
+class Bench(Gpu):
+    """A GPU on which sums are measured."""
+
+    def placed(self, draw: Draw, dtype: str, size: int) -> Any:
+        """Repeat what was drawn in the GPU's memory; bfloat16 is PyTorch's."""
+        if dtype == "bfloat16":
+            placed = self.placed(draw, "float32", size)
+            return self.torch.as_tensor(placed, device="cuda").to(self.torch.bfloat16)
+        tile = self.cupy.asarray(drawn(draw, dtype, size))
+        return self.cupy.tile(tile, -(-size // tile.size))[:size]
+
+    def others(self, array: Any) -> dict[str, Call]:
+        """List the sums of other libraries; CuPy has no bfloat16."""
+        tensor = self.torch.as_tensor(array, device="cuda")
+        calls: dict[str, Call] = {"PyTorch": lambda: self.torch.sum(tensor)}
+        if not isinstance(array, self.torch.Tensor):
+            calls["CuPy"] = lambda: self.cupy.sum(array)
+        return calls
+
+    def queued(self, array: Any) -> dict[str, Call]:
+        """List the sums that stay on the GPU."""
+        if isinstance(array, self.torch.Tensor):
+            out = self.torch.zeros((), dtype=array.dtype, device="cuda")
+        else:
+            out = self.cupy.zeros((), array.dtype)
+        add = partial(gred.sum, array, out=out, stream=self.times.stream)
+        return {
+            "exact": partial(add, method="exact"),
+            "gred": partial(add, method=FAST),
+            **self.others(array),
+        }
+
+    def answered(self, array: Any) -> dict[str, Call]:
+        """List the sums whose answer comes to the host."""
+        others = {name: partial(brought, call) for name, call in self.others(array).items()}
+        exact, fast = (
+            partial(gred.sum, array, method="exact"),
+            partial(gred.sum, array, method=FAST),
+        )
+        return {"exact": exact, "gred": fast, **others}
+
+
+def brought(call: Call) -> Any:
+    """Bring an answer to the host."""
+    return call().item()
+
+
+# ---- rows ----
+
+
+def measure_large(dtype: str, bench: Bench | None = None) -> Iterator[Figure]:
+    """Compare device times of exact sums and fast ones of large arrays."""
+    bench = bench or Bench()
+    for nbytes in LARGE:
+        for name, draw in DATA.items():
+            group = "exact sums of float32, float64 on a GPU: rate over that of fast ones"
+            yield from beside_fast(bench, draw, name, dtype, nbytes, OF_FAST, group)
+    group = "exact sums of exponents over the whole range on a GPU: rate over that of fast ones"
+    everywhere, name = over_the_range(dtype), "exponents over the whole range"
+    yield from beside_fast(bench, everywhere, name, dtype, RANGE_SIZE, OF_FAST_WHOLE_RANGE, group)
+
+
+def measure_halves(bench: Bench | None = None) -> Iterator[Figure]:
+    """Compare device times of exact sums and fast ones of elements of two bytes."""
+    bench = bench or Bench()
+    for dtype in HALVES:
+        group = "exact sums of float16, bfloat16 on a GPU: rate over that of fast ones"
+        yield from beside_fast(bench, DATA["normal"], "normal", dtype, GIB, OF_FAST, group)
+
+
+def beside_fast(
+    bench: Bench, draw: Draw, name: str, dtype: str, nbytes: int, target: float, group: str
+) -> Iterator[Figure]:
+    """Compare one array's sums; those of other libraries are shown to compare with."""
+    array = bench.placed(
+        draw, dtype, nbytes // (2 if dtype in HALVES else np.dtype(dtype).itemsize)
+    )
+    with bench.times.current():
+        seconds = bench.times.medians(bench.times.able(bench.queued(array), PATIENCE))
+    exact = seconds.pop("exact")
+    what = f"exact sum, {name} {dtype}, {units.bytes_text(nbytes)}"
+    rate = units.bandwidth_text(nbytes / exact)
+    yield figure(
+        PART, f"{what}: rate over the fast one's, {rate}", [seconds.pop("gred") / exact], "x",
+        at_least=target, group=group,
+    )  # fmt: skip
+    for other, taken in seconds.items():
+        yield figure(PART, f"{what}: {other}'s time over gred's exact one", [taken / exact], "x")
+    del array
+    bench.cupy.get_default_memory_pool().free_all_blocks()
+    bench.torch.cuda.empty_cache()
+
+
+def measure_calls(dtype: str, bench: Bench | None = None) -> Iterator[Figure]:
+    """Compare whole calls, until the answer is on the host: of few elements, and over size."""
+    bench = bench or Bench()
+    itemsize = np.dtype(dtype).itemsize
+    for size in FEW:
+        seconds = call_seconds(bench, dtype, size)
+        over = [1e6 * (seconds["exact"] - seconds["gred"])]
+        what = f"exact sum, a call, {size} {dtype}: time beyond the fast one's"
+        group = "exact sums of up to 1024 elements on a GPU: time beyond that of fast ones"
+        yield figure(PART, what, over, "us", at_most=FEW_OVER_FAST, group=group)
+    for nbytes in CURVE:
+        seconds = call_seconds(bench, dtype, nbytes // itemsize)
+        where = f"a call, {dtype}, {units.bytes_text(nbytes)}"
+        for who, taken in seconds.items():
+            yield figure(PART, f"{where}: {WHO[who]}", [1e-9 * nbytes / taken], "GB/s")
+        if nbytes in SMALL_CALLS:
+            group = "exact sums of 1 and 16 MiB on a GPU: time over that of fast ones"
+            yield figure(
+                PART, f"exact sum, {where}: time over the fast one's",
+                [seconds["exact"] / seconds["gred"]], "x", at_most=SMALL_OVER_FAST, group=group,
+            )  # fmt: skip
+
+
+# How rows, the table and the plot name who adds.
+WHO = {"exact": "gred, exact", "gred": "gred, fast", "CuPy": "CuPy", "PyTorch": "PyTorch"}
+
+
+def call_seconds(bench: Bench, dtype: str, size: int) -> dict[str, float]:
+    """Measure whole calls of normal data in turns."""
+    calls = bench.answered(bench.placed(DATA["normal"], dtype, size))
+    taken = taken_in_turns(calls, CALLS if size <= 1 << 24 else 20)
+    return {name: float(np.median(seconds)) for name, seconds in taken.items()}
+
+
+# ---- what is right ----
+
+
+def cancelling(dtype: str, size: int = CANCELLING) -> tuple[Any, Fraction]:
+    """Draw what cancels but for the smallest, and add it up as fractions."""
+    rng = np.random.default_rng(0)
+    large = np.ldexp(rng.standard_normal(size // 2 - size // 64), 40).astype(dtype)
+    small = rng.standard_normal(size // 32).astype(dtype)
+    values = np.concatenate((large, -large, small))
+    return values, sum(map(Fraction, values.tolist()), Fraction(0))
+
+
+def ulps_off(got: Any, exact: Fraction, dtype: str) -> float:
+    """Say how far a sum is off, in units in the last place of the correctly rounded one."""
+    rounded = rounded_once(exact, dtype)
+    unit = Fraction(float(np.spacing(np.abs(rounded))))
+    return float(abs(Fraction(float(got)) - exact) / unit)
+
+
+def rounded_once(exact: Fraction, dtype: str) -> Any:
+    """Round to the nearest of a type; where float64 was not exact, its neighbours are compared."""
+    near = np.dtype(dtype).type(float(exact))
+    around = (np.nextafter(near, near.dtype.type(side)) for side in (-np.inf, np.inf))
+    return min((near, *around), key=lambda value: abs(Fraction(float(value)) - exact))
+
+
+def measure_orders(bench: Bench | None = None) -> Iterator[Figure]:
+    """Add up the same numbers in eight orders: how many sums there are, how far they are off."""
+    bench = bench or Bench()
+    for dtype in TYPES:
+        values, exact = cancelling(dtype)
+        rng = np.random.default_rng(1)
+        sums: dict[str, list[Any]] = {}
+        for _ in range(ORDERS):
+            host = rng.permutation(values)
+            calls = bench.answered(bench.cupy.asarray(host))
+            found = {WHO[who]: call() for who, call in calls.items()}
+            for who, got in {**found, "NumPy": np.sum(host)}.items():
+                sums.setdefault(who, []).append(float(got))
+        for who, got in sums.items():
+            yield from sums_of_orders(f"{dtype} that cancel: {who}", got, exact, dtype)
+
+
+def sums_of_orders(what: str, sums: list[float], exact: Fraction, dtype: str) -> Iterator[Figure]:
+    """Count different sums, and find the worst; exact ones are one, and rounded once."""
+    right = what.endswith(WHO["exact"])
+    distinct = float(len(set(sums)))
+    worst = max(ulps_off(got, exact, dtype) for got in sums)
+    group = "exact sums on a GPU, in eight orders"
+    for kind, value, unit, most in (
+        (DISTINCT, distinct, "sums", 1.0),
+        (WORST, worst, "ulp", 0.5),
+    ):
+        yield figure(
+            PART, f"{what}: {kind}", [value], unit,
+            at_most=most if right else None, group=f"{group}: {kind}" if right else None,
+        )  # fmt: skip
+
+
+# Each less than a minute and a half of an H200.
+PIECES: dict[str, Callable[[], Iterator[Figure]]] = {
+    "orders": measure_orders,
+    **{f"large/{dtype}": partial(measure_large, dtype) for dtype in TYPES},
+    "large/halves": measure_halves,
+    **{f"calls/{dtype}": partial(measure_calls, dtype) for dtype in TYPES},
+}

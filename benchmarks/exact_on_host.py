@@ -1,0 +1,106 @@
+"""Exact sums on the host, beside gred's fast ones, NumPy's and Python's math.fsum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from figure import Figure, figure
+
+import gred
+from gred.cli import units
+
+Call = Callable[[], Any]
+Typical = Callable[[dict[str, Call]], dict[str, float]]
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+# gred's plain loops, by name, once `auto` no longer is these.
+FAST = "auto"
+TYPES = ("float64", "float32")
+LARGE = (16 * MIB, 256 * MIB, GIB)
+MIDDLE = (MIB, 4 * MIB)
+# How many times NumPy's time a small sum may take.
+TINY = {64: 1.3, KIB: 1.3, 4 * KIB: 2.0, 64 * KIB: 2.0, 512 * KIB: 2.0}
+OF_FAST, OVER_NUMPY = 0.6, 1.0
+FSUM_SIZE, OVER_FSUM = 1 << 24, 100.0
+MANY_CORES_SIZES = (256 * MIB, GIB)
+MANY_CORES_OF_FAST, MANY_CORES_OVER_NUMPY = 0.8, 8.0
+DRAWN = 1 << 20
+
+
+def normal(dtype: str, nbytes: int) -> Any:
+    """Draw normal data; a large array repeats what was drawn."""
+    n = nbytes // np.dtype(dtype).itemsize
+    some = np.random.default_rng(0).standard_normal(min(n, DRAWN)).astype(dtype)
+    return np.resize(some, n)
+
+
+def measure(typical: Typical) -> Iterator[Figure]:
+    """Measure on two cores."""
+    for dtype in TYPES:
+        for nbytes, bound in TINY.items():
+            yield beside_numpy_when_small(typical, dtype, nbytes, bound)
+        for nbytes in (*MIDDLE, *LARGE):
+            of_fast = OF_FAST if nbytes in LARGE else None
+            yield from beside_others(typical, "2 cores", dtype, nbytes, of_fast, OVER_NUMPY)
+    yield beside_fsum(typical)
+
+
+def measure_many_cores(typical: Typical) -> Iterator[Figure]:
+    """Measure on 16 cores."""
+    for dtype in TYPES:
+        for nbytes in MANY_CORES_SIZES:
+            yield from beside_others(
+                typical, "16 cores", dtype, nbytes, MANY_CORES_OF_FAST, MANY_CORES_OVER_NUMPY
+            )
+
+
+def seconds_of(typical: Typical, array: Any) -> dict[str, float]:
+    """Measure an array's sums."""
+    return typical(
+        {
+            "exact": lambda: gred.sum(array, method="exact"),
+            "fast": lambda: gred.sum(array, method=FAST),
+            "NumPy": lambda: np.sum(array),
+        }
+    )
+
+
+def beside_numpy_when_small(typical: Typical, dtype: str, nbytes: int, bound: float) -> Figure:
+    """Say how much longer than NumPy's a small sum takes."""
+    seconds = seconds_of(typical, normal(dtype, nbytes))
+    what = f"2 cores: exact sum, {units.bytes_text(nbytes)} {dtype}: time over NumPy's"
+    group = (
+        f"2 cores, exact sums below {'4 KiB' if nbytes < 4 * KIB else '1 MiB'}: time over NumPy's"
+    )
+    ratio = seconds["exact"] / seconds["NumPy"]
+    return figure("host", what, [ratio], "x", at_most=bound, group=group)
+
+
+def beside_others(
+    typical: Typical, where: str, dtype: str, nbytes: int, of_fast: float | None, over_numpy: float
+) -> Iterator[Figure]:
+    """Compare a large sum with gred's own fast one and with NumPy's."""
+    seconds = seconds_of(typical, normal(dtype, nbytes))
+    what = f"{where}: exact sum, {units.bytes_text(nbytes)} {dtype}"
+    for whose, taken, bound in (
+        ("the fast one's", seconds["fast"], of_fast),
+        ("NumPy's", seconds["NumPy"], over_numpy),
+    ):
+        yield figure(
+            "host", f"{what}: {whose} time over its own", [taken / seconds["exact"]], "x",
+            at_least=bound,
+            group=f"{where}, exact sums: {whose} time over theirs" if bound else None,
+        )  # fmt: skip
+
+
+def beside_fsum(typical: Typical) -> Figure:
+    """Compare with Python's own exact sum of the same array."""
+    array = normal("float64", 8 * FSUM_SIZE)
+    seconds = typical(
+        {"gred": lambda: gred.sum(array, method="exact"), "fsum": lambda: math.fsum(array)}
+    )
+    what = "2 cores: exact sum, 2^24 float64: math.fsum's time over gred's"
+    return figure("host", what, [seconds["fsum"] / seconds["gred"]], "x", at_least=OVER_FSUM)

@@ -1,0 +1,66 @@
+"""How fast exact sums are over size, beside fast ones and other libraries' sums."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import matplotlib
+from exact_figures import WHO
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from gred.cli import units
+from gred.cli.plots import GRID, STYLE, shortened
+from gred.cli.record import Record, rows_of, title
+
+WHAT = re.compile(r"a call, (\w+), ([\d.]+) (\w+): (.*)")
+BYTES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+COLOURS = dict(zip(WHO.values(), ("#c0182b", "#111111", "#2ca02c", "#ee6b2f"), strict=True))
+
+
+def points(kept: Record) -> dict[str, dict[str, dict[float, float]]]:
+    """Find bytes and bytes a second, by type and who adds."""
+    found: dict[str, dict[str, dict[float, float]]] = {}
+    for row in rows_of(kept):
+        if match := WHAT.fullmatch(row["what"]):
+            dtype, count, unit, who = match.groups()
+            lines = found.setdefault(dtype, {}).setdefault(who, {})
+            lines[float(count) * BYTES[unit]] = 1e9 * row["value"]
+    return found
+
+
+def speed_figure(kept: Record) -> Figure:
+    """Draw a panel a type."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(10, 4.6), layout="constrained")
+        figure.suptitle(
+            f"A sum's whole call, until the answer is on the host, {title(kept['machine'])}",
+            x=0.01, ha="left",
+        )  # fmt: skip
+        found = points(kept)
+        if not found:
+            figure.add_subplot().set_title("nothing is measured yet")
+            return figure
+        panels = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
+        for axes, (dtype, lines) in zip(panels, found.items(), strict=True):
+            _draw(axes, dtype, lines)
+        panels[0].legend(frameon=False)
+    return figure
+
+
+def _draw(axes: Any, dtype: str, lines: dict[str, dict[float, float]]) -> None:
+    """Draw a line for everybody who adds."""
+    for who, colour in COLOURS.items():
+        rates = lines.get(who, {})
+        axes.plot(
+            list(rates), list(rates.values()), label=who, color=colour, marker="o", markersize=3,
+            linewidth=1.6 if who.startswith("gred") else 1.1,
+        )  # fmt: skip
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: units.bytes_text(x)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: shortened(units.bandwidth_text(y))))
+    axes.grid(color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.set_title(dtype)
