@@ -64,7 +64,7 @@ __device__ __noinline__ void add_one_by_one(shared<exact_word> words, global<con
                                             global<const pack<In>> end, bool leaves_out)
 {
 #pragma unroll 1
-    for (unsigned packs = tile_packs; packs > 0 && at < end; packs--, at += warp_size) {
+    for (unsigned packs = tile_packs<In>; packs > 0 && at < end; packs--, at += warp_size) {
         const global<const In> elements = reinterpret_cast<const In *>(at);
 #pragma unroll 1
         for (unsigned k = 0; k < pack<In>::size; k++)
@@ -81,9 +81,9 @@ __device__ __noinline__ unsigned watch_tiles(shared<exact_word> words, exact_til
                                              unsigned count, bool leaves_out, unsigned unseen)
 {
 #pragma unroll 1
-    for (unsigned packs = 0; packs < count * tile_packs && unseen; packs++) {
+    for (unsigned packs = 0; packs < count * tile_packs<In> && unseen; packs++) {
         const global<const pack<In>> at =
-            tiles.at + packs / tile_packs * tiles.apart + packs % tile_packs * warp_size;
+            tiles.at + packs / tile_packs<In> * tiles.apart + packs % tile_packs<In> * warp_size;
         const global<const In> elements = reinterpret_cast<const In *>(at);
 #pragma unroll 1
         for (unsigned k = 0; k < pack<In>::size && at < tiles.end; k++)
@@ -113,13 +113,13 @@ __device__ __forceinline__ unsigned leave_out(pack<In> &loaded)
  * is as it was. */
 template <unsigned Used, class In, unsigned Sums, unsigned Windows>
 __device__ __forceinline__ bool add_packs(exact_windows<Sums, Windows> &sums,
-                                          const exact_tile &loaded)
+                                          const exact_tile<In> &loaded)
 {
     constexpr unsigned numbers = numbers_of_pack<In>;
     const exact_windows<Sums, Windows> before = sums;
     exact_doubts doubts;
 #pragma unroll
-    for (unsigned k = 0; k < tile_packs * numbers; k++)
+    for (unsigned k = 0; k < tile_packs<In> * numbers; k++)
         sums.template add<Used>(k % Sums, number_of(pack_of<In>(loaded[k / numbers]), k % numbers),
                                 doubts);
     if (doubts.any())
@@ -130,17 +130,17 @@ __device__ __forceinline__ bool add_packs(exact_windows<Sums, Windows> &sums,
 /* The same in windows that hold whatever is finite. */
 template <class In, unsigned Sums, unsigned Windows>
 __device__ __forceinline__ bool add_finite_packs(exact_windows<Sums, Windows> &sums,
-                                                 const exact_tile &loaded)
+                                                 const exact_tile<In> &loaded)
 {
     constexpr unsigned numbers = numbers_of_pack<In>;
     exact_doubts ignored;
     bool finite = true;
 #pragma unroll
-    for (unsigned p = 0; p < tile_packs; p++)
+    for (unsigned p = 0; p < tile_packs<In>; p++)
         finite &= all_finite<In>(loaded[p]);
     if (finite)
 #pragma unroll
-        for (unsigned k = 0; k < tile_packs * numbers; k++)
+        for (unsigned k = 0; k < tile_packs<In> * numbers; k++)
             sums.template add<Windows>(
                 k % Sums, number_of(pack_of<In>(loaded[k / numbers]), k % numbers), ignored);
     return finite;
@@ -159,7 +159,7 @@ __device__ __forceinline__ bool add_again(exact_windows<Sums, Windows> &sums,
     unsigned left_out = 0;
     bool finite = true;
 #pragma unroll 1
-    for (unsigned packs = tile_packs; packs > 0 && at < end; packs--, at += warp_size) {
+    for (unsigned packs = tile_packs<In>; packs > 0 && at < end; packs--, at += warp_size) {
         pack<In> loaded = *at;
         if (notes.leaves_out)
             left_out += leave_out(loaded);
@@ -182,7 +182,7 @@ __device__ __forceinline__ bool add_again(exact_windows<Sums, Windows> &sums,
 /* Tiles of a stretch: so many that no accumulator takes more numbers than it can. */
 template <class In>
 constexpr unsigned tiles_of_stretch =
-    WINDOW_NUMBERS * exact_element<In>::sums / (tile_packs * numbers_of_pack<In>);
+    WINDOW_NUMBERS * exact_element<In>::sums / (tile_packs<In> * numbers_of_pack<In>);
 
 /* A warp's way through its tiles; all lanes take the same steps. */
 template <class In>
@@ -190,7 +190,7 @@ struct exact_course {
     shared<exact_word> words;
     exact_tiles<In> tiles;
     exact_notes notes;
-    exact_tile loaded; /* the tile that comes next */
+    exact_tile<In> loaded; /* the tile that comes next */
 
     __device__ __forceinline__ exact_course(shared<exact_word> words, const in_packs<In> &x,
                                             const exact_notes &notes)
@@ -217,7 +217,7 @@ struct exact_course {
     {
         const global<const pack<In>> here = tiles.at;
         bool held;
-        exact_tile tile;
+        exact_tile<In> tile;
         memcpy(&tile, &loaded, sizeof tile);
         tiles.at += tiles.apart;
         tiles.load(loaded);
