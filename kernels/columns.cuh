@@ -96,7 +96,8 @@ __device__ __forceinline__ void take_rows(state_of<Fold> (&states)[COLUMNS_A_THR
     }
 }
 
-/* Elements of so many bytes; narrow ones so many times, that as much is on its way. */
+/* Elements of so many bytes; narrow ones so many times, that as much is on its way, where states
+ * leave registers for it. */
 template <class Fold, class Bits, unsigned Times>
 __device__ __forceinline__ void take_columns_of(state_of<Fold> (&states)[COLUMNS_A_THREAD],
                                                 const kernel_axes &x, const own_columns &own,
@@ -118,9 +119,10 @@ __device__ __forceinline__ void take_columns(state_of<Fold> (&states)[COLUMNS_A_
                                              uint64_t first)
 {
     using word = typename slot<value_of<Fold>>::type;
+    constexpr unsigned times = sizeof(state_of<Fold>) > sizeof(uint64_t) ? 1 : 2;
     if constexpr (sizeof(word) == sizeof(uint32_t)) {
         if (x.rows.bytes == 1)
-            return take_columns_of<Fold, uint16_t, 2>(states, x, own, first);
+            return take_columns_of<Fold, uint16_t, times>(states, x, own, first);
         take_columns_of<Fold, uint32_t, 1>(states, x, own, first);
     } else {
         switch (x.rows.bytes) {
@@ -235,14 +237,17 @@ __device__ __forceinline__ bool store_alone(const kernel_axes &x, const teammate
             store_run_at_once<Fold>(x.result, states, place);
         return true;
     }
-    state_of<Fold> own[COLUMNS_A_THREAD];
-    memcpy(own, states, sizeof own); /* what a loop looks at is not in registers */
+    if constexpr (sizeof(state_of<Fold>) <= STORED_APART) {
+        state_of<Fold> own[COLUMNS_A_THREAD];
+        memcpy(own, states, sizeof own); /* what a loop looks at is not in registers */
 #pragma unroll 1
-    for (unsigned c = 0; c < COLUMNS_A_THREAD; c++)
-        if (there >> c & 1)
-            store_result<Fold>(x.result, own[c], x.result.finish.count,
-                               place + int64_t(c * me.teams) * x.places[0]);
-    return true;
+        for (unsigned c = 0; c < COLUMNS_A_THREAD; c++)
+            if (there >> c & 1)
+                store_result<Fold>(x.result, own[c], x.result.finish.count,
+                                   place + int64_t(c * me.teams) * x.places[0]);
+        return true;
+    }
+    return false;
 }
 
 template <class Fold>

@@ -38,6 +38,10 @@ enum { SLOTS_BYTES = 64 };
  * once. */
 enum { COLUMNS_A_THREAD = 4, ROWS_AT_ONCE = 4 };
 
+/* Results of states of up to so many bytes a thread that makes several columns alone stores one by
+ * one. */
+enum { STORED_APART = 16 };
+
 /* Of a row in shared memory one load takes up to 2^ROW_LOAD_MAX elements. */
 enum { ROW_LOAD_MAX = 2 };
 

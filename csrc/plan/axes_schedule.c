@@ -197,8 +197,8 @@ static bool shape_columns(const struct axes *axes, const struct axes_kernels *ke
            axes->results * inner / COLUMNS_A_THREAD << shape->team < threads)
         shape->team++;
     shape->columns = shape->abreast = true;
-    const bool stores_apart =
-        shape->team == 0 && axes->kept == 1 && kernels->state > sizeof(uint64_t);
+    const bool stores_apart = shape->team == 0 && axes->kept == 1 &&
+                              kernels->state > sizeof(uint64_t) && kernels->state <= STORED_APART;
     shape->load = together && !stores_apart ? LOAD_COLUMNS : 0;
     shape->inner = inner;
     return true;
