@@ -1,5 +1,5 @@
-/* Reductions along axes of few elements each: a thread, or a few of a warp, makes one result after
- * the other, and reads by fours. */
+/* Reductions along axes of few elements each: a thread, or a few of a warp, makes one result and
+ * reads by fours. Short rows that lie one after the other are staged. */
 #pragma once
 
 #include "staged.cuh"

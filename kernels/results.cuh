@@ -49,6 +49,8 @@ __device__ __forceinline__ void finish_state_of(enum reduction reduction, const 
 __device__ __forceinline__ uint16_t half_of_float(float value)
 {
 #ifdef __CUDA_ARCH__
+    if (value != value) /* the instruction would give one NaN for all */
+        return half_of_double(value);
     uint16_t half;
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
     return half;

@@ -151,6 +151,18 @@ def test_rows_columns_and_others_of_every_layout_and_type(place, name, view):
 
 
 @everywhere
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dtype", ["i1", "i4", "u4", "i8", "u8"])
+def test_means_as_integers_wrap_before_they_are_divided(place, sharing, dtype, axis):
+    """NumPy's mean divides the sum as `dtype` has it."""
+    x = np.full((4, 8), np.iinfo(dtype).max, dtype)
+    want = np.mean(x, axis, dtype=dtype)
+    got = gred.mean(x, axis, dtype=dtype, **on(place, x))
+    assert got.dtype == want.dtype
+    np.testing.assert_array_equal(got, want)
+
+
+@everywhere
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8"])
 @pytest.mark.parametrize("name", ["sum", "mean", "var", "norm", "prod"])
 def test_every_run_and_every_order_gives_the_same_bits(place, sharing, name, dtype):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gred import _core
 
 H200 = 132
-STAGED, TOGETHER = 32 << 10, 4
+STAGED, TOGETHER = 16 << 10, 4
 
 
 class Sharing(NamedTuple):
@@ -123,6 +123,11 @@ def test_one_load_takes_neighbouring_columns_where_rows_begin_at_boundaries(shap
 def test_a_few_neighbours_of_a_result_are_columns_of_it(shape, inner):
     got = sharing(shape, (0, 2))
     assert (got.columns, got.inner) == (inner > 1, inner)
+
+
+def test_columns_that_overlap_do_not_begin_at_boundaries():
+    got = sharing((1000, 3, 4), (1, 2), strides=(16, 4, 4))
+    assert (got.columns, got.inner, got.load) == (True, 4, 0)
 
 
 @pytest.mark.parametrize(

@@ -161,16 +161,17 @@ static unsigned inner_columns(const struct axes *axes, bool indexed)
 }
 
 /* Whether one load takes neighbouring columns in every row. */
-static bool begin_at_boundaries(const struct axes *axes, uint64_t columns, uintptr_t data)
+static bool begin_at_boundaries(const struct axes *axes, unsigned inner, uint64_t columns,
+                                uintptr_t data)
 {
     const struct layout *reduced = &axes->reduced;
+    const unsigned outer = reduced->dimensions - (inner > 1);
     const size_t load = least(element_size(reduced->input) * COLUMNS_A_THREAD, BOUNDARY);
     uint64_t all = data;
     for (unsigned k = 0; k + 1 < axes->kept; k++)
         all |= (uint64_t)axes->strides[k];
-    for (unsigned k = 0; k < reduced->dimensions; k++)
-        if (reduced->strides[k] != (int64_t)element_size(reduced->input))
-            all |= (uint64_t)reduced->strides[k];
+    for (unsigned k = 0; k < outer; k++)
+        all |= (uint64_t)reduced->strides[k];
     return columns % COLUMNS_A_THREAD == 0 && all % load == 0;
 }
 
@@ -186,7 +187,7 @@ static bool shape_columns(const struct axes *axes, const struct axes_kernels *ke
         return false;
     const uint64_t columns = axes->shape[axes->kept - 1] * inner,
                    rows = layout_length(&axes->reduced) / inner;
-    const bool together = begin_at_boundaries(axes, columns, data);
+    const bool together = begin_at_boundaries(axes, inner, columns, data);
     if (!together && axes->kept > 1)
         return false;
     while (kernels->state * COLUMNS_A_THREAD << shape->block > SHARED_MAX)
@@ -244,6 +245,7 @@ static void shape_rows(const struct axes *axes, enum element accumulator, uint64
     shape->team =
         team_for(axes->results, n, accumulator, enough, shape->block, threads, tuning->share);
     shape->few = has_few(axes, shape->team, false);
+    shape->windows = tuning->windows;
     while (shape->windows > WINDOWS_MIN &&
            stretches_of_all(axes, accumulator, shape) < 2 * (threads >> shape->lanes))
         shape->windows--;
@@ -288,8 +290,10 @@ static bool shape_staged(const struct axes *axes, const struct axes_kernels *ker
     const uint64_t teams = (uint64_t)1 << (tuning->staging - team),
                    room = tuning->staged / (teams * bytes),
                    busy = (axes->results << team) / (2 * threads);
-    if (room == 0)
+    if (room == 0) {
+        shape->load = shape->packing = 0;
         return false;
+    }
     shape->few = true;
     shape->block = tuning->staging;
     shape->team = team;
@@ -322,7 +326,7 @@ void axes_shape_make(const struct axes *axes, const struct axes_kernels *kernels
         .rounds = 1,
         .splits = 1,
         .inner = 1,
-        .windows = tuning->windows,
+        .windows = WINDOWS_MIN,
     };
     if (!(kernels->columns && tuning->columns &&
           shape_columns(axes, kernels, data, threads, shape))) {

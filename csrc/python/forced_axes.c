@@ -13,9 +13,10 @@ PyObject *forced_axes(PyObject *module, PyObject *arguments)
                           &tuning.windows))
         return NULL;
     if (tuning.block && (tuning.block < LEAST || tuning.block > MOST || tuning.share > MOST_SHARE ||
-                         tuning.staged > MOST_STAGED)) {
-        PyErr_SetString(PyExc_ValueError, "a block is of 2^5 to 2^10 threads, a thread's share of "
-                                          "up to 2^16 windows, and 32 KiB can be staged");
+                         tuning.windows > MOST_SHARE || tuning.staged > MOST_STAGED)) {
+        PyErr_SetString(PyExc_ValueError, "a block is of 2^5 to 2^10 threads, a thread's share and "
+                                          "a stretch of up to 2^16 windows, and 32 KiB can be "
+                                          "staged");
         return NULL;
     }
     tuning.staging = tuning.block;

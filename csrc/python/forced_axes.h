@@ -4,6 +4,6 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-/* (block, threads, share, blocks, staged, columns) as struct axes_tuning has them; a block of 0: as
- * measured. */
+/* (block, threads, share, blocks, staged, columns, windows=2) as struct axes_tuning has them, and
+ * as many threads a block where rows are staged; a block of 0: as measured. */
 PyObject *forced_axes(PyObject *module, PyObject *arguments);

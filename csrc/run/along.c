@@ -91,6 +91,8 @@ size_t along_bytes(const struct plan *plan)
  * been made of it before. */
 static bool becomes(enum element accumulator, enum element result, bool divided)
 {
+    if (divided && element_is_integer(accumulator))
+        return false;
     if (result == accumulator)
         return !element_is_complex(result);
     if (accumulator == ELEMENT_FLOAT32)

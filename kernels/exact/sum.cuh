@@ -1,6 +1,7 @@
 /* The exact sum of a flat array, in one launch. Each warp adds stretches of it in windows that it
- * chooses anew for each from the first numbers there; what does not fit goes to the block's words
- * one by one. Blocks leave words, which the last one adds; no order can make a difference. */
+ * chooses anew for each from the first numbers there. A lane whose tile does not fit into those
+ * used adds it once more in all of them, and if that fails, number by number to the block's words.
+ * Blocks leave words, which the last one adds; no order can make a difference. */
 #pragma once
 
 #include "tiles.cuh"

@@ -204,7 +204,8 @@ __device__ __forceinline__ exact_range range_of_warp(exact_range range)
 template <class In>
 constexpr unsigned fewest_windows = exact_element<In>::bits > 24 ? 2 : 1;
 
-/* How many windows there are, 0: numbers are added one by one, and the first one's exponent. */
+/* How many windows there are, and the first one's exponent. Where numbers are far from one another:
+ * those that always hold them, or, where there are none, 0, and they are added one by one. */
 struct exact_choice {
     unsigned windows;
     int exponent;

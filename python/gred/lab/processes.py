@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 SECONDS = 10  # that a job may take
-MEMORY = 4 << 30  # bytes of address space; a core's stacks alone take 64 MiB of it
+MEMORY = 4 << 30  # bytes of address space on no GPU; a core's stacks alone take 64 MiB of it
 UNREADABLE = "what its process said cannot be read"
 # What comes of reading what is not of the form that a worker gives it.
 UNREADABLE_ERRORS = (

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from gred import counting, recording
 from gred.lab import checking, form, nvcc, processes, sheet
-from gred.lab.building import Build
+from gred.lab.building import Build, CompileError
 from gred.lab.checking import Finding, Report
 from gred.measure import KernelTime
 
@@ -326,8 +326,19 @@ def compile(
     build = Build(file, source, form.form_of(source, like, data_blocks), gpu)
     build.compiled("counting")
     if gpu:
-        build.compiled("cuda")
+        _compile_for(build, asked=device is not None)
     return Rung(file, build)
+
+
+def _compile_for(build: Build, *, asked: bool) -> None:
+    """Have nvcc compile it; where it refuses what nobody asked for, the error says what does without."""
+    try:
+        build.compiled("cuda")
+    except CompileError as error:
+        if asked:
+            raise
+        hint = "nvcc refuses what the host's compiler takes; device='simulated' does without nvcc"
+        raise CompileError(f"{error}\n{hint}") from None
 
 
 def _gpu_for(device: str | None) -> nvcc.Gpu | None:
