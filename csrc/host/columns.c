@@ -50,6 +50,7 @@ struct columns {
     struct slab_parts parts;
     uint64_t run, runs; /* parts of one, and how many there are */
     bool shared;        /* a spot's runs are, among threads */
+    bool direct;        /* states are results, and go where those do */
     const char *end;    /* of all elements */
     char *benches, *partials;
     size_t bench_bytes, brought, states; /* and where those begin on a bench */
@@ -171,6 +172,11 @@ static void fold_spot(void *context, uint64_t index, unsigned thread)
     struct columns *self = context;
     const struct spot spot = spot_at(self, self->start + index);
     char *const bench = bench_of(self, thread), *const states = bench + self->states;
+    if (self->direct) {
+        fold_run(self, &spot, 0, bench,
+                 (char *)self->plan->results.at[0] + spot.first.place * (int64_t)self->width);
+        return;
+    }
     for (uint64_t run = 0; run < self->runs; run++)
         fold_run(self, &spot, run, bench, states + run * self->spot_bytes);
     merge_runs(self, &spot, states, self->spot_bytes);
@@ -213,17 +219,35 @@ static enum way way_of(const struct axes *axes)
     return magnitude(below) > beside || reduced->swapped ? MOVED : TURNED;
 }
 
-static fold_slab *loop_of(const struct job *job)
+static fold_slab *loop_to(const struct job *job, enum element state)
 {
 #define LOOPS(name) SLAB_LOOP(name),
     static fold_slab *(*const sets[])(enum fold, enum element,
                                       enum element) = {INSTRUCTION_SETS(LOOPS)};
 #undef LOOPS
+    return sets[job->instructions](job->plan->fold, job->plan->layout->input, state);
+}
+
+static fold_slab *loop_of(const struct job *job)
+{
     const struct plan *plan = job->plan;
     const enum element input = plan->layout->input, type = plan->layout->type;
-    if (type != plan->accumulator && type != input)
-        return NULL;
-    return sets[job->instructions](plan->fold, input, plan->accumulator);
+    return type == plan->accumulator || type == input ? loop_to(job, plan->accumulator) : NULL;
+}
+
+/* Where results are what a state is, and need nothing else; NULL: they do. */
+static fold_slab *loop_to_results(const struct job *job)
+{
+    const struct plan *plan = job->plan;
+    const struct finish *finish = &plan->finish;
+    const bool stored = reduction_is_stored(plan->reduction) &&
+                        !reduction_row(plan->reduction)->counts && !finish->has_initial &&
+                        finish->from_nothing && !element_is_complex(finish->result) &&
+                        finish->result == plan->results.types[0];
+    const bool narrow =
+        finish->result == plan->layout->input && (plan->fold == FOLD_min || plan->fold == FOLD_max);
+    return stored && (finish->result == plan->accumulator || narrow) ? loop_to(job, finish->result)
+                                                                     : NULL;
 }
 
 /* Columns always, whatever is beside them, so that it makes no difference to their sums; rows that
@@ -281,10 +305,11 @@ static void describe_brought(struct columns *self)
 
 static void describe_in_place(struct columns *self)
 {
-    const uint64_t n = self->plan->n;
-    cut_columns(self, SLAB_COLUMNS);
+    const uint64_t n = self->plan->n,
+                   most = n <= SLAB_PART_ROWS ? SLAB_COLUMNS_OF_PART : SLAB_COLUMNS;
+    cut_columns(self, most);
     self->run = parts_most(self);
-    self->group = self->tiles > 1 ? 1 : least(self->blocks, SLAB_COLUMNS / self->row);
+    self->group = self->tiles > 1 ? 1 : least(self->blocks, most / self->row);
     self->group = least(self->group, PIECE / (least(n, PIECE) * self->row) + 1);
 }
 
@@ -311,6 +336,20 @@ static uint64_t spots_of(const struct columns *self)
 static size_t aligned(size_t bytes)
 {
     return divide_up(bytes, CACHE_LINE) * CACHE_LINE;
+}
+
+/* Results of a spot lie one after the other, and there is nothing to merge. */
+static void describe_results(struct columns *self)
+{
+    const struct axes *axes = self->axes;
+    const unsigned inner = axes->kept - 1;
+    fold_slab *const fold = loop_to_results(self->job);
+    self->direct = fold && self->runs == 1 && axes->places[inner] == 1 &&
+                   (self->group == 1 || axes->places[inner - 1] == (int64_t)self->row);
+    if (self->direct) {
+        self->fold = fold;
+        self->width = element_size(self->plan->finish.result);
+    }
 }
 
 static void describe_bench(struct columns *self)
@@ -374,6 +413,7 @@ static void describe(struct columns *self)
     self->groups = divide_up(self->blocks, self->group);
     self->spots = spots_of(self);
     describe_runs(self);
+    describe_results(self);
     describe_bench(self);
 }
 

@@ -175,14 +175,16 @@ template <class Fold, class Result>
 bool store_states(const many &self)
 {
     const auto store = [&](auto stored) {
-        const state_of<Fold> *const states = &state_at<Fold>(self, 0);
-        Result *const at = static_cast<Result *>(self.to.at[0]);
-        if (self.to.step == 1)
-            for (uint64_t k = 0; k < self.n; k++)
+        const state_of<Fold> *const __restrict states = &state_at<Fold>(self, 0);
+        Result *const __restrict at = static_cast<Result *>(self.to.at[0]);
+        const uint64_t n = self.n;
+        const int64_t step = self.to.step;
+        if (step == 1)
+            for (uint64_t k = 0; k < n; k++)
                 at[k] = Result(stored(states[k]));
         else
-            for (uint64_t k = 0; k < self.n; k++)
-                at[int64_t(k) * self.to.step] = Result(stored(states[k]));
+            for (uint64_t k = 0; k < n; k++)
+                at[int64_t(k) * step] = Result(stored(states[k]));
     };
     /* Loops without a branch: one that divides, and one that does not. */
     if (const double divisor = self.divisor)
@@ -273,8 +275,10 @@ void finish_blocks(const many &self, Answer answer)
     }
 }
 
+/* Not a part of the switches around it: of so many cases the compiler takes each to be cold, and its
+ * loops to be small rather than quick. */
 template <class Finishing, class Fold>
-void finish_many(const many &self)
+__attribute__((noinline)) void finish_many(const many &self)
 {
     if constexpr (is_stored<Finishing>::value && std::is_arithmetic_v<value_of<Fold>>)
         if (store_plain<Fold>(self))
