@@ -42,6 +42,7 @@ struct slab {
     uint64_t first, count; /* parts; the latter is a power of 2 */
     int64_t block_stride, row_stride;
     const char *end; /* up to here memory may be read, whatever it means */
+    size_t ahead;    /* bytes that each row is asked for ahead of its use, or 0 */
     void *room;      /* SLAB_ROOM bytes, aligned to a cache line, for the loop's own use */
 };
 

@@ -18,13 +18,14 @@ void array_results_end(struct array_results *self)
         Py_XDECREF(self->arrays[k]);
 }
 
-/* In out itself, where nothing that is read can lie there, too; else in arrays of NumPy's. */
+/* In out itself, where nothing that is read lies there, too, as segments' offsets may; else in
+ * arrays of NumPy's. */
 static bool make_here(struct array_results *self, struct plan *plan)
 {
     struct output *const out = self->output;
     struct results *results = &plan->results;
-    const bool reads_more = plan->means || plan->segments;
-    if (out->object && !reads_more && output_is_ready(out, results->type, &self->view->layout)) {
+    if (out->object && !plan->segments &&
+        output_is_ready(out, results->type, &self->view->layout)) {
         results->at[0] = (void *)out->view.layout.data;
         return true;
     }

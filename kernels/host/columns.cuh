@@ -350,9 +350,6 @@ struct column_way {
 };
 
 constexpr unsigned tree_levels = 8;
-#ifndef GROUPS_AHEAD
-#define GROUPS_AHEAD 8
-#endif
 constexpr size_t cache_line = 64;
 static_assert(SLAB_PARTS <= 1 << (tree_levels - 1), "a slab's parts need more levels");
 
@@ -393,13 +390,15 @@ struct slab_of_columns {
             way->join(group_at(level, group), group_at(level, groups + group));
     }
 
-    /* Asks for what comes a few groups later, which lies in more pages than the processor follows. */
+    /* Rows are more streams than processors follow. */
     void ask_ahead(const struct column_part &part) const
     {
         const size_t size = way->step * way->element;
+        if (slab->ahead == 0)
+            return;
         for (unsigned k = 0; k < part.rows; k++)
             for (size_t byte = 0; byte < size; byte += cache_line)
-                __builtin_prefetch(part.at + int64_t(k) * part.stride + GROUPS_AHEAD * size + byte);
+                __builtin_prefetch(part.at + int64_t(k) * part.stride + slab->ahead + byte);
     }
 
     unsigned columns_of(unsigned group) const
