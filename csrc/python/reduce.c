@@ -235,10 +235,12 @@ static PyObject *deliver(struct call *call, const struct plan *plan, const struc
 static PyObject *reduce_as_asked(struct module_state *state, enum reduction reduction,
                                  PyObject *const *slots)
 {
-    struct call call = {.state = state};
+    struct call call; /* most of which a short call never touches */
     struct plan plan;
     struct run run;
     PyObject *result = NULL;
+    call.state = state;
+    call.means = NULL;
     if (!make_request(&call, reduction, slots))
         return NULL;
     array_results_begin(&call.results, state, slots[A], &call.view, &call.output);

@@ -137,13 +137,20 @@ static struct kernel_results results_of(const struct carrying *self)
     return results;
 }
 
+/* Those of the arena have to be cleared. */
+static void *tickets_of(const struct carrying *self)
+{
+    const bool suffice = self->schedule->shape.groups <= TICKETS;
+    return suffice && self->machine->tickets ? self->machine->tickets : address(self, PART_TICKETS);
+}
+
 static bool make_results(struct carrying *self)
 {
     struct machine *machine = self->machine;
     const struct axes_shape *shape = &self->schedule->shape;
     struct kernel_axes axes;
     void *partials = address(self, PART_PARTIALS), *counts = address(self, PART_COUNTED),
-         *tickets = address(self, PART_TICKETS);
+         *tickets = tickets_of(self);
     void *arguments[] = {&axes, &partials, &counts, &tickets};
     axes_schedule_argument(self->schedule, &axes);
     axes.result = results_of(self);
@@ -184,15 +191,15 @@ static bool carry_out(struct carrying *self)
 {
     if (!self->findings)
         self->findings = address(self, PART_FINDINGS);
-    return clear(self, PART_TICKETS) && clear(self, PART_FINDINGS) && bring_elements(self) &&
-           make_results(self) &&
+    const bool fresh = tickets_of(self) != address(self, PART_TICKETS);
+    return (fresh || clear(self, PART_TICKETS)) && clear(self, PART_FINDINGS) &&
+           bring_elements(self) && make_results(self) &&
            (self->plan->results.on_device ||
             along_fetch(self->machine, self->plan, address(self, PART_OUT), self->findings,
                         self->run));
 }
 
-/* Nobody waits for results that stay on the device, so they are made in memory of their own: what a
- * session keeps, the next run may be working in by then. */
+/* Nobody waits for results that stay on the device. */
 bool along_carry_out(struct machine *machine, struct axes_schedule *schedule, unsigned *findings,
                      struct run *run)
 {
@@ -201,13 +208,13 @@ bool along_carry_out(struct machine *machine, struct axes_schedule *schedule, un
                             .plan = schedule->plan,
                             .schedule = schedule,
                             .findings = findings};
-    const bool apart = self.plan->results.on_device;
     const size_t bytes = schedule->arena.total;
     void *memory = NULL;
-    if (bytes && !(apart ? machine->lend : machine->allocate)(machine, bytes, &memory))
+    if (bytes && !machine->allocate(machine, bytes, &memory))
         return false;
     self.memory = memory;
     const bool made = carry_out(&self);
-    (apart ? machine->take_back : machine->release)(machine, memory);
-    return made;
+    const bool left = !made || !bytes || !self.plan->results.on_device || machine->leave(machine);
+    machine->release(machine, memory);
+    return made && left;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from typing import Any
@@ -13,6 +14,7 @@ __all__ = ["DeviceArray"]
 _VERSION = 3  # of the CUDA Array Interface
 
 
+@functools.cache
 def _dtype(name: str) -> np.dtype[Any]:
     """NumPy's dtype of an element type; bfloat16 is ml_dtypes'."""
     scalar = importlib.import_module("ml_dtypes").bfloat16 if name == "bfloat16" else name
@@ -186,9 +188,15 @@ def _numbas(
 _MAKERS = {"cupy": _cupys, "numba": _numbas}
 
 
+@functools.lru_cache(maxsize=64)
+def _package(module: str) -> str:
+    """Name the package that a module is of."""
+    return module.partition(".")[0]
+
+
 def _library(array: Any) -> str:
     """Name the package that an array's type comes from."""
-    return type(array).__module__.partition(".")[0]
+    return _package(type(array).__module__)
 
 
 def made_like(
