@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-enum { KEPT_BYTES = 256 << 10 };
+enum { KEPT_BYTES = 512 << 10 };
 
 struct cuda_session {
     struct cuda_session *next;

@@ -3,6 +3,7 @@
  * threads, of few long ones each a block or several. */
 #include "plan/axes_schedule.h"
 
+#include "arrays/means.h"
 #include "common/arithmetic.h"
 #include "plan/rows.h"
 #include "plan/widest.h"
@@ -558,6 +559,8 @@ static void lay_out(struct axes_schedule *self)
             arena_reserve(arena, PART_COUNTED, count, sizeof(uint64_t));
         arena_reserve(arena, PART_TICKETS, shape->groups, sizeof(unsigned));
     }
+    if (plan->means)
+        arena_reserve(arena, PART_MEANS, plan->means->count, sizeof(struct complex128));
     if (results->on_device)
         return;
     arena_reserve(arena, PART_FINDINGS, 1, sizeof(unsigned));

@@ -2,6 +2,7 @@
  * and these go where they are to be. */
 #include "run/along.h"
 
+#include "arrays/means.h"
 #include "common/arithmetic.h"
 
 struct carrying {
@@ -52,32 +53,48 @@ static bool bring_mask(struct carrying *self)
     return true;
 }
 
-static bool make_copy(struct carrying *self)
+static bool copy(struct carrying *self, const struct layout *from, enum part part,
+                 enum element accumulator)
 {
     enum { BLOCK = 512, BLOCKS_A_MULTIPROCESSOR = 8 };
     struct machine *machine = self->machine;
-    struct axes_schedule *schedule = self->schedule;
-    uint64_t n = layout_length(&schedule->array), first = 0;
-    void *copy = address(self, PART_COPY), *shown = NULL;
+    uint64_t n = layout_length(from), first = 0;
+    void *to = address(self, part), *shown = NULL;
     union scalar hidden = {0};
-    void *arguments[] = {&schedule->array, &n,     &copy, &schedule->accumulator,
-                         &hidden,          &shown, &first};
+    void *arguments[] = {(void *)from, &n, &to, &accumulator, &hidden, &shown, &first};
     const struct launch launch = {
-        .kernel = schedule->copy,
+        .kernel = machine->kernels->copy_gathered(),
         .arguments = arguments,
         .grid = least(divide_up(n, BLOCK), machine->multiprocessors * BLOCKS_A_MULTIPROCESSOR),
         .block = BLOCK,
         .cluster = 1,
     };
-    schedule->axes.reduced.data = copy;
     return machine->launch(machine, &launch);
+}
+
+static bool make_copy(struct carrying *self)
+{
+    struct axes_schedule *schedule = self->schedule;
+    schedule->axes.reduced.data = address(self, PART_COPY);
+    return copy(self, &schedule->array, PART_COPY, schedule->accumulator);
+}
+
+static bool bring_means(struct carrying *self)
+{
+    const struct means *means = self->plan->means;
+    if (!means)
+        return true;
+    return means->here ? self->machine->copy_in(self->machine, address(self, PART_MEANS),
+                                                means->here, means->count * sizeof *means->here)
+                       : copy(self, &means->there, PART_MEANS, ELEMENT_COMPLEX128);
 }
 
 static bool bring_elements(struct carrying *self)
 {
     const struct axes_schedule *schedule = self->schedule;
     return (!schedule->uploads || bring_array(self)) &&
-           (!schedule->uploads_mask || bring_mask(self)) && (!schedule->copy || make_copy(self));
+           (!schedule->uploads_mask || bring_mask(self)) && (!schedule->copy || make_copy(self)) &&
+           bring_means(self);
 }
 
 /* ---- results ---- */
@@ -129,6 +146,7 @@ static struct kernel_results results_of(const struct carrying *self)
         .at_once = is_stored_at_once(self),
         .divisor = row->counts ? (double)plan->n : 0,
         .findings = self->findings,
+        .means = address(self, PART_MEANS),
     };
     char *const out = address(self, PART_OUT);
     results.finish.count = plan->n;
