@@ -132,12 +132,11 @@ bool is_settled_by(const void *state, size_t)
     return (value != 0) == Truth;
 }
 
-/* The squares' sum about another point is larger by what the mean's distance makes. */
 template <class W, class At>
 void move_moments(moments<W> *states, uint64_t n, At at)
 {
     for (uint64_t k = 0; k < n; k++)
-        states[k].deviation += states[k].count * squared(difference(states[k].mean, at(k)));
+        states[k].deviation = deviation_about(at(k), states[k]);
 }
 
 template <class Finishing, class = void>
@@ -365,11 +364,9 @@ void states_about(enum element accumulator, void *states, uint64_t n,
 {
     const auto mean = [=](uint64_t k) { return means[int64_t(k) * step]; };
     if (element_is_complex(accumulator))
-        move_moments(static_cast<moments<complex<double>> *>(states), n,
-                     [=](uint64_t k) { return complex<double>(mean(k).real, mean(k).imag); });
+        move_moments(static_cast<moments<complex<double>> *>(states), n, mean);
     else
-        move_moments(static_cast<moments<double> *>(states), n,
-                     [=](uint64_t k) { return mean(k).real; });
+        move_moments(static_cast<moments<double> *>(states), n, mean);
 }
 
 bool reduction_is_stored(enum reduction reduction)
