@@ -455,7 +455,7 @@ def test_out_is_written_as_a_whole_and_nothing_beside_it(shape, dtype):
     x = np.random.default_rng(1).integers(0, 7, shape).astype(dtype)
     for name in ("sum", "max") if shape[0] else ("sum",):
         right = getattr(np, name)(x.astype("f8") if dtype == "f2" else x, axis=0)
-        right = right.astype(type_of(name, x.dtype))
+        right = right.astype(result_type(name, x.dtype))
         memory = np.full(right.size + 4, 7, right.dtype)
         out = memory[2:-2].reshape(right.shape)
         assert getattr(gred, name)(x, axis=0, out=out) is out
