@@ -19,6 +19,9 @@ enum part {
     PART_RESULTS,        /* states, one a piece */
     PART_COUNTED,        /* how many elements a mask lets through */
     PART_FINDINGS,       /* what is to be said of results along axes */
+    PART_OFFSETS,        /* where segments begin, if they were elsewhere or of another type */
+    PART_SPLITS,         /* of segments: where tiles begin, */
+    PART_ORDER,          /* and whether offsets rise */
     PART_OUT,            /* where the result is to stay: the caller's; or results along axes */
     PARTS
 };

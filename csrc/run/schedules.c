@@ -5,6 +5,7 @@
 #include "run/along.h"
 #include "run/carry_out.h"
 #include "run/explanation.h"
+#include "run/segments.h"
 
 static bool resident(void *device, const void *kernel, unsigned block, size_t shared_bytes,
                      unsigned *blocks)
@@ -72,6 +73,8 @@ bool passes_run(struct machine *machine, const struct plan *asked, struct run *r
     const struct facts facts = facts_of(machine, run);
     struct plan plan = *asked;
     struct schedule schedule;
+    if (plan.segments)
+        return segments_reduce(machine, &plan, run);
     if (plan.axes)
         return axes_run(machine, &plan, run);
     fastest_choose(&facts, &plan);

@@ -913,6 +913,19 @@ def forced_axes(
     windows: int = 2,
     /,
 ) -> None: ...
+def forced_segments(
+    block: int,
+    tiling: int,
+    tile: int,
+    share: int,
+    rounds: int,
+    blocks: int,
+    few: int,
+    /,
+) -> None: ...
+def pretended_segments(
+    segments: int, elements: int, size: int, state: int, multiprocessors: int, /
+) -> tuple[int, ...]: ...
 def pretended_axes(
     shape: tuple[int, ...],
     strides: tuple[int, ...],

@@ -1,0 +1,359 @@
+/* Segments of an array, each reduced to a result. Segments may be of any lengths, most of them
+ * short and a few very long, so blocks share elements and not segments: each takes a tile of the
+ * sequence that elements and ends of segments are (struct kernel_segments), brings it to shared
+ * memory, and has teams fold what lies there of each segment. Segments that reach over a tile's
+ * ends leave a state for every tile that they lie in, which are folded by a launch of their own,
+ * always in the same order.
+ *
+ * That takes offsets that rise. All others, and few, take the plain way: a team a segment, a block
+ * for each long one. Which way it is to be, a first launch finds out on the device.
+ *
+ * The tiles are those of Merrill and Garland, "Merge-based parallel sparse matrix-vector
+ * multiplication", SC 2016. */
+#pragma once
+
+#include "staged.cuh"
+
+namespace KERNELS
+{
+
+/* A struct kernel_segments, under a name of this namespace. */
+struct ragged : kernel_segments {};
+
+__device__ __forceinline__ uint64_t end_of_segment(const segments &of, uint64_t k)
+{
+    return k + 1 < of.count ? uint64_t(of.offsets[k + 1]) : of.elements;
+}
+
+/* ---- the survey ---- */
+
+/* How many ends of segments come before number `place` of the sequence; a number for offsets that
+ * do not rise, too. */
+__device__ __forceinline__ uint64_t ends_before(const segments &of, uint64_t place)
+{
+    uint64_t low = 0, high = of.count < place ? of.count : place;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (end_of_segment(of, middle) + middle < place)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* A tile's beginning a thread, and as many offsets as there are for each. */
+__global__ void survey_segments(SHARED_PARAMETER(ragged) x)
+{
+    const uint64_t rank = rank_in_grid(), threads = threads_in_grid(),
+                   all = x.of.elements + x.of.count;
+    bool broken = false;
+    for (uint64_t k = rank; k < x.of.count; k += threads)
+        broken |=
+            !segment_is_within(&x.of, k) || uint64_t(x.of.offsets[k]) > end_of_segment(x.of, k);
+    if (broken)
+        atomicOr(x.order, unsigned(ORDER_BROKEN));
+    for (uint64_t t = rank; t <= x.tiles; t += threads)
+        x.splits[t] = ends_before(x.of, t < x.tiles ? t * x.tile : all);
+}
+
+/* ---- elements ---- */
+
+/* This thread's share of neighbours: every 2^team-th, four at a time. */
+template <class Fold>
+__device__ __forceinline__ void take_neighbours(state_of<Fold> &state, const ragged &x,
+                                                const char *at, uint64_t n, unsigned number,
+                                                unsigned team)
+{
+    constexpr unsigned N = 4;
+    const int64_t step = int64_t(1) << (team + x.bytes);
+    at += uint64_t(number) << x.bytes;
+#pragma unroll 1
+    for (uint64_t i = number; i < n; i += N << team, at += N * step) {
+        typename slot<value_of<Fold>>::type words[N];
+        value_of<Fold> values[N];
+        const uint64_t left = ((n - i - 1) >> team) + 1;
+        const in_steps places = {i, uint64_t(1) << team};
+        if (left >= N) {
+            load_words(words, 1u << x.bytes, all_slots{at, step, false});
+            decode(values, words, x.input);
+            take_values<Fold>(state, values, places, all_shown());
+        } else {
+            const uint32_t there = low_bits(unsigned(left));
+            load_words(words, 1u << x.bytes, some_slots{at, step, there});
+            decode(values, words, x.input);
+            take_values<Fold>(state, values, places, shown_bits{there});
+        }
+    }
+}
+
+__device__ __forceinline__ const char *element_at(const ragged &x, uint64_t element)
+{
+    return static_cast<const char *>(x.data) + (element << x.bytes);
+}
+
+template <class Fold>
+__device__ __forceinline__ void store_segment(const ragged &x, const state_of<Fold> &state,
+                                              uint64_t n, uint64_t k)
+{
+    if (n > 0)
+        store_result<Fold>(x.result, state, n, int64_t(k));
+    else
+        store_wide(x.of_none, x.result.finish.result, result_at(x.result, 0, int64_t(k)));
+}
+
+/* ---- one by one ---- */
+
+/* Folds so many things, each by a team, or, where it has more than `most` parts, by a block. Things
+ * have what `at` says of number k, with `parts`, 0 where there is none. */
+template <class Fold, class Things>
+__device__ __forceinline__ void fold_each(const ragged &x, const Things &things, unsigned team)
+{
+    const unsigned teams = blockDim.x >> team, mine = threadIdx.x >> team,
+                   number = threadIdx.x & ((1u << team) - 1);
+#pragma unroll 1
+    for (uint64_t first = uint64_t(blockIdx.x) * teams; first < things.count;
+         first += uint64_t(gridDim.x) * teams) {
+        const auto own = things.at(first + mine);
+        const bool is_long = own.parts > x.most;
+        state_of<Fold> state = Fold::identity();
+        if (!is_long)
+            things.take(state, own, number, team);
+        state = fold_team<Fold>(team, state);
+        if (number == 0 && own.there && !is_long)
+            things.store(state, own);
+        if (!__syncthreads_or(is_long))
+            continue;
+#pragma unroll 1
+        for (unsigned k = 0; k < teams; k++) {
+            const auto other = things.at(first + k);
+            if (other.parts <= x.most)
+                continue;
+            state = Fold::identity();
+            things.take(state, other, threadIdx.x, x.block);
+            state = block_fold<Fold>(state);
+            if (threadIdx.x == 0)
+                things.store(state, other);
+            __syncthreads();
+        }
+    }
+}
+
+/* Segments wherever they lie. */
+template <class Fold>
+struct whole_segments {
+    const ragged &x;
+    uint64_t count;
+
+    struct thing {
+        uint64_t parts, start, k;
+        bool there;
+    };
+
+    /* One that does not lie in the array is nothing. */
+    __device__ __forceinline__ thing at(uint64_t k) const
+    {
+        thing own = {0, 0, k, k < count};
+        if (!own.there)
+            return own;
+        if (segment_is_within(&x.of, k)) {
+            const segment found = segment_at(&x.of, k);
+            own.start = found.start;
+            own.parts = found.n;
+        } else if (x.result.findings) {
+            atomicOr(x.result.findings, unsigned(FOUND_OUTSIDE));
+        }
+        return own;
+    }
+
+    __device__ __forceinline__ void take(state_of<Fold> &state, const thing &own, unsigned number,
+                                         unsigned team) const
+    {
+        take_neighbours<Fold>(state, x, element_at(x, own.start), own.parts, number, team);
+    }
+
+    __device__ __forceinline__ void store(const state_of<Fold> &state, const thing &own) const
+    {
+        store_segment<Fold>(x, state, own.parts, own.k);
+    }
+};
+
+/* ---- tiles ---- */
+
+/* What a tile has: elements, and ends of segments, of which the first may have begun before it. */
+struct tile_of_segments {
+    uint64_t element, segment; /* the first of either */
+    unsigned elements, ends;
+    uint64_t begins; /* where the first segment does */
+    bool carries;    /* it has begun before */
+
+    __device__ __forceinline__ tile_of_segments(const ragged &x, uint64_t number)
+    {
+        const uint64_t all = x.of.elements + x.of.count, place = number * x.tile,
+                       next = number + 1 < x.tiles ? place + x.tile : all,
+                       last = x.splits[number + 1];
+        segment = x.splits[number];
+        element = place - segment;
+        ends = unsigned(last - segment);
+        elements = unsigned(next - last - element);
+        begins = segment < x.of.count ? uint64_t(x.of.offsets[segment]) : x.of.elements;
+        carries = begins < element;
+    }
+};
+
+/* What the tiles that a segment reaches over have left of it: the tails of all but the last, and
+ * that one's head. A tile's number stands for the segment that ends in it. */
+template <class Fold>
+struct carried_segments {
+    const ragged &x;
+    uint64_t count;
+    global<state_of<Fold>> heads, tails;
+
+    struct thing {
+        uint64_t parts, first, last, n, k;
+        bool there;
+    };
+
+    __device__ __forceinline__ thing at(uint64_t number) const
+    {
+        thing own = {};
+        if (number >= count)
+            return own;
+        const tile_of_segments tile(x, number);
+        own.there = tile.carries && tile.ends > 0;
+        if (!own.there)
+            return own;
+        own.k = tile.segment;
+        own.n = end_of_segment(x.of, own.k) - tile.begins;
+        own.first = divide(tile.begins + own.k, x.tile);
+        own.last = number;
+        own.parts = own.last - own.first + 1;
+        return own;
+    }
+
+    __device__ __forceinline__ void take(state_of<Fold> &state, const thing &own, unsigned number,
+                                         unsigned team) const
+    {
+#pragma unroll 4
+        for (uint64_t k = number; k < own.parts; k += 1u << team)
+            state = Fold::merge(state,
+                                own.first + k < own.last ? tails[own.first + k] : heads[own.last]);
+    }
+
+    __device__ __forceinline__ void store(const state_of<Fold> &state, const thing &own) const
+    {
+        store_segment<Fold>(x, state, own.n, own.k);
+    }
+};
+
+/* All segments, or those that tiles have left. */
+template <class Fold>
+__global__ void fold_segments(SHARED_PARAMETER(ragged) x, global<state_of<Fold>> heads,
+                              global<state_of<Fold>> tails)
+{
+    if (x.order && !*x.order)
+        fold_each<Fold>(x, carried_segments<Fold>{x, x.tiles, heads, tails}, 5);
+    else
+        fold_each<Fold>(x, whole_segments<Fold>{x, x.of.count}, x.team);
+}
+
+/* A tile in shared memory: a list of what is long in it, its elements, and where segments end among
+ * them. */
+struct staged_tile {
+    shared<unsigned> listed; /* how many there are, and which */
+    shared<const char> data;
+    shared<uint16_t> ends;
+    unsigned lead; /* elements before the first segment */
+
+    __device__ __forceinline__ staged_tile(const ragged &x, const tile_of_segments &tile)
+    {
+        const uint64_t left = x.of.elements - tile.element;
+        /* A segment that is one element may be the one behind the last. */
+        const unsigned held = left > tile.elements ? tile.elements + 1 : tile.elements,
+                       bytes = held << x.bytes,
+                       list = (x.tile / x.most + 2) * unsigned(sizeof(unsigned)),
+                       before = (list + 15) / 16 * 16;
+        listed = block_memory<unsigned>();
+        if (threadIdx.x == 0)
+            *listed = 0;
+        const shared<char> room = block_memory<char>() + before;
+        data = start_bringing(room, element_at(x, tile.element), bytes);
+        ends = seen_as<uint16_t>(room + (bytes + 2 * 15) / 16 * 16);
+        for (unsigned j = threadIdx.x; j < tile.ends; j += blockDim.x)
+            ends[j] = uint16_t(end_of_segment(x.of, tile.segment + j) - tile.element);
+        const uint64_t apart = tile.carries ? 0 : tile.begins - tile.element;
+        lead = apart < tile.elements ? unsigned(apart) : tile.elements;
+        await_copies();
+        __syncthreads();
+    }
+};
+
+/* What a tile has of a segment; behind the last end, of the one that goes on. */
+struct part_of_segment {
+    unsigned begin, n;
+    bool ends;
+
+    __device__ __forceinline__ part_of_segment(const ragged &x, const tile_of_segments &tile,
+                                               const staged_tile &staged, unsigned k)
+        : ends(k < tile.ends)
+    {
+        const unsigned end = ends ? staged.ends[k] : tile.elements;
+        begin = k > 0 ? staged.ends[k - 1] : staged.lead;
+        n = end - begin;
+        if (n == 0 && ends && !x.of.may_be_empty && !(k == 0 && tile.carries))
+            n = 1;
+    }
+};
+
+template <class Fold>
+__device__ __forceinline__ void
+store_part(const ragged &x, const tile_of_segments &tile, const part_of_segment &part, unsigned k,
+           const state_of<Fold> &state, global<state_of<Fold>> heads, global<state_of<Fold>> tails)
+{
+    if (!part.ends)
+        tails[blockIdx.x] = state;
+    else if (k == 0 && tile.carries)
+        heads[blockIdx.x] = state;
+    else
+        store_segment<Fold>(x, state, part.n, tile.segment + k);
+}
+
+template <class Fold>
+__global__ void fold_tiles(SHARED_PARAMETER(ragged) x, global<state_of<Fold>> heads,
+                           global<state_of<Fold>> tails)
+{
+    if (*x.order)
+        return;
+    const tile_of_segments tile(x, blockIdx.x);
+    const staged_tile staged(x, tile);
+    const unsigned teams = blockDim.x >> x.team, number = threadIdx.x & ((1u << x.team) - 1);
+#pragma unroll 1
+    for (unsigned first = 0; first <= tile.ends; first += teams) {
+        const unsigned k = first + (threadIdx.x >> x.team);
+        const bool there = k <= tile.ends;
+        const part_of_segment part(x, tile, staged, there ? k : tile.ends);
+        const bool is_long = part.n > x.most;
+        state_of<Fold> state = Fold::identity();
+        if (there && !is_long)
+            take_neighbours<Fold>(state, x, staged.data + (part.begin << x.bytes), part.n, number,
+                                  x.team);
+        state = fold_team<Fold>(x.team, state);
+        if (number == 0 && there && is_long)
+            staged.listed[1 + atomicAdd(staged.listed, 1u)] = k;
+        else if (number == 0 && there)
+            store_part<Fold>(x, tile, part, k, state, heads, tails);
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (unsigned at = threadIdx.x / warp_size; at < *staged.listed; at += blockDim.x / warp_size) {
+        const unsigned k = staged.listed[1 + at], lane = threadIdx.x % warp_size;
+        const part_of_segment part(x, tile, staged, k);
+        state_of<Fold> state = Fold::identity();
+        take_neighbours<Fold>(state, x, staged.data + (part.begin << x.bytes), part.n, lane, 5);
+        state = fold_team<Fold>(5, state);
+        if (lane == 0)
+            store_part<Fold>(x, tile, part, k, state, heads, tails);
+    }
+}
+
+} // namespace KERNELS
