@@ -18,7 +18,8 @@ namespace KERNELS
 {
 
 /* A struct kernel_segments, under a name of this namespace. */
-struct ragged : kernel_segments {};
+struct ragged : kernel_segments {
+};
 
 __device__ __forceinline__ uint64_t end_of_segment(const segments &of, uint64_t k)
 {
@@ -27,14 +28,14 @@ __device__ __forceinline__ uint64_t end_of_segment(const segments &of, uint64_t 
 
 /* ---- the survey ---- */
 
-/* How many ends of segments come before number `place` of the sequence; a number for offsets that
- * do not rise, too. */
-__device__ __forceinline__ uint64_t ends_before(const segments &of, uint64_t place)
+/* How many of so many places, which rise, are before one. */
+__device__ __forceinline__ unsigned places_before(shared<const uint64_t> places, unsigned count,
+                                                  uint64_t one)
 {
-    uint64_t low = 0, high = of.count < place ? of.count : place;
+    unsigned low = 0, high = count;
     while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        if (end_of_segment(of, middle) + middle < place)
+        const unsigned middle = (low + high) / 2;
+        if (places[middle] < one)
             low = middle + 1;
         else
             high = middle;
@@ -42,37 +43,49 @@ __device__ __forceinline__ uint64_t ends_before(const segments &of, uint64_t pla
     return low;
 }
 
-/* A tile's beginning a thread, and as many offsets as there are for each. */
+/* A block takes so many ends, and all tiles that begin behind the end before them and no later than
+ * the last of them. */
 __global__ void survey_segments(SHARED_PARAMETER(ragged) x)
 {
-    const uint64_t rank = rank_in_grid(), threads = threads_in_grid(),
-                   all = x.of.elements + x.of.count;
+    const shared<uint64_t> places = block_memory<uint64_t>();
+    const uint64_t first = uint64_t(blockIdx.x) * SURVEYED, left = x.of.count - first;
+    const unsigned count = left < SURVEYED ? unsigned(left) : unsigned(SURVEYED);
     bool broken = false;
-    for (uint64_t k = rank; k < x.of.count; k += threads)
-        broken |=
-            !segment_is_within(&x.of, k) || uint64_t(x.of.offsets[k]) > end_of_segment(x.of, k);
-    if (broken)
+    for (unsigned j = threadIdx.x; j < count; j += blockDim.x) {
+        const uint64_t k = first + j, end = end_of_segment(x.of, k);
+        broken |= !segment_is_within(&x.of, k) || uint64_t(x.of.offsets[k]) > end;
+        places[j] = end + k;
+    }
+    broken = __syncthreads_or(broken);
+    if (broken && threadIdx.x == 0)
         atomicOr(x.order, unsigned(ORDER_BROKEN));
-    for (uint64_t t = rank; t <= x.tiles; t += threads)
-        x.splits[t] = ends_before(x.of, t < x.tiles ? t * x.tile : all);
+    if (broken)
+        return;
+    const uint64_t begin =
+                       first ? divide(uint64_t(x.of.offsets[first]) + first - 1, x.tile) + 1 : 0,
+                   last = divide(places[count - 1], x.tile);
+    for (uint64_t t = begin + threadIdx.x; t <= last; t += blockDim.x)
+        x.splits[t] = first + places_before(places, count, t * x.tile);
+    if (left == count && threadIdx.x == 0)
+        x.splits[x.tiles] = x.of.count;
 }
 
 /* ---- elements ---- */
 
 /* This thread's share of neighbours: every 2^team-th, four at a time. */
-template <class Fold>
+template <class Fold, class Count>
 __device__ __forceinline__ void take_neighbours(state_of<Fold> &state, const ragged &x,
-                                                const char *at, uint64_t n, unsigned number,
+                                                const char *at, Count n, unsigned number,
                                                 unsigned team)
 {
     constexpr unsigned N = 4;
-    const int64_t step = int64_t(1) << (team + x.bytes);
-    at += uint64_t(number) << x.bytes;
+    const std::make_signed_t<Count> step = std::make_signed_t<Count>(1) << (team + x.bytes);
+    at += Count(number) << x.bytes;
 #pragma unroll 1
-    for (uint64_t i = number; i < n; i += N << team, at += N * step) {
+    for (Count i = number; i < n; i += N << team, at += N * step) {
         typename slot<value_of<Fold>>::type words[N];
         value_of<Fold> values[N];
-        const uint64_t left = ((n - i - 1) >> team) + 1;
+        const Count left = ((n - i - 1) >> team) + 1;
         const in_steps places = {i, uint64_t(1) << team};
         if (left >= N) {
             load_words(words, 1u << x.bytes, all_slots{at, step, false});
@@ -84,6 +97,30 @@ __device__ __forceinline__ void take_neighbours(state_of<Fold> &state, const rag
             decode(values, words, x.input);
             take_values<Fold>(state, values, places, shown_bits{there});
         }
+    }
+}
+
+/* The same of elements that are values as they lie. */
+template <class Fold>
+__device__ __forceinline__ void take_values_of(state_of<Fold> &state,
+                                               shared<const value_of<Fold>> at, unsigned n,
+                                               unsigned number, unsigned team)
+{
+    constexpr unsigned N = 4;
+    const unsigned step = 1u << team;
+    unsigned i = number;
+#pragma unroll 1
+    for (; i + (N - 1) * step < n; i += N * step) {
+        value_of<Fold> values[N];
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            values[k] = at[i + k * step];
+        take_values<Fold>(state, values, in_steps{i, step}, all_shown());
+    }
+#pragma unroll 1
+    for (; i < n; i += step) {
+        const value_of<Fold> values[1] = {at[i]};
+        take_values<Fold>(state, values, in_steps{i, step}, all_shown());
     }
 }
 
@@ -104,10 +141,11 @@ __device__ __forceinline__ void store_segment(const ragged &x, const state_of<Fo
 
 /* ---- one by one ---- */
 
-/* Folds so many things, each by a team, or, where it has more than `most` parts, by a block. Things
- * have what `at` says of number k, with `parts`, 0 where there is none. */
+/* Folds so many things, each by a team, or, where it has more than `most` parts, by a block. Of
+ * things there is what `at` says of number k, with `parts`, 0 where there is none. */
 template <class Fold, class Things>
-__device__ __forceinline__ void fold_each(const ragged &x, const Things &things, unsigned team)
+__device__ __forceinline__ void fold_each(const ragged &x, const Things &things, unsigned team,
+                                          unsigned most)
 {
     const unsigned teams = blockDim.x >> team, mine = threadIdx.x >> team,
                    number = threadIdx.x & ((1u << team) - 1);
@@ -115,7 +153,7 @@ __device__ __forceinline__ void fold_each(const ragged &x, const Things &things,
     for (uint64_t first = uint64_t(blockIdx.x) * teams; first < things.count;
          first += uint64_t(gridDim.x) * teams) {
         const auto own = things.at(first + mine);
-        const bool is_long = own.parts > x.most;
+        const bool is_long = own.parts > most;
         state_of<Fold> state = Fold::identity();
         if (!is_long)
             things.take(state, own, number, team);
@@ -127,7 +165,7 @@ __device__ __forceinline__ void fold_each(const ragged &x, const Things &things,
 #pragma unroll 1
         for (unsigned k = 0; k < teams; k++) {
             const auto other = things.at(first + k);
-            if (other.parts <= x.most)
+            if (other.parts <= most)
                 continue;
             state = Fold::identity();
             things.take(state, other, threadIdx.x, x.block);
@@ -246,15 +284,19 @@ struct carried_segments {
     }
 };
 
+/* Most segments that reach over a tile's end have two states, and few more than a handful. */
+enum { CARRIED_TEAM = 2, CARRIED_MOST = 16 << CARRIED_TEAM };
+
 /* All segments, or those that tiles have left. */
 template <class Fold>
 __global__ void fold_segments(SHARED_PARAMETER(ragged) x, global<state_of<Fold>> heads,
                               global<state_of<Fold>> tails)
 {
     if (x.order && !*x.order)
-        fold_each<Fold>(x, carried_segments<Fold>{x, x.tiles, heads, tails}, 5);
+        fold_each<Fold>(x, carried_segments<Fold>{x, x.tiles, heads, tails}, CARRIED_TEAM,
+                        CARRIED_MOST);
     else
-        fold_each<Fold>(x, whole_segments<Fold>{x, x.of.count}, x.team);
+        fold_each<Fold>(x, whole_segments<Fold>{x, x.of.count}, x.team, x.most);
 }
 
 /* A tile in shared memory: a list of what is long in it, its elements, and where segments end among
@@ -306,6 +348,18 @@ struct part_of_segment {
 };
 
 template <class Fold>
+__device__ __forceinline__ void take_part(state_of<Fold> &state, const ragged &x,
+                                          const staged_tile &staged, const part_of_segment &part,
+                                          unsigned number, unsigned team)
+{
+    const shared<const char> at = staged.data + (part.begin << x.bytes);
+    if (x.own)
+        take_values_of<Fold>(state, seen_as<const value_of<Fold>>(at), part.n, number, team);
+    else
+        take_neighbours<Fold>(state, x, at, part.n, number, team);
+}
+
+template <class Fold>
 __device__ __forceinline__ void
 store_part(const ragged &x, const tile_of_segments &tile, const part_of_segment &part, unsigned k,
            const state_of<Fold> &state, global<state_of<Fold>> heads, global<state_of<Fold>> tails)
@@ -318,41 +372,41 @@ store_part(const ragged &x, const tile_of_segments &tile, const part_of_segment 
         store_segment<Fold>(x, state, part.n, tile.segment + k);
 }
 
+/* By teams; what is long is listed, and then taken by warps. */
 template <class Fold>
-__global__ void fold_tiles(SHARED_PARAMETER(ragged) x, global<state_of<Fold>> heads,
-                           global<state_of<Fold>> tails)
+__global__ void __launch_bounds__(256, sizeof(value_of<Fold>) > sizeof(float) ? 4 : 6)
+    fold_tiles(SHARED_PARAMETER(ragged) x, global<state_of<Fold>> heads,
+               global<state_of<Fold>> tails)
 {
     if (*x.order)
         return;
     const tile_of_segments tile(x, blockIdx.x);
     const staged_tile staged(x, tile);
-    const unsigned teams = blockDim.x >> x.team, number = threadIdx.x & ((1u << x.team) - 1);
+    unsigned team = x.team, count = tile.ends + 1;
 #pragma unroll 1
-    for (unsigned first = 0; first <= tile.ends; first += teams) {
-        const unsigned k = first + (threadIdx.x >> x.team);
-        const bool there = k <= tile.ends;
-        const part_of_segment part(x, tile, staged, there ? k : tile.ends);
-        const bool is_long = part.n > x.most;
-        state_of<Fold> state = Fold::identity();
-        if (there && !is_long)
-            take_neighbours<Fold>(state, x, staged.data + (part.begin << x.bytes), part.n, number,
-                                  x.team);
-        state = fold_team<Fold>(x.team, state);
-        if (number == 0 && there && is_long)
-            staged.listed[1 + atomicAdd(staged.listed, 1u)] = k;
-        else if (number == 0 && there)
-            store_part<Fold>(x, tile, part, k, state, heads, tails);
-    }
-    __syncthreads();
+    for (bool listed = false;; listed = true) {
+        const unsigned number = threadIdx.x & ((1u << team) - 1);
 #pragma unroll 1
-    for (unsigned at = threadIdx.x / warp_size; at < *staged.listed; at += blockDim.x / warp_size) {
-        const unsigned k = staged.listed[1 + at], lane = threadIdx.x % warp_size;
-        const part_of_segment part(x, tile, staged, k);
-        state_of<Fold> state = Fold::identity();
-        take_neighbours<Fold>(state, x, staged.data + (part.begin << x.bytes), part.n, lane, 5);
-        state = fold_team<Fold>(5, state);
-        if (lane == 0)
-            store_part<Fold>(x, tile, part, k, state, heads, tails);
+        for (unsigned first = 0; first < count; first += blockDim.x >> team) {
+            const unsigned at = first + (threadIdx.x >> team);
+            const bool there = at < count;
+            const unsigned k = !there ? tile.ends : listed ? staged.listed[1 + at] : at;
+            const part_of_segment part(x, tile, staged, k);
+            const bool waits = !listed && part.n > x.most;
+            state_of<Fold> state = Fold::identity();
+            if (there && !waits)
+                take_part<Fold>(state, x, staged, part, number, team);
+            state = fold_team<Fold>(team, state);
+            if (number == 0 && there && waits)
+                staged.listed[1 + atomicAdd(staged.listed, 1u)] = k;
+            else if (number == 0 && there)
+                store_part<Fold>(x, tile, part, k, state, heads, tails);
+        }
+        if (listed)
+            return;
+        __syncthreads();
+        team = 5;
+        count = *staged.listed;
     }
 }
 

@@ -435,7 +435,7 @@ def test_everything_is_shared_and_nothing_twice(segments, elements, size, multip
 
 def test_a_thread_has_work_for_a_while():
     million = 10**6
-    assert shape(million, 64 * million)["team"] == 3
+    assert shape(million, 64 * million)["team"] == 2
     assert shape(million, 4 * million)["team"] == 0
     assert shape(10, 64 * million)["team"] == 5
     assert shape(million, 64 * million)["tile"] == 4096

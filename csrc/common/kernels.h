@@ -105,6 +105,9 @@ struct kernel_axes {
 /* What the survey of offsets finds out: bits. */
 enum { ORDER_BROKEN = 1 /* they do not rise, or leave the array */ };
 
+/* Ends of segments that a block of the survey looks at; 8 bytes of shared memory each. */
+enum { SURVEYED = 1024 };
+
 /* A reduction of segments as a kernel's argument; plan/segments_schedule.h makes it.
  *
  * Of offsets that rise, elements and ends of segments are one sequence: each end comes behind its
@@ -114,6 +117,7 @@ struct kernel_segments {
     const void *data;   /* elements, one after the other */
     enum element input; /* their type */
     unsigned bytes;     /* of one, as an exponent */
+    bool own;           /* they are values as they lie */
     unsigned block;     /* threads of one, as an exponent */
     unsigned team;      /* so many threads fold a segment, said by the exponent */
     unsigned most;      /* elements of it, or states; more are folded by more threads */

@@ -9,7 +9,7 @@ static const struct segments_tuning measured = {
     .block = 8,
     .tiling = 7,
     .tile = 16 << 10,
-    .share = 3,
+    .share = 4,
     .rounds = 4,
     .blocks = 8,
     .few = 1 << 16,
@@ -29,8 +29,8 @@ static const struct segments_tuning *tuned(void)
 
 enum {
     WARP = 5,
-    AT_ONCE = 4,     /* elements that a thread takes */
-    STATES_ALONE = 8 /* of a segment, a thread of a warp */
+    AT_ONCE = 4,  /* elements that a thread takes */
+    ALONE_FOR = 4 /* times longer than in a tile is a segment for a block, which waits for it */
 };
 
 /* ---- threads ---- */
@@ -80,7 +80,7 @@ void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size
         .tile_block = tuning->tiling,
         .team = team,
         .most = AT_ONCE * tuning->rounds << team,
-        .alone = AT_ONCE * tuning->rounds << WARP,
+        .alone = AT_ONCE * ALONE_FOR * tuning->rounds << team,
         .shared_bytes = of_warps(state, tuning->block),
     };
     uint64_t blocks = divide_up(segments, (uint64_t)1 << (tuning->block - team));
@@ -193,6 +193,7 @@ void segments_schedule_argument(const struct segments_schedule *self,
         .data = self->array.data,
         .input = self->input,
         .bytes = (unsigned)__builtin_ctzll(size),
+        .own = self->input == self->accumulator,
         .team = self->shape.team,
         .tiles = self->shape.tiles,
         .tile = self->shape.tile,

@@ -4,7 +4,14 @@
 
 PyObject *forced_segments(PyObject *module, PyObject *arguments)
 {
-    enum { LEAST = 5, MOST = 10, MOST_SHARE = 16, TILE_LEAST = 64, TILE_MOST = 32 << 10 };
+    enum {
+        LEAST = 5,
+        MOST = 10,
+        MOST_TILING = 8,
+        MOST_SHARE = 16,
+        TILE_LEAST = 64,
+        TILE_MOST = 32 << 10
+    };
     struct segments_tuning tuning;
     unsigned long long few;
     (void)module;
@@ -14,11 +21,12 @@ PyObject *forced_segments(PyObject *module, PyObject *arguments)
     tuning.few = few;
     if (tuning.block &&
         (tuning.block < LEAST || tuning.block > MOST || tuning.tiling < LEAST ||
-         tuning.tiling > MOST || tuning.tile < TILE_LEAST || tuning.tile > TILE_MOST ||
+         tuning.tiling > MOST_TILING || tuning.tile < TILE_LEAST || tuning.tile > TILE_MOST ||
          tuning.share > MOST_SHARE || tuning.rounds < 1 || tuning.rounds > 1 << MOST_SHARE ||
          tuning.blocks < 1)) {
-        PyErr_SetString(PyExc_ValueError, "a block is of 2^5 to 2^10 threads, a tile of 64 bytes "
-                                          "to 32 KiB, and a share of up to 2^16");
+        PyErr_SetString(PyExc_ValueError,
+                        "a block is of 2^5 to 2^10 threads, of tiles up to 2^8, "
+                        "a tile of 64 bytes to 32 KiB, and a share of up to 2^16");
         return NULL;
     }
     segments_tuning_force(tuning);

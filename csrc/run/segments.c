@@ -113,13 +113,11 @@ static bool launch(struct carrying *self, const void *kernel, uint64_t grid, uns
 
 static bool make_tiles(struct carrying *self)
 {
-    enum { BLOCK = 8, OFFSETS_A_THREAD = 4 };
+    enum { BLOCK = 8 };
     const struct segments_shape *shape = &self->schedule->shape;
-    const uint64_t count = self->plan->segments->count,
-                   threads = count / OFFSETS_A_THREAD > shape->tiles + 1 ? count / OFFSETS_A_THREAD
-                                                                         : shape->tiles + 1;
-    return launch(self, self->machine->kernels->survey(), divide_up(threads, 1 << BLOCK), BLOCK,
-                  shape->most, 0) &&
+    const uint64_t count = self->plan->segments->count;
+    return launch(self, self->machine->kernels->survey(), divide_up(count, SURVEYED), BLOCK,
+                  shape->most, SURVEYED * sizeof(uint64_t)) &&
            launch(self, self->schedule->tiles, shape->tiles, shape->tile_block, shape->most,
                   shape->tile_shared_bytes);
 }
