@@ -122,8 +122,10 @@ def test_every_type_is_numpys_however_it_is_shared(place, sharing, op):
 def some_offsets(data):
     """Draw offsets that rise, or not, with many equal ones, some far outside the array."""
     within = st.lists(st.integers(0, 59), min_size=1, max_size=90)
-    kind = data.draw(st.sampled_from(["rise", "any", "outside", "nearly rise"]))
+    kind = data.draw(st.sampled_from(["rise", "any", "outside", "rise outside", "nearly rise"]))
     offsets = data.draw(within)
+    if kind == "rise outside":
+        offsets = sorted([*offsets, *data.draw(st.lists(OUTSIDE, min_size=1, max_size=2))])
     if kind in ("rise", "nearly rise"):
         offsets = sorted(offsets)
     if kind == "outside":
@@ -172,6 +174,25 @@ def test_long_segments_are_right_beside_short_ones(place, sharing, op, n):
     same(gred.reduceat(op, x, offsets, **on(place)), expected)
     backwards = UFUNCS[op].reduceat(x, offsets[::-1])
     same(gred.reduceat(op, x, offsets[::-1], **on(place)), backwards)
+
+
+@everywhere
+def test_thousands_of_short_segments_are_surveyed_by_blocks(place, sharing):
+    """Tiles begin exactly where a block's share of the offsets ends, and around that."""
+    for length, first in ((1, 0), (1, 1), (1, 7), (3, 0), (3, 2)):
+        x = np.random.default_rng(7).integers(-99, 99, 2200 * length + first)
+        offsets = np.arange(first, len(x), length)
+        same(gred.reduceat("sum", x, offsets, **on(place)), np.add.reduceat(x, offsets))
+
+
+@everywhere
+def test_many_long_segments_in_a_row_are_kept_apart(place, sharing):
+    x = np.random.default_rng(6).integers(-(2**40), 2**40, 4000)
+    offsets = np.array([k * 7 if k % 2 == 0 else 3999 - k * 5 for k in range(120)])
+    for seed in range(3):
+        with gred.thread_order("shuffled", seed):
+            got = gred.reduceat("sum", x, offsets, **on(place))
+        same(got, np.add.reduceat(x, offsets))
 
 
 @everywhere
@@ -339,6 +360,12 @@ def test_out_may_overlap_with_what_is_read(sharing):
         there = SimulatedArray(np.array(offsets))
         gred.reduceat("sum", SimulatedArray(np.arange(10)), there, out=there)
         same(there.get(), expected)
+    x, offsets = np.arange(900) ** 2, np.arange(0, 900, 2)
+    for seed in range(3):
+        there = SimulatedArray(offsets)
+        with gred.thread_order("shuffled", seed):
+            gred.reduceat("sum", SimulatedArray(x), there, out=there)
+        same(there.get(), np.add.reduceat(x, offsets))
 
 
 def test_results_stay_where_values_lie():

@@ -16,7 +16,7 @@ struct request {
     double ddof;
     const struct complex128 *means; /* what spreads are about, one a result; NULL: means */
     const struct output *out;       /* NULL: the result becomes a scalar */
-    const struct view *beside;      /* another array that is read, wherever it lies; or NULL */
+    const struct view *offsets;     /* of segments, wherever they lie; NULL: there are none */
     struct axes *axes; /* to be filled, where there is a result for each place along the kept
                           axes; NULL: there is one of the whole array */
     uint64_t reduced;  /* axes, a bit each */

@@ -10,7 +10,7 @@ static const struct segments_tuning measured = {
     .tiling = 7,
     .tile = 16 << 10,
     .share = 4,
-    .rounds = 4,
+    .rounds = 16,
     .blocks = 8,
     .few = 1 << 16,
 };
@@ -30,7 +30,7 @@ static const struct segments_tuning *tuned(void)
 enum {
     WARP = 5,
     AT_ONCE = 4,  /* elements that a thread takes */
-    ALONE_FOR = 4 /* times longer than in a tile is a segment for a block, which waits for it */
+    ALONE_FOR = 2 /* times longer than in a tile is a segment for a block, which waits for it */
 };
 
 /* ---- threads ---- */

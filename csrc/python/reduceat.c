@@ -88,7 +88,7 @@ static bool view_arguments(struct call *call, PyObject *const *arguments, const 
     if (!array_view(arguments[VALUES], &asked, &call->values) || !check_values(&call->values))
         return false;
     asked.name = "offsets";
-    call->request.beside = &call->offsets;
+    call->request.offsets = &call->offsets;
     return array_view(arguments[OFFSETS], &asked, &call->offsets) &&
            check_offsets(&call->offsets) &&
            (!call->offsets.on_device || call->offsets.n == 0 ||
