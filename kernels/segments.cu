@@ -30,7 +30,7 @@ struct one_by_one {
 template <template <class> class Kernel>
 const void *of_fold(enum fold fold, enum element input, enum element accumulator)
 {
-    switch (fold) { /* sums and products of 64 bits are the same bits, with a sign or without */
+    switch (fold) { /* what takes 64-bit integers for signed makes the same bits of them */
     case FOLD_sum:
         return strided_all<sum, Kernel, int64_t>(input, accumulator);
     case FOLD_prod:
@@ -40,7 +40,7 @@ const void *of_fold(enum fold fold, enum element input, enum element accumulator
     case FOLD_max:
         return strided_all<max, Kernel>(input, accumulator);
     case FOLD_nonzero:
-        return strided_all<nonzero, Kernel>(input, accumulator);
+        return strided_all<nonzero, Kernel, int64_t>(input, accumulator);
     default:
         return nullptr;
     }

@@ -399,6 +399,10 @@ WRONG = [
     ((THERE, [0]), {"out": np.zeros(2)}, ValueError, "shape"),
     ((THERE, [0]), {"out": SimulatedArray(np.zeros(2))}, ValueError, "shape"),
     ((THERE, [0, 0.5]), {}, TypeError, "Cannot cast"),
+    ((THERE, THERE.described(shape=(2**60,), strides=(0,))), {}, ValueError, "offsets: .*'shape'"),
+    ((THERE, THERE.described(data=(12345, False))), {}, ValueError, "offsets: .*'data'"),
+    ((THERE.described(shape=(2**60,), strides=(0,)), [0]), {}, ValueError, "values: .*'shape'"),
+    ((np.ones(0), THERE), {"empty": "identity"}, IndexError, "out-of-bounds"),
 ]
 
 

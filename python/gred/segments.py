@@ -36,14 +36,14 @@ def _reduction(op: Any) -> str:
 
 
 # DLPack's device types: CUDA's memory, and memory that it manages.
-_OF_CUDA = (2, 13)
+_OF_CUDA = ((2,), (13,))
 
 
 def _lies_on_a_device(array: Any) -> bool:
     if hasattr(array, "__cuda_array_interface__"):
         return True
     where = getattr(array, "__dlpack_device__", None)
-    return where is not None and where()[0] in _OF_CUDA
+    return where is not None and tuple(where() or ())[:1] in _OF_CUDA
 
 
 def _offsets(offsets: Any) -> Any:
