@@ -18,8 +18,7 @@ namespace KERNELS
 {
 
 /* A struct kernel_segments, under a name of this namespace. */
-struct ragged : kernel_segments {
-};
+struct ragged : kernel_segments {};
 
 __device__ __forceinline__ uint64_t end_of_segment(const segments &of, uint64_t k)
 {
@@ -139,85 +138,6 @@ __device__ __forceinline__ void store_segment(const ragged &x, const state_of<Fo
         store_wide(x.of_none, x.result.finish.result, result_at(x.result, 0, int64_t(k)));
 }
 
-/* ---- one by one ---- */
-
-/* Folds so many things, each by a team, or, where it has more than `most` parts, by a block. Of
- * things there is what `at` says of number k, with `parts`, 0 where there is none. */
-template <class Fold, class Things>
-__device__ __forceinline__ void fold_each(const ragged &x, const Things &things, unsigned team,
-                                          unsigned most)
-{
-    const unsigned teams = blockDim.x >> team, mine = threadIdx.x >> team,
-                   number = threadIdx.x & ((1u << team) - 1);
-#pragma unroll 1
-    for (uint64_t first = uint64_t(blockIdx.x) * teams; first < things.count;
-         first += uint64_t(gridDim.x) * teams) {
-        const auto own = things.at(first + mine);
-        const bool is_long = own.parts > most;
-        state_of<Fold> state = Fold::identity();
-        if (!is_long)
-            things.take(state, own, number, team);
-        state = fold_team<Fold>(team, state);
-        if (number == 0 && own.there && !is_long)
-            things.store(state, own);
-        if (!__syncthreads_or(is_long))
-            continue;
-#pragma unroll 1
-        for (unsigned k = 0; k < teams; k++) {
-            const auto other = things.at(first + k);
-            if (other.parts <= most)
-                continue;
-            state = Fold::identity();
-            things.take(state, other, threadIdx.x, x.block);
-            state = block_fold<Fold>(state);
-            if (threadIdx.x == 0)
-                things.store(state, other);
-            __syncthreads();
-        }
-    }
-}
-
-/* Segments wherever they lie. */
-template <class Fold>
-struct whole_segments {
-    const ragged &x;
-    uint64_t count;
-
-    struct thing {
-        uint64_t parts, start, k;
-        bool there;
-    };
-
-    /* One that does not lie in the array is nothing. */
-    __device__ __forceinline__ thing at(uint64_t k) const
-    {
-        thing own = {0, 0, k, k < count};
-        if (!own.there)
-            return own;
-        if (segment_is_within(&x.of, k)) {
-            const segment found = segment_at(&x.of, k);
-            own.start = found.start;
-            own.parts = found.n;
-        } else if (x.result.findings) {
-            atomicOr(x.result.findings, unsigned(FOUND_OUTSIDE));
-        }
-        return own;
-    }
-
-    __device__ __forceinline__ void take(state_of<Fold> &state, const thing &own, unsigned number,
-                                         unsigned team) const
-    {
-        take_neighbours<Fold>(state, x, element_at(x, own.start), own.parts, number, team);
-    }
-
-    __device__ __forceinline__ void store(const state_of<Fold> &state, const thing &own) const
-    {
-        store_segment<Fold>(x, state, own.parts, own.k);
-    }
-};
-
-/* ---- tiles ---- */
-
 /* What a tile has: elements, and ends of segments, of which the first may have begun before it. */
 struct tile_of_segments {
     uint64_t element, segment; /* the first of either */
@@ -239,65 +159,122 @@ struct tile_of_segments {
     }
 };
 
-/* What the tiles that a segment reaches over have left of it: the tails of all but the last, and
- * that one's head. A tile's number stands for the segment that ends in it. */
-template <class Fold>
-struct carried_segments {
-    const ragged &x;
-    uint64_t count;
-    global<state_of<Fold>> heads, tails;
+/* ---- one by one ---- */
 
-    struct thing {
-        uint64_t parts, first, last, n, k;
-        bool there;
-    };
-
-    __device__ __forceinline__ thing at(uint64_t number) const
-    {
-        thing own = {};
-        if (number >= count)
-            return own;
-        const tile_of_segments tile(x, number);
-        own.there = tile.carries && tile.ends > 0;
-        if (!own.there)
-            return own;
-        own.k = tile.segment;
-        own.n = end_of_segment(x.of, own.k) - tile.begins;
-        own.first = divide(tile.begins + own.k, x.tile);
-        own.last = number;
-        own.parts = own.last - own.first + 1;
-        return own;
-    }
-
-    __device__ __forceinline__ void take(state_of<Fold> &state, const thing &own, unsigned number,
-                                         unsigned team) const
-    {
-#pragma unroll 4
-        for (uint64_t k = number; k < own.parts; k += 1u << team)
-            state = Fold::merge(state,
-                                own.first + k < own.last ? tails[own.first + k] : heads[own.last]);
-    }
-
-    __device__ __forceinline__ void store(const state_of<Fold> &state, const thing &own) const
-    {
-        store_segment<Fold>(x, state, own.n, own.k);
-    }
+/* What becomes a result: a segment wherever it lies, or states. */
+struct thing {
+    uint64_t parts; /* elements, or states; 0 where there is nothing */
+    uint64_t first; /* of them */
+    uint64_t n, k;  /* elements and number of the segment */
+    bool there;
 };
 
-/* Most segments that reach over a tile's end have two states, and few more than a handful. */
-enum { CARRIED_TEAM = 2, CARRIED_MOST = 16 << CARRIED_TEAM };
+/* One that does not lie in the array is nothing. */
+__device__ __forceinline__ thing whole_segment(const ragged &x, uint64_t k)
+{
+    thing own = {0, 0, 0, k, k < x.of.count};
+    if (!own.there)
+        return own;
+    if (segment_is_within(&x.of, k)) {
+        const segment found = segment_at(&x.of, k);
+        own.first = found.start;
+        own.parts = own.n = found.n;
+    } else if (x.result.findings) {
+        atomicOr(x.result.findings, unsigned(FOUND_OUTSIDE));
+    }
+    return own;
+}
 
-/* All segments, or those that tiles have left. */
+/* What the tiles that a segment reaches over have left of it: the tails of all but the last, and
+ * that one's head. A tile's number stands for the segment that ends in it. */
+__device__ __forceinline__ thing carried_segment(const ragged &x, uint64_t number)
+{
+    thing own = {0, 0, 0, 0, false};
+    if (number >= x.tiles)
+        return own;
+    const tile_of_segments tile(x, number);
+    if (!tile.carries || tile.ends == 0)
+        return own;
+    own.there = true;
+    own.k = tile.segment;
+    own.n = end_of_segment(x.of, own.k) - tile.begins;
+    own.first = divide(tile.begins + own.k, x.tile);
+    own.parts = number - own.first + 1;
+    return own;
+}
+
+template <class Fold>
+__device__ __forceinline__ void
+take_states(state_of<Fold> &state, const thing &own, global<const state_of<Fold>> heads,
+            global<const state_of<Fold>> tails, unsigned number, unsigned team)
+{
+    const uint64_t last = own.parts - 1;
+#pragma unroll 4
+    for (uint64_t k = number; k < own.parts; k += 1u << team)
+        state = Fold::merge(state, k < last ? tails[own.first + k] : heads[own.first + last]);
+}
+
+/* The first of a team's threads gets the fold of all their states; a team that is more than a warp
+ * is a block. */
+template <class Fold>
+__device__ __forceinline__ state_of<Fold> fold_team_or_block(unsigned team, state_of<Fold> state)
+{
+    const shared<state_of<Fold>> of_warps = block_memory<state_of<Fold>>();
+    state = fold_team<Fold>(team < 5 ? team : 5, state);
+    if (team <= 5)
+        return state;
+    if (threadIdx.x % warp_size == 0)
+        of_warps[threadIdx.x / warp_size] = state;
+    __syncthreads();
+    if (threadIdx.x == 0)
+#pragma unroll 1
+        for (unsigned warp = 1; warp < blockDim.x / warp_size; warp++)
+            state = Fold::merge(state, of_warps[warp]);
+    return state;
+}
+
+/* Most segments that reach over a tile's end have two states, and few more than a handful. */
+constexpr unsigned carried_team = 2, carried_most = 16 << carried_team;
+
+/* All segments, or those that tiles have left: each by a team, or, where it has many parts, by all
+ * of the block, after the others of the block's teams. */
 template <class Fold>
 __global__ void fold_segments(SHARED_PARAMETER(ragged) x, global<state_of<Fold>> heads,
                               global<state_of<Fold>> tails)
 {
-    if (x.order && !*x.order)
-        fold_each<Fold>(x, carried_segments<Fold>{x, x.tiles, heads, tails}, CARRIED_TEAM,
-                        CARRIED_MOST);
-    else
-        fold_each<Fold>(x, whole_segments<Fold>{x, x.of.count}, x.team, x.most);
+    const bool carried = x.order && !*x.order;
+    const unsigned few = carried ? carried_team : x.team, most = carried ? carried_most : x.most,
+                   teams = blockDim.x >> few;
+    const uint64_t count = carried ? x.tiles : x.of.count;
+    uint64_t first = uint64_t(blockIdx.x) * teams;
+#pragma unroll 1
+    for (unsigned turn = 0; first < count;) {
+        const unsigned team = turn ? x.block : few, number = threadIdx.x & ((1u << team) - 1);
+        const uint64_t k = first + (turn ? turn - 1 : threadIdx.x >> few);
+        const thing own = carried ? carried_segment(x, k) : whole_segment(x, k);
+        const bool is_long = own.parts > most, takes = own.there && is_long == (turn > 0);
+        if (turn == 0 || takes) {
+            state_of<Fold> state = Fold::identity();
+            if (takes && carried)
+                take_states<Fold>(state, own, heads, tails, number, team);
+            else if (takes)
+                take_neighbours<Fold>(state, x, element_at(x, own.first), own.parts, number, team);
+            state = fold_team_or_block<Fold>(team, state);
+            if (number == 0 && takes)
+                store_segment<Fold>(x, state, own.n, own.k);
+        }
+        if (turn == 0 ? !__syncthreads_or(is_long) : turn == teams) {
+            turn = 0;
+            first += uint64_t(gridDim.x) * teams;
+        } else {
+            turn++;
+        }
+        if (takes && is_long)
+            __syncthreads();
+    }
 }
+
+/* ---- tiles ---- */
 
 /* A tile in shared memory: a list of what is long in it, its elements, and where segments end among
  * them. */
@@ -372,9 +349,22 @@ store_part(const ragged &x, const tile_of_segments &tile, const part_of_segment 
         store_segment<Fold>(x, state, part.n, tile.segment + k);
 }
 
+enum { TILE_THREADS = 256 };
+
+/* Of so many threads a multiprocessor has room for at a time, with the registers that values take;
+ * an older one has it for 1024 threads. */
+constexpr unsigned blocks_of_tiles(size_t value_bytes)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    return value_bytes > 0 ? 4 : 0;
+#else
+    return value_bytes > sizeof(float) ? 4 : 6;
+#endif
+}
+
 /* By teams; what is long is listed, and then taken by warps. */
 template <class Fold>
-__global__ void __launch_bounds__(256, sizeof(value_of<Fold>) > sizeof(float) ? 4 : 6)
+__global__ void __launch_bounds__(TILE_THREADS, blocks_of_tiles(sizeof(value_of<Fold>)))
     fold_tiles(SHARED_PARAMETER(ragged) x, global<state_of<Fold>> heads,
                global<state_of<Fold>> tails)
 {
