@@ -303,6 +303,22 @@ def test_the_bits_are_the_same_in_any_order_of_threads(place, sharing):
                 same(gred.reduceat("sum", x, offsets, **on(place)), one)
 
 
+@everywhere
+def test_tiles_are_taken_where_offsets_rise_and_only_there(place):
+    """As the bits of sums tell, which are made in another order."""
+    x = np.random.default_rng(11).normal(size=9000).astype(np.float32)
+    *same_shares, _ = SHARINGS["little tiles"]
+    rises = np.arange(0, 9000, 300)
+    sums = {}
+    for few in (0, 1 << 60):
+        _core.forced_segments(*same_shares, few)
+        for kind, offsets in (("rise", rises), ("swap", np.append(rises, 0))):
+            sums[kind, few] = gred.reduceat("sum", x, offsets, **on(place))
+    _core.forced_segments(*NONE_FORCED)
+    assert (sums["rise", 0] != sums["rise", 1 << 60]).any()
+    same(sums["swap", 0], sums["swap", 1 << 60])
+
+
 # ---- offsets ----
 
 
