@@ -32,6 +32,7 @@ import host_figures
 import interface_overhead
 import numpy as np
 import reduction_figures
+import segments_figures
 import type_figures
 from figure import Figure, figure
 
@@ -379,7 +380,7 @@ PARTS: Pieces = {
     "reductions": reduction_figures.measure_reductions,
     "calls": call_figures.measure_calls,
     "types": type_figures.measure_types,
-    **pieces("axes", axes_figures.PIECES),
+    **pieces("axes", {**axes_figures.PIECES, **segments_figures.PIECES}),
     **pieces("exact", exact_figures.PIECES),
     "gpus": reduction_figures.measure_gpus,
     "simulated": measure_simulated,

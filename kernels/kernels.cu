@@ -37,6 +37,10 @@ DECLARE_GROUP(moments);
 
 const void *later_flat(enum fold, enum method_index, enum element input, enum element accumulator);
 
+const void *segments_survey();
+const void *segments_tiles(enum fold, enum element input, enum element accumulator);
+const void *segments_each(enum fold, enum element input, enum element accumulator);
+
 const void *exact_flat(enum element input);
 const void *exact_merging(enum element accumulator);
 const void *exact_finishing();
@@ -162,10 +166,11 @@ const void *read_entry(unsigned shape)
 } // namespace KERNELS
 
 const struct kernels GRED_TABLE = {
-    KERNELS::flat_entry,    KERNELS::strided_entry,   KERNELS::along_entry,
-    KERNELS::few_entry,     KERNELS::columns_entry,   KERNELS::merge_entry,
-    KERNELS::library_entry, KERNELS::copy_flat_entry, KERNELS::copy_gathered_entry,
-    KERNELS::finish_entry,  KERNELS::store_entry,     KERNELS::exact_flat,
-    KERNELS::exact_merging, KERNELS::exact_finishing, KERNELS::count_entry,
-    KERNELS::unpack_entry,  KERNELS::read_entry,
+    KERNELS::flat_entry,     KERNELS::strided_entry,   KERNELS::along_entry,
+    KERNELS::few_entry,      KERNELS::columns_entry,   KERNELS::segments_survey,
+    KERNELS::segments_tiles, KERNELS::segments_each,   KERNELS::merge_entry,
+    KERNELS::library_entry,  KERNELS::copy_flat_entry, KERNELS::copy_gathered_entry,
+    KERNELS::finish_entry,   KERNELS::store_entry,     KERNELS::exact_flat,
+    KERNELS::exact_merging,  KERNELS::exact_finishing, KERNELS::count_entry,
+    KERNELS::unpack_entry,   KERNELS::read_entry,
 };

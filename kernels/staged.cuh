@@ -9,12 +9,13 @@
 namespace KERNELS
 {
 
-/* Brings bytes to shared memory; they lie there as far from a boundary as they do where they are.
- */
-__device__ __forceinline__ shared<const char> brought(global<const char> from, unsigned bytes)
+/* Starts to bring bytes to shared memory, at a boundary of 16 bytes or as far from it as they are
+ * where they lie. */
+__device__ __forceinline__ shared<const char>
+start_bringing(shared<char> to, global<const char> from, unsigned bytes)
 {
     constexpr unsigned size = sizeof(pack<unsigned>);
-    const shared<char> room = block_memory<char>() + address_of(from) % size;
+    const shared<char> room = to + address_of(from) % size;
     const unsigned before = elements_to_boundary(from, bytes), packs = (bytes - before) / size;
 #pragma unroll 8
     for (unsigned k = threadIdx.x; k < packs; k += blockDim.x)
@@ -24,6 +25,13 @@ __device__ __forceinline__ shared<const char> brought(global<const char> from, u
         room[single] = from[single];
     else if (single - before < bytes - after)
         room[after + single - before] = from[after + single - before];
+    return room;
+}
+
+/* Brings bytes to the beginning of shared memory. */
+__device__ __forceinline__ shared<const char> brought(global<const char> from, unsigned bytes)
+{
+    const shared<const char> room = start_bringing(block_memory<char>(), from, bytes);
     await_copies();
     __syncthreads();
     return room;

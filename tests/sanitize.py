@@ -7,7 +7,7 @@ Lengths leave tails, block sizes are the least, a common one and the greatest, a
 meet each kernel's vector loads and conversions. The default method meets every element type, laid
 out and masked in every way that has a kernel of its own, and gives its result to the host or to the
 GPU; the reductions that are not on the ladder are tried in the same ways, and all along axes, in
-every way in which threads share that. So are exact sums. Answers are checked, too.
+every way in which threads share that. So are segments, and exact sums. Answers are checked, too.
 Exit status 1: one was wrong. pytest does not collect this file; `--device simulated` tries it
 without a GPU.
 """
@@ -26,9 +26,12 @@ from samples import element_there, fetched, options_of, sample, takes, wrong
 from test_axes_on_devices import NAMES as ALONG_AXES
 from test_axes_on_devices import wrong_on_device
 from test_exact_method import NAMES as EXACTLY
+from test_reduceat import UFUNCS
+from test_reduceat_on_devices import NONE_FORCED, SHARINGS, by_one
 from truths import NAMES, RECORDS, answer
 
 import gred
+from gred import _core
 from gred.testing import SimulatedArray
 
 LENGTHS = (1, 33, 1027, 9001)
@@ -44,6 +47,7 @@ LAYOUTS = {
     "elements that do not touch": lambda x: x[:, ::2],
     "short rows": lambda x: x.T[:, :3],
 }
+SEGMENTS_OF = ("int8", "float32", "float64", "complex64")
 # Pairs that no kernel converts by C's rules alone, so that elements are gathered one by one.
 GATHERED = (("uint16", None), ("float32", "int32"), ("float16", "bool"))
 
@@ -244,6 +248,27 @@ def wrong_exact(options):
     return runs, wrong
 
 
+# ---- segments ----
+
+
+def wrong_segments(options):
+    """Reduce segments in every way in which they are shared, with offsets here and there."""
+    runs, wrong, device = 0, [], options.device
+    rises, random = np.sort(np.arange(300) ** 2 % 997), np.random.default_rng(3)
+    for op, sharing, dtype in itertools.product(UFUNCS, SHARINGS, SEGMENTS_OF):
+        x = random.integers(0, 2, 3997).astype(dtype)
+        _core.forced_segments(*SHARINGS[sharing])
+        for offsets, step in ((rises, 1), (rises[::-1], 1), (np.array([0, 2**40, 5]), 4)):
+            view = x[3::step]
+            expected, _ = by_one(op, view, offsets)
+            got = gred.reduceat(op, there(view, device), there(offsets, device)).to_numpy()
+            runs += 1
+            right = np.array_equal(got, expected)
+            wrong += [] if right else [f"{op} of {dtype} segments, {sharing}"]
+        _core.forced_segments(*NONE_FORCED)
+    return runs, wrong
+
+
 # ---- arrays that are not flat, and pieces ----
 
 
@@ -284,6 +309,7 @@ def main():
         failed |= told("off the ladder", *wrong_off_the_ladder(options))
         failed |= told("in pieces", *wrong_pieces(options))
         failed |= told("along axes", *wrong_along(options))
+        failed |= told("segments", *wrong_segments(options))
         failed |= told("exactly", *wrong_exact(options))
     for method in chosen:
         runs, wrong = wrong_answers(method, options)

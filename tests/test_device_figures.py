@@ -31,10 +31,12 @@ def benchmarks(monkeypatch):
     import exact_plot
     import figures
     import report
+    import segments_figures
 
     return SimpleNamespace(
         axes=axes_figures, axes_plot=axes_plot, times=device_times, exact=exact_figures,
         host=exact_on_host, exact_plot=exact_plot, figures=figures, report=report,
+        segments=segments_figures,
     )  # fmt: skip
 
 
@@ -584,3 +586,31 @@ def test_the_worst_of_what_is_promised_at_most_is_the_greatest(benchmarks):
     ]
     table = benchmarks.report._groups_table(rows)
     assert table.splitlines()[2] == "| calls | 3 | at most 1.5 | 3 us: 3.0 | **1 of 3** |"
+
+
+# ---- segments ----
+
+
+@pytest.mark.parametrize("kind", ["equal", "uniform", "power-law"])
+def test_lengths_of_segments_have_the_mean_that_they_are_said_to(benchmarks, kind):
+    lengths = benchmarks.segments.LENGTHS[kind](100_000)
+    assert lengths.min() >= 1
+    assert lengths.mean() == pytest.approx(benchmarks.segments.MEAN, rel=0.02)
+    longest = {"equal": (64, 64), "uniform": (127, 127), "power-law": (10_000, 10**6)}[kind]
+    assert longest[0] <= lengths.max() <= longest[1]
+
+
+def test_sums_of_segments_are_held_against_the_limit_and_the_best_peer(benchmarks, gpu, pretended):
+    rows = list(benchmarks.segments.measure(gpu, segments=1000, cub=lambda: None))
+    assert len(rows) == 3 * 4
+    share, ratio, *_ = rows
+    assert share["what"] == "reduceat sum float32, 1000 segments, equal: of the limit"
+    assert share["value"] == pytest.approx((64_000 * 4 + 12_000) / 4e9 / 1e-3, rel=1e-4)
+    assert (share["at_least"], share["kept"]) == (0.7, False)
+    assert ratio["what"].endswith(": CuPy's time over gred's, 1000.0 us")
+    assert (ratio["value"], ratio["at_least"], ratio["kept"]) == (3.0, 1.1, True)
+
+
+def test_a_compiler_that_is_not_there_leaves_cub_out(benchmarks, monkeypatch):
+    monkeypatch.setattr(benchmarks.segments.shutil, "which", lambda *_, **__: None)
+    assert benchmarks.segments.compiled_cub() is None

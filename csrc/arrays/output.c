@@ -72,6 +72,11 @@ static bool overlap(struct extent a, struct extent b)
     return a.bytes && b.bytes && a.first < b.first + b.bytes && b.first < a.first + a.bytes;
 }
 
+bool output_overlaps(const struct output *output, const struct layout *read)
+{
+    return overlap(layout_extent(&output->view.layout), layout_extent(read));
+}
+
 bool output_is_ready(struct output *output, enum element type, const struct layout *read)
 {
     struct layout *layout = &output->view.layout;

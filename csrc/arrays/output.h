@@ -23,6 +23,9 @@ bool output_has_shape(const struct output *, unsigned dimensions, const uint64_t
  * in C order, where nothing is that is read. It is normalised on the way. */
 bool output_is_ready(struct output *, enum element type, const struct layout *read);
 
+/* Whether it may share memory with what is read. */
+bool output_overlaps(const struct output *, const struct layout *read);
+
 /* Finds out where it lies. False with an exception set. */
 bool output_locate(struct output *, const struct where *);
 

@@ -8,6 +8,7 @@ enum {
     FOUND_NOTHING = 1,    /* no element took part in one that needs some */
     FOUND_NOT_ENOUGH = 2, /* a quotient's divisor was not positive */
     FOUND_ALL_NAN = 4,    /* nothing but NaN took part in one that leaves NaN out */
+    FOUND_OUTSIDE = 8,    /* a segment does not lie in the array */
 };
 
 SCALAR bool answer_is_nan(const struct scalar_wide *value)

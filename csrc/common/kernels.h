@@ -6,6 +6,7 @@
 #include "common/layout.h"
 #include "common/method.h"
 #include "common/reduction.h"
+#include "common/segments.h"
 
 #include <stdint.h>
 
@@ -102,6 +103,33 @@ struct kernel_axes {
     struct kernel_results result;
 };
 
+/* What the survey of offsets finds out: bits. */
+enum { ORDER_BROKEN = 1 /* they do not rise, or leave the array */ };
+
+/* Ends of segments that a block of the survey looks at; 8 bytes of shared memory each. */
+enum { SURVEYED = 1024 };
+
+/* A reduction of segments as a kernel's argument; plan/segments_schedule.h makes it.
+ *
+ * Of offsets that rise, elements and ends of segments are one sequence: each end comes behind its
+ * segment's elements. A tile is so many of that sequence, however long its segments are. */
+struct kernel_segments {
+    struct segments of;
+    const void *data;   /* elements, one after the other */
+    enum element input; /* their type */
+    unsigned bytes;     /* of one, as an exponent */
+    bool own;           /* they are values as they lie */
+    unsigned block;     /* threads of one, as an exponent */
+    unsigned team;      /* so many threads fold a segment, said by the exponent */
+    unsigned most;      /* elements of it, or states; more are folded by more threads */
+    uint64_t tiles;
+    unsigned tile;    /* elements and ends of one */
+    uint64_t *splits; /* of each tile, and behind the last: how many ends come before it */
+    unsigned *order;  /* what the survey has found; NULL: there was none */
+    struct kernel_results result;
+    struct scalar_wide of_none; /* a result of no elements */
+};
+
 /* What the last block does with the state of all. */
 struct ending {
     /* Where the host waits for it: 8-byte words of memory that both see, half of each 4 bytes of
@@ -132,6 +160,14 @@ struct kernels {
     const void *(*along)(enum fold fold, enum element input, enum element accumulator);
     const void *(*few)(enum fold fold, enum element input, enum element accumulator);
     const void *(*columns)(enum fold fold, enum element input, enum element accumulator);
+
+    /* Of segments, of the same elements. The survey (kernel_segments) looks at offsets and finds
+     * tiles' beginnings. Then (kernel_segments, heads, tails) has segments that lie in one tile
+     * folded, and of others what lies in a tile, and once more what these become, or, where offsets
+     * do not rise or nobody has looked, all segments one by one. */
+    const void *(*survey)(void);
+    const void *(*tiles)(enum fold fold, enum element input, enum element accumulator);
+    const void *(*segments)(enum fold fold, enum element input, enum element accumulator);
 
     /* Merges states that lie one after the other: (states, n, partials, tickets, ending,
      * fold, accumulator). On the ladder the method's own kernel of flat arrays does it. */

@@ -27,6 +27,15 @@ SCALAR struct segment segment_at(const struct segments *segments, uint64_t k)
     return segment;
 }
 
+/* Whether it can be reduced: it begins in the array, and the next one does or the array ends. */
+SCALAR bool segment_is_within(const struct segments *segments, uint64_t k)
+{
+    const uint64_t end = segments->elements + segments->may_be_empty;
+    if ((uint64_t)segments->offsets[k] >= end)
+        return false;
+    return k + 1 == segments->count || (uint64_t)segments->offsets[k + 1] <= segments->elements;
+}
+
 /* The least or greatest value of a type of integers. */
 SCALAR union scalar integer_end(enum element type, bool greatest)
 {

@@ -6,6 +6,7 @@
 #include "common/segments.h"
 #include "host/folding.h"
 #include "run/gather.h"
+#include "run/result.h"
 #include "run/watch.h"
 
 #include <stdatomic.h>
@@ -113,19 +114,6 @@ static void finish(const struct work *self, const void *state, uint64_t n, uint6
         scalar_store(at, value_of(plan, state, n), plan->results.type);
 }
 
-/* The identity: of extremes, the type's own, which may be narrower than a state. */
-static union scalar value_of_none(const struct plan *plan)
-{
-    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
-    const enum element type = plan->finish.result;
-    if (element_is_integer(type) && plan->fold == FOLD_min)
-        return integer_end(type, true);
-    if (element_is_integer(type) && plan->fold == FOLD_max)
-        return integer_end(type, false);
-    state_identity(plan->fold, plan->accumulator, state);
-    return value_of(plan, state, 0);
-}
-
 /* ---- all of them ---- */
 
 static void fold_piece(void *context, uint64_t index, unsigned thread)
@@ -219,7 +207,7 @@ static struct work describe(struct job *job)
         .fold = direct ? direct : loop_of_values(job->instructions, plan->fold, plan->accumulator),
         .merge = loop_of_states(plan->fold, plan->accumulator),
         .segments_a_piece = 1 + ELEMENTS_A_PIECE / (segments->elements / (segments->count + 1) + 1),
-        .of_none = value_of_none(plan),
+        .of_none = run_value_of_none(plan),
         .states = (size_t)CHUNK * WIDEST};
     self.bench_bytes =
         self.states + divide_up(LEVELS * self.width, CACHE_LINE) * CACHE_LINE + CACHE_LINE;

@@ -3,13 +3,23 @@
 const char *part_name(enum part part)
 {
     static const char *const names[PARTS] = {
-        [PART_ARRAY] = "array",           [PART_UPLOADED] = "uploaded piece",
-        [PART_MASK_BITS] = "mask's bits", [PART_MASK] = "mask",
-        [PART_COPY] = "working copy",     [PART_COPIED_MASK] = "working copy's mask",
-        [PART_PARTIALS] = "partials",     [PART_OTHER_PARTIALS] = "other partials",
-        [PART_TICKETS] = "tickets",       [PART_RESULTS] = "results of pieces",
-        [PART_COUNTED] = "count",         [PART_MEANS] = "means",
-        [PART_FINDINGS] = "findings",     [PART_OUT] = "out",
+        [PART_ARRAY] = "array",
+        [PART_UPLOADED] = "uploaded piece",
+        [PART_MASK_BITS] = "mask's bits",
+        [PART_MASK] = "mask",
+        [PART_COPY] = "working copy",
+        [PART_COPIED_MASK] = "working copy's mask",
+        [PART_PARTIALS] = "partials",
+        [PART_OTHER_PARTIALS] = "other partials",
+        [PART_TICKETS] = "tickets",
+        [PART_RESULTS] = "results of pieces",
+        [PART_COUNTED] = "count",
+        [PART_MEANS] = "means",
+        [PART_FINDINGS] = "findings",
+        [PART_OFFSETS] = "offsets",
+        [PART_SPLITS] = "splits",
+        [PART_ORDER] = "order",
+        [PART_OUT] = "out",
     };
     return names[part];
 }

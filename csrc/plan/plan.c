@@ -38,11 +38,15 @@ static bool stay_where(const struct view *view, const char *name, const struct r
  * runs rungs. */
 static bool choose_device(const struct request *request, struct view *view, struct plan *plan)
 {
+    if (view->n == 0 && request->offsets && request->offsets->on_device)
+        return stay_where(request->offsets, "offsets", request, plan);
     if (view->n == 0 && request->out && request->out->view.on_device)
         return stay_where(&request->out->view, "out", request, plan);
     if (view->on_device)
         return request->platforms->where.locate(&request->platforms->where, view, "a") &&
                stay_where(view, "a", request, plan);
+    if (request->offsets && request->offsets->on_device)
+        return stay_where(request->offsets, "offsets", request, plan);
     if (request->out && request->out->view.on_device)
         return stay_where(&request->out->view, "out", request, plan);
     if (argument_given(request->device))

@@ -52,6 +52,7 @@ struct plan {
     struct results results;
     const struct segments *segments; /* of the layout, which has one dimension: each has a result,
                                         and axes says only how many there are; or NULL */
+    const struct layout *offsets; /* the segments', where they are not the host's int64; or NULL */
 };
 
 /* Whether nobody waits for the results. */

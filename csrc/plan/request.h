@@ -15,8 +15,9 @@ struct request {
     enum reduction reduction;
     PyObject *method, *block_size, *dtype, *device, *initial;
     double ddof;
-    const struct means *means; /* what spreads are about; NULL: each its own mean */
-    const struct output *out;  /* NULL: the result becomes a scalar */
+    const struct means *means;  /* what spreads are about; NULL: each its own mean */
+    const struct output *out;   /* NULL: the result becomes a scalar */
+    const struct view *offsets; /* of segments, wherever they lie; NULL: there are none */
     struct axes *axes; /* to be filled, where there is a result for each place along the kept
                           axes; NULL: there is one of the whole array */
     uint64_t reduced;  /* axes, a bit each */

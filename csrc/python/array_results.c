@@ -85,7 +85,8 @@ bool array_results_make(struct array_results *self, struct plan *plan)
         return make_here(self, plan);
     if (!to_device)
         return make_there(self, plan);
-    if (output_is_ready(self->output, results->type, &self->view->layout))
+    if (output_is_ready(self->output, results->type, &self->view->layout) &&
+        !(self->beside && output_overlaps(self->output, &self->beside->layout)))
         results->at[0] = (void *)self->output->view.layout.data;
     else
         results->out = &self->output->view.layout;

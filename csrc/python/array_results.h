@@ -13,6 +13,7 @@ struct array_results {
     struct module_state *state;
     PyObject *like; /* the array that they are of, and what is known of it */
     const struct view *view;
+    const struct view *beside; /* what else is read; or NULL */
     struct output *output;
     unsigned dimensions;
     uint64_t shape[DIMENSIONS_MAX];

@@ -11,6 +11,7 @@
 #include "python/execute.h"
 #include "python/explain.h"
 #include "python/forced_axes.h"
+#include "python/forced_segments.h"
 #include "python/forced_tuning.h"
 #include "python/measure.h"
 #include "python/pretended_axes.h"
@@ -79,6 +80,10 @@ static PyMethodDef functions[] = {
     {"forced_tuning", forced_tuning, METH_VARARGS, "Forces the shape of calls, for tests."},
     {"forced_axes", forced_axes, METH_VARARGS,
      "Forces how reductions along axes are shared, for tests."},
+    {"forced_segments", forced_segments, METH_VARARGS,
+     "Forces how reductions of segments are shared, for tests."},
+    {"pretended_segments", pretended_segments, METH_VARARGS,
+     "How threads of a device that is not there would share a reduction of segments."},
     {"pretended_axes", pretended_axes, METH_VARARGS,
      "The normal form of axes of an array that is not there."},
     {"pretended_sharing", pretended_sharing, METH_VARARGS,

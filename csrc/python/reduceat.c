@@ -1,6 +1,7 @@
 #include "python/reduceat.h"
 
 #include "arrays/stream.h"
+#include "common/findings.h"
 #include "common/segments.h"
 #include "plan/axes.h"
 #include "python/array_results.h"
@@ -22,14 +23,30 @@ struct call {
     struct array_results results;
 };
 
+/* Those of a device are converted there, if that loses nothing. */
+static bool check_type(const struct view *view)
+{
+    const enum element type = view->layout.input;
+    if (element_is_integer(type) && type != ELEMENT_UINT64)
+        return true;
+    PyErr_Format(PyExc_TypeError, "offsets must be integers that int64 holds, not %s",
+                 element_name(type));
+    return false;
+}
+
 static bool check_offsets(const struct view *view)
 {
     struct layout layout = view->layout;
-    if (layout.dimensions == 1 && layout.input == ELEMENT_INT64) {
-        layout_normalise(&layout, true);
-        if (view->n == 0 || layout_is_flat(&layout))
-            return true;
+    if (layout.dimensions != 1) {
+        PyErr_Format(PyExc_ValueError, "offsets must have one dimension; they have %u",
+                     layout.dimensions);
+        return false;
     }
+    if (view->on_device)
+        return check_type(view);
+    layout_normalise(&layout, true);
+    if (layout.input == ELEMENT_INT64 && (view->n == 0 || layout_is_flat(&layout)))
+        return true;
     PyErr_SetString(PyExc_TypeError, "offsets must be int64, one after the other");
     return false;
 }
@@ -44,9 +61,12 @@ static bool check_values(const struct view *view)
 }
 
 /* The host's offsets can be looked at; NumPy's words. */
-static bool check_range(const struct segments *segments, const char *op)
+static bool check_range(const struct call *call, const char *op)
 {
+    const struct segments *segments = &call->segments;
     const uint64_t end = segments->elements + segments->may_be_empty;
+    if (call->offsets.on_device)
+        return true;
     for (uint64_t k = 0; k < segments->count; k++)
         if ((uint64_t)segments->offsets[k] >= end) {
             PyErr_Format(PyExc_IndexError, "offset %lld out-of-bounds in %s.reduceat [0, %llu)",
@@ -64,10 +84,15 @@ static bool view_arguments(struct call *call, PyObject *const *arguments, const 
         return false;
     call->request.consumer = asked.consumer;
     call->request.out = call->output.object ? &call->output : NULL;
+    asked.in_background = call->output.view.on_device;
     if (!array_view(arguments[VALUES], &asked, &call->values) || !check_values(&call->values))
         return false;
     asked.name = "offsets";
-    return array_view(arguments[OFFSETS], &asked, &call->offsets) && check_offsets(&call->offsets);
+    call->request.offsets = &call->offsets;
+    return array_view(arguments[OFFSETS], &asked, &call->offsets) &&
+           check_offsets(&call->offsets) &&
+           (!call->offsets.on_device || call->offsets.n == 0 ||
+            where->locate(where, &call->offsets, "offsets"));
 }
 
 static bool describe(struct call *call, PyObject *const *arguments, const struct where *where)
@@ -88,14 +113,15 @@ static bool describe(struct call *call, PyObject *const *arguments, const struct
            output_locate(&call->output, where);
 }
 
-/* So far. */
+/* Offsets come to where the values are reduced from the host only. */
 static bool check_place(const struct call *call, const struct plan *plan)
 {
-    if (plan->platform->place == METHOD_ON_HOST && !call->values.on_device &&
-        !call->offsets.on_device)
+    const struct view *offsets = &call->offsets;
+    if (!offsets->on_device || offsets->n == 0 ||
+        (offsets->platform == plan->platform && offsets->device == plan->device))
         return true;
-    PyErr_SetString(PyExc_NotImplementedError,
-                    "reduceat runs on 'host' only, so far; copy values and offsets to the host");
+    PyErr_SetString(PyExc_ValueError, "offsets lie on another device than values; bring both to "
+                                      "one place");
     return false;
 }
 
@@ -109,21 +135,34 @@ static void keep_order(struct call *call, struct plan *plan)
     plan->layout = &call->ordered;
 }
 
+/* What the device has seen of its offsets, where the call has waited for it. */
+static bool check_findings(const struct call *call, const struct run *run, const char *op)
+{
+    const struct segments *segments = &call->segments;
+    if (!(run->findings & FOUND_OUTSIDE))
+        return true;
+    PyErr_Format(PyExc_IndexError, "an offset is out-of-bounds in %s.reduceat [0, %llu)", op,
+                 (unsigned long long)(segments->elements + segments->may_be_empty));
+    return false;
+}
+
 static PyObject *reduce_segments(struct call *call, const char *op)
 {
     struct plan plan;
     struct run run;
     call->ordered = call->values.layout;
     if (!plan_make(&call->request, &call->values, NULL, &plan) || !check_place(call, &plan) ||
-        !check_range(&call->segments, op))
+        !check_range(call, op))
         return NULL;
     keep_order(call, &plan);
     plan.out = NULL;
     plan.axes = &call->axes;
     plan.segments = &call->segments;
+    plan.offsets = call->offsets.on_device ? &call->offsets.layout : NULL;
+    plan.producers[1] = call->offsets.producer;
     run_begin(&run, WRAPPER_FRAMES);
     if (!array_results_make(&call->results, &plan) ||
-        !array_results_run(&call->results, &plan, &run))
+        !array_results_run(&call->results, &plan, &run) || !check_findings(call, &run, op))
         return NULL;
     return array_results_deliver(&call->results, &plan);
 }
@@ -142,6 +181,7 @@ PyObject *reduceat_call(PyObject *module, PyObject *const *arguments, Py_ssize_t
     if (!reduction_parse(arguments[OP], &call.request.reduction))
         return NULL;
     array_results_begin(&call.results, state, arguments[VALUES], &call.values, &call.output);
+    call.results.beside = &call.offsets;
     PyObject *result = NULL;
     if (view_arguments(&call, arguments, where) && describe(&call, arguments, where))
         result = reduce_segments(&call, reduction_row(call.request.reduction)->name);

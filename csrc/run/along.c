@@ -53,15 +53,14 @@ static bool bring_mask(struct carrying *self)
     return true;
 }
 
-static bool copy(struct carrying *self, const struct layout *from, enum part part,
-                 enum element accumulator)
+bool along_copy(struct machine *machine, const struct layout *layout, enum element type,
+                void *target)
 {
     enum { BLOCK = 512, BLOCKS_A_MULTIPROCESSOR = 8 };
-    struct machine *machine = self->machine;
-    uint64_t n = layout_length(from), first = 0;
-    void *to = address(self, part), *shown = NULL;
+    uint64_t n = layout_length(layout), first = 0;
+    void *shown = NULL;
     union scalar hidden = {0};
-    void *arguments[] = {(void *)from, &n, &to, &accumulator, &hidden, &shown, &first};
+    void *arguments[] = {(void *)layout, &n, &target, &type, &hidden, &shown, &first};
     const struct launch launch = {
         .kernel = machine->kernels->copy_gathered(),
         .arguments = arguments,
@@ -75,18 +74,20 @@ static bool copy(struct carrying *self, const struct layout *from, enum part par
 static bool make_copy(struct carrying *self)
 {
     struct axes_schedule *schedule = self->schedule;
-    schedule->axes.reduced.data = address(self, PART_COPY);
-    return copy(self, &schedule->array, PART_COPY, schedule->accumulator);
+    void *copy = address(self, PART_COPY);
+    schedule->axes.reduced.data = copy;
+    return along_copy(self->machine, &schedule->array, schedule->accumulator, copy);
 }
 
 static bool bring_means(struct carrying *self)
 {
     const struct means *means = self->plan->means;
+    void *to = address(self, PART_MEANS);
     if (!means)
         return true;
-    return means->here ? self->machine->copy_in(self->machine, address(self, PART_MEANS),
-                                                means->here, means->count * sizeof *means->here)
-                       : copy(self, &means->there, PART_MEANS, ELEMENT_COMPLEX128);
+    return means->here ? self->machine->copy_in(self->machine, to, means->here,
+                                                means->count * sizeof *means->here)
+                       : along_copy(self->machine, &means->there, ELEMENT_COMPLEX128, to);
 }
 
 static bool bring_elements(struct carrying *self)
@@ -121,20 +122,18 @@ static bool becomes(enum element accumulator, enum element result, bool divided)
 }
 
 /* Whether a result is the state or that divided. */
-static bool is_stored_at_once(const struct carrying *self)
+static bool is_stored_at_once(const struct plan *plan, enum element accumulator)
 {
-    const struct plan *plan = self->plan;
     const struct finish *finish = &plan->finish;
     const bool counted = plan->counts && plan->layout->mask;
     return plan->n > 0 && !counted && reduction_is_stored(plan->reduction) &&
            !finish->has_initial && finish->from_nothing &&
-           becomes(self->schedule->accumulator, finish->result,
-                   reduction_row(plan->reduction)->counts);
+           becomes(accumulator, finish->result, reduction_row(plan->reduction)->counts);
 }
 
-static struct kernel_results results_of(const struct carrying *self)
+struct kernel_results along_results(const struct plan *plan, enum element accumulator, void *out,
+                                    unsigned *findings)
 {
-    const struct plan *plan = self->plan;
     const struct reduction_row *row = reduction_row(plan->reduction);
     struct kernel_results results = {
         .values = plan->results.values,
@@ -142,16 +141,15 @@ static struct kernel_results results_of(const struct carrying *self)
         .reduction = plan->reduction,
         .fold = plan->fold,
         .nothing = row->nothing,
-        .finish = finish_in(&plan->finish, self->schedule->accumulator),
-        .at_once = is_stored_at_once(self),
+        .finish = finish_in(&plan->finish, accumulator),
+        .at_once = is_stored_at_once(plan, accumulator),
         .divisor = row->counts ? (double)plan->n : 0,
-        .findings = self->findings,
-        .means = address(self, PART_MEANS),
+        .findings = findings,
     };
-    char *const out = address(self, PART_OUT);
     results.finish.count = plan->n;
     for (unsigned k = 0; k < results.values; k++)
-        results.at[k] = plan->results.on_device ? plan->results.at[k] : out + k * along_bytes(plan);
+        results.at[k] =
+            plan->results.on_device ? plan->results.at[k] : (char *)out + k * along_bytes(plan);
     return results;
 }
 
@@ -171,7 +169,9 @@ static bool make_results(struct carrying *self)
          *tickets = tickets_of(self);
     void *arguments[] = {&axes, &partials, &counts, &tickets};
     axes_schedule_argument(self->schedule, &axes);
-    axes.result = results_of(self);
+    axes.result = along_results(self->plan, self->schedule->accumulator, address(self, PART_OUT),
+                                self->findings);
+    axes.result.means = address(self, PART_MEANS);
     const struct launch launch = {
         .kernel = self->schedule->kernel,
         .arguments = arguments,

@@ -15,6 +15,14 @@ size_t along_bytes(const struct plan *);
 bool along_fetch(struct machine *, const struct plan *, const char *values,
                  const unsigned *findings, struct run *);
 
+/* Copies elements that are on the device, converted, to one after the other. */
+bool along_copy(struct machine *, const struct layout *, enum element type, void *target);
+
+/* What is to be done with the state of a plan's results: of a kernel that accumulates in another
+ * type, and leaves what it has to say on the device. */
+struct kernel_results along_results(const struct plan *, enum element accumulator, void *out,
+                                    unsigned *findings);
+
 /* Makes those of a schedule's plan. What is to be said of them is added to `findings` on the
  * device, or, if that is NULL and they go to the host, to the run's. */
 bool along_carry_out(struct machine *, struct axes_schedule *, unsigned *findings, struct run *);

@@ -2,6 +2,7 @@
 
 #include "common/findings.h"
 #include "common/scalar.h"
+#include "common/segments.h"
 
 unsigned result_findings(const struct plan *plan, const struct answer *answer, uint64_t count)
 {
@@ -39,6 +40,20 @@ void run_finish(struct run *run, const struct plan *plan, enum element accumulat
     finish.count = run->count = count;
     state_finish(plan->reduction, &finish, state, &run->answer);
     run->findings |= result_findings(plan, &run->answer, count);
+}
+
+union scalar run_value_of_none(const struct plan *plan)
+{
+    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
+    const enum element type = plan->finish.result;
+    struct finish how = plan->finish;
+    struct answer answer;
+    if (element_is_integer(type) && (plan->fold == FOLD_min || plan->fold == FOLD_max))
+        return integer_end(type, plan->fold == FOLD_min);
+    how.count = 0;
+    state_identity(plan->fold, plan->accumulator, state);
+    state_finish(plan->reduction, &how, state, &answer);
+    return scalar_convert(scalar_narrow(answer.values[0], type), type, plan->results.type);
 }
 
 void run_store(const struct run *run, const struct plan *plan, unsigned value, void *to)

@@ -16,6 +16,10 @@ void run_answer_exact(struct run *, const struct plan *, const struct exact *sum
 void run_finish_exact(struct run *, const struct plan *, enum element accumulator,
                       const int64_t *words, uint64_t count);
 
+/* What a result of no elements is, of the plan's type for results; of extremes the end of that
+ * type, which may be narrower than a state. */
+union scalar run_value_of_none(const struct plan *);
+
 /* Stores a value of the answer as the plan has it among its results. */
 void run_store(const struct run *, const struct plan *, unsigned value, void *to);
 

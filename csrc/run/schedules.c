@@ -5,6 +5,7 @@
 #include "run/along.h"
 #include "run/carry_out.h"
 #include "run/explanation.h"
+#include "run/segments.h"
 
 static bool resident(void *device, const void *kernel, unsigned block, size_t shared_bytes,
                      unsigned *blocks)
@@ -69,6 +70,8 @@ static bool explain(struct machine *machine, const struct plan *plan, struct run
 
 bool passes_run(struct machine *machine, const struct plan *asked, struct run *run)
 {
+    if (asked->segments)
+        return segments_reduce(machine, asked, run);
     if (asked->axes)
         return axes_run(machine, asked, run);
     const struct facts facts = facts_of(machine, run);

@@ -914,6 +914,19 @@ def forced_axes(
     large: int = 0,
     /,
 ) -> None: ...
+def forced_segments(
+    block: int,
+    tiling: int,
+    tile: int,
+    share: int,
+    rounds: int,
+    blocks: int,
+    few: int,
+    /,
+) -> None: ...
+def pretended_segments(
+    segments: int, elements: int, size: int, state: int, multiprocessors: int, /
+) -> tuple[int, ...]: ...
 def pretended_axes(
     shape: tuple[int, ...],
     strides: tuple[int, ...],

@@ -35,12 +35,19 @@ def _reduction(op: Any) -> str:
     raise TypeError(f"op must be a name or a ufunc of NumPy's, not {type(op).__name__}")
 
 
+# DLPack's device types: CUDA's memory, and memory that it manages.
+_OF_CUDA = ((2,), (13,))
+
+
 def _lies_on_a_device(array: Any) -> bool:
-    return hasattr(array, "__cuda_array_interface__")
+    if hasattr(array, "__cuda_array_interface__"):
+        return True
+    where = getattr(array, "__dlpack_device__", None)
+    return where is not None and tuple(where() or ())[:1] in _OF_CUDA
 
 
 def _offsets(offsets: Any) -> Any:
-    """Make what NumPy takes for indices int64, one after the other."""
+    """Make what NumPy takes for indices int64, one after the other; a device does it itself."""
     if _lies_on_a_device(offsets):
         return offsets
     array = np.asarray(offsets)
@@ -72,13 +79,16 @@ def reduceat(
         'sum', 'prod', 'min', 'max', 'any' or 'all', or what NumPy calls them: 'add', 'multiply',
         'minimum', 'maximum', 'logical_or', 'logical_and', or one of those ufuncs.
     values : array_like of shape (n,)
-        The elements, of any type and stride that `gred.sum` takes. It is never written.
+        The elements, of any type and stride that `gred.sum` takes, on the host or on a device. It
+        is never written.
     offsets : array_like of int, shape (m,)
-        Where segments begin: from 0 to n - 1, in any order.
+        Where segments begin: from 0 to n - 1, in any order. They may lie on the host or where
+        `values` do; if these lie on the host, they are brought to where the offsets are.
     dtype : data-type, optional
         The type that elements are converted to first, as for the reduction itself.
     out : array of shape (m,), optional
-        Where the results go, converted to its type. It may overlap with `values`.
+        Where the results go, converted to its type: on the host or the device that does the work.
+        It may overlap with `values` and `offsets`.
     empty : {'element', 'identity'}, default 'element'
         What a segment is that does not end behind its beginning: 'element': the one element at its
         offset, as in NumPy; 'identity': empty, and its result what the reduction has of nothing: 0,
@@ -86,15 +96,18 @@ def reduceat(
         the least. Then offsets may be n, too: the rows of a sparse matrix in CSR form are
         ``reduceat("sum", data, indptr[:-1], empty="identity")``.
     device : str, optional
-        'host', which is the only one so far.
+        Where arrays of the host are reduced, as for `gred.sum`. What lies on a device is reduced
+        there.
     stream
         As for `gred.sum`.
 
     Returns
     -------
-    numpy.ndarray of shape (m,)
-        Of the type that the reduction of `values` has. The same bits for any number of threads;
-        sums of floats are added pairwise, at least as accurately as NumPy's.
+    array of shape (m,)
+        Of the type that the reduction of `values` has: NumPy's, or, if `values` lie on a device, an
+        array there, of the library that they are of, which nobody waits for. The same bits in every
+        run; on the host for any number of threads, with sums of floats added pairwise, at least as
+        accurately as NumPy's.
 
     Raises
     ------
@@ -102,10 +115,20 @@ def reduceat(
         If `op` is nothing of the kind, or offsets are no integers that int64 holds.
     ValueError
         If there is no such `op` or `empty`, or a shape does not fit.
+        Or offsets lie on another device than values.
     IndexError
-        If an offset is not in the array.
-    NotImplementedError
-        If an array lies on a device.
+        If an offset is not in the array. Where offsets lie on a device, it is found out there, so
+        that only calls whose results come to the host raise. Others leave, of a segment that begins
+        or ends outside of the array, what the reduction has of nothing, as for `empty`; nothing
+        outside is ever read.
+    MemoryError
+        If there is no room on the device for what has to be brought there or converted, all of
+        which is at a time.
+
+    Notes
+    -----
+    On devices, offsets that rise are the fast case: whatever the segments' lengths are, the work is
+    divided by elements. Others take a way of their own, a few threads a segment.
 
     Examples
     --------

@@ -1,0 +1,202 @@
+/* Tiles cost a launch that looks at all offsets, and one that folds what they leave; of few
+ * elements, segments are folded one by one. */
+#include "plan/segments_schedule.h"
+
+#include "common/arithmetic.h"
+#include "plan/widest.h"
+
+static const struct segments_tuning measured = {
+    .block = 8,
+    .tiling = 7,
+    .tile = 16 << 10,
+    .share = 4,
+    .rounds = 16,
+    .blocks = 8,
+    .few = 1 << 16,
+};
+
+static struct segments_tuning forced;
+
+void segments_tuning_force(struct segments_tuning tuning)
+{
+    forced = tuning;
+}
+
+static const struct segments_tuning *tuned(void)
+{
+    return forced.block ? &forced : &measured;
+}
+
+enum {
+    WARP = 5,
+    AT_ONCE = 4,  /* elements that a thread takes */
+    ALONE_FOR = 2 /* times longer than in a tile is a segment for a block, which waits for it */
+};
+
+/* ---- threads ---- */
+
+/* As many as a segment of mean length has work for. */
+static unsigned team_for(uint64_t segments, uint64_t elements, unsigned share)
+{
+    const uint64_t mean = segments ? elements / segments : 0;
+    unsigned team = 0;
+    while (team < WARP && mean >> (team + 1 + share))
+        team++;
+    return team;
+}
+
+/* What warps of a block leave each other. */
+static size_t of_warps(size_t state, unsigned block)
+{
+    return (state > sizeof(uint64_t) ? state : sizeof(uint64_t)) << block >> WARP;
+}
+
+/* A list of long segments, elements and one more, and ends of 2 bytes each, with what lies before
+ * boundaries of 16 bytes. */
+static size_t tile_bytes(const struct segments_shape *shape, size_t size)
+{
+    enum { BOUNDARY = 16, END = sizeof(uint16_t), BOUNDARIES = 4 };
+    const size_t list = (shape->tile / shape->most + 2) * sizeof(unsigned);
+    return list + shape->tile * (size > END ? size : END) + size + (size_t)BOUNDARIES * BOUNDARY;
+}
+
+/* Ends are counted in 16 bits. */
+static void shape_tiles(uint64_t all, size_t size, const struct segments_tuning *tuning,
+                        struct segments_shape *shape)
+{
+    shape->tile = (unsigned)least(tuning->tile / (size > 2 ? size : 2), UINT16_MAX);
+    shape->tiles = divide_up(all, shape->tile);
+    shape->tile_shared_bytes = tile_bytes(shape, size);
+}
+
+void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size_t state,
+                         unsigned multiprocessors, struct segments_shape *shape)
+{
+    const struct segments_tuning *tuning = tuned();
+    const unsigned team = team_for(segments, elements, tuning->share);
+    const uint64_t most = (uint64_t)multiprocessors * tuning->blocks;
+    *shape = (struct segments_shape){
+        .block = tuning->block,
+        .tile_block = tuning->tiling,
+        .team = team,
+        .most = AT_ONCE * tuning->rounds << team,
+        .alone = AT_ONCE * ALONE_FOR * tuning->rounds << team,
+        .shared_bytes = of_warps(state, tuning->block),
+    };
+    uint64_t blocks = divide_up(segments, (uint64_t)1 << (tuning->block - team));
+    if (segments + elements > tuning->few) {
+        shape_tiles(segments + elements, size, tuning, shape);
+        const uint64_t of_tiles = divide_up(shape->tiles, (uint64_t)1 << (tuning->block - WARP));
+        blocks = blocks > of_tiles ? blocks : of_tiles;
+    }
+    shape->grid = least(blocks, most);
+}
+
+/* ---- the schedule ---- */
+
+/* Kernels take what becomes their accumulator directly, one element after the other; all else is
+ * copied, of the widest type. */
+static bool choose_kernels(const struct kernels *kernels, struct segments_schedule *self)
+{
+    const struct plan *plan = self->plan;
+    const enum element input = plan->layout->input, rows = accumulator_of_rows(plan->accumulator);
+    const bool holds = rows == plan->accumulator || element_accumulator(input) == plan->accumulator,
+               lies = plan->flat || !plan->on_device;
+    self->accumulator = rows;
+    self->input = input;
+    self->each = plan->direct && holds && lies ? kernels->segments(plan->fold, input, rows) : NULL;
+    self->copies = !self->each && plan->n > 0;
+    if (!self->each) {
+        self->accumulator = self->input = accumulator_widest(plan->accumulator);
+        self->each = kernels->segments(plan->fold, self->input, self->accumulator);
+    }
+    self->tiles = kernels->tiles(plan->fold, self->input, self->accumulator);
+    return self->each && self->tiles;
+}
+
+static bool is_flat_int64(const struct layout *layout)
+{
+    return layout->input == ELEMENT_INT64 && layout_is_flat(layout);
+}
+
+static void find_offsets(struct segments_schedule *self)
+{
+    const struct plan *plan = self->plan;
+    self->uploads_offsets = !plan->offsets;
+    if (plan->offsets) {
+        self->offsets = *plan->offsets;
+        layout_normalise(&self->offsets, true);
+        self->offsets.type = ELEMENT_INT64;
+    } else {
+        self->offsets = (struct layout){.data = plan->segments->offsets,
+                                        .input = ELEMENT_INT64,
+                                        .type = ELEMENT_INT64,
+                                        .dimensions = 1,
+                                        .shape = {plan->segments->count},
+                                        .strides = {sizeof(int64_t)}};
+        layout_normalise(&self->offsets, true);
+    }
+    self->copies_offsets = plan->offsets && !is_flat_int64(&self->offsets);
+}
+
+static void lay_out(struct segments_schedule *self)
+{
+    const struct plan *plan = self->plan;
+    const struct segments_shape *shape = &self->shape;
+    const uint64_t count = plan->segments->count;
+    struct arena *arena = &self->arena;
+    *arena = (struct arena){.total = 0};
+    if (self->uploads)
+        arena_reserve(arena, PART_UPLOADED, plan->n, element_size(plan->layout->input));
+    if (self->copies)
+        arena_reserve(arena, PART_COPY, plan->n, element_size(self->accumulator));
+    if (self->uploads_offsets || self->copies_offsets)
+        arena_reserve(arena, PART_OFFSETS, count, sizeof(int64_t));
+    if (shape->tile) {
+        arena_reserve(arena, PART_PARTIALS, 2 * shape->tiles,
+                      state_bytes(plan->fold, self->accumulator));
+        arena_reserve(arena, PART_SPLITS, shape->tiles + 1, sizeof(uint64_t));
+        arena_reserve(arena, PART_ORDER, 1, sizeof(unsigned));
+    }
+    if (plan->results.on_device)
+        return;
+    arena_reserve(arena, PART_FINDINGS, 1, sizeof(unsigned));
+    arena_reserve(arena, PART_OUT, count, element_size(plan->results.type));
+}
+
+bool segments_schedule_make(const struct plan *plan, const struct kernels *kernels,
+                            unsigned multiprocessors, struct segments_schedule *self,
+                            struct failure *failure)
+{
+    self->plan = plan;
+    if (!choose_kernels(kernels, self)) {
+        failure_note(failure, FAILURE_VALUE, "there is no kernel of segments for %s",
+                     reduction_row(plan->reduction)->name);
+        return false;
+    }
+    self->array = *plan->layout;
+    layout_normalise(&self->array, true);
+    self->uploads = plan->n > 0 && !plan->on_device;
+    find_offsets(self);
+    segments_shape_make(plan->segments->count, plan->n, element_size(self->input),
+                        state_bytes(plan->fold, self->accumulator), multiprocessors, &self->shape);
+    lay_out(self);
+    return true;
+}
+
+void segments_schedule_argument(const struct segments_schedule *self,
+                                struct kernel_segments *argument)
+{
+    const size_t size = element_size(self->input);
+    *argument = (struct kernel_segments){
+        .of = *self->plan->segments,
+        .data = self->array.data,
+        .input = self->input,
+        .bytes = (unsigned)__builtin_ctzll(size),
+        .own = self->input == self->accumulator,
+        .team = self->shape.team,
+        .tiles = self->shape.tiles,
+        .tile = self->shape.tile,
+    };
+    argument->of.offsets = self->offsets.data;
+}

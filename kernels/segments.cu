@@ -1,0 +1,66 @@
+/* The kernels of segments: two of a fold and the values that it takes in, as those along axes, and
+ * the survey of offsets. */
+#include "accumulators.cuh"
+#include "common/kernels.h"
+#include "entry.cuh"
+#include "segments.cuh"
+#include "strided_entry.cuh"
+
+namespace KERNELS
+{
+namespace
+{
+
+template <class Fold>
+struct by_tiles {
+    static const void *entry()
+    {
+        return KERNEL_ENTRY(fold_tiles<Fold>);
+    }
+};
+
+template <class Fold>
+struct one_by_one {
+    static const void *entry()
+    {
+        return KERNEL_ENTRY(fold_segments<Fold>);
+    }
+};
+
+template <template <class> class Kernel>
+const void *of_fold(enum fold fold, enum element input, enum element accumulator)
+{
+    switch (fold) { /* what takes 64-bit integers for signed makes the same bits of them */
+    case FOLD_sum:
+        return strided_all<sum, Kernel, int64_t>(input, accumulator);
+    case FOLD_prod:
+        return strided_all<prod, Kernel, int64_t>(input, accumulator);
+    case FOLD_min:
+        return strided_all<min, Kernel>(input, accumulator);
+    case FOLD_max:
+        return strided_all<max, Kernel>(input, accumulator);
+    case FOLD_nonzero:
+        return strided_all<nonzero, Kernel, int64_t>(input, accumulator);
+    default:
+        return nullptr;
+    }
+}
+
+} // namespace
+
+const void *segments_survey()
+{
+    return KERNEL_ENTRY(survey_segments);
+}
+
+const void *segments_tiles(enum fold fold, enum element input, enum element accumulator)
+{
+    return of_fold<by_tiles>(fold, input, accumulator);
+}
+
+const void *segments_each(enum fold fold, enum element input, enum element accumulator)
+{
+    return of_fold<one_by_one>(fold, input, accumulator);
+}
+
+} // namespace KERNELS
