@@ -73,6 +73,7 @@ def kernel_units(table: str) -> list[tuple[str, str, list[str]]]:
         units.append(("methods.cu", fold, [*defines, f"-DGRED_AVERAGES={averages:d}"]))
     units += [("folds.cu", group, [f"-DGRED_GROUP={group}"]) for group in FOLD_GROUPS]
     units += [(LATER, "later_methods", []), ("exact.cu", "exact", [])]
+    units += [("products.cu", "products", [])]
     return [*units, ("kernels.cu", "kernels", [f"-DGRED_TABLE={table}"])]
 
 

@@ -51,7 +51,8 @@ EXACT_FUNCTION int exact_words_of(enum element accumulator)
     return exact_words_of_part(accumulator) * (exact_has_parts(accumulator) ? EXACT_PARTS : 1);
 }
 
-enum { EXACT_WORDS_MOST = EXACT_PARTS * (EXACT_NOTES + 69) };
+/* Of any sum, and those of products have all digits. */
+enum { EXACT_WORDS_MOST = EXACT_PARTS * (EXACT_NOTES + EXACT_DIGITS) };
 
 /* What blocks add together, 0 before and after a launch. */
 struct exact_together {

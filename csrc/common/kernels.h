@@ -162,6 +162,17 @@ struct kernels {
     const void *(*exact_merge)(enum element accumulator);
     const void *(*exact_finish)(void);
 
+    /* Exact sums of products, of the same kind: of two flat arrays of a type, or of one and itself;
+     * of floats and complex numbers, and of any types that hold 64-bit integers by one kernel.
+     * Arguments as of exact_flat, and then (factors, type, factors' type), the last two of which
+     * only the kernel of integers takes. */
+    const void *(*exact_products)(enum element input);
+    const void *(*exact_products_merge)(enum fold fold, enum element accumulator);
+    const void *(*exact_products_finish)(void);
+
+    /* The same in an accumulator's arithmetic, of any type; what states are, FOLD_sum's are. */
+    const void *(*dot)(enum element input, enum element accumulator);
+
     /* Counts what a mask lets through: arguments (layout, n, counted). */
     const void *(*count)(void);
 

@@ -193,13 +193,22 @@ struct step course_count(const struct course *self)
     return step;
 }
 
+static const void *finishing_kernel(const struct course *self)
+{
+    const struct kernels *kernels = self->kernels;
+    if (!self->plan->exact)
+        return kernels->finish();
+    return plan_adds_products(self->plan) ? kernels->exact_products_finish()
+                                          : kernels->exact_finish();
+}
+
 struct step course_finish(const struct course *self, enum part state)
 {
     return (struct step){
         .kind = STEP_FINISH,
         .reads = state,
         .writes = PART_OUT,
-        .kernel = self->plan->exact ? self->kernels->exact_finish() : self->kernels->finish(),
+        .kernel = finishing_kernel(self),
         .n = 1,
         .grid = 1,
         .block = 1,
