@@ -432,6 +432,20 @@ def test_halves_are_given_as_the_libraries_that_have_them_do(benchmarks, gpu, mo
     assert "CuPy" not in str(rows[3:])
 
 
+def test_exact_dot_products_are_held_against_reading_both_arrays(
+    benchmarks, gpu, pretended, monkeypatch
+):
+    """Of 4 KiB each; 8 KiB are read in 2.048 us."""
+    monkeypatch.setattr(benchmarks.exact, "DOT_SIZE", 1 << 12)
+    pretended.update({"exact": 4.096e-6, "gred": 2.048e-6, "CuPy": 1.024e-6, "PyTorch": 8.192e-6})
+    rows = list(benchmarks.exact.measure_dot("float32", gpu))
+    assert [row["value"] for row in rows] == pytest.approx([0.5, 1.0, 2.0, 0.25])
+    assert [row["at_least"] for row in rows] == [0.8, None, None, None]
+    assert rows[0]["what"] == (
+        "dot of normal float32, 4 KiB each: gred, exact: rate over the read limit's, 2.00 GB/s"
+    )
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_exponents_go_over_the_range_and_sums_stay_finite(benchmarks, dtype):
     draw = benchmarks.exact.over_the_range(dtype)
