@@ -1,6 +1,7 @@
 #include "plan/steps.h"
 
 #include "common/arithmetic.h"
+#include "common/exact_words.h"
 
 bool course_repeats(const struct course *self)
 {
@@ -195,14 +196,17 @@ struct step course_count(const struct course *self)
 
 struct step course_finish(const struct course *self, enum part state)
 {
+    enum { WARP = 32 };
+    const bool exact = self->plan->exact;
     return (struct step){
         .kind = STEP_FINISH,
         .reads = state,
         .writes = PART_OUT,
-        .kernel = self->plan->exact ? self->kernels->exact_finish() : self->kernels->finish(),
+        .kernel = exact ? self->kernels->exact_finish() : self->kernels->finish(),
         .n = 1,
         .grid = 1,
-        .block = 1,
+        .block = exact ? WARP : 1,
+        .shared_bytes = exact ? (EXACT_NOTES + EXACT_DIGITS) * sizeof(int64_t) : 0,
         .cluster = 1,
     };
 }

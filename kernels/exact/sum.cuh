@@ -4,6 +4,8 @@
  * Blocks leave words, which the last one adds; no order can make a difference. */
 #pragma once
 
+#include "../ending.cuh"
+#include "leading.cuh"
 #include "tiles.cuh"
 #include "windows.cuh"
 
@@ -311,11 +313,20 @@ __device__ __forceinline__ void add_states(shared<exact_word> words,
     }
 }
 
-/* Stores the words as a state and, where a host waits, posts them. */
+/* Stores the result of the words, if that is asked for, and posts that it has; else the words, as a
+ * state, which is posted where a host waits. */
 template <class Layout>
-__device__ __forceinline__ void leave_words(shared<const exact_word> words,
-                                            global<exact_word> state, const struct ending &ending)
+__device__ __forceinline__ void leave_words(shared<exact_word> words, global<exact_word> state,
+                                            const struct ending &ending,
+                                            const struct exact_result &result)
 {
+    if (result.out) {
+        if (threadIdx.x < warp_size)
+            round_words<Layout>(words, result);
+        if (threadIdx.x == 0)
+            post(ending, uint32_t(0));
+        return;
+    }
     for (unsigned k = threadIdx.x; k < Layout::words; k += blockDim.x) {
         const exact_word word = carried<Layout>(words, k);
         state[k] = word;
@@ -332,7 +343,8 @@ __device__ __forceinline__ void leave_words(shared<const exact_word> words,
 template <class Layout>
 __device__ __forceinline__ void end_with_words(shared<exact_word> words, global<exact_word> state,
                                                global<struct exact_together> together,
-                                               const struct ending &ending)
+                                               const struct ending &ending,
+                                               const struct exact_result &result)
 {
     __syncthreads();
     if (gridDim.x > 1) {
@@ -355,13 +367,14 @@ __device__ __forceinline__ void end_with_words(shared<exact_word> words, global<
         }
         __syncthreads();
     }
-    leave_words<Layout>(words, state, ending);
+    leave_words<Layout>(words, state, ending, result);
 }
 
 template <class In>
 __global__ void exact_sum(global<const In> data, uint64_t n, global<exact_word> state,
                           global<struct exact_together> together, struct ending ending,
-                          enum fold fold, enum element, unsigned watches)
+                          enum fold fold, enum element, unsigned watches,
+                          SHARED_PARAMETER(struct exact_result) result)
 {
     using layout = exact_layout_of<In>;
     const shared<exact_word> words = block_memory<exact_word>();
@@ -374,13 +387,14 @@ __global__ void exact_sum(global<const In> data, uint64_t n, global<exact_word> 
     if (single < n)
         course.add_single(data[single]);
     course.add_all();
-    end_with_words<layout>(words, state, together, ending);
+    end_with_words<layout>(words, state, together, ending, result);
 }
 
 /* One block adds the states that pieces have left. */
 template <enum element Accumulator>
 __global__ void exact_merge(global<const exact_word> states, uint64_t n, global<exact_word> merged,
-                            global<struct exact_together>, struct ending ending)
+                            global<struct exact_together>, struct ending ending, enum fold,
+                            enum element, unsigned, SHARED_PARAMETER(struct exact_result) result)
 {
     using layout = exact_layout<Accumulator>;
     const shared<exact_word> words = block_memory<exact_word>();
@@ -388,7 +402,7 @@ __global__ void exact_merge(global<const exact_word> states, uint64_t n, global<
     __syncthreads();
     add_states<layout>(words, states, n);
     __syncthreads();
-    leave_words<layout>(words, merged, ending);
+    leave_words<layout>(words, merged, ending, result);
 }
 
 } // namespace KERNELS
