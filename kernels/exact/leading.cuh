@@ -142,10 +142,11 @@ __device__ __forceinline__ uint64_t rounded_part(shared<exact_word> words, struc
 }
 
 /* To any type, at any address. Out of line, since it is much, and seldom. */
-static __device__ __noinline__ void store_converted(global<void> out, union scalar value,
-                                                    enum element from, enum element to)
+static __device__ __noinline__ void store_converted(const struct exact_result &result,
+                                                    struct exact_rounded rounded)
 {
-    scalar_store(out, scalar_convert(value, from, to), to);
+    const enum element from = result.finish.result, to = result.out_type;
+    scalar_store(result.out, scalar_convert(exact_joined(&result.finish, rounded), from, to), to);
 }
 
 /* A float of 2, 4 or 8 bytes. */
@@ -169,7 +170,7 @@ __device__ __forceinline__ void store_rounded(const struct exact_result &result,
     const global<unsigned char> out = static_cast<unsigned char *>(result.out);
     const unsigned bytes = unsigned(exact_format_of_part(&finish).width) / 8;
     if (result.out_type != finish.result || address_of(out) % bytes) {
-        store_converted(out, exact_joined(&finish, rounded), finish.result, result.out_type);
+        store_converted(result, rounded);
         return;
     }
     store_float(out, rounded.parts[EXACT_REAL], bytes);
