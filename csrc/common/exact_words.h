@@ -2,11 +2,20 @@
  * digits that no float of the type can reach, in words that are added one by one.
  *
  * Why no word overflows. A word of a block takes less than 2^32 from each number that is added by
- * itself, and from each flush of a warp's window; a block is given no more than EXACT_BLOCK_MOST
- * numbers, and flushes a window once in hundreds of them, so that a word takes up no more than 2^30
- * times that, and stays below 2^62. What it leaves has passed its carries on once: a word is then
- * less than 2^32 + 2^31 in magnitude. As many as 2^29 of these, of blocks or of pieces, can be
- * added in one word, and what becomes of them has passed its carries on, too. */
+ * itself, since what a number's bits are put in lies in three words, a piece in each. From what a
+ * warp's windows have taken in a stretch it takes as much three times at most: windows are 43 bits
+ * apart, and each is put in three words, too. A stretch is hundreds of numbers a lane, and only a
+ * warp's last is shorter. Arrays are cut so that blocks have EXACT_BLOCK_MOST elements on average;
+ * by warps that take tiles in turn, none has more than a tile a warp beyond that. So a word takes
+ * up no more than 2^30 + 2^17 numbers' pieces, and stays below 2^62 + 2^50. It has 63 bits and a
+ * sign.
+ *
+ * What a block leaves has passed its carries on once: a word is then less than 2^32 + 2^31 in
+ * magnitude. As many as 2^29 of these, of blocks or of pieces, can be added in one word, and what
+ * becomes of them has passed its carries on, too. A part's topmost word passes nothing on, and
+ * takes up what 2^63 numbers can carry there: it is worth 2^188 or 2^1084, and they are less than
+ * 2^191 or 2^1087. Nothing counts elements in 32 bits but a thread its own, of which there are
+ * fewer than its block has. */
 #pragma once
 
 #include "common/exact_sums.h"

@@ -104,7 +104,7 @@ __device__ __forceinline__ bool take_sign(lane_digits<Each> &digits)
 }
 
 /* What decides how a part's words are rounded, for all of a warp's lanes. The words are no more
- * than 2^62 in magnitude, and lost. */
+ * than 2^63 - 2^32 in magnitude, and lost. */
 template <unsigned Each>
 __device__ __forceinline__ struct exact_leading leading_of(shared<exact_word> words,
                                                            struct exact_span span)
