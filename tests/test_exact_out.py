@@ -82,6 +82,34 @@ def test_means_at_the_edges_are_rounded_once(place, divisor):
             assert same(stored("mean", x, place, dtype), nearest(value, dtype)), value
 
 
+@pytest.mark.parametrize("divisor", [1, 3, 7, 1023])
+def test_a_tie_is_decided_by_a_bit_wherever_it_lies(place, divisor):
+    """Beside those that are kept, further down, and in what a division leaves."""
+    for far in [*range(-54, -200, -1), -1000]:
+        for sign in (1, -1):
+            tie = [divisor * 1.0, divisor * 2.0**-53, sign * 2.0**far]
+            x = np.array(tie[: max(3, divisor)] + [0.0] * (divisor - 3))
+            name = "mean" if divisor > 1 else "sum"
+            assert same(stored(name, x, place), truth(name, x)), (far, sign)
+            assert same(exact(name, x), truth(name, x)), (far, sign)
+
+
+@pytest.mark.parametrize("count", [3, 2**16 + 1, 99_991])
+def test_quotients_of_any_bits_are_rounded_once(place, count):
+    """Digits that a first guess makes too great are among those of many."""
+    random = np.random.default_rng(count)
+    for _ in range(40 if count == 3 else 2):
+        x = np.zeros(count)
+        x[:3] = of_any_bits(random, 3)
+        assert same(stored("mean", x, place), truth("mean", x)), x[:3]
+
+
+def of_any_bits(random, n):
+    """Draw float64s with exponents in the middle, of which many bits are 1."""
+    bits = random.integers(0, 2**52, n, np.uint64) | random.integers(0, 2**52, n, np.uint64)
+    return (bits | np.uint64(1000 << 52)).view(np.float64)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_carries_go_through_all_digits(place, dtype):
     """What is borrowed for a number far below comes from the topmost digit, and goes there."""
