@@ -112,7 +112,7 @@ __device__ __forceinline__ Acc dot_of_packs(const in_packs<In> &x, const factor_
 template <class In, class Acc>
 __global__ void dot(global<const In> data, uint64_t n, global<Acc> partials,
                     global<unsigned> tickets, struct ending ending, enum fold, enum element,
-                    unsigned, global<const In> factors)
+                    unsigned, SHARED_PARAMETER(struct exact_result), global<const In> factors)
 {
     const in_packs<In> x(data, n);
     const global<const In> others = factors + x.head;

@@ -562,9 +562,31 @@ def test_the_readme_tells_of_axes_and_exact_sums(benchmarks, kept):
     exact = benchmarks.report.exact_part(kept).splitlines()
     assert "| gred, exact | - | - | 1 | 0 |" in exact
     assert "| NumPy | - | - | 2 | 2.25e+15 |" in exact
+    assert "on the GPU and on the host, 2 of 2 are kept." in "\n".join(exact)
     figures = benchmarks.report.figures_part(kept)
     assert "along axes" not in figures
     assert "exact sums on a GPU, in eight orders: the worst error | 1 | at most 0.5 |" in figures
+
+
+def test_the_readme_says_why_sums_are_not_exact_by_themselves(benchmarks, kept):
+    """By the figure that is farthest from its promise, and by the worst of each row."""
+    figure, [folder] = benchmarks.figures.figure, kept.folders
+    group = "exact sums on a GPU: rate over that of fast ones"
+    large = [
+        figure("exact", f"exact sum, {n}: rate", [rate], "x", at_least=0.95, group=group)
+        for n, rate in (("256 MiB", 0.76), ("1 GiB", 0.9), ("4 GiB", 0.96))
+    ]
+    call = figure("exact", "exact sum, a call: time over the fast one's", [1.3], "x", at_most=1.2)
+    other = figure("exact", "a call, float32, 1 MiB: CuPy", [1.0], "GB/s")
+    for piece, rows in {"large/float32": large, "calls/float32": [call, other]}.items():
+        rows = [{**row, "part": f"exact/{piece}"} for row in rows]
+        benchmarks.figures.write(folder.parent, machine(), f"exact/{piece}", rows)
+    exact = benchmarks.report.exact_part(kept)
+    assert "3 of 6 are kept, so it stays fast. The farthest from its promise, at 80" in exact
+    assert "of it, is: exact sum, 256 MiB: rate, 0.76 x of at least 0.95." in exact
+    assert f"| {group} | 3 | at least 0.95 | 0.76 x: exact sum, 256 MiB | **1 of 3** |" in exact
+    assert "| exact sum, a call: time over the fast one's | 1 | at most 1.2 | 1.3 x: exact" in exact
+    assert "CuPy" not in exact.partition("`method=")[2]
 
 
 def test_the_readme_says_nothing_of_what_is_not_measured(benchmarks, tmp_path):

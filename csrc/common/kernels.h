@@ -113,6 +113,14 @@ struct ending {
     double divisor; /* 0: it is not divided */
 };
 
+/* What the last block of an exact sum does with the words of all. */
+struct exact_result {
+    void *out; /* where the result is to stay; NULL: the words are what is left */
+    enum element out_type;
+    bool mean;
+    struct finish finish; /* without an initial value */
+};
+
 /* Kernels of a method take (array, n, partials[, tickets[, ending]]): n elements of the array to
  * states; those whose last block folds take an ending. NULL stands for what is not compiled. */
 struct kernels {
@@ -155,9 +163,9 @@ struct kernels {
      * their type, bytes of one, n, layout). */
     const void *(*store)(void);
 
-    /* Exact sums: of a flat array of a type, of the words that pieces have left, and one thread
-     * that makes the result of words. Arguments as above, and then (fold, accumulator, watches)
-     * and (accumulator); `watches` asks for whether there is anything but -0. */
+    /* Exact sums: of a flat array of a type, of the words that pieces have left, and one warp
+     * that makes the result of words. Arguments as above, and then (fold, accumulator, watches,
+     * exact_result) and (accumulator); `watches` asks for whether there is anything but -0. */
     const void *(*exact_flat)(enum element input);
     const void *(*exact_merge)(enum element accumulator);
     const void *(*exact_finish)(void);

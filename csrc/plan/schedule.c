@@ -282,15 +282,18 @@ static bool knows_the_end(const struct schedule *self)
            (self->pieces == 1 || plan->exact || fold_is_on_ladder(plan->fold));
 }
 
-/* Whether a state, or that divided, is the result as `out` is to have it. */
+/* Whether a state, or that divided, is the result as `out` is to have it. Words are rounded to it
+ * by whoever leaves them, unless more digits than they have are needed. */
 static bool is_as_out(const struct schedule *self)
 {
     const struct plan *plan = self->course.plan;
     const struct finish *finish = &plan->finish;
     const enum element type = self->course.choice.accumulator;
-    return !plan->exact && reduction_is_stored(plan->reduction) && !finish->has_initial &&
-           finish->from_nothing && finish->result == type && plan->out_element == type &&
-           !element_is_complex(type) && (uintptr_t)plan->out % element_size(type) == 0;
+    if (plan->exact)
+        return !finish->has_initial && !plan_adds_products(plan);
+    return reduction_is_stored(plan->reduction) && !finish->has_initial && finish->from_nothing &&
+           finish->result == type && plan->out_element == type && !element_is_complex(type) &&
+           (uintptr_t)plan->out % element_size(type) == 0;
 }
 
 /* Whether the pass that sees the mask counts what it shows. */

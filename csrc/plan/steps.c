@@ -1,6 +1,7 @@
 #include "plan/steps.h"
 
 #include "common/arithmetic.h"
+#include "common/exact_words.h"
 
 bool course_repeats(const struct course *self)
 {
@@ -204,6 +205,8 @@ static const void *finishing_kernel(const struct course *self)
 
 struct step course_finish(const struct course *self, enum part state)
 {
+    enum { WARP = 32 };
+    const bool by_warp = self->plan->exact && !plan_adds_products(self->plan);
     return (struct step){
         .kind = STEP_FINISH,
         .reads = state,
@@ -211,7 +214,8 @@ struct step course_finish(const struct course *self, enum part state)
         .kernel = finishing_kernel(self),
         .n = 1,
         .grid = 1,
-        .block = 1,
+        .block = by_warp ? WARP : 1,
+        .shared_bytes = by_warp ? (EXACT_NOTES + EXACT_DIGITS) * sizeof(int64_t) : 0,
         .cluster = 1,
     };
 }

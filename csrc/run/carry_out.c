@@ -23,6 +23,7 @@ struct carrying {
     unsigned done;          /* passes over the last piece */
     uint64_t grid;          /* of the first of them */
     bool posted;            /* the state that is left comes to the mailbox */
+    bool stored;            /* the result is where it is to stay */
 };
 
 static void *address(const struct carrying *self, enum part part)
@@ -125,19 +126,32 @@ static struct ending next_ending(struct carrying *self, size_t bytes)
     return mailbox ? mailbox_next(mailbox, bytes) : (struct ending){.mailbox = NULL};
 }
 
-/* What the last pass of all does besides. */
+/* What the last pass of all does besides: an exact one says no more than that it is done. */
 static struct ending last_ending(struct carrying *self)
 {
     const struct schedule *schedule = self->schedule;
     const struct plan *plan = schedule->course.plan;
     struct ending ending = {.mailbox = NULL};
     if (schedule->posts || schedule->stores)
-        ending = next_ending(self, schedule->course.state_bytes);
+        ending = next_ending(self, schedule->stores && plan->exact ? sizeof(uint32_t)
+                                                                   : schedule->course.state_bytes);
     if (schedule->stores) {
         ending.out = plan->out;
         ending.divisor = reduction_row(plan->reduction)->counts ? (double)self->fed : 0;
     }
     return ending;
+}
+
+/* The same of an exact pass, which rounds. */
+static struct exact_result exact_result_of(const struct carrying *self, struct ending ending)
+{
+    const struct plan *plan = self->schedule->course.plan;
+    struct exact_result result = {.out = plan->exact ? ending.out : NULL,
+                                  .out_type = plan->out_element,
+                                  .mean = reduction_row(plan->reduction)->nothing == NOTHING_nan,
+                                  .finish = plan->finish};
+    result.finish.count = self->fed;
+    return result;
 }
 
 static void *tickets_of(const struct carrying *self)
@@ -155,9 +169,10 @@ static bool make_pass(struct carrying *self, const struct step *step, uint64_t s
     enum fold fold = course->plan->fold;
     enum element accumulator = course->choice.accumulator, factor = course->choice.factor;
     unsigned watches = exact_asks_for_signs(&course->plan->finish);
+    struct exact_result result = exact_result_of(self, ending);
     const void *factors = factors_of(self, step, &array, start);
-    void *arguments[] = {&array,       &n,       &written, &tickets,     &ending, &fold,
-                         &accumulator, &watches, &factors, &accumulator, &factor};
+    void *arguments[] = {&array,       &n,       &written, &tickets, &ending,      &fold,
+                         &accumulator, &watches, &result,  &factors, &accumulator, &factor};
     if (step->kind == STEP_LIBRARY)
         return self->machine->reduce(self->machine, step->reducer, array.flat.at, n, written);
     return launch(self, step, arguments);
@@ -290,6 +305,7 @@ static bool make_passes(struct carrying *self, const struct passes *passes, uint
         if (all && k + 1 == passes->count)
             ending = last_ending(self);
         self->posted = ending.mailbox;
+        self->stored = ending.out;
         if (!make_pass(self, &passes->at[k], start, ending) ||
             (k == 0 && self->run->timing && !machine->mark(machine, MOMENT_FIRST_PASS)))
             return false;
@@ -417,10 +433,10 @@ static bool deliver(struct carrying *self, enum part leaves)
     uint64_t count = self->fed;
     if (schedule->counts_apart && !count_shown(self))
         return false;
-    if (schedule->finishes_on_device)
-        return finish_on_device(self, leaves);
-    if (schedule->stores)
+    if (self->stored)
         return true;
+    if (schedule->course.plan->out)
+        return finish_on_device(self, leaves);
     if (!fetch_state(self, leaves, state) ||
         (schedule->counts &&
          !machine->copy_out(machine, &count, address(self, PART_COUNTED), sizeof count)))

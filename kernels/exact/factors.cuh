@@ -13,7 +13,7 @@ namespace KERNELS
 template <unsigned Sums>
 struct products_layout {
     static constexpr bool narrow = false;
-    static constexpr int digits = EXACT_DIGITS;
+    static constexpr int first = 0, digits = EXACT_DIGITS;
     static constexpr unsigned part = EXACT_PRODUCTS_PART, words = part * Sums;
     static constexpr int lowest = -EXACT_POINT;
 };

@@ -221,9 +221,9 @@ __device__ __forceinline__ exact_range range_of_products(const pack<uint32_t> &a
 
 /* Tiles of a stretch: so many that no accumulator takes more numbers than it can. */
 template <class In>
-constexpr unsigned product_tiles_of_stretch =
-    WINDOW_NUMBERS * exact_factor<In>::sums /
-    (product_packs<In> * pack<In>::size * exact_factor<In>::products);
+constexpr unsigned product_tiles_of_stretch = WINDOW_NUMBERS *exact_factor<In>::sums /
+                                              (product_packs<In> * pack<In>::size *
+                                               exact_factor<In>::products);
 
 /* A warp's way through its tiles; all lanes take the same steps. */
 template <class In>
@@ -308,7 +308,9 @@ struct product_course {
 template <class In>
 __global__ void exact_products_sum(global<const In> data, uint64_t n, global<exact_word> state,
                                    global<struct exact_together> together, struct ending ending,
-                                   enum fold, enum element, unsigned, global<const In> factors)
+                                   enum fold, enum element, unsigned,
+                                   SHARED_PARAMETER(struct exact_result) result,
+                                   global<const In> factors)
 {
     using layout = products_layout_of<In>;
     const shared<exact_word> words = block_memory<exact_word>();
@@ -320,14 +322,16 @@ __global__ void exact_products_sum(global<const In> data, uint64_t n, global<exa
     if (single < n)
         deposit_products(words, data[single], factors[single]);
     course.add_all();
-    end_with_words<layout>(words, state, together, ending);
+    end_with_words<layout>(words, state, together, ending, result);
 }
 
 /* Of real numbers of any types, one by one: where 64-bit integers are among them. */
 __global__ void exact_products_of_any(global<const char> data, uint64_t n, global<exact_word> state,
                                       global<struct exact_together> together, struct ending ending,
-                                      enum fold, enum element, unsigned, global<const char> factors,
-                                      enum element type, enum element factors_type)
+                                      enum fold, enum element, unsigned,
+                                      SHARED_PARAMETER(struct exact_result) result,
+                                      global<const char> factors, enum element type,
+                                      enum element factors_type)
 {
     using layout = products_layout<1>;
     const shared<exact_word> words = block_memory<exact_word>();
@@ -338,14 +342,15 @@ __global__ void exact_products_of_any(global<const char> data, uint64_t n, globa
     for (uint64_t i = rank_in_grid(); i < n; i += threads_in_grid())
         deposit_product(words, exact_number_at(data + i * size, type),
                         exact_number_at(factors + i * size, factors_type));
-    end_with_words<layout>(words, state, together, ending);
+    end_with_words<layout>(words, state, together, ending, result);
 }
 
 /* One block adds the states that pieces have left. */
 template <unsigned Sums>
 __global__ void exact_products_merge(global<const exact_word> states, uint64_t n,
                                      global<exact_word> merged, global<struct exact_together>,
-                                     struct ending ending)
+                                     struct ending ending, enum fold, enum element, unsigned,
+                                     SHARED_PARAMETER(struct exact_result) result)
 {
     using layout = products_layout<Sums>;
     const shared<exact_word> words = block_memory<exact_word>();
@@ -353,7 +358,7 @@ __global__ void exact_products_merge(global<const exact_word> states, uint64_t n
     __syncthreads();
     add_states<layout>(words, states, n);
     __syncthreads();
-    leave_words<layout>(words, merged, ending);
+    leave_words<layout>(words, merged, ending, result);
 }
 
 /* One thread makes the result that stays on the device, of words that nobody needs afterwards: all

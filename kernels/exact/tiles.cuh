@@ -8,9 +8,11 @@ namespace KERNELS
 {
 
 /* A lane's packs of a tile. On an H200, 256 MiB and 1 GiB of normal float32 take 70.5 and 251 us
- * with four, 69 and 247 with two; float64 67 and 241, 72 and 252. */
+ * with four, 69 and 247 with two; float64 67 and 241, 72 and 252. Of bfloat16 and of complex
+ * numbers four do not fit in the registers that a thread has. */
 template <class In>
-constexpr unsigned tile_packs = std::is_same_v<In, float> ? 2 : 4;
+constexpr unsigned tile_packs =
+    std::is_same_v<In, double> || std::is_same_v<In, float16> || std::is_integral_v<In> ? 4 : 2;
 
 /* They are words: halves of words would be put together and taken apart again. */
 template <class In>
