@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import exact_on_host
+import host_axes
 import numpy as np
 import small_calls
 from figure import Figure, figure
@@ -335,6 +336,21 @@ WORK: dict[str, Work] = {
     **dict(pieces("types", SIZES, partial(measure_types, "2 cores"))),
     **dict(pieces("busy", BUSY_SIZES, measure_busy)),
     "layouts": (CORES, measure_layouts),
+    **{
+        f"axes/{op}/{mib}MiB": (
+            CORES,
+            partial(host_axes.measure, "2 cores", host_axes.MEDIAN_TARGET, op, mib * MIB),
+        )
+        for op in host_axes.OPS
+        for mib in host_axes.SIZES
+    },
+    **{
+        f"axes-many/{op}": (
+            MANY_CORES,
+            partial(host_axes.measure, "16 cores", None, op, host_axes.SIZES[-1] * MIB),
+        )
+        for op in host_axes.OPS
+    },
     **{f"many/{which}": (MANY_CORES, partial(measure_many_cores, which)) for which in MANY},
     "callers": (MANY_CORES, measure_callers),
     "exact/few": (CORES, partial(exact_on_host.measure, typical)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -71,3 +72,16 @@ def measure_gpus() -> Iterator[Figure]:
     yield figure("gpus", "one thread on one GPU, 1 GiB float32 sums", alone, "TB/s")
     what = "two threads on two GPUs: rate over that of one"
     yield figure("gpus", what, together, "x", at_least=TWO_GPUS)
+    what = "a list of two arrays on two GPUs: rate over that of one array"
+    yield figure("gpus", what, [2 * rate for rate in ratios_of_list(arrays)], "x")
+
+
+def ratios_of_list(arrays: list[Any]) -> Iterator[float]:
+    """Sum the first array, and all of them in one call, by turns: how their times compare."""
+    for _ in range(SUMS):
+        seconds = []
+        for what in (arrays[0], arrays):
+            start = time.perf_counter()
+            gred.sum(what)
+            seconds.append(time.perf_counter() - start)
+        yield seconds[0] / seconds[1]

@@ -13,9 +13,10 @@ template <class Fold, class Array>
 __device__ __forceinline__ state_of<Fold> fold_pair(Array data, uint64_t n, uint64_t i,
                                                     uint64_t apart)
 {
-    if (i + apart < n)
-        return Fold::merge(load<Fold>(data, i), load<Fold>(data, i + apart));
-    return i < n ? load<Fold>(data, i) : Fold::identity();
+    if (i >= n)
+        return Fold::identity();
+    const state_of<Fold> first = load<Fold>(data, i);
+    return i + apart < n ? Fold::merge(first, load<Fold>(data, i + apart)) : first;
 }
 
 /* This thread's share of the array, two elements a step. */

@@ -161,6 +161,11 @@ __device__ __forceinline__ void store_result(const struct kernel_results &result
     struct finish how = results.finish;
     struct answer answer;
     how.count = count;
+    if constexpr (std::is_same_v<Fold, variance<value_of<Fold>>>) {
+        how.has_mean = results.means;
+        if (how.has_mean)
+            how.mean = results.means[place];
+    }
     answer.values[0] = answer.values[1] = count_answer(0);
     finish_state_of<Fold>(results.reduction, how, state, answer);
     store_answer(answer.values[0], how.result, result_at(results, 0, place));

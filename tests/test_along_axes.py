@@ -437,6 +437,32 @@ def test_out_may_overlap_with_the_array():
                 np.testing.assert_array_equal(memory[where], right)
 
 
+def test_out_may_overlap_with_the_mask_and_the_mean():
+    x = np.random.default_rng(9).normal(size=(6, 6))
+    mask = x > 0
+    right = np.any(x, 0, where=mask)
+    gred.any(x, 0, where=mask, out=mask[1])
+    np.testing.assert_array_equal(mask[1], right)
+    memory = np.append(x.mean(0), 0)
+    right = np.var(x, 0, mean=memory[None, :6].copy())
+    gred.var(x, 0, mean=memory[None, :6], out=memory[1:])
+    np.testing.assert_allclose(memory[1:], right, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(2, 9001), (3, 5, 700), (20, 4100), (9001, 2), (1, 70), (0, 70)])
+@pytest.mark.parametrize("dtype", ["i1", "u2", "f2", "f4", "i8", "?"])
+def test_out_is_written_as_a_whole_and_nothing_beside_it(shape, dtype):
+    x = np.random.default_rng(1).integers(0, 7, shape).astype(dtype)
+    for name in ("sum", "max") if shape[0] else ("sum",):
+        right = getattr(np, name)(x.astype("f8") if dtype == "f2" else x, axis=0)
+        right = right.astype(result_type(name, x.dtype))
+        memory = np.full(right.size + 4, 7, right.dtype)
+        out = memory[2:-2].reshape(right.shape)
+        assert getattr(gred, name)(x, axis=0, out=out) is out
+        np.testing.assert_array_equal(out, right)
+        assert memory[[0, 1, -2, -1]].tolist() == [7] * 4 or right.dtype == bool
+
+
 def test_a_wrong_out_is_refused_and_not_written():
     x = np.ones((2, 3))
     for out, keepdims in (

@@ -41,14 +41,16 @@ every_name = pytest.mark.parametrize("name", NAMES)
 
 # Threads of a block as an exponent, enough threads of a multiprocessor, what a thread of a row is
 # to have before it gets help, blocks of a multiprocessor that splits make, bytes of rows that are
-# staged, whether columns are made side by side, and windows of a stretch as an exponent: few
-# threads and many, small teams and large ones, no splits and as many as there can be.
+# staged, whether columns are made side by side, windows of a stretch and threads of a block that
+# makes few columns alone, both as exponents: few threads and many, small teams and large ones, no
+# splits and as many as there can be.
 SHARINGS = {
     "measured": (0, 0, 0, 0, 0, 0),
     "a thread each": (8, 1, 16, 0, 0, 0),
     "a warp": (5, 1 << 20, 0, 0, 0, 0),
     "a block": (7, 1 << 20, 0, 0, 0, 1),
     "a warp and splits": (5, 1 << 20, 0, 1 << 16, 0, 1, 4),
+    "large blocks": (5, 1 << 20, 0, 1 << 16, 0, 1, 2, 10),
     "splits alone": (6, 1, 0, 1 << 16, 0, 1),
     "staged rows": (6, 1, 0, 0, 32 << 10, 1),
     "staged rows of a team": (5, 1 << 20, 0, 0, 4000, 0),

@@ -15,6 +15,7 @@ from gred import _core
 
 H200 = 132
 STAGED, TOGETHER = 16 << 10, 4
+AT_ONCE, SHARED = 4, 48 << 10
 
 
 class Sharing(NamedTuple):
@@ -157,7 +158,32 @@ def test_the_device_is_busy_with_few_and_with_many_results(length, axis):
 
 def test_small_arrays_take_few_blocks():
     assert sharing((32, 32), 1).groups <= 4
-    assert sharing((32, 32), 0).groups * sharing((32, 32), 0).splits <= 32
+    assert sharing((32, 32), 0).groups == 1
+
+
+@pytest.mark.parametrize("accumulator", [4, 8, 16])
+@pytest.mark.parametrize("shape", [(4, 4), (32, 32), (100, 100), (200, 7), (64, 9000)])
+def test_small_columns_are_made_by_blocks_that_wait_for_no_other(shape, accumulator):
+    got = sharing(shape, 0, 4, accumulator)
+    assert (got.columns, got.splits) == (True, 1)
+    assert shape[0] >> got.team < 4 * AT_ONCE
+    assert accumulator * TOGETHER << got.block <= SHARED
+
+
+def test_blocks_are_large_only_where_they_would_share_columns():
+    assert sharing((128, 1 << 16), 0).block == sharing((1 << 16, 1 << 10), 0).block == 8
+
+
+def test_small_columns_of_small_states_are_made_by_the_largest_blocks():
+    got = sharing((256, 256), 0)
+    assert (got.columns, got.block, got.splits) == (True, 10, 1)
+
+
+@pytest.mark.parametrize("shape", [(512, 512), (1024, 1024), (1000, 3000), (1 << 20, 64)])
+def test_blocks_that_share_columns_have_something_to_do_for_all_their_threads(shape):
+    got = sharing(shape, 0)
+    assert got.splits > 1
+    assert shape[0] >= 2 * got.splits * AT_ONCE << got.team
 
 
 def test_long_results_are_shared_by_blocks():

@@ -45,7 +45,10 @@ def test_counts_are_those_of_a_profiler(script, rung):
 
 def test_no_figure_of_a_profiler_differs_unseen(script):
     """A sector, a wavefront or a conflict more or less is named, but for noise and what waits."""
-    rows = {row["method"]: row for row in PROFILED_ROWS if (row["size"], row["pass"]) == (65539, 1)}
+    first = [row for row in PROFILED_ROWS if (row["size"], row["pass"]) == (65539, 1)]
+    rows = {
+        row["method"]: row for row in first if (row["dtype"], row["block_size"]) == ("int32", 256)
+    }
     for rung in ("neighbored", "shared_strided", "last_block"):
         for name in script.METRICS:
             wrong = {**rows[rung], name: rows[rung][name] - 1}
@@ -57,6 +60,14 @@ def test_no_figure_of_a_profiler_differs_unseen(script):
     for name in ("shared_load_wavefronts", "shared_load_conflicts"):
         noisy[name] += noisy["shared_load_wavefronts"] // 20
     assert len(list(script.differences([noisy], 132))) == 2
+    for row in first:
+        if row["method"] == "shuffle" and row["block_size"] >= 512:
+            more = {
+                name: row[name] + 1 for name in script.METRICS if name.startswith("shared_store")
+            }
+            lines = list(script.differences([{**row, **more}], 132))
+            excused = (row["dtype"], row["block_size"]) == ("float64", 1024)
+            assert len(lines) == (0 if excused else 2)
 
 
 # ---- beside arithmetic by hand ----

@@ -14,6 +14,7 @@ import gred
 pytestmark = pytest.mark.gpu
 N = 100003
 SECOND = 1_000_000
+TALL = 8192
 
 
 def on(stream, host):
@@ -56,6 +57,52 @@ def test_calls_that_nobody_waits_for_keep_what_they_work_in():
     assert is_busy(streams[-1].handle)
     call("cuCtxSynchronize")
     assert [out.host()[0] for out in outs] == [k * N for k in range(10)]
+
+
+def tall(stream, value):
+    """Make columns so tall that several blocks share each: 32 of them."""
+    whole = on(stream, np.full(TALL * 32, value, np.int32))
+    a = whole.described(stream=stream.handle, shape=(TALL, 32))
+    a.kept = stream
+    return a
+
+
+def row_on(stream):
+    return on(stream, np.zeros(32, np.int64))
+
+
+def test_results_along_axes_keep_what_blocks_leave_each_other():
+    """While those of ten busy streams are to come, calls on other streams are right."""
+    streams = [Stream() for _ in range(10)]
+    arrays = [tall(stream, k) for k, stream in enumerate(streams)]
+    outs = [row_on(stream) for stream in streams]
+    mine, my_out = tall(Stream(), 3), row_on(Stream())
+    gred.sum(mine, axis=0, out=my_out)
+    call("cuCtxSynchronize")
+    for stream, a, out in zip(streams, arrays, outs, strict=True):
+        delay(stream.handle, 30_000)
+        for _ in range(3):
+            gred.sum(a, axis=0, out=out)
+    for _ in range(10):
+        gred.sum(mine, axis=0, out=my_out)
+        assert gred.sum(mine) == 3 * 32 * TALL
+    assert is_busy(streams[-1].handle)
+    call("cuCtxSynchronize")
+    for k, out in enumerate([*outs, my_out]):
+        np.testing.assert_array_equal(out.host(), (k if k < 10 else 3) * TALL)
+
+
+def test_one_stream_takes_whole_arrays_and_columns_in_turn():
+    """What blocks count themselves by is at 0 again after either."""
+    stream = Stream()
+    a, flat = tall(stream, 5), on(stream, np.full(N, 2, np.int32))
+    row, one = row_on(stream), zero_on(stream)
+    for _ in range(50):
+        gred.sum(a, axis=0, out=row)
+        gred.sum(flat, out=one)
+    call("cuCtxSynchronize")
+    np.testing.assert_array_equal(row.host(), 5 * TALL)
+    assert one.host()[0] == 2 * N
 
 
 def test_a_stream_may_be_destroyed_while_its_results_are_to_come():

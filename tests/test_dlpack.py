@@ -1,6 +1,8 @@
 """DLPack tensors go in; a capsule is taken once, and released once, whatever happens."""
 
+import ctypes
 import gc
+import mmap
 import sys
 
 import capsules
@@ -420,3 +422,27 @@ def test_capsules_keep_memory_and_references_flat():
     assert sys.getrefcount(good) == before
     assert sys.getallocatedblocks() - blocks < 200
     assert good.capsule.deletions == bad.capsule.deletions == 301
+
+
+def page_before_none():
+    """Map two pages, of which the second cannot be read."""
+    pages = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+    end = ctypes.addressof(ctypes.c_char.from_buffer(pages)) + mmap.PAGESIZE
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(end), mmap.PAGESIZE, 0) == 0
+    return pages, end
+
+
+def test_a_producer_gets_no_handle_that_it_could_not_read():
+    """All of a stream has to be there; none of it is looked for elsewhere."""
+    pages, end = page_before_none()
+    for handle in (12345, 2**63, 2**64 - 1, 2**64 - 8, end, end - 8, end - 56):
+        producer = Producer(capsule_of(X, device_type=CUDA), (CUDA, 0))
+        with pytest.raises(ValueError, match="no handle of a stream"):
+            gred.sum(producer, stream=handle)
+        assert not producer.calls
+    for handle in (1, 2, end - 64, end - mmap.PAGESIZE):
+        producer = Producer(Exception, (CUDA, 0))
+        with pytest.raises(Exception, match=r"^(?!.*no handle)"):
+            gred.sum(producer, stream=handle)
+        assert producer.calls[0]["stream"] == handle
+    del pages

@@ -487,7 +487,9 @@ def test_a_call_that_takes_long_is_made_a_few_times(benchmarks, clock):
 
 def test_a_part_stands_for_its_pieces(benchmarks):
     parse = benchmarks.figures.parse_parts
-    sizes = [f"host-types/sum/{size}" for size in ("4KiB", "64KiB", "1MiB", "16MiB", "256MiB")]
+    sizes = [
+        f"host-types/sum/{size}" for size in ("4KiB", "64KiB", "1MiB", "16MiB", "256MiB", "1024MiB")
+    ]
     assert parse("host-types/sum") == sizes
     assert parse("host-types/sum/1MiB,host-types/sum") == [sizes[2], *sizes[:2], *sizes[3:]]
     assert {*sizes, "host-many/large"} < {*parse("host-types,host-many")} < {*parse("host")}

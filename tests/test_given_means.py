@@ -66,12 +66,94 @@ def test_a_mean_that_does_not_fit_is_refused(name):
         function(x, 0, mean="x")
 
 
+def at_home(got):
+    """Copy results that have stayed on the device."""
+    got = got.to_numpy() if isinstance(got, gred.DeviceArray) else got
+    return got.get() if isinstance(got, SimulatedArray) else got
+
+
 @both
-def test_a_mean_is_refused_on_a_device(name):
-    with pytest.raises(NotImplementedError, match="host"):
-        getattr(gred, name)(SimulatedArray(np.ones(3)), mean=1.0)
-    with pytest.raises(NotImplementedError, match="host"):
-        getattr(gred, name)(np.ones(3), mean=1.0, device="simulated")
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16", "i1", "u8", "?"])
+@pytest.mark.parametrize("axis", [None, 0, 1, 2, (0, 2), (1, 2), (0, 1, 2)])
+def test_a_mean_is_given_on_a_device(name, dtype, axis):
+    """By the host or by the device; of an array that is there, or is brought there."""
+    x = abs(RANDOM.normal(size=(9, 6, 40)) * 5).astype(dtype)
+    true = np.asarray(x.astype(np.result_type(dtype, "f8")).mean(axis=axis, keepdims=True))
+    there, function = SimulatedArray(x), getattr(gred, name)
+    for mean, ddof in ((true, 0), (true + 1.5, 1), (2.5, 0), (np.ones((1, 1), np.float16), 1)):
+        exact = about(name, x, mean, axis, ddof)
+        got = [function(there, axis, ddof=ddof, mean=mean)]
+        got.append(function(x, axis, ddof=ddof, mean=mean, device="simulated"))
+        if axis not in (None, (0, 1, 2)):
+            got.append(function(there, axis, ddof=ddof, mean=SimulatedArray(mean)))
+        for results in map(at_home, got):
+            np.testing.assert_allclose(results, exact, rtol=2e-3 if dtype == "f2" else 2e-6)
+            assert results.dtype == function(x, axis, ddof=ddof).dtype
+
+
+@both
+def test_means_on_a_device_are_where_their_results_are(name):
+    """Turned, masked, backwards, kept, into out, and in as little memory as can be."""
+    x, mask = RANDOM.normal(size=(12, 9, 30)), RANDOM.random((12, 9, 30)) > 0.4
+    function = getattr(gred, name)
+    for view, shown in ((x, mask), (x.T, mask.T), (x[::-1, :, ::-2], mask[::-1, :, ::-2])):
+        for axis in (0, 1, 2, (0, 2)):
+            mean = np.asarray(view.mean(axis=axis, keepdims=True)) + RANDOM.normal()
+            exact = np.asarray(about(name, view, mean, axis, shown=shown))
+            a, there = SimulatedArray(view), SimulatedArray(mean)
+            for options in ({}, {"keepdims": True}, {"out": SimulatedArray(np.zeros(exact.shape))}):
+                for given in (mean, there):
+                    got = function(a, axis, mean=given, where=SimulatedArray(shown), **options)
+                    got = at_home(got).reshape(exact.shape)
+                    np.testing.assert_allclose(got, exact)
+            with gred.workspace_limit(1):
+                got = function(view, axis, mean=mean, device="simulated")
+            np.testing.assert_allclose(got, about(name, view, mean, axis))
+
+
+@both
+def test_a_mean_of_a_whole_array_goes_to_an_out_on_the_device(name):
+    x, out = RANDOM.normal(size=5000), SimulatedArray(np.zeros(()))
+    getattr(gred, name)(SimulatedArray(x), mean=0.5, out=out)
+    np.testing.assert_allclose(at_home(out), about(name, x, 0.5, None))
+    got = getattr(gred, name)(SimulatedArray(x), mean=SimulatedArray(np.ones(1)), keepdims=True)
+    np.testing.assert_allclose(got.to_numpy(), [about(name, x, 1, None)])
+
+
+@both
+def test_a_mean_on_a_device_that_cannot_be_is_refused(name):
+    x, function = SimulatedArray(np.ones((3, 4))), getattr(gred, name)
+    with pytest.raises(NotImplementedError, match="keepdims"):
+        function(x, mean=SimulatedArray(np.ones(1)))
+    with pytest.raises(ValueError, match="bring both"):
+        function(np.ones((3, 4)), 0, mean=SimulatedArray(np.ones(4)))
+    with pytest.raises(ValueError, match="broadcast"):
+        function(x, 0, mean=SimulatedArray(np.ones((3, 1))))
+    with pytest.raises(ValueError, match="broadcast"):
+        function(x, 0, mean=SimulatedArray(np.ones((1, 1, 4))))
+    with pytest.raises(TypeError, match="complex"):
+        function(x, 0, mean=SimulatedArray(np.ones(4, complex)))
+
+
+def by_library(library, host):
+    """Put an array on the GPU by a library of the user's."""
+    if library == "cupy":
+        return pytest.importorskip("cupy").asarray(host)
+    return pytest.importorskip("torch").as_tensor(host, device="cuda")
+
+
+@pytest.mark.gpu
+@both
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_a_mean_that_another_call_leaves_on_the_gpu_is_given(name, library):
+    """Without waiting for it; its memory may go at once."""
+    host = RANDOM.normal(size=(3000, 400)).astype("f4") + 100
+    x, function = by_library(library, host), getattr(gred, name)
+    for axis in (0, 1):
+        got = function(x, axis, mean=gred.mean(x, axis, keepdims=True))
+        assert type(got) is type(x)
+        got = got.get() if library == "cupy" else got.cpu().numpy()
+        np.testing.assert_allclose(got, getattr(np, name)(host.astype("f8"), axis), rtol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16", "i1", "i4", "u8", "?"])

@@ -188,6 +188,9 @@ def test_out_may_overlap():
     x = np.arange(10.0)
     gred.reduceat("sum", x, [0, 4, 8], out=x[3:6])
     np.testing.assert_array_equal(x[3:6], [6, 22, 17])
+    offsets = np.array([4, 0, 8])
+    gred.reduceat("sum", np.arange(10), offsets, out=offsets)
+    np.testing.assert_array_equal(offsets, [4, 28, 17])
 
 
 # ---- what is refused ----

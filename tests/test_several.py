@@ -11,6 +11,7 @@ from test_cuda_arrays import GPUS
 from test_cuda_threads import on_gpu
 
 import gred
+from gred.several import _THREADS_MOST
 from gred.testing import SimulatedArray
 
 FLOAT64 = np.dtype(np.float64)
@@ -115,6 +116,21 @@ def test_they_are_reduced_side_by_side():
     parts = [Seen(np.ones(10)) for _ in range(3)]
     assert gred.sum(parts) == 30
     assert len(used) > 1
+
+
+def kept_threads():
+    return {one.ident for one in threading.enumerate() if one.name.startswith("gred-several")}
+
+
+def test_threads_are_kept():
+    parts = on_devices([np.ones(10), np.ones(20), np.ones(30)])
+    assert gred.sum(parts) == 60
+    before = kept_threads()
+    for _ in range(20):
+        assert gred.sum(parts) == 60
+    assert before
+    assert before <= kept_threads()
+    assert len(kept_threads()) <= _THREADS_MOST
 
 
 def test_settings_of_the_caller_hold_for_all():

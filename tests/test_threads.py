@@ -199,6 +199,7 @@ def all_right():
     assert gred.sum(x[:5000], method="recursive") == x[:5000].sum()
     assert gred.sum(x[:5000], method="unroll2", device="simulated") == x[:5000].sum()
     assert gred.sum(array) == x[:5000].sum()
+    assert gred.sum([array, array, array]) == 3 * x[:5000].sum()
 
 def in_a_child():
     child = os.fork()

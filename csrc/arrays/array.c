@@ -400,6 +400,13 @@ bool array_is_numpys(PyObject *object)
     return PyArray_Check(object);
 }
 
+bool array_offers_memory(PyObject *object)
+{
+    return PyArray_Check(object) || exchange_is_offered(Py_TYPE(object)) ||
+           PyObject_HasAttrString(object, "__cuda_array_interface__") ||
+           PyObject_HasAttrString(object, "__dlpack_device__");
+}
+
 bool array_lies_flat(PyObject *object, struct layout *layout)
 {
     if (!PyArray_CheckExact(object))

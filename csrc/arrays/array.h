@@ -12,6 +12,9 @@ bool array_view(PyObject *object, const struct view_request *, struct view *view
 /* Whether the object is an array of NumPy's, or of a class derived from that. */
 bool array_is_numpys(PyObject *object);
 
+/* Whether the object is such an array, or offers its memory as it lies. */
+bool array_offers_memory(PyObject *object);
+
 /* Whether the object is an array of NumPy's own class, with elements that simply lie there: one
  * after the other, aligned and in this machine's byte order, of a type that needs no asking. Then
  * the layout is filled in as layout_normalise would leave it, but for the type that elements are

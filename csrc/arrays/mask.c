@@ -1,14 +1,5 @@
 #include "arrays/mask.h"
 
-#include "arrays/exchange.h"
-
-static bool offers_memory(PyObject *where)
-{
-    return array_is_numpys(where) || exchange_is_offered(Py_TYPE(where)) ||
-           PyObject_HasAttrString(where, "__cuda_array_interface__") ||
-           PyObject_HasAttrString(where, "__dlpack_device__");
-}
-
 /* A mask that offers its memory is taken as it lies; anything else becomes NumPy's. */
 static bool view_mask(PyObject *where, const struct view_request *request, struct mask *mask)
 {
@@ -17,7 +8,7 @@ static bool view_mask(PyObject *where, const struct view_request *request, struc
     asked.name = "where";
     view->owner = NULL;
     view->pin = NULL;
-    if (!offers_memory(where))
+    if (!array_offers_memory(where))
         return array_of_bools(where, "where", view);
     if (!array_view(where, &asked, view))
         return false;

@@ -115,15 +115,34 @@ void output_store(struct output *output, union scalar result, enum element type)
     store(&output->view.layout, (char *)output->view.layout.data, result, type);
 }
 
+/* n elements that need no conversion. */
+static void copy_run(char *at, int64_t stride, const char *from, size_t size, uint64_t n)
+{
+    if (stride == (int64_t)size)
+        memcpy(at, from, n * size);
+    else
+        for (uint64_t k = 0; k < n; k++)
+            memcpy(at + (int64_t)k * stride, from + k * size, size);
+}
+
 void output_store_all(struct output *output, const void *results, enum element type)
 {
     const struct layout *layout = &output->view.layout;
+    const size_t size = element_size(type);
+    const bool as_they_are = layout->input == type && !layout->swapped;
+    const unsigned inner = layout->dimensions ? layout->dimensions - 1 : 0;
+    const uint64_t run = layout->dimensions ? layout->shape[inner] : 1;
+    const int64_t stride = layout->dimensions ? layout->strides[inner] : 0;
     const char *from = results;
     char *at = (char *)layout->data;
     uint64_t index[DIMENSIONS_MAX] = {0};
-    for (uint64_t left = output->view.n; left > 0; left--, from += element_size(type)) {
-        store(layout, at, scalar_load(from, type), type);
-        for (unsigned k = layout->dimensions; k-- > 0;) {
+    for (uint64_t left = output->view.n; left > 0; left -= run, from += run * size) {
+        if (as_they_are)
+            copy_run(at, stride, from, size, run);
+        else
+            for (uint64_t k = 0; k < run; k++)
+                store(layout, at + (int64_t)k * stride, scalar_load(from + k * size, type), type);
+        for (unsigned k = inner; k-- > 0;) {
             at += layout->strides[k];
             if (++index[k] < layout->shape[k])
                 break;

@@ -75,6 +75,7 @@ struct kernel_results {
                            * nothing is lost by way of it */
     double divisor;       /* of such a result; 0: it is not divided */
     unsigned *findings;   /* bits are added here; NULL: nobody asks */
+    const struct complex128 *means; /* what spreads are about; NULL: each its own mean */
 };
 
 /* A reduction along axes as a kernel's argument; plan/axes_schedule.h makes it. */

@@ -4,7 +4,17 @@
  * one flat run. */
 #include "common/layout.h"
 
+#include <stddef.h>
 #include <string.h>
+
+void layout_copy(const struct layout *layout, struct layout *to)
+{
+    const unsigned dimensions = layout->dimensions;
+    memcpy(to, layout, offsetof(struct layout, shape));
+    memcpy(to->shape, layout->shape, dimensions * sizeof *to->shape);
+    memcpy(to->strides, layout->strides, dimensions * sizeof *to->strides);
+    memcpy(to->mask_strides, layout->mask_strides, dimensions * sizeof *to->mask_strides);
+}
 
 static void become_empty(struct layout *layout)
 {

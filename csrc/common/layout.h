@@ -25,6 +25,9 @@ struct layout {
     int64_t strides[DIMENSIONS_MAX], mask_strides[DIMENSIONS_MAX];
 };
 
+/* As many dimensions as there are: a short call has little time for all the others. */
+void layout_copy(const struct layout *, struct layout *to);
+
 /* Brings dimensions into their best order; see layout.c. `in_order`: elements are still walked in
  * the array's own order. */
 void layout_normalise(struct layout *, bool in_order);

@@ -70,6 +70,8 @@ struct finish {
     union scalar initial; /* an accumulator */
     uint64_t count;       /* elements that took part, where the reduction counts */
     double ddof;
+    bool has_mean; /* a spread is about the one that is given */
+    struct complex128 mean;
 };
 
 enum { ANSWER_VALUES = 8 };

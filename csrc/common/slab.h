@@ -12,10 +12,11 @@ struct slab_parts {
 };
 
 enum {
-    SLAB_COLUMNS = 1024,      /* at most */
-    SLAB_PART_ROWS = 16,      /* at most */
-    SLAB_PARTS = 128,         /* at most, ... */
-    SLAB_PARTS_OF_BYTES = 16, /* and of elements of a byte where positions matter */
+    SLAB_COLUMNS = 1024,         /* at most, ... */
+    SLAB_COLUMNS_OF_PART = 4096, /* and where there is only one part */
+    SLAB_PART_ROWS = 16,         /* at most */
+    SLAB_PARTS = 128,            /* at most, ... */
+    SLAB_PARTS_OF_BYTES = 16,    /* and of elements of a byte where positions matter */
     SLAB_ROOM = 192 << 10,
 };
 
@@ -41,6 +42,7 @@ struct slab {
     uint64_t first, count; /* parts; the latter is a power of 2 */
     int64_t block_stride, row_stride;
     const char *end; /* up to here memory may be read, whatever it means */
+    size_t ahead;    /* bytes that each row is asked for ahead of its use, or 0 */
     void *room;      /* SLAB_ROOM bytes, aligned to a cache line, for the loop's own use */
 };
 
@@ -67,7 +69,8 @@ typedef void turn_rows(const struct turning *, uint64_t columns, char *target);
 extern "C" {
 #endif
 
-/* Of elements that are folded in the accumulator; NULL: there is none. */
+/* Of elements that are folded in the accumulator, or that are results as they are, where that is
+ * the elements' own type; NULL: there is none. */
 #define DECLARE_SLAB_LOOP(name)                                                                    \
     fold_slab *SLAB_LOOP(name)(enum fold, enum element input, enum element accumulator);           \
     turn_rows *TURNER(name)(size_t size);

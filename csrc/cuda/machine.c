@@ -49,6 +49,13 @@ static void machine_release(struct machine *machine, void *memory)
         free_to_pool(machine, memory);
 }
 
+/* A graph's memory is its own. */
+static bool machine_leave(struct machine *machine)
+{
+    struct cuda_session *self = session_of(machine);
+    return self->capturing || cuda_session_leave_unfinished(self, machine->failure);
+}
+
 /* Whether the host's memory may be read or written: a graph would do so whenever it runs. */
 static bool refuse_capture(struct machine *machine)
 {
@@ -345,6 +352,7 @@ struct cuda_machine cuda_machine_over(struct cuda_session *session, struct failu
         .tickets = session->capturing ? NULL : session->kept + KEPT_BYTES,
         .allocate = machine_allocate,
         .release = machine_release,
+        .leave = machine_leave,
         .lend = allocate_from_pool,
         .take_back = free_to_pool,
         .room = machine_room,

@@ -41,6 +41,8 @@ static void session_free(struct cuda_session *self)
             cudaEventDestroy(self->events[e]);
     if (self->order)
         cudaEventDestroy(self->order);
+    if (self->done)
+        cudaEventDestroy(self->done);
     if (self->own_stream)
         cudaStreamDestroy(self->own_stream);
     cuda_staging_free(self->staging);
@@ -55,6 +57,8 @@ static bool make_events(struct cuda_session *self, struct failure *failure)
         if (!cuda_check(failure, cudaEventCreate(&self->events[e]), "cudaEventCreate"))
             return false;
     return cuda_check(failure, cudaEventCreateWithFlags(&self->order, cudaEventDisableTiming),
+                      "cudaEventCreateWithFlags") &&
+           cuda_check(failure, cudaEventCreateWithFlags(&self->done, cudaEventDisableTiming),
                       "cudaEventCreateWithFlags");
 }
 
@@ -81,7 +85,8 @@ static bool ask_device(struct cuda_session *self, int device, struct failure *fa
 /* The tickets come after the rest. */
 static bool make_kept(struct cuda_session *self, struct failure *failure)
 {
-    const size_t tickets = sizeof(struct exact_together);
+    const size_t one = sizeof(struct exact_together), all = TICKETS * sizeof(unsigned),
+                 tickets = one > all ? one : all;
     return cuda_check(failure, cudaMalloc((void **)&self->kept, KEPT_BYTES + tickets),
                       "cudaMalloc") &&
            cuda_check(failure,
@@ -151,11 +156,24 @@ static unsigned long long number_of(cudaStream_t stream)
     return number;
 }
 
-/* Whether work on a stream would come after what the session was left behind with. */
+static bool is_done(struct cuda_session *session)
+{
+    if (session->unfinished && cudaEventQuery(session->done) == cudaSuccess)
+        session->unfinished = false;
+    if (session->unfinished)
+        cudaGetLastError();
+    return !session->unfinished;
+}
+
+/* Whether nothing is left of what the session was left behind with, or work on a stream would come
+ * after that. */
 static bool is_free(struct cuda_session *session, cudaStream_t stream)
 {
-    return !mailbox_is_awaited(&session->mailbox) ||
-           (stream && number_of(stream) == session->stream_number);
+    const bool awaited = mailbox_is_awaited(&session->mailbox);
+    if (!awaited && !session->unfinished)
+        return true;
+    return (stream && number_of(stream) == session->stream_number) ||
+           (!awaited && is_done(session));
 }
 
 /* Takes the first session that is free out of the list; NULL if there is none. */
@@ -173,6 +191,14 @@ static struct cuda_session *take_free(struct cuda_session **list, cudaStream_t s
 void cuda_session_leave_behind(struct cuda_session *self)
 {
     self->stream_number = number_of(self->stream);
+}
+
+bool cuda_session_leave_unfinished(struct cuda_session *self, struct failure *failure)
+{
+    self->unfinished =
+        cuda_check(failure, cudaEventRecord(self->done, self->stream), "cudaEventRecord");
+    cuda_session_leave_behind(self);
+    return self->unfinished;
 }
 
 bool cuda_sessions_pool(struct cuda_sessions *self, int device, cudaMemPool_t *pool,

@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-enum { KEPT_BYTES = 256 << 10 };
+enum { KEPT_BYTES = 512 << 10 };
 
 struct cuda_session {
     struct cuda_session *next;
@@ -24,10 +24,12 @@ struct cuda_session {
     char *kept; /* memory for small workspaces; behind it, tickets, which are 0 between launches */
     struct mailbox mailbox;
     unsigned long long stream_number; /* where work is that nobody waits for, if there is any */
+    bool unfinished;                  /* there may be some until `done` */
     cudaStream_t own_stream, stream;  /* its own, and the one in use */
     bool capturing;                   /* what goes there is not done, but kept for a graph */
     cudaEvent_t events[MOMENTS];
-    cudaEvent_t order;            /* puts one stream behind another */
+    cudaEvent_t order; /* puts one stream behind another */
+    cudaEvent_t done;
     struct cuda_staging *staging; /* NULL until something is fed */
     void *scratch;                /* what a flush reads */
     size_t scratch_bytes;
@@ -61,5 +63,9 @@ struct cuda_session *cuda_session_borrow(struct cuda_sessions *, int device, cud
 
 /* Nobody waits for what was launched last, which the mailbox will tell the end of. */
 void cuda_session_leave_behind(struct cuda_session *);
+
+/* Nor for what was launched by now, of which the mailbox tells nothing. False with a failure noted.
+ */
+bool cuda_session_leave_unfinished(struct cuda_session *, struct failure *);
 
 void cuda_session_return(struct cuda_sessions *, struct cuda_session *, struct failure *);

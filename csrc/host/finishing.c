@@ -1,5 +1,6 @@
 #include "host/finishing.h"
 
+#include "arrays/means.h"
 #include "run/result.h"
 
 /* Whether what is to be said of one result is to be said of all that are made of as many elements.
@@ -35,7 +36,7 @@ unsigned finishing_run(const struct plan *plan, const struct finishing *self)
         to.at[v] = (char *)results->at[v] + self->place * (int64_t)element_size(results->types[v]);
     }
     if (plan->means)
-        states_about(plan->accumulator, self->states, self->n, plan->means + self->place,
+        states_about(plan->accumulator, self->states, self->n, plan->means->here + self->place,
                      self->step);
     const unsigned found = findings_in(plan, &how, self);
     states_finish(plan->reduction, &how, self->states, self->n, &to);

@@ -42,8 +42,6 @@ bool work_finish(struct work *self)
     struct job *const job = &self->job;
     if (job->plan->exact)
         return exact_finish(job, self->state);
-    if (job->plan->means)
-        states_about(job->plan->accumulator, self->state, 1, job->plan->means, 0);
     run_finish(job->run, job->plan, job->plan->accumulator, self->state, self->count);
     return true;
 }

@@ -16,6 +16,7 @@ const char *part_name(enum part part)
         [PART_TICKETS] = "tickets",
         [PART_RESULTS] = "results of pieces",
         [PART_COUNTED] = "count",
+        [PART_MEANS] = "means",
         [PART_FINDINGS] = "findings",
         [PART_OUT] = "out",
     };

@@ -20,6 +20,7 @@ enum part {
     PART_TICKETS,        /* a counter of blocks, 0 before and after a launch */
     PART_RESULTS,        /* states, one a piece */
     PART_COUNTED,        /* how many elements a mask lets through */
+    PART_MEANS,          /* what results along axes are about, where that is given */
     PART_FINDINGS,       /* what is to be said of results along axes */
     PART_OUT,            /* where the result is to stay: the caller's; or results along axes */
     PARTS

@@ -30,18 +30,17 @@ uint64_t axes_results(const struct layout *layout, uint64_t axes)
 
 /* ---- what is reduced ---- */
 
-static struct layout reduced_part(const struct layout *layout, uint64_t axes)
+static void take_reduced(struct layout *part, const struct layout *layout, uint64_t axes)
 {
-    struct layout part = *layout;
-    part.dimensions = 0;
+    layout_copy(layout, part);
+    part->dimensions = 0;
     for (unsigned k = 0; k < layout->dimensions; k++)
         if (is_reduced(axes, k)) {
-            part.shape[part.dimensions] = layout->shape[k];
-            part.strides[part.dimensions] = layout->strides[k];
-            part.mask_strides[part.dimensions] = layout->mask_strides[k];
-            part.dimensions++;
+            part->shape[part->dimensions] = layout->shape[k];
+            part->strides[part->dimensions] = layout->strides[k];
+            part->mask_strides[part->dimensions] = layout->mask_strides[k];
+            part->dimensions++;
         }
-    return part;
 }
 
 /* ---- what is kept ---- */
@@ -165,7 +164,7 @@ void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct
     self->results = axes_results(layout, axes);
     self->first = 0;
     self->kept = 0;
-    self->reduced = reduced_part(layout, axes);
+    take_reduced(&self->reduced, layout, axes);
     layout_normalise(&self->reduced, in_order);
     if (self->results > 0) {
         take_kept(self, layout, axes);
@@ -177,6 +176,22 @@ void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct
     }
     self->aligned = is_aligned(self);
     self->kind = kind_of(self);
+}
+
+void axes_copy(const struct axes *self, struct axes *to)
+{
+    to->kind = self->kind;
+    layout_copy(&self->reduced, &to->reduced);
+    to->results = self->results;
+    to->aligned = self->aligned;
+    to->first = self->first;
+    to->kept = self->kept;
+    for (unsigned k = 0; k < self->kept; k++) {
+        to->shape[k] = self->shape[k];
+        to->strides[k] = self->strides[k];
+        to->mask_strides[k] = self->mask_strides[k];
+        to->places[k] = self->places[k];
+    }
 }
 
 /* ---- the walk ---- */

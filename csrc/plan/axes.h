@@ -31,6 +31,9 @@ uint64_t axes_results(const struct layout *, uint64_t axes);
  * array's own order. */
 void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct axes *);
 
+/* Of dimensions no more than there are. */
+void axes_copy(const struct axes *, struct axes *to);
+
 /* So many of the results, side by side along dimension `along` from `start` on; `outer` counts
  * those that the dimensions before it differ in. */
 void axes_part(const struct axes *, unsigned along, uint64_t outer, uint64_t start, uint64_t count,

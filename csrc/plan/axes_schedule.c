@@ -3,10 +3,12 @@
  * threads, of few long ones each a block or several. */
 #include "plan/axes_schedule.h"
 
+#include "arrays/means.h"
 #include "common/arithmetic.h"
 #include "plan/rows.h"
 #include "plan/widest.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* On an H200, 256 MiB of float32, device time in microseconds of sums; in brackets with twice the
@@ -22,6 +24,7 @@
  * (prefetch.global.L2) costs 2 to 10 % instead. */
 static const struct axes_tuning measured = {
     .block = 8,
+    .large = 10,
     .threads = 1024,
     .share = 2,
     .blocks = 4,
@@ -47,6 +50,8 @@ enum {
     WARP = 5,
     LOAD = 2,       /* elements that a loop by fours takes */
     FEW = 2,        /* of which so many are few, all as exponents */
+    AT_ONCE = 2,    /* rows of columns that a thread reads before it waits, */
+    TURNS = 1,      /* and how often it had better do so than share with others, as exponents */
     BOUNDARY = 16,  /* bytes: what a load takes */
     WINDOWS_MIN = 2 /* of a stretch, as an exponent */
 };
@@ -96,33 +101,29 @@ static uint64_t splits_for(uint64_t groups, uint64_t items, uint64_t blocks)
     return splits > 1 ? splits : 1;
 }
 
-/* A single dimension stands for none. */
-static struct layout with_a_dimension(const struct layout *layout)
+/* A single dimension stands for none, and nothing has one row of no items. */
+static void rows_in_shape(const struct axes *axes, enum element accumulator,
+                          const struct axes_shape *shape, struct kernel_rows *rows)
 {
-    struct layout other = *layout;
-    if (layout->dimensions == 0) {
-        other.dimensions = 1;
-        other.shape[0] = 1;
-        other.strides[0] = (int64_t)element_size(layout->input);
-        other.mask_strides[0] = 1;
+    struct layout *from = &rows->from;
+    layout_copy(&axes->reduced, from);
+    if (from->dimensions == 0) {
+        from->dimensions = 1;
+        from->shape[0] = 1;
+        from->strides[0] = (int64_t)element_size(from->input);
+        from->mask_strides[0] = 1;
     }
-    return other;
-}
-
-static struct kernel_rows rows_in_shape(const struct axes *axes, enum element accumulator,
-                                        const struct axes_shape *shape)
-{
-    struct layout layout = with_a_dimension(&axes->reduced);
-    struct kernel_rows rows = {.from = layout};
-    if (layout_length(&layout) > 0)
-        rows = rows_in_lanes(&layout, 0, accumulator, shape->lanes, shape->windows);
-    return rows;
+    if (layout_length(from) > 0)
+        rows_in_lanes(rows, 0, accumulator, shape->lanes, shape->windows);
+    else
+        memset((char *)rows + offsetof(struct kernel_rows, base), 0,
+               sizeof *rows - offsetof(struct kernel_rows, base));
 }
 
 static unsigned inner_lanes(const struct axes *axes, enum element accumulator)
 {
-    const struct layout layout = with_a_dimension(&axes->reduced);
-    const uint64_t length = layout.shape[layout.dimensions - 1];
+    const struct layout *reduced = &axes->reduced;
+    const uint64_t length = reduced->dimensions ? reduced->shape[reduced->dimensions - 1] : 1;
     return length ? rows_lanes(length, accumulator) : 0;
 }
 
@@ -175,28 +176,65 @@ static bool begin_at_boundaries(const struct axes *axes, unsigned inner, uint64_
     return columns % COLUMNS_A_THREAD == 0 && all % load == 0;
 }
 
+/* More threads for each column, of blocks of up to 2^most threads, 2^across of them side by side:
+ * as long as there is something for each to do, and threads are idle. */
+static unsigned team_of_columns(uint64_t columns, uint64_t rows, unsigned across, unsigned most,
+                                uint64_t threads)
+{
+    unsigned team = 0;
+    while (team + across < most && rows >> (team + AT_ONCE) > 1 &&
+           columns / COLUMNS_A_THREAD << team < threads)
+        team++;
+    return team;
+}
+
+/* Threads of a block, as an exponent: at most so many, and such that the states that they leave
+ * each other fit. */
+static unsigned block_of_columns(size_t state, unsigned most)
+{
+    enum { SHARED_MAX = 48 << 10 };
+    while (state * COLUMNS_A_THREAD << most > SHARED_MAX)
+        most--;
+    return most;
+}
+
+/* Blocks that share columns wait for one another longer than one that has all rows takes for a
+ * second turn: where that suffices, it is made large instead. */
+static void enlarge_block(uint64_t columns, uint64_t rows, unsigned across, unsigned most,
+                          uint64_t blocks, uint64_t threads, struct axes_shape *shape)
+{
+    const unsigned team = team_of_columns(columns, rows, across, most, threads);
+    if (columns >> across > blocks / 2 * COLUMNS_A_THREAD || team + across <= shape->block ||
+        rows >> (team + AT_ONCE + TURNS) > 1)
+        return;
+    shape->team = team;
+    shape->block = team + across;
+}
+
 /* A thread of a team reads ROWS_AT_ONCE elements of each of its columns. Neighbours that it makes
  * alone it stores at once; what large states become it stores one by one, so that neighbouring
  * threads are better off with neighbouring results. False: they do not lie in columns. */
 static bool shape_columns(const struct axes *axes, const struct axes_kernels *kernels,
-                          uintptr_t data, uint64_t threads, struct axes_shape *shape)
+                          uintptr_t data, unsigned multiprocessors,
+                          const struct axes_tuning *tuning, struct axes_shape *shape)
 {
-    enum { AT_ONCE = 2, LOAD_COLUMNS = 2, SHARED_MAX = 48 << 10 };
+    enum { LOAD_COLUMNS = 2 };
+    const uint64_t threads = (uint64_t)multiprocessors * tuning->threads,
+                   blocks = (uint64_t)multiprocessors * tuning->blocks;
     const unsigned inner = inner_columns(axes, kernels->indexed);
     if (!inner)
         return false;
-    const uint64_t columns = axes->shape[axes->kept - 1] * inner,
+    const uint64_t columns = axes->shape[axes->kept - 1] * inner, all = axes->results * inner,
                    rows = layout_length(&axes->reduced) / inner;
     const bool together = begin_at_boundaries(axes, inner, columns, data);
     if (!together && axes->kept > 1)
         return false;
-    while (kernels->state * COLUMNS_A_THREAD << shape->block > SHARED_MAX)
-        shape->block--;
     const unsigned across =
         (unsigned)least(exponent_up(divide_up(columns, COLUMNS_A_THREAD)), WARP);
-    while (shape->team + across < shape->block && rows >> (shape->team + AT_ONCE) > 1 &&
-           axes->results * inner / COLUMNS_A_THREAD << shape->team < threads)
-        shape->team++;
+    shape->block = block_of_columns(kernels->state, shape->block);
+    shape->team = team_of_columns(all, rows, across, shape->block, threads);
+    enlarge_block(all, rows, across, block_of_columns(kernels->state, tuning->large), blocks,
+                  threads, shape);
     shape->columns = shape->abreast = true;
     const bool stores_apart = shape->team == 0 && axes->kept == 1 &&
                               kernels->state > sizeof(uint64_t) && kernels->state <= STORED_APART;
@@ -302,15 +340,17 @@ static bool shape_staged(const struct axes *axes, const struct axes_kernels *ker
     return true;
 }
 
-/* What the kernel divides among splits. */
+/* How many splits would have enough to do. */
 static uint64_t items_of(const struct axes *axes, enum element accumulator,
                          const struct axes_shape *shape)
 {
     if (shape->columns)
-        return layout_length(&axes->reduced) / shape->inner >> shape->team;
+        return layout_length(&axes->reduced) / shape->inner >> (shape->team + AT_ONCE + TURNS);
     if (shape->few)
         return 1;
-    return rows_in_shape(axes, accumulator, shape).items >> (shape->team - shape->lanes);
+    struct kernel_rows rows;
+    rows_in_shape(axes, accumulator, shape, &rows);
+    return rows.items >> (shape->team - shape->lanes);
 }
 
 void axes_shape_make(const struct axes *axes, const struct axes_kernels *kernels, uintptr_t data,
@@ -329,7 +369,7 @@ void axes_shape_make(const struct axes *axes, const struct axes_kernels *kernels
         .windows = WINDOWS_MIN,
     };
     if (!(kernels->columns && tuning->columns &&
-          shape_columns(axes, kernels, data, threads, shape))) {
+          shape_columns(axes, kernels, data, multiprocessors, tuning, shape))) {
         shape->abreast = lies_abreast(axes);
         if (shape->abreast)
             shape_abreast(axes, accumulator, threads, shape);
@@ -490,6 +530,12 @@ static size_t shared_bytes(const struct axes_schedule *self)
     return shape->staged && rows > left ? rows : left;
 }
 
+/* Whether kernels count what a mask lets through. */
+static bool counts_shown(const struct axes_schedule *self)
+{
+    return self->axes.reduced.mask && self->plan->counts;
+}
+
 static void lay_out(struct axes_schedule *self)
 {
     const struct plan *plan = self->plan;
@@ -509,9 +555,12 @@ static void lay_out(struct axes_schedule *self)
     if (shape->splits > 1) {
         const uint64_t count = shape->splits * self->axes.results;
         arena_reserve(arena, PART_PARTIALS, count, state_bytes(plan->fold, self->accumulator));
-        arena_reserve(arena, PART_COUNTED, count, sizeof(uint64_t));
+        if (counts_shown(self))
+            arena_reserve(arena, PART_COUNTED, count, sizeof(uint64_t));
         arena_reserve(arena, PART_TICKETS, shape->groups, sizeof(unsigned));
     }
+    if (plan->means)
+        arena_reserve(arena, PART_MEANS, plan->means->count, sizeof(struct complex128));
     if (results->on_device)
         return;
     arena_reserve(arena, PART_FINDINGS, 1, sizeof(unsigned));
@@ -525,7 +574,7 @@ bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
 {
     const bool some = plan->n > 0, masked = some && plan->layout->mask;
     self->plan = plan;
-    self->axes = *plan->axes;
+    axes_copy(plan->axes, &self->axes);
     self->array.dimensions = self->mask.dimensions = 0;
     if (!choose_kernel(kernels, self)) {
         failure_note(failure, FAILURE_VALUE, "there is no kernel along axes for %s",
@@ -555,7 +604,7 @@ bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
 void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes *argument)
 {
     const struct axes *axes = &self->axes;
-    argument->rows = rows_in_shape(axes, self->accumulator, &self->shape);
+    rows_in_shape(axes, self->accumulator, &self->shape, &argument->rows);
     if (self->shape.columns)
         argument->rows.items = layout_length(&axes->reduced) / self->shape.inner;
     if (self->shape.inner > 1)
@@ -569,7 +618,7 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
     argument->load = self->shape.load;
     argument->packing = self->shape.packing;
     argument->inner = self->shape.inner;
-    argument->counts = axes->reduced.mask && self->plan->counts;
+    argument->counts = counts_shown(self);
     argument->splits = self->shape.splits;
     argument->kept = axes->kept;
     argument->first = axes->first;

@@ -4,6 +4,7 @@
 #include "plan/plan.h"
 
 #include "arrays/mask.h"
+#include "arrays/means.h"
 #include "arrays/output.h"
 #include "plan/axes.h"
 #include "plan/method_argument.h"
@@ -199,15 +200,14 @@ static bool check_method_along(const struct request *request, const struct plan 
     return false;
 }
 
-/* A state of moments is moved to another mean where the host finishes it. */
-static bool check_means(const struct request *request, const struct plan *plan)
+/* The host finishes a single state, or tells the device what with. */
+static bool check_means(const struct request *request)
 {
-    if (!request->means || plan->platform->place == METHOD_ON_HOST)
+    if (!request->means || request->means->here || request->axes)
         return true;
-    PyErr_Format(PyExc_NotImplementedError,
-                 "mean= is taken on the host only, and this is on device '%s'; leave it out, and "
-                 "it is computed on the way",
-                 plan->platform->name);
+    PyErr_SetString(PyExc_NotImplementedError,
+                    "mean= of a whole array is to be a number on the host, and it lies on a "
+                    "device; give mean.item(), or keepdims=True");
     return false;
 }
 
@@ -286,6 +286,10 @@ static bool choose_reduction(const struct request *request, struct layout *layou
                                    .count = plan->n,
                                    .ddof = request->ddof};
     plan->counts = has_to_count(plan);
+    if (request->means && !request->axes) {
+        plan->finish.has_mean = true;
+        plan->finish.mean = *request->means->here;
+    }
     return choose_initial(request, plan) && check_nothing(request, plan) &&
            choose_exactness(request, layout, plan);
 }
@@ -317,7 +321,7 @@ bool plan_make(const struct request *request, struct view *view, const struct ma
         .consumer = request->consumer,
         .means = request->means,
     };
-    if (!choose_method(request, view, plan) || !check_means(request, plan) ||
+    if (!choose_method(request, view, plan) || !check_means(request) ||
         !check_described(request, plan) || !check_out(request, plan) ||
         !choose_reduction(request, layout, plan) || !check_method(request, plan) ||
         !check_complex(plan))
@@ -327,5 +331,7 @@ bool plan_make(const struct request *request, struct view *view, const struct ma
     plan->producers[0] = view->producer;
     if (mask)
         plan->producers[1] = mask->producer;
+    if (request->means)
+        plan->producers[4] = request->means->producer;
     return true;
 }

@@ -9,6 +9,7 @@
 
 struct axes;
 struct mask;
+struct means;
 struct segments;
 
 /* Where results along axes go: one after the other in C order, a record's values apart. */
@@ -42,14 +43,14 @@ struct plan {
     bool flat;                    /* the layout is a plain run of elements */
     bool direct;                  /* a plain conversion to the accumulator is all that is asked */
     bool on_device, mask_on_device;
-    struct stream producers[4]; /* of the array, the mask, out and results that gred has the memory
-                                   of: their work comes first */
+    struct stream producers[5]; /* of the array, the mask, out, results that gred has the memory of,
+                                   and given means: their work comes first */
     struct stream consumer;
     struct finish finish;
     void *out; /* device memory, for a result that stays there; else NULL */
     enum element out_element;
-    const struct complex128 *means; /* what spreads are about, one a result; NULL: means */
-    const struct axes *axes; /* where other results and their elements are; NULL: there is one */
+    const struct means *means; /* what spreads are about; NULL: each its own mean */
+    const struct axes *axes;   /* where other results and their elements are; NULL: there is one */
     struct results results;
     const struct segments *segments; /* of the layout, which has one dimension: each has a result,
                                         and axes says only how many there are; or NULL */

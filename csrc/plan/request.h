@@ -5,6 +5,7 @@
 #include "plan/platform.h"
 
 struct axes;
+struct means;
 struct output;
 
 /* The arguments as Python gave them, NULL where one was left out, and what was made of those that
@@ -14,8 +15,8 @@ struct request {
     enum reduction reduction;
     PyObject *method, *block_size, *dtype, *device, *initial;
     double ddof;
-    const struct complex128 *means; /* what spreads are about, one a result; NULL: means */
-    const struct output *out;       /* NULL: the result becomes a scalar */
+    const struct means *means; /* what spreads are about; NULL: each its own mean */
+    const struct output *out;  /* NULL: the result becomes a scalar */
     struct axes *axes; /* to be filled, where there is a result for each place along the kept
                           axes; NULL: there is one of the whole array */
     uint64_t reduced;  /* axes, a bit each */

@@ -29,29 +29,35 @@ static unsigned packing_for(size_t size, size_t slot)
     return slot <= sizeof(uint64_t) ? exponent_of(slot / size) : 0;
 }
 
-struct kernel_rows rows_in_lanes(const struct layout *layout, uint64_t base,
-                                 enum element accumulator, unsigned lanes, unsigned windows)
+void rows_in_lanes(struct kernel_rows *rows, uint64_t base, enum element accumulator,
+                   unsigned lanes, unsigned windows)
 {
+    const struct layout *layout = &rows->from;
     const unsigned inner = layout->dimensions - 1, slots = slots_for(accumulator);
     const uint64_t length = layout->shape[inner];
     const size_t size = element_size(layout->input);
-    struct kernel_rows rows = {
-        .from = *layout, .base = base, .bytes = exponent_of(size), .lanes = lanes};
+    rows->base = base;
+    rows->bytes = exponent_of(size);
+    rows->lanes = lanes;
+    rows->run = rows->packing = 0;
     if (layout->strides[inner] == (int64_t)size) {
-        rows.run = (unsigned)least(LOAD_BYTES - rows.bytes, slots);
-        rows.packing = packing_for(size, element_size(accumulator));
+        rows->run = (unsigned)least(LOAD_BYTES - rows->bytes, slots);
+        rows->packing = packing_for(size, element_size(accumulator));
     }
-    rows.stretch = slots + lanes + rows.packing + windows;
-    rows.aligns = rows.run && length >> (slots + lanes);
-    const uint64_t lead = rows.aligns ? ((1u << LOAD_BYTES) >> rows.bytes) - 1 : 0;
-    rows.stretches = divide_up(length + lead, (uint64_t)1 << rows.stretch);
-    rows.items = layout_length(layout) / length * rows.stretches;
-    return rows;
+    rows->stretch = slots + lanes + rows->packing + windows;
+    rows->aligns = rows->run && length >> (slots + lanes);
+    const uint64_t lead = rows->aligns ? ((1u << LOAD_BYTES) >> rows->bytes) - 1 : 0;
+    rows->stretches = divide_up(length + lead, (uint64_t)1 << rows->stretch);
+    rows->items = layout_length(layout) / length * rows->stretches;
+    rows->counted = NULL;
 }
 
 struct kernel_rows rows_of(const struct layout *layout, uint64_t base, enum element accumulator)
 {
     const unsigned inner = layout->dimensions - 1;
-    return rows_in_lanes(layout, base, accumulator, rows_lanes(layout->shape[inner], accumulator),
-                         WINDOWS_A_STRETCH);
+    struct kernel_rows rows;
+    layout_copy(layout, &rows.from);
+    rows_in_lanes(&rows, base, accumulator, rows_lanes(layout->shape[inner], accumulator),
+                  WINDOWS_A_STRETCH);
+    return rows;
 }

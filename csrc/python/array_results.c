@@ -18,9 +18,17 @@ void array_results_end(struct array_results *self)
         Py_XDECREF(self->arrays[k]);
 }
 
-/* Arrays of NumPy's, also where there is an out: it may overlap with what is read. */
-static bool make_here(struct array_results *self, struct results *results)
+/* In out itself, where nothing that is read lies there, too, as segments' offsets may; else in
+ * arrays of NumPy's. */
+static bool make_here(struct array_results *self, struct plan *plan)
 {
+    struct output *const out = self->output;
+    struct results *results = &plan->results;
+    if (out->object && !plan->segments &&
+        output_is_ready(out, results->type, &self->view->layout)) {
+        results->at[0] = (void *)out->view.layout.data;
+        return true;
+    }
     for (unsigned k = 0; k < results->values; k++) {
         self->arrays[k] =
             array_new(self->dimensions, self->shape, &results->types[k], &results->at[k]);
@@ -74,7 +82,7 @@ bool array_results_make(struct array_results *self, struct plan *plan)
     results->type = results->types[0];
     results->on_device = to_device || (self->view->on_device && !self->output->object);
     if (!results->on_device)
-        return make_here(self, results);
+        return make_here(self, plan);
     if (!to_device)
         return make_there(self, plan);
     if (output_is_ready(self->output, results->type, &self->view->layout))
@@ -94,7 +102,7 @@ PyObject *array_results_deliver(struct array_results *self, const struct plan *p
 {
     const struct results *results = &plan->results;
     if (self->output->object) {
-        if (!results->on_device)
+        if (self->arrays[0] && !results->on_device)
             output_store_all(self->output, results->at[0], results->type);
         return Py_NewRef(self->output->object);
     }

@@ -70,8 +70,9 @@
 #define PARAMETER_mean                                                                             \
     "mean : array_like, optional\n"                                                                \
     "    What deviations are taken from, instead of the elements' own mean: of any shape that\n"   \
-    "    broadcasts to that of a mean with ``keepdims=True``. On the host only. Of infinite\n"     \
-    "    elements the variance is NaN, as it is without.\n"
+    "    broadcasts to that of a mean with ``keepdims=True``, on the host or where `a` lies;\n"    \
+    "    of a whole array a number on the host. Of infinite elements the variance is NaN, as\n"    \
+    "    it is without.\n"
 #define PARAMETER_ord                                                                              \
     "ord : {None, 2, 1, inf, -inf, 0}, optional\n"                                                 \
     "    Which norm of the vector x of all elements: the square root of the sum of\n"              \

@@ -2,6 +2,7 @@
 
 #include "arrays/array.h"
 #include "arrays/mask.h"
+#include "arrays/means.h"
 #include "arrays/output.h"
 #include "arrays/stream.h"
 #include "plan/axes.h"
@@ -26,7 +27,7 @@ struct call {
     struct output output;
     struct axes axes;
     struct array_results results; /* where there are several or keepdims= asks for them */
-    PyObject *means;
+    struct means means;
 };
 
 enum {
@@ -170,12 +171,15 @@ static bool check_output(struct call *call)
 static bool view_means(struct call *call, PyObject *means)
 {
     struct request *request = &call->request;
+    const struct view_request asked = {.where = &call->state->platforms.where,
+                                       .consumer = request->consumer,
+                                       .in_background = true};
     if (!means || array_is_no_value(means))
         return true;
     find_shape(call, request->reduced, true);
-    call->means = array_broadcast(means, "mean", element_is_complex(call->view.layout.input),
-                                  call->results.dimensions, call->results.shape, &request->means);
-    return call->means;
+    request->means = &call->means;
+    return means_view(means, &asked, &call->view, call->results.dimensions, call->results.shape,
+                      &call->means);
 }
 
 /* What is reduced, and what shape that leaves: nothing but one value is a whole array's. */
@@ -235,10 +239,12 @@ static PyObject *deliver(struct call *call, const struct plan *plan, const struc
 static PyObject *reduce_as_asked(struct module_state *state, enum reduction reduction,
                                  PyObject *const *slots)
 {
-    struct call call = {.state = state};
+    struct call call; /* most of which a short call never touches */
     struct plan plan;
     struct run run;
     PyObject *result = NULL;
+    call.state = state;
+    means_begin(&call.means);
     if (!make_request(&call, reduction, slots))
         return NULL;
     array_results_begin(&call.results, state, slots[A], &call.view, &call.output);
@@ -248,7 +254,7 @@ static PyObject *reduce_as_asked(struct module_state *state, enum reduction redu
         array_results_make(&call.results, &plan) && array_results_run(&call.results, &plan, &run))
         result = deliver(&call, &plan, &run);
     array_results_end(&call.results);
-    Py_XDECREF(call.means);
+    means_release(&call.means);
     array_release(&call.view);
     mask_release(&call.mask);
     output_release(&call.output);

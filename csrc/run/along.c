@@ -2,6 +2,7 @@
  * and these go where they are to be. */
 #include "run/along.h"
 
+#include "arrays/means.h"
 #include "common/arithmetic.h"
 
 struct carrying {
@@ -52,32 +53,48 @@ static bool bring_mask(struct carrying *self)
     return true;
 }
 
-static bool make_copy(struct carrying *self)
+static bool copy(struct carrying *self, const struct layout *from, enum part part,
+                 enum element accumulator)
 {
     enum { BLOCK = 512, BLOCKS_A_MULTIPROCESSOR = 8 };
     struct machine *machine = self->machine;
-    struct axes_schedule *schedule = self->schedule;
-    uint64_t n = layout_length(&schedule->array), first = 0;
-    void *copy = address(self, PART_COPY), *shown = NULL;
+    uint64_t n = layout_length(from), first = 0;
+    void *to = address(self, part), *shown = NULL;
     union scalar hidden = {0};
-    void *arguments[] = {&schedule->array, &n,     &copy, &schedule->accumulator,
-                         &hidden,          &shown, &first};
+    void *arguments[] = {(void *)from, &n, &to, &accumulator, &hidden, &shown, &first};
     const struct launch launch = {
-        .kernel = schedule->copy,
+        .kernel = machine->kernels->copy_gathered(),
         .arguments = arguments,
         .grid = least(divide_up(n, BLOCK), machine->multiprocessors * BLOCKS_A_MULTIPROCESSOR),
         .block = BLOCK,
         .cluster = 1,
     };
-    schedule->axes.reduced.data = copy;
     return machine->launch(machine, &launch);
+}
+
+static bool make_copy(struct carrying *self)
+{
+    struct axes_schedule *schedule = self->schedule;
+    schedule->axes.reduced.data = address(self, PART_COPY);
+    return copy(self, &schedule->array, PART_COPY, schedule->accumulator);
+}
+
+static bool bring_means(struct carrying *self)
+{
+    const struct means *means = self->plan->means;
+    if (!means)
+        return true;
+    return means->here ? self->machine->copy_in(self->machine, address(self, PART_MEANS),
+                                                means->here, means->count * sizeof *means->here)
+                       : copy(self, &means->there, PART_MEANS, ELEMENT_COMPLEX128);
 }
 
 static bool bring_elements(struct carrying *self)
 {
     const struct axes_schedule *schedule = self->schedule;
     return (!schedule->uploads || bring_array(self)) &&
-           (!schedule->uploads_mask || bring_mask(self)) && (!schedule->copy || make_copy(self));
+           (!schedule->uploads_mask || bring_mask(self)) && (!schedule->copy || make_copy(self)) &&
+           bring_means(self);
 }
 
 /* ---- results ---- */
@@ -129,6 +146,7 @@ static struct kernel_results results_of(const struct carrying *self)
         .at_once = is_stored_at_once(self),
         .divisor = row->counts ? (double)plan->n : 0,
         .findings = self->findings,
+        .means = address(self, PART_MEANS),
     };
     char *const out = address(self, PART_OUT);
     results.finish.count = plan->n;
@@ -137,13 +155,20 @@ static struct kernel_results results_of(const struct carrying *self)
     return results;
 }
 
+/* Those of the arena have to be cleared. */
+static void *tickets_of(const struct carrying *self)
+{
+    const bool suffice = self->schedule->shape.groups <= TICKETS;
+    return suffice && self->machine->tickets ? self->machine->tickets : address(self, PART_TICKETS);
+}
+
 static bool make_results(struct carrying *self)
 {
     struct machine *machine = self->machine;
     const struct axes_shape *shape = &self->schedule->shape;
     struct kernel_axes axes;
     void *partials = address(self, PART_PARTIALS), *counts = address(self, PART_COUNTED),
-         *tickets = address(self, PART_TICKETS);
+         *tickets = tickets_of(self);
     void *arguments[] = {&axes, &partials, &counts, &tickets};
     axes_schedule_argument(self->schedule, &axes);
     axes.result = results_of(self);
@@ -184,15 +209,15 @@ static bool carry_out(struct carrying *self)
 {
     if (!self->findings)
         self->findings = address(self, PART_FINDINGS);
-    return clear(self, PART_TICKETS) && clear(self, PART_FINDINGS) && bring_elements(self) &&
-           make_results(self) &&
+    const bool fresh = tickets_of(self) != address(self, PART_TICKETS);
+    return (fresh || clear(self, PART_TICKETS)) && clear(self, PART_FINDINGS) &&
+           bring_elements(self) && make_results(self) &&
            (self->plan->results.on_device ||
             along_fetch(self->machine, self->plan, address(self, PART_OUT), self->findings,
                         self->run));
 }
 
-/* Nobody waits for results that stay on the device, so they are made in memory of their own: what a
- * session keeps, the next run may be working in by then. */
+/* Nobody waits for results that stay on the device. */
 bool along_carry_out(struct machine *machine, struct axes_schedule *schedule, unsigned *findings,
                      struct run *run)
 {
@@ -201,13 +226,13 @@ bool along_carry_out(struct machine *machine, struct axes_schedule *schedule, un
                             .plan = schedule->plan,
                             .schedule = schedule,
                             .findings = findings};
-    const bool apart = self.plan->results.on_device;
     const size_t bytes = schedule->arena.total;
     void *memory = NULL;
-    if (bytes && !(apart ? machine->lend : machine->allocate)(machine, bytes, &memory))
+    if (bytes && !machine->allocate(machine, bytes, &memory))
         return false;
     self.memory = memory;
     const bool made = carry_out(&self);
-    (apart ? machine->take_back : machine->release)(machine, memory);
-    return made;
+    const bool left = !made || !bytes || !self.plan->results.on_device || machine->leave(machine);
+    machine->release(machine, memory);
+    return made && left;
 }

@@ -3,6 +3,7 @@
  * elements, which is also how exact ones are made. */
 #include "run/along.h"
 
+#include "arrays/means.h"
 #include "common/arithmetic.h"
 #include "run/result.h"
 #include "run/watch.h"
@@ -102,6 +103,12 @@ static bool store_answer(const struct parts *self, int64_t place)
 
 static bool make_one_by_one(struct parts *self)
 {
+    const struct means *means = self->all->means;
+    if (means && !means->here) {
+        failure_note(self->machine->failure, FAILURE_MEMORY,
+                     "out of memory on the device for results about a mean that lies there");
+        return false;
+    }
     const struct axes *axes = self->all->axes;
     struct layout layout = axes->reduced;
     struct plan one = *self->all;
@@ -111,6 +118,10 @@ static bool make_one_by_one(struct parts *self)
     results_start(&walk, axes, 0);
     for (uint64_t k = 0; k < axes->results; k++, results_next(&walk)) {
         results_move(&walk, &layout);
+        if (means) {
+            one.finish.has_mean = true;
+            one.finish.mean = means->here[walk.place];
+        }
         if (watch_interrupted_lately(self->run, &self->asked) ||
             !passes_run(self->machine, &one, self->run) || !store_answer(self, walk.place))
             return false;

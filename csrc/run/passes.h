@@ -18,6 +18,9 @@ struct launch {
     bool cooperative;
 };
 
+/* Counters that a machine has at hand: more than there are groups of blocks that fold together. */
+enum { TICKETS = 1024 };
+
 enum moment { MOMENT_BEGIN, MOMENT_FIRST_PASS, MOMENT_END, MOMENTS };
 
 enum progress { PROGRESS_UNDER_WAY, PROGRESS_DONE, PROGRESS_FAILED };
@@ -29,11 +32,15 @@ struct machine {
     const struct kernels *kernels;
     struct failure *failure;
     struct mailbox *mailbox; /* NULL: results are copied */
-    void *tickets; /* a counter that is 0 between launches; NULL: the arena's is cleared */
+    void *tickets; /* TICKETS counters, 0 between launches; NULL: the arena's are cleared */
 
     /* Once a run. */
     bool (*allocate)(struct machine *, size_t bytes, void **memory);
     void (*release)(struct machine *, void *memory); /* NULL is fine */
+
+    /* Nobody waits for what has been launched by now: what it works in, released or not, is to be
+     * no other run's before it is done. */
+    bool (*leave)(struct machine *);
 
     /* As much as a caller needs beside that, as often as it needs some. */
     bool (*lend)(struct machine *, size_t bytes, void **memory);

@@ -23,9 +23,9 @@ static bool store(struct machine *machine, const struct plan *plan)
 
 bool results_run(struct machine *machine, const struct plan *asked, struct run *run)
 {
-    struct plan plan = *asked;
-    if (!plan.results.out || run->explanation)
+    if (!asked->results.out || run->explanation)
         return passes_run(machine, asked, run);
+    struct plan plan = *asked;
     const size_t bytes = plan.axes->results * element_size(plan.results.type);
     if (!machine->lend(machine, bytes, &plan.results.at[0]))
         return false;

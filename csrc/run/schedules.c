@@ -69,11 +69,11 @@ static bool explain(struct machine *machine, const struct plan *plan, struct run
 
 bool passes_run(struct machine *machine, const struct plan *asked, struct run *run)
 {
+    if (asked->axes)
+        return axes_run(machine, asked, run);
     const struct facts facts = facts_of(machine, run);
     struct plan plan = *asked;
     struct schedule schedule;
-    if (plan.axes)
-        return axes_run(machine, &plan, run);
     fastest_choose(&facts, &plan);
     if (run->explanation)
         return explain(machine, &plan, run);

@@ -253,6 +253,7 @@ void simulated_machine_open(struct simulated_machine *self, struct simulator *si
                 .mailbox = mailbox,
                 .allocate = machine_allocate,
                 .release = machine_release,
+                .leave = machine_wait,
                 .lend = machine_allocate,
                 .take_back = machine_release,
                 .clear = machine_clear,

@@ -98,6 +98,20 @@ fold_slab *converting_loop_of(enum fold fold)
     return nullptr;
 }
 
+/* Of elements that are narrower than their accumulators, as results: the element itself. */
+template <class In>
+fold_slab *extremes_as_they_are(enum fold fold)
+{
+    switch (fold) {
+    case FOLD_min:
+        return fold_slab_by<column_extremes<In>, In, true>;
+    case FOLD_max:
+        return fold_slab_by<column_extremes<In>, In, false>;
+    default:
+        return nullptr;
+    }
+}
+
 } // namespace
 } // namespace KERNELS
 
@@ -115,6 +129,16 @@ fold_slab *SLAB_LOOP(GRED_INSTRUCTIONS)(enum fold fold, enum element input,
     case pair_of(ELEMENT_##IN, ELEMENT_##ACC):                                                     \
         return converting_loop_of<In, V>(fold);
         WIDER_ACCUMULATORS(SUMMED)
+#define NARROW(NAME, T)                                                                            \
+    case pair_of(ELEMENT_##NAME, ELEMENT_##NAME):                                                  \
+        return extremes_as_they_are<T>(fold);
+        NARROW(INT8, int8_t)
+        NARROW(INT16, int16_t)
+        NARROW(UINT8, uint8_t)
+        NARROW(UINT16, uint16_t)
+        NARROW(UINT32, uint32_t)
+        NARROW(FLOAT16, float16)
+        NARROW(BFLOAT16, bfloat16)
     default:
         return nullptr;
     }

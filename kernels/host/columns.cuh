@@ -344,9 +344,13 @@ struct column_way {
     void (*take)(void *lanes, const struct column_part *);
     void (*join)(void *lanes, const void *others);
     void (*put)(const void *lanes, void *states, unsigned column, unsigned n, uint64_t first);
+    /* All of that, of a single part. */
+    void (*make)(const struct column_part *, void *states, unsigned column, unsigned n,
+                 uint64_t first);
 };
 
 constexpr unsigned tree_levels = 8;
+constexpr size_t cache_line = 64;
 static_assert(SLAB_PARTS <= 1 << (tree_levels - 1), "a slab's parts need more levels");
 
 /* One slab, and where its states go. */
@@ -386,6 +390,34 @@ struct slab_of_columns {
             way->join(group_at(level, group), group_at(level, groups + group));
     }
 
+    /* Rows are more streams than processors follow. */
+    void ask_ahead(const struct column_part &part) const
+    {
+        const size_t size = way->step * way->element;
+        if (slab->ahead == 0)
+            return;
+        for (unsigned k = 0; k < part.rows; k++)
+            for (size_t byte = 0; byte < size; byte += cache_line)
+                __builtin_prefetch(part.at + int64_t(k) * part.stride + slab->ahead + byte);
+    }
+
+    unsigned columns_of(unsigned group) const
+    {
+        const unsigned there = columns - group * way->step;
+        return there < way->step ? there : way->step;
+    }
+
+    void fold_part(const char *at, void *states)
+    {
+        const uint64_t first = slab_row(slab->all, slab->first);
+        const unsigned rows = unsigned(slab_row(slab->all, slab->first + 1) - first);
+        for (unsigned group = 0; group < groups; group++) {
+            const struct column_part taken = part(at, group, 0, rows);
+            ask_ahead(taken);
+            way->make(&taken, states, group * way->step, columns_of(group), first);
+        }
+    }
+
     /* Every group takes a part's rows before any takes the next part's. */
     void fold(const char *at, void *states)
     {
@@ -397,6 +429,7 @@ struct slab_of_columns {
                            end = unsigned(slab_row(slab->all, slab->first + number + 1) - first);
             for (unsigned group = 0; group < groups; group++) {
                 const struct column_part taken = part(at, group, row, end);
+                ask_ahead(taken);
                 if (way->is_tree || number == 0)
                     way->start(group_at(top, group));
                 way->take(group_at(top, group), &taken);
@@ -407,11 +440,8 @@ struct slab_of_columns {
                 join(top -= level);
             top += level;
         }
-        for (unsigned group = 0; group < groups; group++) {
-            const unsigned column = group * way->step, there = columns - column;
-            way->put(group_at(bottom, group), states, column, there < way->step ? there : way->step,
-                     first);
-        }
+        for (unsigned group = 0; group < groups; group++)
+            way->put(group_at(bottom, group), states, group * way->step, columns_of(group), first);
     }
 };
 
@@ -423,9 +453,14 @@ SHARED_FUNCTION void fold_blocks(const struct slab *slab, const column_way *way,
     one.way = way;
     one.columns = unsigned(slab->columns) * parts;
     one.groups = (one.columns + way->step - 1) / way->step;
-    for (uint64_t block = 0; block < slab->blocks; block++)
-        one.fold(slab->at + int64_t(block) * slab->block_stride,
-                 states + block * slab->columns * state);
+    for (uint64_t block = 0; block < slab->blocks; block++) {
+        const char *const at = slab->at + int64_t(block) * slab->block_stride;
+        char *const to = states + block * slab->columns * state;
+        if (slab->count == 1)
+            one.fold_part(at, to);
+        else
+            one.fold(at, to);
+    }
 }
 
 template <class Way, bool... Flipped>
@@ -456,6 +491,15 @@ void put_lanes(const void *lanes, void *states, unsigned column, unsigned n, uin
 }
 
 template <class Way, class State, bool... Flipped>
+void make_states(const struct column_part *rows, void *states, unsigned column, unsigned n,
+                 uint64_t first)
+{
+    Way lanes(Flipped...);
+    lanes.take(part_of<typename Way::element>{*rows});
+    lanes.put(static_cast<State *>(states) + column / parts_of<State>::count, n, first);
+}
+
+template <class Way, class State, bool... Flipped>
 void fold_slab_by(const struct slab *slab, void *states)
 {
     constexpr unsigned parts = parts_of<State>::count, groups = SLAB_COLUMNS * parts / Way::step;
@@ -468,7 +512,8 @@ void fold_slab_by(const struct slab *slab, void *states)
                                        start_lanes<Way, Flipped...>,
                                        take_part<Way>,
                                        join_lanes<typename Way::joined>,
-                                       put_lanes<Way, State>};
+                                       put_lanes<Way, State>,
+                                       make_states<Way, State, Flipped...>};
     fold_blocks(slab, &way, parts, sizeof(State), static_cast<char *>(states));
 }
 

@@ -132,12 +132,11 @@ bool is_settled_by(const void *state, size_t)
     return (value != 0) == Truth;
 }
 
-/* The squares' sum about another point is larger by what the mean's distance makes. */
 template <class W, class At>
 void move_moments(moments<W> *states, uint64_t n, At at)
 {
     for (uint64_t k = 0; k < n; k++)
-        states[k].deviation += states[k].count * squared(difference(states[k].mean, at(k)));
+        states[k].deviation = deviation_about(at(k), states[k]);
 }
 
 template <class Finishing, class = void>
@@ -175,14 +174,16 @@ template <class Fold, class Result>
 bool store_states(const many &self)
 {
     const auto store = [&](auto stored) {
-        const state_of<Fold> *const states = &state_at<Fold>(self, 0);
-        Result *const at = static_cast<Result *>(self.to.at[0]);
-        if (self.to.step == 1)
-            for (uint64_t k = 0; k < self.n; k++)
+        const state_of<Fold> *const __restrict states = &state_at<Fold>(self, 0);
+        Result *const __restrict at = static_cast<Result *>(self.to.at[0]);
+        const uint64_t n = self.n;
+        const int64_t step = self.to.step;
+        if (step == 1)
+            for (uint64_t k = 0; k < n; k++)
                 at[k] = Result(stored(states[k]));
         else
-            for (uint64_t k = 0; k < self.n; k++)
-                at[int64_t(k) * self.to.step] = Result(stored(states[k]));
+            for (uint64_t k = 0; k < n; k++)
+                at[int64_t(k) * step] = Result(stored(states[k]));
     };
     /* Loops without a branch: one that divides, and one that does not. */
     if (const double divisor = self.divisor)
@@ -273,8 +274,10 @@ void finish_blocks(const many &self, Answer answer)
     }
 }
 
+/* Not a part of the switches around it: of so many cases the compiler takes each to be cold, and its
+ * loops to be small rather than quick. */
 template <class Finishing, class Fold>
-void finish_many(const many &self)
+__attribute__((noinline)) void finish_many(const many &self)
 {
     if constexpr (is_stored<Finishing>::value && std::is_arithmetic_v<value_of<Fold>>)
         if (store_plain<Fold>(self))
@@ -361,11 +364,9 @@ void states_about(enum element accumulator, void *states, uint64_t n,
 {
     const auto mean = [=](uint64_t k) { return means[int64_t(k) * step]; };
     if (element_is_complex(accumulator))
-        move_moments(static_cast<moments<complex<double>> *>(states), n,
-                     [=](uint64_t k) { return complex<double>(mean(k).real, mean(k).imag); });
+        move_moments(static_cast<moments<complex<double>> *>(states), n, mean);
     else
-        move_moments(static_cast<moments<double> *>(states), n,
-                     [=](uint64_t k) { return mean(k).real; });
+        move_moments(static_cast<moments<double> *>(states), n, mean);
 }
 
 bool reduction_is_stored(enum reduction reduction)

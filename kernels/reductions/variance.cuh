@@ -137,13 +137,35 @@ struct variance {
     }
 };
 
+/* A mean that is given, of real numbers or complex ones. */
+__host__ __device__ __forceinline__ double mean_as(const struct complex128 &mean, double)
+{
+    return mean.real;
+}
+
+__host__ __device__ __forceinline__ complex<double> mean_as(const struct complex128 &mean,
+                                                            complex<double>)
+{
+    return {mean.real, mean.imag};
+}
+
+/* About another point than the mean the squares' sum is larger by what their distance makes. */
+template <class W>
+__host__ __device__ __forceinline__ double deviation_about(const struct complex128 &mean,
+                                                           const moments<W> &state)
+{
+    return state.deviation +
+           state.count * squared(difference(state.mean, mean_as(mean, state.mean)));
+}
+
 /* NumPy divides by what is left of the count, and by no less than zero. */
 template <class Moments>
 __host__ __device__ __forceinline__ double variance_of(const struct finish &how,
                                                        const Moments &state)
 {
-    const double left = state.count - how.ddof;
-    return state.deviation / (left <= 0 ? 0.0 : left);
+    const double left = state.count - how.ddof,
+                 deviation = how.has_mean ? deviation_about(how.mean, state) : state.deviation;
+    return deviation / (left <= 0 ? 0.0 : left);
 }
 
 template <>

@@ -918,6 +918,7 @@ def forced_axes(
     staged: int,
     columns: int,
     windows: int = 2,
+    large: int = 0,
     /,
 ) -> None: ...
 def pretended_axes(

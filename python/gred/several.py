@@ -6,8 +6,9 @@ What `gred.sum` and `gred.mean` do with a list or a tuple whose first element is
 from __future__ import annotations
 
 import contextvars
+import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,30 @@ from gred.explanation import explain
 _THREADS_MOST = 32
 
 
+class _Threads:
+    """Threads that wait for devices; they are kept, since starting some takes as long as a sum."""
+
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+        os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        self._pool = None
+
+    def submit(self, function: Callable[[Any], Any], array: Any) -> Future[Any]:
+        """Call it in one of them, with the settings of the caller."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(_THREADS_MOST, "gred-several")
+        return self._pool.submit(contextvars.copy_context().run, function, array)
+
+
+_threads = _Threads()
+
+
 def _on_each(function: Callable[[Any], Any], arrays: Sequence[Any]) -> list[Any]:
     """Call it for all arrays at once: threads wait for their devices without holding Python up."""
-    if len(arrays) == 1:
-        return [function(arrays[0])]
-    with ThreadPoolExecutor(min(len(arrays), _THREADS_MOST)) as pool:
-        running = [pool.submit(contextvars.copy_context().run, function, array) for array in arrays]
-        return [one.result() for one in running]
+    others = [_threads.submit(function, array) for array in arrays[1:]]
+    return [function(arrays[0]), *(one.result() for one in others)]
 
 
 def _elements(arrays: Sequence[Any]) -> np.dtype[Any]:

@@ -331,7 +331,7 @@ def compile(
 
 
 def _compile_for(build: Build, *, asked: bool) -> None:
-    """Have nvcc compile it; where it refuses what nobody asked for, the error says what does without."""
+    """Have nvcc compile it; where nobody asked for that, an error says what does without."""
     try:
         build.compiled("cuda")
     except CompileError as error:
