@@ -16,6 +16,7 @@ without a GPU.
 import argparse
 import itertools
 import sys
+from functools import partial
 
 import numpy as np
 from exact_truths import exact_products, nearest, nearest_root, same
@@ -233,16 +234,21 @@ def exact_views():
 
 
 def wrong_exact(options):
-    """Add exactly, with and without a mask."""
+    """Add exactly, with and without a mask, to a number and to an element of the device's."""
     runs, wrong, device = 0, [], options.device
     for (what, view), name in itertools.product(exact_views(), EXACTLY):
         mask = np.arange(view.size).reshape(view.shape) % 5 != 1
-        for shown in (None, mask):
-            where = {} if shown is None else {"where": there(shown, device)}
-            got = getattr(gred, name)(there(view, device), method="exact", **where)
+        for shown, begin in itertools.product((None, mask), (None, 0)):
+            given = {} if shown is None else {"where": there(shown, device)}
+            if begin is not None and name in ("sum", "nansum"):
+                given["initial"] = begin
+            out = element_there(view.dtype, device)
+            add = partial(getattr(gred, name), there(view, device), method="exact", **given)
+            add(out=out)
             right = sum_or_mean(name, view if shown is None else view[shown])
-            runs += 1
-            wrong += [] if same(got, right) else [f"{name} of {what}: {got!r}, not {right!r}"]
+            for got in (add(), fetched(out, device)):
+                runs += 1
+                wrong += [] if same(got, right) else [f"{name} of {what}: {got!r}, not {right!r}"]
     return runs, wrong
 
 

@@ -119,6 +119,7 @@ __device__ __forceinline__ struct exact_leading leading_of(shared<exact_word> wo
     leading.rest = __any_sync(whole_warp, digits.any_of(last - int(lane * Each)));
     leading.place = (span.first + last) * EXACT_DIGIT_BITS - EXACT_POINT;
     const shared<uint32_t> room = seen_as<uint32_t>(words); /* for two digits a word */
+    __syncwarp();
 #pragma unroll
     for (unsigned k = 0; k < Each; k++)
         if (lane * Each + k < 2 * count)
