@@ -48,6 +48,8 @@ HOST_CXX = ["-Icsrc", "-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", *WARN
 HOST_CXX += ["-fno-exceptions", "-fno-rtti", "-Wno-unknown-pragmas"]
 # To optimize more takes a third longer, and the simulated device is no quicker for it.
 SIMULATED_CXX = [*HOST_CXX, "-O1", *CHECKS]
+# Products are rounded before anything is added to them, also where one instruction does both.
+ROUNDED = {"products": ["-ffp-contract=off"]}
 # All instructions are to make the same bits. What GCC says of vectors that cross a call, and of its
 # own headers, is of no concern where no call is left.
 VECTOR_FLAGS = ["-ffp-contract=off", "-Wno-psabi", "-Wno-maybe-uninitialized"]
@@ -73,7 +75,7 @@ def kernel_units(table: str) -> list[tuple[str, str, list[str]]]:
         units.append(("methods.cu", fold, [*defines, f"-DGRED_AVERAGES={averages:d}"]))
     units += [("folds.cu", group, [f"-DGRED_GROUP={group}"]) for group in FOLD_GROUPS]
     units += [(LATER, "later_methods", []), ("exact.cu", "exact", [])]
-    units += [("segments.cu", "segments", [])]
+    units += [("segments.cu", "segments", []), ("products.cu", "products", [])]
     return [*units, ("kernels.cu", "kernels", [f"-DGRED_TABLE={table}"])]
 
 
@@ -147,7 +149,7 @@ class BuildExt(build_ext):
         compiler = os.environ.get("CXX", "g++").split()
         return [
             Job(
-                [*compiler, *SIMULATED_CXX, *defines, "-x", "c++"],
+                [*compiler, *SIMULATED_CXX, *ROUNDED.get(name, []), *defines, "-x", "c++"],
                 Path("kernels", source),
                 self.object(f"kernels/simulated_{name}"),
             )

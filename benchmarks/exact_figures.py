@@ -1,5 +1,7 @@
 """Exact sums: what they cost beside fast ones and other libraries, and what those get wrong.
 
+Dot products stand beside the read limit, and CuPy's and PyTorch's, which are cuBLAS's.
+
 On a GPU what is large is device time, measured alike for all, and what is small whole calls. The
 host's are whole calls, of `exact_on_host.py`. CUB's reproducible sums are not at hand.
 """
@@ -27,6 +29,7 @@ FAST = "auto"
 TYPES, HALVES = ("float32", "float64"), ("float16", "bfloat16")
 LARGE, RANGE_SIZE = (256 * MIB, GIB, 4 * GIB), GIB
 OF_FAST, OF_FAST_WHOLE_RANGE = 0.95, 0.15
+DOT_SIZE, DOT_OF_LIMIT, LIMIT_SAMPLES = GIB, 0.8, 5
 FEW, FEW_OVER_FAST = (1, 32, 1024), 1.5
 SMALL_CALLS, SMALL_OVER_FAST = (MIB, 16 * MIB), 1.2
 # Whole calls over size, of which the plot is made.
@@ -157,6 +160,45 @@ def beside_fast(
     bench.torch.cuda.empty_cache()
 
 
+def measure_dot(dtype: str, bench: Bench | None = None) -> Iterator[Figure]:
+    """Compare dot products of two large arrays with reading both, and with cuBLAS.
+
+    gred's answer comes to the host, and on its way back counts as the device's time.
+    """
+    bench = bench or Bench()
+    size = DOT_SIZE // np.dtype(dtype).itemsize
+    a = bench.placed(DATA["normal"], dtype, size)
+    b = bench.placed(lambda rng, n: rng.standard_normal(2 * n)[n:], dtype, size)
+    multiply = partial(gred.dot, a, b, stream=bench.times.stream)
+    tensors = [bench.torch.as_tensor(array, device="cuda") for array in (a, b)]
+    calls: dict[str, Call] = {
+        "exact": partial(multiply, method="exact"),
+        "gred": multiply,
+        "CuPy": partial(bench.cupy.dot, a, b),
+        "PyTorch": partial(bench.torch.dot, *tensors),
+    }
+    with bench.times.current():
+        seconds = bench.times.medians(bench.times.able(calls, PATIENCE))
+    timed = gred.read_limit("cuda:0", 2 * DOT_SIZE, samples=LIMIT_SAMPLES)
+    limit = float(np.median(timed.seconds)) * (2 * DOT_SIZE / timed.nbytes)
+    yield from beside_limit(dtype, seconds, limit)
+    del a, b, tensors, multiply, calls
+    bench.cupy.get_default_memory_pool().free_all_blocks()
+
+
+def beside_limit(dtype: str, seconds: dict[str, float], limit: float) -> Iterator[Figure]:
+    """Compare dot products with the time that reading takes."""
+    for who, taken in seconds.items():
+        what = f"dot of normal {dtype}, {units.bytes_text(DOT_SIZE)} each: {WHO[who]}"
+        rate = units.bandwidth_text(2 * DOT_SIZE / taken)
+        promised = who == "exact"
+        yield figure(
+            PART, f"{what}: rate over the read limit's, {rate}", [limit / taken], "x",
+            at_least=DOT_OF_LIMIT if promised else None,
+            group="exact dot products on a GPU: rate over that of reading" if promised else None,
+        )  # fmt: skip
+
+
 def measure_calls(dtype: str, bench: Bench | None = None) -> Iterator[Figure]:
     """Compare whole calls, until the answer is on the host: of few elements, and over size."""
     bench = bench or Bench()
@@ -255,5 +297,6 @@ PIECES: dict[str, Callable[[], Iterator[Figure]]] = {
     "orders": measure_orders,
     **{f"large/{dtype}": partial(measure_large, dtype) for dtype in TYPES},
     "large/halves": measure_halves,
+    **{f"dot/{dtype}": partial(measure_dot, dtype) for dtype in TYPES},
     **{f"calls/{dtype}": partial(measure_calls, dtype) for dtype in TYPES},
 }

@@ -467,7 +467,42 @@ def exact_part(results: Results) -> str:
             )
             plots = _plots(results, folder, "figures.json/exact")
             parts += [said, _orders(record.rows_of(kept)), plots]
-    return "\n\n".join(["## Exactly right", *parts]) if parts else ""
+    return "\n\n".join(["## Exactly right", *parts, *_exactness_of_auto(results)]) if parts else ""
+
+
+def _exactness_of_auto(results: Results) -> Iterator[str]:
+    """Say whether whole arrays' sums are exact by themselves, and what keeps them from it."""
+    rows = [row for folder in results.folders for row in _exact_promises(results, folder)]
+    short = [row for row in rows if not row["kept"]]
+    held = f"{len(rows) - len(short)} of {len(rows)} are kept"
+    if short:
+        farthest = min(short, key=_share_of_promise)
+        yield (
+            '`method="auto"` adds floats of whole arrays exactly once all that is promised of '
+            "exact sums is kept, on the GPU and on the host. "
+            f"Of these figures {held}, so it stays fast. "
+            f"The farthest from its promise, at {units.percent_text(_share_of_promise(farthest))} "
+            f"of it, is: {farthest['what']}, {_value(farthest)} of {_promise(farthest)}."
+        )
+    else:
+        yield f"Of the figures promised of exact sums, on the GPU and on the host, {held}."
+    yield _groups_table(rows)
+
+
+def _exact_promises(results: Results, folder: Path) -> Iterator[Record]:
+    """List what is promised of exact sums and measured; what stands alone is a group of one."""
+    kept = results.read(folder, "figures.json")
+    for row in record.rows_of(kept) if kept else ():
+        group = row.get("group") or row["what"]
+        if row["kept"] is not None and "exact sum" in group:
+            yield {**row, "group": group}
+
+
+def _share_of_promise(row: Record) -> float:
+    """Say what share of its promise a figure reaches, 1 where it is kept to a hair."""
+    if row["at_least"] is not None:
+        return float(row["value"] / row["at_least"])
+    return float(row["at_most"] / row["value"])
 
 
 def _orders(rows: Sequence[Record]) -> str:

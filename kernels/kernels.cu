@@ -44,6 +44,10 @@ const void *segments_each(enum fold, enum element input, enum element accumulato
 const void *exact_flat(enum element input);
 const void *exact_merging(enum element accumulator);
 const void *exact_finishing();
+const void *exact_products(enum element input);
+const void *exact_products_merging(enum fold, enum element accumulator);
+const void *exact_products_finishing();
+const void *dot_of(enum element input, enum element accumulator);
 
 library_reduce *library_entry(enum fold, enum element input, enum element accumulator);
 
@@ -166,11 +170,28 @@ const void *read_entry(unsigned shape)
 } // namespace KERNELS
 
 const struct kernels GRED_TABLE = {
-    KERNELS::flat_entry,     KERNELS::strided_entry,   KERNELS::along_entry,
-    KERNELS::few_entry,      KERNELS::columns_entry,   KERNELS::segments_survey,
-    KERNELS::segments_tiles, KERNELS::segments_each,   KERNELS::merge_entry,
-    KERNELS::library_entry,  KERNELS::copy_flat_entry, KERNELS::copy_gathered_entry,
-    KERNELS::finish_entry,   KERNELS::store_entry,     KERNELS::exact_flat,
-    KERNELS::exact_merging,  KERNELS::exact_finishing, KERNELS::count_entry,
-    KERNELS::unpack_entry,   KERNELS::read_entry,
+    KERNELS::flat_entry,
+    KERNELS::strided_entry,
+    KERNELS::along_entry,
+    KERNELS::few_entry,
+    KERNELS::columns_entry,
+    KERNELS::segments_survey,
+    KERNELS::segments_tiles,
+    KERNELS::segments_each,
+    KERNELS::merge_entry,
+    KERNELS::library_entry,
+    KERNELS::copy_flat_entry,
+    KERNELS::copy_gathered_entry,
+    KERNELS::finish_entry,
+    KERNELS::store_entry,
+    KERNELS::exact_flat,
+    KERNELS::exact_merging,
+    KERNELS::exact_finishing,
+    KERNELS::exact_products,
+    KERNELS::exact_products_merging,
+    KERNELS::exact_products_finishing,
+    KERNELS::dot_of,
+    KERNELS::count_entry,
+    KERNELS::unpack_entry,
+    KERNELS::read_entry,
 };

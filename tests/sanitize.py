@@ -7,7 +7,8 @@ Lengths leave tails, block sizes are the least, a common one and the greatest, a
 meet each kernel's vector loads and conversions. The default method meets every element type, laid
 out and masked in every way that has a kernel of its own, and gives its result to the host or to the
 GPU; the reductions that are not on the ladder are tried in the same ways, and all along axes, in
-every way in which threads share that. So are segments, and exact sums. Answers are checked, too.
+every way in which threads share that. So are segments, exact sums, and sums of products. Answers
+are checked, too.
 Exit status 1: one was wrong. pytest does not collect this file; `--device simulated` tries it
 without a GPU.
 """
@@ -15,13 +16,14 @@ without a GPU.
 import argparse
 import itertools
 import sys
+from functools import partial
 
 import numpy as np
-from exact_truths import same
+from exact_truths import exact_products, nearest, nearest_root, same
 from exact_truths import truth as sum_or_mean
 from gpu_arrays import GpuArray, call
 from inputs import EVERY_KIND, KINDS, OPS, Kind, block_sizes, exact, methods_on, reduce
-from reference import EVERY_TYPE, REALS, agrees, truth
+from reference import COMPLEX, EVERY_TYPE, REALS, agrees, truth
 from samples import element_there, fetched, options_of, sample, takes, wrong
 from test_axes_on_devices import NAMES as ALONG_AXES
 from test_axes_on_devices import wrong_on_device
@@ -55,6 +57,7 @@ GATHERED = (("uint16", None), ("float32", "int32"), ("float16", "bool"))
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--methods", default="", help="names, with commas; all by default")
+    parser.add_argument("--part", choices=PARTS, help="of what is run by the default method alone")
     parser.add_argument("--quick", action="store_true", help="fewer types, lengths and block sizes")
     parser.add_argument("--device", default="cuda", choices=["cuda", "simulated"])
     return parser.parse_args()
@@ -235,16 +238,21 @@ def exact_views():
 
 
 def wrong_exact(options):
-    """Add exactly, with and without a mask."""
+    """Add exactly, with and without a mask, to a number and to an element of the device's."""
     runs, wrong, device = 0, [], options.device
     for (what, view), name in itertools.product(exact_views(), EXACTLY):
         mask = np.arange(view.size).reshape(view.shape) % 5 != 1
-        for shown in (None, mask):
-            where = {} if shown is None else {"where": there(shown, device)}
-            got = getattr(gred, name)(there(view, device), method="exact", **where)
+        for shown, begin in itertools.product((None, mask), (None, 0)):
+            given = {} if shown is None else {"where": there(shown, device)}
+            if begin is not None and name in ("sum", "nansum"):
+                given["initial"] = begin
+            out = element_there(view.dtype, device)
+            add = partial(getattr(gred, name), there(view, device), method="exact", **given)
+            add(out=out)
             right = sum_or_mean(name, view if shown is None else view[shown])
-            runs += 1
-            wrong += [] if same(got, right) else [f"{name} of {what}: {got!r}, not {right!r}"]
+            for got in (add(), fetched(out, device)):
+                runs += 1
+                wrong += [] if same(got, right) else [f"{name} of {what}: {got!r}, not {right!r}"]
     return runs, wrong
 
 
@@ -267,6 +275,59 @@ def wrong_segments(options):
             wrong += [] if right else [f"{op} of {dtype} segments, {sharing}"]
         _core.forced_segments(*NONE_FORCED)
     return runs, wrong
+
+
+# ---- products ----
+
+
+def factors():
+    """Draw pairs of factors of every type, alike; exact ones for windows and for none."""
+    random = np.random.default_rng(1)
+    for dtype in EVERY_TYPE:
+        for spread in (0, 25) if dtype in REALS and dtype.itemsize > 2 else (0,):
+            x = np.ldexp(random.normal(size=9001), random.integers(-spread, spread + 1, 9001))
+            if dtype.kind in "iu":
+                x *= 50
+            x = x + 1j * x[::-1] if dtype in COMPLEX else x
+            with np.errstate(all="ignore"):
+                yield (x.clip(0) if dtype.kind == "u" else x).astype(dtype)
+
+
+def wrong_products(options):
+    """Multiply and add, fast and exactly, arrays that are aligned alike, not alike, or not flat."""
+    runs, wrong, device = 0, [], options.device
+    for x in factors():
+        a = there(x, device)
+        for first, second, step in ((0, 0, 1), (1, 1, 1), (0, 3, 1), (2, 1, 3)):
+            n = (x.size - 3) // step
+            i, j = (slice(begin, begin + n * step, step) for begin in (first, second))
+            b, y = (a[i], a[j]) if step == 1 else (there(x[i], device), there(x[j], device))
+            real = exact_products(x[i].real, x[j].real) - exact_products(x[i].imag, x[j].imag)
+            for method in ("auto", "exact"):
+                got = gred.dot(b, y, method=method)
+                runs += 1
+                wrong += [] if is_product(got, real, method) else [f"dot of {x.dtype}: {got!r}"]
+        squares = exact_products(x.real, x.real) + exact_products(x.imag, x.imag)
+        got = gred.norm(a, method="exact")
+        runs += 1
+        wrong += [] if same(got, nearest_root(squares, got.dtype)) else [f"norm: {got!r}"]
+        out = element_there(np.float64, device)
+        gred.norm(x[::-1], method="exact", out=out)
+        right = nearest_root(squares, np.float64)
+        wrong += [] if same(fetched(out, device), right) else [f"norm of {x.dtype} into float64"]
+    with gred.workspace_limit(FEW_BYTES):
+        got = gred.dot(x := np.arange(-4000.0, 6001), x[::-1], method="exact", device=device)
+    wrong += [] if same(got, nearest(exact_products(x, x[::-1]), np.float64)) else [f"{got!r}"]
+    return runs + 1, wrong
+
+
+def is_product(got, real, method):
+    """Tell whether this is the real part of a sum of products."""
+    if got.dtype.kind in "iu":
+        return (int(got) - int(real)) % 2**64 == 0
+    if method == "exact":
+        return same(got.real, nearest(real, got.real.dtype))
+    return abs(float(got.real) - float(real)) <= 1e-2 * abs(float(real)) + 1
 
 
 # ---- arrays that are not flat, and pieces ----
@@ -300,18 +361,25 @@ def told(what, runs, wrong):
     return bool(wrong)
 
 
+PARTS = {
+    "default": wrong_defaults,
+    "off the ladder": wrong_off_the_ladder,
+    "in pieces": wrong_pieces,
+    "along axes": wrong_along,
+    "segments": wrong_segments,
+    "exactly": wrong_exact,
+    "products": wrong_products,
+}
+
+
 def main():
     options = arguments()
     chosen = options.methods.split(",") if options.methods else methods_on(options.device)
+    parts = [options.part] if options.part else [] if options.methods else PARTS
     failed = False
-    if not options.methods:
-        failed |= told("default", *wrong_defaults(options))
-        failed |= told("off the ladder", *wrong_off_the_ladder(options))
-        failed |= told("in pieces", *wrong_pieces(options))
-        failed |= told("along axes", *wrong_along(options))
-        failed |= told("segments", *wrong_segments(options))
-        failed |= told("exactly", *wrong_exact(options))
-    for method in chosen:
+    for part in parts:
+        failed |= told(part, *PARTS[part](options))
+    for method in [] if options.part else chosen:
         runs, wrong = wrong_answers(method, options)
         timed = gred.kernel_time(
             np.ones(9001, np.float32), method=method, device=options.device, samples=2, warmup=0

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from exact_truths import same, truth
 from gpu_arrays import HANDLE, LEGACY_DEFAULT_STREAM, GpuArray, Stream, call, library, upload
 from inputs import methods_on
 
@@ -110,6 +111,116 @@ def test_whatever_lies_on_the_gpu_can_be_captured(layout, op):
         else:
             expected = getattr(np, op)(seen[shown].astype(np.float64))
         assert out.host()[0] == pytest.approx(expected, rel=1e-6 if "dtype" in options else 1e-12)
+
+
+EXACTLY = ("sum", "mean", "nansum", "nanmean")
+SPREAD = np.arange(N) % 200 - 100
+
+
+def spread(seed, dtype, n=N):
+    """Draw numbers that no float's addition adds up, and of which some are NaN."""
+    random, dtype = np.random.default_rng(seed), np.dtype(dtype)
+    widest = 4 if dtype == np.float16 else 30 if dtype.itemsize <= 8 else 100
+    x = np.ldexp(random.normal(size=n), SPREAD[:n] * widest // 100)
+    if dtype.kind == "c":
+        return (x + 1j * x[::-1]).astype(dtype)
+    return x.astype(dtype)
+
+
+def expected_exactly(name, x, result):
+    """Round the parts' fractions, each once."""
+    if x.dtype.kind != "c":
+        return truth(name, x, np.dtype(result))
+    part = np.dtype(f"f{np.dtype(result).itemsize // 2}")
+    kept = x[~np.isnan(x)] if name.startswith("nan") else x
+    real, imag = truth(name, kept.real, part), truth(name, kept.imag, part)
+    return np.dtype(result).type(complex(real, imag))
+
+
+def check_replays(graph, stream, a, out, name, dtype, count=N):
+    """Run a graph on one array after another, twice each, and compare the bits."""
+    for seed in (1, 2, 3):
+        x = spread(seed, dtype, count)
+        if name.startswith("nan"):
+            x[seed::7] = np.nan
+        upload(a.address, x)
+        graph.run()
+        graph.run()
+        call("cuStreamSynchronize", stream.handle)
+        got, expected = out.host()[0], expected_exactly(name, x, out.dtype)
+        assert got.dtype == expected.dtype
+        assert same(got.real, expected.real), (name, dtype, seed)
+        assert same(got.imag, expected.imag), (name, dtype, seed)
+
+
+@pytest.mark.parametrize("count", [1, 700, N])
+@pytest.mark.parametrize("name", EXACTLY)
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16"])
+def test_captured_exact_results_are_rounded_once_whenever_the_graph_runs(dtype, name, count):
+    stream = Stream()
+    a, out = on(stream, np.zeros(count, dtype)), zero_on(stream, dtype)
+    with Graph(stream) as graph:
+        getattr(gred, name)(a, method="exact", out=out, stream=stream.handle)
+    assert out.host()[0] == 0
+    check_replays(graph, stream, a, out, name, dtype, count)
+
+
+@pytest.mark.parametrize("mode", [GLOBAL, THREAD_LOCAL, RELAXED])
+def test_an_exact_call_waits_for_nobody_in_any_mode_of_capture(mode):
+    stream = Stream()
+    a, out = on(stream, np.zeros(N, "f8")), zero_on(stream, "f8")
+    with Graph(stream, mode) as graph:
+        gred.sum(a, method="exact", out=out)
+    check_replays(graph, stream, a, out, "sum", "f8")
+
+
+EXACT_CAPTURED = {  # what is asked of the array, and what of the elements that takes
+    "begun": ({"initial": 2.0**80}, lambda x: np.append(x.astype("f8"), 2.0**80)),
+    "narrowed": ({"dtype": np.float32}, lambda x: x),
+    "masked": ({"where": np.arange(N) % 3 == 1}, lambda x: x[np.arange(N) % 3 == 1]),
+    "strided": ({}, lambda x: x[::2]),
+}
+
+
+@pytest.mark.parametrize("how", EXACT_CAPTURED)
+@pytest.mark.parametrize("name", ["sum", "mean"])
+def test_exact_results_of_whatever_lies_on_the_gpu_can_be_captured(how, name):
+    options, taken = EXACT_CAPTURED[how]
+    if how == "begun" and name == "mean":
+        pytest.skip("a mean begins with nothing")
+    stream, options = Stream(), dict(options)
+    a = given = on(stream, np.zeros(N, "f8"))
+    if how == "strided":
+        given = a.described(shape=((N + 1) // 2,), strides=(16,), stream=stream.handle)
+    if "where" in options:
+        options["where"] = on(stream, options["where"])
+    result = np.dtype(options.get("dtype", "f8"))
+    out = zero_on(stream, result)
+    with Graph(stream) as graph:
+        getattr(gred, name)(given, method="exact", out=out, stream=stream.handle, **options)
+    for seed in (1, 2, 3):
+        x = spread(seed, "f8")
+        upload(a.address, x)
+        graph.run()
+        call("cuStreamSynchronize", stream.handle)
+        assert same(out.host()[0], truth(name, taken(x), result)), (how, seed)
+
+
+def test_exact_calls_are_made_between_the_runs_of_captured_ones():
+    """The words that a graph adds in are its own."""
+    stream, another = Stream(), Stream()
+    x = spread(1, "f8", N)
+    a, out = on(stream, x), zero_on(stream, "f8")
+    with Graph(stream) as graph:
+        for _ in range(3):
+            gred.sum(a, method="exact", out=out)
+    y = spread(2, "f4", N)
+    other = on(another, y)
+    for _ in range(20):
+        graph.run()
+        assert same(gred.sum(other, method="exact"), truth("sum", y))
+    call("cuStreamSynchronize", stream.handle)
+    assert same(out.host()[0], truth("sum", x))
 
 
 def test_other_calls_go_on_while_a_graph_runs():

@@ -1,7 +1,10 @@
 """Arrays of more elements than 32 bits count, and of more bytes than there is room for."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from exact_truths import nearest, same
 from gpu_arrays import GpuArray, call, free_bytes
 from inputs import methods_on, reduce
 
@@ -72,6 +75,57 @@ def test_more_host_elements_than_32_bits_count():
     host = np.broadcast_to(np.array([1, 2, -1, 5], np.int8), (2**30 + 1, 4))
     needs(8 * GIB)
     assert gred.sum(host, device="cuda") == 7 * (2**30 + 1)
+
+
+MANY = 2**33 + 2  # more than 32 bits count, by more than a float has bits for
+EQUAL = {  # elements that fill words to the brim, and one that all the others decide about
+    "the greatest": lambda kind: (kind.max, kind.max),
+    "the least": lambda kind: (-kind.smallest_subnormal, kind.eps),
+    "all bits": lambda kind: (-(2 - kind.eps), -kind.eps),
+    "a tenth": lambda kind: (kind.dtype.type(0.1), kind.max),
+}
+
+
+def check_exactly(a, elements, dtype):
+    """Compare the exact sum and mean of so many of these with the integers' that they are.
+
+    In float64 neither is infinite; the mean is rounded to the elements' own type, too.
+    """
+    whole = sum(Fraction(float(value)) * count for value, count in elements)
+    wide = np.dtype(np.float64)
+    for result in (wide, np.dtype(dtype)):
+        out = GpuArray.of(np.zeros(1, result)).described(shape=())
+        for name, truth in (("sum", whole), ("mean", whole / MANY)):
+            options = {"method": "exact", "dtype": result}
+            expected = nearest(truth, result)
+            assert same(getattr(gred, name)(a, **options), expected), (name, result)
+            getattr(gred, name)(a, out=out, **options)
+            call("cuCtxSynchronize")
+            assert same(out.host()[0], expected), (name, result, "out")
+    accumulator = gred.ExactSum(a)
+    assert accumulator.fraction() == whole
+    assert accumulator.count == MANY
+
+
+@pytest.mark.parametrize("values", EQUAL)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64], ids=lambda t: t.__name__)
+def test_more_equal_elements_than_32_bits_count_are_added_exactly(dtype, values):
+    """Carry safety: 2^33 of them, one after the other in memory, and the last one is another."""
+    value, last = (dtype(x) for x in EQUAL[values](np.finfo(dtype)))
+    needs(MANY * np.dtype(dtype).itemsize + GIB)
+    a = GpuArray.repeating(np.full(2**20, value, dtype), MANY)
+    a[MANY - 1] = last
+    check_exactly(a, [(value, MANY - 1), (last, 1)], dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64], ids=lambda t: t.__name__)
+def test_one_element_more_often_than_32_bits_count_is_added_exactly(dtype):
+    """A view that takes no memory; it is copied in pieces, whose words are merged."""
+    value = dtype(np.finfo(dtype).max)
+    needs(5 * GIB)
+    a = GpuArray.of(np.full(1, value, dtype)).described(shape=(MANY,), strides=(0,))
+    with gred.workspace_limit(4 * GIB):
+        check_exactly(a, [(value, MANY)], dtype)
 
 
 LIMIT = 2**22

@@ -434,6 +434,20 @@ def test_halves_are_given_as_the_libraries_that_have_them_do(benchmarks, gpu, mo
     assert "CuPy" not in str(rows[3:])
 
 
+def test_exact_dot_products_are_held_against_reading_both_arrays(
+    benchmarks, gpu, pretended, monkeypatch
+):
+    """Of 4 KiB each; 8 KiB are read in 2.048 us."""
+    monkeypatch.setattr(benchmarks.exact, "DOT_SIZE", 1 << 12)
+    pretended.update({"exact": 4.096e-6, "gred": 2.048e-6, "CuPy": 1.024e-6, "PyTorch": 8.192e-6})
+    rows = list(benchmarks.exact.measure_dot("float32", gpu))
+    assert [row["value"] for row in rows] == pytest.approx([0.5, 1.0, 2.0, 0.25])
+    assert [row["at_least"] for row in rows] == [0.8, None, None, None]
+    assert rows[0]["what"] == (
+        "dot of normal float32, 4 KiB each: gred, exact: rate over the read limit's, 2.00 GB/s"
+    )
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_exponents_go_over_the_range_and_sums_stay_finite(benchmarks, dtype):
     draw = benchmarks.exact.over_the_range(dtype)
@@ -550,9 +564,31 @@ def test_the_readme_tells_of_axes_and_exact_sums(benchmarks, kept):
     exact = benchmarks.report.exact_part(kept).splitlines()
     assert "| gred, exact | - | - | 1 | 0 |" in exact
     assert "| NumPy | - | - | 2 | 2.25e+15 |" in exact
+    assert "on the GPU and on the host, 2 of 2 are kept." in "\n".join(exact)
     figures = benchmarks.report.figures_part(kept)
     assert "along axes" not in figures
     assert "exact sums on a GPU, in eight orders: the worst error | 1 | at most 0.5 |" in figures
+
+
+def test_the_readme_says_why_sums_are_not_exact_by_themselves(benchmarks, kept):
+    """By the figure that is farthest from its promise, and by the worst of each row."""
+    figure, [folder] = benchmarks.figures.figure, kept.folders
+    group = "exact sums on a GPU: rate over that of fast ones"
+    large = [
+        figure("exact", f"exact sum, {n}: rate", [rate], "x", at_least=0.95, group=group)
+        for n, rate in (("256 MiB", 0.76), ("1 GiB", 0.9), ("4 GiB", 0.96))
+    ]
+    call = figure("exact", "exact sum, a call: time over the fast one's", [1.3], "x", at_most=1.2)
+    other = figure("exact", "a call, float32, 1 MiB: CuPy", [1.0], "GB/s")
+    for piece, rows in {"large/float32": large, "calls/float32": [call, other]}.items():
+        rows = [{**row, "part": f"exact/{piece}"} for row in rows]
+        benchmarks.figures.write(folder.parent, machine(), f"exact/{piece}", rows)
+    exact = benchmarks.report.exact_part(kept)
+    assert "3 of 6 are kept, so it stays fast. The farthest from its promise, at 80" in exact
+    assert "of it, is: exact sum, 256 MiB: rate, 0.76 x of at least 0.95." in exact
+    assert f"| {group} | 3 | at least 0.95 | 0.76 x: exact sum, 256 MiB | **1 of 3** |" in exact
+    assert "| exact sum, a call: time over the fast one's | 1 | at most 1.2 | 1.3 x: exact" in exact
+    assert "CuPy" not in exact.partition("`method=")[2]
 
 
 def test_the_readme_says_nothing_of_what_is_not_measured(benchmarks, tmp_path):

@@ -24,7 +24,6 @@ from reference import BFLOAT16, COMPLEX, EXPONENTS, MANTISSA_BITS, REALS
 from test_host_loops import check_instructions
 
 import gred
-from gred.testing import SimulatedArray
 
 PROGRAM = Path(__file__).parent / "dot_loops.py"
 FLOAT64 = np.dtype(np.float64)
@@ -351,15 +350,6 @@ def test_other_methods_types_and_arguments_are_refused():
         gred.dot(x, x, axis=0)
     with pytest.raises(TypeError, match="takes 2"):
         gred.dot(x)
-
-
-def test_arrays_on_a_device_are_refused_so_far():
-    x = np.ones(3)
-    for a, b in ((SimulatedArray(x), x), (x, SimulatedArray(x))):
-        with pytest.raises(NotImplementedError, match="lies on a device"):
-            gred.dot(a, b)
-        with pytest.raises(NotImplementedError, match="lies on a device"):
-            gred.ExactSum().add_products(a, b)
 
 
 def test_inputs_are_never_written():

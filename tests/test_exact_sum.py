@@ -29,7 +29,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gred
-from gred.testing import SimulatedArray
 
 FLOAT64 = np.dtype(np.float64)
 GREATEST = sys.float_info.max
@@ -212,11 +211,6 @@ def test_complex_numbers_are_refused():
         gred.ExactSum([1j])
     with pytest.raises(TypeError, match="real and imaginary parts"):
         gred.ExactSum().add_products([1.0], [1j])
-
-
-def test_products_of_device_arrays_are_refused_so_far():
-    with pytest.raises(NotImplementedError, match="host"):
-        gred.ExactSum().add_products(SimulatedArray(np.ones(3)), np.ones(3))
 
 
 def test_the_input_is_never_written():

@@ -84,6 +84,17 @@ def test_a_piece_that_a_mask_hides_wholly_takes_no_part():
 
 
 @pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("n", [900, 50_003])
+def test_of_what_a_mask_hides_wholly_out_gets_the_sum_of_nothing(n, limit):
+    x, hidden = drawn(n, "f8"), np.zeros(n, bool)
+    for method in ("auto", "last_block", "unroll8", "exact"):
+        out = SimulatedArray(np.full((), 77.0))
+        with gred.workspace_limit(limit):
+            gred.sum(x, where=hidden, method=method, device="simulated", out=out)
+        assert out.get() == 0
+
+
+@pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("name", MERGED)
 def test_states_of_pieces_are_merged(name, limit):
     for n in LENGTHS:

@@ -560,3 +560,18 @@ def test_exact_sums_are_of_no_more_elements_than_words_hold(kind, block, layout)
             assert step.grid <= max(1, MULTIPROCESSORS * 1024 // block) or step.work != "pass"
         merging = plan.chain("results")
         assert [step.grid for step in merging] == [1] * (plan.pieces > 1)
+
+
+@pytest.mark.parametrize("limit", [NO_LIMIT, 2**20])
+@pytest.mark.parametrize("kind", EXACT_KINDS)
+def test_words_are_rounded_by_whoever_leaves_them(kind, limit):
+    """What begins with a value takes more digits than they have, and a warp of its own."""
+    options = {"exact": True, "out": True, "limit": limit}
+    for layout in ({}, {"layout": "strided"}, {"on_device": False}):
+        plan = schedule("last_block", 10**6, kind, **options, **layout)
+        assert plan.chain("end") == []
+        assert plan.result == "out"
+    for n, more in ((0, {}), (1000, {"initial": True})):
+        [step] = schedule("last_block", n, kind, **options, **more).chain("end")
+        assert (step.work, step.grid, step.block) == ("finish", 1, 32)
+        assert 134 * 8 < step.shared <= SHARED_MAX

@@ -26,8 +26,10 @@
 
 #ifdef __CUDACC__
 #define EXACT_FUNCTION static __host__ __device__ __forceinline__
+#define EXACT_ROLLED   _Pragma("unroll 1") /* instructions take longer to arrive than to be done */
 #else
 #define EXACT_FUNCTION static inline __attribute__((always_inline, unused))
+#define EXACT_ROLLED
 #endif
 
 enum {
@@ -95,6 +97,12 @@ EXACT_FUNCTION uint64_t exact_infinity(struct exact_format format)
     return (((uint64_t)1 << (format.width - format.bits)) - 1) << (format.bits - 1);
 }
 
+/* The NaN that arithmetic makes. */
+EXACT_FUNCTION uint64_t exact_nan(struct exact_format format)
+{
+    return exact_infinity(format) | (uint64_t)1 << (format.bits - 2);
+}
+
 enum exact_kind { EXACT_FINITE, EXACT_INFINITE, EXACT_NAN };
 
 /* significand * 2^exponent, or what is none such. */
@@ -148,23 +156,33 @@ EXACT_FUNCTION struct exact_number exact_number_at(const void *at, enum element 
 
 /* ---- adding ---- */
 
-/* Adds magnitude * 2^exponent. Needs room for a load of 1. */
-EXACT_FUNCTION void exact_put(struct exact *self, uint64_t magnitude, int exponent, bool negative)
+/* Adds magnitude * 2^place to digits, of which the first is worth 1. */
+EXACT_FUNCTION void exact_put_at(int64_t *digits, uint64_t magnitude, unsigned place, bool negative)
 {
-    const unsigned place = (unsigned)(exponent + EXACT_POINT), shift = place % EXACT_DIGIT_BITS;
-    int64_t *const digits = self->digits + place / EXACT_DIGIT_BITS;
+    const unsigned shift = place % EXACT_DIGIT_BITS;
     const uint64_t low = magnitude << shift, high = magnitude >> 1 >> (63 - shift);
     const int64_t flip = -(int64_t)negative; /* signs come at random, so that no branch is taken */
+    digits += place / EXACT_DIGIT_BITS;
     digits[0] += ((int64_t)(low & EXACT_DIGIT_MASK) ^ flip) - flip;
     digits[1] += ((int64_t)(low >> EXACT_DIGIT_BITS) ^ flip) - flip;
     digits[2] += ((int64_t)high ^ flip) - flip;
 }
 
+/* Adds magnitude * 2^exponent. Needs room for a load of 1. */
+EXACT_FUNCTION void exact_put(struct exact *self, uint64_t magnitude, int exponent, bool negative)
+{
+    exact_put_at(self->digits, magnitude, (unsigned)(exponent + EXACT_POINT), negative);
+}
+
+/* The word that counts what is not finite. */
+EXACT_FUNCTION int exact_count_of(enum exact_kind kind, bool negative)
+{
+    return kind == EXACT_NAN ? EXACT_NANS : negative ? EXACT_NEGATIVE_INFINITIES : EXACT_INFINITIES;
+}
+
 EXACT_FUNCTION void exact_note(struct exact *self, enum exact_kind kind, bool negative)
 {
-    self->counts[kind == EXACT_NAN ? EXACT_NANS
-                 : negative        ? EXACT_NEGATIVE_INFINITIES
-                                   : EXACT_INFINITIES] += 1;
+    self->counts[exact_count_of(kind, negative)] += 1;
 }
 
 /* Needs room for a load of 1. Does not count the number itself. */
@@ -256,113 +274,157 @@ EXACT_FUNCTION bool exact_is_zero(const struct exact *self)
 
 /* ---- rounding ---- */
 
-/* A magnitude in digits without spare bits; what lies below them is only known not to be 0. */
-struct exact_magnitude {
-    uint32_t digits[EXACT_DIGITS];
-    int top; /* of the digits that are not 0; -1: none is */
+/* What decides how a number is rounded: its digits from the first that is not 0 on, digits[0] being
+ * the last of them and worth 2^place, and whether anything lies behind these. All digits are 0
+ * where the number is. A divisor of 64 bits leaves two digits 0 at most, and takes 63 bits of the
+ * others away, so that of 129 bits there are 65: those of any float, of what lies half way between
+ * two, and more. */
+enum { EXACT_SHOWN = 5 };
+
+struct exact_leading {
+    uint32_t digits[EXACT_SHOWN];
+    int place;
+    bool rest, negative;
+};
+
+/* Of a normalised sum. */
+EXACT_FUNCTION struct exact_leading exact_lead(const struct exact *self)
+{
+    struct exact_leading leading;
+    int top = EXACT_DIGITS - 1;
+    while (top >= 0 && self->digits[top] == 0)
+        top--;
+    const int last = top - EXACT_SHOWN + 1;
+    leading.negative = top >= 0 && self->digits[top] < 0;
+    leading.place = last * EXACT_DIGIT_BITS - EXACT_POINT;
+    leading.rest = false;
+    for (int k = 0; k < EXACT_SHOWN; k++) {
+        const int64_t digit = last + k >= 0 ? self->digits[last + k] : 0;
+        leading.digits[k] = (uint32_t)(leading.negative ? -digit : digit);
+    }
+    for (int k = 0; k < last; k++)
+        leading.rest = leading.rest || self->digits[k];
+    return leading;
+}
+
+EXACT_FUNCTION bool exact_leads_nothing(const struct exact_leading *self)
+{
+    bool any = false;
+    for (int k = 0; k < EXACT_SHOWN; k++)
+        any = any || self->digits[k];
+    return !any;
+}
+
+/* How many bits lie above the first that is 1, of a number that is not 0. */
+#ifdef __CUDA_ARCH__
+#define EXACT_BITS_ABOVE(x) __clzll((long long)(x))
+#else
+#define EXACT_BITS_ABOVE(x) __builtin_clzll(x)
+#endif
+
+/* Divides by a divisor that is not 0, digit by digit from the top as one does on paper, and no
+ * further than any float can show. The divisor is multiplied by a power of two, so that its upper
+ * half alone tells a digit but for one or two (D. E. Knuth, "The Art of Computer Programming",
+ * volume 2, 4.3.1, algorithm D). */
+EXACT_FUNCTION void exact_divide(struct exact_leading *self, uint64_t divisor)
+{
+    const int shift = EXACT_BITS_ABOVE(divisor);
+    divisor <<= shift;
+    const uint64_t upper = divisor >> EXACT_DIGIT_BITS, lower = divisor & EXACT_DIGIT_MASK;
+    uint64_t left = 0;
+    EXACT_ROLLED
+    for (int digits = 0; digits < EXACT_SHOWN; digits++) {
+        const uint64_t next = self->digits[EXACT_SHOWN - 1];
+        uint64_t digit = left / upper, over = left - digit * upper;
+        while (over <= EXACT_DIGIT_MASK &&
+               (digit > EXACT_DIGIT_MASK || digit * lower > (over << EXACT_DIGIT_BITS | next))) {
+            digit--;
+            over += upper;
+        }
+        left = (left << EXACT_DIGIT_BITS | next) - digit * divisor;
+        for (int k = EXACT_SHOWN - 1; k > 0;
+             k--) /* the dividend's digits go, the quotient's come */
+            self->digits[k] = self->digits[k - 1];
+        self->digits[0] = (uint32_t)digit;
+    }
+    self->place += shift;
+    self->rest = self->rest || left;
+}
+
+/* bits * 2^place, and less than one unit more if there is a rest; the first bit is 1. */
+struct exact_bits {
+    uint64_t bits;
+    int place;
     bool rest;
 };
 
-/* Of a normalised sum. Returns whether it is negative. */
-EXACT_FUNCTION bool exact_magnitude_of(const struct exact *self, struct exact_magnitude *magnitude)
+/* Of a number that is not 0, two of whose leading digits may be. */
+EXACT_FUNCTION struct exact_bits exact_first_bits(const struct exact_leading *self)
 {
-    magnitude->top = EXACT_DIGITS - 1;
-    while (magnitude->top >= 0 && self->digits[magnitude->top] == 0)
-        magnitude->top--;
-    const bool negative = magnitude->top >= 0 && self->digits[magnitude->top] < 0;
-    for (int k = 0; k <= magnitude->top; k++)
-        magnitude->digits[k] = (uint32_t)(negative ? -self->digits[k] : self->digits[k]);
-    magnitude->rest = false;
-    return negative;
-}
-
-/* Divides by a divisor of less than 2^63, digit by digit from the top as one does on paper, and no
- * further than any float can show: a divisor of two digits may leave two digits 0, and three more
- * hold all 54 bits that matter. Below these it is enough to know whether anything is left. */
-EXACT_FUNCTION void exact_divide(struct exact_magnitude *self, uint64_t divisor)
-{
-    enum { SHOWN = 6 };
-    const int end = self->top < SHOWN ? 0 : self->top - SHOWN + 1;
-    unsigned __int128 left = 0;
-    for (int k = self->top; k >= end; k--) {
-        left = left << EXACT_DIGIT_BITS | self->digits[k];
-        self->digits[k] = (uint32_t)(left / divisor);
-        left %= divisor;
-    }
-    self->rest = left != 0;
-    for (int k = 0; k < end; k++) {
-        self->rest = self->rest || self->digits[k];
-        self->digits[k] = 0;
-    }
-    while (self->top >= 0 && self->digits[self->top] == 0)
-        self->top--;
-}
-
-EXACT_FUNCTION uint64_t exact_digit(const struct exact_magnitude *self, int k)
-{
-    return k <= self->top ? self->digits[k] : 0;
-}
-
-/* The 64 bits from a place on. */
-EXACT_FUNCTION uint64_t exact_bits_at(const struct exact_magnitude *self, int place)
-{
-    const int k = place / EXACT_DIGIT_BITS, shift = place % EXACT_DIGIT_BITS;
-    const uint64_t low = exact_digit(self, k) | exact_digit(self, k + 1) << EXACT_DIGIT_BITS;
-    return shift ? low >> shift | exact_digit(self, k + 2) << (64 - shift) : low;
-}
-
-EXACT_FUNCTION bool exact_is_any_below(const struct exact_magnitude *self, int place)
-{
-    const int k = place / EXACT_DIGIT_BITS;
-    bool any =
-        self->rest || (exact_digit(self, k) & (((uint64_t)1 << place % EXACT_DIGIT_BITS) - 1)) != 0;
-    for (int below = 0; below < k && !any; below++)
-        any = exact_digit(self, below) != 0;
-    return any;
+    const uint32_t *const digits = self->digits;
+    const bool one_is_0 = !digits[4], two_are_0 = one_is_0 && !digits[3];
+    const int zeros = two_are_0 ? 2 : one_is_0;
+    const uint64_t upper = two_are_0  ? digits[2]
+                           : one_is_0 ? digits[3]
+                                      : digits[4],
+                   middle = two_are_0  ? digits[1]
+                            : one_is_0 ? digits[2]
+                                       : digits[3],
+                   lower = two_are_0  ? digits[0]
+                           : one_is_0 ? digits[1]
+                                      : digits[2];
+    struct exact_bits first;
+    const int shift = EXACT_BITS_ABOVE(upper) - EXACT_DIGIT_BITS;
+    first.bits = (upper << EXACT_DIGIT_BITS | middle) << shift | lower << shift >> EXACT_DIGIT_BITS;
+    first.place = self->place + (3 - zeros) * EXACT_DIGIT_BITS - shift;
+    first.rest = self->rest || (lower << shift & EXACT_DIGIT_MASK) || (!two_are_0 && digits[0]) ||
+                 (!one_is_0 && digits[1]);
+    return first;
 }
 
 /* The nearest float's bits, ties to even; beyond the greatest is infinity. Where a significand's
  * last bit lies decides the exponent, and adding the leading bit to that makes one of it. */
-EXACT_FUNCTION uint64_t exact_nearest(const struct exact_magnitude *self,
-                                      struct exact_format format)
+EXACT_FUNCTION uint64_t exact_nearest(struct exact_bits x, struct exact_format format)
 {
-    const int lowest = format.lowest + EXACT_POINT;
-    if (self->top < 0)
+    const int significand = 64 - format.bits, least = format.lowest - x.place;
+    const int dropped = significand > least ? significand : least;
+    if (dropped > 64) /* less than half of the least float */
         return 0;
-    int place = self->top * EXACT_DIGIT_BITS - format.bits;
-    for (uint32_t digit = self->digits[self->top]; digit; digit >>= 1)
-        place++;
-    place = place < lowest ? lowest : place;
-    uint64_t kept = exact_bits_at(self, place);
-    const bool half = exact_bits_at(self, place - 1) & 1;
-    kept += half && ((kept & 1) || exact_is_any_below(self, place - 1));
-    const uint64_t bits = ((uint64_t)(place - lowest) << (format.bits - 1)) + kept;
+    const uint64_t half = (uint64_t)1 << (dropped - 1);
+    uint64_t kept = x.bits >> (dropped - 1) >> 1;
+    kept += (x.bits & half) && ((kept & 1) || (x.bits & (half - 1)) || x.rest);
+    const uint64_t exponent = (uint64_t)(x.place + dropped - format.lowest);
+    const uint64_t bits = (exponent << (format.bits - 1)) + kept;
     const uint64_t infinity = exact_infinity(format);
     return bits < infinity ? bits : infinity;
 }
 
-/* The sum, divided unless the divisor is 1, as a float's bits: rounded once. Needs a normalised
- * sum. Of nothing, the quotient by 0 is NaN; a sum of 0 is positive. To take an infinity away is to
- * add the other one. */
+/* A sum, divided unless the divisor is 1, as a float's bits: rounded once. Of nothing, the quotient
+ * by 0 is NaN; a sum of 0 is positive. To take an infinity away is to add the other one. */
+EXACT_FUNCTION uint64_t exact_round_leading(struct exact_leading leading, const int64_t *counts,
+                                            int64_t divisor, struct exact_format format)
+{
+    const uint64_t infinity = exact_infinity(format), sign = (uint64_t)1 << (format.width - 1);
+    const int64_t up = counts[EXACT_INFINITIES], down = counts[EXACT_NEGATIVE_INFINITIES];
+    const bool rises = up > 0 || down < 0;
+    const bool falls = down > 0 || up < 0;
+    if (counts[EXACT_NANS] || (rises && falls) || divisor == 0)
+        return exact_nan(format);
+    if (rises || falls)
+        return infinity | (falls != (divisor < 0) ? sign : 0);
+    if (exact_leads_nothing(&leading))
+        return 0;
+    if (divisor != 1)
+        exact_divide(&leading, divisor < 0 ? -(uint64_t)divisor : (uint64_t)divisor);
+    return exact_nearest(exact_first_bits(&leading), format) |
+           (leading.negative != (divisor < 0) ? sign : 0);
+}
+
+/* Of a normalised sum. */
 EXACT_FUNCTION uint64_t exact_round(const struct exact *self, int64_t divisor,
                                     struct exact_format format)
 {
-    const uint64_t infinity = exact_infinity(format), sign = (uint64_t)1 << (format.width - 1);
-    const int64_t up = self->counts[EXACT_INFINITIES],
-                  down = self->counts[EXACT_NEGATIVE_INFINITIES];
-    const bool rises = up > 0 || down < 0;
-    const bool falls = down > 0 || up < 0;
-    if (self->counts[EXACT_NANS] || (rises && falls) || divisor == 0)
-        return infinity | infinity >> 1 | (uint64_t)1 << (format.bits - 2);
-    if (rises || falls)
-        return infinity | (falls != (divisor < 0) ? sign : 0);
-    struct exact_magnitude magnitude;
-    const bool negative = exact_magnitude_of(self, &magnitude);
-    if (magnitude.top < 0)
-        return 0;
-    if (divisor != 1)
-        exact_divide(&magnitude, divisor < 0 ? -(uint64_t)divisor : (uint64_t)divisor);
-    return exact_nearest(&magnitude, format) | (negative != (divisor < 0) ? sign : 0);
+    return exact_round_leading(exact_lead(self), self->counts, divisor, format);
 }
 
 /* The float that has these bits. */

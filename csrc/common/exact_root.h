@@ -21,44 +21,29 @@ EXACT_FUNCTION uint64_t exact_integer_root(unsigned __int128 n)
     return root;
 }
 
-/* The 128 bits from a place on, which may lie below all digits. */
-EXACT_FUNCTION unsigned __int128 exact_wide_bits_at(const struct exact_magnitude *self, int place)
-{
-    const int begin = place < 0 ? 0 : place;
-    const unsigned __int128 bits =
-        exact_bits_at(self, begin) | (unsigned __int128)exact_bits_at(self, begin + 64) << 64;
-    return bits << (begin - place);
-}
-
-EXACT_FUNCTION void exact_magnitude_set(struct exact_magnitude *self, uint64_t bits, int place)
-{
-    const int k = place / EXACT_DIGIT_BITS, shift = place % EXACT_DIGIT_BITS;
-    memset(self, 0, sizeof *self);
-    self->digits[k] = (uint32_t)(bits << shift);
-    self->digits[k + 1] = (uint32_t)(bits >> (EXACT_DIGIT_BITS - shift));
-    self->digits[k + 2] = (uint32_t)(bits >> 32 >> (EXACT_DIGIT_BITS - shift));
-    self->top = k + 2;
-    while (self->digits[self->top] == 0)
-        self->top--;
-}
-
 /* Of a normalised sum that is not negative, as a float's bits. */
 EXACT_FUNCTION uint64_t exact_round_root(const struct exact *self, struct exact_format format)
 {
-    struct exact_magnitude square, root;
-    exact_magnitude_of(self, &square);
-    if (square.top < 0 || self->counts[EXACT_NANS] || self->counts[EXACT_INFINITIES])
+    const struct exact_leading square = exact_lead(self);
+    const uint32_t *const digits = square.digits;
+    struct exact_bits root;
+    if (exact_leads_nothing(&square) || self->counts[EXACT_NANS] || self->counts[EXACT_INFINITIES])
         return exact_round(self, 1, format);
-    int width = square.top * EXACT_DIGIT_BITS;
-    for (uint32_t digit = square.digits[square.top]; digit; digit >>= 1)
-        width++;
-    const int place = width - 128 + width % 2; /* even, as EXACT_POINT is */
-    const unsigned __int128 bits = exact_wide_bits_at(&square, place);
-    const uint64_t first = exact_integer_root(bits);
-    exact_magnitude_set(&root, first, (place + EXACT_POINT) / 2);
-    root.rest = (unsigned __int128)first * first != bits ||
-                (place > 0 && exact_is_any_below(&square, place));
-    return exact_nearest(&root, format);
+    const unsigned __int128 upper = (unsigned __int128)digits[4] << 96 |
+                                    (unsigned __int128)digits[3] << 64 | (uint64_t)digits[2] << 32 |
+                                    digits[1];
+    /* To the first bit, and one less where the last one's exponent is odd then. */
+    int shift = EXACT_BITS_ABOVE((uint64_t)digits[4]) - 32;
+    shift -= (square.place + EXACT_DIGIT_BITS - shift) & 1;
+    const int place = square.place + EXACT_DIGIT_BITS - shift;
+    const uint64_t below = (uint64_t)digits[0] << 32;
+    const unsigned __int128 bits =
+        shift < 0 ? upper >> 1 : upper << shift | (shift ? below >> (64 - shift) : 0);
+    const bool rest = square.rest || (shift < 0 ? (digits[1] & 1) || below : below << shift != 0);
+    root.bits = exact_integer_root(bits);
+    root.place = place / 2;
+    root.rest = (unsigned __int128)root.bits * root.bits != bits || rest;
+    return exact_nearest(root, format);
 }
 
 /* The same as a value of that type. */

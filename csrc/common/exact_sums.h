@@ -34,31 +34,70 @@ EXACT_FUNCTION double exact_part(double real, double imag, int part)
     return part == EXACT_REAL ? real : imag;
 }
 
+/* What the caller wants a part to begin with. */
+EXACT_FUNCTION struct exact_number exact_initial(const struct finish *finish, int part)
+{
+    const struct scalar_wide initial = scalar_widen(finish->initial, finish->accumulator);
+    const double value = exact_part(initial.real, initial.imag, part);
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return exact_decode(bits, exact_format_of(ELEMENT_FLOAT64));
+}
+
 EXACT_FUNCTION void exact_sums_add_initial(const struct finish *finish, struct exact_sums *sums)
 {
-    const struct exact_format format = exact_format_of(ELEMENT_FLOAT64);
-    const struct scalar_wide initial = scalar_widen(finish->initial, finish->accumulator);
     for (int part = 0; part < EXACT_PARTS; part++) {
-        const double value = exact_part(initial.real, initial.imag, part);
-        uint64_t bits;
-        memcpy(&bits, &value, sizeof bits);
         exact_reserve(&sums->parts[part], 1);
-        exact_add(&sums->parts[part], exact_decode(bits, format));
+        exact_add(&sums->parts[part], exact_initial(finish, part));
     }
 }
 
-EXACT_FUNCTION bool exact_is_finite(double x)
+EXACT_FUNCTION struct exact_format exact_format_of_part(const struct finish *finish)
 {
-    return x - x == 0;
+    return exact_format_of(exact_type_of_part(finish->result));
 }
 
-/* As NumPy's division of a complex number goes: what is not finite spoils the other part, too. */
-EXACT_FUNCTION void exact_spoil(struct scalar_wide *value)
+/* A part of a mean by its bits, beside the other part: as NumPy's division of a complex number
+ * goes, what is not finite makes the other one NaN. */
+EXACT_FUNCTION uint64_t exact_beside(uint64_t bits, uint64_t other, struct exact_format format)
 {
-    const bool whole = exact_is_finite(value->real) && exact_is_finite(value->imag);
-    const double real = value->real, imag = value->imag;
-    value->real = whole ? real : real + imag * 0.0;
-    value->imag = whole ? imag : imag - real * 0.0;
+    const uint64_t sign = (uint64_t)1 << (format.width - 1), infinity = exact_infinity(format);
+    return (other & (sign - 1)) < infinity ? bits : exact_nan(format);
+}
+
+/* The answer's parts, rounded already, by their bits. */
+struct exact_rounded {
+    uint64_t parts[EXACT_PARTS];
+};
+
+EXACT_FUNCTION struct exact_rounded exact_combine(const struct finish *finish, bool mean,
+                                                  uint64_t real, uint64_t imag)
+{
+    const struct exact_format format = exact_format_of_part(finish);
+    const bool beside = mean && exact_has_parts(finish->result);
+    struct exact_rounded rounded;
+    rounded.parts[EXACT_REAL] = beside ? exact_beside(real, imag, format) : real;
+    rounded.parts[EXACT_IMAGINARY] = beside ? exact_beside(imag, real, format) : imag;
+    return rounded;
+}
+
+/* The same as a value of the result's type. */
+EXACT_FUNCTION union scalar exact_joined(const struct finish *finish, struct exact_rounded rounded)
+{
+    const enum element type = exact_type_of_part(finish->result);
+    union scalar value = exact_scalar(rounded.parts[EXACT_REAL], exact_format_of(type)), imag;
+    if (!exact_has_parts(finish->result))
+        return value;
+    imag = exact_scalar(rounded.parts[EXACT_IMAGINARY], exact_format_of(type));
+    return scalar_of_double(scalar_widen(value, type).real, scalar_widen(imag, type).real,
+                            finish->result);
+}
+
+EXACT_FUNCTION struct scalar_wide exact_answer(const struct finish *finish, bool mean,
+                                               uint64_t real, uint64_t imag)
+{
+    return scalar_widen(exact_joined(finish, exact_combine(finish, mean, real, imag)),
+                        finish->result);
 }
 
 /* The sums with what the caller wants them to begin with, each rounded once, to a part of the
@@ -67,24 +106,13 @@ EXACT_FUNCTION struct scalar_wide exact_sums_round(const struct finish *finish, 
                                                    int64_t count, struct exact_sums *sums)
 {
     const int parts = exact_has_parts(finish->result) ? EXACT_PARTS : 1;
-    const enum element type = exact_type_of_part(finish->result);
-    double values[EXACT_PARTS] = {0, 0};
+    const struct exact_format format = exact_format_of_part(finish);
+    uint64_t bits[EXACT_PARTS] = {0, 0};
     if (finish->has_initial)
         exact_sums_add_initial(finish, sums);
-#ifdef __CUDACC__
-#pragma unroll 1
-#endif
     for (int part = 0; part < parts; part++) {
         exact_normalise(&sums->parts[part]);
-        const union scalar rounded = exact_value(&sums->parts[part], mean ? count : 1, type);
-        values[part] = scalar_widen(rounded, type).real;
+        bits[part] = exact_round(&sums->parts[part], mean ? count : 1, format);
     }
-    struct scalar_wide value;
-    value.kind = SCALAR_FLOAT;
-    value.integer = 0;
-    value.real = values[EXACT_REAL];
-    value.imag = values[EXACT_IMAGINARY];
-    if (mean && parts == EXACT_PARTS)
-        exact_spoil(&value);
-    return value;
+    return exact_answer(finish, mean, bits[EXACT_REAL], bits[EXACT_IMAGINARY]);
 }

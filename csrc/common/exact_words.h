@@ -2,11 +2,20 @@
  * digits that no float of the type can reach, in words that are added one by one.
  *
  * Why no word overflows. A word of a block takes less than 2^32 from each number that is added by
- * itself, and from each flush of a warp's window; a block is given no more than EXACT_BLOCK_MOST
- * numbers, and flushes a window once in hundreds of them, so that a word takes up no more than 2^30
- * times that, and stays below 2^62. What it leaves has passed its carries on once: a word is then
- * less than 2^32 + 2^31 in magnitude. As many as 2^29 of these, of blocks or of pieces, can be
- * added in one word, and what becomes of them has passed its carries on, too. */
+ * itself, since what a number's bits are put in lies in three words, a piece in each. From what a
+ * warp's windows have taken in a stretch it takes as much three times at most: windows are 43 bits
+ * apart, and each is put in three words, too. A stretch is hundreds of numbers a lane, and only a
+ * warp's last is shorter. Arrays are cut so that blocks have EXACT_BLOCK_MOST elements on average;
+ * by warps that take tiles in turn, none has more than a tile a warp beyond that. So a word takes
+ * up no more than 2^30 + 2^17 numbers' pieces, and stays below 2^62 + 2^50. It has 63 bits and a
+ * sign.
+ *
+ * What a block leaves has passed its carries on once: a word is then less than 2^32 + 2^31 in
+ * magnitude. As many as 2^29 of these, of blocks or of pieces, can be added in one word, and what
+ * becomes of them has passed its carries on, too. A part's topmost word passes nothing on, and
+ * takes up what 2^63 numbers can carry there: it is worth 2^188 or 2^1084, and they are less than
+ * 2^191 or 2^1087. Nothing counts elements in 32 bits but a thread its own, of which there are
+ * fewer than its block has. */
 #pragma once
 
 #include "common/exact_sums.h"
@@ -16,12 +25,12 @@ enum {
     EXACT_WORDS_LOAD = 2        /* of what kernels leave; see exact.h */
 };
 
-/* Of a part, before its digits. */
+/* Of a part, before its digits. Those that a superaccumulator has, too, are in the same place. */
 enum exact_note_word {
     EXACT_NOTE_LEFT_OUT, /* how many NaNs were */
-    EXACT_NOTE_NANS,
-    EXACT_NOTE_INFINITIES,
-    EXACT_NOTE_NEGATIVE_INFINITIES,
+    EXACT_NOTE_NANS = EXACT_NANS,
+    EXACT_NOTE_INFINITIES = EXACT_INFINITIES,
+    EXACT_NOTE_NEGATIVE_INFINITIES = EXACT_NEGATIVE_INFINITIES,
     EXACT_NOTE_OTHERS, /* not 0: something else than -0 was added, if anybody wants to know */
     EXACT_NOTES
 };
@@ -51,7 +60,8 @@ EXACT_FUNCTION int exact_words_of(enum element accumulator)
     return exact_words_of_part(accumulator) * (exact_has_parts(accumulator) ? EXACT_PARTS : 1);
 }
 
-enum { EXACT_WORDS_MOST = EXACT_PARTS * (EXACT_NOTES + 69) };
+/* Of any sum, and those of products have all digits. */
+enum { EXACT_WORDS_MOST = EXACT_PARTS * (EXACT_NOTES + EXACT_DIGITS) };
 
 /* What blocks add together, 0 before and after a launch. */
 struct exact_together {
@@ -95,13 +105,37 @@ EXACT_FUNCTION bool exact_is_negative_zero(double x)
     return x == 0 && 1 / x < 0;
 }
 
-/* What a sum of 0 is, of these words of its part. */
-EXACT_FUNCTION double exact_zero(const struct finish *finish, const int64_t *words, int part)
+/* Whether what a part begins with leaves it negative, if all that is added is -0. */
+EXACT_FUNCTION bool exact_begins_negative(const struct finish *finish, int part)
 {
     const struct scalar_wide initial = scalar_widen(finish->initial, finish->accumulator);
-    const bool begins = !finish->has_initial ||
-                        exact_is_negative_zero(exact_part(initial.real, initial.imag, part));
-    return begins && exact_asks_for_signs(finish) && !words[EXACT_NOTE_OTHERS] ? -0.0 : 0.0;
+    return exact_asks_for_signs(finish) &&
+           (!finish->has_initial ||
+            exact_is_negative_zero(exact_part(initial.real, initial.imag, part)));
+}
+
+/* A part, rounded: its bits. Of its notes what is not finite counts as in a superaccumulator. */
+EXACT_FUNCTION uint64_t exact_finish_part(const struct finish *finish, bool mean, uint64_t count,
+                                          const int64_t *notes, bool begins_negative,
+                                          const struct exact_leading *leading)
+{
+    const struct exact_format format = exact_format_of_part(finish);
+    const uint64_t bits = exact_round_leading(*leading, notes, mean ? (int64_t)count : 1, format);
+    const bool negative = !mean && bits == 0 && begins_negative && !notes[EXACT_NOTE_OTHERS] &&
+                          exact_leads_nothing(leading);
+    return negative ? (uint64_t)1 << (format.width - 1) : bits;
+}
+
+/* Adds what the caller wants a part to begin with to its words, whose digits are all that a
+ * superaccumulator has. */
+EXACT_FUNCTION void exact_words_begin(const struct finish *finish, int part, int64_t *words)
+{
+    const struct exact_number x = exact_initial(finish, part);
+    if (x.kind == EXACT_FINITE)
+        exact_put_at(words + EXACT_NOTES, x.significand, (unsigned)(x.exponent + EXACT_POINT),
+                     x.negative);
+    else
+        words[exact_count_of(x.kind, x.negative)] += 1;
 }
 
 /* The answer of the words that kernels have left, for an array whose elements were `count` with
@@ -110,13 +144,21 @@ EXACT_FUNCTION struct scalar_wide exact_finish_words(const struct finish *finish
                                                      const int64_t *words, enum element accumulator,
                                                      uint64_t *count, struct exact_sums *sums)
 {
-    const int imaginary = exact_has_parts(accumulator) ? exact_words_of_part(accumulator) : 0;
+    const int parts = exact_has_parts(accumulator) ? EXACT_PARTS : 1;
+    uint64_t bits[EXACT_PARTS] = {0, 0};
     *count -= (uint64_t)words[EXACT_NOTE_LEFT_OUT];
     exact_sums_of_words(words, accumulator, sums);
-    struct scalar_wide value = exact_sums_round(finish, mean, (int64_t)*count, sums);
-    if (!mean && value.real == 0 && exact_is_zero(&sums->parts[EXACT_REAL]))
-        value.real = exact_zero(finish, words, EXACT_REAL);
-    if (!mean && imaginary && value.imag == 0 && exact_is_zero(&sums->parts[EXACT_IMAGINARY]))
-        value.imag = exact_zero(finish, words + imaginary, EXACT_IMAGINARY);
-    return value;
+    if (finish->has_initial)
+        exact_sums_add_initial(finish, sums);
+    for (int part = 0; part < parts; part++) {
+        int64_t notes[EXACT_NOTES];
+        exact_normalise(&sums->parts[part]);
+        memcpy(notes, sums->parts[part].counts, sizeof sums->parts[part].counts);
+        notes[EXACT_NOTE_OTHERS] =
+            words[part * exact_words_of_part(accumulator) + EXACT_NOTE_OTHERS];
+        const struct exact_leading leading = exact_lead(&sums->parts[part]);
+        bits[part] = exact_finish_part(finish, mean, *count, notes,
+                                       exact_begins_negative(finish, part), &leading);
+    }
+    return exact_answer(finish, mean, bits[EXACT_REAL], bits[EXACT_IMAGINARY]);
 }

@@ -142,6 +142,14 @@ struct ending {
     double divisor; /* 0: it is not divided */
 };
 
+/* What the last block of an exact sum does with the words of all. */
+struct exact_result {
+    void *out; /* where the result is to stay; NULL: the words are what is left */
+    enum element out_type;
+    bool mean;
+    struct finish finish; /* without an initial value */
+};
+
 /* Kernels of a method take (array, n, partials[, tickets[, ending]]): n elements of the array to
  * states; those whose last block folds take an ending. NULL stands for what is not compiled. */
 struct kernels {
@@ -192,12 +200,23 @@ struct kernels {
      * their type, bytes of one, n, layout). */
     const void *(*store)(void);
 
-    /* Exact sums: of a flat array of a type, of the words that pieces have left, and one thread
-     * that makes the result of words. Arguments as above, and then (fold, accumulator, watches)
-     * and (accumulator); `watches` asks for whether there is anything but -0. */
+    /* Exact sums: of a flat array of a type, of the words that pieces have left, and one warp
+     * that makes the result of words. Arguments as above, and then (fold, accumulator, watches,
+     * exact_result) and (accumulator); `watches` asks for whether there is anything but -0. */
     const void *(*exact_flat)(enum element input);
     const void *(*exact_merge)(enum element accumulator);
     const void *(*exact_finish)(void);
+
+    /* Exact sums of products, of the same kind: of two flat arrays of a type, or of one and itself;
+     * of floats and complex numbers, and of any types that hold 64-bit integers by one kernel.
+     * Arguments as of exact_flat, and then (factors, type, factors' type), the last two of which
+     * only the kernel of integers takes. */
+    const void *(*exact_products)(enum element input);
+    const void *(*exact_products_merge)(enum fold fold, enum element accumulator);
+    const void *(*exact_products_finish)(void);
+
+    /* The same in an accumulator's arithmetic, of any type; what states are, FOLD_sum's are. */
+    const void *(*dot)(enum element input, enum element accumulator);
 
     /* Counts what a mask lets through: arguments (layout, n, counted). */
     const void *(*count)(void);

@@ -9,6 +9,8 @@ const char *part_name(enum part part)
         [PART_MASK] = "mask",
         [PART_COPY] = "working copy",
         [PART_COPIED_MASK] = "working copy's mask",
+        [PART_UPLOADED_FACTORS] = "factors' uploaded piece",
+        [PART_COPIED_FACTORS] = "factors' working copy",
         [PART_PARTIALS] = "partials",
         [PART_OTHER_PARTIALS] = "other partials",
         [PART_TICKETS] = "tickets",

@@ -7,12 +7,14 @@
 
 /* What steps read and write. */
 enum part {
-    PART_ARRAY,          /* the caller's own, and so never a part of the arena */
-    PART_UPLOADED,       /* a piece of a host array */
-    PART_MASK_BITS,      /* a host's mask, eight elements a byte */
-    PART_MASK,           /* the same, a byte an element */
-    PART_COPY,           /* the working copy, in the accumulator's type */
-    PART_COPIED_MASK,    /* a byte for each of its values */
+    PART_ARRAY,            /* the caller's own, and so never a part of the arena */
+    PART_UPLOADED,         /* a piece of a host array */
+    PART_MASK_BITS,        /* a host's mask, eight elements a byte */
+    PART_MASK,             /* the same, a byte an element */
+    PART_COPY,             /* the working copy, in the accumulator's type */
+    PART_COPIED_MASK,      /* a byte for each of its values */
+    PART_UPLOADED_FACTORS, /* the same of what elements are multiplied with */
+    PART_COPIED_FACTORS,
     PART_PARTIALS,       /* states, one a block; passes alternate between two buffers */
     PART_OTHER_PARTIALS, /* the second of them */
     PART_TICKETS,        /* a counter of blocks, 0 before and after a launch */

@@ -129,6 +129,58 @@ static bool choose_exact(const struct plan *plan, const struct kernels *kernels,
     return choice->first;
 }
 
+/* ---- products ---- */
+
+/* Whether both arrays can be read as they lie: they are of one type, and flat where they are. */
+static bool are_flat(const struct plan *plan)
+{
+    const struct layout *a = plan->layout, *b = plan->factors ? plan->factors : a;
+    const bool lie_flat = !plan->on_device || (plan->flat && layout_is_flat(b));
+    return lie_flat && a->input == b->input;
+}
+
+/* Of types like these, of which the kernel of integers takes any; squares are a complex number's
+ * parts'. */
+static enum element exact_type_of_products(const struct plan *plan, enum element type,
+                                           enum element factor)
+{
+    if (element_is_integer(type) || element_is_integer(factor))
+        return type == factor ? type : ELEMENT_INT64;
+    return plan->fold == FOLD_norm2 ? element_real_part(type) : type;
+}
+
+/* Elements are multiplied as they lie, or as types that hold them all. */
+static bool choose_exact_products(const struct plan *plan, const struct kernels *kernels,
+                                  struct choice *choice)
+{
+    const enum element input = plan->layout->input, type = plan->layout->type;
+    const enum element factor = plan->factors ? plan->factors->type : type;
+    const bool flat = are_flat(plan) && kernels->exact_products(input) &&
+                      element_is_complex(input) == element_is_complex(type);
+    choice->form = flat ? FORM_FLAT : FORM_GATHERED;
+    choice->accumulator = flat ? input : type;
+    choice->factor = flat ? input : factor;
+    choice->copy = flat ? NULL : kernels->copy_gathered();
+    choice->first =
+        kernels->exact_products(exact_type_of_products(plan, choice->accumulator, choice->factor));
+    choice->again = kernels->exact_products_merge(plan->fold, choice->accumulator);
+    return choice->first;
+}
+
+/* Elements are multiplied in the accumulator. */
+static bool choose_products(const struct plan *plan, const struct kernels *kernels,
+                            struct choice *choice)
+{
+    const enum element input = plan->layout->input, accumulator = plan->accumulator;
+    const bool flat = are_flat(plan) && input == plan->layout->type;
+    choice->form = flat ? FORM_FLAT : FORM_GATHERED;
+    choice->accumulator = choice->factor = accumulator;
+    choice->copy = flat ? NULL : kernels->copy_gathered();
+    choice->first = kernels->dot(flat ? input : accumulator, accumulator);
+    choice->again = flat_kernel(plan, kernels, accumulator, accumulator);
+    return choice->first && choice->again;
+}
+
 bool choice_make(const struct plan *plan, const struct kernels *kernels, struct choice *choice)
 {
     *choice = (struct choice){.form = choose_form(plan, kernels),
@@ -137,6 +189,9 @@ bool choice_make(const struct plan *plan, const struct kernels *kernels, struct 
                                   keeps_host_mask(plan) ||
                                   (plan->on_device && plan->layout->mask && !plan->mask_on_device)};
     choice->accumulator = choose_accumulator(plan, choice->form);
+    if (plan_adds_products(plan))
+        return plan->exact ? choose_exact_products(plan, kernels, choice)
+                           : choose_products(plan, kernels, choice);
     if (plan->exact)
         return choose_exact(plan, kernels, choice);
     if (plan->method->style == STYLE_library)

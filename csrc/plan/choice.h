@@ -15,12 +15,13 @@ enum form {
 struct choice {
     enum form form;
     enum element accumulator; /* the plan's, or one that holds more, where elements are gathered */
-    bool uploads;      /* the array lies on the host, and has to be brought, piece by piece */
-    bool uploads_mask; /* a host's mask is brought, too, rather than applied on the way */
-    const void *copy;  /* makes the working copy; NULL: there is none */
-    bool copies_mask;  /* a mask goes with it; else what is hidden is the fold's identity there */
-    const void *first; /* reads the array, or the working copy if there is one */
-    const void *again; /* reads states that lie one after the other */
+    bool uploads;        /* the array lies on the host, and has to be brought, piece by piece */
+    bool uploads_mask;   /* a host's mask is brought, too, rather than applied on the way */
+    const void *copy;    /* makes the working copy; NULL: there is none */
+    enum element factor; /* what it has of the plan's factors, where there are some */
+    bool copies_mask;    /* a mask goes with it; else what is hidden is the fold's identity there */
+    const void *first;   /* reads the array, or the working copy if there is one */
+    const void *again;   /* reads states that lie one after the other */
     library_reduce *reducer, *reducer_again; /* the same, where a library's function does it */
 };
 

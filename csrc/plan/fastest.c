@@ -59,8 +59,9 @@ void fastest_force(struct shape shape)
 static bool takes(const struct facts *facts, const struct plan *plan, enum method_index method)
 {
     return method_at(method) == plan->method ||
-           (!plan->exact && facts->capability >= method_capability(method_at(method)) &&
-            plan->on_device && plan->flat && plan->direct && fold_is_on_ladder(plan->fold) &&
+           (!plan->exact && !plan->factors &&
+            facts->capability >= method_capability(method_at(method)) && plan->on_device &&
+            plan->flat && plan->direct && fold_is_on_ladder(plan->fold) &&
             facts->kernels->flat(plan->fold, method, plan->layout->input, plan->accumulator,
                                  method_at(method)->block_size));
 }

@@ -8,47 +8,28 @@
 #include "arrays/output.h"
 #include "plan/axes.h"
 #include "plan/method_argument.h"
+#include "plan/place.h"
 #include "plan/types.h"
+#include "plan/widest.h"
 #include "plan/wrong.h"
 
 /* ---- where ---- */
-
-/* What lies on a device is reduced there, and nowhere else. */
-static bool stay_where(const struct view *view, const char *name, const struct request *request,
-                       struct plan *plan)
-{
-    plan->platform = view->platform;
-    plan->device = view->device;
-    if (!argument_given(request->device))
-        return true;
-    if (!platforms_parse(request->platforms, request->device, &plan->platform, &plan->device))
-        return false;
-    if (view->n == 0 || (plan->platform == view->platform && plan->device == view->device))
-        return true;
-    PyObject *place = platform_name(view->platform, view->device);
-    if (place)
-        PyErr_Format(PyExc_ValueError,
-                     "device %R: %s lies on '%U' and the work is done there; leave device out",
-                     request->device, name, place);
-    Py_XDECREF(place);
-    return false;
-}
 
 /* Where arrays are decides, unless the caller does; a rung without a device goes to the best that
  * runs rungs. */
 static bool choose_device(const struct request *request, struct view *view, struct plan *plan)
 {
     if (view->n == 0 && request->offsets && request->offsets->on_device)
-        return stay_where(request->offsets, "offsets", request, plan);
+        return place_stay(request->offsets, "offsets", request, &plan->platform, &plan->device);
     if (view->n == 0 && request->out && request->out->view.on_device)
-        return stay_where(&request->out->view, "out", request, plan);
+        return place_stay(&request->out->view, "out", request, &plan->platform, &plan->device);
     if (view->on_device)
         return request->platforms->where.locate(&request->platforms->where, view, "a") &&
-               stay_where(view, "a", request, plan);
+               place_stay(view, "a", request, &plan->platform, &plan->device);
     if (request->offsets && request->offsets->on_device)
-        return stay_where(request->offsets, "offsets", request, plan);
+        return place_stay(request->offsets, "offsets", request, &plan->platform, &plan->device);
     if (request->out && request->out->view.on_device)
-        return stay_where(&request->out->view, "out", request, plan);
+        return place_stay(&request->out->view, "out", request, &plan->platform, &plan->device);
     if (argument_given(request->device))
         return platforms_parse(request->platforms, request->device, &plan->platform, &plan->device);
     plan->device = 0;
@@ -179,15 +160,11 @@ static bool choose_exactness(const struct request *request, struct layout *layou
     plan->exact = !element_is_integer(plan->finish.type);
     if (!plan->exact)
         return true;
-    if (row->fold == FOLD_norm2 && plan->platform->place != METHOD_ON_HOST) {
-        PyErr_SetString(PyExc_NotImplementedError,
-                        "method 'exact' makes norms on the host only, so far; copy the array to "
-                        "the host, or leave method out");
-        return false;
-    }
     round_for_output(request->out, &plan->finish);
-    if (plan->platform->place != METHOD_ON_HOST)
-        layout->type = holder_of(layout->input, layout->type);
+    if (plan->platform->place == METHOD_ON_HOST)
+        return true;
+    layout->type = plan_adds_products(plan) ? holder_of_factor(layout->input, layout->type)
+                                            : holder_of(layout->input, layout->type);
     return true;
 }
 

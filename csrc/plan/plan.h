@@ -35,11 +35,13 @@ struct plan {
     enum reduction reduction;
     enum fold fold;
     enum element accumulator;
-    bool counts;                 /* how many elements took part has to be known */
-    const struct layout *layout; /* normalised; the view's */
-    uint64_t n;                  /* its length, what a mask hides included */
-    bool flat;                   /* the layout is a plain run of elements */
-    bool direct;                 /* a plain conversion to the accumulator is all that is asked */
+    bool counts;                  /* how many elements took part has to be known */
+    const struct layout *layout;  /* normalised; the view's */
+    uint64_t n;                   /* its length, what a mask hides included */
+    const struct layout *factors; /* what elements are multiplied with before they are added, walked
+                                   * as they are; NULL: nothing */
+    bool flat;                    /* the layout is a plain run of elements */
+    bool direct;                  /* a plain conversion to the accumulator is all that is asked */
     bool on_device, mask_on_device;
     struct stream producers[5]; /* of the array, the mask, out, results that gred has the memory of,
                                    and given means: their work comes first */
@@ -54,6 +56,12 @@ struct plan {
                                         and axes says only how many there are; or NULL */
     const struct layout *offsets; /* the segments', where they are not the host's int64; or NULL */
 };
+
+/* Whether what is added is products: by other elements, or, of an exact norm, by themselves. */
+static inline bool plan_adds_products(const struct plan *plan)
+{
+    return plan->factors || (plan->exact && plan->fold == FOLD_norm2);
+}
 
 /* Whether nobody waits for the results. */
 static inline bool plan_stays_on_device(const struct plan *plan)

@@ -1,7 +1,7 @@
 #include "plan/schedule.h"
 
 #include "common/arithmetic.h"
-#include "common/exact_words.h"
+#include "common/exact_products.h"
 
 /* ---- grids ---- */
 
@@ -97,8 +97,11 @@ static void note_missing_kernel(const struct plan *plan, enum element accumulato
 
 static size_t bytes_of_states(const struct plan *plan, enum element accumulator)
 {
-    return plan->exact ? (size_t)exact_words_of(accumulator) * sizeof(int64_t)
-                       : state_bytes(plan->fold, accumulator);
+    if (!plan->exact)
+        return state_bytes(plan->fold, accumulator);
+    const int words = plan_adds_products(plan) ? exact_products_words(plan->fold, accumulator)
+                                               : exact_words_of(accumulator);
+    return (size_t)words * sizeof(int64_t);
 }
 
 static bool set_course(const struct plan *plan, const struct facts *facts, struct course *course,
@@ -186,6 +189,17 @@ static void reserve_input(const struct schedule *self, struct arena *arena)
         arena_reserve(arena, PART_COPIED_MASK, self->piece, 1);
 }
 
+static void reserve_factors(const struct schedule *self, struct arena *arena)
+{
+    const struct choice *choice = &self->course.choice;
+    const struct layout *factors = self->course.plan->factors;
+    if (choice->uploads)
+        arena_reserve(arena, PART_UPLOADED_FACTORS, self->buffers * self->piece,
+                      element_size(factors->input));
+    if (choice->copy)
+        arena_reserve(arena, PART_COPIED_FACTORS, self->piece, element_size(choice->factor));
+}
+
 static size_t tickets_bytes(const struct plan *plan)
 {
     return plan->exact ? sizeof(struct exact_together) : sizeof(unsigned);
@@ -196,6 +210,8 @@ static void lay_out(struct schedule *self)
     struct arena *arena = &self->arena;
     *arena = (struct arena){.total = 0};
     reserve_input(self, arena);
+    if (self->course.plan->factors)
+        reserve_factors(self, arena);
     reserve_partials(self, arena);
     if (course_needs_tickets(&self->course))
         arena_reserve(arena, PART_TICKETS, 1, tickets_bytes(self->course.plan));
@@ -240,9 +256,11 @@ static void cut_to_limit(struct schedule *self, uint64_t limit)
 /* How many elements a piece may have at all. */
 static uint64_t most_at_once(const struct course *course)
 {
+    const uint64_t of_block =
+        plan_adds_products(course->plan) ? EXACT_PRODUCTS_BLOCK_MOST : EXACT_BLOCK_MOST;
     uint64_t most;
     const bool bounded =
-        course->plan->exact && !__builtin_mul_overflow(course->first_most, EXACT_BLOCK_MOST, &most);
+        course->plan->exact && !__builtin_mul_overflow(course->first_most, of_block, &most);
     return bounded ? least(course->plan->n, most) : course->plan->n;
 }
 
@@ -264,15 +282,18 @@ static bool knows_the_end(const struct schedule *self)
            (self->pieces == 1 || plan->exact || fold_is_on_ladder(plan->fold));
 }
 
-/* Whether a state, or that divided, is the result as `out` is to have it. */
+/* Whether a state, or that divided, is the result as `out` is to have it. Words are rounded to it
+ * by whoever leaves them, unless more digits than they have are needed. */
 static bool is_as_out(const struct schedule *self)
 {
     const struct plan *plan = self->course.plan;
     const struct finish *finish = &plan->finish;
     const enum element type = self->course.choice.accumulator;
-    return !plan->exact && reduction_is_stored(plan->reduction) && !finish->has_initial &&
-           finish->from_nothing && finish->result == type && plan->out_element == type &&
-           !element_is_complex(type) && (uintptr_t)plan->out % element_size(type) == 0;
+    if (plan->exact)
+        return !finish->has_initial && !plan_adds_products(plan);
+    return reduction_is_stored(plan->reduction) && !finish->has_initial && finish->from_nothing &&
+           finish->result == type && plan->out_element == type && !element_is_complex(type) &&
+           (uintptr_t)plan->out % element_size(type) == 0;
 }
 
 /* Whether the pass that sees the mask counts what it shows. */

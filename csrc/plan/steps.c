@@ -1,6 +1,7 @@
 #include "plan/steps.h"
 
 #include "common/arithmetic.h"
+#include "common/exact_words.h"
 
 bool course_repeats(const struct course *self)
 {
@@ -193,16 +194,28 @@ struct step course_count(const struct course *self)
     return step;
 }
 
+static const void *finishing_kernel(const struct course *self)
+{
+    const struct kernels *kernels = self->kernels;
+    if (!self->plan->exact)
+        return kernels->finish();
+    return plan_adds_products(self->plan) ? kernels->exact_products_finish()
+                                          : kernels->exact_finish();
+}
+
 struct step course_finish(const struct course *self, enum part state)
 {
+    enum { WARP = 32 };
+    const bool by_warp = self->plan->exact && !plan_adds_products(self->plan);
     return (struct step){
         .kind = STEP_FINISH,
         .reads = state,
         .writes = PART_OUT,
-        .kernel = self->plan->exact ? self->kernels->exact_finish() : self->kernels->finish(),
+        .kernel = finishing_kernel(self),
         .n = 1,
         .grid = 1,
-        .block = 1,
+        .block = by_warp ? WARP : 1,
+        .shared_bytes = by_warp ? (EXACT_NOTES + EXACT_DIGITS) * sizeof(int64_t) : 0,
         .cluster = 1,
     };
 }

@@ -24,3 +24,12 @@ static inline enum element accumulator_of_rows(enum element accumulator)
 {
     return accumulator == ELEMENT_FLOAT32 ? accumulator : accumulator_widest(accumulator);
 }
+
+/* A type that devices copy elements to without a rounding, but for 64-bit integers beside complex
+ * numbers, which are of `type`; where they are multiplied exactly. */
+static inline enum element holder_of_factor(enum element input, enum element type)
+{
+    if (element_is_complex(type))
+        return ELEMENT_COMPLEX128;
+    return input == ELEMENT_INT64 || input == ELEMENT_UINT64 ? input : ELEMENT_FLOAT64;
+}

@@ -87,7 +87,7 @@
 #define METHOD_exact                                                                               \
     "    ``'exact'`` is for sum, mean, nansum and nanmean: floats, and the parts of\n"             \
     "    complex numbers, are added without rounding, and the result is rounded once;\n"           \
-    "    so is, on the host, the norm of order 2, as the root of the exact sum of squares.\n"      \
+    "    so is the norm of order 2, as the root of the exact sum of squares.\n"                    \
     "    On a device, results along axes are made one by one.\n"
 #define PARAMETER_method_ladder                                                                    \
     "method : str, default 'auto'\n"                                                               \
@@ -518,7 +518,7 @@
                "np.float64(2.5)\n")
 
 #define DOC_dot                                                                                    \
-    "dot(a, b, *, method='auto')\n"                                                                \
+    "dot(a, b, *, method='auto', device=None, stream=None)\n"                                      \
     "--\n"                                                                                         \
     "\n"                                                                                           \
     "The dot product of two vectors: the sum of the products of their elements.\n"                 \
@@ -529,17 +529,23 @@
     "Parameters\n"                                                                                 \
     "----------\n"                                                                                 \
     "a, b : array_like of shape (n,)\n"                                                            \
-    "    As for `gred.sum`, in any layout, both on the host, so far. Elements are\n"               \
-    "    converted to the type that NumPy promotes both types to, and bfloat16 beside\n"           \
-    "    float16 to float32.\n"                                                                    \
+    "    As for `gred.sum`, in any layout; both on the host or both on one device, where\n"        \
+    "    they are multiplied. Elements are converted to the type that NumPy promotes both\n"       \
+    "    types to, and bfloat16 beside float16 to float32.\n"                                      \
     "method : {'auto', 'exact'}, default 'auto'\n"                                                 \
     "    ``'auto'`` multiplies and adds floats in float64 [1]_, where products of narrower\n"      \
     "    ones are exact: as a tree, so that the error grows with the logarithm of n, and\n"        \
-    "    whatever the number of threads in the same order. ``'exact'`` rounds nothing but\n"       \
-    "    the sum, once, to the nearest float, ties to even: no product overflows,\n"               \
-    "    underflows or is rounded [2]_; it overflows only if the exact sum does. A complex\n"      \
-    "    number has two such sums. 64-bit integers beside real floats are multiplied as\n"         \
-    "    they are.\n"                                                                              \
+    "    whatever the number of threads in the same order; on a device each thread adds a\n"       \
+    "    row, and rows are added as a tree. ``'exact'`` rounds nothing but the sum, once,\n"       \
+    "    to the nearest float, ties to even: no product overflows, underflows or is\n"             \
+    "    rounded [2]_; it overflows only if the exact sum does, and has the same bits on\n"        \
+    "    every device. A complex number has two such sums. 64-bit integers beside real\n"          \
+    "    floats are multiplied as they are: on a device one by one, which is slow.\n"              \
+    "device : str, optional\n"                                                                     \
+    "    ``'host'``, ``'simulated'``, ``'cuda'`` or ``'cuda:N'``, where arrays of the host\n"      \
+    "    are multiplied; by default on the host. What lies on a device stays there.\n"             \
+    "stream : int or stream, optional\n"                                                           \
+    "    As for `gred.sum`.\n"                                                                     \
     "\n"                                                                                           \
     "Returns\n"                                                                                    \
     "-------\n"                                                                                    \
@@ -554,9 +560,10 @@
     "TypeError\n"                                                                                  \
     "    If an element type is not supported, or an array is a masked one.\n"                      \
     "ValueError\n"                                                                                 \
-    "    If a and b are not vectors of one length, or there is no such method.\n"                  \
-    "NotImplementedError\n"                                                                        \
-    "    If one of them lies on a device.\n"                                                       \
+    "    If a and b are not vectors of one length, do not lie on one device, or there is\n"        \
+    "    no such method or device.\n"                                                              \
+    "RuntimeError, MemoryError\n"                                                                  \
+    "    If there is no GPU to use, it fails, or its memory does not suffice.\n"                   \
     "\n"                                                                                           \
     "References\n"                                                                                 \
     "----------\n"                                                                                 \

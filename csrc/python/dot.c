@@ -1,11 +1,14 @@
 #include "python/dot.h"
 
 #include "arrays/array.h"
+#include "arrays/stream.h"
 #include "common/arithmetic.h"
 #include "host/dot.h"
 #include "plan/method_argument.h"
-#include "plan/platform.h"
+#include "plan/products.h"
+#include "python/answer.h"
 #include "python/arguments.h"
+#include "python/execute.h"
 #include "python/real_argument.h"
 
 /* Two arrays, and what they become. */
@@ -15,24 +18,6 @@ struct factors {
 };
 
 /* ---- what is multiplied ---- */
-
-static bool refuse_device(const struct view *view, const char *name)
-{
-    if (!view->on_device)
-        return true;
-    PyErr_Format(PyExc_NotImplementedError,
-                 "%s lies on a device, and products are added on the host only, so far; copy a and "
-                 "b there",
-                 name);
-    return false;
-}
-
-static bool view_factor(const struct module_state *state, PyObject *array, const char *name,
-                        struct view *view)
-{
-    const struct view_request asked = {.name = name, .where = &state->platforms.where};
-    return array_view(array, &asked, view) && refuse_device(view, name);
-}
 
 static PyObject *shape_of(const struct layout *layout)
 {
@@ -79,10 +64,15 @@ static bool find_types(struct factors *factors)
 }
 
 /* To be released in either case. False with an exception set. */
-static bool view_factors(const struct module_state *state, PyObject *a, PyObject *b,
+static bool view_factors(const struct request *request, PyObject *a, PyObject *b,
                          struct factors *factors)
 {
-    return view_factor(state, a, "a", &factors->a) && view_factor(state, b, "b", &factors->b);
+    struct view_request asked = {
+        .name = "a", .where = &request->platforms->where, .consumer = request->consumer};
+    if (!array_view(a, &asked, &factors->a))
+        return false;
+    asked.name = "b";
+    return array_view(b, &asked, &factors->b);
 }
 
 static void release(struct factors *factors)
@@ -117,22 +107,38 @@ static struct dot *add_all(const struct module_state *state, const struct factor
     return dot;
 }
 
+/* The same where the plan says. */
+static bool add_exactly(struct module_state *state, const struct factors *factors,
+                        const struct plan *plan, struct exact_sums *sums)
+{
+    exact_sums_clear(sums);
+    if (plan->n == 0)
+        return true;
+    if (plan->platform->place != METHOD_ON_HOST) {
+        struct run run = {.exact = &sums->parts[EXACT_REAL], .frames = 1};
+        return execute_plan(state, plan, &run);
+    }
+    struct dot *dot = add_all(state, factors, true);
+    if (dot)
+        dot_sums(dot, sums);
+    dot_end(dot);
+    return dot;
+}
+
 bool dot_exactly(struct module_state *state, PyObject *a, PyObject *b, struct exact_sums *sums)
 {
+    const struct request request = {.platforms = &state->platforms};
     struct factors factors = {0};
-    struct dot *dot = NULL;
-    if (view_factors(state, a, b, &factors) && is_real_argument(&factors.a, "a") &&
-        is_real_argument(&factors.b, "b") &&
-        (have_one_shape(&factors.a.layout, &factors.b.layout) ||
-         refuse_shapes(&factors, "have one shape")) &&
-        find_types(&factors))
-        dot = add_all(state, &factors, true);
+    struct plan plan;
+    const bool added = view_factors(&request, a, b, &factors) &&
+                       is_real_argument(&factors.a, "a") && is_real_argument(&factors.b, "b") &&
+                       (have_one_shape(&factors.a.layout, &factors.b.layout) ||
+                        refuse_shapes(&factors, "have one shape")) &&
+                       find_types(&factors) &&
+                       products_plan(&request, &factors.a, &factors.b, true, &plan) &&
+                       add_exactly(state, &factors, &plan, sums);
     release(&factors);
-    if (!dot)
-        return false;
-    dot_sums(dot, sums);
-    dot_end(dot);
-    return true;
+    return added;
 }
 
 /* ---- gred.dot ---- */
@@ -155,24 +161,34 @@ static struct scalar_wide rounded(const struct exact_sums *sums, enum element ty
     return (struct scalar_wide){SCALAR_FLOAT, 0, values[EXACT_REAL], values[EXACT_IMAGINARY]};
 }
 
-static PyObject *dot_of(const struct module_state *state, const struct factors *factors,
-                        bool exactly)
+static PyObject *dot_on_host(const struct module_state *state, const struct factors *factors,
+                             bool exactly)
 {
     const enum element type = result_of(factors->type);
-    const bool is_rounded = exactly && !element_is_integer(type);
-    union scalar nothing;
-    memset(&nothing, 0, sizeof nothing);
-    if (factors->a.n == 0)
-        return array_scalar(nothing, type);
-    struct dot *dot = add_all(state, factors, is_rounded);
+    struct dot *dot = add_all(state, factors, exactly);
     if (!dot)
         return NULL;
     struct exact_sums sums;
-    if (is_rounded)
+    if (exactly)
         dot_sums(dot, &sums);
-    const struct scalar_wide value = is_rounded ? rounded(&sums, type) : dot_value(dot);
+    const struct scalar_wide value = exactly ? rounded(&sums, type) : dot_value(dot);
     dot_end(dot);
     return array_scalar(scalar_narrow(value, type), type);
+}
+
+static PyObject *dot_of(struct module_state *state, const struct factors *factors,
+                        const struct plan *plan)
+{
+    struct run run;
+    if (plan->n == 0) {
+        union scalar nothing;
+        memset(&nothing, 0, sizeof nothing);
+        return array_scalar(nothing, result_of(factors->type));
+    }
+    if (plan->platform->place == METHOD_ON_HOST)
+        return dot_on_host(state, factors, plan->exact);
+    run_begin(&run, 0);
+    return execute_plan(state, plan, &run) ? answer_to_python(plan, &run) : NULL;
 }
 
 static bool parse_method(PyObject *method, bool *exactly)
@@ -195,20 +211,25 @@ static bool are_vectors(const struct factors *factors)
 
 PyObject *dot_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
-    enum { A, B, METHOD };
-    static const char *const keywords[] = {"a", "b", "method", NULL};
+    enum { A, B, METHOD, DEVICE, STREAM };
+    static const char *const keywords[] = {"a", "b", "method", "device", "stream", NULL};
     static const struct signature signature = {"dot", 2, 2, 0, keywords, NULL};
-    const struct module_state *state = PyModule_GetState(module);
+    struct module_state *state = PyModule_GetState(module);
     PyObject *slots[ARGUMENTS_MAX];
+    struct request request = {.platforms = &state->platforms};
     struct factors factors = {0};
+    struct plan plan;
     bool exactly;
     if (!arguments_parse(&signature, arguments, count, names, slots) ||
-        !parse_method(slots[METHOD], &exactly))
+        !parse_method(slots[METHOD], &exactly) || !stream_parse(slots[STREAM], &request.consumer))
         return NULL;
+    request.device = slots[DEVICE];
     PyObject *result = NULL;
-    if (view_factors(state, slots[A], slots[B], &factors) && are_vectors(&factors) &&
-        find_types(&factors))
-        result = dot_of(state, &factors, exactly);
+    if (view_factors(&request, slots[A], slots[B], &factors) && are_vectors(&factors) &&
+        find_types(&factors) &&
+        products_plan(&request, &factors.a, &factors.b,
+                      exactly && !element_is_integer(factors.type), &plan))
+        result = dot_of(state, &factors, &plan);
     release(&factors);
     return result;
 }

@@ -13,7 +13,7 @@ struct pretence {
     unsigned long long n, limit;
     unsigned block, multiprocessors;
     unsigned resident, resident_again; /* blocks of the first kernel, and of others */
-    int direct, on_device, mask_on_device, out, whole, exact;
+    int direct, on_device, mask_on_device, out, whole, exact, initial;
     int automatic;            /* a device's own choice may take the method's place */
     int capability, compiled; /* of the GPU, 0: not a GPU; whether there are kernels for it */
 };
@@ -97,24 +97,25 @@ static struct plan plan_of(const struct pretence *self, const struct layout *lay
     static _Alignas(union scalar) unsigned char out[sizeof(union scalar)];
     const struct method *method = method_find(self->method);
     const enum reduction reduction = reduction_named(self->reduction);
-    return (struct plan){.method = method,
-                         .block = self->block ? self->block : method->block_size,
-                         .data_blocks = method->data_blocks,
-                         .automatic = self->automatic,
-                         .exact = self->exact,
-                         .reduction = reduction,
-                         .fold = reduction_row(reduction)->fold,
-                         .accumulator = layout->type,
-                         .counts = reduction_row(reduction)->counts,
-                         .layout = layout,
-                         .n = self->n,
-                         .flat = strcmp(self->layout, "flat") == 0,
-                         .direct = self->direct,
-                         .on_device = self->on_device,
-                         .mask_on_device = self->mask_on_device,
-                         .finish = {.result = layout->type, .from_nothing = true},
-                         .out = self->out ? out : NULL,
-                         .out_element = layout->type};
+    return (struct plan){
+        .method = method,
+        .block = self->block ? self->block : method->block_size,
+        .data_blocks = method->data_blocks,
+        .automatic = self->automatic,
+        .exact = self->exact,
+        .reduction = reduction,
+        .fold = reduction_row(reduction)->fold,
+        .accumulator = layout->type,
+        .counts = reduction_row(reduction)->counts,
+        .layout = layout,
+        .n = self->n,
+        .flat = strcmp(self->layout, "flat") == 0,
+        .direct = self->direct,
+        .on_device = self->on_device,
+        .mask_on_device = self->mask_on_device,
+        .finish = {.result = layout->type, .has_initial = self->initial, .from_nothing = true},
+        .out = self->out ? out : NULL,
+        .out_element = layout->type};
 }
 
 static PyObject *schedule_of(struct pretence *self)
@@ -146,11 +147,17 @@ static PyObject *schedule_of(struct pretence *self)
 
 PyObject *explain_pretended(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *names)
 {
-    static char *keywords[] = {
-        "reduction",  "method",          "n",        "input",          "accumulator", "layout",
-        "block_size", "multiprocessors", "resident", "resident_again", "limit",       "direct",
-        "on_device",  "mask_on_device",  "out",      "whole",          "capability",  "compiled",
-        "automatic",  "exact",           NULL};
+    static char *keywords[] = {"reduction",   "method",
+                               "n",           "input",
+                               "accumulator", "layout",
+                               "block_size",  "multiprocessors",
+                               "resident",    "resident_again",
+                               "limit",       "direct",
+                               "on_device",   "mask_on_device",
+                               "out",         "whole",
+                               "capability",  "compiled",
+                               "automatic",   "exact",
+                               "initial",     NULL};
     struct pretence self = {.layout = "flat",
                             .multiprocessors = 132,
                             .resident = 2,
@@ -160,11 +167,11 @@ PyObject *explain_pretended(PyObject *Py_UNUSED(module), PyObject *arguments, Py
                             .mask_on_device = true,
                             .compiled = true};
     if (!PyArg_ParseTupleAndKeywords(
-            arguments, names, "ssKss|sIIIIKpppppippp", keywords, &self.reduction, &self.method,
+            arguments, names, "ssKss|sIIIIKpppppipppp", keywords, &self.reduction, &self.method,
             &self.n, &self.input, &self.accumulator, &self.layout, &self.block,
             &self.multiprocessors, &self.resident, &self.resident_again, &self.limit, &self.direct,
             &self.on_device, &self.mask_on_device, &self.out, &self.whole, &self.capability,
-            &self.compiled, &self.automatic, &self.exact))
+            &self.compiled, &self.automatic, &self.exact, &self.initial))
         return NULL;
     return schedule_of(&self);
 }

@@ -18,10 +18,12 @@ struct carrying {
     struct run *run;
     char *memory; /* the arena */
     struct upload upload;
-    uint64_t fed;  /* elements that took part, as far as the host knows */
-    unsigned done; /* passes over the last piece */
-    uint64_t grid; /* of the first of them */
-    bool posted;   /* the state that is left comes to the mailbox */
+    struct upload *factors; /* NULL: elements are added as they are, or their squares are */
+    uint64_t fed;           /* elements that took part, as far as the host knows */
+    unsigned done;          /* passes over the last piece */
+    uint64_t grid;          /* of the first of them */
+    bool posted;            /* the state that is left comes to the mailbox */
+    bool stored;            /* the result is where it is to stay */
 };
 
 static void *address(const struct carrying *self, enum part part)
@@ -46,6 +48,11 @@ union argument {
 static bool reads_array(const struct step *step)
 {
     return step->reads == PART_ARRAY || step->reads == PART_UPLOADED;
+}
+
+static bool reads_elements(const struct step *step)
+{
+    return reads_array(step) || step->reads == PART_COPY;
 }
 
 /* A flat part; `start` is where the piece begins in the array. */
@@ -87,10 +94,30 @@ static struct kernel_rows rows_read(const struct carrying *self, const struct st
 static union argument argument_of(const struct carrying *self, const struct step *step,
                                   uint64_t start)
 {
-    const bool first = reads_array(step) || step->reads == PART_COPY;
-    if (first && choice_reads_rows(&self->schedule->course.choice))
+    if (reads_elements(step) && choice_reads_rows(&self->schedule->course.choice))
         return (union argument){.rows = rows_read(self, step, start)};
     return (union argument){.flat = flat_array(self, step, start)};
+}
+
+/* What the elements are multiplied with, if with anything. */
+static const void *factors_of(const struct carrying *self, const struct step *step,
+                              const union argument *array, uint64_t start)
+{
+    if (!reads_elements(step) || !plan_adds_products(self->schedule->course.plan))
+        return NULL;
+    if (!self->factors)
+        return array->flat.at;
+    return step->reads == PART_COPY ? address(self, PART_COPIED_FACTORS)
+                                    : upload_array(self->factors, start).at;
+}
+
+/* Of complex numbers whose squares are added, each part is one. */
+static uint64_t length_of(const struct carrying *self, const struct step *step)
+{
+    const struct plan *plan = self->schedule->course.plan;
+    const bool by_parts = reads_elements(step) && plan->exact && plan->fold == FOLD_norm2 &&
+                          element_is_complex(self->schedule->course.choice.accumulator);
+    return by_parts ? 2 * step->n : step->n;
 }
 
 static struct ending next_ending(struct carrying *self, size_t bytes)
@@ -99,19 +126,32 @@ static struct ending next_ending(struct carrying *self, size_t bytes)
     return mailbox ? mailbox_next(mailbox, bytes) : (struct ending){.mailbox = NULL};
 }
 
-/* What the last pass of all does besides. */
+/* What the last pass of all does besides: an exact one says no more than that it is done. */
 static struct ending last_ending(struct carrying *self)
 {
     const struct schedule *schedule = self->schedule;
     const struct plan *plan = schedule->course.plan;
     struct ending ending = {.mailbox = NULL};
     if (schedule->posts || schedule->stores)
-        ending = next_ending(self, schedule->course.state_bytes);
+        ending = next_ending(self, schedule->stores && plan->exact ? sizeof(uint32_t)
+                                                                   : schedule->course.state_bytes);
     if (schedule->stores) {
         ending.out = plan->out;
         ending.divisor = reduction_row(plan->reduction)->counts ? (double)self->fed : 0;
     }
     return ending;
+}
+
+/* The same of an exact pass, which rounds. */
+static struct exact_result exact_result_of(const struct carrying *self, struct ending ending)
+{
+    const struct plan *plan = self->schedule->course.plan;
+    struct exact_result result = {.out = plan->exact ? ending.out : NULL,
+                                  .out_type = plan->out_element,
+                                  .mean = reduction_row(plan->reduction)->nothing == NOTHING_nan,
+                                  .finish = plan->finish};
+    result.finish.count = self->fed;
+    return result;
 }
 
 static void *tickets_of(const struct carrying *self)
@@ -124,12 +164,15 @@ static bool make_pass(struct carrying *self, const struct step *step, uint64_t s
 {
     const struct course *course = &self->schedule->course;
     union argument array = argument_of(self, step, start);
-    uint64_t n = step->n;
+    uint64_t n = length_of(self, step);
     void *written = address(self, step->writes), *tickets = tickets_of(self);
     enum fold fold = course->plan->fold;
-    enum element accumulator = course->choice.accumulator;
+    enum element accumulator = course->choice.accumulator, factor = course->choice.factor;
     unsigned watches = exact_asks_for_signs(&course->plan->finish);
-    void *arguments[] = {&array, &n, &written, &tickets, &ending, &fold, &accumulator, &watches};
+    struct exact_result result = exact_result_of(self, ending);
+    const void *factors = factors_of(self, step, &array, start);
+    void *arguments[] = {&array,       &n,       &written, &tickets, &ending,      &fold,
+                         &accumulator, &watches, &result,  &factors, &accumulator, &factor};
     if (step->kind == STEP_LIBRARY)
         return self->machine->reduce(self->machine, step->reducer, array.flat.at, n, written);
     return launch(self, step, arguments);
@@ -158,6 +201,18 @@ static union scalar hidden_value(const struct course *course)
     return value;
 }
 
+static bool copy_factors(struct carrying *self, uint64_t start, uint64_t n)
+{
+    const struct course *course = &self->schedule->course;
+    const struct step step = course_copy(course, n);
+    void *copy = address(self, PART_COPIED_FACTORS), *shown = NULL;
+    enum element type = course->choice.factor;
+    union scalar hidden = {.u64 = 0};
+    uint64_t first = course->choice.uploads ? 0 : start;
+    void *arguments[] = {&self->factors->layout, &n, &copy, &type, &hidden, &shown, &first};
+    return launch(self, &step, arguments);
+}
+
 static bool make_copy(struct carrying *self, uint64_t start, uint64_t n)
 {
     const struct course *course = &self->schedule->course;
@@ -172,7 +227,7 @@ static bool make_copy(struct carrying *self, uint64_t start, uint64_t n)
     union scalar hidden = hidden_value(course);
     uint64_t first = course->choice.uploads ? 0 : start;
     void *arguments[] = {array, &n, &copy, &accumulator, &hidden, &shown, &first};
-    return launch(self, &step, arguments);
+    return launch(self, &step, arguments) && (!self->factors || copy_factors(self, start, n));
 }
 
 /* Counts what the mask of a device array lets through, on the device. */
@@ -250,6 +305,7 @@ static bool make_passes(struct carrying *self, const struct passes *passes, uint
         if (all && k + 1 == passes->count)
             ending = last_ending(self);
         self->posted = ending.mailbox;
+        self->stored = ending.out;
         if (!make_pass(self, &passes->at[k], start, ending) ||
             (k == 0 && self->run->timing && !machine->mark(machine, MOMENT_FIRST_PASS)))
             return false;
@@ -261,7 +317,9 @@ static bool make_passes(struct carrying *self, const struct passes *passes, uint
 
 static bool feed_piece(struct carrying *self, uint64_t start, uint64_t length, uint64_t *n)
 {
-    if (!upload_piece(&self->upload, start, length, n))
+    uint64_t of_factors;
+    if (!upload_piece(&self->upload, start, length, n) ||
+        (self->factors && !upload_piece(self->factors, start, length, &of_factors)))
         return false;
     self->fed += *n;
     return true;
@@ -375,10 +433,10 @@ static bool deliver(struct carrying *self, enum part leaves)
     uint64_t count = self->fed;
     if (schedule->counts_apart && !count_shown(self))
         return false;
-    if (schedule->finishes_on_device)
-        return finish_on_device(self, leaves);
-    if (schedule->stores)
+    if (self->stored)
         return true;
+    if (schedule->course.plan->out)
+        return finish_on_device(self, leaves);
     if (!fetch_state(self, leaves, state) ||
         (schedule->counts &&
          !machine->copy_out(machine, &count, address(self, PART_COUNTED), sizeof count)))
@@ -397,7 +455,8 @@ static bool reduce(struct carrying *self)
     enum part leaves = PART_PARTIALS;
     if (self->schedule->pieces == 0) /* nothing to reduce, but a result to be left somewhere */
         return store_identity(self) && deliver(self, leaves);
-    return upload_prepare(&self->upload) && store_no_tickets(self) && store_no_count(self) &&
+    return upload_prepare(&self->upload) && (!self->factors || upload_prepare(self->factors)) &&
+           store_no_tickets(self) && store_no_count(self) &&
            (self->run->timing ? measure(self, &leaves) : reduce_all(self, &leaves)) &&
            deliver(self, leaves);
 }
@@ -407,11 +466,23 @@ bool carry_out(struct machine *machine, const struct schedule *schedule, struct 
     void *memory = NULL;
     if (!machine->allocate(machine, schedule->arena.total, &memory))
         return false;
+    const struct plan *plan = schedule->course.plan;
     struct carrying self = {.machine = machine,
                             .schedule = schedule,
                             .run = run,
                             .memory = memory,
-                            .upload = {.machine = machine, .schedule = schedule, .memory = memory}};
+                            .upload = {.machine = machine,
+                                       .schedule = schedule,
+                                       .memory = memory,
+                                       .from = plan->layout,
+                                       .part = PART_UPLOADED}};
+    struct upload factors;
+    if (plan->factors) {
+        factors = self.upload;
+        factors.from = plan->factors;
+        factors.part = PART_UPLOADED_FACTORS;
+        self.factors = &factors;
+    }
     const bool reduced = reduce(&self);
     machine->release(machine, memory);
     return reduced;

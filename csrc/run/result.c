@@ -1,5 +1,6 @@
 #include "run/result.h"
 
+#include "common/exact_products.h"
 #include "common/findings.h"
 #include "common/scalar.h"
 #include "common/segments.h"
@@ -23,13 +24,23 @@ void run_answer_exact(struct run *run, const struct plan *plan, const struct exa
     run->findings |= result_findings(plan, &run->answer, count);
 }
 
+static struct scalar_wide exact_value_of(const struct plan *plan, enum element accumulator,
+                                         const int64_t *words, uint64_t *count,
+                                         struct exact_sums *sums)
+{
+    const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan;
+    if (!plan_adds_products(plan))
+        return exact_finish_words(&plan->finish, mean, words, accumulator, count, sums);
+    exact_sums_clear(sums);
+    memcpy(sums, words, (size_t)exact_products_words(plan->fold, accumulator) * sizeof(int64_t));
+    return exact_finish_products(&plan->finish, plan->fold, accumulator, sums);
+}
+
 void run_finish_exact(struct run *run, const struct plan *plan, enum element accumulator,
                       const int64_t *words, uint64_t count)
 {
     struct exact_sums sums;
-    const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan;
-    const struct scalar_wide value =
-        exact_finish_words(&plan->finish, mean, words, accumulator, &count, &sums);
+    const struct scalar_wide value = exact_value_of(plan, accumulator, words, &count, &sums);
     run_answer_exact(run, plan, &sums.parts[EXACT_REAL], value, count);
 }
 

@@ -38,9 +38,9 @@ static bool feed_mask(const struct upload *self, const struct layout *mask, uint
 static void describe_piece(struct upload *self, uint64_t n)
 {
     const bool masked = choice_of(self)->uploads_mask;
-    const struct layout *layout = self->schedule->course.plan->layout;
+    const struct layout *layout = self->from;
     self->layout = (struct layout){
-        .data = address(self, PART_UPLOADED),
+        .data = address(self, self->part),
         .mask = masked ? address(self, PART_MASK) : NULL,
         .input = layout->input,
         .type = layout->type,
@@ -74,7 +74,7 @@ bool upload_prepare(struct upload *self)
     struct layout mask;
     if (choice_of(self)->uploads || choice_of(self)->form == FORM_FLAT)
         return true;
-    self->layout = *self->schedule->course.plan->layout;
+    self->layout = *self->from;
     if (!choice_of(self)->uploads_mask)
         return true;
     compact_mask(&self->layout, &mask);
@@ -87,12 +87,18 @@ bool upload_prepare(struct upload *self)
 /* All elements, and the mask beside them. */
 static bool feed_both(struct upload *self, uint64_t start, uint64_t length)
 {
-    struct layout array = *self->schedule->course.plan->layout;
+    struct layout array = *self->from;
     const struct layout mask = layout_of_its_mask(&array);
     uint64_t fed;
     array.mask = NULL;
-    return feed(self, PART_UPLOADED, &array, start, length, &fed) &&
+    return feed(self, self->part, &array, start, length, &fed) &&
            feed_mask(self, &mask, start, length);
+}
+
+/* Factors are fed behind the elements that they belong to. */
+static bool leads(const struct upload *self)
+{
+    return self->part == PART_UPLOADED;
 }
 
 bool upload_piece(struct upload *self, uint64_t start, uint64_t length, uint64_t *n)
@@ -102,11 +108,10 @@ bool upload_piece(struct upload *self, uint64_t start, uint64_t length, uint64_t
     if (!choice->uploads)
         return true;
     self->piece = start / self->schedule->piece;
-    if (self->schedule->buffers > 1 && !self->machine->run_ahead(self->machine))
+    if (leads(self) && self->schedule->buffers > 1 && !self->machine->run_ahead(self->machine))
         return false;
-    if (choice->uploads_mask
-            ? !feed_both(self, start, length)
-            : !feed(self, PART_UPLOADED, self->schedule->course.plan->layout, start, length, n))
+    if (choice->uploads_mask ? !feed_both(self, start, length)
+                             : !feed(self, self->part, self->from, start, length, n))
         return false;
     describe_piece(self, *n);
     return true;
@@ -115,9 +120,8 @@ bool upload_piece(struct upload *self, uint64_t start, uint64_t length, uint64_t
 struct kernel_array upload_array(const struct upload *self, uint64_t start)
 {
     const struct choice *choice = choice_of(self);
-    const struct layout *layout = self->schedule->course.plan->layout;
     const void *at = choice->uploads
-                         ? address(self, PART_UPLOADED)
-                         : (const char *)layout->data + start * element_size(layout->input);
+                         ? address(self, self->part)
+                         : (const char *)self->from->data + start * element_size(self->from->input);
     return (struct kernel_array){.at = at, .base = start};
 }

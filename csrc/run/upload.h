@@ -1,5 +1,5 @@
-/* What has to be brought to a device before its kernels can read an array: pieces of a host array,
- * and a host's mask. */
+/* What has to be brought to a device before its kernels can read an array, or the one that it is
+ * multiplied with: pieces of a host array, and a host's mask. */
 #pragma once
 
 #include "run/passes.h"
@@ -7,9 +7,11 @@
 struct upload {
     struct machine *machine;
     const struct schedule *schedule;
-    char *memory;         /* the arena */
-    uint64_t piece;       /* which one is there, or on its way */
-    struct layout layout; /* as the device sees it, where it is not flat */
+    char *memory;              /* the arena */
+    const struct layout *from; /* the array: the plan's, or its factors */
+    enum part part;            /* where its pieces are */
+    uint64_t piece;            /* which one is there, or on its way */
+    struct layout layout;      /* as the device sees it, where it is not flat */
 };
 
 /* Before the first piece. */

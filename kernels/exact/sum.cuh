@@ -4,6 +4,8 @@
  * Blocks leave words, which the last one adds; no order can make a difference. */
 #pragma once
 
+#include "../ending.cuh"
+#include "leading.cuh"
 #include "tiles.cuh"
 #include "windows.cuh"
 
@@ -147,7 +149,24 @@ __device__ __forceinline__ bool add_finite_packs(exact_windows<Sums, Windows> &s
     return finite;
 }
 
-/* Adds a tile in all windows: reads it once more, pack by pack, and leaves out what is to be. */
+/* Whether all of a tile is finite, but for what is to be left out. */
+template <class In>
+__device__ __forceinline__ bool tile_is_finite(global<const pack<In>> at,
+                                               global<const pack<In>> end, bool leaves_out)
+{
+    bool finite = true;
+#pragma unroll 1
+    for (unsigned packs = tile_packs<In>; packs > 0 && at < end; packs--, at += warp_size) {
+        pack<In> loaded = *at;
+        if (leaves_out)
+            leave_out(loaded);
+        finite &= all_finite<In>(pack_of<uint32_t>(loaded));
+    }
+    return finite;
+}
+
+/* Adds a tile in all windows: reads it once more, pack by pack, and leaves out what is to be. Where
+ * they always hold what is finite, it is known beforehand whether they do, and nothing is kept. */
 template <class In, unsigned Sums, unsigned Windows>
 __device__ __forceinline__ bool add_again(exact_windows<Sums, Windows> &sums,
                                           global<const pack<In>> at, global<const pack<In>> end,
@@ -158,19 +177,19 @@ __device__ __forceinline__ bool add_again(exact_windows<Sums, Windows> &sums,
     const exact_windows<Sums, Windows> before = sums;
     exact_doubts doubts;
     unsigned left_out = 0;
-    bool finite = true;
+    if constexpr (always)
+        if (!tile_is_finite<In>(at, end, notes.leaves_out))
+            return false;
 #pragma unroll 1
     for (unsigned packs = tile_packs<In>; packs > 0 && at < end; packs--, at += warp_size) {
         pack<In> loaded = *at;
         if (notes.leaves_out)
             left_out += leave_out(loaded);
-        if constexpr (always)
-            finite &= all_finite<In>(pack_of<uint32_t>(loaded));
 #pragma unroll
         for (unsigned k = 0; k < numbers; k++)
             sums.template add<Windows>(k % Sums, number_of(loaded, k), doubts);
     }
-    const bool held = always ? finite : !doubts.any();
+    const bool held = always || !doubts.any();
     if (held)
         notes.left_out += left_out;
     else
@@ -311,11 +330,20 @@ __device__ __forceinline__ void add_states(shared<exact_word> words,
     }
 }
 
-/* Stores the words as a state and, where a host waits, posts them. */
+/* Stores the result of the words, if that is asked for, and posts that it has; else the words, as a
+ * state, which is posted where a host waits. */
 template <class Layout>
-__device__ __forceinline__ void leave_words(shared<const exact_word> words,
-                                            global<exact_word> state, const struct ending &ending)
+__device__ __forceinline__ void leave_words(shared<exact_word> words, global<exact_word> state,
+                                            const struct ending &ending,
+                                            const struct exact_result &result)
 {
+    if (result.out) {
+        if (threadIdx.x < warp_size)
+            round_words<Layout>(words, result);
+        if (threadIdx.x == 0)
+            post(ending, uint32_t(0));
+        return;
+    }
     for (unsigned k = threadIdx.x; k < Layout::words; k += blockDim.x) {
         const exact_word word = carried<Layout>(words, k);
         state[k] = word;
@@ -332,7 +360,8 @@ __device__ __forceinline__ void leave_words(shared<const exact_word> words,
 template <class Layout>
 __device__ __forceinline__ void end_with_words(shared<exact_word> words, global<exact_word> state,
                                                global<struct exact_together> together,
-                                               const struct ending &ending)
+                                               const struct ending &ending,
+                                               const struct exact_result &result)
 {
     __syncthreads();
     if (gridDim.x > 1) {
@@ -355,13 +384,15 @@ __device__ __forceinline__ void end_with_words(shared<exact_word> words, global<
         }
         __syncthreads();
     }
-    leave_words<Layout>(words, state, ending);
+    leave_words<Layout>(words, state, ending, result);
 }
 
+/* Blocks may have 1024 threads, and grids are made for as many on a multiprocessor. */
 template <class In>
-__global__ void exact_sum(global<const In> data, uint64_t n, global<exact_word> state,
-                          global<struct exact_together> together, struct ending ending,
-                          enum fold fold, enum element, unsigned watches)
+__global__ void __launch_bounds__(1024)
+    exact_sum(global<const In> data, uint64_t n, global<exact_word> state,
+              global<struct exact_together> together, struct ending ending, enum fold fold,
+              enum element, unsigned watches, SHARED_PARAMETER(struct exact_result) result)
 {
     using layout = exact_layout_of<In>;
     const shared<exact_word> words = block_memory<exact_word>();
@@ -374,13 +405,14 @@ __global__ void exact_sum(global<const In> data, uint64_t n, global<exact_word> 
     if (single < n)
         course.add_single(data[single]);
     course.add_all();
-    end_with_words<layout>(words, state, together, ending);
+    end_with_words<layout>(words, state, together, ending, result);
 }
 
 /* One block adds the states that pieces have left. */
 template <enum element Accumulator>
 __global__ void exact_merge(global<const exact_word> states, uint64_t n, global<exact_word> merged,
-                            global<struct exact_together>, struct ending ending)
+                            global<struct exact_together>, struct ending ending, enum fold,
+                            enum element, unsigned, SHARED_PARAMETER(struct exact_result) result)
 {
     using layout = exact_layout<Accumulator>;
     const shared<exact_word> words = block_memory<exact_word>();
@@ -388,7 +420,7 @@ __global__ void exact_merge(global<const exact_word> states, uint64_t n, global<
     __syncthreads();
     add_states<layout>(words, states, n);
     __syncthreads();
-    leave_words<layout>(words, merged, ending);
+    leave_words<layout>(words, merged, ending, result);
 }
 
 } // namespace KERNELS

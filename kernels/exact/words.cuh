@@ -1,4 +1,5 @@
-/* A block's superaccumulator: words in shared memory, which any thread adds to at any time. */
+/* A block's superaccumulator: words in shared memory, which any thread adds to at any time. That
+ * none overflows is shown in csrc/common/exact_words.h. */
 #pragma once
 
 #include "numbers.cuh"

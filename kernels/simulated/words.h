@@ -57,6 +57,26 @@ T __shfl_down_sync(unsigned mask, T value, unsigned offset)
     return value;
 }
 
+/* Of any lane. */
+template <class T>
+T __shfl_sync(unsigned mask, T value, unsigned lane)
+{
+    static_assert(sizeof(T) <= sizeof(uint64_t), "a shuffle moves at most 8 bytes");
+    uint64_t word = 0;
+    memcpy(&word, &value, sizeof value);
+    word = simulator_shuffle(mask, word, lane % SIMULATOR_WARP);
+    memcpy(&value, &word, sizeof value);
+    return value;
+}
+
+/* Of the lane `offset` before; the own one where there is none. */
+template <class T>
+T __shfl_up_sync(unsigned mask, T value, unsigned offset)
+{
+    const unsigned lane = threadIdx.x % SIMULATOR_WARP;
+    return __shfl_sync(mask, value, lane < offset ? lane : lane - offset);
+}
+
 template <class T>
 T __shfl_xor_sync(unsigned mask, T value, unsigned bits)
 {
@@ -66,6 +86,20 @@ T __shfl_xor_sync(unsigned mask, T value, unsigned bits)
     word = simulator_shuffle(mask, word, (threadIdx.x ^ bits) % SIMULATOR_WARP);
     memcpy(&value, &word, sizeof value);
     return value;
+}
+
+/* All lanes' votes, by bits that are exchanged with more and more of them. */
+inline unsigned __ballot_sync(unsigned mask, int vote)
+{
+    unsigned votes = unsigned(vote != 0) << threadIdx.x % SIMULATOR_WARP;
+    for (unsigned bit = 1; bit < SIMULATOR_WARP; bit *= 2)
+        votes |= __shfl_xor_sync(mask, votes, bit);
+    return votes;
+}
+
+inline int __any_sync(unsigned mask, int vote)
+{
+    return __ballot_sync(mask, vote) != 0;
 }
 
 template <class T>
@@ -89,6 +123,11 @@ inline unsigned atomicInc(unsigned *address, unsigned limit)
                                         __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
     }
     return seen;
+}
+
+inline int __clz(int word)
+{
+    return word ? __builtin_clz(unsigned(word)) : 32;
 }
 
 inline unsigned __popc(unsigned word)

@@ -136,13 +136,13 @@ class ExactSum:
         Parameters
         ----------
         a, b : array_like of any, but one, shape
-            Each as for `add`.
+            Each as for `add`; both on the host or both on one device, where they are multiplied.
 
         Raises
         ------
         ValueError
-            If the shapes differ.
-        TypeError, NotImplementedError, OverflowError
+            If the shapes differ, or the arrays do not lie on one device.
+        TypeError, OverflowError
             As `add`.
 
         Examples

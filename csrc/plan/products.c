@@ -1,0 +1,117 @@
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "plan/products.h"
+
+#include "plan/place.h"
+#include "plan/widest.h"
+#include "plan/wrong.h"
+
+/* ---- where ---- */
+
+static PyObject *place_of(const struct view *view)
+{
+    return view->on_device ? platform_name(view->platform, view->device)
+                           : PyUnicode_FromString("host");
+}
+
+static bool refuse_places(const struct view *a, const struct view *b)
+{
+    PyObject *of_a = place_of(a), *of_b = of_a ? place_of(b) : NULL;
+    if (of_b)
+        PyErr_Format(PyExc_ValueError,
+                     "a lies on '%U' and b on '%U'; both have to lie on one device, so copy one of "
+                     "them to where the other is",
+                     of_a, of_b);
+    Py_XDECREF(of_a);
+    Py_XDECREF(of_b);
+    return false;
+}
+
+static bool locate(const struct request *request, struct view *view, const char *name)
+{
+    const struct where *where = &request->platforms->where;
+    return !view->on_device || where->locate(where, view, name);
+}
+
+/* Nothing lies everywhere. */
+static bool lie_together(const struct view *a, const struct view *b)
+{
+    if (a->n == 0)
+        return true;
+    return a->on_device == b->on_device &&
+           (!a->on_device || (a->platform == b->platform && a->device == b->device));
+}
+
+static bool choose_device(const struct request *request, struct view *a, struct view *b,
+                          struct plan *plan)
+{
+    if (!locate(request, a, "a") || !locate(request, b, "b"))
+        return false;
+    if (!lie_together(a, b))
+        return refuse_places(a, b);
+    if (a->on_device || b->on_device)
+        return place_stay(a->on_device ? a : b, "a", request, &plan->platform, &plan->device);
+    plan->platform = platforms_on(request->platforms, METHOD_ON_HOST);
+    return !argument_given(request->device) ||
+           platforms_parse(request->platforms, request->device, &plan->platform, &plan->device);
+}
+
+/* ---- what ---- */
+
+/* Integers keep all bits of their products. */
+static enum element widest(enum element type)
+{
+    if (element_is_complex(type))
+        return ELEMENT_COMPLEX128;
+    if (!element_is_integer(type))
+        return ELEMENT_FLOAT64;
+    return type >= ELEMENT_UINT8 ? ELEMENT_UINT64 : ELEMENT_INT64;
+}
+
+static void choose_types(struct view *a, struct view *b, struct plan *plan)
+{
+    const enum element type = a->layout.type, wide = widest(type);
+    const enum element result = element_is_integer(type) ? wide : type;
+    plan->accumulator = wide;
+    plan->finish = (struct finish){
+        .accumulator = wide,
+        .type = result,
+        .result = plan->exact && element_is_integer(type) ? ELEMENT_FLOAT64 : result,
+        .count = plan->n,
+        .from_nothing = true};
+    if (!plan->exact)
+        return;
+    a->layout.type = holder_of_factor(a->layout.input, type);
+    b->layout.type = holder_of_factor(b->layout.input, type);
+}
+
+static void choose_method(struct plan *plan)
+{
+    plan->method = method_at(plan->platform->automatic);
+    plan->automatic = true;
+    plan->block = plan->method->block_size;
+    plan->data_blocks = plan->method->data_blocks;
+}
+
+bool products_plan(const struct request *request, struct view *a, struct view *b, bool exactly,
+                   struct plan *plan)
+{
+    *plan = (struct plan){.layout = &a->layout,
+                          .factors = &b->layout,
+                          .n = a->n,
+                          .exact = exactly,
+                          .reduction = REDUCTION_sum,
+                          .fold = FOLD_sum,
+                          .on_device = a->on_device,
+                          .flat = layout_is_flat(&a->layout),
+                          .producers = {a->producer, b->producer},
+                          .consumer = request->consumer};
+    if (!choose_device(request, a, b, plan))
+        return false;
+    if (plan->platform->place == METHOD_ON_HOST)
+        return true;
+    choose_types(a, b, plan);
+    choose_method(plan);
+    return true;
+}

@@ -1,0 +1,128 @@
+/* Dot products in an accumulator's arithmetic, in one launch: each thread multiplies packs of both
+ * arrays, several in flight, and the last block folds what blocks have left. Products of floats
+ * narrower than float64 are exact there. */
+#pragma once
+
+#include "ladder/21_last_block.cuh"
+#include "reductions/sum.cuh"
+
+namespace KERNELS
+{
+
+template <class Acc, class In>
+__device__ __forceinline__ Acc factor_of(In element)
+{
+    return Acc(element);
+}
+
+template <class Acc, class T>
+__device__ __forceinline__ Acc factor_of(complex<T> element)
+{
+    return {element.real, element.imag};
+}
+
+/* Integers wrap around. */
+template <class Acc>
+__device__ __forceinline__ Acc multiplied(Acc a, Acc b)
+{
+    using wrapping = typename arithmetic<Acc>::type;
+    if constexpr (std::is_floating_point_v<Acc>)
+        return rounded_product(a, b);
+    else if constexpr (!std::is_integral_v<Acc>)
+        return a * b;
+    else
+        return Acc(wrapping(a) * wrapping(b));
+}
+
+/* Packs of the second array, which may not be aligned as the first one's are. */
+template <class In>
+struct factor_packs {
+    global<const In> at;
+    bool aligned;
+
+    __device__ __forceinline__ pack<In> operator[](uint64_t i) const
+    {
+        const global<const In> from = at + i * pack<In>::size;
+        if (aligned)
+            return *seen_as<const pack<In>>(from);
+        pack<In> loaded;
+#pragma unroll
+        for (unsigned k = 0; k < pack<In>::size; k++)
+            loaded.at[k] = from[k];
+        return loaded;
+    }
+};
+
+/* In lanes of its own, so that a sum does not wait for the one before it. */
+template <class Acc, class In>
+struct dot_lanes {
+    static constexpr unsigned count = pack<In>::size < 4 ? pack<In>::size : 4;
+    Acc at[count];
+
+    __device__ __forceinline__ dot_lanes()
+    {
+#pragma unroll
+        for (unsigned k = 0; k < count; k++)
+            at[k] = Acc(0);
+    }
+
+    __device__ __forceinline__ void take(const pack<In> &a, const pack<In> &b)
+    {
+#pragma unroll
+        for (unsigned k = 0; k < pack<In>::size; k++)
+            at[k % count] =
+                added(at[k % count], multiplied(factor_of<Acc>(a.at[k]), factor_of<Acc>(b.at[k])));
+    }
+
+    __device__ __forceinline__ Acc total() const
+    {
+        Acc sum = at[0];
+#pragma unroll
+        for (unsigned k = 1; k < count; k++)
+            sum = added(sum, at[k]);
+        return sum;
+    }
+};
+
+template <class In, class Acc>
+__device__ __forceinline__ Acc dot_of_packs(const in_packs<In> &x, const factor_packs<In> &factors)
+{
+    constexpr unsigned in_flight = packs_in_flight / 2;
+    const uint64_t threads = threads_in_grid();
+    dot_lanes<Acc, In> lanes;
+    uint64_t i = rank_in_grid();
+#pragma unroll 1
+    for (; i + (in_flight - 1) * threads < x.count; i += in_flight * threads) {
+        pack<In> a[in_flight], b[in_flight];
+#pragma unroll
+        for (unsigned k = 0; k < in_flight; k++) {
+            a[k] = x.packs[i + k * threads];
+            b[k] = factors[i + k * threads];
+        }
+#pragma unroll
+        for (unsigned k = 0; k < in_flight; k++)
+            lanes.take(a[k], b[k]);
+    }
+#pragma unroll 1
+    for (; i < x.count; i += threads)
+        lanes.take(x.packs[i], factors[i]);
+    return lanes.total();
+}
+
+template <class In, class Acc>
+__global__ void dot(global<const In> data, uint64_t n, global<Acc> partials,
+                    global<unsigned> tickets, struct ending ending, enum fold, enum element,
+                    unsigned, SHARED_PARAMETER(struct exact_result), global<const In> factors)
+{
+    const in_packs<In> x(data, n);
+    const global<const In> others = factors + x.head;
+    const uint64_t single = x.single(rank_in_grid());
+    Acc total = dot_of_packs<In, Acc>(x, {others, address_of(others) % sizeof(pack<In>) == 0});
+    if (single < n)
+        total =
+            added(total, multiplied(factor_of<Acc>(data[single]), factor_of<Acc>(factors[single])));
+    fold_in_last_block<sum<Acc>>(block_fold<sum<Acc>>(total), blockIdx.x, gridDim.x, partials,
+                                 tickets, ending);
+}
+
+} // namespace KERNELS
