@@ -187,7 +187,11 @@ class GpuArray:
     def __getitem__(self, part: slice) -> "GpuArray":
         start, stop, step = part.indices(self.n)
         assert step == 1
-        return GpuArray(self.memory, max(stop - start, 0), self.dtype, self.first + start)
+        other = GpuArray(self.memory, max(stop - start, 0), self.dtype, self.first + start)
+        if "data" in self.changes:
+            address, read_only = self.changes["data"]
+            other.changes["data"] = address + start * self.dtype.itemsize, read_only
+        return other
 
     def __setitem__(self, index: int, value):
         upload(self.address + index * self.dtype.itemsize, np.array([value], self.dtype))

@@ -238,6 +238,26 @@ def test_other_calls_go_on_while_a_graph_runs():
     assert [out.host()[0] for out in outs] == [3 * 2**22] * 4
 
 
+def test_columns_are_added_in_captures_and_beside_them():
+    """By several blocks, which fold in memory that gred keeps, or the graph has of its own."""
+    stream, another = Stream(), Stream()
+    x = np.arange(1024 * 64, dtype=np.int32).reshape(1024, 64)
+    a, b = (on(s, x) for s in (stream, another))
+    a, b = (one.described(stream=s.handle, shape=x.shape) for one, s in ((a, stream), (b, another)))
+    outs = [on(s, np.zeros(64, np.int64)) for s in (stream, another, another)]
+    gred.sum(b, axis=0, out=outs[1])
+    with Graph(stream) as graph:
+        gred.sum(a, axis=0, out=outs[0])
+        gred.sum(b, axis=0, out=outs[2])
+    for _ in range(5):
+        graph.run()
+        gred.sum(b, axis=0, out=outs[2])
+    for s in (stream, another):
+        call("cuStreamSynchronize", s.handle)
+    for out in outs:
+        np.testing.assert_array_equal(out.host(), x.sum(0))
+
+
 NOT_FOR_GRAPHS = {
     "a number": lambda a, out: gred.sum(a),
     "a host array": lambda a, out: gred.sum(np.ones(9, np.int32), out=out),

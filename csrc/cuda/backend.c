@@ -286,7 +286,8 @@ static bool run_on_current_device(const struct job *job)
     bool capturing = false;
     if (plan && !cuda_order_capture(stream, plan, job->run, &capturing, failure))
         return false;
-    struct cuda_session *session = cuda_session_borrow(sessions, job->device, stream, failure);
+    struct cuda_session *session =
+        cuda_session_borrow(sessions, job->device, stream, capturing, failure);
     if (!session)
         return false;
     session->stream = stream ? stream : session->own_stream;

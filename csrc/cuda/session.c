@@ -166,21 +166,22 @@ static bool is_done(struct cuda_session *session)
 }
 
 /* Whether nothing is left of what the session was left behind with, or work on a stream would come
- * after that. */
-static bool is_free(struct cuda_session *session, cudaStream_t stream)
+ * after that. To ask for events while a stream is captured would end the capture. */
+static bool is_free(struct cuda_session *session, cudaStream_t stream, bool capturing)
 {
     const bool awaited = mailbox_is_awaited(&session->mailbox);
     if (!awaited && !session->unfinished)
         return true;
     return (stream && number_of(stream) == session->stream_number) ||
-           (!awaited && is_done(session));
+           (!awaited && !capturing && is_done(session));
 }
 
 /* Takes the first session that is free out of the list; NULL if there is none. */
-static struct cuda_session *take_free(struct cuda_session **list, cudaStream_t stream)
+static struct cuda_session *take_free(struct cuda_session **list, cudaStream_t stream,
+                                      bool capturing)
 {
     for (struct cuda_session **at = list; *at; at = &(*at)->next)
-        if (is_free(*at, stream)) {
+        if (is_free(*at, stream, capturing)) {
             struct cuda_session *session = *at;
             *at = session->next;
             return session;
@@ -212,11 +213,12 @@ bool cuda_sessions_pool(struct cuda_sessions *self, int device, cudaMemPool_t *p
 }
 
 struct cuda_session *cuda_session_borrow(struct cuda_sessions *self, int device,
-                                         cudaStream_t stream, struct failure *failure)
+                                         cudaStream_t stream, bool capturing,
+                                         struct failure *failure)
 {
     cudaMemPool_t pool;
     pthread_mutex_lock(&self->lock);
-    struct cuda_session *session = take_free(&self->idle[device], stream);
+    struct cuda_session *session = take_free(&self->idle[device], stream, capturing);
     pthread_mutex_unlock(&self->lock);
     if (session)
         return session;

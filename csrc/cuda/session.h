@@ -59,7 +59,7 @@ bool cuda_sessions_pool(struct cuda_sessions *, int device, cudaMemPool_t *, str
 /* An idle session of the device, which is current, or a new one, for work on a stream, or, if that
  * is NULL, on its own; NULL with a failure noted. */
 struct cuda_session *cuda_session_borrow(struct cuda_sessions *, int device, cudaStream_t,
-                                         struct failure *);
+                                         bool capturing, struct failure *);
 
 /* Nobody waits for what was launched last, which the mailbox will tell the end of. */
 void cuda_session_leave_behind(struct cuda_session *);
