@@ -166,14 +166,14 @@ static bool is_done(struct cuda_session *session)
 }
 
 /* Whether nothing is left of what the session was left behind with, or work on a stream would come
- * after that. To ask for events while a stream is captured would end the capture. */
+ * after that. While a stream is captured, neither it nor events may be asked about. */
 static bool is_free(struct cuda_session *session, cudaStream_t stream, bool capturing)
 {
     const bool awaited = mailbox_is_awaited(&session->mailbox);
-    if (!awaited && !session->unfinished)
-        return true;
+    if ((!awaited && !session->unfinished) || capturing)
+        return !awaited && !session->unfinished;
     return (stream && number_of(stream) == session->stream_number) ||
-           (!awaited && !capturing && is_done(session));
+           (!awaited && is_done(session));
 }
 
 /* Takes the first session that is free out of the list; NULL if there is none. */
