@@ -449,7 +449,8 @@ def axes_part(results: Results) -> str:
                 "JAX, all in the same run; of small arrays whole calls. Of what is promised, "
                 f"{held} of {len(promised)} are kept."
             )
-            parts += [said, _groups_table(rows), _plots(results, folder, "figures.json/axes")]
+            grouped = [row for row in rows if row["group"]]
+            parts += [said, _groups_table(grouped), _plots(results, folder, "figures.json/axes")]
     return "\n\n".join(["## Along axes", *parts]) if parts else ""
 
 
