@@ -184,6 +184,12 @@ def test_describe_along_axes_describes_each_result_as_a_whole_array(dtype, axis)
                 )
 
 
+def test_a_mean_on_a_device_does_not_matter_of_nothing():
+    mean = SimulatedArray(np.ones((1, 4)))
+    with pytest.warns(RuntimeWarning):
+        assert np.isnan(gred.var(np.zeros((0, 4)), axis=0, mean=mean)).all()
+
+
 def test_describe_along_axes_has_arrays_that_print():
     got = gred.describe([[1.0, 4.0], [3.0, 4.0]], axis=0)
     np.testing.assert_array_equal(got.std, [1, 0])

@@ -487,3 +487,8 @@ def test_a_thread_has_work_for_a_while():
     assert shape(10, 64 * million)["team"] == 5
     assert shape(million, 64 * million)["tile"] == 4096
     assert shape(100, 6400)["tile"] == 0
+
+
+def test_no_segments_on_a_device_are_none_wherever_the_values_are():
+    for values in (np.ones(3), np.ones(0), SimulatedArray(np.zeros(0))):
+        assert gred.reduceat("sum", values, SimulatedArray(np.zeros(0, np.int64))).shape == (0,)

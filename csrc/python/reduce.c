@@ -177,9 +177,12 @@ static bool view_means(struct call *call, PyObject *means)
     if (!means || array_is_no_value(means))
         return true;
     find_shape(call, request->reduced, true);
-    request->means = &call->means;
-    return means_view(means, &asked, &call->view, call->results.dimensions, call->results.shape,
-                      &call->means);
+    if (!means_view(means, &asked, &call->view, call->results.dimensions, call->results.shape,
+                    &call->means))
+        return false;
+    if (call->view.n > 0) /* of nothing, it does not matter what it would be about */
+        request->means = &call->means;
+    return true;
 }
 
 /* What is reduced, and what shape that leaves: nothing but one value is a whole array's. */

@@ -91,8 +91,7 @@ static bool view_arguments(struct call *call, PyObject *const *arguments, const 
     call->request.offsets = &call->offsets;
     return array_view(arguments[OFFSETS], &asked, &call->offsets) &&
            check_offsets(&call->offsets) &&
-           (!call->offsets.on_device || call->offsets.n == 0 ||
-            where->locate(where, &call->offsets, "offsets"));
+           (!call->offsets.on_device || where->locate(where, &call->offsets, "offsets"));
 }
 
 static bool describe(struct call *call, PyObject *const *arguments, const struct where *where)

@@ -7,7 +7,9 @@
 
 struct explanation {
     bool launches;            /* true: `schedule`; false: `loops` */
-    struct schedule schedule; /* of `plan`, which has what the device decides */
+    struct schedule schedule; /* of `plan`, which has what the device decides, and of `kernels`,
+                                 which outlast the run */
     struct plan plan;
+    struct kernels kernels;
     struct loops loops;
 };

@@ -65,7 +65,10 @@ static bool explain(struct machine *machine, const struct plan *plan, struct run
     struct explanation *explanation = run->explanation;
     explanation->launches = true;
     explanation->plan = *plan;
-    return passes_schedule(machine, &explanation->plan, run, &explanation->schedule);
+    explanation->kernels = *machine->kernels;
+    const bool made = passes_schedule(machine, &explanation->plan, run, &explanation->schedule);
+    explanation->schedule.course.kernels = &explanation->kernels;
+    return made;
 }
 
 bool passes_run(struct machine *machine, const struct plan *asked, struct run *run)
