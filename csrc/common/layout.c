@@ -57,7 +57,7 @@ static bool runs_backwards(const struct layout *layout, unsigned k)
     return layout->strides[k] < 0 || (layout->strides[k] == 0 && layout->mask_strides[k] < 0);
 }
 
-static uint64_t magnitude(int64_t stride)
+uint64_t layout_distance(int64_t stride)
 {
     return stride < 0 ? -(uint64_t)stride : (uint64_t)stride;
 }
@@ -69,7 +69,7 @@ static bool is_outside(const struct layout *layout, unsigned k, unsigned other)
     const int64_t stride = layout->strides[k], beside = layout->strides[other];
     if (stride != beside)
         return beside != 0 && (stride == 0 || stride > beside);
-    return magnitude(layout->mask_strides[k]) > magnitude(layout->mask_strides[other]);
+    return layout_distance(layout->mask_strides[k]) > layout_distance(layout->mask_strides[other]);
 }
 
 static void swap_dimensions(struct layout *layout, unsigned k, unsigned other)
@@ -181,7 +181,7 @@ struct extent layout_extent(const struct layout *layout)
     for (unsigned k = 0; k < layout->dimensions; k++) {
         if (layout->shape[k] == 0)
             return (struct extent){(uintptr_t)layout->data, 0};
-        const uint64_t reach = (layout->shape[k] - 1) * magnitude(layout->strides[k]);
+        const uint64_t reach = (layout->shape[k] - 1) * layout_distance(layout->strides[k]);
         extent.bytes += reach;
         if (layout->strides[k] < 0)
             extent.first -= reach;

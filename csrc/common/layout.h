@@ -35,6 +35,9 @@ void layout_normalise(struct layout *, bool in_order);
 /* The mask's bytes as elements, walked as the array's are. */
 struct layout layout_of_its_mask(const struct layout *);
 
+/* Between neighbours in a dimension, whichever comes first in memory. */
+uint64_t layout_distance(int64_t stride);
+
 /* How many elements there are, masked or not. */
 uint64_t layout_length(const struct layout *);
 

@@ -1,6 +1,6 @@
 #include "python/forced_axes.h"
 
-#include "plan/axes_schedule.h"
+#include "plan/axes_shape.h"
 
 PyObject *forced_axes(PyObject *module, PyObject *arguments)
 {

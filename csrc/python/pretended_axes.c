@@ -1,6 +1,6 @@
 #include "python/pretended_axes.h"
 
-#include "plan/axes_schedule.h"
+#include "plan/axes_shape.h"
 
 static enum element element_of_size(unsigned size)
 {

@@ -1,0 +1,387 @@
+/* Threads go where memory is read in the order in which it lies: along a result's elements, or,
+ * where neighbours belong to different results, abreast. Of many short results each gets few
+ * threads, of few long ones each a block or several. */
+#include "plan/axes_shape.h"
+
+#include "common/arithmetic.h"
+#include "plan/rows.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* On an H200, 256 MiB of float32, device time in microseconds of sums; in brackets with twice the
+ * threads and twice the blocks:
+ *
+ *     columns, (65536, 1024)     75   (85)
+ *     columns, (1048576, 64)     78   (92)
+ *     rows, (1, 67108864)        80   (83)
+ *
+ * Rows of 2, 8 and 64 take 135, 83 and 73 staged by blocks of 128 threads and 16 KiB, 143, 89 and
+ * 76 by twice those, 165, 108 and 94 by 256 threads and 16 KiB. Rows of 2^20 take 80, 78 and 78
+ * with 4, 8 and 16 windows a stretch (argmax 86, 84, 84; var 96, 92, 89). Asking for memory ahead
+ * (prefetch.global.L2) costs 2 to 10 % instead. */
+static const struct axes_tuning measured = {
+    .block = 8,
+    .large = 10,
+    .threads = 1024,
+    .share = 2,
+    .blocks = 4,
+    .staging = 7,
+    .staged = 16 << 10,
+    .columns = 1,
+    .windows = 4,
+};
+
+static struct axes_tuning forced;
+
+void axes_tuning_force(struct axes_tuning tuning)
+{
+    forced = tuning;
+}
+
+static const struct axes_tuning *tuned(void)
+{
+    return forced.block ? &forced : &measured;
+}
+
+enum {
+    WARP = 5,
+    LOAD = 2,       /* elements that a loop by fours takes */
+    FEW = 2,        /* of which so many are few, all as exponents */
+    AT_ONCE = 2,    /* rows of columns that a thread reads before it waits, */
+    TURNS = 1,      /* and how often it had better do so than share with others, as exponents */
+    BOUNDARY = 16,  /* bytes: what a load takes */
+    WINDOWS_MIN = 2 /* of a stretch, as an exponent */
+};
+
+static unsigned exponent_up(uint64_t n)
+{
+    unsigned exponent = 0;
+    while (exponent < 63 && n > (uint64_t)1 << exponent)
+        exponent++;
+    return exponent;
+}
+
+/* Whether neighbours in memory belong to different results. */
+static bool lies_abreast(const struct axes *axes)
+{
+    const struct layout *reduced = &axes->reduced;
+    if (axes->kept == 0 || reduced->dimensions == 0)
+        return false;
+    const uint64_t own = layout_distance(reduced->strides[reduced->dimensions - 1]),
+                   other = layout_distance(axes->strides[axes->kept - 1]);
+    return other != 0 && (own == 0 || other < own);
+}
+
+/* More threads for each result, as long as there are too few of them, and enough to do for each. */
+static unsigned team_for(uint64_t results, uint64_t n, enum element accumulator,
+                         unsigned least_team, unsigned most_team, uint64_t threads, unsigned share)
+{
+    const unsigned slots = exponent_up(SLOTS_BYTES / element_size(accumulator)) + share;
+    unsigned team = least_team;
+    while (team < most_team && n >> (team + slots) && results << team < threads)
+        team++;
+    return team;
+}
+
+/* As many as the device has room for at a time: one more block would come when all others are done.
+ * Each group of a team has a stretch at least. */
+static uint64_t splits_for(uint64_t groups, uint64_t items, uint64_t blocks)
+{
+    const uint64_t splits = least(blocks / groups, items);
+    return splits > 1 ? splits : 1;
+}
+
+/* A single dimension stands for none, and nothing has one row of no items. */
+void axes_shape_rows(const struct axes_shape *shape, const struct axes *axes,
+                     enum element accumulator, struct kernel_rows *rows)
+{
+    struct layout *from = &rows->from;
+    layout_copy(&axes->reduced, from);
+    if (from->dimensions == 0) {
+        from->dimensions = 1;
+        from->shape[0] = 1;
+        from->strides[0] = (int64_t)element_size(from->input);
+        from->mask_strides[0] = 1;
+    }
+    if (layout_length(from) > 0)
+        rows_in_lanes(rows, 0, accumulator, shape->lanes, shape->windows);
+    else
+        memset((char *)rows + offsetof(struct kernel_rows, base), 0,
+               sizeof *rows - offsetof(struct kernel_rows, base));
+}
+
+static unsigned inner_lanes(const struct axes *axes, enum element accumulator)
+{
+    const struct layout *reduced = &axes->reduced;
+    const uint64_t length = reduced->dimensions ? reduced->shape[reduced->dimensions - 1] : 1;
+    return length ? rows_lanes(length, accumulator) : 0;
+}
+
+static bool is_row(const struct layout *reduced)
+{
+    return reduced->dimensions == 0 ||
+           (reduced->dimensions == 1 &&
+            reduced->strides[0] == (int64_t)element_size(reduced->input));
+}
+
+/* Rows that lie one after the other. */
+static bool lies_flat(const struct axes *axes, uint64_t row_bytes)
+{
+    return is_row(&axes->reduced) && !axes->reduced.mask && axes->kept == 1 &&
+           (uint64_t)axes->strides[0] == row_bytes;
+}
+
+/* How many of a result's elements are neighbours, where so few are that they are better read side
+ * by side with those of other results; 1: where its neighbours are others' elements; 0: neither. */
+static unsigned inner_columns(const struct axes *axes, bool indexed)
+{
+    enum { INNER_MAX = 64 };
+    const struct layout *reduced = &axes->reduced;
+    const int64_t size = (int64_t)element_size(reduced->input);
+    const unsigned last = reduced->dimensions - 1;
+    if (axes->kept == 0 || reduced->dimensions == 0 || reduced->mask)
+        return 0;
+    const uint64_t inner = reduced->shape[last];
+    if (axes->strides[axes->kept - 1] == size)
+        return lies_abreast(axes);
+    return !indexed && axes->kept == 1 && reduced->dimensions > 1 &&
+                   reduced->strides[last] == size && inner <= INNER_MAX &&
+                   (inner & (inner - 1)) == 0 && axes->strides[0] == (int64_t)inner * size
+               ? (unsigned)inner
+               : 0;
+}
+
+/* Whether one load takes neighbouring columns in every row. */
+static bool begin_at_boundaries(const struct axes *axes, unsigned inner, uint64_t columns,
+                                uintptr_t data)
+{
+    const struct layout *reduced = &axes->reduced;
+    const unsigned outer = reduced->dimensions - (inner > 1);
+    const size_t load = least(element_size(reduced->input) * COLUMNS_A_THREAD, BOUNDARY);
+    uint64_t all = data;
+    for (unsigned k = 0; k + 1 < axes->kept; k++)
+        all |= (uint64_t)axes->strides[k];
+    for (unsigned k = 0; k < outer; k++)
+        all |= (uint64_t)reduced->strides[k];
+    return columns % COLUMNS_A_THREAD == 0 && all % load == 0;
+}
+
+/* More threads for each column, of blocks of up to 2^most threads, 2^across of them side by side:
+ * as long as there is something for each to do, and threads are idle. */
+static unsigned team_of_columns(uint64_t columns, uint64_t rows, unsigned across, unsigned most,
+                                uint64_t threads)
+{
+    unsigned team = 0;
+    while (team + across < most && rows >> (team + AT_ONCE) > 1 &&
+           columns / COLUMNS_A_THREAD << team < threads)
+        team++;
+    return team;
+}
+
+/* Threads of a block, as an exponent: at most so many, and such that the states that they leave
+ * each other fit. */
+static unsigned block_of_columns(size_t state, unsigned most)
+{
+    enum { SHARED_MAX = 48 << 10 };
+    while (state * COLUMNS_A_THREAD << most > SHARED_MAX)
+        most--;
+    return most;
+}
+
+/* Blocks that share columns wait for one another longer than one that has all rows takes for a
+ * second turn: where that suffices, it is made large instead. */
+static void enlarge_block(uint64_t columns, uint64_t rows, unsigned across, unsigned most,
+                          uint64_t blocks, uint64_t threads, struct axes_shape *shape)
+{
+    const unsigned team = team_of_columns(columns, rows, across, most, threads);
+    if (columns >> across > blocks / 2 * COLUMNS_A_THREAD || team + across <= shape->block ||
+        rows >> (team + AT_ONCE + TURNS) > 1)
+        return;
+    shape->team = team;
+    shape->block = team + across;
+}
+
+/* A thread of a team reads ROWS_AT_ONCE elements of each of its columns. Neighbours that it makes
+ * alone it stores at once; what large states become it stores one by one, so that neighbouring
+ * threads are better off with neighbouring results. False: they do not lie in columns. */
+static bool shape_columns(const struct axes *axes, const struct axes_kernels *kernels,
+                          uintptr_t data, unsigned multiprocessors,
+                          const struct axes_tuning *tuning, struct axes_shape *shape)
+{
+    enum { LOAD_COLUMNS = 2 };
+    const uint64_t threads = (uint64_t)multiprocessors * tuning->threads,
+                   blocks = (uint64_t)multiprocessors * tuning->blocks;
+    const unsigned inner = inner_columns(axes, kernels->indexed);
+    if (!inner)
+        return false;
+    const uint64_t columns = axes->shape[axes->kept - 1] * inner, all = axes->results * inner,
+                   rows = layout_length(&axes->reduced) / inner;
+    const bool together = begin_at_boundaries(axes, inner, columns, data);
+    if (!together && axes->kept > 1)
+        return false;
+    const unsigned across =
+        (unsigned)least(exponent_up(divide_up(columns, COLUMNS_A_THREAD)), WARP);
+    shape->block = block_of_columns(kernels->state, shape->block);
+    shape->team = team_of_columns(all, rows, across, shape->block, threads);
+    enlarge_block(all, rows, across, block_of_columns(kernels->state, tuning->large), blocks,
+                  threads, shape);
+    shape->columns = shape->abreast = true;
+    const bool stores_apart = shape->team == 0 && axes->kept == 1 &&
+                              kernels->state > sizeof(uint64_t) && kernels->state <= STORED_APART;
+    shape->load = together && !stores_apart ? LOAD_COLUMNS : 0;
+    shape->inner = inner;
+    return true;
+}
+
+/* In one row at most, and with a team within a warp. */
+static bool has_few(const struct axes *axes, unsigned team, bool abreast)
+{
+    const struct layout *reduced = &axes->reduced;
+    if (team > (abreast ? 0 : WARP))
+        return false;
+    return reduced->dimensions == 0 ||
+           (reduced->dimensions == 1 && reduced->shape[0] >> (team + LOAD + FEW) == 0);
+}
+
+/* Where neighbours are neighbours' results, a warp reads across as many of them as there are. */
+static void shape_abreast(const struct axes *axes, enum element accumulator, uint64_t threads,
+                          struct axes_shape *shape)
+{
+    const uint64_t n = layout_length(&axes->reduced);
+    const unsigned across = (unsigned)least(exponent_up(axes->shape[axes->kept - 1]), WARP);
+    shape->team = team_for(axes->results, n, accumulator, 0, shape->block - across, threads, 0);
+    shape->lanes = (unsigned)least(shape->team, inner_lanes(axes, accumulator));
+    shape->few = has_few(axes, shape->team, true);
+}
+
+/* How many stretches all rows would have if they were one. */
+static uint64_t stretches_of_all(const struct axes *axes, enum element accumulator,
+                                 const struct axes_shape *shape)
+{
+    return axes->results * layout_length(&axes->reduced) >>
+           (exponent_up(SLOTS_BYTES / element_size(accumulator)) + shape->lanes + shape->windows);
+}
+
+/* Long stretches, as long as there are enough for all threads. */
+static void shape_rows(const struct axes *axes, enum element accumulator, uint64_t threads,
+                       const struct axes_tuning *tuning, struct axes_shape *shape)
+{
+    const uint64_t n = layout_length(&axes->reduced);
+    shape->lanes = inner_lanes(axes, accumulator);
+    const unsigned enough =
+        team_for(1, n, accumulator, shape->lanes, WARP, UINT64_MAX, tuning->share);
+    shape->team =
+        team_for(axes->results, n, accumulator, enough, shape->block, threads, tuning->share);
+    shape->few = has_few(axes, shape->team, false);
+    shape->windows = tuning->windows;
+    while (shape->windows > WINDOWS_MIN &&
+           stretches_of_all(axes, accumulator, shape) < 2 * (threads >> shape->lanes))
+        shape->windows--;
+}
+
+/* What all rows begin at and are multiples of. */
+static uint64_t boundary_of_rows(uint64_t row_bytes, uintptr_t data)
+{
+    const uint64_t all = row_bytes | data | BOUNDARY;
+    return all & -all;
+}
+
+/* How many elements of a row one word takes, and how many words a load, as exponents. */
+static void shape_loads(const struct axes *axes, const struct axes_kernels *kernels,
+                        uint64_t boundary, struct axes_shape *shape)
+{
+    const unsigned size = (unsigned)element_size(axes->reduced.input),
+                   slot = (unsigned)element_size(kernels->accumulator);
+    const uint64_t word = kernels->packs ? least(boundary, slot) : size;
+    shape->packing = exponent_up(word / size);
+    shape->load = (unsigned)least(exponent_up(boundary / word), ROW_LOAD_MAX);
+}
+
+/* Neighbouring threads read neighbouring loads as far as a row's number of them is a power of two
+ * or a multiple of it: so no two read from one bank. With an odd number a thread reads a row of its
+ * own, and more where rows are long or results few; so too where states are large, since merging
+ * them costs more than waiting for a bank. As many rows a block as there is room for, as
+ * long as there are blocks enough. False: a row is too long. */
+static bool shape_staged(const struct axes *axes, const struct axes_kernels *kernels,
+                         uintptr_t data, uint64_t threads, const struct axes_tuning *tuning,
+                         struct axes_shape *shape)
+{
+    enum { ROUNDS_MAX = 64 };
+    const unsigned together = kernels->state > sizeof(uint64_t) ? 0 : 3;
+    const uint64_t n = layout_length(&axes->reduced), bytes = n * element_size(axes->reduced.input);
+    shape_loads(axes, kernels, boundary_of_rows(bytes, data), shape);
+    const uint64_t loads = n >> (shape->packing + shape->load);
+    unsigned team = (unsigned)least((unsigned)__builtin_ctzll(loads), together);
+    while (team < WARP && (bytes << (tuning->staging - team) > tuning->staged ||
+                           (loads >> (team + 1) && axes->results << team < threads)))
+        team++;
+    const uint64_t teams = (uint64_t)1 << (tuning->staging - team),
+                   room = tuning->staged / (teams * bytes),
+                   busy = (axes->results << team) / (2 * threads);
+    if (room == 0) {
+        shape->load = shape->packing = 0;
+        return false;
+    }
+    shape->few = true;
+    shape->block = tuning->staging;
+    shape->team = team;
+    shape->staged = bytes;
+    shape->rounds = (unsigned)least(least(room, busy ? busy : 1), ROUNDS_MAX);
+    return true;
+}
+
+/* How many splits would have enough to do. */
+static uint64_t items_of(const struct axes *axes, enum element accumulator,
+                         const struct axes_shape *shape)
+{
+    if (shape->columns)
+        return layout_length(&axes->reduced) / shape->inner >> (shape->team + AT_ONCE + TURNS);
+    if (shape->few)
+        return 1;
+    struct kernel_rows rows;
+    axes_shape_rows(shape, axes, accumulator, &rows);
+    return rows.items >> (shape->team - shape->lanes);
+}
+
+void axes_shape_make(const struct axes *axes, const struct axes_kernels *kernels, uintptr_t data,
+                     unsigned multiprocessors, struct axes_shape *shape)
+{
+    const struct axes_tuning *tuning = tuned();
+    const enum element accumulator = kernels->accumulator;
+    const uint64_t threads = (uint64_t)multiprocessors * tuning->threads,
+                   n = layout_length(&axes->reduced),
+                   row_bytes = n * element_size(axes->reduced.input);
+    *shape = (struct axes_shape){
+        .block = tuning->block,
+        .rounds = 1,
+        .splits = 1,
+        .inner = 1,
+        .windows = WINDOWS_MIN,
+    };
+    if (!(kernels->columns && tuning->columns &&
+          shape_columns(axes, kernels, data, multiprocessors, tuning, shape))) {
+        shape->abreast = lies_abreast(axes);
+        if (shape->abreast)
+            shape_abreast(axes, accumulator, threads, shape);
+        else if (n == 0 || !lies_flat(axes, row_bytes) ||
+                 !shape_staged(axes, kernels, data, threads, tuning, shape))
+            shape_rows(axes, accumulator, threads, tuning, shape);
+    }
+    const unsigned across = shape->columns ? COLUMNS_A_THREAD : 1;
+    const uint64_t a_block =
+        ((uint64_t)across << (shape->block - shape->team)) * shape->rounds / shape->inner;
+    shape->groups = divide_up(axes->results, a_block);
+    shape->splits = splits_for(shape->groups, items_of(axes, accumulator, shape),
+                               (uint64_t)multiprocessors * tuning->blocks);
+}
+
+/* What a block's threads leave each other, or its rows and what lies before a boundary. */
+size_t axes_shape_shared_bytes(const struct axes_shape *shape, size_t state)
+{
+    const size_t width = shape->columns ? COLUMNS_A_THREAD : 1,
+                 left = (state > sizeof(uint64_t) ? state : sizeof(uint64_t)) * width
+                        << shape->block,
+                 rows = (shape->staged * shape->rounds << (shape->block - shape->team)) + BOUNDARY;
+    return shape->staged && rows > left ? rows : left;
+}
