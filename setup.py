@@ -24,6 +24,7 @@ HEADERS = [path for suffix in ("h", "def") for path in Path("csrc").rglob(f"*.{s
 HEADERS += [path for path in Path("kernels").rglob("*") if path.is_file()]
 LADDER_FOLDS = ("sum", "prod", "min", "max")
 FOLD_GROUPS = ("places", "counts", "numbers", "moments")
+TYPED = ("typed_columns", "typed_rows", "typed_short_rows")
 LOOPS = "kernels/host/loops.cpp"
 # As csrc/common/instructions.h has them.
 INSTRUCTIONS = {"baseline": []}
@@ -74,6 +75,7 @@ def kernel_units(table: str) -> list[tuple[str, str, list[str]]]:
         defines = [f"-DGRED_FOLD={fold}", f"-DGRED_WIDENS={widens:d}"]
         units.append(("methods.cu", fold, [*defines, f"-DGRED_AVERAGES={averages:d}"]))
     units += [("folds.cu", group, [f"-DGRED_GROUP={group}"]) for group in FOLD_GROUPS]
+    units += [(f"{name}.cu", name, []) for name in TYPED]
     units += [(LATER, "later_methods", []), ("exact.cu", "exact", [])]
     units += [("segments.cu", "segments", []), ("products.cu", "products", [])]
     return [*units, ("kernels.cu", "kernels", [f"-DGRED_TABLE={table}"])]

@@ -35,6 +35,10 @@ DECLARE_GROUP(counts);
 DECLARE_GROUP(numbers);
 DECLARE_GROUP(moments);
 
+const void *typed_columns(enum fold fold, enum element input, enum element accumulator);
+const void *typed_rows(enum fold fold, enum element input, enum element accumulator);
+const void *typed_short_rows(enum fold fold, enum element input, enum element accumulator);
+
 const void *later_flat(enum fold, enum method_index, enum element input, enum element accumulator);
 
 const void *segments_survey();
@@ -175,6 +179,9 @@ const struct kernels GRED_TABLE = {
     KERNELS::along_entry,
     KERNELS::few_entry,
     KERNELS::columns_entry,
+    KERNELS::typed_columns,
+    KERNELS::typed_rows,
+    KERNELS::typed_short_rows,
     KERNELS::segments_survey,
     KERNELS::segments_tiles,
     KERNELS::segments_each,

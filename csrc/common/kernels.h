@@ -169,6 +169,13 @@ struct kernels {
     const void *(*few)(enum fold fold, enum element input, enum element accumulator);
     const void *(*columns)(enum fold fold, enum element input, enum element accumulator);
 
+    /* The same arguments, of elements of the very type `input`: columns, of which a thread makes as
+     * many as a load of 16 bytes takes; rows whose elements are neighbours; and short ones of these
+     * that lie one after the other. */
+    const void *(*typed_columns)(enum fold fold, enum element input, enum element accumulator);
+    const void *(*typed_rows)(enum fold fold, enum element input, enum element accumulator);
+    const void *(*typed_short_rows)(enum fold fold, enum element input, enum element accumulator);
+
     /* Of segments, of the same elements. The survey (kernel_segments) looks at offsets and finds
      * tiles' beginnings. Then (kernel_segments, heads, tails) has segments that lie in one tile
      * folded, and of others what lies in a tile, and once more what these become, or, where offsets

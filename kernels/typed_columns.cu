@@ -1,0 +1,24 @@
+/* Columns along axes, of elements of a known type. */
+#include "typed.cuh"
+
+namespace KERNELS
+{
+namespace
+{
+
+template <class Fold, class In>
+struct columns_of_type {
+    static const void *entry()
+    {
+        return nullptr;
+    }
+};
+
+} // namespace
+
+const void *typed_columns(enum fold fold, enum element input, enum element accumulator)
+{
+    return of_fold_and_type<columns_of_type>(fold, input, accumulator);
+}
+
+} // namespace KERNELS
