@@ -111,3 +111,10 @@ def refused(command):
         return err
 
     return run
+
+
+@pytest.fixture
+def shuffled(request):
+    """Let the simulated device's threads run in another order for every test."""
+    with gred.thread_order("shuffled", seed=sum(map(ord, request.node.name))):
+        yield

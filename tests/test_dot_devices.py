@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import BFLOAT16, COMPLEX, REALS
 from samples import element_there, fetched, there
-from test_exact_devices import of_exponents, places
+from test_exact_devices import of_exponents, places, typed
 
 import gred
 from gred.testing import SimulatedArray
@@ -32,16 +32,8 @@ MANY = 600_000  # float64s: more than all warps take before they choose windows 
 FIRST = 32_768  # elements: no fewer than those by which all warps choose them first
 # How much greater others may then be, in bits.
 ROOM = {np.float64: 8, np.float32: 9, np.float16: 5}
-typed = pytest.mark.parametrize("dtype", REALS, ids=str)
 both_methods = pytest.mark.parametrize("method", ["auto", "exact"])
-pytestmark = places
-
-
-@pytest.fixture(autouse=True)
-def _shuffled(request):
-    """Let the simulated device's threads run in another order for every test."""
-    with gred.thread_order("shuffled", seed=sum(map(ord, request.node.name))):
-        yield
+pytestmark = [places, pytest.mark.usefixtures("shuffled")]
 
 
 def quiet():

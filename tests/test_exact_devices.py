@@ -25,14 +25,7 @@ places = pytest.mark.parametrize(
     "place", ["simulated", pytest.param("cuda", marks=pytest.mark.gpu)]
 )
 typed = pytest.mark.parametrize("dtype", REALS, ids=str)
-pytestmark = places
-
-
-@pytest.fixture(autouse=True)
-def _shuffled(request):
-    """Let the simulated device's threads run in another order for every test."""
-    with gred.thread_order("shuffled", seed=sum(map(ord, request.node.name))):
-        yield
+pytestmark = [places, pytest.mark.usefixtures("shuffled")]
 
 
 def is_exact(place, x, **options):

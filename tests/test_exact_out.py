@@ -21,23 +21,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import COMPLEX, REALS
 from samples import element_there, fetched, there
+from test_exact_devices import places, typed
 from test_exact_method import exact
 
 import gred
 
 WIDE = np.dtype(np.float64)
-places = pytest.mark.parametrize(
-    "place", ["simulated", pytest.param("cuda", marks=pytest.mark.gpu)]
-)
-typed = pytest.mark.parametrize("dtype", REALS, ids=str)
-pytestmark = places
-
-
-@pytest.fixture(autouse=True)
-def _shuffled(request):
-    """Let the simulated device's threads run in another order for every test."""
-    with gred.thread_order("shuffled", seed=sum(map(ord, request.node.name))):
-        yield
+pytestmark = [places, pytest.mark.usefixtures("shuffled")]
 
 
 def stored(name, x, place, dtype=None, **options):

@@ -112,6 +112,16 @@ def test_means_on_a_device_are_where_their_results_are(name):
 
 
 @both
+@pytest.mark.parametrize("lay", [np.asarray, SimulatedArray])
+def test_a_mean_may_have_more_dimensions_of_one_element(name, lay):
+    x = RANDOM.normal(size=(3, 4))
+    got = getattr(gred, name)(SimulatedArray(x), 0, mean=lay(np.arange(4.0)[None, None]))
+    np.testing.assert_allclose(at_home(got), about(name, x, np.arange(4.0)[None], 0))
+    got = getattr(gred, name)(SimulatedArray(x), 1, mean=lay(np.ones((1, 1, 1, 1))))
+    np.testing.assert_allclose(at_home(got), about(name, x, 1, 1))
+
+
+@both
 def test_a_mean_of_a_whole_array_goes_to_an_out_on_the_device(name):
     x, out = RANDOM.normal(size=5000), SimulatedArray(np.zeros(()))
     getattr(gred, name)(SimulatedArray(x), mean=0.5, out=out)
@@ -130,7 +140,7 @@ def test_a_mean_on_a_device_that_cannot_be_is_refused(name):
     with pytest.raises(ValueError, match="broadcast"):
         function(x, 0, mean=SimulatedArray(np.ones((3, 1))))
     with pytest.raises(ValueError, match="broadcast"):
-        function(x, 0, mean=SimulatedArray(np.ones((1, 1, 4))))
+        function(x, 0, mean=SimulatedArray(np.ones((2, 1, 4))))
     with pytest.raises(TypeError, match="complex"):
         function(x, 0, mean=SimulatedArray(np.ones(4, complex)))
 

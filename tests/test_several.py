@@ -2,6 +2,7 @@
 
 import math
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -34,6 +35,29 @@ def exact_works():
 needs_exact = pytest.mark.skipif(
     not exact_works(), reason="exact sums of arrays on a device are not there"
 )
+
+
+def test_who_hears_of_an_error_has_the_arrays_to_himself(monkeypatch):
+    """The first fails at once, the second is still at work, and a later one waits its turn."""
+    at_work, ended = threading.Event(), []
+
+    def fails_first(array, **options):
+        if array.shape == (1,):
+            at_work.wait(10)
+            raise MemoryError("of the first")
+        at_work.set()
+        time.sleep(0.05)
+        ended.append(array.shape)
+        return np.float32(0)
+
+    monkeypatch.setattr("gred._core.sum", fails_first)
+    parts = on_devices([np.ones(n, np.float32) for n in range(1, _THREADS_MOST + 9)])
+    with pytest.raises(MemoryError, match="of the first"):
+        gred.several.sum(parts)
+    left = len(ended)
+    assert 1 <= left <= _THREADS_MOST
+    time.sleep(0.2)
+    assert len(ended) == left
 
 
 @typed

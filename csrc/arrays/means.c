@@ -39,18 +39,23 @@ static bool check_type(const struct view *array, const struct view *means)
     return false;
 }
 
+/* Dimensions in front of the results' own are no hindrance as long as they have one element. */
 static bool broadcast(const struct layout *means, unsigned dimensions, const uint64_t *shape,
                       struct layout *to)
 {
-    const unsigned missing = dimensions - means->dimensions;
-    bool fits = means->dimensions <= dimensions;
+    const unsigned given = means->dimensions;
+    bool fits = true;
     to->dimensions = dimensions;
-    for (unsigned k = 0; k < dimensions && fits; k++) {
-        const uint64_t length = k < missing ? 1 : means->shape[k - missing];
+    for (unsigned k = 0; k + dimensions < given; k++)
+        fits = fits && means->shape[k] == 1;
+    for (unsigned k = 0; k < dimensions; k++) {
+        const bool missing = k + given < dimensions;
+        const unsigned own = k + given - dimensions;
+        const uint64_t length = missing ? 1 : means->shape[own];
         to->shape[k] = shape[k];
-        to->strides[k] = length == 1 ? 0 : means->strides[k - missing];
+        to->strides[k] = length == 1 ? 0 : means->strides[own];
         to->mask_strides[k] = 0;
-        fits = length == 1 || length == shape[k];
+        fits = fits && (length == 1 || length == shape[k]);
     }
     if (!fits)
         PyErr_SetString(PyExc_ValueError, "mean cannot be broadcast to the shape of the results "

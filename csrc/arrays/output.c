@@ -1,5 +1,7 @@
 #include "arrays/output.h"
 
+#include "arrays/shape.h"
+
 bool output_view(PyObject *out, const struct view_request *request, struct output *output)
 {
     struct view_request asked = *request;
@@ -38,14 +40,7 @@ bool output_is_one(const struct output *output)
 /* "(2, 3)"; a new reference. */
 static PyObject *shape_text(unsigned dimensions, const uint64_t *shape)
 {
-    PyObject *tuple = PyTuple_New(dimensions);
-    for (unsigned k = 0; tuple && k < dimensions; k++) {
-        PyObject *length = PyLong_FromUnsignedLongLong(shape[k]);
-        if (!length)
-            Py_CLEAR(tuple);
-        else
-            PyTuple_SET_ITEM(tuple, k, length);
-    }
+    PyObject *tuple = shape_tuple(dimensions, shape);
     PyObject *text = tuple ? PyObject_Repr(tuple) : NULL;
     Py_XDECREF(tuple);
     return text;

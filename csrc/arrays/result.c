@@ -1,5 +1,7 @@
 #include "arrays/result.h"
 
+#include "arrays/shape.h"
+
 /* What is said in Python is in gred/device_array.py, which is imported when it is first asked. */
 static struct {
     PyObject *module, *made_like, *own, *handed_over;
@@ -26,15 +28,7 @@ static PyObject *import(void)
 
 PyObject *result_shape(const struct result_request *request)
 {
-    PyObject *shape = PyTuple_New(request->dimensions);
-    for (unsigned k = 0; shape && k < request->dimensions; k++) {
-        PyObject *length = PyLong_FromUnsignedLongLong(request->shape[k]);
-        if (length)
-            PyTuple_SET_ITEM(shape, k, length);
-        else
-            Py_CLEAR(shape);
-    }
-    return shape;
+    return shape_tuple(request->dimensions, request->shape);
 }
 
 /* Calls made_like(like, shape, type, device); takes over the reference to the shape. */

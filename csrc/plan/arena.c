@@ -43,3 +43,8 @@ void arena_reserve(struct arena *self, enum part part, uint64_t count, size_t si
     self->bytes[part] = bytes;
     self->total = __builtin_add_overflow(at, bytes, &end) ? SIZE_MAX : end;
 }
+
+void *arena_part(const struct arena *self, char *memory, enum part part)
+{
+    return self->bytes[part] ? memory + self->at[part] : NULL;
+}

@@ -40,3 +40,6 @@ const char *part_name(enum part);
 
 /* Gives a part `count` times `size` bytes, after all that have some. */
 void arena_reserve(struct arena *, enum part, uint64_t count, size_t size);
+
+/* Where a part is, once the arena has its memory; NULL: there is no such part. */
+void *arena_part(const struct arena *, char *memory, enum part part);

@@ -59,20 +59,24 @@ static bool choose_device(const struct request *request, struct view *a, struct 
 
 /* ---- what ---- */
 
-/* Integers keep all bits of their products. */
+enum element products_type(enum element type)
+{
+    if (!element_is_integer(type))
+        return type;
+    return type >= ELEMENT_UINT8 ? ELEMENT_UINT64 : ELEMENT_INT64;
+}
+
 static enum element widest(enum element type)
 {
     if (element_is_complex(type))
         return ELEMENT_COMPLEX128;
-    if (!element_is_integer(type))
-        return ELEMENT_FLOAT64;
-    return type >= ELEMENT_UINT8 ? ELEMENT_UINT64 : ELEMENT_INT64;
+    return element_is_integer(type) ? products_type(type) : ELEMENT_FLOAT64;
 }
 
 static void choose_types(struct view *a, struct view *b, struct plan *plan)
 {
     const enum element type = a->layout.type, wide = widest(type);
-    const enum element result = element_is_integer(type) ? wide : type;
+    const enum element result = products_type(type);
     plan->accumulator = wide;
     plan->finish = (struct finish){
         .accumulator = wide,

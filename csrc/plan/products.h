@@ -8,3 +8,6 @@
  * no more to it than where it is done. False with an exception set. */
 bool products_plan(const struct request *, struct view *a, struct view *b, bool exactly,
                    struct plan *);
+
+/* What sums of products of a type are: integers keep all their bits, floats stay what they are. */
+enum element products_type(enum element);

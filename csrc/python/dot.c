@@ -1,6 +1,7 @@
 #include "python/dot.h"
 
 #include "arrays/array.h"
+#include "arrays/shape.h"
 #include "arrays/stream.h"
 #include "common/arithmetic.h"
 #include "host/dot.h"
@@ -21,15 +22,7 @@ struct factors {
 
 static PyObject *shape_of(const struct layout *layout)
 {
-    PyObject *shape = PyTuple_New(layout->dimensions);
-    for (unsigned k = 0; shape && k < layout->dimensions; k++) {
-        PyObject *length = PyLong_FromUnsignedLongLong(layout->shape[k]);
-        if (!length)
-            Py_CLEAR(shape);
-        else
-            PyTuple_SET_ITEM(shape, k, length);
-    }
-    return shape;
+    return shape_tuple(layout->dimensions, layout->shape);
 }
 
 static bool refuse_shapes(const struct factors *factors, const char *wanted)
@@ -143,14 +136,6 @@ bool dot_exactly(struct module_state *state, PyObject *a, PyObject *b, struct ex
 
 /* ---- gred.dot ---- */
 
-/* Integers keep all bits of their products. */
-static enum element result_of(enum element type)
-{
-    if (type == ELEMENT_BOOL || !element_is_integer(type))
-        return type == ELEMENT_BOOL ? ELEMENT_INT64 : type;
-    return type >= ELEMENT_UINT8 ? ELEMENT_UINT64 : ELEMENT_INT64;
-}
-
 /* Rounded once, each part of it. */
 static struct scalar_wide rounded(const struct exact_sums *sums, enum element type)
 {
@@ -164,7 +149,7 @@ static struct scalar_wide rounded(const struct exact_sums *sums, enum element ty
 static PyObject *dot_on_host(const struct module_state *state, const struct factors *factors,
                              bool exactly)
 {
-    const enum element type = result_of(factors->type);
+    const enum element type = products_type(factors->type);
     struct dot *dot = add_all(state, factors, exactly);
     if (!dot)
         return NULL;
@@ -183,7 +168,7 @@ static PyObject *dot_of(struct module_state *state, const struct factors *factor
     if (plan->n == 0) {
         union scalar nothing;
         memset(&nothing, 0, sizeof nothing);
-        return array_scalar(nothing, result_of(factors->type));
+        return array_scalar(nothing, products_type(factors->type));
     }
     if (plan->platform->place == METHOD_ON_HOST)
         return dot_on_host(state, factors, plan->exact);

@@ -16,8 +16,7 @@ struct carrying {
 
 static void *address(const struct carrying *self, enum part part)
 {
-    const struct arena *arena = &self->schedule->arena;
-    return arena->bytes[part] ? self->memory + arena->at[part] : NULL;
+    return arena_part(&self->schedule->arena, self->memory, part);
 }
 
 /* ---- elements ---- */
@@ -199,10 +198,15 @@ bool along_fetch(struct machine *machine, const struct plan *plan, const char *v
 
 /* ---- the whole ---- */
 
+bool along_clear(struct machine *machine, const struct arena *arena, char *memory, enum part part)
+{
+    void *at = arena_part(arena, memory, part);
+    return !at || machine->clear(machine, at, arena->bytes[part]);
+}
+
 static bool clear(const struct carrying *self, enum part part)
 {
-    void *at = address(self, part);
-    return !at || self->machine->clear(self->machine, at, self->schedule->arena.bytes[part]);
+    return along_clear(self->machine, &self->schedule->arena, self->memory, part);
 }
 
 static bool carry_out(struct carrying *self)
@@ -217,7 +221,8 @@ static bool carry_out(struct carrying *self)
                         self->run));
 }
 
-/* Nobody waits for results that stay on the device. */
+/* Nobody waits for results that stay on the device, so that the memory they are made in is left to
+ * the stream before it is released: another call may have it once these are there. */
 bool along_carry_out(struct machine *machine, struct axes_schedule *schedule, unsigned *findings,
                      struct run *run)
 {

@@ -15,6 +15,9 @@ size_t along_bytes(const struct plan *);
 bool along_fetch(struct machine *, const struct plan *, const char *values,
                  const unsigned *findings, struct run *);
 
+/* Makes zeros of a part of an arena's memory, if there is one. */
+bool along_clear(struct machine *, const struct arena *, char *memory, enum part);
+
 /* Copies elements that are on the device, converted, to one after the other. */
 bool along_copy(struct machine *, const struct layout *, enum element type, void *target);
 

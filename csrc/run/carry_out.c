@@ -28,8 +28,7 @@ struct carrying {
 
 static void *address(const struct carrying *self, enum part part)
 {
-    const struct arena *arena = &self->schedule->arena;
-    return arena->bytes[part] ? self->memory + arena->at[part] : NULL;
+    return arena_part(&self->schedule->arena, self->memory, part);
 }
 
 /* ---- one step ---- */

@@ -19,8 +19,7 @@ struct carrying {
 
 static void *address(const struct carrying *self, enum part part)
 {
-    const struct arena *arena = &self->schedule->arena;
-    return arena->bytes[part] ? self->memory + arena->at[part] : NULL;
+    return arena_part(&self->schedule->arena, self->memory, part);
 }
 
 /* ---- what is read ---- */
@@ -68,12 +67,6 @@ static bool bring_all(const struct carrying *self)
            (!schedule->uploads_offsets || bring(self, &schedule->offsets, count, PART_OFFSETS)) &&
            (!schedule->copies_offsets ||
             copy(self, &schedule->offsets, ELEMENT_INT64, count, PART_OFFSETS));
-}
-
-static bool clear(const struct carrying *self, enum part part)
-{
-    void *at = address(self, part);
-    return !at || self->machine->clear(self->machine, at, self->schedule->arena.bytes[part]);
 }
 
 /* ---- launches ---- */
@@ -135,7 +128,9 @@ static bool make_results(struct carrying *self)
 
 static bool carry_out(struct carrying *self)
 {
-    return clear(self, PART_FINDINGS) && clear(self, PART_ORDER) && bring_all(self) &&
+    const struct arena *arena = &self->schedule->arena;
+    return along_clear(self->machine, arena, self->memory, PART_FINDINGS) &&
+           along_clear(self->machine, arena, self->memory, PART_ORDER) && bring_all(self) &&
            make_results(self) &&
            (self->plan->results.on_device ||
             along_fetch(self->machine, self->plan, address(self, PART_OUT),

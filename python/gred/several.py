@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextvars
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -42,9 +42,18 @@ _threads = _Threads()
 
 
 def _on_each(function: Callable[[Any], Any], arrays: Sequence[Any]) -> list[Any]:
-    """Call it for all arrays at once: threads wait for their devices without holding Python up."""
+    """Call it for all arrays at once: threads wait for their devices without holding Python up.
+
+    Where one call raises, nothing reads any array any more when the caller hears of it.
+    """
     others = [_threads.submit(function, array) for array in arrays[1:]]
-    return [function(arrays[0]), *(one.result() for one in others)]
+    try:
+        return [function(arrays[0]), *(one.result() for one in others)]
+    except BaseException:
+        for one in others:
+            one.cancel()
+        wait(others)
+        raise
 
 
 def _elements(arrays: Sequence[Any]) -> np.dtype[Any]:
