@@ -106,13 +106,13 @@ __device__ __forceinline__ void store_values(const struct kernel_results &result
     const enum element type = results.finish.result;
     const global<void> at = results.at[0];
     if constexpr (sizeof(V) == sizeof(uint64_t)) {
-        if (results.bytes == sizeof(uint64_t))
+        if (results.bytes[0] == sizeof(uint64_t))
             return store_run<uint64_t>(type, at, place, values);
     }
-    if (results.bytes == sizeof(uint32_t))
+    if (results.bytes[0] == sizeof(uint32_t))
         return store_run<uint32_t>(type, at, place, values);
     if constexpr (!std::is_same_v<V, double>) {
-        if (results.bytes == sizeof(uint16_t))
+        if (results.bytes[0] == sizeof(uint16_t))
             return store_run<uint16_t>(type, at, place, values);
     }
     if constexpr (std::is_integral_v<V>)
@@ -148,7 +148,7 @@ __device__ __forceinline__ bool store_at_once(const struct kernel_results &resul
 __device__ __forceinline__ global<unsigned char> result_at(const struct kernel_results &results,
                                                            unsigned value, int64_t place)
 {
-    return static_cast<unsigned char *>(results.at[value]) + place * results.bytes;
+    return static_cast<unsigned char *>(results.at[value]) + place * results.bytes[value];
 }
 
 template <class Fold>
@@ -168,9 +168,11 @@ __device__ __forceinline__ void store_result(const struct kernel_results &result
     }
     answer.values[0] = answer.values[1] = count_answer(0);
     finish_state_of<Fold>(results.reduction, how, state, answer);
-    store_answer(answer.values[0], how.result, result_at(results, 0, place));
-    if (results.values > 1)
-        store_answer(answer.values[1], how.result, result_at(results, 1, place));
+    constexpr unsigned most = std::is_same_v<Fold, summary<value_of<Fold>>> ? ANSWER_VALUES : 2;
+#pragma unroll
+    for (unsigned v = 0; v < most; v++)
+        if (v < results.values)
+            store_answer(answer.values[v], element(results.types[v]), result_at(results, v, place));
     const unsigned found =
         findings_of(results.reduction, results.fold, results.nothing, how.ddof, &answer, count);
     if (results.findings && found)

@@ -166,41 +166,7 @@ def test_a_mean_that_another_call_leaves_on_the_gpu_is_given(name, library):
         np.testing.assert_allclose(got, getattr(np, name)(host.astype("f8"), axis), rtol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16", "i1", "i4", "u8", "?"])
-@pytest.mark.parametrize("axis", [0, 1, (0, 2), -1, None])
-def test_describe_along_axes_describes_each_result_as_a_whole_array(dtype, axis):
-    x = (RANDOM.normal(size=(4, 5, 6)) * 9).astype(dtype)
-    if x.dtype.kind in "fc":
-        x[1, 2, 3] = x[0, 0] = np.nan
-    for options in ({}, {"ddof": 1}, {"where": RANDOM.random((5, 6)) > 0.3}, {"keepdims": True}):
-        got = gred.describe(x, axis=axis, **options)
-        keepdims = options.pop("keepdims", False)
-        shape = np.sum(x, axis=axis, keepdims=keepdims).shape
-        axes = range(3) if axis is None else {k % 3 for k in np.atleast_1d(axis)}
-        kept = [k for k in range(3) if k not in axes]
-        where = np.broadcast_to(options.pop("where", True), x.shape)
-        for values in got:
-            assert np.shape(values) == shape
-        for k, place in enumerate(np.ndindex(*[x.shape[k] for k in kept])):
-            index = [slice(None)] * 3
-            for axis_kept, at in zip(kept, place, strict=True):
-                index[axis_kept] = at
-            one = gred.describe(x[tuple(index)], where=where[tuple(index)], **options)
-            for field, expected in zip(got, one, strict=True):
-                found = np.asarray(field).reshape(-1)[k]
-                np.testing.assert_allclose(found, expected, rtol=2e-3 if dtype == "f2" else 1e-5)
-                assert found.dtype == expected.dtype or (
-                    x.dtype.kind in "iub" and "f" in (found.dtype.kind, expected.dtype.kind)
-                )
-
-
 def test_a_mean_on_a_device_does_not_matter_of_nothing():
     mean = SimulatedArray(np.ones((1, 4)))
     with pytest.warns(RuntimeWarning):
         assert np.isnan(gred.var(np.zeros((0, 4)), axis=0, mean=mean)).all()
-
-
-def test_describe_along_axes_has_arrays_that_print():
-    got = gred.describe([[1.0, 4.0], [3.0, 4.0]], axis=0)
-    np.testing.assert_array_equal(got.std, [1, 0])
-    assert "std    [1. 0.]" in repr(got)

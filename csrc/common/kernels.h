@@ -65,9 +65,9 @@ struct kernel_rows {
 
 /* Where many results go, and what they are made with. */
 struct kernel_results {
-    void *at[2];     /* of each the values that it has, one after the other, in device memory */
-    unsigned values; /* 1 or 2 */
-    unsigned bytes;  /* of one */
+    void *at[ANSWER_VALUES]; /* value by value, one after the other, in device memory */
+    unsigned values;         /* of a result */
+    unsigned char types[ANSWER_VALUES], bytes[ANSWER_VALUES];
     enum reduction reduction;
     enum fold fold;
     enum nothing nothing;

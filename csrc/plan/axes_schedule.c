@@ -123,12 +123,14 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
     const bool brought = self->uploads || self->copy;
     const enum fold fold = self->plan->fold;
     const enum element input = axes->reduced.input;
-    const void *columns = kernels->columns(fold, input, self->accumulator);
+    const void *columns = kernels->columns(fold, input, self->accumulator),
+               *few = kernels->few(fold, input, self->accumulator);
     const uintptr_t data = brought ? 0 : (uintptr_t)axes->reduced.data;
     const struct axes_kernels made = {
         .accumulator = self->accumulator,
         .state = state_bytes(fold, self->accumulator),
         .columns = columns,
+        .few = few,
         .indexed = fold_is_indexed(fold),
         .packs = takes_words(fold, self->accumulator),
     };
@@ -136,7 +138,7 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
     if (self->shape.columns)
         self->kernel = columns;
     else if (self->shape.few)
-        self->kernel = kernels->few(fold, input, self->accumulator);
+        self->kernel = few;
 }
 
 /* Whether kernels count what a mask lets through. */
@@ -173,8 +175,7 @@ static void lay_out(struct axes_schedule *self)
     if (results->on_device)
         return;
     arena_reserve(arena, PART_FINDINGS, 1, sizeof(unsigned));
-    arena_reserve(arena, PART_OUT, self->axes.results * results->values,
-                  element_size(results->type));
+    arena_reserve(arena, PART_OUT, self->axes.results, results->values * results_widest(results));
 }
 
 bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,

@@ -364,10 +364,11 @@ void axes_shape_make(const struct axes *axes, const struct axes_kernels *kernels
         shape->abreast = lies_abreast(axes);
         if (shape->abreast)
             shape_abreast(axes, accumulator, threads, shape);
-        else if (n == 0 || !lies_flat(axes, row_bytes) ||
+        else if (n == 0 || !kernels->few || !lies_flat(axes, row_bytes) ||
                  !shape_staged(axes, kernels, data, threads, tuning, shape))
             shape_rows(axes, accumulator, threads, tuning, shape);
     }
+    shape->few = shape->few && kernels->few;
     const unsigned across = shape->columns ? COLUMNS_A_THREAD : 1;
     const uint64_t a_block =
         ((uint64_t)across << (shape->block - shape->team)) * shape->rounds / shape->inner;

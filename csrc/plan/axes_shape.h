@@ -40,6 +40,7 @@ struct axes_kernels {
     enum element accumulator;
     size_t state; /* bytes */
     bool columns; /* one makes neighbouring results side by side */
+    bool few;     /* and one makes results of few elements each */
     bool indexed; /* positions matter */
     bool packs;   /* they take several narrow elements to a word, in any order */
 };

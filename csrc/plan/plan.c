@@ -215,18 +215,6 @@ static bool check_means(const struct request *request)
     return false;
 }
 
-static bool check_described(const struct request *request, const struct plan *plan)
-{
-    if (!request->axes || request->reduction != REDUCTION_describe ||
-        plan->platform->place == METHOD_ON_HOST)
-        return true;
-    PyErr_Format(PyExc_NotImplementedError,
-                 "describe works along axes on the host only, and this is on device '%s'; "
-                 "describe the whole array, or copy it to the host",
-                 plan->platform->name);
-    return false;
-}
-
 static bool choose_method(const struct request *request, struct view *view, struct plan *plan)
 {
     if (!method_parse(request->method, &plan->method, &plan->exact) ||
@@ -313,6 +301,15 @@ static void find_elements(const struct request *request, struct layout *layout, 
     }
 }
 
+size_t results_widest(const struct results *self)
+{
+    size_t widest = 0;
+    for (unsigned v = 0; v < self->values; v++)
+        if (element_size(self->types[v]) > widest)
+            widest = element_size(self->types[v]);
+    return widest;
+}
+
 bool plan_make(const struct request *request, struct view *view, const struct mask *mask,
                struct plan *plan)
 {
@@ -325,8 +322,7 @@ bool plan_make(const struct request *request, struct view *view, const struct ma
         .consumer = request->consumer,
         .means = request->means,
     };
-    if (!choose_method(request, view, plan) || !check_means(request) ||
-        !check_described(request, plan) || !check_out(request, plan) ||
+    if (!choose_method(request, view, plan) || !check_means(request) || !check_out(request, plan) ||
         !choose_reduction(request, layout, plan) || !check_method(request, plan) ||
         !check_complex(plan))
         return false;

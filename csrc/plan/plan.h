@@ -23,6 +23,9 @@ struct results {
     const struct layout *out;
 };
 
+/* The bytes of the widest value of a result. */
+size_t results_widest(const struct results *);
+
 /* Along axes it is the plan of the first result. */
 struct plan {
     const struct platform *platform;

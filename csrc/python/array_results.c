@@ -57,12 +57,12 @@ static PyObject *make_own(struct array_results *self, const struct result_reques
 static bool make_there(struct array_results *self, struct plan *plan)
 {
     struct results *results = &plan->results;
-    const struct result_request request = {.like = self->like,
-                                           .device = plan->device,
-                                           .type = results->type,
-                                           .dimensions = self->dimensions,
-                                           .shape = self->shape};
+    struct result_request request = {.like = self->like,
+                                     .device = plan->device,
+                                     .dimensions = self->dimensions,
+                                     .shape = self->shape};
     for (unsigned k = 0; k < results->values; k++) {
+        request.type = results->types[k];
         const int made = result_make(&request, &self->arrays[k], &results->at[k]);
         if (made == 0)
             self->arrays[k] = make_own(self, &request, plan, &results->at[k]);

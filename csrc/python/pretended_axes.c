@@ -110,7 +110,7 @@ PyObject *pretended_sharing(PyObject *Py_UNUSED(module), PyObject *arguments)
         !pretend(shape, strides, Py_None, size, &layout))
         return NULL;
     axes_make(&layout, reduced, false, &axes);
-    const struct axes_kernels kernels = {element_of_size(width), width, true, false,
+    const struct axes_kernels kernels = {element_of_size(width),   width, true, true, false,
                                          width <= sizeof(uint64_t)};
     axes_shape_make(&axes, &kernels, somewhere, multiprocessors, &sharing);
     return Py_BuildValue("IOOIIOIIIIKKK", sharing.block, sharing.columns ? Py_True : Py_False,

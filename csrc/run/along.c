@@ -101,7 +101,7 @@ static bool bring_elements(struct carrying *self)
 
 size_t along_bytes(const struct plan *plan)
 {
-    return plan->axes->results * element_size(plan->results.type);
+    return plan->axes->results * results_widest(&plan->results);
 }
 
 /* Whether a value of one type is that of the other when it is rounded or cut to it, whatever has
@@ -136,7 +136,6 @@ struct kernel_results along_results(const struct plan *plan, enum element accumu
     const struct reduction_row *row = reduction_row(plan->reduction);
     struct kernel_results results = {
         .values = plan->results.values,
-        .bytes = (unsigned)element_size(plan->results.type),
         .reduction = plan->reduction,
         .fold = plan->fold,
         .nothing = row->nothing,
@@ -146,9 +145,13 @@ struct kernel_results along_results(const struct plan *plan, enum element accumu
         .findings = findings,
     };
     results.finish.count = plan->n;
-    for (unsigned k = 0; k < results.values; k++)
+    for (unsigned k = 0; k < results.values; k++) {
+        const enum element type = plan->results.types[k];
+        results.types[k] = (unsigned char)type;
+        results.bytes[k] = (unsigned char)element_size(type);
         results.at[k] =
             plan->results.on_device ? plan->results.at[k] : (char *)out + k * along_bytes(plan);
+    }
     return results;
 }
 
@@ -185,10 +188,11 @@ static bool make_results(struct carrying *self)
 bool along_fetch(struct machine *machine, const struct plan *plan, const char *values,
                  const unsigned *findings, struct run *run)
 {
-    const size_t bytes = along_bytes(plan);
+    const struct results *results = &plan->results;
     unsigned found = 0;
-    for (unsigned k = 0; k < plan->results.values; k++)
-        if (!machine->copy_out(machine, plan->results.at[k], values + k * bytes, bytes))
+    for (unsigned k = 0; k < results->values; k++)
+        if (!machine->copy_out(machine, results->at[k], values + k * along_bytes(plan),
+                               plan->axes->results * element_size(results->types[k])))
             return false;
     if (!machine->copy_out(machine, &found, findings, sizeof found))
         return false;

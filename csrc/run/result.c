@@ -69,7 +69,8 @@ union scalar run_value_of_none(const struct plan *plan)
 
 void run_store(const struct run *run, const struct plan *plan, unsigned value, void *to)
 {
-    const enum element from = plan->finish.result, type = plan->results.types[value];
+    const enum element type = plan->results.types[value],
+                       from = plan->reduction == REDUCTION_describe ? type : plan->finish.result;
     scalar_store(to, scalar_convert(scalar_narrow(run->answer.values[value], from), from, type),
                  type);
 }

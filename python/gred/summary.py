@@ -25,10 +25,18 @@ class Summary(NamedTuple):
 
     @property
     def std(self) -> Any:
-        """The standard deviation: the square root of `var`, in its type."""
+        """The standard deviation: the square root of `var`, in its type.
+
+        Of arrays on a GPU that have no arithmetic (Numba's, `DeviceArray`), one of NumPy's.
+        """
+        if isinstance(self.var, np.generic):
+            return type(self.var)(np.sqrt(self.var)) if not math.isnan(self.var) else self.var
         if isinstance(self.var, np.ndarray):
             return np.sqrt(self.var)
-        return type(self.var)(np.sqrt(self.var)) if not math.isnan(self.var) else self.var
+        if hasattr(self.var, "__pow__"):
+            return self.var**0.5
+        here = getattr(self.var, "to_numpy", None) or self.var.copy_to_host
+        return np.sqrt(here())
 
     def _rows(self) -> list[tuple[str, str]]:
         fields = ("count", "nans", "min", "max", "mean", "var", "std", "sum")
@@ -68,7 +76,7 @@ def describe(
         What is taken off the number of elements before the variance is divided by it.
     axis, keepdims
         As for `gred.var`: then each field is an array, with a value for each place along the axes
-        that are kept. On the host only.
+        that are kept, of the caller's library and on its device where it lies on one.
     method, block_size, dtype, device, where, stream
         As for `gred.var`.
 

@@ -1,0 +1,131 @@
+"""`gred.describe` along axes: every field is what NumPy says of each result's elements."""
+
+import numpy as np
+import pytest
+from test_given_means import at_home, by_library
+
+import gred
+from gred.testing import SimulatedArray
+
+RANDOM = np.random.default_rng(0)
+TYPES = ["f2", "f4", "f8", "c8", "c16", "i1", "u2", "i4", "u8", "?"]
+typed = pytest.mark.parametrize("dtype", TYPES)
+
+
+def drawn(shape, dtype):
+    """Draw numbers, of floats some of them NaN, and nothing else in places."""
+    x = (RANDOM.normal(size=shape) * 9).astype(dtype)
+    if x.dtype.kind in "fc":
+        x[1, 2, ::3] = x[0, 0] = np.nan
+    return x
+
+
+def truth(x, axis, ddof, shown):
+    """Describe by NumPy, one result's elements after the other."""
+    rows = np.moveaxis(x, axis, range(-len(axis), 0))
+    masks = np.moveaxis(np.broadcast_to(shown, x.shape), axis, range(-len(axis), 0))
+    shape = rows.shape[: x.ndim - len(axis)]
+    fields = [np.empty(shape, object) for _ in gred.summary.Summary._fields]
+    for place in np.ndindex(shape):
+        elements = rows[place][masks[place]]
+        numbers = elements[elements == elements]
+        wide = numbers.astype(np.result_type(x.dtype, "f8"))
+        with np.errstate(all="ignore"):
+            n = numbers.size
+            of_one = [n, elements.size - n, numbers.min() if n else np.nan]
+            of_one += [numbers.max() if n else np.nan, wide.mean() if n else np.nan]
+            away = abs(wide - wide.mean()) ** 2 if n else wide.real
+            of_one += [away.sum() / (n - ddof) if n > ddof else away.sum() / np.float64(0)]
+            total = wide.sum() if x.dtype.kind in "fc" else numbers.sum()
+        for field, value in zip(fields, [*of_one, total], strict=True):
+            field[place] = value
+    return fields
+
+
+def types(x, maybe_nothing):
+    """Name the fields' types: those of the reductions that they are called by."""
+    integer = x.dtype.kind in "iub"
+    ends = np.dtype("f8") if integer and maybe_nothing else x.dtype
+    mean = np.dtype("f8") if integer else x.dtype
+    return ["i8", "i8", ends, ends, mean, np.zeros(0, mean).real.dtype, x[:0].sum().dtype]
+
+
+def check(got, x, axis, ddof=0, shown=True, keepdims=False):
+    """Compare every field with NumPy's."""
+    axis = tuple(k % x.ndim for k in np.atleast_1d(axis))
+    shape = x.sum(axis=axis, keepdims=keepdims).shape
+    wanted = types(x, shown is not True and len(axis) < x.ndim)  # of all there is something
+    for field, right, dtype in zip(got, truth(x, axis, ddof, shown), wanted, strict=True):
+        here = at_home(field)
+        assert (here.shape, here.dtype) == (shape, dtype)
+        right = np.reshape(right, shape).astype(complex if x.dtype.kind == "c" else float)
+        near = {"rtol": 4e-3, "atol": 0.1} if x.dtype == "f2" else {"rtol": 1e-5, "atol": 1e-5}
+        np.testing.assert_allclose(here.astype(right.dtype), right, **near)
+
+
+OPTIONS = [{}, {"ddof": 1}, {"keepdims": True}]
+laid_out = pytest.mark.parametrize(
+    "view", [np.asarray, lambda x: x.T, lambda x: x[::-1, 1:, ::-2]], ids=["plain", "T", "sliced"]
+)
+
+
+@typed
+@laid_out
+@pytest.mark.parametrize("axis", [0, 1, (0, 2), -1, (0, 1, 2)])
+def test_fields_are_numpys(dtype, view, axis):
+    """On the host, brought to a device, and where the array lies there."""
+    x = view(drawn((6, 5, 40), dtype))
+    mask = view(RANDOM.random((6, 5, 40)) > 0.3)
+    there = SimulatedArray(x)
+    for options in OPTIONS:
+        seed = {"ddof": options.get("ddof", 0), "keepdims": options.get("keepdims", False)}
+        check(gred.describe(x, axis=axis, **options), x, axis, **seed)
+        check(gred.describe(x, axis=axis, device="simulated", **options), x, axis, **seed)
+        check(gred.describe(there, axis=axis, **options), x, axis, **seed)
+    check(gred.describe(there, axis=axis, where=SimulatedArray(mask)), x, axis, shown=mask)
+
+
+@pytest.mark.parametrize("shape", [(2, 3000), (3000, 2), (1, 70_000), (257, 129)])
+def test_long_and_many_results_are_described_on_a_device(shape):
+    """By teams of every size, and by several blocks a result."""
+    x = RANDOM.normal(size=shape).astype("f4")
+    for axis in (0, 1):
+        with gred.thread_order("shuffled", seed=axis):
+            check(gred.describe(SimulatedArray(x), axis=axis), x, axis)
+
+
+def test_results_are_described_in_little_memory():
+    x = drawn((30, 50, 20), "f4")
+    for limit in (1, 4000, 30_000):
+        with gred.workspace_limit(limit):
+            check(gred.describe(x, axis=1, device="simulated"), x, 1)
+
+
+def test_nothing_is_described():
+    for x in (np.zeros((0, 3)), np.zeros((3, 0))):
+        for place in ({}, {"device": "simulated"}):
+            got = gred.describe(x, axis=0, **place)
+            assert got.count.shape == x.shape[1:]
+            assert np.isnan(got.mean).all()
+            assert not got.count.any()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_fields_are_arrays_of_the_callers_library(library):
+    host = drawn((300, 50, 40), "f4")
+    x = by_library(library, host)
+    got = gred.describe(x, axis=1)
+    assert {type(field) for field in (*got, got.std)} == {type(x)}
+    check([field if library == "cupy" else field.cpu().numpy() for field in got], host, 1)
+
+
+def test_fields_that_are_arrays_print():
+    got = gred.describe([[1.0, 4.0], [3.0, 4.0]], axis=0)
+    np.testing.assert_array_equal(got.std, [1, 0])
+    assert "std    [1. 0.]" in repr(got)
+
+
+def test_the_spread_of_results_on_a_device_comes_to_the_host():
+    got = gred.describe(SimulatedArray(np.array([[1.0, 4.0], [3.0, 4.0]])), axis=0)
+    np.testing.assert_array_equal(at_home(got.std), [1, 0])
