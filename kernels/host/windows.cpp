@@ -15,19 +15,45 @@ constexpr unsigned window_registers = 4, in_register = register_bytes / sizeof(d
 template <class In>
 using compared = std::conditional_t<sizeof(In) == sizeof(double), double, float>;
 
+/* The least float32 of which the last bit, of as many as In has, is no less than a window's unit,
+ * as bits: a normal number, or infinity. */
+template <class In>
+LANES_FUNCTION uint32_t least_whole(int highest)
+{
+    constexpr int bits = std::is_same_v<In, float> ? 24 : std::is_same_v<In, float16> ? 11 : 8;
+    const int exponent = highest - WINDOW_UNIT + bits - 1 + 127;
+    return uint32_t(exponent < 1 ? 1 : exponent > 255 ? 255 : exponent) << 23;
+}
+
+/* Whether any lane is less than another's. */
+template <class V>
+LANES_FUNCTION bool is_any_below(V x, V bounds)
+{
+#if defined(__AVX512BW__)
+    if constexpr (sizeof(x[0]) == sizeof(uint32_t))
+        return _mm512_cmplt_epu32_mask(__m512i(x), __m512i(bounds)) != 0;
+#endif
+    return is_any(x < bounds);
+}
+
 template <class In, unsigned Windows, bool LeavesOut>
 struct window_way {
     using element = In;
     using part = compared<In>;
     static constexpr unsigned step = window_lanes, in_part = register_bytes / sizeof(part),
                               parts = step / in_part;
+    /* One window takes most narrow floats as they are: nothing is left of them. */
+    static constexpr bool takes_whole = Windows == 1 && !LeavesOut && sizeof(part) == 4;
     windows_of<Windows, window_registers> windows;
-    vector<part> greatest[parts] = {};
+    using word = bits_of<sizeof(part)>;
+    using magnitudes = vector<word>;
+    magnitudes greatest[parts] = {};
     words numbers = {};
+    magnitudes below;
     struct windowed *result;
 
     LANES_FUNCTION window_way(int highest, struct windowed *result)
-        : windows(highest), result(result)
+        : windows(highest), below(in_all(word(least_whole<In>(highest) - 1))), result(result)
     {
         result->whole = true;
         result->lefts = 0;
@@ -35,17 +61,13 @@ struct window_way {
 
     LANES_FUNCTION void take(const In *x)
     {
-        doubles left[window_registers];
-        words any = {};
+        magnitudes bits[parts];
         EACH_REGISTER(unsigned p = 0; p < parts; p++)
-        compare(p, converted<part>(x + p * in_part));
-        EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
-        {
-            left[r] = left_of(r, widened(x + r * in_register));
-            any |= words(left[r]);
-        }
-        if (__builtin_expect(!is_nothing(any), false))
-            hand_out(left, result);
+        bits[p] = compared_magnitudes(p, converted<part>(x + p * in_part));
+        if (takes_whole && __builtin_expect(are_whole(bits), true))
+            EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
+        windows.at[0][r] += widened(x + r * in_register);
+        else take_apart(x);
     }
 
     LANES_FUNCTION void finish()
@@ -55,19 +77,52 @@ struct window_way {
         result->numbers = 0;
         EACH_REGISTER(unsigned k = 0; k < in_register; k++)
         result->numbers += numbers[k];
-        part most = 0;
+        word most = 0;
         EACH_REGISTER(unsigned p = 0; p < parts; p++)
         EACH_REGISTER(unsigned k = 0; k < in_part; k++)
         most = greatest[p][k] > most ? greatest[p][k] : most;
-        result->greatest = double(most);
+        part magnitude;
+        memcpy(&magnitude, &most, sizeof magnitude);
+        result->greatest = double(magnitude);
     }
 
   private:
-    LANES_FUNCTION void compare(unsigned p, vector<part> x)
+    /* As integers magnitudes are in the same order, but for NaNs, which are the greatest; few
+     * processors compare integers of 64 bits. */
+    LANES_FUNCTION magnitudes compared_magnitudes(unsigned p, vector<part> x)
     {
-        using word = bits_of<sizeof(part)>;
-        const vector<part> magnitude = vector<part>(vector<word>(x) & (word(-1) >> 1));
-        greatest[p] = magnitude > greatest[p] ? magnitude : greatest[p];
+        const magnitudes bits = magnitudes(x) & (word(-1) >> 1);
+        if constexpr (LeavesOut || sizeof(part) > sizeof(float))
+            greatest[p] = vector<part>(bits) > vector<part>(greatest[p]) ? bits : greatest[p];
+        else
+            greatest[p] = bits > greatest[p] ? bits : greatest[p];
+        return bits;
+    }
+
+    /* Whether nothing would be left of such numbers: to subtract 1 lets zeros pass for great ones.
+     */
+    LANES_FUNCTION bool are_whole(const magnitudes (&bits)[parts]) const
+    {
+        magnitudes lowest = bits[0] - 1;
+        EACH_REGISTER(unsigned p = 1; p < parts; p++)
+        {
+            const magnitudes other = bits[p] - 1;
+            lowest = other < lowest ? other : lowest;
+        }
+        return !is_any_below(lowest, below);
+    }
+
+    LANES_FUNCTION void take_apart(const In *x)
+    {
+        doubles left[window_registers];
+        words any = {};
+        EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
+        {
+            left[r] = left_of(r, widened(x + r * in_register));
+            any |= words(left[r]);
+        }
+        if (__builtin_expect(!is_nothing(any), false))
+            hand_out(left, result);
     }
 
     LANES_FUNCTION doubles left_of(unsigned r, doubles x)
