@@ -15,14 +15,33 @@ constexpr unsigned window_registers = 4, in_register = register_bytes / sizeof(d
 template <class In>
 using compared = std::conditional_t<sizeof(In) == sizeof(double), double, float>;
 
-/* The least float32 of which the last bit, of as many as In has, is no less than a window's unit,
- * as bits: a normal number, or infinity. */
-template <class In>
-LANES_FUNCTION uint32_t least_whole(int highest)
+/* Few processors compare integers of 64 bits. */
+#if defined(__AVX512BW__)
+constexpr unsigned widest_compared = sizeof(double);
+#else
+constexpr unsigned widest_compared = sizeof(float);
+#endif
+
+/* The bits of a type of floats. */
+template <class T>
+struct float_bits {
+    static constexpr int count = std::is_same_v<T, float16>    ? 11
+                                 : std::is_same_v<T, bfloat16> ? 8
+                                 : std::is_same_v<T, float>    ? 24
+                                                               : 53;
+};
+
+/* Of what numbers are compared in, the least of which the last bit, of as many as In has, is no
+ * less than the last window's unit, as bits: a normal number, or infinity. */
+template <class In, unsigned Windows>
+LANES_FUNCTION bits_of<sizeof(compared<In>)> least_whole(int highest)
 {
-    constexpr int bits = std::is_same_v<In, float> ? 24 : std::is_same_v<In, float16> ? 11 : 8;
-    const int exponent = highest - WINDOW_UNIT + bits - 1 + 127;
-    return uint32_t(exponent < 1 ? 1 : exponent > 255 ? 255 : exponent) << 23;
+    using word = bits_of<sizeof(compared<In>)>;
+    constexpr int fraction = float_bits<compared<In>>::count - 1,
+                  infinite = (1 << (8 * int(sizeof(word)) - 1 - fraction)) - 1;
+    const int unit = highest - WINDOW_UNIT - int(Windows - 1) * WINDOW_STEP,
+              biased = unit + float_bits<In>::count - 1 + infinite / 2;
+    return word(biased < 1 ? 1 : biased > infinite ? infinite : biased) << fraction;
 }
 
 /* Whether any lane is less than another's. */
@@ -32,8 +51,11 @@ LANES_FUNCTION bool is_any_below(V x, V bounds)
 #if defined(__AVX512BW__)
     if constexpr (sizeof(x[0]) == sizeof(uint32_t))
         return _mm512_cmplt_epu32_mask(__m512i(x), __m512i(bounds)) != 0;
-#endif
+    else
+        return _mm512_cmplt_epu64_mask(__m512i(x), __m512i(bounds)) != 0;
+#else
     return is_any(x < bounds);
+#endif
 }
 
 template <class In, unsigned Windows, bool LeavesOut>
@@ -42,18 +64,20 @@ struct window_way {
     using part = compared<In>;
     static constexpr unsigned step = window_lanes, in_part = register_bytes / sizeof(part),
                               parts = step / in_part;
-    /* One window takes most narrow floats as they are: nothing is left of them. */
-    static constexpr bool takes_whole = Windows == 1 && !LeavesOut && sizeof(part) == 4;
+    /* The fewest windows take most floats whole: nothing is left of them. */
+    static constexpr bool compares_integers = !LeavesOut && sizeof(part) <= widest_compared,
+                          takes_whole = compares_integers &&
+                                        Windows == (sizeof(part) == sizeof(double) ? 2 : 1);
     windows_of<Windows, window_registers> windows;
     using word = bits_of<sizeof(part)>;
     using magnitudes = vector<word>;
     magnitudes greatest[parts] = {};
     words numbers = {};
-    magnitudes below;
+    magnitudes least;
     struct windowed *result;
 
     LANES_FUNCTION window_way(int highest, struct windowed *result)
-        : windows(highest), below(in_all(word(least_whole<In>(highest) - 1))), result(result)
+        : windows(highest), least(in_all(least_whole<In, Windows>(highest))), result(result)
     {
         result->whole = true;
         result->lefts = 0;
@@ -65,9 +89,9 @@ struct window_way {
         EACH_REGISTER(unsigned p = 0; p < parts; p++)
         bits[p] = compared_magnitudes(p, converted<part>(x + p * in_part));
         if (takes_whole && __builtin_expect(are_whole(bits), true))
-            EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
-        windows.at[0][r] += widened(x + r * in_register);
-        else take_apart(x);
+            take_whole(x);
+        else
+            take_apart(x);
     }
 
     LANES_FUNCTION void finish()
@@ -87,15 +111,14 @@ struct window_way {
     }
 
   private:
-    /* As integers magnitudes are in the same order, but for NaNs, which are the greatest; few
-     * processors compare integers of 64 bits. */
+    /* As integers magnitudes are in the same order, but for NaNs, which are the greatest. */
     LANES_FUNCTION magnitudes compared_magnitudes(unsigned p, vector<part> x)
     {
         const magnitudes bits = magnitudes(x) & (word(-1) >> 1);
-        if constexpr (LeavesOut || sizeof(part) > sizeof(float))
-            greatest[p] = vector<part>(bits) > vector<part>(greatest[p]) ? bits : greatest[p];
-        else
+        if constexpr (compares_integers)
             greatest[p] = bits > greatest[p] ? bits : greatest[p];
+        else
+            greatest[p] = vector<part>(bits) > vector<part>(greatest[p]) ? bits : greatest[p];
         return bits;
     }
 
@@ -109,7 +132,13 @@ struct window_way {
             const magnitudes other = bits[p] - 1;
             lowest = other < lowest ? other : lowest;
         }
-        return !is_any_below(lowest, below);
+        return !is_any_below(lowest, least - 1);
+    }
+
+    LANES_FUNCTION void take_whole(const In *x)
+    {
+        EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
+        windows.take_whole(r, widened(x + r * in_register));
     }
 
     LANES_FUNCTION void take_apart(const In *x)
