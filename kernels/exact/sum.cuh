@@ -199,57 +199,62 @@ __device__ __forceinline__ bool add_again(exact_windows<Sums, Windows> &sums,
 
 /* ---- tiles that are whole ---- */
 
-/* What the first window takes whole: narrow numbers of which the last bit is no less than its unit,
- * and which are so small that a tile of them does not lead out of a window that has room; and
- * zeros. All that is looked at are the bits of their magnitudes, in every half of a word, or in all
- * of it; then each takes one addition. */
-template <class In>
+/* What the first window takes whole: bfloat16s of which the last bit is no less than its unit, and
+ * which are so small that a tile of them does not lead out of a window that has room; and zeros.
+ * All that is looked at are the bits of their magnitudes, two in a word; then each takes one
+ * addition. */
 struct whole_bounds {
-    static constexpr unsigned width = 8 * sizeof(In), fraction = width - 9, halves = 32 / width;
-    static constexpr uint32_t sign = 1u << (width - 1), everywhere = halves == 2 ? 0x00010001 : 1;
+    static constexpr unsigned width = 16, fraction = 7, halves = 2;
+    static constexpr uint32_t sign = 0x8000, everywhere = 0x00010001;
     uint32_t least; /* the bits of the least magnitude, */
     uint32_t count; /* and of how many there are from it on */
 
     __device__ __forceinline__ whole_bounds(int exponent)
-        : least(bits_of_power(exponent - 52 + int(exact_element<In>::bits) - 1))
+        : least(bits_of_power(exponent - 52 + int(exact_element<bfloat16>::bits) - 1))
     {
         const uint32_t end = bits_of_power(exponent - WINDOW_ROOM);
         count = end > least ? end - least : 0;
     }
 
     /* Whether all are within bounds, and none is 0: seen as signed integers, they are the least. */
-    __device__ __forceinline__ bool have_all(const exact_tile<In> &loaded) const
+    template <class Tile>
+    __device__ __forceinline__ bool have_all(const Tile &loaded) const
     {
         constexpr uint32_t signs = sign * everywhere;
         const uint32_t lowered = least * everywhere;
         uint32_t greatest = signs;
-#pragma unroll
-        for (unsigned p = 0; p < tile_packs<In>; p++)
-#pragma unroll
-            for (unsigned k = 0; k < 4; k++)
-                greatest = greater(greatest, (loaded[p].at[k] | signs) - lowered);
-        bool within = true;
-#pragma unroll
-        for (unsigned h = 0; h < halves; h++)
-            within &= ((greatest >> h * width ^ sign) & (2 * sign - 1)) < count;
-        return within;
+        for_each_word(
+            loaded, [&](uint32_t word) { greatest = greater(greatest, (word | signs) - lowered); });
+        return ((greatest ^ sign) & 0xffff) < count && (greatest >> width ^ sign) < count;
     }
 
     /* The same where some may be 0. */
-    __device__ __forceinline__ bool have_all_but_zeros(const exact_tile<In> &loaded) const
+    template <class Tile>
+    __device__ __forceinline__ bool have_all_but_zeros(const Tile &loaded) const
     {
         bool within = true;
+        for_each_word(loaded, [&](uint32_t word) {
 #pragma unroll
-        for (unsigned p = 0; p < tile_packs<In>; p++)
-#pragma unroll
-            for (unsigned k = 0; k < 4 * halves; k++) {
-                const uint32_t bits = loaded[p].at[k / halves] >> k % halves * width & (sign - 1);
+            for (unsigned h = 0; h < halves; h++) {
+                const uint32_t bits = word >> h * width & (sign - 1);
                 within &= bits == 0 || bits - least < count;
             }
+        });
         return within;
     }
 
   private:
+    template <unsigned Packs, class Function>
+    static __device__ __forceinline__ void for_each_word(const pack<uint32_t> (&loaded)[Packs],
+                                                         Function f)
+    {
+#pragma unroll
+        for (unsigned p = 0; p < Packs; p++)
+#pragma unroll
+            for (unsigned k = 0; k < pack<uint32_t>::size; k++)
+                f(loaded[p].at[k]);
+    }
+
     /* Of a normal number, or an infinity. */
     static __device__ __forceinline__ uint32_t bits_of_power(int exponent)
     {
@@ -260,8 +265,6 @@ struct whole_bounds {
     /* As signed integers, half by half. */
     static __device__ __forceinline__ uint32_t greater(uint32_t a, uint32_t b)
     {
-        if constexpr (halves == 1)
-            return int32_t(a) > int32_t(b) ? a : b;
 #ifdef __CUDA_ARCH__
         return __vmaxs2(a, b);
 #else
@@ -277,7 +280,7 @@ struct no_bounds {
 };
 
 template <class In>
-using tile_bounds = std::conditional_t<may_be_whole<In>, whole_bounds<In>, no_bounds>;
+using tile_bounds = std::conditional_t<may_be_whole<In>, whole_bounds, no_bounds>;
 
 template <class In, unsigned Sums, unsigned Windows>
 __device__ __forceinline__ void add_whole(exact_windows<Sums, Windows> &sums,
@@ -325,29 +328,53 @@ struct exact_course {
         deposit_element(words, element);
     }
 
+    __device__ __forceinline__ void load_next()
+    {
+        tiles.at += tiles.apart;
+        tiles.load(loaded);
+    }
+
     /* Adds the next tile, first of all in so many of the windows, while the one after it is on its
-     * way. */
+     * way: but for types for which registers do not suffice. What other warps do hides their loads.
+     */
     template <unsigned Used, unsigned Sums, unsigned Windows>
     __device__ __forceinline__ void add_tile(exact_windows<Sums, Windows> &sums,
                                              const tile_bounds<In> &bounds)
     {
+        constexpr bool ahead = !may_be_whole<In>;
         const global<const pack<In>> here = tiles.at;
-        bool held;
         exact_tile<In> tile;
         memcpy(&tile, &loaded, sizeof tile);
-        tiles.at += tiles.apart;
-        tiles.load(loaded);
+        if (ahead)
+            load_next();
+        if (!is_added_whole(sums, tile, bounds) && !is_added<Used>(sums, tile) &&
+            !add_again<In>(sums, here, tiles.end, notes))
+            add_one_by_one(words, here, tiles.end, notes.leaves_out);
+        if (!ahead)
+            load_next();
+    }
+
+    template <unsigned Sums, unsigned Windows>
+    __device__ __forceinline__ bool is_added_whole(exact_windows<Sums, Windows> &sums,
+                                                   const exact_tile<In> &tile,
+                                                   const tile_bounds<In> &bounds)
+    {
         if constexpr (may_be_whole<In>)
             if (sums.have_room() && (bounds.have_all(tile) || bounds.have_all_but_zeros(tile))) {
                 add_whole<In>(sums, tile);
-                return;
+                return true;
             }
+        return false;
+    }
+
+    template <unsigned Used, unsigned Sums, unsigned Windows>
+    __device__ __forceinline__ bool is_added(exact_windows<Sums, Windows> &sums,
+                                             const exact_tile<In> &tile)
+    {
         if constexpr (Windows == exact_element<In>::always)
-            held = add_finite_packs<In>(sums, tile);
+            return add_finite_packs<In>(sums, tile);
         else
-            held = add_packs<Used, In>(sums, tile);
-        if (!held && !add_again<In>(sums, here, tiles.end, notes))
-            add_one_by_one(words, here, tiles.end, notes.leaves_out);
+            return add_packs<Used, In>(sums, tile);
     }
 
     /* Adds a stretch's tiles. */

@@ -221,10 +221,10 @@ __device__ __forceinline__ exact_range range_of_warp(exact_range range)
 template <class In>
 constexpr unsigned fewest_windows = exact_element<In>::bits > 24 ? 2 : 1;
 
-/* Whether the first window may take numbers whole: others are too wide for it, or fit in any case.
- */
+/* Whether the first window may take numbers whole. Most float32s would be, too, but what bounds
+ * their sums are loads. */
 template <class In>
-constexpr bool may_be_whole = std::is_same_v<In, bfloat16> || std::is_same_v<In, float>;
+constexpr bool may_be_whole = std::is_same_v<In, bfloat16>;
 
 /* How many windows there are, and the first one's exponent. Where numbers are far from one another:
  * those that always hold them, or, where there are none, 0, and they are added one by one. */
