@@ -3,17 +3,19 @@
 Dot products stand beside the read limit, and CuPy's and PyTorch's, which are cuBLAS's.
 
 On a GPU what is large is device time, measured alike for all, and what is small whole calls. The
-host's are whole calls, of `exact_on_host.py`. CUB's reproducible sums are not at hand.
+host's are whole calls, of `exact_on_host.py`. CUB's reproducible sums are there where headers are
+that have them (`reproducible_cub.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import reproducible_cub
 from axes_figures import PATIENCE, Gpu
 from call_figures import taken_in_turns
 from device_times import Call
@@ -32,6 +34,11 @@ OF_FAST, OF_FAST_WHOLE_RANGE = 0.95, 0.15
 DOT_SIZE, DOT_OF_LIMIT, LIMIT_SAMPLES = GIB, 0.8, 5
 FEW, FEW_OVER_FAST = (1, 32, 1024), 1.5
 SMALL_CALLS, SMALL_OVER_FAST = (MIB, 16 * MIB), 1.2
+# How many times gred's time CUB's reproducible sums take: on the device, by bytes and type, and of
+# whole small calls.
+OVER_CUB = {(256 * MIB, dtype): 2.0 for dtype in TYPES}
+OVER_CUB |= {(4 * GIB, "float32"): 1.25, (4 * GIB, "float64"): 1.15}
+SMALL_OVER_CUB = 3.0
 # Whole calls over size, of which the plot is made.
 CURVE = tuple(1 << k for k in range(12, 33, 2))
 CALLS = 300
@@ -40,6 +47,8 @@ ORDERS, CANCELLING = 8, 1 << 18
 # What is measured of the orders, and a word for a table's head.
 DISTINCT, WORST = "distinct sums of 8 orders", "the worst error"
 ORDERS_TOLD = ((DISTINCT, "different sums"), (WORST, "off by at most, ulp"))
+
+CUB = reproducible_cub.NAME
 
 Draw = Callable[[Any, int], Any]
 
@@ -78,6 +87,15 @@ class Bench(Gpu):
         tile = self.cupy.asarray(drawn(draw, dtype, size))
         return self.cupy.tile(tile, -(-size // tile.size))[:size]
 
+    @cached_property
+    def cub(self) -> Any:
+        """CUB's reproducible sums, or None."""
+        return reproducible_cub.library()
+
+    def has_cub(self, array: Any) -> bool:
+        """Tell whether CUB has reproducible sums of such an array."""
+        return str(array.dtype) in reproducible_cub.TYPES and self.cub is not None
+
     def others(self, array: Any) -> dict[str, Call]:
         """List the sums of other libraries; CuPy has no bfloat16."""
         tensor = self.torch.as_tensor(array, device="cuda")
@@ -93,19 +111,27 @@ class Bench(Gpu):
         else:
             out = self.cupy.zeros((), array.dtype)
         add = partial(gred.sum, array, out=out, stream=self.times.stream)
-        return {
+        calls: dict[str, Call] = {
             "exact": partial(add, method="exact"),
             "gred": partial(add, method=FAST),
             **self.others(array),
         }
+        if self.has_cub(array):
+            out = self.cupy.zeros((), array.dtype)
+            calls[CUB] = reproducible_cub.queued(self.cub, array, out, self.times.stream)
+        return calls
 
     def answered(self, array: Any) -> dict[str, Call]:
         """List the sums whose answer comes to the host."""
-        others = {name: partial(brought, call) for name, call in self.others(array).items()}
+        others: dict[str, Call] = {
+            name: partial(brought, call) for name, call in self.others(array).items()
+        }
         exact, fast = (
             partial(gred.sum, array, method="exact"),
             partial(gred.sum, array, method=FAST),
         )
+        if self.has_cub(array):
+            others[CUB] = reproducible_cub.answered(self.cub, array)
         return {"exact": exact, "gred": fast, **others}
 
 
@@ -123,7 +149,8 @@ def measure_large(dtype: str, bench: Bench | None = None) -> Iterator[Figure]:
     for nbytes in LARGE:
         for name, draw in DATA.items():
             group = "exact sums of float32, float64 on a GPU: rate over that of fast ones"
-            yield from beside_fast(bench, draw, name, dtype, nbytes, OF_FAST, group)
+            over_cub = OVER_CUB.get((nbytes, dtype))
+            yield from beside_fast(bench, draw, name, dtype, nbytes, OF_FAST, group, over_cub)
     group = "exact sums of exponents over the whole range on a GPU: rate over that of fast ones"
     everywhere, name = over_the_range(dtype), "exponents over the whole range"
     yield from beside_fast(bench, everywhere, name, dtype, RANGE_SIZE, OF_FAST_WHOLE_RANGE, group)
@@ -138,9 +165,16 @@ def measure_halves(bench: Bench | None = None) -> Iterator[Figure]:
 
 
 def beside_fast(
-    bench: Bench, draw: Draw, name: str, dtype: str, nbytes: int, target: float, group: str
+    bench: Bench,
+    draw: Draw,
+    name: str,
+    dtype: str,
+    nbytes: int,
+    target: float,
+    group: str,
+    over_cub: float | None = None,
 ) -> Iterator[Figure]:
-    """Compare one array's sums; those of other libraries are shown to compare with."""
+    """Compare one array's sums; most of other libraries' are shown to compare with."""
     array = bench.placed(
         draw, dtype, nbytes // (2 if dtype in HALVES else np.dtype(dtype).itemsize)
     )
@@ -154,10 +188,21 @@ def beside_fast(
         at_least=target, group=group,
     )  # fmt: skip
     for other, taken in seconds.items():
-        yield figure(PART, f"{what}: {other}'s time over gred's exact one", [taken / exact], "x")
+        bound = over_cub if other == CUB else None
+        yield figure(
+            PART, f"{what}: {other}'s time over gred's exact one", [taken / exact], "x",
+            at_least=bound, group=beside_cub(nbytes, dtype) if bound else None,
+        )  # fmt: skip
     del array
     bench.cupy.get_default_memory_pool().free_all_blocks()
     bench.torch.cuda.empty_cache()
+
+
+def beside_cub(nbytes: int, dtype: str) -> str:
+    """Name what is promised of CUB's time; it is the same of both types where the bound is."""
+    kinds = [kind for kind in TYPES if OVER_CUB[nbytes, kind] == OVER_CUB[nbytes, dtype]]
+    size = units.bytes_text(nbytes)
+    return f"exact sums of {', '.join(kinds)} on a GPU, {size}: time of {CUB} over theirs"
 
 
 def measure_dot(dtype: str, bench: Bench | None = None) -> Iterator[Figure]:
@@ -220,10 +265,17 @@ def measure_calls(dtype: str, bench: Bench | None = None) -> Iterator[Figure]:
                 PART, f"exact sum, {where}: time over the fast one's",
                 [seconds["exact"] / seconds["gred"]], "x", at_most=SMALL_OVER_FAST, group=group,
             )  # fmt: skip
+            if CUB in seconds:
+                group = f"exact sums of 1 and 16 MiB on a GPU: time of {CUB} over theirs"
+                yield figure(
+                    PART, f"exact sum, {where}: {CUB}'s time over its own",
+                    [seconds[CUB] / seconds["exact"]], "x", at_least=SMALL_OVER_CUB, group=group,
+                )  # fmt: skip
 
 
 # How rows, the table and the plot name who adds.
 WHO = {"exact": "gred, exact", "gred": "gred, fast", "CuPy": "CuPy", "PyTorch": "PyTorch"}
+WHO |= {CUB: CUB}
 
 
 def call_seconds(bench: Bench, dtype: str, size: int) -> dict[str, float]:

@@ -1,11 +1,13 @@
-"""Exact sums on the host, beside gred's fast ones, NumPy's and Python's math.fsum."""
+"""Exact sums on the host, beside gred's fast ones, NumPy's, Python's math.fsum and packages'."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
+import exact_libraries
 import numpy as np
 from figure import Figure, figure
 
@@ -25,6 +27,7 @@ MIDDLE = (MIB, 4 * MIB)
 TINY = {64: 1.3, KIB: 1.3, 4 * KIB: 2.0, 64 * KIB: 2.0, 512 * KIB: 2.0}
 OF_FAST, OVER_NUMPY = 0.6, 1.0
 FSUM_SIZE, OVER_FSUM = 1 << 24, 100.0
+LIBRARIES_SIZES, OVER_LIBRARIES = (10**3, 10**4, 10**5, 10**6, 10**7), 1.0
 MANY_CORES_SIZES = (256 * MIB, GIB)
 MANY_CORES_OF_FAST, MANY_CORES_OVER_NUMPY = 0.8, 8.0
 DRAWN = 1 << 20
@@ -46,6 +49,7 @@ def measure(typical: Typical) -> Iterator[Figure]:
             of_fast = OF_FAST if nbytes in LARGE else None
             yield from beside_others(typical, "2 cores", dtype, nbytes, of_fast, OVER_NUMPY)
     yield beside_fsum(typical)
+    yield from beside_libraries(typical)
 
 
 def measure_many_cores(typical: Typical) -> Iterator[Figure]:
@@ -104,3 +108,18 @@ def beside_fsum(typical: Typical) -> Figure:
     )
     what = "2 cores: exact sum, 2^24 float64: math.fsum's time over gred's"
     return figure("host", what, [seconds["fsum"] / seconds["gred"]], "x", at_least=OVER_FSUM)
+
+
+def beside_libraries(typical: Typical) -> Iterator[Figure]:
+    """Compare with the packages that are here."""
+    libraries = exact_libraries.sums()
+    for n in LIBRARIES_SIZES if libraries else ():
+        array = normal("float64", 8 * n)
+        calls: dict[str, Call] = {name: partial(add, array) for name, add in libraries.items()}
+        seconds = typical({"gred": partial(gred.sum, array, method="exact"), **calls})
+        for name in libraries:
+            yield figure(
+                "host", f"2 cores: exact sum, {n} float64: {name}'s time over gred's",
+                [seconds[name] / seconds["gred"]], "x", at_least=OVER_LIBRARIES,
+                group="2 cores, exact sums: time of other packages' over theirs",
+            )  # fmt: skip

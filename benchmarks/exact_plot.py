@@ -16,7 +16,9 @@ from gred.cli.record import Record, rows_of, title
 
 WHAT = re.compile(r"a call, (\w+), ([\d.]+) (\w+): (.*)")
 BYTES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-COLOURS = dict(zip(WHO.values(), ("#c0182b", "#111111", "#2ca02c", "#ee6b2f"), strict=True))
+COLOURS = dict(
+    zip(WHO.values(), ("#c0182b", "#111111", "#2ca02c", "#ee6b2f", "#76448a"), strict=True)
+)
 
 
 def points(kept: Record) -> dict[str, dict[str, dict[float, float]]]:
@@ -52,7 +54,9 @@ def speed_figure(kept: Record) -> Figure:
 def _draw(axes: Any, dtype: str, lines: dict[str, dict[float, float]]) -> None:
     """Draw a line for everybody who adds."""
     for who, colour in COLOURS.items():
-        rates = lines.get(who, {})
+        rates = lines.get(who)
+        if not rates:
+            continue
         axes.plot(
             list(rates), list(rates.values()), label=who, color=colour, marker="o", markersize=3,
             linewidth=1.6 if who.startswith("gred") else 1.1,

@@ -463,12 +463,21 @@ def exact_part(results: Results) -> str:
             said = (
                 f"On one {record.title(kept['machine'])}: the same numbers, most of which cancel, "
                 "in eight orders. The exact sum is that of Python's fractions; errors are in units "
-                "in the last place of what it rounds to. CUB's reproducible sums, `gpu_to_gpu`, "
-                "were not at hand."
+                "in the last place of what it rounds to. "
+                f"{_of_cub(record.rows_of(kept))}"
             )
             plots = _plots(results, folder, "figures.json/exact")
             parts += [said, _orders(record.rows_of(kept)), plots]
     return "\n\n".join(["## Exactly right", *parts, *_exactness_of_auto(results)]) if parts else ""
+
+
+def _of_cub(rows: Sequence[Record]) -> str:
+    """Say what CUB's sums are, if they were there."""
+    if any(exact_figures.CUB in row["what"] for row in rows):
+        return (
+            "CUB's sums are its reproducible ones, `gpu_to_gpu`: rounded, but alike on every GPU."
+        )
+    return "CUB's reproducible sums, `gpu_to_gpu`, were not at hand."
 
 
 def _exactness_of_auto(results: Results) -> Iterator[str]:
@@ -515,7 +524,8 @@ def _orders(rows: Sequence[Record]) -> str:
         for who, line in lines.items():
             value = measured.get(f"{dtype} that cancel: {who}: {kind}")
             line.append("-" if value is None else f"{value:.3g}")
-    return _table(head, "l" + "r" * (len(head) - 1), list(lines.values()))
+    told = [line for line in lines.values() if {*line[1:]} != {"-"}]
+    return _table(head, "l" + "r" * (len(head) - 1), told)
 
 
 def _table(head: Sequence[str], aligned: str, rows: Sequence[Sequence[str]]) -> str:

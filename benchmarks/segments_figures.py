@@ -7,15 +7,12 @@ compiles where there is one.
 from __future__ import annotations
 
 import ctypes
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from axes_figures import PART, PATIENCE, Gpu, beside_best
+from compiled import compiled
 from device_times import Call
 from figure import Figure, figure
 
@@ -87,15 +84,7 @@ def draw(gpu: Gpu, lengths: np.ndarray[Any, Any]) -> Segments:
 
 def compiled_cub() -> Any:
     """Compile CUB's call; None where there is no nvcc, or it does not."""
-    nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
-    if not nvcc:
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        source, library = Path(folder, "cub.cu"), Path(folder, "cub.so")
-        source.write_text(CUB)
-        command = [nvcc, "-O3", "-std=c++17", "-arch=native", "-shared", "-Xcompiler", "-fPIC"]
-        done = subprocess.run([*command, str(source), "-o", str(library)], check=False)
-        return ctypes.CDLL(str(library)) if done.returncode == 0 else None
+    return compiled(CUB)
 
 
 def call_of_cub(gpu: Gpu, library: Any, segments: Segments) -> Call:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import sys
 import time
@@ -25,18 +26,22 @@ def benchmarks(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     import axes_figures
     import axes_plot
+    import compiled
     import device_times
     import exact_figures
+    import exact_libraries
     import exact_on_host
     import exact_plot
     import figures
     import report
+    import reproducible_cub
     import segments_figures
 
     return SimpleNamespace(
         axes=axes_figures, axes_plot=axes_plot, times=device_times, exact=exact_figures,
         host=exact_on_host, exact_plot=exact_plot, figures=figures, report=report,
-        segments=segments_figures,
+        segments=segments_figures, compiled=compiled, cub=reproducible_cub,
+        libraries=exact_libraries,
     )  # fmt: skip
 
 
@@ -142,13 +147,15 @@ def gpu(benchmarks, cupy, monkeypatch):
     monkeypatch.setitem(sys.modules, "jax", None)
     limit = SimpleNamespace(nbytes=4000, seconds=np.array([1e-6]))
     monkeypatch.setattr(gred, "read_limit", lambda *_, **__: limit)
+    monkeypatch.setattr(benchmarks.cub, "library", lambda: None)
     return benchmarks.exact.Bench()
 
 
 @pytest.fixture
-def pretended(gpu, monkeypatch):
+def pretended(benchmarks, gpu, monkeypatch):
     """Seconds that libraries are pretended to take on the device."""
     seconds = {"exact": 2e-3, "gred": 1e-3, "CuPy": 3e-3, "PyTorch": 5e-3}
+    seconds[benchmarks.exact.CUB] = 4e-3
     monkeypatch.setattr(gpu.times, "medians", lambda calls: {name: seconds[name] for name in calls})
     monkeypatch.setattr(gpu.times, "able", lambda calls, *_: calls)
     return seconds
@@ -424,6 +431,98 @@ def test_exact_sums_are_held_against_fast_ones(benchmarks, gpu, pretended, monke
     assert sorted(others) == [1.5] * 4 + [2.5] * 4
 
 
+class Cub:
+    """CUB's sums of what CuPy's stand-in has."""
+
+    def __init__(self, arrays):
+        self.arrays = {array.ctypes.data: array for array in arrays}
+
+    def sum_float64(self, values, size, out, stream):
+        ctypes.c_double.from_address(out.value).value = self.arrays[values.value].sum()
+        return 0 if (size.value, stream.value) == (self.arrays[values.value].size, 1) else 700
+
+    def sum_for_host_float64(self, values, size, answer):
+        ctypes.cast(answer, ctypes.POINTER(ctypes.c_double))[0] = self.arrays[values.value].sum()
+        return 0 if size.value == self.arrays[values.value].size else 700
+
+
+class OnGpu(np.ndarray):
+    """An array that says where it lies as CuPy's do."""
+
+    @property
+    def data(self):
+        return SimpleNamespace(ptr=self.ctypes.data)
+
+
+def test_cubs_sums_are_called_with_an_arrays_address_and_size(benchmarks):
+    array, out = np.arange(100.0).view(OnGpu), np.zeros(()).view(OnGpu)
+    library = Cub([array])
+    benchmarks.cub.queued(library, array, out, Stream())()
+    assert float(out) == benchmarks.cub.answered(library, array)() == 4950.0
+    for fails in (
+        benchmarks.cub.answered(library, array[:50]),
+        benchmarks.cub.queued(library, array, out, SimpleNamespace(ptr=2)),
+    ):
+        with pytest.raises(RuntimeError, match="CUB fails with 700"):
+            fails()
+
+
+def test_exact_sums_are_held_against_cubs_reproducible_ones(
+    benchmarks, gpu, pretended, monkeypatch
+):
+    """At the sizes that have a bound; of the range there is none."""
+    exact, cub = benchmarks.exact, benchmarks.exact.CUB
+    monkeypatch.setattr(exact, "LARGE", (1 << 12, 1 << 13))
+    monkeypatch.setattr(exact, "RANGE_SIZE", 1 << 12)
+    bounds = {(1 << 12, "float64"): 2.0, (1 << 12, "float32"): 1.25}
+    monkeypatch.setattr(exact, "OVER_CUB", bounds)
+    monkeypatch.setattr(gpu, "cub", Cub([]), raising=False)
+    monkeypatch.setattr(benchmarks.cub, "queued", lambda *_: lambda: None)
+    rows = [row for row in exact.measure_large("float64", gpu) if cub in row["what"]]
+    assert [(row["value"], row["at_least"]) for row in rows] == (
+        [(2.0, 2.0)] * 3 + [(2.0, None)] * 4
+    )
+    assert rows[0]["what"] == (
+        f"exact sum, uniform float64, 4 KiB: {cub}'s time over gred's exact one"
+    )
+    assert rows[0]["group"] == f"exact sums of float64 on a GPU, 4 KiB: time of {cub} over theirs"
+    assert {row["group"] for row in rows[-4:]} == {None}
+
+
+def test_cub_adds_neither_halves_nor_where_it_is_not(benchmarks, gpu, monkeypatch):
+    array = np.ones(8, np.float64)
+    assert benchmarks.exact.CUB not in gpu.queued(array)
+    monkeypatch.setattr(gpu, "cub", Cub([array]), raising=False)
+    monkeypatch.setattr(benchmarks.cub, "queued", lambda *_: None)
+    monkeypatch.setattr(benchmarks.cub, "answered", lambda *_: None)
+    assert benchmarks.exact.CUB in gpu.queued(array)
+    assert benchmarks.exact.CUB in gpu.answered(array)
+    assert benchmarks.exact.CUB not in gpu.queued(array.astype(np.float16))
+
+
+def test_headers_with_cubs_sums_are_looked_for_where_one_says_and_in_packages(
+    benchmarks, monkeypatch, tmp_path
+):
+    """Those without such sums, as CUDA 13.0's are, are passed over."""
+    old, named, package = (
+        tmp_path / "old",
+        tmp_path / "named",
+        tmp_path / "nvidia/cu13/include/cccl",
+    )
+    for folder, text in ((old, "run_to_run"), (named, "gpu_to_gpu"), (package, "gpu_to_gpu")):
+        (folder / benchmarks.cub.HEADER).parent.mkdir(parents=True)
+        (folder / benchmarks.cub.HEADER).write_text(text)
+    monkeypatch.setattr(sys, "path", [])
+    monkeypatch.setattr(benchmarks.cub.site, "getsitepackages", lambda: [str(tmp_path)])
+    monkeypatch.setattr(benchmarks.cub.site, "getusersitepackages", lambda: str(tmp_path / "none"))
+    for variable, found in (("", package), (str(named), named), (str(old), package)):
+        monkeypatch.setenv(benchmarks.cub.VARIABLE, variable)
+        assert benchmarks.cub.headers() == found
+    monkeypatch.setattr(benchmarks.cub.site, "getsitepackages", list)
+    assert benchmarks.cub.headers() is None
+    assert benchmarks.cub.library() is None
+
+
 def test_halves_are_given_as_the_libraries_that_have_them_do(benchmarks, gpu, monkeypatch):
     monkeypatch.setattr(benchmarks.exact, "GIB", 1 << 10)
     monkeypatch.setattr(benchmarks.exact, "PATIENCE", 60.0)
@@ -461,13 +560,16 @@ def test_exponents_go_over_the_range_and_sums_stay_finite(benchmarks, dtype):
 
 def test_calls_over_size_become_lines(benchmarks, gpu, monkeypatch):
     pytest.importorskip("matplotlib")
-    seconds = {"exact": 2e-6, "gred": 1e-6, "CuPy": 4e-6, "PyTorch": 8e-6}
+    cub = benchmarks.exact.CUB
+    seconds = {"exact": 2e-6, "gred": 1e-6, "CuPy": 4e-6, "PyTorch": 8e-6, cub: 5e-6}
     monkeypatch.setattr(benchmarks.exact, "CURVE", (1 << 12, 1 << 20))
     monkeypatch.setattr(benchmarks.exact, "call_seconds", lambda *_: seconds)
     rows = list(benchmarks.exact.measure_calls("float64", gpu))
     few = [(row["value"], row["kept"]) for row in rows if row["unit"] == "us"]
     assert few == [(1.0, True)] * 3
-    assert [(row["value"], row["at_most"]) for row in rows if row["unit"] == "x"] == [(2.0, 1.2)]
+    fast, beside_cub = (row for row in rows if row["unit"] == "x")
+    assert (fast["value"], fast["at_most"]) == (2.0, 1.2)
+    assert (beside_cub["value"], beside_cub["at_least"], beside_cub["kept"]) == (2.5, 3.0, False)
     kept = {"machine": machine(), "rows": rows}
     lines = benchmarks.exact_plot.points(kept)
     assert [*lines] == ["float64"]
@@ -490,6 +592,7 @@ def test_whole_calls_are_measured_in_turns(benchmarks, gpu, monkeypatch):
 
 def test_exact_sums_on_the_host_are_held_against_numpys_and_fast_ones(benchmarks, monkeypatch):
     monkeypatch.setattr(benchmarks.host, "normal", lambda dtype, nbytes: np.ones(8, dtype))
+    monkeypatch.setattr(benchmarks.libraries, "sums", dict)
     seconds = {"exact": 2.0, "fast": 1.5, "NumPy": 3.0, "gred": 2.0, "fsum": 300.0}
     rows = list(
         benchmarks.host.measure(
@@ -506,6 +609,43 @@ def test_exact_sums_on_the_host_are_held_against_numpys_and_fast_ones(benchmarks
     assert (rows[-1]["value"], rows[-1]["kept"]) == (150.0, True)
     many = list(benchmarks.host.measure_many_cores(lambda calls: {n: seconds[n] for n in calls}))
     assert [row["at_least"] for row in many] == [0.8, 8.0] * 4
+
+
+def test_exact_sums_are_held_against_the_packages_that_are_here(benchmarks, monkeypatch):
+    added = []
+    xsum = SimpleNamespace(
+        xsum_small_accumulator=list,
+        xsum_large_accumulator=list,
+        xsum_add=lambda accumulator, array: accumulator.append(math.fsum(array)),
+        xsum_round=lambda accumulator: added.append("xsum") or accumulator[0],
+    )
+    summary = SimpleNamespace(update=lambda array: added.append("crick"), sum=lambda: 0.0)
+    crick = SimpleNamespace(SummaryStats=lambda: summary)
+    for name, package in (("xsum", xsum), ("crick", crick), ("accupy", None)):
+        monkeypatch.setitem(sys.modules, name, package)
+    monkeypatch.setattr(benchmarks.host, "LIBRARIES_SIZES", (10, 100))
+    array = np.random.default_rng(0).standard_normal(100)
+    sums = benchmarks.libraries.sums()
+    assert [*sums] == ["xsum, small", "xsum, large", "crick"]
+    assert sums["xsum, small"](array) == sums["xsum, large"](array) == math.fsum(array)
+    added.clear()
+
+    def typical(calls):
+        for call in calls.values():
+            call()
+        return {name: 1.0 if name == "gred" else 4.0 for name in calls}
+
+    rows = list(benchmarks.host.beside_libraries(typical))
+    assert [row["what"] for row in rows] == [
+        f"2 cores: exact sum, {n} float64: {name}'s time over gred's"
+        for n in (10, 100)
+        for name in sums
+    ]
+    assert {(row["value"], row["at_least"], row["kept"]) for row in rows} == {(4.0, 1.0, True)}
+    assert added == ["xsum", "xsum", "crick"] * 2
+    for name in ("xsum", "crick"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert list(benchmarks.host.beside_libraries(typical)) == []
 
 
 def test_a_large_array_repeats_normal_data(benchmarks):
@@ -648,5 +788,5 @@ def test_sums_of_segments_are_held_against_the_limit_and_the_best_peer(benchmark
 
 
 def test_a_compiler_that_is_not_there_leaves_cub_out(benchmarks, monkeypatch):
-    monkeypatch.setattr(benchmarks.segments.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr(benchmarks.compiled.shutil, "which", lambda *_, **__: None)
     assert benchmarks.segments.compiled_cub() is None

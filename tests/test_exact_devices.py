@@ -3,6 +3,7 @@
 The truth is `math.fsum`, fractions, or integers; nothing of it comes from gred.
 """
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -11,7 +12,7 @@ import pytest
 from exact_truths import any_floats, exact_sum, mixed, same, total, truth
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import COMPLEX, REALS
+from reference import BFLOAT16, COMPLEX, REALS
 from samples import element_there, fetched, there
 from test_exact_method import exact
 
@@ -131,6 +132,70 @@ def test_a_number_that_leads_out_of_a_window_and_back_is_seen(place):
         x[middle : middle + 2] = 2.0**exponent, -(2.0**exponent)
         x[100:102] = 1.5 * 2.0**exponent, -1.5 * 2.0**exponent
         assert is_exact(place, x), exponent
+
+
+def sum_of_narrow(place, x, **options):
+    """Sum what may be of a type that only hosts' arrays have."""
+    return exact("sum", x, dtype=np.float64, device=place, **options)
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in REALS if dtype != WIDE], ids=str)
+def test_no_bit_is_lost_of_narrow_numbers_that_reach_below_a_window(place, dtype):
+    """All bits of a few are 1, and among numbers that cancel they begin ever farther below."""
+    ones = float(np.nextafter(dtype.type(2), dtype.type(0)))
+    for exponent in range(-40, -12):
+        for others in ([1.0, -1.0], [0.0, 0.0]):
+            x = np.tile(others, 8000)
+            x[np.arange(50) * 301 + 200] = 0
+            x[np.arange(50) * 301 + 201] = 0
+            x[np.arange(50) * 301 + 200] = ones * 2.0**exponent
+            x = x.astype(dtype)
+            expected = math.fsum(x.astype(WIDE).tolist())
+            assert sum_of_narrow(place, x, block_size=32) == expected, exponent
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in REALS if dtype != WIDE], ids=str)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_narrow_numbers_that_grow_up_to_a_windows_end_are_exact(place, dtype, sign):
+    """From some place on they are as great as a window takes, or somewhat greater, all alike."""
+    for exponent, first in ((7, 5000), (8, 5000), (8, 40_000), (9, 40_000), (14, 5000)):
+        x = np.full(STRETCH, sign, dtype)
+        x[first:] = sign * np.nextafter(dtype.type(2.0 ** (exponent + 1)), dtype.type(0))
+        expected = math.fsum(x.astype(WIDE).tolist())
+        assert sum_of_narrow(place, x, block_size=32) == expected, (exponent, first)
+
+
+@pytest.mark.parametrize("dtype", [NARROW, BFLOAT16], ids=str)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_great_numbers_leave_room_for_those_that_a_window_takes_whole(place, dtype, sign):
+    """Now and then there is one that nearly fills a window, whatever its room, all of one sign."""
+    for exponent, least in itertools.product(range(8, 24), (3, 8)):
+        x = np.full(STRETCH // 4, 1.75 * sign)
+        x[5000:] = sign * 2.0**least * 1.75
+        x[5000::997] = sign * 1.9375 * 2.0**exponent
+        x = x.astype(dtype)
+        expected = math.fsum(x.astype(WIDE).tolist())
+        assert sum_of_narrow(place, x, block_size=32) == expected, (exponent, least)
+
+
+def test_few_elements_are_as_exact_as_many(place):
+    """Around the number up to which each is added by itself, with all that may be asked."""
+    for dtype in (np.float64, np.float32, np.complex128):
+        for n in (1, 2, 31, 32, 33, 63, 64, 65, 128):
+            x = of_exponents(np.random.default_rng(n).integers(-60, 60, n), np.float32)
+            x = (x if dtype is not np.complex128 else x + 1j * x[::-1]).astype(dtype)
+            x[n // 2] = np.nan
+            for name in ("nansum", "nanmean"):
+                got = exact(name, there(x, place), block_size=32)
+                assert same(got.real, truth(name, x.real)), (name, n)
+            x[n // 2] = 3
+            for layout in (slice(None), slice(1, None)):
+                got = exact("sum", there(x, place)[layout] if n > 1 else there(x, place))
+                assert same(got.real, truth("sum", (x[layout] if n > 1 else x).real)), n
+        zeros = there(np.full(64, -0.0, dtype), place)
+        assert math.copysign(1, exact("sum", zeros).real) == math.copysign(
+            1, np.sum(np.full(64, -0.0, dtype)).real
+        )
 
 
 def test_ties_are_decided_by_far_bits(place):

@@ -130,6 +130,18 @@ def test_a_lane_that_is_full_to_its_limit_is_exact(n):
                 assert gred.ExactSum(x).fraction() == exact_sum(x)
 
 
+@typed
+@pytest.mark.parametrize("others", [0, 1])
+def test_no_bit_is_lost_of_numbers_that_reach_below_a_window(dtype, others):
+    """All bits of a few are 1, and among zeros or ones they begin ever farther below the rest."""
+    ones = np.nextafter(dtype.type(2), dtype.type(0)).astype(np.float64)
+    for exponent in range(-60, 1):
+        x = np.full(5000, others, dtype)
+        x[100:140] = np.ldexp(ones, exponent).astype(dtype)
+        x[4500] = -x[110]
+        assert gred.ExactSum(x).fraction() == exact_sum(x)
+
+
 @pytest.fixture(scope="module")
 def arithmetic(tmp_path_factory):
     """Make a function that sets this thread's arithmetic, and tells what it was before."""

@@ -37,10 +37,10 @@ enum {
 struct windowed {
     int64_t sums[WINDOWS_MOST][2]; /* of those in even places, and in odd ones, in units */
     int64_t lost[WINDOWS_MOST][2]; /* the same of what products have lost */
-    double greatest;               /* of their magnitudes; must be none beyond the first window */
-    bool too_small;                /* a product is, to know what it has lost */
-    uint64_t numbers;              /* that are not NaN, where those are left out */
-    bool whole;                    /* all that the windows have left is here: */
+    double greatest;  /* of their magnitudes, or NaN; must be none beyond the first window */
+    bool too_small;   /* a product is, to know what it has lost */
+    uint64_t numbers; /* that are not NaN, where those are left out */
+    bool whole;       /* all that the windows have left is here: */
     unsigned lefts;
     double left[WINDOW_LEFT]; /* of those in even places, and in odd ones, in turn */
 };

@@ -71,9 +71,9 @@ static bool move(struct windows *self, double greatest)
     enum { ROOM = 3 };
     const int lowest = WINDOW_LOWEST + (loses(self) ? WINDOW_LOST : 0);
     int exponent;
-    frexp(greatest, &exponent); /* greatest < 2^exponent */
-    if (greatest > ldexp(1, WINDOW_HIGHEST))
+    if (!(greatest <= ldexp(1, WINDOW_HIGHEST))) /* or it is a NaN */
         return false;
+    frexp(greatest, &exponent); /* greatest < 2^exponent */
     int highest = exponent + ROOM < WINDOW_HIGHEST ? exponent + ROOM : WINDOW_HIGHEST;
     highest = highest > lowest ? highest : lowest;
     if (highest == self->highest && self->count == WINDOWS_MOST)

@@ -197,6 +197,104 @@ __device__ __forceinline__ bool add_again(exact_windows<Sums, Windows> &sums,
     return held;
 }
 
+/* ---- tiles that are whole ---- */
+
+/* What the first window takes whole: bfloat16s of which the last bit is no less than its unit, and
+ * which are so small that a tile of them does not lead out of a window that has room; and zeros.
+ * All that is looked at are the bits of their magnitudes, two in a word; then each takes one
+ * addition. */
+struct whole_bounds {
+    static constexpr unsigned width = 16, fraction = 7, halves = 2;
+    static constexpr uint32_t sign = 0x8000, everywhere = 0x00010001;
+    uint32_t least; /* the bits of the least magnitude, */
+    uint32_t count; /* and of how many there are from it on */
+
+    __device__ __forceinline__ whole_bounds(int exponent)
+        : least(bits_of_power(exponent - 52 + int(exact_element<bfloat16>::bits) - 1))
+    {
+        const uint32_t end = bits_of_power(exponent - WINDOW_ROOM);
+        count = end > least ? end - least : 0;
+    }
+
+    /* Whether all are within bounds, and none is 0: seen as signed integers, they are the least. */
+    template <class Tile>
+    __device__ __forceinline__ bool have_all(const Tile &loaded) const
+    {
+        constexpr uint32_t signs = sign * everywhere;
+        const uint32_t lowered = least * everywhere;
+        uint32_t greatest = signs;
+        for_each_word(
+            loaded, [&](uint32_t word) { greatest = greater(greatest, (word | signs) - lowered); });
+        return ((greatest ^ sign) & 0xffff) < count && (greatest >> width ^ sign) < count;
+    }
+
+    /* The same where some may be 0. */
+    template <class Tile>
+    __device__ __forceinline__ bool have_all_but_zeros(const Tile &loaded) const
+    {
+        bool within = true;
+        for_each_word(loaded, [&](uint32_t word) {
+#pragma unroll
+            for (unsigned h = 0; h < halves; h++) {
+                const uint32_t bits = word >> h * width & (sign - 1);
+                within &= bits == 0 || bits - least < count;
+            }
+        });
+        return within;
+    }
+
+  private:
+    template <unsigned Packs, class Function>
+    static __device__ __forceinline__ void for_each_word(const pack<uint32_t> (&loaded)[Packs],
+                                                         Function f)
+    {
+#pragma unroll
+        for (unsigned p = 0; p < Packs; p++)
+#pragma unroll
+            for (unsigned k = 0; k < pack<uint32_t>::size; k++)
+                f(loaded[p].at[k]);
+    }
+
+    /* Of a normal number, or an infinity. */
+    static __device__ __forceinline__ uint32_t bits_of_power(int exponent)
+    {
+        const int biased = exponent + 127;
+        return uint32_t(biased < 1 ? 1 : biased > 255 ? 255 : biased) << fraction;
+    }
+
+    /* As signed integers, half by half. */
+    static __device__ __forceinline__ uint32_t greater(uint32_t a, uint32_t b)
+    {
+#ifdef __CUDA_ARCH__
+        return __vmaxs2(a, b);
+#else
+        const uint32_t low = int16_t(a) > int16_t(b) ? a : b;
+        const uint32_t high = int16_t(a >> 16) > int16_t(b >> 16) ? a : b;
+        return (low & 0xffff) | (high & 0xffff0000);
+#endif
+    }
+};
+
+struct no_bounds {
+    __device__ __forceinline__ no_bounds(int) {}
+};
+
+template <class In>
+using tile_bounds = std::conditional_t<may_be_whole<In>, whole_bounds, no_bounds>;
+
+template <class In, unsigned Sums, unsigned Windows>
+__device__ __forceinline__ void add_whole(exact_windows<Sums, Windows> &sums,
+                                          const exact_tile<In> &loaded)
+{
+    constexpr unsigned numbers = numbers_of_pack<In>;
+    static_assert(tile_packs<In> * numbers <= 64, "a tile does not lead out of windows");
+    exact_doubts none;
+#pragma unroll
+    for (unsigned k = 0; k < tile_packs<In> * numbers; k++)
+        sums.template add<1>(k % Sums, number_of(pack_of<In>(loaded[k / numbers]), k % numbers),
+                             none);
+}
+
 /* ---- stretches ---- */
 
 /* Tiles of a stretch: so many that no accumulator takes more numbers than it can. */
@@ -230,23 +328,53 @@ struct exact_course {
         deposit_element(words, element);
     }
 
-    /* Adds the next tile, first of all in so many of the windows, while the one after it is on its
-     * way. */
-    template <unsigned Used, unsigned Sums, unsigned Windows>
-    __device__ __forceinline__ void add_tile(exact_windows<Sums, Windows> &sums)
+    __device__ __forceinline__ void load_next()
     {
-        const global<const pack<In>> here = tiles.at;
-        bool held;
-        exact_tile<In> tile;
-        memcpy(&tile, &loaded, sizeof tile);
         tiles.at += tiles.apart;
         tiles.load(loaded);
-        if constexpr (Windows == exact_element<In>::always)
-            held = add_finite_packs<In>(sums, tile);
-        else
-            held = add_packs<Used, In>(sums, tile);
-        if (!held && !add_again<In>(sums, here, tiles.end, notes))
+    }
+
+    /* Adds the next tile, first of all in so many of the windows, while the one after it is on its
+     * way: but for types for which registers do not suffice. What other warps do hides their loads.
+     */
+    template <unsigned Used, unsigned Sums, unsigned Windows>
+    __device__ __forceinline__ void add_tile(exact_windows<Sums, Windows> &sums,
+                                             const tile_bounds<In> &bounds)
+    {
+        constexpr bool ahead = !may_be_whole<In>;
+        const global<const pack<In>> here = tiles.at;
+        exact_tile<In> tile;
+        memcpy(&tile, &loaded, sizeof tile);
+        if (ahead)
+            load_next();
+        if (!is_added_whole(sums, tile, bounds) && !is_added<Used>(sums, tile) &&
+            !add_again<In>(sums, here, tiles.end, notes))
             add_one_by_one(words, here, tiles.end, notes.leaves_out);
+        if (!ahead)
+            load_next();
+    }
+
+    template <unsigned Sums, unsigned Windows>
+    __device__ __forceinline__ bool is_added_whole(exact_windows<Sums, Windows> &sums,
+                                                   const exact_tile<In> &tile,
+                                                   const tile_bounds<In> &bounds)
+    {
+        if constexpr (may_be_whole<In>)
+            if (sums.have_room() && (bounds.have_all(tile) || bounds.have_all_but_zeros(tile))) {
+                add_whole<In>(sums, tile);
+                return true;
+            }
+        return false;
+    }
+
+    template <unsigned Used, unsigned Sums, unsigned Windows>
+    __device__ __forceinline__ bool is_added(exact_windows<Sums, Windows> &sums,
+                                             const exact_tile<In> &tile)
+    {
+        if constexpr (Windows == exact_element<In>::always)
+            return add_finite_packs<In>(sums, tile);
+        else
+            return add_packs<Used, In>(sums, tile);
     }
 
     /* Adds a stretch's tiles. */
@@ -254,9 +382,10 @@ struct exact_course {
     __device__ __forceinline__ void add_stretch(int exponent)
     {
         exact_windows<exact_element<In>::sums, Windows> sums(exponent);
+        const tile_bounds<In> bounds(exponent);
 #pragma unroll 1
         for (unsigned count = tiles_of_stretch<In>; count > 0 && !tiles.is_over(); count--)
-            add_tile<Used>(sums);
+            add_tile<Used>(sums, bounds);
         __syncwarp();
         flush_windows<exact_layout_of<In>>(words, sums, exponent);
     }
@@ -306,12 +435,20 @@ struct exact_course {
             else
                 add_stretch<kind::always, kind::always>(kind::always_top + WINDOW_ROOM);
         }
+    }
+
+    /* Notes what has been left out, at the end. */
+    __device__ __forceinline__ void note_left_out()
+    {
         if (notes.left_out)
             atomicAdd(words + EXACT_NOTE_LEFT_OUT, exact_word(notes.left_out));
     }
 };
 
 /* ---- the whole array ---- */
+
+/* So many elements are added one by one, a thread each, sooner than windows are made for them. */
+constexpr uint64_t exact_few = 128;
 
 /* Word k of the sum of `count` states, of which thread groups take some each. */
 template <class Layout>
@@ -397,14 +534,17 @@ __global__ void __launch_bounds__(1024)
     using layout = exact_layout_of<In>;
     const shared<exact_word> words = block_memory<exact_word>();
     const in_packs<In> x(data, n);
-    const uint64_t single = x.single(rank_in_grid());
+    const bool few = n <= exact_few && n <= threads_in_grid();
+    const uint64_t single = few ? rank_in_grid() : x.single(rank_in_grid());
     const unsigned unseen = watches ? (1u << exact_element<In>::sums) - 1 : 0;
     exact_course<In> course(words, x, exact_notes{fold == FOLD_nansum, 0, unseen});
     clear_words(words, layout::words);
     __syncthreads();
     if (single < n)
         course.add_single(data[single]);
-    course.add_all();
+    if (!few)
+        course.add_all();
+    course.note_left_out();
     end_with_words<layout>(words, state, together, ending, result);
 }
 

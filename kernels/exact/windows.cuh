@@ -9,7 +9,11 @@
  * own unit. The next window is for 2^10 times as much, k' = k - 43: after at most WINDOW_NUMBERS =
  * 2^9 additions its sum is no more than 2^(k' - 1) from 1.5 * 2^k', and nobody needs to look. What
  * the last window leaves has to be 0. Where any of this fails, the accumulators are put back, and
- * the numbers are added in more windows, or one by one. */
+ * the numbers are added in more windows, or one by one.
+ *
+ * Numbers that are multiples of u, and less than 2^(k - WINDOW_ROOM), leave nothing, and nobody
+ * needs to look after them either where the first accumulator is in the inner half of its range: 64
+ * of them change it by less than 2^(k - 4), and a quarter of the range is 2^(k - 2). */
 #pragma once
 
 #include "words.cuh"
@@ -68,6 +72,19 @@ struct exact_windows {
                 doubts.left |= taken != x;
             at[s][w] = sum;
         }
+    }
+
+    /* Whether the first accumulators are in the inner half of what they may be: a quarter of it is
+     * left on either side. */
+    __device__ __forceinline__ bool have_room() const
+    {
+        constexpr uint32_t quarter = 1 << 18,
+                           half = 1 << 19; /* of the upper halves of their bits */
+        bool room = true;
+#pragma unroll
+        for (unsigned s = 0; s < Sums; s++)
+            room &= ((uint32_t(bits_of(at[s][0]) >> 32) + quarter) & half) != 0;
+        return room;
     }
 
     /* What a window has taken, in its units: neighbouring floats have neighbouring bits. */
@@ -204,6 +221,11 @@ __device__ __forceinline__ exact_range range_of_warp(exact_range range)
 template <class In>
 constexpr unsigned fewest_windows = exact_element<In>::bits > 24 ? 2 : 1;
 
+/* Whether the first window may take numbers whole. Most float32s would be, too, but what bounds
+ * their sums are loads. */
+template <class In>
+constexpr bool may_be_whole = std::is_same_v<In, bfloat16>;
+
 /* How many windows there are, and the first one's exponent. Where numbers are far from one another:
  * those that always hold them, or, where there are none, 0, and they are added one by one. */
 struct exact_choice {
@@ -227,7 +249,8 @@ __device__ __forceinline__ exact_choice choose_windows(exact_range own)
     using element = exact_element<In>;
     using layout = exact_layout<element::accumulator>;
     constexpr unsigned fewest = fewest_windows<In>, most = fewest + 1;
-    constexpr int spare_least = 12, room_least = 6, room_most = 32, highest = 1022;
+    constexpr int spare_least = 12, room_least = 6, room_most = 32, whole_room = 3;
+    constexpr int highest = 1022;
     const exact_range all = range_of_warp(own);
     const int top = int(all.greatest >> 20) - 1022; /* all are less than 2^top */
     const int spread = top - (int(all.least >> 20) - 1022), bits = spread + int(element::bits);
@@ -237,6 +260,9 @@ __device__ __forceinline__ exact_choice choose_windows(exact_range own)
     for (; windows < most && holds < bits + spare; windows++)
         holds += WINDOW_APART;
     int room = (holds - bits) / (windows == fewest ? 4 : 2);
+    /* Where one window would do for what is seen, it lies so that it does for nearly all. */
+    if (may_be_whole<In> && windows > 1 && bits + whole_room <= WINDOW_APART - 1)
+        room = whole_room;
     if (holds < bits + spare) {
         room = room < room_least ? room_least : room;
         const int own_bottom = int(own.least >> 20) - 1022 - int(element::bits);

@@ -15,19 +15,69 @@ constexpr unsigned window_registers = 4, in_register = register_bytes / sizeof(d
 template <class In>
 using compared = std::conditional_t<sizeof(In) == sizeof(double), double, float>;
 
+/* Few processors compare integers of 64 bits. */
+#if defined(__AVX512BW__)
+constexpr unsigned widest_compared = sizeof(double);
+#else
+constexpr unsigned widest_compared = sizeof(float);
+#endif
+
+/* The bits of a type of floats. */
+template <class T>
+struct float_bits {
+    static constexpr int count = std::is_same_v<T, float16>    ? 11
+                                 : std::is_same_v<T, bfloat16> ? 8
+                                 : std::is_same_v<T, float>    ? 24
+                                                               : 53;
+};
+
+/* Of what numbers are compared in, the least of which the last bit, of as many as In has, is no
+ * less than the last window's unit, as bits: a normal number, or infinity. */
+template <class In, unsigned Windows>
+LANES_FUNCTION bits_of<sizeof(compared<In>)> least_whole(int highest)
+{
+    using word = bits_of<sizeof(compared<In>)>;
+    constexpr int fraction = float_bits<compared<In>>::count - 1,
+                  infinite = (1 << (8 * int(sizeof(word)) - 1 - fraction)) - 1;
+    const int unit = highest - WINDOW_UNIT - int(Windows - 1) * WINDOW_STEP,
+              biased = unit + float_bits<In>::count - 1 + infinite / 2;
+    return word(biased < 1 ? 1 : biased > infinite ? infinite : biased) << fraction;
+}
+
+/* Whether any lane is less than another's. */
+template <class V>
+LANES_FUNCTION bool is_any_below(V x, V bounds)
+{
+#if defined(__AVX512BW__)
+    if constexpr (sizeof(x[0]) == sizeof(uint32_t))
+        return _mm512_cmplt_epu32_mask(__m512i(x), __m512i(bounds)) != 0;
+    else
+        return _mm512_cmplt_epu64_mask(__m512i(x), __m512i(bounds)) != 0;
+#else
+    return is_any(x < bounds);
+#endif
+}
+
 template <class In, unsigned Windows, bool LeavesOut>
 struct window_way {
     using element = In;
     using part = compared<In>;
     static constexpr unsigned step = window_lanes, in_part = register_bytes / sizeof(part),
                               parts = step / in_part;
+    /* The fewest windows take most floats whole: nothing is left of them. */
+    static constexpr bool compares_integers = !LeavesOut && sizeof(part) <= widest_compared,
+                          takes_whole = compares_integers &&
+                                        Windows == (sizeof(part) == sizeof(double) ? 2 : 1);
     windows_of<Windows, window_registers> windows;
-    vector<part> greatest[parts] = {};
+    using word = bits_of<sizeof(part)>;
+    using magnitudes = vector<word>;
+    magnitudes greatest[parts] = {};
     words numbers = {};
+    magnitudes least;
     struct windowed *result;
 
     LANES_FUNCTION window_way(int highest, struct windowed *result)
-        : windows(highest), result(result)
+        : windows(highest), least(in_all(least_whole<In, Windows>(highest))), result(result)
     {
         result->whole = true;
         result->lefts = 0;
@@ -35,17 +85,13 @@ struct window_way {
 
     LANES_FUNCTION void take(const In *x)
     {
-        doubles left[window_registers];
-        words any = {};
+        magnitudes bits[parts];
         EACH_REGISTER(unsigned p = 0; p < parts; p++)
-        compare(p, converted<part>(x + p * in_part));
-        EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
-        {
-            left[r] = left_of(r, widened(x + r * in_register));
-            any |= words(left[r]);
-        }
-        if (__builtin_expect(!is_nothing(any), false))
-            hand_out(left, result);
+        bits[p] = compared_magnitudes(p, converted<part>(x + p * in_part));
+        if (takes_whole && __builtin_expect(are_whole(bits), true))
+            take_whole(x);
+        else
+            take_apart(x);
     }
 
     LANES_FUNCTION void finish()
@@ -55,19 +101,57 @@ struct window_way {
         result->numbers = 0;
         EACH_REGISTER(unsigned k = 0; k < in_register; k++)
         result->numbers += numbers[k];
-        part most = 0;
+        word most = 0;
         EACH_REGISTER(unsigned p = 0; p < parts; p++)
         EACH_REGISTER(unsigned k = 0; k < in_part; k++)
         most = greatest[p][k] > most ? greatest[p][k] : most;
-        result->greatest = double(most);
+        part magnitude;
+        memcpy(&magnitude, &most, sizeof magnitude);
+        result->greatest = double(magnitude);
     }
 
   private:
-    LANES_FUNCTION void compare(unsigned p, vector<part> x)
+    /* As integers magnitudes are in the same order, but for NaNs, which are the greatest. */
+    LANES_FUNCTION magnitudes compared_magnitudes(unsigned p, vector<part> x)
     {
-        using word = bits_of<sizeof(part)>;
-        const vector<part> magnitude = vector<part>(vector<word>(x) & (word(-1) >> 1));
-        greatest[p] = magnitude > greatest[p] ? magnitude : greatest[p];
+        const magnitudes bits = magnitudes(x) & (word(-1) >> 1);
+        if constexpr (compares_integers)
+            greatest[p] = bits > greatest[p] ? bits : greatest[p];
+        else
+            greatest[p] = vector<part>(bits) > vector<part>(greatest[p]) ? bits : greatest[p];
+        return bits;
+    }
+
+    /* Whether nothing would be left of such numbers: to subtract 1 lets zeros pass for great ones.
+     */
+    LANES_FUNCTION bool are_whole(const magnitudes (&bits)[parts]) const
+    {
+        magnitudes lowest = bits[0] - 1;
+        EACH_REGISTER(unsigned p = 1; p < parts; p++)
+        {
+            const magnitudes other = bits[p] - 1;
+            lowest = other < lowest ? other : lowest;
+        }
+        return !is_any_below(lowest, least - 1);
+    }
+
+    LANES_FUNCTION void take_whole(const In *x)
+    {
+        EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
+        windows.take_whole(r, widened(x + r * in_register));
+    }
+
+    LANES_FUNCTION void take_apart(const In *x)
+    {
+        doubles left[window_registers];
+        words any = {};
+        EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
+        {
+            left[r] = left_of(r, widened(x + r * in_register));
+            any |= words(left[r]);
+        }
+        if (__builtin_expect(!is_nothing(any), false))
+            hand_out(left, result);
     }
 
     LANES_FUNCTION doubles left_of(unsigned r, doubles x)

@@ -86,6 +86,18 @@ struct windows_of {
         return x;
     }
 
+    /* The same of numbers of which the last window leaves nothing. */
+    LANES_FUNCTION void take_whole(unsigned r, doubles x)
+    {
+        EACH_REGISTER(unsigned w = 0; w + 1 < Windows; w++)
+        {
+            const doubles sum = at[w][r] + x;
+            x -= sum - at[w][r];
+            at[w][r] = sum;
+        }
+        at[Windows - 1][r] += x;
+    }
+
     LANES_FUNCTION void total(int64_t (*sums)[2]) const
     {
         EACH_REGISTER(unsigned w = 0; w < Windows; w++)
