@@ -123,6 +123,7 @@ static void fold_run(const struct columns *self, const struct spot *spot, uint64
                              .all = self->parts,
                              .first = run * self->run,
                              .count = self->run,
+                             .folded = self->folded,
                              .block_stride = self->block_stride,
                              .row_stride = self->row_stride,
                              .end = self->end,
@@ -165,6 +166,8 @@ static void fold_rest(const struct columns *self, const struct spot *spot, uint6
                         .columns = spot->columns / self->folded,
                         .all = parts,
                         .count = (uint64_t)1 << parts.shift,
+                        .folded = 1,
+                        .before = self->plan->n - rest,
                         .row_stride = stride,
                         .end = self->end,
                         .room = bench};
@@ -353,8 +356,8 @@ static uint64_t folded_of(const struct columns *self)
     enum { ENOUGH = 256, WANTED = 512 };
     const uint64_t bytes = self->row * self->size;
     uint64_t folded = 1;
-    if (fold_is_indexed(self->plan->fold) || bytes > ENOUGH ||
-        self->column_stride != (int64_t)self->size || self->row_stride != (int64_t)bytes)
+    if (bytes > ENOUGH || self->column_stride <= 0 ||
+        self->row_stride != (int64_t)self->row * self->column_stride)
         return 1;
     while (2 * folded * bytes <= WANTED && 2 * folded * SLAB_PART_ROWS <= self->plan->n)
         folded *= 2;
