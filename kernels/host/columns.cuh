@@ -28,8 +28,6 @@
 
 #include "common/slab.h"
 
-#include <new>
-
 namespace KERNELS
 {
 namespace
@@ -42,6 +40,7 @@ struct column_part {
     const char *at;
     int64_t stride;
     unsigned rows, first; /* the latter's number in its slab */
+    size_t ahead;         /* as struct slab has it */
 };
 
 template <class In>
@@ -356,17 +355,18 @@ struct column_moments : moments_in_lanes {
 
 /* ---- a slab ---- */
 
-/* A way's functions. */
+/* A way's functions, of so many groups that lie side by side. */
 struct column_way {
     size_t bytes, element; /* of a group's lanes, and of an element */
     unsigned step;
     bool is_tree;
-    void (*start)(void *lanes);
-    void (*take)(void *lanes, const struct column_part *);
+    /* `anew`: what lanes hold so far is nothing. */
+    void (*take)(void *lanes, const struct column_part *, unsigned groups, bool anew);
     void (*join)(void *lanes, const void *others);
-    void (*put)(const void *lanes, void *states, unsigned n, const places *);
-    /* All of that, of a single part. */
-    void (*make)(const struct column_part *, void *states, unsigned n, const places *);
+    void (*put)(const void *lanes, void *states, unsigned n, const struct places *);
+    /* All of that, of a single part; n columns of each group. */
+    void (*make)(const struct column_part *, unsigned groups, void *states, unsigned n,
+                 const struct places *);
 };
 
 constexpr unsigned tree_levels = 8;
@@ -377,7 +377,7 @@ static_assert(SLAB_PARTS <= 1 << (tree_levels - 1), "a slab's parts need more le
 struct slab_of_columns {
     const struct slab *slab;
     const column_way *way;
-    unsigned columns, lead, groups; /* the first group's columns */
+    unsigned columns, lead, groups; /* the second: the first group's */
     alignas(64) char filled[SLAB_PART_ROWS * lanes_bytes];
 
     char *group_at(char *level, unsigned group) const
@@ -390,26 +390,48 @@ struct slab_of_columns {
         return group ? lead + (group - 1) * way->step : 0;
     }
 
-    /* Where rows begin at one distance from a cache line, all groups but the first begin with one:
-     * else a line would be loaded for two groups, between which others may push it out. */
-    void cut(const char *at, unsigned whole)
+    unsigned columns_of(unsigned group) const
     {
-        const size_t size = way->step * way->element, unit = size < cache_line ? size : cache_line,
-                     off = -uintptr_t(at) % unit;
+        const unsigned there = columns - column_of(group), most = group ? way->step : lead;
+        return there < most ? there : most;
+    }
+
+    /* All groups but the first begin with a cache line of their rows: else lines would be loaded
+     * for two groups, between which others may push them out. Where rows lie otherwise, with one of
+     * their states, if those are as large. `whole`: bytes of a column. */
+    void cut(const char *at, const char *states, size_t state, unsigned whole)
+    {
+        const size_t size = way->step * way->element, unit = size < cache_line ? size : cache_line;
+        const bool in_line = slab->row_stride % int64_t(unit) == 0;
+        const size_t off = -uintptr_t(in_line ? at : states) % unit;
         lead = way->step;
-        if (off && off % whole == 0 && slab->row_stride % int64_t(unit) == 0 &&
-            columns >= 4 * way->step)
+        if (off && off % whole == 0 && columns >= 4 * way->step &&
+            (in_line || (state == whole && slab->count == 1)))
             lead = unsigned((size - unit + off) / way->element);
         groups = columns <= lead ? 1 : 1 + (columns - lead + way->step - 1) / way->step;
     }
 
-    /* The columns of a group that are there, of which more may be read. */
+    /* Groups that lie at one distance, and are whole but for single ones at the ends. */
+    template <class Visit>
+    void each_run(Visit visit) const
+    {
+        const unsigned begin = columns_of(0) < way->step,
+                       end = groups - (groups > begin && columns_of(groups - 1) < way->step);
+        if (begin)
+            visit(0, 1);
+        if (begin < end)
+            visit(begin, end - begin);
+        if (begin <= end && end < groups)
+            visit(end, 1);
+    }
+
+    /* The columns of groups that are there, of which more may be read. */
     struct column_part part(const char *at, unsigned group, unsigned row, unsigned end)
     {
         const unsigned column = column_of(group), there = columns - column;
         const size_t size = way->step * way->element;
         struct column_part part = {at + int64_t(row) * slab->row_stride + column * way->element,
-                                   slab->row_stride, end - row, row};
+                                   slab->row_stride, end - row, row, slab->ahead};
         const int64_t last = int64_t(part.rows - 1) * part.stride;
         if (there >= way->step || part.at + (last > 0 ? last : 0) + size <= slab->end)
             return part;
@@ -428,33 +450,15 @@ struct slab_of_columns {
             way->join(group_at(level, group), group_at(level, groups + group));
     }
 
-    /* Rows are more streams than processors follow. */
-    void ask_ahead(const struct column_part &part) const
-    {
-        const size_t size = way->step * way->element;
-        if (slab->ahead == 0)
-            return;
-        for (unsigned k = 0; k < part.rows; k++)
-            for (size_t byte = 0; byte < size; byte += cache_line)
-                __builtin_prefetch(part.at + int64_t(k) * part.stride + slab->ahead + byte);
-    }
-
-    unsigned columns_of(unsigned group) const
-    {
-        const unsigned there = columns - column_of(group), most = group ? way->step : lead;
-        return there < most ? there : most;
-    }
-
     void fold_part(const char *at, void *states)
     {
         const uint64_t first = slab_row(slab->all, slab->first);
         const unsigned rows = unsigned(slab_row(slab->all, slab->first + 1) - first);
-        for (unsigned group = 0; group < groups; group++) {
+        each_run([&](unsigned group, unsigned count) {
             const struct column_part taken = part(at, group, 0, rows);
-            ask_ahead(taken);
             const struct places places = {slab, first, column_of(group)};
-            way->make(&taken, states, columns_of(group), &places);
-        }
+            way->make(&taken, count, states, columns_of(group), &places);
+        });
     }
 
     /* Every group takes a part's rows before any takes the next part's. */
@@ -466,13 +470,10 @@ struct slab_of_columns {
         for (unsigned number = 0; number < slab->count; number++) {
             const unsigned row = unsigned(slab_row(slab->all, slab->first + number) - first),
                            end = unsigned(slab_row(slab->all, slab->first + number + 1) - first);
-            for (unsigned group = 0; group < groups; group++) {
+            each_run([&](unsigned group, unsigned count) {
                 const struct column_part taken = part(at, group, row, end);
-                ask_ahead(taken);
-                if (way->is_tree || number == 0)
-                    way->start(group_at(top, group));
-                way->take(group_at(top, group), &taken);
-            }
+                way->take(group_at(top, group), &taken, count, way->is_tree || number == 0);
+            });
             if (!way->is_tree)
                 continue;
             for (unsigned done = number; done & 1; done >>= 1)
@@ -496,7 +497,7 @@ SHARED_FUNCTION void fold_blocks(const struct slab *slab, const column_way *way,
     for (uint64_t block = 0; block < slab->blocks; block++) {
         const char *const at = slab->at + int64_t(block) * slab->block_stride;
         char *const to = states + block * slab->columns * state;
-        one.cut(at, parts * unsigned(way->element));
+        one.cut(at, to, state, parts * unsigned(way->element));
         if (slab->count == 1)
             one.fold_part(at, to);
         else
@@ -504,18 +505,32 @@ SHARED_FUNCTION void fold_blocks(const struct slab *slab, const column_way *way,
     }
 }
 
+/* Rows are more streams than processors follow. */
 template <class Way>
-void start_lanes(void *lanes)
+LANES_FUNCTION void ask_ahead(const struct column_part &part)
 {
-    new (lanes) Way();
+    constexpr size_t size = Way::step * sizeof(typename Way::element);
+    if (part.ahead == 0)
+        return;
+    for (unsigned k = 0; k < part.rows; k++)
+        for (size_t byte = 0; byte < size; byte += cache_line)
+            __builtin_prefetch(part.at + int64_t(k) * part.stride + part.ahead + byte);
 }
 
 template <class Way>
-void take_part(void *lanes, const struct column_part *rows)
+void take_part(void *lanes, const struct column_part *rows, unsigned groups, bool anew)
 {
-    Way taken = *static_cast<Way *>(lanes);
-    taken.take(part_of<typename Way::element>{*rows});
-    *static_cast<Way *>(lanes) = taken;
+    using element = typename Way::element;
+    Way *const all = static_cast<Way *>(lanes);
+    part_of<element> part{*rows};
+    for (unsigned group = 0; group < groups; group++, part.at += Way::step * sizeof(element)) {
+        ask_ahead<Way>(part);
+        Way taken;
+        if (!anew)
+            taken = all[group];
+        taken.take(part);
+        all[group] = taken;
+    }
 }
 
 template <class Joined>
@@ -537,12 +552,20 @@ void put_lanes(const void *lanes, void *states, unsigned n, const struct places 
 }
 
 template <class Way, class State>
-void make_states(const struct column_part *rows, void *states, unsigned n,
+void make_states(const struct column_part *rows, unsigned groups, void *states, unsigned n,
                  const struct places *places)
 {
-    Way lanes;
-    lanes.take(part_of<typename Way::element>{*rows});
-    lanes.put(state_at<State>(states, places), n, *places);
+    using element = typename Way::element;
+    part_of<element> part{*rows};
+    struct places at = *places;
+    for (unsigned group = 0; group < groups; group++) {
+        ask_ahead<Way>(part);
+        Way lanes;
+        lanes.take(part);
+        lanes.put(state_at<State>(states, &at), n, at);
+        part.at += Way::step * sizeof(element);
+        at.column += Way::step;
+    }
 }
 
 template <class Way, class State>
@@ -556,7 +579,6 @@ void fold_slab_by(const struct slab *slab, void *states)
                                        sizeof(typename Way::element),
                                        Way::step,
                                        Way::is_tree,
-                                       start_lanes<Way>,
                                        take_part<Way>,
                                        join_lanes<typename Way::joined>,
                                        put_lanes<Way, State>,
