@@ -296,17 +296,20 @@ static fold_slab *loop_to_results(const struct job *job)
                                                                      : NULL;
 }
 
-/* Columns always, whatever is beside them, so that it makes no difference to their sums; rows that
- * are short are turned sooner than folded one by one. */
+/* Columns always, whatever is beside them: so all results of an array are folded in one order,
+ * which that of other arrays may differ from, where rows are taken for one. Rows that are short are
+ * turned sooner than folded one by one. */
 static bool pays(const struct plan *plan)
 {
-    enum { LONG_BYTES = 1024, LONG_APART = 256 };
+    enum { LONG_BYTES = 256, NEAR = 4, LONG_NEAR = 63, LONG_APART = 256 };
     const struct axes *axes = plan->axes;
-    const size_t size = element_size(plan->layout->input);
+    const int64_t size = (int64_t)element_size(plan->layout->input),
+                  stride = axes->reduced.dimensions ? axes->reduced.strides[0] : size;
     if (way_of(axes) != TURNED)
         return true;
-    const bool adjacent = axes->reduced.strides[0] == (int64_t)size;
-    return adjacent ? plan->n * size <= LONG_BYTES : plan->n <= LONG_APART;
+    if (stride == size)
+        return plan->n * (uint64_t)size <= LONG_BYTES;
+    return plan->n <= (stride > 0 && stride <= NEAR * size ? LONG_NEAR : LONG_APART);
 }
 
 bool columns_suit(const struct job *job)
