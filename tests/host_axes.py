@@ -107,6 +107,7 @@ def check_layouts(dtype: np.dtype, rows: int, columns: int, names: tuple[str, ..
         wider[::2, ::2] = values
         check(name, wider[::2, ::2], 0)
         check(name, wider[::2, ::2].T, 1)
+        check(name, wider[::2, ::2], 1)
         wider[:rows, columns:] = values
         check(name, wider[:rows, columns:], 0)
         check(name, wider[:rows, columns:].T, 1)
