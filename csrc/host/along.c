@@ -45,8 +45,8 @@ struct along {
     uint64_t start;       /* the first piece of this stretch */
     uint64_t results_a_piece;
     unsigned abreast; /* of which so many are folded side by side */
-    bool at_once;     /* each is, from where it lies or after a move: not NULL */
-    move_tile *move;
+    bool at_once;     /* each is, in one go */
+    move_tile *move;  /* what brings its elements together first, or NULL */
     _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
     char *benches;
     size_t states, done, bench_bytes; /* where states begin on a bench, and those that wait */

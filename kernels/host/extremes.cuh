@@ -416,7 +416,9 @@ struct position_lanes {
     using position = bits_of<sizeof(In)>;
     static constexpr unsigned in_register = register_bytes / sizeof(In),
                               step = lanes_registers * in_register;
-    static constexpr size_t most = 8192; /* elements */
+    /* Elements. Of arrays of many chunks hardly one is better than those before it, and to look for
+     * where it is costs less than to know all along. */
+    static constexpr size_t most = sizeof(In) == 1 ? 2047 : LOOP_MOST - 1;
     static_assert(most / step <= position(-1), "steps need more bits");
     best_lanes<In, Order> all;
     lanes<position> where = {};
