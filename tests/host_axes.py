@@ -107,6 +107,7 @@ def check_layouts(dtype: np.dtype, rows: int, columns: int, names: tuple[str, ..
         wider[::2, ::2] = values
         check(name, wider[::2, ::2], 0)
         check(name, wider[::2, ::2].T, 1)
+        check(name, wider[::2, ::2], 1)
         wider[:rows, columns:] = values
         check(name, wider[:rows, columns:], 0)
         check(name, wider[:rows, columns:].T, 1)
@@ -216,6 +217,31 @@ def check_signs(dtype: np.dtype, rows: int) -> None:
         assert not np.signbit(got[:-1]).any(), (name, dtype, rows)
 
 
+def few_columns() -> None:
+    """Rows of few results are taken for one, several at a time: what wins, wins where it is."""
+    for dtype in (*INTEGERS[1:], *FLOATS):
+        for columns in chosen((1, 2, 3, 8, 31), dtype):
+            for rows in chosen((32, 33, 1000, 3001 if columns > 2 else 40_000), dtype, columns):
+                x = elements(dtype, (rows, columns), rows + columns)
+                apart = np.repeat(np.repeat(x, 2, axis=0), 2, axis=1)
+                for view in (x, apart[::2, ::2], apart[1::2, 1::2], apart.reshape(-1)[::2]):
+                    for name in ("argmin", "argmax", "max", "sum"):
+                        check(name, view.reshape(-1, columns), 0)
+                check_ties(x)
+
+
+def check_ties(x: np.ndarray) -> None:
+    """The first of equals and of NaN, wherever they are among the rows that are taken for one."""
+    rows = len(x)
+    for first in {0, 1, rows // 3, rows - 2}:
+        ties = np.full_like(x, 1)
+        for value in (2, 0, *((np.nan,) if x.dtype in FLOATS else ())):
+            ties[first:, :] = value
+            ties[first + 1 :: 3, -1] = 1
+            check("argmax", ties, 0)
+            check("argmin", ties, 0)
+
+
 def pages() -> None:
     """Nothing is read outside of the array, which begins or ends where memory does."""
     inside = Guarded(5).inside
@@ -257,7 +283,7 @@ def bits() -> None:
 
 
 CHECKS: dict[str, Callable[[], None]] = {
-    f.__name__: f for f in (lengths, blocks, ends, places, pages, alignments, bits)
+    f.__name__: f for f in (lengths, blocks, ends, places, few_columns, pages, alignments, bits)
 }
 
 

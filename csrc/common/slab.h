@@ -40,6 +40,8 @@ struct slab {
     uint64_t blocks, columns; /* 1 or more of each */
     struct slab_parts all;
     uint64_t first, count; /* parts; the latter is a power of 2 */
+    uint64_t folded;       /* neighbouring rows that are taken for one, whose columns these are */
+    uint64_t before;       /* rows before the first of all: positions count those, too */
     int64_t block_stride, row_stride;
     const char *end; /* up to here memory may be read, whatever it means */
     size_t ahead;    /* bytes that each row is asked for ahead of its use, or 0 */

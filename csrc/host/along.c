@@ -5,6 +5,7 @@
 #include "host/along.h"
 
 #include "common/arithmetic.h"
+#include "common/moves.h"
 #include "host/chunk.h"
 #include "host/columns.h"
 #include "host/finishing.h"
@@ -23,6 +24,7 @@ enum {
     LEVELS = 34,       /* of states that wait for their like */
     DONE = 64,         /* states that wait to be finished, at most */
     FEW = 16,          /* results that threads do not share */
+    FEW_APART = 4,     /* elements between two of a result */
     LONG = 1 << 18,    /* elements of each of those, at least */
     STRETCH = 1 << 26, /* elements between two thoughts of the watch */
     ELEMENTS_A_PIECE = 1 << 16
@@ -43,6 +45,9 @@ struct along {
     uint64_t start;       /* the first piece of this stretch */
     uint64_t results_a_piece;
     unsigned abreast; /* of which so many are folded side by side */
+    bool at_once;     /* each is, in one go */
+    move_tile *move;  /* what brings its elements together first, or NULL */
+    _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
     char *benches;
     size_t states, done, bench_bytes; /* where states begin on a bench, and those that wait */
     _Atomic unsigned findings;
@@ -120,9 +125,8 @@ static bool may_wait(const struct finishing *waiting, int64_t place, uint64_t co
            (waiting->n == 1 || place == waiting->place + (int64_t)waiting->n * waiting->step);
 }
 
-/* A state waits for others of as many elements, whose results lie at one distance. */
-static void let_wait(const struct along *self, struct bench *bench, const void *state,
-                     int64_t place, uint64_t count)
+/* Where a state waits for others of as many elements, whose results lie at one distance. */
+static char *let_wait(const struct along *self, struct bench *bench, int64_t place, uint64_t count)
 {
     struct finishing *const waiting = &bench->waiting;
     if (waiting->n && !may_wait(waiting, place, count))
@@ -131,7 +135,7 @@ static void let_wait(const struct along *self, struct bench *bench, const void *
         *waiting = (struct finishing){.states = bench->done, .count = count, .place = place};
     else if (waiting->n == 1)
         waiting->step = place - waiting->place;
-    memcpy(bench->done + waiting->n++ * self->chunks.width, state, self->chunks.width);
+    return bench->done + waiting->n++ * self->chunks.width;
 }
 
 static uint64_t count_shown(const struct along *self, const struct bench *bench)
@@ -147,7 +151,7 @@ static void finish_lane(const struct along *self, struct bench *bench, struct la
     for (; lane->depth > 1; lane->depth--)
         self->chunks.merge(lane->states + (lane->depth - 2) * width, 2);
     move_to(self, bench, lane);
-    let_wait(self, bench, lane->states, lane->place, count_shown(self, bench));
+    memcpy(let_wait(self, bench, lane->place, count_shown(self, bench)), lane->states, width);
 }
 
 /* Neighbours a chunk at a time, so that what lies between one's elements serves the next. */
@@ -165,6 +169,33 @@ static void fold_abreast(const struct along *self, struct bench *bench, struct l
         finish_lane(self, bench, &lanes[k]);
 }
 
+/* A result's elements, one after the other: where they lie, or on the bench. */
+static const char *ready(const struct along *self, const struct bench *bench, const char *at)
+{
+    const struct tile row = {.at = at,
+                             .rows = 1,
+                             .columns = self->plan->n,
+                             .column_stride = self->axes->reduced.strides[0]};
+    if (!self->move)
+        return at;
+    self->move(&row, bench->buffer);
+    return bench->buffer;
+}
+
+/* Results of a single part, one after the other. */
+static void fold_at_once(const struct along *self, struct bench *bench,
+                         struct walk_of_results *walk, uint64_t count)
+{
+    const char *const data = self->axes->reduced.data;
+    for (uint64_t k = 0; k < count; k++, results_next(walk)) {
+        char *const state = let_wait(self, bench, walk->place, self->plan->n);
+        if (self->chunks.indexed)
+            memcpy(state, self->identity, self->chunks.width);
+        self->chunks.fold_elements(ready(self, bench, data + walk->offset), self->plan->n, 0,
+                                   state);
+    }
+}
+
 static void fold_results(void *context, uint64_t index, unsigned thread)
 {
     struct along *self = context;
@@ -178,7 +209,9 @@ static void fold_results(void *context, uint64_t index, unsigned thread)
     struct walk_of_results walk;
     struct lane lanes[LANES];
     results_start(&walk, self->axes, first);
-    for (uint64_t result = first; result < end; result += self->abreast) {
+    if (self->at_once)
+        fold_at_once(self, &bench, &walk, end - first);
+    for (uint64_t result = first; result < end && !self->at_once; result += self->abreast) {
         const unsigned count = (unsigned)least(self->abreast, end - result);
         for (unsigned k = 0; k < count; k++, results_next(&walk))
             lanes[k] = (struct lane){.offset = walk.offset,
@@ -194,6 +227,22 @@ static void fold_results(void *context, uint64_t index, unsigned thread)
 
 /* ---- all of them ---- */
 
+/* Rows that begin at no cost but for a loop's own. */
+static void describe_moves(struct along *self)
+{
+#define MOVERS(name) MOVER(name),
+    static move_tile *(*const movers[])(size_t, size_t, bool) = {INSTRUCTION_SETS(MOVERS)};
+#undef MOVERS
+    const struct layout *reduced = &self->axes->reduced;
+    /* A cache line holds no more than a few results' elements. */
+    const bool moves = self->chunks.way == GATHERED && reduced->dimensions == 1 &&
+                       !reduced->swapped && reduced->strides[0] > 0 &&
+                       reduced->strides[0] <= FEW_APART * (int64_t)self->chunks.size;
+    self->at_once = self->parts.count == 1 && !self->plan->layout->mask &&
+                    (moves || self->chunks.way == IN_PLACE);
+    self->move = moves ? movers[self->job->instructions](self->chunks.size, 1, false) : NULL;
+}
+
 /* Room for what is gathered, for states that wait for their like, and for those that are done. */
 static void describe_along(struct along *self)
 {
@@ -201,6 +250,8 @@ static void describe_along(struct along *self)
     chunks_describe(&self->chunks, self->job);
     self->parts = parts_of(n);
     self->abreast = self->axes->kind == AXES_ROWS ? 1 : LANES;
+    describe_moves(self);
+    state_identity(self->plan->fold, self->plan->accumulator, self->identity);
     self->results_a_piece = ELEMENTS_A_PIECE / (least(n, ELEMENTS_A_PIECE - 1) + 1);
     if (self->results_a_piece < self->abreast)
         self->results_a_piece = self->abreast;

@@ -123,6 +123,7 @@ static void fold_run(const struct columns *self, const struct spot *spot, uint64
                              .all = self->parts,
                              .first = run * self->run,
                              .count = self->run,
+                             .folded = self->folded,
                              .block_stride = self->block_stride,
                              .row_stride = self->row_stride,
                              .end = self->end,
@@ -165,6 +166,8 @@ static void fold_rest(const struct columns *self, const struct spot *spot, uint6
                         .columns = spot->columns / self->folded,
                         .all = parts,
                         .count = (uint64_t)1 << parts.shift,
+                        .folded = 1,
+                        .before = self->plan->n - rest,
                         .row_stride = stride,
                         .end = self->end,
                         .room = bench};
@@ -293,17 +296,20 @@ static fold_slab *loop_to_results(const struct job *job)
                                                                      : NULL;
 }
 
-/* Columns always, whatever is beside them, so that it makes no difference to their sums; rows that
- * are short are turned sooner than folded one by one. */
+/* Columns always, whatever is beside them: so all results of an array are folded in one order,
+ * which that of other arrays may differ from, where rows are taken for one. Rows that are short are
+ * turned sooner than folded one by one. */
 static bool pays(const struct plan *plan)
 {
-    enum { LONG_BYTES = 1024, LONG_APART = 256 };
+    enum { LONG_BYTES = 256, NEAR = 4, LONG_NEAR = 63, LONG_APART = 256 };
     const struct axes *axes = plan->axes;
-    const size_t size = element_size(plan->layout->input);
+    const int64_t size = (int64_t)element_size(plan->layout->input),
+                  stride = axes->reduced.dimensions ? axes->reduced.strides[0] : size;
     if (way_of(axes) != TURNED)
         return true;
-    const bool adjacent = axes->reduced.strides[0] == (int64_t)size;
-    return adjacent ? plan->n * size <= LONG_BYTES : plan->n <= LONG_APART;
+    if (stride == size)
+        return plan->n * (uint64_t)size <= LONG_BYTES;
+    return plan->n <= (stride > 0 && stride <= NEAR * size ? LONG_NEAR : LONG_APART);
 }
 
 bool columns_suit(const struct job *job)
@@ -353,8 +359,8 @@ static uint64_t folded_of(const struct columns *self)
     enum { ENOUGH = 256, WANTED = 512 };
     const uint64_t bytes = self->row * self->size;
     uint64_t folded = 1;
-    if (fold_is_indexed(self->plan->fold) || bytes > ENOUGH ||
-        self->column_stride != (int64_t)self->size || self->row_stride != (int64_t)bytes)
+    if (bytes > ENOUGH || self->column_stride <= 0 ||
+        self->row_stride != (int64_t)self->row * self->column_stride)
         return 1;
     while (2 * folded * bytes <= WANTED && 2 * folded * SLAB_PART_ROWS <= self->plan->n)
         folded *= 2;

@@ -64,13 +64,13 @@ fold_slab *loop_of(enum fold fold)
         case FOLD_nonzero:
             return count_of<In, V>();
         case FOLD_min:
-            return fold_slab_by<column_extremes<In>, V, true>;
+            return fold_slab_by<column_extremes<In, least>, V>;
         case FOLD_max:
-            return fold_slab_by<column_extremes<In>, V, false>;
+            return fold_slab_by<column_extremes<In, greatest>, V>;
         case FOLD_argmin:
-            return fold_slab_by<column_positions<In>, state_of<argmin<V>>, true>;
+            return fold_slab_by<column_positions<In, least>, state_of<argmin<V>>>;
         case FOLD_argmax:
-            return fold_slab_by<column_positions<In>, state_of<argmax<V>>, false>;
+            return fold_slab_by<column_positions<In, greatest>, state_of<argmax<V>>>;
         case FOLD_variance:
             if constexpr (!std::is_integral_v<In> && !is_truth<In>)
                 return fold_slab_by<column_moments<In>, state_of<variance<V>>>;
@@ -104,9 +104,9 @@ fold_slab *extremes_as_they_are(enum fold fold)
 {
     switch (fold) {
     case FOLD_min:
-        return fold_slab_by<column_extremes<In>, In, true>;
+        return fold_slab_by<column_extremes<In, least>, In>;
     case FOLD_max:
-        return fold_slab_by<column_extremes<In>, In, false>;
+        return fold_slab_by<column_extremes<In, greatest>, In>;
     default:
         return nullptr;
     }

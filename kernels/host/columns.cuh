@@ -17,7 +17,7 @@
  *
  * and, compiled once for all states that are made of it,
  *
- *     template <class State> void put(State *, unsigned n, uint64_t first) const;
+ *     template <class State> void put(State *, unsigned n, const places &) const;
  */
 #pragma once
 
@@ -27,8 +27,6 @@
 #include "sums.cuh"
 
 #include "common/slab.h"
-
-#include <new>
 
 namespace KERNELS
 {
@@ -42,6 +40,7 @@ struct column_part {
     const char *at;
     int64_t stride;
     unsigned rows, first; /* the latter's number in its slab */
+    size_t ahead;         /* as struct slab has it */
 };
 
 template <class In>
@@ -49,6 +48,21 @@ struct part_of : column_part {
     LANES_FUNCTION const In *operator[](unsigned row) const
     {
         return reinterpret_cast<const In *>(at + int64_t(row) * stride);
+    }
+};
+
+/* Which rows of its results a group's lanes have taken. */
+struct places {
+    const struct slab *slab;
+    uint64_t first;  /* the slab's first row */
+    unsigned column; /* the group's first */
+
+    LANES_FUNCTION uint64_t of(uint64_t row, unsigned lane) const
+    {
+        if (slab->folded == 1)
+            return slab->before + first + row;
+        const unsigned columns = unsigned(slab->columns / slab->folded);
+        return slab->before + (first + row) * slab->folded + (column + lane) / columns;
     }
 };
 
@@ -113,7 +127,7 @@ struct column_sums {
 
     /* Of a complex number each part is a total. */
     template <class State>
-    LANES_FUNCTION void put(State *to, unsigned n, uint64_t) const
+    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
         put_each<T>(all.totals, n, [=](unsigned k, T total) {
             if constexpr (parts_of<State>::count > 1)
@@ -133,46 +147,42 @@ struct column_sums {
 
 /* ---- extremes ---- */
 
-/* Keys of which the greatest is wanted: where order is flipped, of the least element. NaN wins: it
- * becomes the greatest key of halves, and of floats it is chosen. */
-template <class In>
+/* Keys in whose order NaN wins, too: of halves it is the best key, and of floats it is chosen. */
+template <class In, class Order>
 struct winning {
     using keys = key_of<In>;
     using K = key<In>;
-    static constexpr bool nan_wins = keys::has_nan && !keys::nan_loses;
+    static constexpr bool nan_is_chosen = keys::has_nan && keys::nan_loses,
+                          nan_is_best = keys::has_nan && !keys::nan_loses;
+    static constexpr K best_of_all =
+        Order::template worst<K> == ends<K>::least ? ends<K>::greatest : ends<K>::least;
 
-    LANES_FUNCTION static K flip(bool flipped)
+    LANES_FUNCTION static vector<K> of(const In *x)
     {
-        constexpr bits_of<sizeof(K)> all = bits_of<sizeof(K)>(-1), sign = all ^ (all >> 1);
-        const bits_of<sizeof(K)> bits = !flipped ? 0 : std::is_integral_v<K> ? all : sign;
-        K mask;
-        memcpy(&mask, &bits, sizeof mask);
-        return mask;
+        const vector<K> key = keys::of(loaded<vector<K>>(x));
+        if constexpr (nan_is_best)
+            return keys::nan(key) ? in_all(best_of_all) : key;
+        else
+            return key;
     }
 
-    LANES_FUNCTION static vector<K> of(const In *x, vector<K> flip)
+    LANES_FUNCTION static auto better(vector<K> x, vector<K> best)
     {
-        using bits = vector<bits_of<sizeof(K)>>;
-        vector<K> key = keys::of(loaded<vector<K>>(x));
-        if constexpr (std::is_same_v<In, boolean>)
-            key = keys::rank(key); /* bytes that are as true as others are no more when flipped */
-        const auto flipped = (vector<K>)((bits)key ^ (bits)flip);
-        if constexpr (nan_wins)
-            return keys::nan(key) ? in_all(ends<K>::greatest) : flipped;
+        return Order::better(keys::rank(x), keys::rank(best));
+    }
+
+    LANES_FUNCTION static vector<K> best(vector<K> x, vector<K> best)
+    {
+        if constexpr (nan_is_best)
+            return better(x, best) ? x : best;
         else
-            return flipped;
+            return Order()(x, best);
     }
 
     template <class V>
-    LANES_FUNCTION static V value(K key, bool flipped)
+    LANES_FUNCTION static V value(K key)
     {
-        bits_of<sizeof(K)> bits, mask;
-        const K by = flip(flipped);
-        memcpy(&bits, &key, sizeof bits);
-        memcpy(&mask, &by, sizeof mask);
-        bits ^= nan_wins && key == ends<K>::greatest ? 0 : mask;
-        memcpy(&key, &bits, sizeof key);
-        return V(keys::element(key));
+        return V(keys::element(nan_is_best && key == best_of_all ? ends<K>::greatest : key));
     }
 };
 
@@ -182,96 +192,106 @@ struct nothing_joined {
 };
 
 /* The first of equals. */
-template <class In>
+template <class In, class Order>
 struct column_extremes {
     using element = In;
-    using keys = key_of<In>;
+    using keys = winning<In, Order>;
+    using K = key<In>;
     static constexpr unsigned in_register = register_bytes / sizeof(In),
                               step = lanes_registers * in_register;
     using joined = nothing_joined;
     static constexpr bool is_tree = false;
-    best_lanes<In, greatest> all;
-    bool flipped;
+    best_lanes<In, Order> all;
 
-    LANES_FUNCTION explicit column_extremes(bool flipped) : flipped(flipped) {}
-
+    /* What comparisons make of NaN is put right at the end: until then a row waits for nothing but
+     * one comparison with the row before. */
     LANES_FUNCTION void take(const part_of<In> &part)
     {
-        const auto flip = in_all(winning<In>::flip(flipped));
+        lanes<K> best = all.best, nans = best;
         for (unsigned row = 0; row < part.rows; row++)
             EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        take(r, winning<In>::of(part[row] + r * in_register, flip));
+            {
+                const auto x = keys::of(part[row] + r * in_register);
+                best.at[r] = keys::best(x, best.at[r]);
+                if constexpr (keys::nan_is_chosen)
+                    nans.at[r] = key_of<In>::nan(x) ? x : nans.at[r];
+            }
+        if constexpr (keys::nan_is_chosen)
+            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        best.at[r] = key_of<In>::nan(nans.at[r]) ? nans.at[r] : best.at[r];
+        all.best = best;
     }
 
     template <class State>
-    LANES_FUNCTION void put(State *to, unsigned n, uint64_t) const
+    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
-        put_each<key<In>>(all.best, n, [=](unsigned k, key<In> best) {
-            to[k] = winning<In>::template value<State>(best, flipped);
-        });
-    }
-
-  private:
-    LANES_FUNCTION void take(unsigned r, vector<key<In>> x)
-    {
-        auto &best = all.best.at[r];
-        if constexpr (!keys::has_nan) {
-            best = greatest()(x, best);
-        } else if constexpr (keys::nan_loses) {
-            const auto best_number = greatest()(x, best);
-            best = keys::nan(x) ? x : best_number;
-        } else {
-            best = greatest::better(keys::rank(x), keys::rank(best)) ? x : best;
-        }
+        put_each<K>(all.best, n,
+                    [=](unsigned k, K best) { to[k] = keys::template value<State>(best); });
     }
 };
 
 /* Positions have as many bits as elements. */
-template <class In>
+template <class In, class Order>
 struct column_positions {
     using element = In;
-    using keys = key_of<In>;
+    using keys = winning<In, Order>;
+    using K = key<In>;
     using position = bits_of<sizeof(In)>;
     static constexpr unsigned in_register = register_bytes / sizeof(In),
                               step = lanes_registers * in_register;
     using joined = nothing_joined;
     static constexpr bool is_tree = false;
-    best_lanes<In, greatest> all;
+    best_lanes<In, Order> all;
     lanes<position> where = {};
-    bool flipped;
 
-    LANES_FUNCTION explicit column_positions(bool flipped) : flipped(flipped) {}
-
+    /* There is hardly ever a NaN, and where there is one, a part is taken once more. */
     LANES_FUNCTION void take(const part_of<In> &part)
     {
-        const auto flip = in_all(winning<In>::flip(flipped));
-        for (unsigned row = 0; row < part.rows; row++) {
-            const vector<position> here = in_all(position(part.first + row));
-            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-            take(r, winning<In>::of(part[row] + r * in_register, flip), here);
+        if constexpr (keys::nan_is_chosen) {
+            column_positions numbers = *this;
+            if (!numbers.template take_rows<false>(part)) {
+                *this = numbers;
+                return;
+            }
         }
+        take_rows<keys::nan_is_chosen>(part);
     }
 
     template <class State>
-    LANES_FUNCTION void put(State *to, unsigned n, uint64_t first) const
+    LANES_FUNCTION void put(State *to, unsigned n, const places &at) const
     {
         position rows[step];
         memcpy(rows, &where, sizeof rows);
-        put_each<key<In>>(all.best, n, [=, &rows](unsigned k, key<In> best) {
-            to[k] = State::of(winning<In>::template value<decltype(to->value)>(best, flipped),
-                              first + rows[k]);
+        put_each<K>(all.best, n, [=, &rows, &at](unsigned k, K best) {
+            to[k] = State::of(keys::template value<decltype(to->value)>(best), at.of(rows[k], k));
         });
     }
 
   private:
-    LANES_FUNCTION void take(unsigned r, vector<key<In>> x, vector<position> here)
+    /* Whether there was a NaN. */
+    template <bool WithNan>
+    LANES_FUNCTION bool take_rows(const part_of<In> &part)
     {
-        auto &best = all.best.at[r];
-        auto better = greatest::better(keys::rank(x), keys::rank(best));
-        if constexpr (keys::has_nan && keys::nan_loses)
-            better |= keys::nan(x) & ~keys::nan(best);
-        best = better ? x : best;
-        where.at[r] = better ? here : where.at[r];
+        lanes<K> best = all.best;
+        lanes<position> found = where;
+        decltype(vector<K>{} < vector<K>{}) nans = {};
+        for (unsigned row = 0; row < part.rows; row++) {
+            const vector<position> here = in_all(position(part.first + row));
+            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+            {
+                const auto x = keys::of(part[row] + r * in_register);
+                auto better = keys::better(x, best.at[r]);
+                if constexpr (WithNan)
+                    better |= key_of<In>::nan(x) & ~key_of<In>::nan(best.at[r]);
+                else if constexpr (keys::nan_is_chosen)
+                    nans |= key_of<In>::nan(x);
+                best.at[r] = WithNan ? (better ? x : best.at[r]) : keys::best(x, best.at[r]);
+                found.at[r] = better ? here : found.at[r];
+            }
+        }
+        all.best = best;
+        where = found;
+        return is_any(nans);
     }
 };
 
@@ -323,7 +343,7 @@ struct column_moments : moments_in_lanes {
     }
 
     template <class State>
-    LANES_FUNCTION void put(State *to, unsigned n, uint64_t) const
+    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
         double means[step];
         memcpy(means, &mean, sizeof means);
@@ -335,18 +355,18 @@ struct column_moments : moments_in_lanes {
 
 /* ---- a slab ---- */
 
-/* A way's functions. */
+/* A way's functions, of so many groups that lie side by side. */
 struct column_way {
     size_t bytes, element; /* of a group's lanes, and of an element */
     unsigned step;
     bool is_tree;
-    void (*start)(void *lanes);
-    void (*take)(void *lanes, const struct column_part *);
+    /* `anew`: what lanes hold so far is nothing. */
+    void (*take)(void *lanes, const struct column_part *, unsigned groups, bool anew);
     void (*join)(void *lanes, const void *others);
-    void (*put)(const void *lanes, void *states, unsigned column, unsigned n, uint64_t first);
-    /* All of that, of a single part. */
-    void (*make)(const struct column_part *, void *states, unsigned column, unsigned n,
-                 uint64_t first);
+    void (*put)(const void *lanes, void *states, unsigned n, const struct places *);
+    /* All of that, of a single part; n columns of each group. */
+    void (*make)(const struct column_part *, unsigned groups, void *states, unsigned n,
+                 const struct places *);
 };
 
 constexpr unsigned tree_levels = 8;
@@ -357,7 +377,7 @@ static_assert(SLAB_PARTS <= 1 << (tree_levels - 1), "a slab's parts need more le
 struct slab_of_columns {
     const struct slab *slab;
     const column_way *way;
-    unsigned columns, groups;
+    unsigned columns, lead, groups; /* the second: the first group's */
     alignas(64) char filled[SLAB_PART_ROWS * lanes_bytes];
 
     char *group_at(char *level, unsigned group) const
@@ -365,13 +385,53 @@ struct slab_of_columns {
         return level + group * way->bytes;
     }
 
-    /* The columns of a group that are there, of which more may be read. */
+    unsigned column_of(unsigned group) const
+    {
+        return group ? lead + (group - 1) * way->step : 0;
+    }
+
+    unsigned columns_of(unsigned group) const
+    {
+        const unsigned there = columns - column_of(group), most = group ? way->step : lead;
+        return there < most ? there : most;
+    }
+
+    /* All groups but the first begin with a cache line of their rows: else lines would be loaded
+     * for two groups, between which others may push them out. Where rows lie otherwise, with one of
+     * their states, if those are as large. `whole`: bytes of a column. */
+    void cut(const char *at, const char *states, size_t state, unsigned whole)
+    {
+        const size_t size = way->step * way->element, unit = size < cache_line ? size : cache_line;
+        const bool in_line = slab->row_stride % int64_t(unit) == 0;
+        const size_t off = -uintptr_t(in_line ? at : states) % unit;
+        lead = way->step;
+        if (off && off % whole == 0 && columns >= 4 * way->step &&
+            (in_line || (state == whole && slab->count == 1)))
+            lead = unsigned((size - unit + off) / way->element);
+        groups = columns <= lead ? 1 : 1 + (columns - lead + way->step - 1) / way->step;
+    }
+
+    /* Groups that lie at one distance, and are whole but for single ones at the ends. */
+    template <class Visit>
+    void each_run(Visit visit) const
+    {
+        const unsigned begin = columns_of(0) < way->step,
+                       end = groups - (groups > begin && columns_of(groups - 1) < way->step);
+        if (begin)
+            visit(0, 1);
+        if (begin < end)
+            visit(begin, end - begin);
+        if (begin <= end && end < groups)
+            visit(end, 1);
+    }
+
+    /* The columns of groups that are there, of which more may be read. */
     struct column_part part(const char *at, unsigned group, unsigned row, unsigned end)
     {
-        const unsigned column = group * way->step, there = columns - column;
+        const unsigned column = column_of(group), there = columns - column;
         const size_t size = way->step * way->element;
         struct column_part part = {at + int64_t(row) * slab->row_stride + column * way->element,
-                                   slab->row_stride, end - row, row};
+                                   slab->row_stride, end - row, row, slab->ahead};
         const int64_t last = int64_t(part.rows - 1) * part.stride;
         if (there >= way->step || part.at + (last > 0 ? last : 0) + size <= slab->end)
             return part;
@@ -390,32 +450,15 @@ struct slab_of_columns {
             way->join(group_at(level, group), group_at(level, groups + group));
     }
 
-    /* Rows are more streams than processors follow. */
-    void ask_ahead(const struct column_part &part) const
-    {
-        const size_t size = way->step * way->element;
-        if (slab->ahead == 0)
-            return;
-        for (unsigned k = 0; k < part.rows; k++)
-            for (size_t byte = 0; byte < size; byte += cache_line)
-                __builtin_prefetch(part.at + int64_t(k) * part.stride + slab->ahead + byte);
-    }
-
-    unsigned columns_of(unsigned group) const
-    {
-        const unsigned there = columns - group * way->step;
-        return there < way->step ? there : way->step;
-    }
-
     void fold_part(const char *at, void *states)
     {
         const uint64_t first = slab_row(slab->all, slab->first);
         const unsigned rows = unsigned(slab_row(slab->all, slab->first + 1) - first);
-        for (unsigned group = 0; group < groups; group++) {
+        each_run([&](unsigned group, unsigned count) {
             const struct column_part taken = part(at, group, 0, rows);
-            ask_ahead(taken);
-            way->make(&taken, states, group * way->step, columns_of(group), first);
-        }
+            const struct places places = {slab, first, column_of(group)};
+            way->make(&taken, count, states, columns_of(group), &places);
+        });
     }
 
     /* Every group takes a part's rows before any takes the next part's. */
@@ -427,21 +470,20 @@ struct slab_of_columns {
         for (unsigned number = 0; number < slab->count; number++) {
             const unsigned row = unsigned(slab_row(slab->all, slab->first + number) - first),
                            end = unsigned(slab_row(slab->all, slab->first + number + 1) - first);
-            for (unsigned group = 0; group < groups; group++) {
+            each_run([&](unsigned group, unsigned count) {
                 const struct column_part taken = part(at, group, row, end);
-                ask_ahead(taken);
-                if (way->is_tree || number == 0)
-                    way->start(group_at(top, group));
-                way->take(group_at(top, group), &taken);
-            }
+                way->take(group_at(top, group), &taken, count, way->is_tree || number == 0);
+            });
             if (!way->is_tree)
                 continue;
             for (unsigned done = number; done & 1; done >>= 1)
                 join(top -= level);
             top += level;
         }
-        for (unsigned group = 0; group < groups; group++)
-            way->put(group_at(bottom, group), states, group * way->step, columns_of(group), first);
+        for (unsigned group = 0; group < groups; group++) {
+            const struct places places = {slab, first, column_of(group)};
+            way->put(group_at(bottom, group), states, columns_of(group), &places);
+        }
     }
 };
 
@@ -452,10 +494,10 @@ SHARED_FUNCTION void fold_blocks(const struct slab *slab, const column_way *way,
     one.slab = slab;
     one.way = way;
     one.columns = unsigned(slab->columns) * parts;
-    one.groups = (one.columns + way->step - 1) / way->step;
     for (uint64_t block = 0; block < slab->blocks; block++) {
         const char *const at = slab->at + int64_t(block) * slab->block_stride;
         char *const to = states + block * slab->columns * state;
+        one.cut(at, to, state, parts * unsigned(way->element));
         if (slab->count == 1)
             one.fold_part(at, to);
         else
@@ -463,18 +505,32 @@ SHARED_FUNCTION void fold_blocks(const struct slab *slab, const column_way *way,
     }
 }
 
-template <class Way, bool... Flipped>
-void start_lanes(void *lanes)
+/* Rows are more streams than processors follow. */
+template <class Way>
+LANES_FUNCTION void ask_ahead(const struct column_part &part)
 {
-    new (lanes) Way(Flipped...);
+    constexpr size_t size = Way::step * sizeof(typename Way::element);
+    if (part.ahead == 0)
+        return;
+    for (unsigned k = 0; k < part.rows; k++)
+        for (size_t byte = 0; byte < size; byte += cache_line)
+            __builtin_prefetch(part.at + int64_t(k) * part.stride + part.ahead + byte);
 }
 
 template <class Way>
-void take_part(void *lanes, const struct column_part *rows)
+void take_part(void *lanes, const struct column_part *rows, unsigned groups, bool anew)
 {
-    Way taken = *static_cast<Way *>(lanes);
-    taken.take(part_of<typename Way::element>{*rows});
-    *static_cast<Way *>(lanes) = taken;
+    using element = typename Way::element;
+    Way *const all = static_cast<Way *>(lanes);
+    part_of<element> part{*rows};
+    for (unsigned group = 0; group < groups; group++, part.at += Way::step * sizeof(element)) {
+        ask_ahead<Way>(part);
+        Way taken;
+        if (!anew)
+            taken = all[group];
+        taken.take(part);
+        all[group] = taken;
+    }
 }
 
 template <class Joined>
@@ -483,37 +539,50 @@ void join_lanes(void *lanes, const void *others)
     static_cast<Joined *>(lanes)->join(*static_cast<const Joined *>(others));
 }
 
+template <class State>
+LANES_FUNCTION State *state_at(void *states, const struct places *places)
+{
+    return static_cast<State *>(states) + places->column / parts_of<State>::count;
+}
+
 template <class Way, class State>
-void put_lanes(const void *lanes, void *states, unsigned column, unsigned n, uint64_t first)
+void put_lanes(const void *lanes, void *states, unsigned n, const struct places *places)
 {
-    static_cast<const Way *>(lanes)->put(
-        static_cast<State *>(states) + column / parts_of<State>::count, n, first);
+    static_cast<const Way *>(lanes)->put(state_at<State>(states, places), n, *places);
 }
 
-template <class Way, class State, bool... Flipped>
-void make_states(const struct column_part *rows, void *states, unsigned column, unsigned n,
-                 uint64_t first)
+template <class Way, class State>
+void make_states(const struct column_part *rows, unsigned groups, void *states, unsigned n,
+                 const struct places *places)
 {
-    Way lanes(Flipped...);
-    lanes.take(part_of<typename Way::element>{*rows});
-    lanes.put(static_cast<State *>(states) + column / parts_of<State>::count, n, first);
+    using element = typename Way::element;
+    part_of<element> part{*rows};
+    struct places at = *places;
+    for (unsigned group = 0; group < groups; group++) {
+        ask_ahead<Way>(part);
+        Way lanes;
+        lanes.take(part);
+        lanes.put(state_at<State>(states, &at), n, at);
+        part.at += Way::step * sizeof(element);
+        at.column += Way::step;
+    }
 }
 
-template <class Way, class State, bool... Flipped>
+template <class Way, class State>
 void fold_slab_by(const struct slab *slab, void *states)
 {
-    constexpr unsigned parts = parts_of<State>::count, groups = SLAB_COLUMNS * parts / Way::step;
+    constexpr unsigned parts = parts_of<State>::count,
+                       groups = SLAB_COLUMNS * parts / Way::step + 1;
     static_assert((Way::is_tree ? tree_levels : 1) * groups * sizeof(Way) <= SLAB_ROOM,
                   "a slab needs more room");
     static constexpr column_way way = {sizeof(Way),
                                        sizeof(typename Way::element),
                                        Way::step,
                                        Way::is_tree,
-                                       start_lanes<Way, Flipped...>,
                                        take_part<Way>,
                                        join_lanes<typename Way::joined>,
                                        put_lanes<Way, State>,
-                                       make_states<Way, State, Flipped...>};
+                                       make_states<Way, State>};
     fold_blocks(slab, &way, parts, sizeof(State), static_cast<char *>(states));
 }
 

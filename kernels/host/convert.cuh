@@ -78,11 +78,91 @@ LANES_FUNCTION vector<float, Bytes> halves_converted(const void *x)
 
 #endif
 
+/* ---- integers of more bits ---- */
+
+/* GCC would take vectors apart for some of these. */
+#ifdef __AVX2__
+
+/* Of so many bytes as the processor takes them; fewer than 16 are a register's lower ones. */
+template <class Values>
+LANES_FUNCTION auto processors_own(Values x)
+{
+    if constexpr (sizeof x == 32) {
+        return __m256i(x);
+    } else if constexpr (sizeof x == 16) {
+        return __m128i(x);
+    } else {
+        uint64_t bits = 0;
+        memcpy(&bits, &x, sizeof x);
+        return _mm_cvtsi64_si128(int64_t(bits));
+    }
+}
+
+template <class In, class Wide>
+struct widening;
+
+#define WIDENING(In, Wide, convert)                                                                \
+    template <>                                                                                    \
+    struct widening<In, Wide> {                                                                    \
+        template <unsigned Bytes, class Register>                                                  \
+        LANES_FUNCTION static auto of(Register x)                                                  \
+        {                                                                                          \
+            if constexpr (Bytes == 16)                                                             \
+                return _mm_##convert(x);                                                           \
+            else if constexpr (Bytes == 32)                                                        \
+                return _mm256_##convert(x);                                                        \
+            else                                                                                   \
+                return _mm512_##convert(x);                                                        \
+        }                                                                                          \
+    };
+WIDENING(int8_t, int16_t, cvtepi8_epi16)
+WIDENING(int8_t, int32_t, cvtepi8_epi32)
+WIDENING(int8_t, int64_t, cvtepi8_epi64)
+WIDENING(int16_t, int32_t, cvtepi16_epi32)
+WIDENING(int16_t, int64_t, cvtepi16_epi64)
+WIDENING(int32_t, int64_t, cvtepi32_epi64)
+WIDENING(uint8_t, int16_t, cvtepu8_epi16)
+WIDENING(uint8_t, int32_t, cvtepu8_epi32)
+WIDENING(uint8_t, int64_t, cvtepu8_epi64)
+WIDENING(uint16_t, int32_t, cvtepu16_epi32)
+WIDENING(uint16_t, int64_t, cvtepu16_epi64)
+WIDENING(uint32_t, int64_t, cvtepu32_epi64)
+#undef WIDENING
+
+/* As many lanes as there are. */
+template <class Wide, class Values>
+LANES_FUNCTION auto widened(Values x)
+{
+    using in = std::remove_reference_t<decltype(x[0])>;
+    constexpr unsigned bytes = sizeof x / sizeof(in) * sizeof(Wide);
+    return vector<Wide, bytes>(
+        widening<in, std::make_signed_t<Wide>>::template of<bytes>(processors_own(x)));
+}
+
+#else
+
+template <class Wide, class Values>
+LANES_FUNCTION auto widened(Values x)
+{
+    constexpr unsigned bytes = sizeof x / sizeof x[0] * sizeof(Wide);
+    return __builtin_convertvector(x, vector<Wide, bytes>);
+}
+
+#endif
+
 /* Values as numbers of another type, a register of them. */
 template <class T, class Values>
 LANES_FUNCTION vector<T> as(Values x)
 {
-    return __builtin_convertvector(x, vector<T>);
+    using in = std::remove_reference_t<decltype(x[0])>;
+    if constexpr (!std::is_integral_v<in> || sizeof(in) >= sizeof(T))
+        return __builtin_convertvector(x, vector<T>);
+    else if constexpr (std::is_integral_v<T>)
+        return widened<T>(x);
+    else if constexpr (sizeof(in) < sizeof(int32_t))
+        return as<T>(widened<int32_t>(x));
+    else
+        return __builtin_convertvector(x, vector<T>);
 }
 
 /* Where GCC would make several conversions of one. */

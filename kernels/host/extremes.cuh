@@ -96,9 +96,37 @@ struct key_of<bfloat16> : key_of_half<bfloat16, 0x7f80> {};
 template <class In>
 using key = typename key_of<In>::type;
 
+/* Registers of floats by themselves: GCC would make one mask of this and of another comparison of
+ * the same, and each row wait for that of the row before, which takes longer. */
+#if defined(__AVX512BW__)
+#define FLOAT_REGISTERS(name)                                                                      \
+    LANES_FUNCTION vector<float> operator()(vector<float> x, vector<float> best) const             \
+    {                                                                                              \
+        return vector<float>(_mm512_maskz_##name##_ps(__mmask16(-1), __m512(x), __m512(best)));    \
+    }                                                                                              \
+    LANES_FUNCTION vector<double> operator()(vector<double> x, vector<double> best) const          \
+    {                                                                                              \
+        return vector<double>(_mm512_maskz_##name##_pd(__mmask8(-1), __m512d(x), __m512d(best)));  \
+    }
+#elif defined(__AVX2__)
+#define FLOAT_REGISTERS(name)                                                                      \
+    LANES_FUNCTION vector<float> operator()(vector<float> x, vector<float> best) const             \
+    {                                                                                              \
+        return vector<float>(_mm256_##name##_ps(__m256(x), __m256(best)));                         \
+    }                                                                                              \
+    LANES_FUNCTION vector<double> operator()(vector<double> x, vector<double> best) const          \
+    {                                                                                              \
+        return vector<double>(_mm256_##name##_pd(__m256d(x), __m256d(best)));                      \
+    }
+#else
+#define FLOAT_REGISTERS(name)
+#endif
+
 struct least {
     template <class T>
     static constexpr T worst = ends<T>::greatest;
+
+    FLOAT_REGISTERS(min)
 
     template <class T>
     LANES_FUNCTION T operator()(T x, T best) const
@@ -117,6 +145,8 @@ struct greatest {
     template <class T>
     static constexpr T worst = ends<T>::least;
 
+    FLOAT_REGISTERS(max)
+
     template <class T>
     LANES_FUNCTION T operator()(T x, T best) const
     {
@@ -129,6 +159,8 @@ struct greatest {
         return x > best;
     }
 };
+
+#undef FLOAT_REGISTERS
 
 /* ---- lanes ---- */
 
@@ -283,12 +315,10 @@ LANES_FUNCTION size_t find(const In *x, size_t n, Wanted wanted)
         i += several;
     while (i + step <= n && !is_any(wanted_from(x + i)))
         i += step;
-    const filled_up<In, step> rest(x + i, n - i < step ? n - i : step, x[0]);
-    const auto found = wanted_from(rest.at);
-    unsigned k = 0;
-    while (k + 1 < step && !found[k])
-        k++;
-    return i + k;
+    if (i + step <= n)
+        return i + first_lane(wanted_from(x + i));
+    const filled_up<In, step> rest(x + i, n - i, x[0]);
+    return i + first_lane(wanted_from(rest.at));
 }
 
 template <class In>
@@ -377,6 +407,83 @@ void extreme_number_loop(const void *elements, size_t n, uint64_t, void *state)
 
 /* ---- positions ---- */
 
+/* The best of all numbers, and at which step each lane had it first. */
+template <class In, class Order>
+struct position_lanes {
+    using element = In;
+    using keys = key_of<In>;
+    using K = key<In>;
+    using position = bits_of<sizeof(In)>;
+    static constexpr unsigned in_register = register_bytes / sizeof(In),
+                              step = lanes_registers * in_register;
+    /* Elements. Of arrays of many chunks hardly one is better than those before it, and to look for
+     * where it is costs less than to know all along. */
+    static constexpr size_t most = sizeof(In) == 1 ? 2047 : LOOP_MOST - 1;
+    static_assert(most / step <= position(-1), "steps need more bits");
+    best_lanes<In, Order> all;
+    lanes<position> where = {};
+    vector<position> now = {};
+    decltype(vector<K>{} < vector<K>{}) nans = {};
+
+    LANES_FUNCTION void take(const In *x)
+    {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            const vector<K> key = keys::of(loaded<vector<K>>(x + r * in_register));
+            const auto better = Order::better(keys::rank(key), keys::rank(all.best.at[r]));
+            if constexpr (keys::has_nan)
+                nans |= keys::nan(key);
+            all.take(r, key);
+            where.at[r] = better ? now : where.at[r];
+        }
+        now += 1;
+    }
+
+    /* Of equals the first. */
+    LANES_FUNCTION size_t result(K *best) const
+    {
+        constexpr auto all_lanes = std::make_index_sequence<in_register>();
+        constexpr bool has_room = position(-1) >= most;
+        *best = all.result();
+        const auto wanted = keys::rank(in_all(*best));
+        lanes<position> places;
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            const vector<position> place =
+                has_room ? where.at[r] * position(step) + numbered(r * in_register, all_lanes)
+                         : where.at[r];
+            places.at[r] = keys::rank(all.best.at[r]) == wanted ? place : in_all(position(-1));
+        }
+        position first;
+        places.template merged<1>(&first, least());
+        if constexpr (has_room)
+            return first;
+        unsigned r = 0;
+        while (!is_any(places.at[r] == in_all(first)))
+            r++;
+        return size_t(first) * step + r * in_register + first_lane(places.at[r] == in_all(first));
+    }
+
+  private:
+    template <size_t... Lanes>
+    LANES_FUNCTION static vector<position> numbered(unsigned from, std::index_sequence<Lanes...>)
+    {
+        return vector<position>{position(Lanes)...} + in_all(position(from));
+    }
+};
+
+/* False: there is a NaN. */
+template <class In, class Order>
+SHARED_FUNCTION bool find_position(const In *x, size_t n, key<In> *best, size_t *at)
+{
+    position_lanes<In, Order> lanes;
+    take_all(lanes, x, n, x[0]);
+    if (is_any(lanes.nans))
+        return false;
+    *at = lanes.result(best);
+    return true;
+}
+
 /* Elements that are worth another look if the best is among them. */
 template <class In>
 constexpr size_t position_block = 8192 / (sizeof(In) > 2 ? sizeof(In) : 2);
@@ -390,6 +497,16 @@ void position_loop(const void *elements, size_t n, uint64_t first, void *state)
     auto found = loaded<state_of<Fold>>(state);
     if (is_nan(found.value))
         return;
+    if constexpr (std::is_arithmetic_v<key<In>>) {
+        key<In> here;
+        size_t at;
+        if (n <= position_lanes<In, Order>::most && find_position<In, Order>(x, n, &here, &at)) {
+            const V of_here = value<V, In>(here);
+            if (found.index == UINT64_MAX || Order::better(of_here, found.value))
+                put_state<Fold>(state, Fold::lift(of_here, first + at));
+            return;
+        }
+    }
     bool any = false;
     size_t block = 0;
     key<In> best;

@@ -130,6 +130,24 @@ LANES_FUNCTION bool is_any(Mask mask)
     return has_bits(vector<uint64_t>(mask));
 }
 
+/* The first lane of a comparison that is not 0; there is one. */
+template <class Mask>
+LANES_FUNCTION unsigned first_lane(Mask mask)
+{
+#if defined(__AVX512BW__)
+    return unsigned(__builtin_ctzll(_mm512_movepi8_mask(__m512i(mask)))) / sizeof mask[0];
+#elif defined(__AVX2__)
+    return unsigned(__builtin_ctz(unsigned(_mm256_movemask_epi8(__m256i(mask))))) / sizeof mask[0];
+#elif defined(__SSE2__)
+    return unsigned(__builtin_ctz(unsigned(_mm_movemask_epi8(__m128i(mask))))) / sizeof mask[0];
+#else
+    unsigned lane = 0;
+    while (!mask[lane])
+        lane++;
+    return lane;
+#endif
+}
+
 /* Merges a register's two halves, and theirs, until 16 bytes are left. */
 template <class T, unsigned Bytes, class Merge>
 LANES_FUNCTION vector<T, 16> merged_to_16(vector<T, Bytes> x, Merge merge)
@@ -239,7 +257,29 @@ struct filled_up {
         for (size_t k = 0; k < Count; k++)
             at[k] = nothing;
         if (n)
-            memcpy(at, x, n * sizeof(In));
+            copy(x, n * sizeof(In));
+    }
+
+  private:
+    /* Registers are stored as they are loaded: what is stored in smaller pieces keeps a load of
+     * them all waiting. */
+    LANES_FUNCTION void copy(const In *x, size_t bytes)
+    {
+#ifdef __AVX512BW__
+        if constexpr (sizeof at % sizeof(__m512i) == 0) {
+            char *const to = reinterpret_cast<char *>(at);
+            const char *const from = reinterpret_cast<const char *>(x);
+            EACH_REGISTER(size_t k = 0; k < sizeof at; k += sizeof(__m512i))
+            {
+                const size_t there = bytes <= k ? 0 : bytes - k < 64 ? bytes - k : 64;
+                const __mmask64 shown = there ? ~uint64_t(0) >> (64 - there) : 0;
+                const __m512i fill = loaded<__m512i>(to + k);
+                _mm512_storeu_si512(to + k, _mm512_mask_loadu_epi8(fill, shown, from + k));
+            }
+            return;
+        }
+#endif
+        memcpy(at, x, bytes);
     }
 };
 

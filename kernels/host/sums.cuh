@@ -182,10 +182,14 @@ SHARED_FUNCTION Lanes added_up(const typename Lanes::element *x, size_t n,
         take_all(lanes, x, n, nothing);
     } else {
         const size_t left = n % Lanes::step;
-        lanes = added_as_tree<Lanes>(x, n / Lanes::step);
+        const size_t steps = n / Lanes::step;
+        lanes = steps <= steps_in_a_row ? runs_added<1, Lanes>(x, steps)
+                                        : added_as_tree<Lanes>(x, steps);
         if (left) {
             const filled_up<typename Lanes::element, Lanes::step> last(x + n - left, left, nothing);
-            lanes.join(added_as_tree<Lanes>(last.at, 1));
+            Lanes of_last;
+            of_last.take(last.at);
+            lanes.join(of_last);
         }
     }
     return lanes;

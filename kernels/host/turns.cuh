@@ -13,10 +13,25 @@ namespace
 
 constexpr unsigned square_bytes = 16, squares_in_register = register_bytes / square_bytes;
 
-/* 16 bytes of each of several rows. */
+/* Every `Step`th element, 1 or 2, of those that lie from here on: 16 bytes of them. */
+template <class T, unsigned Step, size_t... Lanes>
+LANES_FUNCTION vector<uint64_t, 16> square_loaded(const char *at, std::index_sequence<Lanes...>)
+{
+    using square = vector<T, 16>;
+    if constexpr (Step == 1)
+        return loaded<vector<uint64_t, 16>>(at);
+    else
+        return vector<uint64_t, 16>(chosen(loaded<square>(at), loaded<square>(at + sizeof(square)),
+                                           std::index_sequence<2 * Lanes...>()));
+}
+
+/* So many bytes of each of several rows. */
+template <class T, unsigned Step>
 LANES_FUNCTION vector<uint8_t> squares_loaded(const char *at, int64_t apart)
 {
-    const auto square = [=](unsigned k) { return loaded<vector<uint64_t, 16>>(at + k * apart); };
+    const auto square = [=](unsigned k) {
+        return square_loaded<T, Step>(at + k * apart, std::make_index_sequence<16 / sizeof(T)>());
+    };
 #if defined(__AVX512BW__)
     __m512i x = _mm512_castsi128_si512(__m128i(square(0)));
     x = _mm512_inserti64x2(x, __m128i(square(1)), 1);
@@ -40,18 +55,20 @@ LANES_FUNCTION Vector interleaved(Vector a, Vector b, std::index_sequence<Lanes.
                                        Lanes % square / 2 + Lanes % 2 * all)...>());
 }
 
-template <class T>
+template <class T, unsigned Step>
 struct square_turn {
     static constexpr unsigned side = square_bytes / sizeof(T), rows = side * squares_in_register;
 
-    /* The first `n` elements of so many rows, each of 16 bytes that may be read. */
+    static constexpr unsigned read = Step * square_bytes; /* bytes of each row */
+
+    /* The first `n` elements of so many rows, each of bytes that may be read. */
     LANES_FUNCTION static void turn(const char *at, int64_t stride, unsigned n, size_t apart,
                                     char *to)
     {
         vector<T> x[side], y[side];
         constexpr auto all = std::make_index_sequence<register_bytes / sizeof(T)>();
         EACH_REGISTER(unsigned k = 0; k < side; k++)
-        x[k] = vector<T>(squares_loaded(at + k * stride, side * stride));
+        x[k] = vector<T>(squares_loaded<T, Step>(at + k * stride, side * stride));
         EACH_REGISTER(unsigned stage = 1; stage < side; stage *= 2)
         {
             EACH_REGISTER(unsigned k = 0; k < side / 2; k++)
@@ -79,27 +96,39 @@ void turn_one_by_one(const struct turning &from, uint64_t first, uint64_t column
     }
 }
 
-/* The last elements of long rows are turned once more, with some of those before. */
+/* Whole squares of rows, and returns how many rows those are. The last elements of long rows are
+ * turned once more, with some of those before. */
+template <class T, unsigned Step>
+uint64_t turn_squares(const struct turning &from, uint64_t columns, char *target)
+{
+    using square = square_turn<T, Step>;
+    const uint64_t n = from.n, last = n < square::side ? 0 : n - square::side;
+    uint64_t row = 0;
+    for (; row + square::rows <= from.rows; row += square::rows) {
+        const char *const at = from.at + int64_t(row) * from.row_stride;
+        if (at + int64_t(square::rows - 1) * from.row_stride + last * Step * sizeof(T) +
+                square::read >
+            from.end)
+            break;
+        for (uint64_t k = 0; k < n; k += square::side) {
+            const uint64_t begin = k < last ? k : last;
+            square::turn(at + begin * Step * sizeof(T), from.row_stride,
+                         n < square::side ? unsigned(n) : square::side, columns * sizeof(T),
+                         target + (begin * columns + row) * sizeof(T));
+        }
+    }
+    return row;
+}
+
 template <class T>
 void turn_all(const struct turning *from, uint64_t columns, char *target)
 {
     uint64_t row = 0;
     if constexpr (sizeof(T) < square_bytes) {
-        using square = square_turn<T>;
-        const uint64_t n = from->n;
-        for (; from->stride == sizeof(T) && row + square::rows <= from->rows; row += square::rows) {
-            const char *const at = from->at + int64_t(row) * from->row_stride;
-            if (n < square::side &&
-                at + int64_t(square::rows - 1) * from->row_stride + square_bytes > from->end)
-                break;
-            for (uint64_t k = 0; k < n; k += square::side) {
-                const uint64_t begin =
-                    k + square::side <= n || n < square::side ? k : n - square::side;
-                square::turn(at + begin * sizeof(T), from->row_stride,
-                             n < square::side ? unsigned(n) : square::side, columns * sizeof(T),
-                             target + (begin * columns + row) * sizeof(T));
-            }
-        }
+        if (from->stride == sizeof(T))
+            row = turn_squares<T, 1>(*from, columns, target);
+        else if (from->stride == 2 * sizeof(T))
+            row = turn_squares<T, 2>(*from, columns, target);
     }
     turn_one_by_one<T>(*from, row, columns, target);
 }
