@@ -83,16 +83,24 @@ struct elements_in {
 #endif
     }
 
+    FOLD_FUNCTION int64_t squares_one_by_one(Word x, int64_t onto)
+    {
+#pragma unroll
+        for (unsigned k = 0; k < count; k++)
+            onto += int64_t(element_of_word<Bits>(x, k)) * element_of_word<Bits>(x, k);
+        return onto;
+    }
+
     FOLD_FUNCTION int64_t squares(Word x, int64_t onto)
     {
 #ifdef __CUDA_ARCH__
         if constexpr (Bits == 8) /* a batch's fit into a word */
             return dot_of_bytes(x, x, Word(onto));
+        else
+            return squares_one_by_one(x, onto);
+#else
+        return squares_one_by_one(x, onto);
 #endif
-#pragma unroll
-        for (unsigned k = 0; k < count; k++)
-            onto += int64_t(element_of_word<Bits>(x, k)) * element_of_word<Bits>(x, k);
-        return onto;
     }
 
     /* It fits into a word. */

@@ -13,27 +13,39 @@ namespace KERNELS
 
 /* Kernel<Fold, In>::entry() is a kernel's address; a fold's values are what the accumulator is. */
 template <template <class, class> class Kernel, template <class> class Fold>
-const void *of_type(enum element input, enum element accumulator)
+const void *of_float_type(enum element input, enum element accumulator)
 {
-    switch (accumulator) {
-    case ELEMENT_FLOAT32:
-        switch (input) {
-        case ELEMENT_FLOAT16:
-            return Kernel<Fold<float>, float16>::entry();
-        case ELEMENT_BFLOAT16:
-            return Kernel<Fold<float>, bfloat16>::entry();
-        case ELEMENT_FLOAT32:
-            return Kernel<Fold<float>, float>::entry();
-        default:
-            return nullptr;
-        }
-    case ELEMENT_FLOAT64:
+    if (accumulator == ELEMENT_FLOAT64)
         return input == ELEMENT_FLOAT64 ? Kernel<Fold<double>, double>::entry() : nullptr;
-    case ELEMENT_INT64:
-        return input == ELEMENT_INT8 ? Kernel<Fold<int64_t>, int8_t>::entry() : nullptr;
+    if (accumulator != ELEMENT_FLOAT32)
+        return nullptr;
+    switch (input) {
+    case ELEMENT_FLOAT16:
+        return Kernel<Fold<float>, float16>::entry();
+    case ELEMENT_BFLOAT16:
+        return Kernel<Fold<float>, bfloat16>::entry();
+    case ELEMENT_FLOAT32:
+        return Kernel<Fold<float>, float>::entry();
     default:
         return nullptr;
     }
+}
+
+template <template <class, class> class Kernel, template <class> class Fold>
+const void *of_type(enum element input, enum element accumulator)
+{
+    if (input == ELEMENT_INT8 && accumulator == ELEMENT_INT64)
+        return Kernel<Fold<int64_t>, int8_t>::entry();
+    return of_float_type<Kernel, Fold>(input, accumulator);
+}
+
+/* The same of sums, which of integers are of float64 where they make means. */
+template <template <class, class> class Kernel>
+const void *sum_of_type(enum element input, enum element accumulator)
+{
+    if (input == ELEMENT_INT8 && accumulator == ELEMENT_FLOAT64)
+        return Kernel<sum<double>, int8_t>::entry();
+    return of_type<Kernel, sum>(input, accumulator);
 }
 
 /* The same of spreads, which are of float64 where elements are integers. */
@@ -42,7 +54,7 @@ const void *variance_of_type(enum element input, enum element accumulator)
 {
     if (input == ELEMENT_INT8)
         return accumulator == ELEMENT_FLOAT64 ? Kernel<variance<double>, int8_t>::entry() : nullptr;
-    return of_type<Kernel, variance>(input, accumulator);
+    return of_float_type<Kernel, variance>(input, accumulator);
 }
 
 template <template <class, class> class Kernel>
@@ -50,7 +62,7 @@ const void *of_fold_and_type(enum fold fold, enum element input, enum element ac
 {
     switch (fold) {
     case FOLD_sum:
-        return of_type<Kernel, sum>(input, accumulator);
+        return sum_of_type<Kernel>(input, accumulator);
     case FOLD_min:
         return of_type<Kernel, min>(input, accumulator);
     case FOLD_max:

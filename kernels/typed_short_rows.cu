@@ -1,5 +1,6 @@
 /* Short rows along axes, of elements of a known type. */
 #include "typed.cuh"
+#include "typed_short_rows.cuh"
 
 namespace KERNELS
 {
@@ -10,7 +11,7 @@ template <class Fold, class In>
 struct short_rows_of_type {
     static const void *entry()
     {
-        return nullptr;
+        return KERNEL_ENTRY(fold_short_rows<Fold, In>);
     }
 };
 

@@ -46,6 +46,13 @@ enum { STORED_APART = 16 };
 /* Of a row in shared memory one load takes up to 2^ROW_LOAD_MAX elements. */
 enum { ROW_LOAD_MAX = 2 };
 
+/* Threads of a block that makes short rows of a known type, as an exponent, at most. */
+enum { SHORT_ROWS_BLOCK = 8 };
+
+/* A thread that loads several rows at once makes so many results at most, of so many bytes of
+ * elements. */
+enum { ROWS_IN_REGISTERS = 16, BYTES_IN_REGISTERS = 64 };
+
 /* The same of an array that is not flat, in at least one dimension; rows_of makes it. Rows are read
  * in stretches, by groups of threads. Powers of two are said by their exponents. */
 struct kernel_rows {
@@ -94,6 +101,9 @@ struct kernel_axes {
                        * exponent */
     unsigned packing; /* elements of such a row that one word takes, as an exponent: loads are of
                        * words */
+    unsigned several; /* elements of a row, where one load takes several rows; 0: see staged */
+    unsigned turned;  /* pack number k that is staged, of 16 bytes, lies where number */
+    unsigned turns;   /* k ^ (k >> turns & turned) would */
     unsigned inner;   /* neighbouring columns to a result */
     uint64_t splits;  /* blocks that share a result */
     unsigned kept;    /* dimensions that results differ in; see struct axes */

@@ -2,6 +2,7 @@
 #include "plan/axes_schedule.h"
 
 #include "arrays/means.h"
+#include "plan/short_rows_shape.h"
 #include "plan/widest.h"
 
 #include <string.h>
@@ -115,6 +116,35 @@ static bool takes_words(enum fold fold, enum element accumulator)
            element_size(accumulator) <= sizeof(uint64_t);
 }
 
+/* Whether results are what kernels that know elements' type make: of NumPy's type, and of all
+ * elements and nothing else. */
+static bool makes_usual_results(const struct plan *plan, enum element input,
+                                enum element accumulator)
+{
+    const struct finish *finish = &plan->finish;
+    const enum element result = finish->result;
+    if (plan->results.values != 1)
+        return false;
+    switch (plan->fold) {
+    case FOLD_argmin:
+    case FOLD_argmax:
+        return result == ELEMENT_INT64;
+    case FOLD_variance:
+        return !plan->means && (double)plan->n > finish->ddof &&
+               result == (element_is_integer(input) ? accumulator : input);
+    case FOLD_sum:
+        if (element_is_integer(input) && result != accumulator)
+            return false;
+        if (element_is_integer(accumulator) && reduction_row(plan->reduction)->counts)
+            return false;
+        break;
+    default:
+        break;
+    }
+    return reduction_is_stored(plan->reduction) && !finish->has_initial && finish->from_nothing &&
+           (result == input || (plan->fold == FOLD_sum && element_is_integer(input)));
+}
+
 /* Columns, where there is a kernel for them and they lie as it wants them. */
 static void choose_shape(const struct kernels *kernels, unsigned multiprocessors,
                          struct axes_schedule *self)
@@ -124,7 +154,10 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
     const enum fold fold = self->plan->fold;
     const enum element input = axes->reduced.input;
     const void *columns = kernels->columns(fold, input, self->accumulator),
-               *few = kernels->few(fold, input, self->accumulator);
+               *few = kernels->few(fold, input, self->accumulator),
+               *short_rows = makes_usual_results(self->plan, input, self->accumulator)
+                                 ? kernels->typed_short_rows(fold, input, self->accumulator)
+                                 : NULL;
     const uintptr_t data = brought ? 0 : (uintptr_t)axes->reduced.data;
     const struct axes_kernels made = {
         .accumulator = self->accumulator,
@@ -134,8 +167,11 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
         .indexed = fold_is_indexed(fold),
         .packs = takes_words(fold, self->accumulator),
     };
-    axes_shape_make(axes, &made, data, multiprocessors, &self->shape);
-    if (self->shape.columns)
+    if (!(short_rows && short_rows_shape_make(axes, data, multiprocessors, &self->shape)))
+        axes_shape_make(axes, &made, data, multiprocessors, &self->shape);
+    if (self->shape.short_rows)
+        self->kernel = short_rows;
+    else if (self->shape.columns)
         self->kernel = columns;
     else if (self->shape.few)
         self->kernel = few;
@@ -153,7 +189,9 @@ static void lay_out(struct axes_schedule *self)
     const struct results *results = &plan->results;
     const struct axes_shape *shape = &self->shape;
     struct arena *arena = &self->arena;
-    self->shared_bytes = axes_shape_shared_bytes(shape, state_bytes(plan->fold, self->accumulator));
+    const size_t state = state_bytes(plan->fold, self->accumulator);
+    self->shared_bytes =
+        shape->short_rows ? short_rows_shared_bytes(shape) : axes_shape_shared_bytes(shape, state);
     *arena = (struct arena){.total = 0};
     if (self->uploads)
         arena_reserve(arena, PART_UPLOADED, layout_length(&self->array),
@@ -227,6 +265,9 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
     argument->rounds = self->shape.rounds;
     argument->load = self->shape.load;
     argument->packing = self->shape.packing;
+    argument->several = self->shape.several;
+    argument->turned = self->shape.turned;
+    argument->turns = self->shape.turns;
     argument->inner = self->shape.inner;
     argument->counts = counts_shown(self);
     argument->splits = self->shape.splits;

@@ -17,6 +17,8 @@ struct axes_shape {
     unsigned rounds, load, packing, inner, windows;
     uint64_t splits; /* blocks that share a result */
     uint64_t groups; /* of results, one a block */
+    bool short_rows; /* of elements whose type the kernel knows */
+    unsigned several, turned, turns;
 };
 
 /* What the choice rests on, found by measuring. */

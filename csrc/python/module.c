@@ -12,9 +12,11 @@
 #include "python/explain.h"
 #include "python/forced_axes.h"
 #include "python/forced_segments.h"
+#include "python/forced_short_rows.h"
 #include "python/forced_tuning.h"
 #include "python/measure.h"
 #include "python/pretended_axes.h"
+#include "python/pretended_short_rows.h"
 #include "python/reduce.h"
 #include "python/reduceat.h"
 #include "python/simulated_memory.h"
@@ -82,6 +84,10 @@ static PyMethodDef functions[] = {
      "Forces how reductions along axes are shared, for tests."},
     {"forced_segments", forced_segments, METH_VARARGS,
      "Forces how reductions of segments are shared, for tests."},
+    {"forced_short_rows", forced_short_rows, METH_VARARGS,
+     "Forces how short rows are shared, for tests."},
+    {"pretended_short_rows", pretended_short_rows, METH_VARARGS,
+     "How threads of a device that is not there would share short rows."},
     {"pretended_segments", pretended_segments, METH_VARARGS,
      "How threads of a device that is not there would share a reduction of segments."},
     {"pretended_axes", pretended_axes, METH_VARARGS,

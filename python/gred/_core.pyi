@@ -921,6 +921,12 @@ def forced_axes(
     large: int = 0,
     /,
 ) -> None: ...
+def forced_short_rows(
+    several: int, staging: int, staged: int, turns: bool, threads: int, /
+) -> None: ...
+def pretended_short_rows(
+    results: int, n: int, size: int, data: int, multiprocessors: int, /
+) -> tuple[int, ...] | None: ...
 def forced_segments(
     block: int,
     tiling: int,

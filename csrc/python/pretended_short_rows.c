@@ -1,0 +1,33 @@
+#include "python/pretended_short_rows.h"
+
+#include "plan/short_rows_shape.h"
+
+static enum element element_of_size(unsigned size)
+{
+    return size == 1   ? ELEMENT_INT8
+           : size == 2 ? ELEMENT_INT16
+           : size == 4 ? ELEMENT_INT32
+                       : ELEMENT_INT64;
+}
+
+PyObject *pretended_short_rows(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    unsigned long long results, n, data;
+    unsigned size, multiprocessors;
+    if (!PyArg_ParseTuple(arguments, "KKIKI:pretended_short_rows", &results, &n, &size, &data,
+                          &multiprocessors))
+        return NULL;
+    const struct axes axes = {
+        .results = results,
+        .kept = 1,
+        .shape = {results},
+        .strides = {(int64_t)(n * size)},
+        .reduced = {
+            .input = element_of_size(size), .dimensions = 1, .shape = {n}, .strides = {size}}};
+    struct axes_shape shape = {.rounds = 1};
+    if (!short_rows_shape_make(&axes, (uintptr_t)data, multiprocessors, &shape))
+        Py_RETURN_NONE;
+    return Py_BuildValue("IKIIIIIIK", shape.several, (unsigned long long)shape.staged, shape.block,
+                         shape.team, shape.rounds, shape.load, shape.turned, shape.turns,
+                         (unsigned long long)short_rows_shared_bytes(&shape));
+}

@@ -1,0 +1,499 @@
+/* How a fold takes in a short row of elements of a known type. A row hands out its elements, a few
+ * at a time and in their order, and folds what its threads have made of them:
+ *
+ *     row.each<Fill>(f)        f(x, at): x an array of elements, the first of which is number `at`;
+ *                              of elements of one byte x is of words, filled up with Fill
+ *     row.begin()              the first element's number that it hands out to this thread
+ *     row.first()              its element number 0
+ *     row.together(x, merge)   to all of its threads
+ *     Row::length              how many there are, at row.at, or 0: it is not known
+ *
+ * row_fold<Fold, In> has
+ *
+ *     using made = ...;                         small, and what a result is made of
+ *     using result = ...;                       of the type that NumPy's results have
+ *     static made of(row, numbers);
+ *     static result result_of(made, numbers);
+ */
+#pragma once
+
+#include "results.cuh"
+#include "vector.cuh"
+
+namespace KERNELS
+{
+
+/* ---- quotients ---- */
+
+/* A number of elements, or how many of them count, and how to divide by it. */
+struct divided_by {
+    double number, inverse;
+    bool exact; /* the inverse: a power of two */
+
+    __device__ __forceinline__ explicit divided_by(double n)
+        : number(n), inverse(n > 0 ? ratio_of_counts(1, n) : 0), exact(fma(n, inverse, -1.0) == 0)
+    {
+    }
+
+    /* A residual rounds; of what is not finite there is none. */
+    __device__ __forceinline__ double operator()(double x) const
+    {
+        const double ratio = x * inverse;
+        if (exact)
+            return ratio;
+        const double rounded = fma(fma(-number, ratio, x), inverse, ratio);
+        return is_nan(rounded) ? ratio : rounded;
+    }
+};
+
+/* What results are made with, the same for all. */
+struct row_numbers {
+    uint64_t n;
+    divided_by count, divisor, left, left_times_count;
+    bool divides, root;
+
+    __device__ __forceinline__ row_numbers(const kernel_results &results)
+        : n(results.finish.count), count(double(results.finish.count)), divisor(results.divisor),
+          left(double(results.finish.count) - results.finish.ddof),
+          left_times_count(left.number * count.number), divides(results.divisor != 0),
+          root(results.reduction == REDUCTION_std)
+    {
+    }
+};
+
+/* ---- results ---- */
+
+/* Numbers rounded to a float type. */
+template <class To>
+__device__ __forceinline__ To rounded_to(double x)
+{
+    if constexpr (std::is_same_v<To, float16>) {
+#ifdef __CUDA_ARCH__
+        uint16_t bits;
+        asm("cvt.rn.f16.f64 %0, %1;" : "=h"(bits) : "d"(x));
+        return {bits};
+#else
+        return {half_of_double(x)};
+#endif
+    } else if constexpr (std::is_same_v<To, bfloat16>) {
+        return {bfloat_of_float(float(x))};
+    } else {
+        return To(x);
+    }
+}
+
+template <class To>
+__device__ __forceinline__ To rounded_to(float x)
+{
+    if constexpr (std::is_same_v<To, float16>) {
+#ifdef __CUDA_ARCH__
+        uint16_t bits;
+        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+        return {bits};
+#else
+        return {half_of_double(x)};
+#endif
+    } else if constexpr (std::is_same_v<To, bfloat16>) {
+        return {bfloat_of_float(x)};
+    } else {
+        return To(x);
+    }
+}
+
+template <class To>
+__device__ __forceinline__ To rounded_to(int64_t x)
+{
+    return To(x);
+}
+
+/* ---- words of elements of one byte ---- */
+
+__device__ __forceinline__ int32_t with_byte_on_top(uint32_t word, unsigned k, uint32_t below)
+{
+#ifdef __CUDA_ARCH__
+    return int32_t(__byte_perm(word, below, k << 12 | 0x654));
+#else
+    return int32_t(word >> 8 * k << 24 | (below & 0xffffff));
+#endif
+}
+
+/* ---- folds ---- */
+
+template <class Fold, class In>
+struct row_fold;
+
+/* Of one value, by merging. */
+template <class Fold, class In>
+struct row_fold_by_values {
+    using value = value_of<Fold>;
+    using made = value;
+    using result = In;
+
+    template <class Row>
+    static __device__ __forceinline__ made of(const Row &row, const row_numbers &)
+    {
+        value all = Fold::identity();
+        row.template each<0>([&](const auto &x, unsigned) {
+            constexpr unsigned n = sizeof x / sizeof(In);
+            value some[n];
+#pragma unroll
+            for (unsigned k = 0; k < n; k++)
+                some[k] = value(x[k]);
+#pragma unroll
+            for (unsigned apart = 1; apart < n; apart *= 2)
+#pragma unroll
+                for (unsigned k = 0; k + apart < n; k += 2 * apart)
+                    some[k] = Fold::merge(some[k], some[k + apart]);
+            all = Fold::merge(all, some[0]);
+        });
+        return row.together(all, [](value a, value b) { return Fold::merge(a, b); });
+    }
+};
+
+template <class V, class In>
+struct row_fold<sum<V>, In> : row_fold_by_values<sum<V>, In> {
+    static __device__ __forceinline__ In result_of(V total, const row_numbers &numbers)
+    {
+        if (!numbers.divides)
+            return rounded_to<In>(added(V(0), total));
+        if (numbers.divisor.exact)
+            return rounded_to<In>(total * V(numbers.divisor.inverse));
+        return rounded_to<In>(numbers.divisor(double(total)));
+    }
+};
+
+template <class V, class In>
+struct row_fold<min<V>, In> : row_fold_by_values<min<V>, In> {
+    static __device__ __forceinline__ In result_of(V least, const row_numbers &)
+    {
+        return rounded_to<In>(least);
+    }
+};
+
+template <class V, class In>
+struct row_fold<max<V>, In> : row_fold_by_values<max<V>, In> {
+    static __device__ __forceinline__ In result_of(V greatest, const row_numbers &)
+    {
+        return rounded_to<In>(greatest);
+    }
+};
+
+template <class V>
+struct row_fold<sum<V>, int8_t> {
+    using made = int;
+    using result = V;
+
+    template <class Row>
+    static __device__ __forceinline__ int of(const Row &row, const row_numbers &)
+    {
+        int all = 0;
+        row.template each<0>([&](const auto &x, unsigned) {
+#pragma unroll
+            for (uint32_t word : x)
+                all = packing<int8_t>::sum(int(word), all);
+        });
+        return row.together(all, [](int a, int b) { return a + b; });
+    }
+
+    static __device__ __forceinline__ V result_of(int total, const row_numbers &numbers)
+    {
+        if constexpr (std::is_integral_v<V>)
+            return total;
+        else
+            return numbers.divides ? numbers.divisor(double(total)) : double(total);
+    }
+};
+
+/* The better of two signed halves, twice. */
+template <template <class> class Order>
+__device__ __forceinline__ int best_of_halves(int a, int b)
+{
+#ifdef __CUDA_ARCH__ /* from Hopper on it is one instruction */
+    return int(Order<int>::worst > 0 ? __vmins2(a, b) : __vmaxs2(a, b));
+#else
+    constexpr int half = 0xffff;
+    const bool low = Order<int16_t>::better(int16_t(a), int16_t(b)),
+               high = Order<int16_t>::better(int16_t(a >> 16), int16_t(b >> 16));
+    return ((high ? a : b) & ~half) | ((low ? a : b) & half);
+#endif
+}
+
+/* The best of a word's four elements are on top of its halves then, whatever is below them. */
+template <template <class> class Order>
+__device__ __forceinline__ int best_of_pairs(int word)
+{
+    return best_of_halves<Order>(word, moved_up(word, 8));
+}
+
+template <template <class> class Order, uint32_t Fill>
+struct row_fold_by_top {
+    using made = int;
+    using result = int8_t;
+
+    template <class Row>
+    static __device__ __forceinline__ int of(const Row &row, const row_numbers &)
+    {
+        int all = int(Fill);
+        row.template each<Fill>([&](const auto &x, unsigned) {
+#pragma unroll
+            for (uint32_t word : x)
+                all = best_of_halves<Order>(all, best_of_pairs<Order>(int(word)));
+        });
+        all = Order<int>::best(all, moved_up(all, 16));
+        return row.together(all, [](int a, int b) { return Order<int>::best(a, b); }) >> 24;
+    }
+
+    static __device__ __forceinline__ int8_t result_of(int best, const row_numbers &)
+    {
+        return int8_t(best);
+    }
+};
+
+template <class V>
+struct row_fold<min<V>, int8_t> : row_fold_by_top<by_least, 0x7f7f7f7f> {};
+
+template <class V>
+struct row_fold<max<V>, int8_t> : row_fold_by_top<by_greatest, 0x80808080> {};
+
+/* ---- positions ---- */
+
+template <class V>
+struct value_in_row {
+    V value;
+    unsigned index;
+};
+
+template <class V, template <class> class Order, class In>
+struct row_fold<position_of_best<V, Order>, In> {
+    using made = unsigned;
+    using result = int64_t;
+    using best = value_in_row<V>;
+
+    /* NaN, too. */
+    static __device__ __forceinline__ bool beats(V x, V least_or_greatest)
+    {
+        if constexpr (Order<int>::worst > 0)
+            return !(x >= least_or_greatest);
+        else
+            return !(x <= least_or_greatest);
+    }
+
+    static __device__ __forceinline__ best better(best a, best b)
+    {
+        const bool nan_a = is_nan(a.value), nan_b = is_nan(b.value);
+        const bool equal = nan_a == nan_b && (nan_a || a.value == b.value),
+                   other = !nan_a && (nan_b || Order<V>::better(b.value, a.value));
+        return other || (equal && b.index < a.index) ? b : a;
+    }
+
+    template <class Row>
+    static __device__ __forceinline__ unsigned of(const Row &row, const row_numbers &)
+    {
+        constexpr V worst = Order<V>::worst;
+        best all = {worst, row.begin()};
+        row.template each<0>([&](const auto &x, unsigned at) {
+            constexpr unsigned n = sizeof x / sizeof(In);
+#pragma unroll
+            for (unsigned k = 0; k < n; k++) {
+                const V value = V(x[k]);
+                const bool other = beats(value, all.value) && !is_nan(all.value);
+                all.value = other ? value : all.value;
+                all.index = other ? at + k : all.index;
+            }
+        });
+        return row.together(all, better).index;
+    }
+
+    static __device__ __forceinline__ int64_t result_of(unsigned index, const row_numbers &)
+    {
+        return index;
+    }
+};
+
+/* A word with an element at the top, and below it how far from some end its place is: the greatest
+ * is the first of the best. Where the least is wanted, all bits of elements are turned. */
+template <class V, template <class> class Order>
+struct row_fold<position_of_best<V, Order>, int8_t> {
+    using made = unsigned;
+    using result = int64_t;
+    static constexpr bool is_least = Order<int>::worst > 0;
+    static constexpr unsigned end = 0xffffff;
+    static constexpr int none = INT32_MIN + 3; /* of which up to 3 are taken */
+
+    template <class Row>
+    static __device__ __forceinline__ unsigned of(const Row &row, const row_numbers &)
+    {
+        constexpr uint32_t fill = is_least ? 0x7f7f7f7f : 0x80808080;
+        int of_byte[4] = {none, none, none, none};
+        row.template each<fill>([&](const auto &x, unsigned at) {
+#pragma unroll
+            for (unsigned w = 0; w < sizeof x / sizeof *x; w++)
+#pragma unroll
+                for (unsigned k = 0; k < 4; k++) {
+                    const int top =
+                        with_byte_on_top(is_least ? ~x[w] : x[w], k, end - (at + 4 * w));
+                    of_byte[k] = top > of_byte[k] ? top : of_byte[k];
+                }
+        });
+        int all = of_byte[0];
+#pragma unroll
+        for (unsigned k = 1; k < 4; k++) {
+            const int key = of_byte[k] - int(k);
+            all = key > all ? key : all;
+        }
+        all = row.together(all, [](int a, int b) { return a > b ? a : b; });
+        return end - (unsigned(all) & end);
+    }
+
+    static __device__ __forceinline__ int64_t result_of(unsigned index, const row_numbers &)
+    {
+        return index;
+    }
+};
+
+/* ---- spreads ---- */
+
+template <class Result>
+struct row_fold_of_spreads {
+    using made = double; /* the sum of squared deviations from the mean */
+    using result = Result;
+
+    static __device__ __forceinline__ Result result_of(made deviation, const row_numbers &numbers)
+    {
+        return rounded(numbers.left(deviation), numbers);
+    }
+
+  protected:
+    static __device__ __forceinline__ Result rounded(double spread, const row_numbers &numbers)
+    {
+        return rounded_to<Result>(numbers.root ? sqrt(spread) : spread);
+    }
+};
+
+struct two_sums {
+    double sum, squares;
+
+    static __device__ __forceinline__ two_sums added(two_sums a, two_sums b)
+    {
+        return {a.sum + b.sum, a.squares + b.squares};
+    }
+};
+
+/* Of numbers less any that is the same for all. A product is exact as the sum of two. */
+__device__ __forceinline__ double deviation_of(two_sums x, const divided_by &count)
+{
+    const double product = x.sum * x.sum, rest = fma(x.sum, x.sum, -product);
+    return (fma(count.number, x.squares, -product) - rest) * count.inverse;
+}
+
+/* NaN of what is not finite: a difference that is infinite is of such. */
+__device__ __forceinline__ double deviation_of_two(double a, double b)
+{
+    const double apart = b - a;
+    return fma(0.5 * apart, apart, 0.0 * apart);
+}
+
+template <class In>
+__device__ __forceinline__ double widened_element(In x)
+{
+    return double(float(x));
+}
+
+template <>
+__device__ __forceinline__ double widened_element(float16 x)
+{
+#ifdef __CUDA_ARCH__
+    double wide;
+    asm("cvt.f64.f16 %0, %1;" : "=d"(wide) : "h"(x.bits));
+    return wide;
+#else
+    return double(float(x));
+#endif
+}
+
+/* One pass in float64.
+ *
+ * Of float32 elements one of the row's is subtracted first. Even if that is far from the mean, the
+ * squares' sum is at most n + 1 times what it is of deviations, so that its n roundings are felt
+ * n^2 / 2^53 at most.
+ *
+ * Elements of 11 bits need none of that. If their magnitudes are within a factor of 2^10, the sum
+ * of up to 2^11 squares is exact; and otherwise that of deviations is half of the greatest square,
+ * of which the squares are at most n, so that again roundings are felt 2 n^2 / 2^53 at most. */
+template <class V, class In>
+struct row_fold<variance<V>, In> : row_fold_of_spreads<In> {
+    template <class Row>
+    static __device__ __forceinline__ double of(const Row &row, const row_numbers &numbers)
+    {
+        constexpr bool subtracts = sizeof(In) > 2;
+        if constexpr (Row::length == 2)
+            return deviation_of_two(widened_element(row.at[0]), widened_element(row.at[1]));
+        double from = 0;
+        if constexpr (subtracts)
+            from = widened_element(row.first());
+        two_sums all[2] = {};
+        row.template each<0>([&](const auto &x, unsigned) {
+            constexpr unsigned n = sizeof x / sizeof(In);
+#pragma unroll
+            for (unsigned k = 0; k < n; k++) {
+                const double d = subtracts ? widened_element(x[k]) - from : widened_element(x[k]);
+                all[k % 2].sum += d;
+                all[k % 2].squares = fma(d, d, all[k % 2].squares);
+            }
+        });
+        return deviation_of(row.together(two_sums::added(all[0], all[1]), two_sums::added),
+                            numbers.count);
+    }
+};
+
+/* Two passes. */
+template <>
+struct row_fold<variance<double>, double> : row_fold_of_spreads<double> {
+    template <class Row>
+    static __device__ __forceinline__ double of(const Row &row, const row_numbers &numbers)
+    {
+        const auto plus = [](double a, double b) { return a + b; };
+        double sum = 0;
+        row.template each<0>([&](const auto &x, unsigned) {
+#pragma unroll
+            for (double one : x)
+                sum += one;
+        });
+        const double mean = numbers.count(row.together(sum, plus));
+        double deviation = 0;
+        row.template each<0>([&](const auto &x, unsigned) {
+#pragma unroll
+            for (double one : x)
+                deviation = fma(one - mean, one - mean, deviation);
+        });
+        return row.together(deviation, plus);
+    }
+};
+
+/* Sums are integers, and so are n times deviations. */
+template <>
+struct row_fold<variance<double>, int8_t> : row_fold_of_spreads<double> {
+    static __device__ __forceinline__ double result_of(made times_n, const row_numbers &numbers)
+    {
+        return rounded(numbers.left_times_count(times_n), numbers);
+    }
+
+    template <class Row>
+    static __device__ __forceinline__ double of(const Row &row, const row_numbers &numbers)
+    {
+        const auto plus = [](int a, int b) { return a + b; };
+        int sum = 0, squares = 0;
+        row.template each<0>([&](const auto &x, unsigned) {
+#pragma unroll
+            for (uint32_t word : x) {
+                sum = packing<int8_t>::sum(int(word), sum);
+                squares = int(packing<int8_t>::squares(int(word), squares));
+            }
+        });
+        sum = row.together(sum, plus);
+        squares = row.together(squares, plus);
+        return double(int64_t(numbers.n) * squares - int64_t(sum) * sum);
+    }
+};
+
+} // namespace KERNELS
