@@ -49,7 +49,9 @@ template <template <class, class> class Kernel>
 const void *of_fold_and_type(enum fold fold, enum element input, enum element accumulator)
 {
     switch (fold) {
-    case FOLD_sum:
+    case FOLD_sum: /* means of integers are of float64 */
+        if (input == ELEMENT_INT8 && accumulator == ELEMENT_FLOAT64)
+            return Kernel<sum<double>, int8_t>::entry();
         return of_type<Kernel, sum>(input, accumulator);
     case FOLD_min:
         return of_type<Kernel, min>(input, accumulator);

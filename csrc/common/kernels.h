@@ -39,6 +39,15 @@ enum { SLOTS_BYTES = 64 };
  * once. */
 enum { COLUMNS_A_THREAD = 4, ROWS_AT_ONCE = 4 };
 
+/* Results of up to so many bytes a thread stores side by side. */
+enum { STORED_TOGETHER = 32 };
+
+/* Of columns whose type is known a thread makes as many as COLUMN_BYTES have, in blocks of up to
+ * COLUMNS_BLOCK; it reads ROWS_AHEAD rows before it waits for any, and ROWS_A_THREAD at most: so
+ * many that what 32 bits hold suffices for sums of squares of bytes, and for a row's number beside
+ * a byte. */
+enum { COLUMN_BYTES = 16, COLUMNS_BLOCK = 256, ROWS_AHEAD = 8, ROWS_A_THREAD = 1 << 16 };
+
 /* Results of states of up to so many bytes a thread that makes several columns alone stores one by
  * one. */
 enum { STORED_APART = 16 };
@@ -95,8 +104,15 @@ struct kernel_axes {
     unsigned packing; /* elements of such a row that one word takes, as an exponent: loads are of
                        * words */
     unsigned inner;   /* neighbouring columns to a result */
-    uint64_t splits;  /* blocks that share a result */
-    unsigned kept;    /* dimensions that results differ in; see struct axes */
+
+    /* Of columns whose type is known. */
+    unsigned repeats;  /* neighbouring rows that are taken for one; with one dimension kept only */
+    unsigned leftover; /* and those behind the last of these */
+    uint64_t packs;    /* of COLUMN_BYTES, in the last dimension that is kept */
+    bool shifted;      /* they are not at boundaries */
+    bool stores_packs; /* what a thread makes are results, which are neighbours */
+    uint64_t splits;   /* blocks that share a result */
+    unsigned kept;     /* dimensions that results differ in; see struct axes */
     int64_t first;
     uint64_t shape[DIMENSIONS_MAX];
     int64_t strides[DIMENSIONS_MAX], mask_strides[DIMENSIONS_MAX], places[DIMENSIONS_MAX];

@@ -4,6 +4,7 @@
 #include "plan/axes_shape.h"
 
 #include "common/arithmetic.h"
+#include "plan/columns_shape.h"
 #include "plan/rows.h"
 
 #include <stddef.h>
@@ -30,6 +31,8 @@ static const struct axes_tuning measured = {
     .staged = 16 << 10,
     .columns = 1,
     .windows = 4,
+    .across = 5,
+    .typed = 32 << 10,
 };
 
 static struct axes_tuning forced;
@@ -132,9 +135,7 @@ static bool lies_flat(const struct axes *axes, uint64_t row_bytes)
            (uint64_t)axes->strides[0] == row_bytes;
 }
 
-/* How many of a result's elements are neighbours, where so few are that they are better read side
- * by side with those of other results; 1: where its neighbours are others' elements; 0: neither. */
-static unsigned inner_columns(const struct axes *axes, bool indexed)
+unsigned axes_inner_columns(const struct axes *axes, bool indexed)
 {
     enum { INNER_MAX = 64 };
     const struct layout *reduced = &axes->reduced;
@@ -212,7 +213,7 @@ static bool shape_columns(const struct axes *axes, const struct axes_kernels *ke
     enum { LOAD_COLUMNS = 2 };
     const uint64_t threads = (uint64_t)multiprocessors * tuning->threads,
                    blocks = (uint64_t)multiprocessors * tuning->blocks;
-    const unsigned inner = inner_columns(axes, kernels->indexed);
+    const unsigned inner = axes_inner_columns(axes, kernels->indexed);
     if (!inner)
         return false;
     const uint64_t columns = axes->shape[axes->kept - 1] * inner, all = axes->results * inner,
@@ -359,6 +360,8 @@ void axes_shape_make(const struct axes *axes, const struct axes_kernels *kernels
         .inner = 1,
         .windows = WINDOWS_MIN,
     };
+    if (columns_shape_make(axes, kernels, data, multiprocessors, tuning, shape))
+        return;
     if (!(kernels->columns && tuning->columns &&
           shape_columns(axes, kernels, data, multiprocessors, tuning, shape))) {
         shape->abreast = lies_abreast(axes);
@@ -379,6 +382,8 @@ void axes_shape_make(const struct axes *axes, const struct axes_kernels *kernels
 /* What a block's threads leave each other, or its rows and what lies before a boundary. */
 size_t axes_shape_shared_bytes(const struct axes_shape *shape, size_t state)
 {
+    if (shape->typed.load)
+        return columns_shared_bytes(shape, state);
     const size_t width = shape->columns ? COLUMNS_A_THREAD : 1,
                  left = (state > sizeof(uint64_t) ? state : sizeof(uint64_t)) * width
                         << shape->block,

@@ -5,6 +5,14 @@
 #include "common/kernels.h"
 #include "plan/axes.h"
 
+/* Columns of a known type; see kernel_axes. */
+struct typed_columns {
+    unsigned load; /* columns that one takes; 0: they are not of those */
+    unsigned repeats, leftover;
+    uint64_t packs;
+    bool shifted, stores_packs;
+};
+
 /* How many threads fold one result, and which; see kernel_axes. */
 struct axes_shape {
     unsigned block; /* threads of one, as an exponent */
@@ -17,6 +25,7 @@ struct axes_shape {
     unsigned rounds, load, packing, inner, windows;
     uint64_t splits; /* blocks that share a result */
     uint64_t groups; /* of results, one a block */
+    struct typed_columns typed;
 };
 
 /* What the choice rests on, found by measuring. */
@@ -30,6 +39,9 @@ struct axes_tuning {
     unsigned staged;  /* and bytes of such rows, at most */
     unsigned columns; /* 0: threads make one result each */
     unsigned windows; /* of a stretch of a long row at most, as an exponent */
+    unsigned across;  /* threads of a block that read neighbouring columns of a known type, as an
+                       * exponent, where these are shared */
+    unsigned typed;   /* bytes a multiprocessor from which on there is use in knowing it */
 };
 
 /* From now on this, for tests; of no threads a block: as measured. */
@@ -38,15 +50,20 @@ void axes_tuning_force(struct axes_tuning);
 /* What kernels there are of a fold. */
 struct axes_kernels {
     enum element accumulator;
-    size_t state; /* bytes */
-    bool columns; /* one makes neighbouring results side by side */
-    bool indexed; /* positions matter */
-    bool packs;   /* they take several narrow elements to a word, in any order */
+    size_t state;       /* bytes */
+    bool columns;       /* one makes neighbouring results side by side */
+    bool indexed;       /* positions matter */
+    bool packs;         /* they take several narrow elements to a word, in any order */
+    bool typed_columns; /* one knows the elements' type */
 };
 
 /* Of elements of which the first result's lie at `data`. */
 void axes_shape_make(const struct axes *, const struct axes_kernels *, uintptr_t data,
                      unsigned multiprocessors, struct axes_shape *);
+
+/* How many of a result's elements are neighbours, where so few are that they are better read side
+ * by side with those of other results; 1: where its neighbours are others' elements; 0: neither. */
+unsigned axes_inner_columns(const struct axes *, bool indexed);
 
 /* The rows, or stretches of long ones, that threads of this shape share. */
 void axes_shape_rows(const struct axes_shape *, const struct axes *, enum element accumulator,

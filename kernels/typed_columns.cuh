@@ -1,0 +1,368 @@
+/* Columns along axes, of elements of a known type: neighbours in memory belong to different
+ * results. A thread makes as many of them as 16 bytes have, of ROWS_AHEAD rows that it reads before
+ * it waits for any; side_by_side.cuh says what it keeps of them. Threads of a block share tall
+ * columns among them, and blocks very tall ones.
+ *
+ * Rows need not begin at boundaries: then two loads have what one would, and are shifted. Short
+ * rows that lie one after the other are `repeats` to one long row, and what its columns become is
+ * folded in the end, as are neighbouring columns of one result. */
+#pragma once
+
+#include "along.cuh"
+#include "side_by_side.cuh"
+
+namespace KERNELS
+{
+
+/* ---- loads ---- */
+
+/* The low half of 8 bytes that are moved down by so many. */
+__device__ __forceinline__ uint32_t moved_down(uint32_t low, uint32_t high, unsigned bytes)
+{
+#ifdef __CUDA_ARCH__
+    return __funnelshift_r(low, high, 8 * bytes);
+#else
+    return uint32_t((uint64_t(high) << 32 | low) >> 8 * bytes);
+#endif
+}
+
+/* 16 bytes of two packs, from byte `begin` on, which is a multiple of an element's size. */
+template <class In>
+__device__ __forceinline__ pack<In> joined(const pack<In> &low, const pack<In> &high,
+                                           unsigned begin)
+{
+    uint32_t words[8], bytes[4];
+    pack<In> result;
+    memcpy(words, &low, sizeof low);
+    memcpy(words + 4, &high, sizeof high);
+#pragma unroll
+    for (unsigned k = 0; k < 6; k++)
+        words[k] = begin & 8 ? words[k + 2] : words[k];
+#pragma unroll
+    for (unsigned k = 0; k < 5 && sizeof(In) <= 4; k++)
+        words[k] = begin & 4 ? words[k + 1] : words[k];
+#pragma unroll
+    for (unsigned k = 0; k < 4; k++)
+        bytes[k] = sizeof(In) < 4 ? moved_down(words[k], words[k + 1], begin % 4) : words[k];
+    memcpy(&result, bytes, sizeof result);
+    return result;
+}
+
+/* Where a thread finds its columns. */
+struct column_walk {
+    const char *at; /* its next row */
+    int64_t hop;    /* bytes from one of its rows to the next */
+    unsigned count; /* columns that there are */
+    uint32_t taken; /* rows */
+
+    __device__ __forceinline__ void go(unsigned rows)
+    {
+        at += rows * hop;
+        taken += rows;
+    }
+};
+
+/* The two packs at boundaries that have what a thread wants of a row; of the second nothing is read
+ * unless there is something in it. */
+template <class In, unsigned Rows>
+__device__ __forceinline__ void load_shifted(pack<In> (&rows)[Rows], const column_walk &own)
+{
+    pack<In> high[Rows];
+    unsigned begin[Rows];
+#pragma unroll
+    for (unsigned r = 0; r < Rows; r++) {
+        const char *at = own.at + r * own.hop;
+        begin[r] = unsigned(address_of(at) % 16);
+        const pack<In> *const packs = seen_as<const pack<In>>(at - begin[r]);
+        rows[r] = packs[0];
+        high[r] = begin[r] + own.count * sizeof(In) > 16 ? packs[1] : pack<In>{};
+    }
+#pragma unroll
+    for (unsigned r = 0; r < Rows; r++)
+        rows[r] = joined(rows[r], high[r], begin[r]);
+}
+
+template <class In, unsigned Rows>
+__device__ __forceinline__ void load_whole(pack<In> (&rows)[Rows], const column_walk &own)
+{
+#pragma unroll
+    for (unsigned r = 0; r < Rows; r++)
+        rows[r] = *seen_as<const pack<In>>(own.at + r * own.hop);
+}
+
+/* Element by element, those that there are. */
+template <class In>
+__device__ __forceinline__ void load_edge(pack<In> (&row)[1], const column_walk &own)
+{
+#pragma unroll
+    for (unsigned c = 0; c < pack<In>::size; c++)
+        row[0].at[c] = seen_as<const In>(own.at)[c < own.count ? c : 0];
+}
+
+/* ---- rows ---- */
+
+/* Rows, and then half as many at a time, as long as there are so many. */
+template <unsigned Rows, bool Shifted, class Columns, class In>
+__device__ __forceinline__ void take_rest(Columns &columns, column_walk &own, uint32_t left)
+{
+    if constexpr (Rows > 0) {
+        if (left & Rows) {
+            pack<In> rows[Rows];
+            if constexpr (Shifted)
+                load_shifted(rows, own);
+            else
+                load_whole(rows, own);
+            columns.take(rows, own.taken);
+            own.go(Rows);
+        }
+        take_rest<Rows / 2, Shifted, Columns, In>(columns, own, left);
+    }
+}
+
+template <unsigned Rows, bool Shifted, class Columns, class In>
+__device__ __forceinline__ void take_many(Columns &columns, column_walk &own, uint32_t end)
+{
+#pragma unroll 1
+    for (; end - own.taken >= Rows; own.go(Rows)) {
+        pack<In> rows[Rows];
+        if constexpr (Shifted)
+            load_shifted(rows, own);
+        else
+            load_whole(rows, own);
+        columns.take(rows, own.taken);
+    }
+    take_rest<Rows / 2, Shifted, Columns, In>(columns, own, end - own.taken);
+}
+
+/* This thread's rows, `end` in number. Of an array's first row and its last only what there is is
+ * read where a load might take more: in front of an array's beginning, or behind its end. */
+template <class Columns, class In>
+__device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes &x,
+                                             column_walk &own, uint32_t end, bool begins, bool ends)
+{
+    const bool wary = x.shifted || own.count < Columns::columns;
+#pragma unroll 1
+    for (uint32_t edge = wary && begins;; edge = end) {
+#pragma unroll 1
+        for (; own.taken < edge; own.go(1)) {
+            pack<In> row[1];
+            load_edge(row, own);
+            columns.take(row, own.taken);
+        }
+        if (own.taken == end)
+            return;
+        const uint32_t inner = end - (wary && ends);
+        if (x.shifted)
+            take_many<ROWS_AHEAD / 2, true, Columns, In>(columns, own, inner);
+        else
+            take_many<ROWS_AHEAD, false, Columns, In>(columns, own, inner);
+    }
+}
+
+/* ---- places ---- */
+
+/* Which columns a thread has, or a slot. */
+struct column_place {
+    uint64_t outer; /* in dimensions but the last */
+    uint64_t first; /* in the last */
+
+    __device__ __forceinline__ column_place(const kernel_axes &x, uint64_t pack, unsigned columns)
+        : outer(x.kept > 1 ? divide(pack, x.packs) : 0), first((pack - outer * x.packs) * columns)
+    {
+    }
+};
+
+/* The number of a result among all; none is UINT64_MAX. */
+template <unsigned Columns>
+__device__ __forceinline__ uint64_t result_number(const kernel_axes &x, uint64_t first_pack,
+                                                  unsigned number)
+{
+    uint64_t result = first_pack * Columns / x.inner + number;
+    if (x.kept > 1) {
+        const column_place at(x, first_pack + number / Columns, Columns);
+        const uint64_t column = at.first + number % Columns, length = x.shape[x.kept - 1];
+        result = column < length ? at.outer * length + column : UINT64_MAX;
+    }
+    return result < x.results ? result : UINT64_MAX;
+}
+
+/* ---- parts ---- */
+
+/* States of a block's threads in shared memory, column by column: neighbouring threads' are
+ * neighbours, in banks of their own however they are read. */
+template <class T>
+struct column_table {
+    shared<T> at;
+    unsigned pitch, columns;
+
+    /* Of column number k of the block's. */
+    __device__ __forceinline__ unsigned slot(unsigned k) const
+    {
+        return k % columns * pitch + k / columns;
+    }
+};
+
+/* Folds `parts` of each of `width` neighbours, by halves, in each of so many columns. */
+template <class Fold, class T>
+__device__ __forceinline__ void fold_halves(const column_table<T> &table, unsigned width,
+                                            unsigned parts)
+{
+#pragma unroll 1
+    for (unsigned half = parts / 2 * width; half >= width; half /= 2) {
+        __syncthreads();
+#pragma unroll 1
+        for (unsigned k = threadIdx.x; k < half * table.columns; k += blockDim.x) {
+            const unsigned slot = k / half * table.pitch + k % half;
+            table.at[slot] = Fold::merge(table.at[slot], table.at[slot + half]);
+        }
+    }
+    __syncthreads();
+}
+
+/* Elements of rows that are too few for one long row. */
+template <class Fold, class In, class T>
+__device__ __forceinline__ void take_leftover(const kernel_axes &x, const column_table<T> &table)
+{
+    const uint64_t row = x.rows.items * x.repeats;
+    const unsigned columns = unsigned(x.results * x.inner);
+    const global<const In> from = seen_as<const In>(static_cast<const char *>(x.rows.from.data) +
+                                                    int64_t(x.rows.items) * x.rows.from.strides[0]);
+#pragma unroll 1
+    for (unsigned k = threadIdx.x; k < x.leftover * columns; k += blockDim.x) {
+        const T state = Fold::lift(value_of<Fold>(from[k]), row + k / columns);
+        table.at[table.slot(k)] = Fold::merge(table.at[table.slot(k)], state);
+    }
+}
+
+/* What the block has of a result of its own. */
+template <class Fold, class T>
+__device__ __forceinline__ T fold_parts(const kernel_axes &x, const column_table<T> &table,
+                                        unsigned number)
+{
+    const unsigned first = number * x.inner, apart = unsigned(x.results) * x.inner;
+    T value = table.at[table.slot(first)];
+#pragma unroll 1
+    for (unsigned k = 1; k < x.inner * x.repeats; k++)
+        value = Fold::merge(value, table.at[table.slot(first + k / x.inner * apart + k % x.inner)]);
+    return value;
+}
+
+/* What splits have left of `count` results: as many threads a result as there are. */
+template <class Fold, unsigned Columns>
+__device__ __forceinline__ column_table<state_of<Fold>>
+fold_splits(const kernel_axes &x, uint64_t first_pack, unsigned count,
+            global<state_of<Fold>> partials)
+{
+    constexpr unsigned together = sizeof(state_of<Fold>) <= 8 ? 16 : 6;
+    const column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(), 0, 1};
+    unsigned each = 1;
+    while (2 * each * count <= blockDim.x)
+        each *= 2;
+#pragma unroll 1
+    for (unsigned k = threadIdx.x; k < count * each; k += blockDim.x) {
+        const uint64_t result = result_number<Columns>(x, first_pack, k % count);
+        state_of<Fold> state = Fold::identity();
+#pragma unroll 1
+        for (uint64_t s = k / count; result != UINT64_MAX && s < x.splits; s += together * each) {
+            state_of<Fold> some[together];
+#pragma unroll
+            for (unsigned u = 0; u < together; u++)
+                some[u] = s + u * each < x.splits
+                              ? load_shared_by_all<state_of<Fold>>(
+                                    partials + (s + u * each) * x.results + result)
+                              : Fold::identity();
+#pragma unroll
+            for (unsigned u = 0; u < together; u++)
+                state = Fold::merge(state, some[u]);
+        }
+        table.at[k] = state;
+    }
+    fold_halves<Fold>(table, count, each);
+    return table;
+}
+
+/* ---- the kernel ---- */
+
+/* Registers for the loads of ROWS_AHEAD rows and for what is kept. */
+template <class Fold, class In>
+constexpr unsigned
+    columns_resident = sizeof(side_by_side<Fold, In>) + ROWS_AHEAD * sizeof(pack<In>) <= 160 ? 3
+                                                                                             : 2;
+
+template <class Fold, class In>
+__global__ void __launch_bounds__(COLUMNS_BLOCK, columns_resident<Fold, In>)
+    fold_columns_of_type(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials,
+                         global<uint64_t>, global<unsigned> tickets)
+{
+    using columns_type = side_by_side<Fold, In>;
+    constexpr unsigned columns = columns_type::columns;
+    const teammate me = place_in_team(x);
+    const uint64_t group = x.splits > 1 ? divide(blockIdx.x, x.splits) : blockIdx.x,
+                   split = blockIdx.x - group * x.splits, first_pack = group * me.teams,
+                   pack_number = first_pack + me.result;
+    const column_place place(x, pack_number, columns);
+    const uint64_t length = x.kept > 1 ? x.shape[x.kept - 1] : x.results * x.inner * x.repeats,
+                   rows = x.rows.items, step = x.splits << x.team,
+                   first = (split << x.team) + me.number;
+    const bool there = place.first < length &&
+                       place.outer * length + place.first < x.results * x.inner * x.repeats;
+    columns_type own;
+    column_walk walk = {};
+    if (there && first < rows) {
+        const uint64_t left = length - place.first;
+        const int64_t stride = x.rows.from.strides[0];
+        const uint32_t end = uint32_t(divide(rows - first + step - 1, step));
+        const int64_t offset =
+            x.kept > 1 ? place_of_result(x, place.outer * length + place.first).base.data
+                       : int64_t(place.first * sizeof(In));
+        walk = {static_cast<const char *>(x.rows.from.data) + offset + int64_t(first) * stride,
+                int64_t(step) * stride, left < columns ? unsigned(left) : columns, 0};
+        take_columns<columns_type, In>(own, x, walk, end, first == 0,
+                                       first + (end - 1) * step == rows - 1);
+    }
+    state_of<Fold> states[columns];
+#pragma unroll
+    for (unsigned c = 0; c < columns; c++) {
+        const uint64_t part = is_indexed<Fold>::value && x.repeats > 1
+                                  ? (me.result * columns + c) / unsigned(x.results)
+                                  : 0;
+        states[c] = own.state(c, {first * x.repeats + part, step * x.repeats, walk.taken});
+    }
+    if (x.stores_packs && x.result.at_once && x.result.bytes * columns <= STORED_TOGETHER &&
+        (group + 1 < gridDim.x || length % columns == 0)) {
+        if (there)
+            store_run_at_once<Fold>(x.result, states,
+                                    place_of_result(x, place.outer * length + place.first).place);
+        return;
+    }
+    column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(), blockDim.x + 1, columns};
+#pragma unroll
+    for (unsigned c = 0; c < columns; c++)
+        table.at[c * table.pitch + threadIdx.x] = states[c];
+    if (x.leftover && split == 0) {
+        __syncthreads();
+        take_leftover<Fold, In>(x, table);
+    }
+    fold_halves<Fold>(table, me.teams, 1u << x.team);
+    const unsigned count = x.repeats > 1 ? unsigned(x.results) : me.teams * columns / x.inner;
+    if (x.splits > 1) {
+#pragma unroll 1
+        for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
+            const uint64_t result = result_number<columns>(x, first_pack, k);
+            if (result != UINT64_MAX)
+                partials[split * x.results + result] = fold_parts<Fold>(x, table, k);
+        }
+        if (!is_last_block(tickets + group, unsigned(x.splits)))
+            return;
+        table = fold_splits<Fold, columns>(x, first_pack, count, partials);
+    }
+#pragma unroll 1
+    for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
+        const uint64_t result = result_number<columns>(x, first_pack, k);
+        if (result != UINT64_MAX)
+            store_result<Fold>(x.result, x.splits > 1 ? table.at[k] : fold_parts<Fold>(x, table, k),
+                               x.result.finish.count, place_of_result(x, result).place);
+    }
+}
+
+} // namespace KERNELS
