@@ -34,6 +34,7 @@ class Sharing(NamedTuple):
     staged: int
     splits: int
     groups: int
+    typed: tuple[int, int, int, int, bool]
 
     @property
     def results(self):

@@ -8,7 +8,8 @@ enum {
     SHARED_MAX = 48 << 10,
     AHEAD = 3, /* ROWS_AHEAD, as an exponent */
     TURNS = 1, /* how often a thread had better read as many, as an exponent */
-    LANES = 7, /* as many threads abreast had better be busy, as an exponent */
+    LANES = 7, /* threads abreast, at most, for which more rows are taken for one, as an exponent */
+    WARP = 32,
 };
 
 static unsigned exponent_up(uint64_t n)
@@ -51,8 +52,8 @@ static uint64_t repeats_for(uint64_t row_bytes, uint64_t rows, unsigned block)
         return 1;
     for (uint64_t times = 1;
          times == 1 || (times * loads <= room && rows / (times * whole) >= ROWS_LEFT); times++) {
-        const uint64_t lanes = least((uint64_t)1 << 5, room), own = times * loads,
-                       wide = divide_up(own, lanes) * lanes;
+        const uint64_t own = times * loads,
+                       wide = (uint64_t)1 << exponent_up(own > WARP ? own : WARP);
         if (own * abreast > busy * wide) {
             best = times * whole;
             busy = own;
@@ -71,6 +72,15 @@ static bool at_boundaries(const struct axes *axes, uint64_t stride, uintptr_t da
     return all % COLUMN_BYTES == 0;
 }
 
+/* A single element is a column of one row. */
+static unsigned columns_a_result(const struct axes *axes, bool indexed)
+{
+    const struct layout *reduced = &axes->reduced;
+    if (axes->kept > 0 && reduced->dimensions == 0)
+        return axes->strides[axes->kept - 1] == (int64_t)element_size(reduced->input);
+    return axes_inner_columns(axes, indexed);
+}
+
 bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kernels, uintptr_t data,
                         unsigned multiprocessors, const struct axes_tuning *tuning,
                         struct axes_shape *shape)
@@ -78,7 +88,7 @@ bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kern
     const struct layout *reduced = &axes->reduced;
     const uint64_t size = element_size(reduced->input), n = layout_length(reduced),
                    threads = (uint64_t)multiprocessors * tuning->threads;
-    const unsigned inner = axes_inner_columns(axes, kernels->indexed),
+    const unsigned inner = columns_a_result(axes, kernels->indexed),
                    outer = reduced->dimensions - (inner > 1);
     if (!kernels->typed_columns || !inner || outer > 1 || n == 0 || axes->results == 0 ||
         axes->results * n * size < (uint64_t)multiprocessors * tuning->typed)

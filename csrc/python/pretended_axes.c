@@ -111,15 +111,15 @@ PyObject *pretended_sharing(PyObject *Py_UNUSED(module), PyObject *arguments)
         !pretend(shape, strides, Py_None, size, &layout))
         return NULL;
     axes_make(&layout, reduced, false, &axes);
-    const struct axes_kernels kernels = {element_of_size(width), width, true, false,
+    const struct axes_kernels kernels = {element_of_size(width),    width, true, false,
                                          width <= sizeof(uint64_t), typed};
     axes_shape_make(&axes, &kernels, somewhere, multiprocessors, &sharing);
-    return Py_BuildValue("IOOIIOIIIIKKK(IIIKO)", sharing.block, sharing.columns ? Py_True : Py_False,
-                         sharing.abreast ? Py_True : Py_False, sharing.team, sharing.lanes,
-                         sharing.few ? Py_True : Py_False, sharing.rounds, sharing.load,
-                         sharing.packing, sharing.inner, (unsigned long long)sharing.staged,
-                         (unsigned long long)sharing.splits, (unsigned long long)sharing.groups,
-                         sharing.typed.load, sharing.typed.repeats, sharing.typed.leftover,
-                         (unsigned long long)sharing.typed.packs,
-                         sharing.typed.shifted ? Py_True : Py_False);
+    return Py_BuildValue(
+        "IOOIIOIIIIKKK(IIIKO)", sharing.block, sharing.columns ? Py_True : Py_False,
+        sharing.abreast ? Py_True : Py_False, sharing.team, sharing.lanes,
+        sharing.few ? Py_True : Py_False, sharing.rounds, sharing.load, sharing.packing,
+        sharing.inner, (unsigned long long)sharing.staged, (unsigned long long)sharing.splits,
+        (unsigned long long)sharing.groups, sharing.typed.load, sharing.typed.repeats,
+        sharing.typed.leftover, (unsigned long long)sharing.typed.packs,
+        sharing.typed.shifted ? Py_True : Py_False);
 }
