@@ -215,12 +215,10 @@ struct best_bytes {
 };
 
 template <class V>
-struct side_by_side<min<V>, int8_t> : best_bytes<min<V>, true> {
-};
+struct side_by_side<min<V>, int8_t> : best_bytes<min<V>, true> {};
 
 template <class V>
-struct side_by_side<max<V>, int8_t> : best_bytes<max<V>, false> {
-};
+struct side_by_side<max<V>, int8_t> : best_bytes<max<V>, false> {};
 
 /* The first of equals is kept, and the first NaN: what is not worse than the best, which a NaN
  * never is, takes its place, unless that is NaN. A column of nothing but the worst is won by its
@@ -264,12 +262,10 @@ struct best_places {
 };
 
 template <class V, class In>
-struct side_by_side<argmin<V>, In> : best_places<argmin<V>, V, by_least, In> {
-};
+struct side_by_side<argmin<V>, In> : best_places<argmin<V>, V, by_least, In> {};
 
 template <class V, class In>
-struct side_by_side<argmax<V>, In> : best_places<argmax<V>, V, by_greatest, In> {
-};
+struct side_by_side<argmax<V>, In> : best_places<argmax<V>, V, by_greatest, In> {};
 
 /* A byte, and below it the row's number, such that of equal bytes the first is best. */
 template <class Fold, bool Least>
@@ -310,57 +306,27 @@ struct best_keys {
 };
 
 template <class V>
-struct side_by_side<argmin<V>, int8_t> : best_keys<argmin<V>, true> {
-};
+struct side_by_side<argmin<V>, int8_t> : best_keys<argmin<V>, true> {};
 
 template <class V>
-struct side_by_side<argmax<V>, int8_t> : best_keys<argmax<V>, false> {
-};
+struct side_by_side<argmax<V>, int8_t> : best_keys<argmax<V>, false> {};
 
 /* ---- spreads ---- */
 
 /* Of a few rows of a column: their mean, and the sum of squared deviations from it. */
-struct spread_of_few {
-    double mean, deviation;
-};
-
-template <unsigned Rows, class In>
 struct few_rows {
-    __device__ __forceinline__ static spread_of_few spread(const pack<In> (&rows)[Rows], unsigned c)
+    double mean, deviation;
+
+    template <unsigned Rows, class In>
+    __device__ __forceinline__ few_rows(const pack<In> (&rows)[Rows], unsigned c)
     {
         double values[Rows];
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++)
             values[r] = double(rows[r].at[c]);
-        const double mean =
-            added_in_lanes<Rows, double>([&](unsigned r) { return values[r]; }) * (1.0 / Rows);
-        return {mean, added_in_lanes<Rows, double>(
-                          [&](unsigned r) { return squared(values[r] - mean); })};
-    }
-};
-
-/* Of float16 in float32, in which nothing overflows. What the mean is off by, because it is
- * rounded, is found in the deviations, whose own errors are parts in 2^24 of themselves: so the
- * mean is right to 2^-21 of the largest deviation, and the sum of squares to as much of itself. */
-template <unsigned Rows>
-struct few_rows<Rows, float16> {
-    __device__ __forceinline__ static spread_of_few spread(const pack<float16> (&rows)[Rows],
-                                                           unsigned c)
-    {
-        float values[Rows];
-#pragma unroll
-        for (unsigned r = 0; r < Rows; r++)
-            values[r] = float(rows[r].at[c]);
-        const float about =
-            added_in_lanes<Rows, float>([&](unsigned r) { return values[r]; }) * (1.0f / Rows);
-#pragma unroll
-        for (unsigned r = 0; r < Rows; r++)
-            values[r] -= about;
-        const float off = added_in_lanes<Rows, float>([&](unsigned r) { return values[r]; }) *
-                          (1.0f / Rows),
-                    squares = added_in_lanes<Rows, float>(
-                        [&](unsigned r) { return values[r] * values[r]; });
-        return {double(about) + double(off), double(squares - float(Rows) * off * off)};
+        mean = added_in_lanes<Rows, double>([&](unsigned r) { return values[r]; }) * (1.0 / Rows);
+        deviation =
+            added_in_lanes<Rows, double>([&](unsigned r) { return squared(values[r] - mean); });
     }
 };
 
@@ -379,7 +345,7 @@ struct side_by_side<variance<V>, In> {
                      weight = double(before) * share;
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
-            const spread_of_few few = few_rows<Rows, In>::spread(rows, c);
+            const few_rows few(rows, c);
             const double delta = few.mean - mean[c];
             mean[c] = before ? mean[c] + delta * share : few.mean;
             deviation[c] =

@@ -283,14 +283,27 @@ fold_splits(const kernel_axes &x, uint64_t first_pack, unsigned count,
 
 /* ---- the kernel ---- */
 
-/* Registers for the loads of ROWS_AHEAD rows and for what is kept. */
+/* Threads of a block at most: the states that they leave each other are to fit. */
 template <class Fold, class In>
-constexpr unsigned
-    columns_resident = sizeof(side_by_side<Fold, In>) + ROWS_AHEAD * sizeof(pack<In>) <= 160 ? 3
-                                                                                             : 2;
+constexpr unsigned columns_block(unsigned threads = COLUMNS_BLOCK)
+{
+    return sizeof(state_of<Fold>) * pack<In>::size * (threads + 1) > COLUMNS_SHARED
+               ? columns_block<Fold, In>(threads / 2)
+               : threads;
+}
+
+/* Threads of a multiprocessor that have registers for the loads of ROWS_AHEAD rows, and for what
+ * they keep. */
+template <class Fold, class In>
+constexpr unsigned columns_threads()
+{
+    constexpr size_t bytes = sizeof(side_by_side<Fold, In>);
+    return bytes < 64 ? 768 : bytes <= 128 && sizeof(In) != 2 ? 512 : 384;
+}
 
 template <class Fold, class In>
-__global__ void __launch_bounds__(COLUMNS_BLOCK, columns_resident<Fold, In>)
+__global__ void __launch_bounds__(columns_block<Fold, In>(),
+                                  columns_threads<Fold, In>() / columns_block<Fold, In>())
     fold_columns_of_type(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials,
                          global<uint64_t>, global<unsigned> tickets)
 {

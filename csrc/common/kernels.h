@@ -43,10 +43,16 @@ enum { COLUMNS_A_THREAD = 4, ROWS_AT_ONCE = 4 };
 enum { STORED_TOGETHER = 32 };
 
 /* Of columns whose type is known a thread makes as many as COLUMN_BYTES have, in blocks of up to
- * COLUMNS_BLOCK; it reads ROWS_AHEAD rows before it waits for any, and ROWS_A_THREAD at most: so
- * many that what 32 bits hold suffices for sums of squares of bytes, and for a row's number beside
- * a byte. */
-enum { COLUMN_BYTES = 16, COLUMNS_BLOCK = 256, ROWS_AHEAD = 8, ROWS_A_THREAD = 1 << 16 };
+ * COLUMNS_BLOCK that have states of COLUMNS_SHARED bytes; it reads ROWS_AHEAD rows before it waits
+ * for any, and ROWS_A_THREAD at most: so many that what 32 bits hold suffices for sums of squares
+ * of bytes, and for a row's number beside a byte. */
+enum {
+    COLUMN_BYTES = 16,
+    COLUMNS_BLOCK = 256,
+    COLUMNS_SHARED = 48 << 10,
+    ROWS_AHEAD = 8,
+    ROWS_A_THREAD = 1 << 16
+};
 
 /* Results of states of up to so many bytes a thread that makes several columns alone stores one by
  * one. */

@@ -5,7 +5,6 @@
 #include "common/arithmetic.h"
 
 enum {
-    SHARED_MAX = 48 << 10,
     AHEAD = 3, /* ROWS_AHEAD, as an exponent */
     TURNS = 1, /* how often a thread had better read as many, as an exponent */
     LANES = 7, /* threads abreast, at most, for which more rows are taken for one, as an exponent */
@@ -28,7 +27,7 @@ static unsigned columns_a_load(const struct axes *axes)
 /* Threads of a block, as an exponent: such that the states that they leave each other fit. */
 static unsigned block_for(size_t state, unsigned columns, unsigned most)
 {
-    while (state * columns * ((1u << most) + 1) > SHARED_MAX)
+    while (state * columns * ((1u << most) + 1) > COLUMNS_SHARED)
         most--;
     return most;
 }
