@@ -2,6 +2,7 @@
 #include "plan/axes_schedule.h"
 
 #include "arrays/means.h"
+#include "plan/columns_shape.h"
 #include "plan/widest.h"
 
 #include <string.h>
@@ -135,7 +136,8 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
         .packs = takes_words(fold, self->accumulator),
         .typed_columns = typed,
     };
-    axes_shape_make(axes, &made, data, multiprocessors, &self->shape);
+    if (!columns_shape_make(axes, &made, data, multiprocessors, &self->shape))
+        axes_shape_make(axes, &made, data, multiprocessors, &self->shape);
     if (self->shape.typed.load)
         self->kernel = typed;
     else if (self->shape.columns)

@@ -4,7 +4,6 @@
 #include "plan/axes_shape.h"
 
 #include "common/arithmetic.h"
-#include "plan/columns_shape.h"
 #include "plan/rows.h"
 
 #include <stddef.h>
@@ -42,7 +41,7 @@ void axes_tuning_force(struct axes_tuning tuning)
     forced = tuning;
 }
 
-static const struct axes_tuning *tuned(void)
+const struct axes_tuning *axes_tuning(void)
 {
     return forced.block ? &forced : &measured;
 }
@@ -348,7 +347,7 @@ static uint64_t items_of(const struct axes *axes, enum element accumulator,
 void axes_shape_make(const struct axes *axes, const struct axes_kernels *kernels, uintptr_t data,
                      unsigned multiprocessors, struct axes_shape *shape)
 {
-    const struct axes_tuning *tuning = tuned();
+    const struct axes_tuning *tuning = axes_tuning();
     const enum element accumulator = kernels->accumulator;
     const uint64_t threads = (uint64_t)multiprocessors * tuning->threads,
                    n = layout_length(&axes->reduced),
@@ -360,8 +359,6 @@ void axes_shape_make(const struct axes *axes, const struct axes_kernels *kernels
         .inner = 1,
         .windows = WINDOWS_MIN,
     };
-    if (columns_shape_make(axes, kernels, data, multiprocessors, tuning, shape))
-        return;
     if (!(kernels->columns && tuning->columns &&
           shape_columns(axes, kernels, data, multiprocessors, tuning, shape))) {
         shape->abreast = lies_abreast(axes);
@@ -383,7 +380,7 @@ void axes_shape_make(const struct axes *axes, const struct axes_kernels *kernels
 size_t axes_shape_shared_bytes(const struct axes_shape *shape, size_t state)
 {
     if (shape->typed.load)
-        return columns_shared_bytes(shape, state);
+        return state * shape->typed.load * ((1u << shape->block) + 1);
     const size_t width = shape->columns ? COLUMNS_A_THREAD : 1,
                  left = (state > sizeof(uint64_t) ? state : sizeof(uint64_t)) * width
                         << shape->block,

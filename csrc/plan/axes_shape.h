@@ -47,6 +47,8 @@ struct axes_tuning {
 /* From now on this, for tests; of no threads a block: as measured. */
 void axes_tuning_force(struct axes_tuning);
 
+const struct axes_tuning *axes_tuning(void);
+
 /* What kernels there are of a fold. */
 struct axes_kernels {
     enum element accumulator;

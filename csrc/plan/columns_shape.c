@@ -80,61 +80,90 @@ static unsigned columns_a_result(const struct axes *axes, bool indexed)
     return axes_inner_columns(axes, indexed);
 }
 
-bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kernels, uintptr_t data,
-                        unsigned multiprocessors, const struct axes_tuning *tuning,
-                        struct axes_shape *shape)
+/* As they lie: rows of so many columns, so many bytes apart, and how many of them are one. */
+struct columns {
+    uint64_t size, load; /* bytes of an element, and elements of a load */
+    uint64_t columns, rows, stride, repeats;
+    unsigned inner;
+    uint64_t packs, all; /* loads of a row, and of everything that is kept */
+};
+
+/* False: they are no columns that a kernel could take. */
+static bool lie_in_columns(const struct axes *axes, bool indexed, unsigned block,
+                           struct columns *self)
 {
     const struct layout *reduced = &axes->reduced;
-    const uint64_t size = element_size(reduced->input), n = layout_length(reduced),
-                   threads = (uint64_t)multiprocessors * tuning->threads;
-    const unsigned inner = columns_a_result(axes, kernels->indexed),
-                   outer = reduced->dimensions - (inner > 1);
-    if (!kernels->typed_columns || !inner || outer > 1 || n == 0 || axes->results == 0 ||
-        axes->results * n * size < (uint64_t)multiprocessors * tuning->typed)
+    const uint64_t n = layout_length(reduced);
+    self->inner = columns_a_result(axes, indexed);
+    if (n == 0 || axes->results == 0 || !self->inner || reduced->dimensions - (self->inner > 1) > 1)
         return false;
-    const uint64_t columns = axes->shape[axes->kept - 1] * inner, rows = n / inner,
-                   stride = outer ? (uint64_t)reduced->strides[0] : 0;
-    const unsigned load = columns_a_load(axes),
-                   most = block_for(kernels->state, load,
-                                    least(tuning->block, exponent_up(COLUMNS_BLOCK)));
-    uint64_t repeats = 1;
-    if (axes->kept == 1 && rows > 1 && stride == columns * size)
-        repeats = repeats_for(stride, rows, most);
-    const bool shifted = !at_boundaries(axes, stride * repeats, data);
-    if (rows > 1 && layout_distance((int64_t)stride) * repeats < COLUMN_BYTES)
-        return false;
-    const uint64_t packs = divide_up(columns * repeats, load),
-                   all = axes->results * inner / columns * packs, left = rows / repeats;
-    const unsigned across = (unsigned)least(exponent_up(all), repeats > 1 ? most : tuning->across);
-    if (across > most)
-        return false;
-    shape->block = most;
-    shape->team = 0;
-    while (shape->team + across < most && left >> (shape->team + AHEAD) > 1 &&
-           all << shape->team < threads)
-        shape->team++;
-    const uint64_t abreast = (uint64_t)1 << (shape->block - shape->team);
-    shape->columns = shape->abreast = true;
-    shape->inner = inner;
-    shape->groups = divide_up(all, abreast);
-    shape->splits = least((uint64_t)multiprocessors * tuning->blocks / shape->groups,
-                          left >> (shape->team + AHEAD + TURNS));
-    const uint64_t enough = divide_up(left, (uint64_t)ROWS_A_THREAD << shape->team);
-    shape->splits = shape->splits > enough ? shape->splits : enough;
-    shape->typed = (struct typed_columns){
-        .load = load,
-        .repeats = (unsigned)repeats,
-        .leftover = (unsigned)(rows % repeats),
-        .packs = packs,
-        .shifted = shifted,
-        .stores_packs = inner == 1 && repeats == 1 && axes->places[axes->kept - 1] == 1 &&
-                        (axes->kept == 1 || columns % load == 0) && shape->team == 0 &&
-                        shape->splits == 1,
-    };
-    return true;
+    self->size = element_size(reduced->input);
+    self->load = COLUMN_BYTES / self->size;
+    self->columns = axes->shape[axes->kept - 1] * self->inner;
+    self->rows = n / self->inner;
+    self->stride = self->rows > 1 ? (uint64_t)reduced->strides[0] : 0;
+    const bool flat =
+        axes->kept == 1 && self->rows > 1 && self->stride == self->columns * self->size;
+    self->repeats = flat ? repeats_for(self->stride, self->rows, block) : 1;
+    self->packs = divide_up(self->columns * self->repeats, self->load);
+    self->all = axes->results * self->inner / self->columns * self->packs;
+    return self->rows == 1 ||
+           layout_distance((int64_t)self->stride) * self->repeats >= COLUMN_BYTES;
 }
 
-size_t columns_shared_bytes(const struct axes_shape *shape, size_t state)
+/* Threads that read neighbouring loads, at least: all that a result is of, or all that there are,
+ * if these are not too many. An exponent. */
+static unsigned abreast_of(const struct columns *columns, unsigned across)
 {
-    return state * shape->typed.load * ((1u << shape->block) + 1);
+    const unsigned of_result = exponent_up(divide_up(columns->inner, columns->load)),
+                   of_all = exponent_up(columns->all);
+    if (columns->repeats > 1 || of_all < across)
+        return of_all;
+    return of_result > across ? of_result : across;
+}
+
+bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kernels, uintptr_t data,
+                        unsigned multiprocessors, struct axes_shape *shape)
+{
+    const struct axes_tuning *tuning = axes_tuning();
+    const uint64_t threads = (uint64_t)multiprocessors * tuning->threads,
+                   blocks = (uint64_t)multiprocessors * tuning->blocks;
+    struct columns columns;
+    const unsigned block = block_for(kernels->state, columns_a_load(axes),
+                                     least(tuning->block, exponent_up(COLUMNS_BLOCK)));
+    if (!kernels->typed_columns || !lie_in_columns(axes, kernels->indexed, block, &columns) ||
+        axes->results * layout_length(&axes->reduced) * columns.size <
+            (uint64_t)multiprocessors * tuning->typed)
+        return false;
+    const uint64_t rows = columns.rows / columns.repeats;
+    const unsigned abreast = abreast_of(&columns, tuning->across);
+    unsigned team = 0;
+    if (abreast > block)
+        return false;
+    while (team + abreast < block && rows >> (team + AHEAD) > 1 && columns.all << team < threads)
+        team++;
+    const uint64_t groups = divide_up(columns.all, (uint64_t)1 << (block - team)),
+                   useful = least(blocks / groups, rows >> (team + AHEAD + TURNS)),
+                   needed = divide_up(rows, (uint64_t)ROWS_A_THREAD << team),
+                   splits = useful > needed ? useful : needed;
+    *shape = (struct axes_shape){
+        .block = block,
+        .columns = true,
+        .abreast = true,
+        .team = team,
+        .rounds = 1,
+        .inner = columns.inner,
+        .splits = splits,
+        .groups = groups,
+        .typed = {
+            .load = (unsigned)columns.load,
+            .repeats = (unsigned)columns.repeats,
+            .leftover = (unsigned)(columns.rows % columns.repeats),
+            .packs = columns.packs,
+            .shifted = !at_boundaries(axes, columns.stride * columns.repeats, data),
+            .stores_packs = columns.inner == 1 && columns.repeats == 1 && team == 0 &&
+                            splits == 1 && axes->places[axes->kept - 1] == 1 &&
+                            (axes->kept == 1 || columns.columns % columns.load == 0),
+        }};
+    return true;
 }

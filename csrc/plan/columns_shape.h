@@ -3,9 +3,7 @@
 
 #include "plan/axes_shape.h"
 
-/* False: they do not lie as the kernel wants them, or are so few that any kernel will do. */
+/* False: there is no kernel for them, they do not lie as it wants them, or are so few that any
+ * kernel will do. */
 bool columns_shape_make(const struct axes *, const struct axes_kernels *, uintptr_t data,
-                        unsigned multiprocessors, const struct axes_tuning *, struct axes_shape *);
-
-/* Of shared memory, for states of so many bytes. */
-size_t columns_shared_bytes(const struct axes_shape *, size_t state);
+                        unsigned multiprocessors, struct axes_shape *);

@@ -1,6 +1,6 @@
 #include "python/pretended_axes.h"
 
-#include "plan/axes_shape.h"
+#include "plan/columns_shape.h"
 
 static enum element element_of_size(unsigned size)
 {
@@ -113,7 +113,8 @@ PyObject *pretended_sharing(PyObject *Py_UNUSED(module), PyObject *arguments)
     axes_make(&layout, reduced, false, &axes);
     const struct axes_kernels kernels = {element_of_size(width),    width, true, false,
                                          width <= sizeof(uint64_t), typed};
-    axes_shape_make(&axes, &kernels, somewhere, multiprocessors, &sharing);
+    if (!columns_shape_make(&axes, &kernels, somewhere, multiprocessors, &sharing))
+        axes_shape_make(&axes, &kernels, somewhere, multiprocessors, &sharing);
     return Py_BuildValue(
         "IOOIIOIIIIKKK(IIIKO)", sharing.block, sharing.columns ? Py_True : Py_False,
         sharing.abreast ? Py_True : Py_False, sharing.team, sharing.lanes,
