@@ -55,16 +55,26 @@ __device__ __forceinline__ uint32_t best_halves(uint32_t a, uint32_t b)
 #endif
 }
 
-struct words_of_pack {
+/* As many neighbours as one load takes. */
+struct alignas(16) row_words {
     uint32_t at[4];
 };
 
+/* Element number k of them. */
 template <class In>
-__device__ __forceinline__ words_of_pack words_in(const pack<In> &from)
+__device__ __forceinline__ In element_at(const row_words &row, unsigned k)
 {
-    words_of_pack words;
-    memcpy(&words, &from, sizeof words);
-    return words;
+    In element;
+    if constexpr (sizeof(In) == sizeof(uint64_t)) {
+        memcpy(&element, row.at + 2 * k, sizeof element);
+    } else if constexpr (sizeof(In) == sizeof(uint32_t)) {
+        memcpy(&element, row.at + k, sizeof element);
+    } else {
+        static_assert(sizeof(In) == sizeof(uint16_t), "bytes are taken by words");
+        const uint16_t bits = uint16_t(row.at[k / 2] >> k % 2 * 16);
+        memcpy(&element, &bits, sizeof element);
+    }
+    return element;
 }
 
 /* Four rows of four bytes as columns: byte k of column c is byte c of row k. */
@@ -87,14 +97,14 @@ struct four_columns {
 /* Calls take(column, word) with the bytes of up to four rows of a column in one word, and 0 in
  * place of those that are not there. */
 template <unsigned Rows, class Take>
-__device__ __forceinline__ void each_column_of_bytes(const pack<int8_t> (&rows)[Rows], Take take)
+__device__ __forceinline__ void each_column_of_bytes(const row_words (&rows)[Rows], Take take)
 {
 #pragma unroll
     for (unsigned first = 0; first < Rows; first += 4) {
-        words_of_pack words[4];
+        row_words words[4] = {};
 #pragma unroll
-        for (unsigned r = 0; r < 4; r++)
-            words[r] = r < Rows ? words_in(rows[first + (r < Rows ? r : 0)]) : words_of_pack{};
+        for (unsigned r = 0; r < 4 && r < Rows; r++)
+            words[r] = rows[first + r];
 #pragma unroll
         for (unsigned w = 0; w < 4; w++) {
             const four_columns columns(words[0].at[w], words[1].at[w], words[2].at[w],
@@ -134,14 +144,14 @@ struct side_by_side {
     }
 
     template <unsigned Rows>
-    __device__ __forceinline__ void take(const pack<In> (&rows)[Rows], uint32_t)
+    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t)
     {
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
             value values[Rows];
 #pragma unroll
             for (unsigned r = 0; r < Rows; r++)
-                values[r] = value(rows[r].at[c]);
+                values[r] = value(element_at<In>(rows[r], c));
 #pragma unroll
             for (unsigned apart = 1; apart < Rows; apart *= 2)
 #pragma unroll
@@ -166,7 +176,7 @@ struct side_by_side<sum<V>, int8_t> {
     __device__ __forceinline__ side_by_side() : totals() {}
 
     template <unsigned Rows>
-    __device__ __forceinline__ void take(const pack<int8_t> (&rows)[Rows], uint32_t)
+    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t)
     {
         each_column_of_bytes(rows, [&](unsigned c, uint32_t bytes) {
             totals[c] = products_of_bytes(bytes, 0x01010101, totals[c]);
@@ -194,11 +204,11 @@ struct best_bytes {
     }
 
     template <unsigned Rows>
-    __device__ __forceinline__ void take(const pack<int8_t> (&rows)[Rows], uint32_t)
+    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t)
     {
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++) {
-            const words_of_pack row = words_in(rows[r]);
+            const row_words &row = rows[r];
 #pragma unroll
             for (unsigned w = 0; w < words; w++) {
                 even[w] = best_halves<Least>(even[w], row.at[w] << 8);
@@ -241,13 +251,13 @@ struct best_places {
     }
 
     template <unsigned Rows>
-    __device__ __forceinline__ void take(const pack<In> (&rows)[Rows], uint32_t first)
+    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t first)
     {
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++) {
 #pragma unroll
             for (unsigned c = 0; c < columns; c++) {
-                const V x = V(rows[r].at[c]);
+                const V x = V(element_at<In>(rows[r], c));
                 const bool wins = !(is_least ? x >= best[c] : x <= best[c]) && !is_nan(best[c]);
                 best[c] = wins ? x : best[c];
                 number[c] = wins ? first + r : number[c];
@@ -282,11 +292,11 @@ struct best_keys {
     }
 
     template <unsigned Rows>
-    __device__ __forceinline__ void take(const pack<int8_t> (&rows)[Rows], uint32_t first)
+    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t first)
     {
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++) {
-            const words_of_pack row = words_in(rows[r]);
+            const row_words &row = rows[r];
             const uint32_t number = Least ? first + r : numbers - (first + r);
 #pragma unroll
             for (unsigned c = 0; c < columns; c++) {
@@ -318,12 +328,12 @@ struct few_rows {
     double mean, deviation;
 
     template <unsigned Rows, class In>
-    __device__ __forceinline__ few_rows(const pack<In> (&rows)[Rows], unsigned c)
+    __device__ __forceinline__ few_rows(In, const row_words (&rows)[Rows], unsigned c)
     {
         double values[Rows];
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++)
-            values[r] = double(rows[r].at[c]);
+            values[r] = double(element_at<In>(rows[r], c));
         mean = added_in_lanes<Rows, double>([&](unsigned r) { return values[r]; }) * (1.0 / Rows);
         deviation =
             added_in_lanes<Rows, double>([&](unsigned r) { return squared(values[r] - mean); });
@@ -339,13 +349,13 @@ struct side_by_side<variance<V>, In> {
     __device__ __forceinline__ side_by_side() : mean(), deviation() {}
 
     template <unsigned Rows>
-    __device__ __forceinline__ void take(const pack<In> (&rows)[Rows], uint32_t before)
+    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t before)
     {
         const double share = ratio_of_counts(Rows, double(before) + Rows),
                      weight = double(before) * share;
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
-            const few_rows few(rows, c);
+            const few_rows few(In(), rows, c);
             const double delta = few.mean - mean[c];
             mean[c] = before ? mean[c] + delta * share : few.mean;
             deviation[c] =
@@ -370,7 +380,7 @@ struct side_by_side<variance<V>, int8_t> {
     __device__ __forceinline__ side_by_side() : totals(), squares() {}
 
     template <unsigned Rows>
-    __device__ __forceinline__ void take(const pack<int8_t> (&rows)[Rows], uint32_t)
+    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t)
     {
         each_column_of_bytes(rows, [&](unsigned c, uint32_t bytes) {
             totals[c] = products_of_bytes(bytes, 0x01010101, totals[c]);

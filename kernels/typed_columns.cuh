@@ -26,15 +26,14 @@ __device__ __forceinline__ uint32_t moved_down(uint32_t low, uint32_t high, unsi
 #endif
 }
 
-/* 16 bytes of two packs, from byte `begin` on, which is a multiple of an element's size. */
+/* 16 bytes of 32, from byte `begin` on, which is a multiple of an element's size. */
 template <class In>
-__device__ __forceinline__ pack<In> joined(const pack<In> &low, const pack<In> &high,
-                                           unsigned begin)
+__device__ __forceinline__ row_words joined(const row_words &low, const row_words &high,
+                                            unsigned begin)
 {
-    uint32_t words[8], bytes[4];
-    pack<In> result;
-    memcpy(words, &low, sizeof low);
-    memcpy(words + 4, &high, sizeof high);
+    uint32_t words[8] = {low.at[0],  low.at[1],  low.at[2],  low.at[3],
+                         high.at[0], high.at[1], high.at[2], high.at[3]};
+    row_words row;
 #pragma unroll
     for (unsigned k = 0; k < 6; k++)
         words[k] = begin & 8 ? words[k + 2] : words[k];
@@ -43,9 +42,8 @@ __device__ __forceinline__ pack<In> joined(const pack<In> &low, const pack<In> &
         words[k] = begin & 4 ? words[k + 1] : words[k];
 #pragma unroll
     for (unsigned k = 0; k < 4; k++)
-        bytes[k] = sizeof(In) < 4 ? moved_down(words[k], words[k + 1], begin % 4) : words[k];
-    memcpy(&result, bytes, sizeof result);
-    return result;
+        row.at[k] = sizeof(In) < 4 ? moved_down(words[k], words[k + 1], begin % 4) : words[k];
+    return row;
 }
 
 /* Where a thread finds its columns. */
@@ -62,41 +60,45 @@ struct column_walk {
     }
 };
 
-/* The two packs at boundaries that have what a thread wants of a row; of the second nothing is read
+/* The two loads at boundaries that have what a thread wants of a row; of the second nothing is read
  * unless there is something in it. */
 template <class In, unsigned Rows>
-__device__ __forceinline__ void load_shifted(pack<In> (&rows)[Rows], const column_walk &own)
+__device__ __forceinline__ void load_shifted(row_words (&rows)[Rows], const column_walk &own)
 {
-    pack<In> high[Rows];
+    row_words high[Rows] = {};
     unsigned begin[Rows];
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++) {
         const char *at = own.at + r * own.hop;
-        begin[r] = unsigned(address_of(at) % 16);
-        const pack<In> *const packs = seen_as<const pack<In>>(at - begin[r]);
-        rows[r] = packs[0];
-        high[r] = begin[r] + own.count * sizeof(In) > 16 ? packs[1] : pack<In>{};
+        begin[r] = unsigned(address_of(at) % sizeof(row_words));
+        const row_words *const words = seen_as<const row_words>(at - begin[r]);
+        rows[r] = words[0];
+        if (begin[r] + own.count * sizeof(In) > sizeof(row_words))
+            high[r] = words[1];
     }
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++)
-        rows[r] = joined(rows[r], high[r], begin[r]);
+        rows[r] = joined<In>(rows[r], high[r], begin[r]);
 }
 
-template <class In, unsigned Rows>
-__device__ __forceinline__ void load_whole(pack<In> (&rows)[Rows], const column_walk &own)
+template <unsigned Rows>
+__device__ __forceinline__ void load_whole(row_words (&rows)[Rows], const column_walk &own)
 {
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++)
-        rows[r] = *seen_as<const pack<In>>(own.at + r * own.hop);
+        rows[r] = *seen_as<const row_words>(own.at + r * own.hop);
 }
 
 /* Element by element, those that there are. */
 template <class In>
-__device__ __forceinline__ void load_edge(pack<In> (&row)[1], const column_walk &own)
+__device__ __forceinline__ void load_edge(row_words (&row)[1], const column_walk &own)
 {
+    constexpr unsigned columns = pack<In>::size;
+    pack<In> elements;
 #pragma unroll
-    for (unsigned c = 0; c < pack<In>::size; c++)
-        row[0].at[c] = seen_as<const In>(own.at)[c < own.count ? c : 0];
+    for (unsigned c = 0; c < columns; c++)
+        elements.at[c] = seen_as<const In>(own.at)[c < own.count ? c : 0];
+    memcpy(row, &elements, sizeof elements);
 }
 
 /* ---- rows ---- */
@@ -107,9 +109,9 @@ __device__ __forceinline__ void take_rest(Columns &columns, column_walk &own, ui
 {
     if constexpr (Rows > 0) {
         if (left & Rows) {
-            pack<In> rows[Rows];
+            row_words rows[Rows];
             if constexpr (Shifted)
-                load_shifted(rows, own);
+                load_shifted<In>(rows, own);
             else
                 load_whole(rows, own);
             columns.take(rows, own.taken);
@@ -124,9 +126,9 @@ __device__ __forceinline__ void take_many(Columns &columns, column_walk &own, ui
 {
 #pragma unroll 1
     for (; end - own.taken >= Rows; own.go(Rows)) {
-        pack<In> rows[Rows];
+        row_words rows[Rows];
         if constexpr (Shifted)
-            load_shifted(rows, own);
+            load_shifted<In>(rows, own);
         else
             load_whole(rows, own);
         columns.take(rows, own.taken);
@@ -145,8 +147,8 @@ __device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes
     for (uint32_t edge = wary && begins;; edge = end) {
 #pragma unroll 1
         for (; own.taken < edge; own.go(1)) {
-            pack<In> row[1];
-            load_edge(row, own);
+            row_words row[1];
+            load_edge<In>(row, own);
             columns.take(row, own.taken);
         }
         if (own.taken == end)
