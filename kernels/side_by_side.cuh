@@ -2,7 +2,7 @@
  * bytes have, each in as little as it takes. It takes in several rows at a time, from packs whose
  * rows have numbers of the thread's own, and becomes states of a fold when there are no more.
  *
- * A thread has ROWS_A_THREAD rows at most; see there. */
+ * A block has ROWS_A_BLOCK rows at most; see there. */
 #pragma once
 
 #include "reductions.cuh"
@@ -118,16 +118,33 @@ __device__ __forceinline__ void each_column_of_bytes(const row_words (&rows)[Row
 
 /* ---- what is kept ---- */
 
-/* Where a thread's rows lie among all, and how many it has taken in. */
+/* Where the rows of a team of 2^team threads lie among all, and how many of them a state is of. A
+ * row's number in its team says which of whose it is: the thread's own count, and below it the
+ * thread. */
 struct rows_taken {
     uint64_t first, step;
+    unsigned team, own;
     uint32_t count;
 
-    __device__ __forceinline__ uint64_t operator()(uint32_t number) const
+    __device__ __forceinline__ uint32_t number(uint32_t taken) const
     {
-        return first + number * step;
+        return taken << team | own;
+    }
+
+    __device__ __forceinline__ uint64_t row(uint32_t number, unsigned repeats, unsigned part) const
+    {
+        const uint32_t member = number & ((1u << team) - 1);
+        return (first + (number >> team) * step + member) * repeats + part;
     }
 };
+
+/* What is kept of bytes is words, which a warp's threads may merge before they become states. */
+template <class Columns>
+__device__ __forceinline__ void merge_with_lane(Columns &own, rows_taken &taken, unsigned offset)
+{
+    own.merge([&](auto word) { return __shfl_down_sync(whole_warp, word, offset); });
+    taken.count += __shfl_down_sync(whole_warp, taken.count, offset);
+}
 
 /* States that are values: neighbours first, which makes the error of a sum less. */
 template <class Fold, class In>
@@ -161,7 +178,8 @@ struct side_by_side {
         }
     }
 
-    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &) const
+    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &, unsigned,
+                                                    unsigned) const
     {
         return best[c];
     }
@@ -171,6 +189,7 @@ struct side_by_side {
 template <class V>
 struct side_by_side<sum<V>, int8_t> {
     static constexpr unsigned columns = 16;
+    struct merges_words;
     int32_t totals[columns];
 
     __device__ __forceinline__ side_by_side() : totals() {}
@@ -183,7 +202,17 @@ struct side_by_side<sum<V>, int8_t> {
         });
     }
 
-    __device__ __forceinline__ V state(unsigned c, const rows_taken &) const
+    __device__ __forceinline__ void number_in_team(const rows_taken &) {}
+
+    template <class Move>
+    __device__ __forceinline__ void merge(Move move)
+    {
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++)
+            totals[c] += move(totals[c]);
+    }
+
+    __device__ __forceinline__ V state(unsigned c, const rows_taken &, unsigned, unsigned) const
     {
         return totals[c];
     }
@@ -194,6 +223,7 @@ struct side_by_side<sum<V>, int8_t> {
 template <class Fold, bool Least>
 struct best_bytes {
     static constexpr unsigned columns = 16, words = 4;
+    struct merges_words;
     uint32_t even[words], odd[words];
 
     __device__ __forceinline__ best_bytes()
@@ -217,7 +247,20 @@ struct best_bytes {
         }
     }
 
-    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken) const
+    __device__ __forceinline__ void number_in_team(const rows_taken &) {}
+
+    template <class Move>
+    __device__ __forceinline__ void merge(Move move)
+    {
+#pragma unroll
+        for (unsigned w = 0; w < words; w++) {
+            even[w] = best_halves<Least>(even[w], move(even[w]));
+            odd[w] = best_halves<Least>(odd[w], move(odd[w]));
+        }
+    }
+
+    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken, unsigned,
+                                                    unsigned) const
     {
         const uint32_t word = c & 1 ? odd[c / 4] : even[c / 4];
         return taken.count ? state_of<Fold>(int8_t(word >> (c & 2 ? 24 : 8))) : Fold::identity();
@@ -265,9 +308,11 @@ struct best_places {
         }
     }
 
-    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken) const
+    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken,
+                                                    unsigned repeats, unsigned part) const
     {
-        return taken.count ? Fold::lift(best[c], taken(number[c])) : Fold::identity();
+        return taken.count ? Fold::lift(best[c], taken.row(taken.number(number[c]), repeats, part))
+                           : Fold::identity();
     }
 };
 
@@ -282,6 +327,7 @@ template <class Fold, bool Least>
 struct best_keys {
     static constexpr unsigned columns = 16;
     static constexpr uint32_t numbers = 0xffffff;
+    struct merges_words;
     int32_t key[columns];
 
     __device__ __forceinline__ best_keys()
@@ -307,11 +353,34 @@ struct best_keys {
         }
     }
 
-    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken) const
+    /* A row's number in its team instead of the thread's own. */
+    __device__ __forceinline__ void number_in_team(const rows_taken &taken)
     {
-        const uint32_t number = Least ? key[c] & numbers : numbers - (key[c] & numbers);
-        return taken.count ? Fold::lift(value_of<Fold>(key[c] >> 24), taken(number))
-                           : Fold::identity();
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            const uint32_t low = key[c] & numbers,
+                           number = taken.number(Least ? low : numbers - low);
+            key[c] = int32_t((uint32_t(key[c]) & ~numbers) | (Least ? number : numbers - number));
+        }
+    }
+
+    template <class Move>
+    __device__ __forceinline__ void merge(Move move)
+    {
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            const int32_t other = move(key[c]);
+            key[c] = Least ? least_number(key[c], other) : greatest_number(key[c], other);
+        }
+    }
+
+    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken,
+                                                    unsigned repeats, unsigned part) const
+    {
+        const uint32_t low = key[c] & numbers, number = Least ? low : numbers - low;
+        return taken.count
+                   ? Fold::lift(value_of<Fold>(key[c] >> 24), taken.row(number, repeats, part))
+                   : Fold::identity();
     }
 };
 
@@ -363,8 +432,8 @@ struct side_by_side<variance<V>, In> {
         }
     }
 
-    __device__ __forceinline__ state_of<variance<V>> state(unsigned c,
-                                                           const rows_taken &taken) const
+    __device__ __forceinline__ state_of<variance<V>> state(unsigned c, const rows_taken &taken,
+                                                           unsigned, unsigned) const
     {
         return {double(taken.count), mean[c], deviation[c]};
     }
@@ -375,6 +444,7 @@ struct side_by_side<variance<V>, In> {
 template <class V>
 struct side_by_side<variance<V>, int8_t> {
     static constexpr unsigned columns = 16;
+    struct merges_words;
     int32_t totals[columns], squares[columns];
 
     __device__ __forceinline__ side_by_side() : totals(), squares() {}
@@ -388,8 +458,20 @@ struct side_by_side<variance<V>, int8_t> {
         });
     }
 
-    __device__ __forceinline__ state_of<variance<V>> state(unsigned c,
-                                                           const rows_taken &taken) const
+    __device__ __forceinline__ void number_in_team(const rows_taken &) {}
+
+    template <class Move>
+    __device__ __forceinline__ void merge(Move move)
+    {
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            totals[c] += move(totals[c]);
+            squares[c] += move(squares[c]);
+        }
+    }
+
+    __device__ __forceinline__ state_of<variance<V>> state(unsigned c, const rows_taken &taken,
+                                                           unsigned, unsigned) const
     {
         const int64_t total = totals[c], spread = int64_t(taken.count) * squares[c] - total * total;
         const double count = double(taken.count);

@@ -155,7 +155,7 @@ __device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes
             return;
         const uint32_t inner = end - (wary && ends);
         if (x.shifted)
-            take_many<ROWS_AHEAD / 2, true, Columns, In>(columns, own, inner);
+            take_many<ROWS_AHEAD, true, Columns, In>(columns, own, inner);
         else
             take_many<ROWS_AHEAD, false, Columns, In>(columns, own, inner);
     }
@@ -236,43 +236,68 @@ __device__ __forceinline__ void take_leftover(const kernel_axes &x, const column
     }
 }
 
-/* What the block has of a result of its own. */
+/* What the block has of a result of its own: one of so many parts of it. */
 template <class Fold, class T>
 __device__ __forceinline__ T fold_parts(const kernel_axes &x, const column_table<T> &table,
-                                        unsigned number)
+                                        unsigned number, unsigned part, unsigned parts)
 {
     const unsigned first = number * x.inner, apart = unsigned(x.results) * x.inner;
-    T value = table.at[table.slot(first)];
+    T value = table.at[table.slot(first + part / x.inner * apart + part % x.inner)];
 #pragma unroll 1
-    for (unsigned k = 1; k < x.inner * x.repeats; k++)
+    for (unsigned k = part + parts; k < x.inner * x.repeats; k += parts)
         value = Fold::merge(value, table.at[table.slot(first + k / x.inner * apart + k % x.inner)]);
     return value;
 }
 
-/* What splits have left of `count` results: as many threads a result as there are. */
+/* Parts of results side by side: so many that all threads have one, and no more than there are. */
+__device__ __forceinline__ unsigned parts_for(unsigned results, uint64_t most)
+{
+    unsigned parts = 1;
+    while (2 * parts * results <= blockDim.x && 2 * parts <= most)
+        parts *= 2;
+    return parts;
+}
+
+/* Results whose columns are several, if threads suffice: `count` of them, one after the other. */
+template <class Fold, class T>
+__device__ __forceinline__ void fold_columns_of_results(const kernel_axes &x,
+                                                        column_table<T> &table, unsigned count)
+{
+    const unsigned columns = x.inner * x.repeats, parts = parts_for(count, columns),
+                   number = threadIdx.x % count, part = threadIdx.x / count;
+    T value = Fold::identity();
+    if (part < parts)
+        value = fold_parts<Fold>(x, table, number, part, parts);
+    table.pitch = 0;
+    table.columns = 1;
+    __syncthreads();
+    if (part < parts)
+        table.at[threadIdx.x] = value;
+    fold_halves<Fold>(table, count, parts);
+}
+
+/* What splits have left of `count` results, so many of them, `apart` from each other. */
 template <class Fold, unsigned Columns>
 __device__ __forceinline__ column_table<state_of<Fold>>
 fold_splits(const kernel_axes &x, uint64_t first_pack, unsigned count,
-            global<state_of<Fold>> partials)
+            global<state_of<Fold>> partials, unsigned splits, unsigned apart)
 {
     constexpr unsigned together = sizeof(state_of<Fold>) <= 8 ? 16 : 6;
     const column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(), 0, 1};
-    unsigned each = 1;
-    while (2 * each * count <= blockDim.x)
-        each *= 2;
+    const unsigned each = parts_for(count, splits);
+    const uint64_t step = apart * x.results;
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k < count * each; k += blockDim.x) {
         const uint64_t result = result_number<Columns>(x, first_pack, k % count);
         state_of<Fold> state = Fold::identity();
 #pragma unroll 1
-        for (uint64_t s = k / count; result != UINT64_MAX && s < x.splits; s += together * each) {
+        for (unsigned s = k / count; result != UINT64_MAX && s < splits; s += together * each) {
             state_of<Fold> some[together];
 #pragma unroll
             for (unsigned u = 0; u < together; u++)
-                some[u] = s + u * each < x.splits
-                              ? load_shared_by_all<state_of<Fold>>(
-                                    partials + (s + u * each) * x.results + result)
-                              : Fold::identity();
+                some[u] = s + u * each < splits ? load_shared_by_all<state_of<Fold>>(
+                                                      partials + (s + u * each) * step + result)
+                                                : Fold::identity();
 #pragma unroll
             for (unsigned u = 0; u < together; u++)
                 state = Fold::merge(state, some[u]);
@@ -283,13 +308,72 @@ fold_splits(const kernel_axes &x, uint64_t first_pack, unsigned count,
     return table;
 }
 
+/* What of all splits' results the last block of them gets: the last of some neighbours folds what
+ * these have left, and the last of all what such have. False for all others. */
+template <class Fold, unsigned Columns>
+__device__ __forceinline__ bool
+exchange_columns(const kernel_axes &x, column_table<state_of<Fold>> &table, uint64_t group,
+                 unsigned split, unsigned count, bool made, global<state_of<Fold>> partials,
+                 global<unsigned> tickets)
+{
+    const uint64_t first_pack = group * (blockDim.x >> x.team);
+    const unsigned all = unsigned(x.splits), few = split / x.neighbours,
+                   rest = all - few * x.neighbours, fews = (all + x.neighbours - 1) / x.neighbours;
+    unsigned at = split, splits = rest < x.neighbours ? rest : x.neighbours, apart = 1,
+             from = few * x.neighbours;
+    tickets += group * (fews + 1);
+    global<unsigned> ticket = tickets + 1 + few;
+#pragma unroll 1
+    for (bool last = false;; last = true) {
+#pragma unroll 1
+        for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
+            const uint64_t result = result_number<Columns>(x, first_pack, k);
+            if (result != UINT64_MAX)
+                partials[at * x.results + result] =
+                    made ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1);
+        }
+        if (!is_last_block(ticket, splits))
+            return false;
+        table = fold_splits<Fold, Columns>(x, first_pack, count, partials + from * x.results,
+                                           splits, apart);
+        if (last || fews == 1)
+            return true;
+        made = true;
+        at = from;
+        splits = fews;
+        apart = x.neighbours;
+        from = 0;
+        ticket = tickets;
+    }
+}
+
 /* ---- the kernel ---- */
+
+/* Whether what is kept merges by words. */
+template <class Columns, class = void>
+struct columns_merge : std::false_type {};
+
+template <class Columns>
+struct columns_merge<Columns, std::void_t<typename Columns::merges_words>> : std::true_type {};
+
+/* The first of a team's threads in a warp gets what all of them in it have. */
+template <class Columns>
+__device__ __forceinline__ void merge_in_warp(Columns &own, rows_taken &taken, const teammate &me)
+{
+    if (taken.count)
+        own.number_in_team(taken);
+    taken.own = 0;
+#pragma unroll 1
+    for (unsigned offset = warp_size / 2; offset >= me.teams; offset /= 2)
+        merge_with_lane(own, taken, offset);
+}
 
 /* Threads of a block at most: the states that they leave each other are to fit. */
 template <class Fold, class In>
 constexpr unsigned columns_block(unsigned threads = COLUMNS_BLOCK)
 {
-    return sizeof(state_of<Fold>) * pack<In>::size * (threads + 1) > COLUMNS_SHARED
+    return sizeof(In) > 1 &&
+                   sizeof(state_of<Fold>) * pack<In>::size * (threads + 1) > COLUMNS_SHARED
                ? columns_block<Fold, In>(threads / 2)
                : threads;
 }
@@ -299,8 +383,10 @@ constexpr unsigned columns_block(unsigned threads = COLUMNS_BLOCK)
 template <class Fold, class In>
 constexpr unsigned columns_threads()
 {
-    constexpr size_t bytes = sizeof(side_by_side<Fold, In>);
-    return bytes < 64 ? 768 : bytes <= 128 && sizeof(In) != 2 ? 512 : 384;
+    constexpr size_t bytes = sizeof(side_by_side<Fold, In>), state = sizeof(state_of<Fold>);
+    if (bytes <= 32)
+        return state > 16 ? 768 : 1024;
+    return bytes <= 64 && (state <= 8 || sizeof(In) > 1) ? 768 : 512;
 }
 
 template <class Fold, class In>
@@ -335,13 +421,16 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
         take_columns<columns_type, In>(own, x, walk, end, first == 0,
                                        first + (end - 1) * step == rows - 1);
     }
+    rows_taken taken = {split << x.team, step, x.team, me.number, walk.taken};
+    if constexpr (columns_merge<columns_type>::value)
+        merge_in_warp(own, taken, me);
     state_of<Fold> states[columns];
 #pragma unroll
     for (unsigned c = 0; c < columns; c++) {
-        const uint64_t part = is_indexed<Fold>::value && x.repeats > 1
+        const unsigned part = is_indexed<Fold>::value && x.repeats > 1
                                   ? (me.result * columns + c) / unsigned(x.results)
                                   : 0;
-        states[c] = own.state(c, {first * x.repeats + part, step * x.repeats, walk.taken});
+        states[c] = own.state(c, taken, x.repeats, part);
     }
     if (x.stores_packs && x.result.at_once && x.result.bytes * columns <= STORED_TOGETHER &&
         (group + 1 < gridDim.x || length % columns == 0)) {
@@ -350,32 +439,36 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
                                     place_of_result(x, place.outer * length + place.first).place);
         return;
     }
-    column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(), blockDim.x + 1, columns};
+    const bool merged = columns_merge<columns_type>::value && me.teams < warp_size;
+    const unsigned warp = threadIdx.x / warp_size, lane = threadIdx.x % warp_size,
+                   slot = merged ? warp * me.teams + lane : threadIdx.x,
+                   parts = merged ? blockDim.x / warp_size : 1u << x.team;
+    column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(), parts * me.teams + 1,
+                                          columns};
+    if (!merged || lane < me.teams)
 #pragma unroll
-    for (unsigned c = 0; c < columns; c++)
-        table.at[c * table.pitch + threadIdx.x] = states[c];
+        for (unsigned c = 0; c < columns; c++)
+            table.at[c * table.pitch + slot] = states[c];
     if (x.leftover && split == 0) {
         __syncthreads();
         take_leftover<Fold, In>(x, table);
     }
-    fold_halves<Fold>(table, me.teams, 1u << x.team);
+    fold_halves<Fold>(table, me.teams, parts);
     const unsigned count = x.repeats > 1 ? unsigned(x.results) : me.teams * columns / x.inner;
+    bool made = x.inner * x.repeats > 1 && count <= blockDim.x;
+    if (made)
+        fold_columns_of_results<Fold>(x, table, count);
     if (x.splits > 1) {
-#pragma unroll 1
-        for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
-            const uint64_t result = result_number<columns>(x, first_pack, k);
-            if (result != UINT64_MAX)
-                partials[split * x.results + result] = fold_parts<Fold>(x, table, k);
-        }
-        if (!is_last_block(tickets + group, unsigned(x.splits)))
+        if (!exchange_columns<Fold, columns>(x, table, group, unsigned(split), count, made,
+                                             partials, tickets))
             return;
-        table = fold_splits<Fold, columns>(x, first_pack, count, partials);
+        made = true;
     }
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
         const uint64_t result = result_number<columns>(x, first_pack, k);
         if (result != UINT64_MAX)
-            store_result<Fold>(x.result, x.splits > 1 ? table.at[k] : fold_parts<Fold>(x, table, k),
+            store_result<Fold>(x.result, made ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1),
                                x.result.finish.count, place_of_result(x, result).place);
     }
 }

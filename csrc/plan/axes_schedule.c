@@ -173,7 +173,7 @@ static void lay_out(struct axes_schedule *self)
         arena_reserve(arena, PART_PARTIALS, count, state_bytes(plan->fold, self->accumulator));
         if (counts_shown(self))
             arena_reserve(arena, PART_COUNTED, count, sizeof(uint64_t));
-        arena_reserve(arena, PART_TICKETS, shape->groups, sizeof(unsigned));
+        arena_reserve(arena, PART_TICKETS, axes_shape_tickets(shape), sizeof(unsigned));
     }
     if (plan->means)
         arena_reserve(arena, PART_MEANS, plan->means->count, sizeof(struct complex128));
@@ -231,6 +231,7 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
         argument->rows.from.strides[0] *= typed->repeats;
         argument->repeats = typed->repeats;
         argument->leftover = typed->leftover;
+        argument->neighbours = typed->neighbours;
         argument->packs = typed->packs;
         argument->shifted = typed->shifted;
         argument->stores_packs = typed->stores_packs;

@@ -30,7 +30,7 @@ static const struct axes_tuning measured = {
     .staged = 16 << 10,
     .columns = 1,
     .windows = 4,
-    .across = 5,
+    .across = 3,
     .typed = 32 << 10,
 };
 
@@ -376,11 +376,18 @@ void axes_shape_make(const struct axes *axes, const struct axes_kernels *kernels
                                (uint64_t)multiprocessors * tuning->blocks);
 }
 
+/* Where what splits have left is folded in two steps, one for each few and one for all. */
+uint64_t axes_shape_tickets(const struct axes_shape *shape)
+{
+    const uint64_t few = shape->typed.neighbours;
+    return few ? shape->groups * (1 + divide_up(shape->splits, few)) : shape->groups;
+}
+
 /* What a block's threads leave each other, or its rows and what lies before a boundary. */
 size_t axes_shape_shared_bytes(const struct axes_shape *shape, size_t state)
 {
     if (shape->typed.load)
-        return state * shape->typed.load * ((1u << shape->block) + 1);
+        return state * shape->typed.states;
     const size_t width = shape->columns ? COLUMNS_A_THREAD : 1,
                  left = (state > sizeof(uint64_t) ? state : sizeof(uint64_t)) * width
                         << shape->block,

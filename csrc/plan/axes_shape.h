@@ -8,7 +8,8 @@
 /* Columns of a known type; see kernel_axes. */
 struct typed_columns {
     unsigned load; /* columns that one takes; 0: they are not of those */
-    unsigned repeats, leftover;
+    unsigned repeats, leftover, neighbours;
+    unsigned states; /* that a block's threads leave each other */
     uint64_t packs;
     bool shifted, stores_packs;
 };
@@ -70,6 +71,9 @@ unsigned axes_inner_columns(const struct axes *, bool indexed);
 /* The rows, or stretches of long ones, that threads of this shape share. */
 void axes_shape_rows(const struct axes_shape *, const struct axes *, enum element accumulator,
                      struct kernel_rows *);
+
+/* Counters of blocks. */
+uint64_t axes_shape_tickets(const struct axes_shape *);
 
 /* Of shared memory, for states of so many bytes. */
 size_t axes_shape_shared_bytes(const struct axes_shape *, size_t state);

@@ -5,10 +5,10 @@
 #include "common/arithmetic.h"
 
 enum {
-    AHEAD = 3, /* ROWS_AHEAD, as an exponent */
-    TURNS = 1, /* how often a thread had better read as many, as an exponent */
+    AHEAD = 2, /* ROWS_AHEAD, as an exponent */
+    TURNS = 2, /* how often a thread had better read as many, as an exponent */
     LANES = 7, /* threads abreast, at most, for which more rows are taken for one, as an exponent */
-    WARP = 32,
+    WARP = 5,  /* threads, as an exponent */
 };
 
 static unsigned exponent_up(uint64_t n)
@@ -43,16 +43,18 @@ static uint64_t rows_of_whole_loads(uint64_t row_bytes)
  * any, the fewest. */
 static uint64_t repeats_for(uint64_t row_bytes, uint64_t rows, unsigned block)
 {
-    enum { ROWS_LEFT = 4 << AHEAD };
+    enum { ROWS_LEFT = 4 << AHEAD, ROW_MOST = 256 };
     const uint64_t whole = rows_of_whole_loads(row_bytes), loads = whole * row_bytes / COLUMN_BYTES,
                    room = (uint64_t)1 << (block < LANES ? block : LANES);
     uint64_t best = 1, busy = 0, abreast = 1;
+    if (whole > 1 && row_bytes > ROW_MOST)
+        return 1;
     if (loads > (uint64_t)1 << block || rows / whole < ROWS_LEFT)
         return 1;
     for (uint64_t times = 1;
          times == 1 || (times * loads <= room && rows / (times * whole) >= ROWS_LEFT); times++) {
         const uint64_t own = times * loads,
-                       wide = (uint64_t)1 << exponent_up(own > WARP ? own : WARP);
+                       wide = (uint64_t)1 << exponent_up(own > 1 << WARP ? own : 1 << WARP);
         if (own * abreast > busy * wide) {
             best = times * whole;
             busy = own;
@@ -122,48 +124,77 @@ static unsigned abreast_of(const struct columns *columns, unsigned across)
     return of_result > across ? of_result : across;
 }
 
+/* What a block's threads leave each other, and then, a thread each, their parts of results. Bytes
+ * are merged in a warp first, to what its threads abreast have. */
+static unsigned states_of_block(const struct columns *columns, unsigned block, unsigned team)
+{
+    const unsigned abreast = block - team,
+                   left = columns->size == 1 && abreast < WARP ? block - WARP + abreast : block;
+    const uint64_t states = columns->load * ((1u << left) + 1);
+    return (unsigned)(states > 1u << block ? states : 1u << block);
+}
+
+/* More threads for each column, as long as there is something for each to do and others are idle;
+ * fewer for each block, until there is room for what they leave each other. */
+static void share_columns(const struct columns *columns, size_t state, unsigned abreast,
+                          uint64_t threads, struct axes_shape *shape)
+{
+    const uint64_t rows = columns->rows / columns->repeats;
+    for (;; shape->block--) {
+        shape->team = 0;
+        while (shape->team + abreast < shape->block && rows >> (shape->team + AHEAD) > 1 &&
+               columns->all << shape->team < threads)
+            shape->team++;
+        shape->typed.states = states_of_block(columns, shape->block, shape->team);
+        if (state * shape->typed.states <= COLUMNS_SHARED)
+            return;
+    }
+}
+
+/* Splits for as many threads as the device has room for, and at least as many as blocks may have
+ * rows for. Of many splits some are folded before all are. */
+static void split_columns(const struct columns *columns, uint64_t threads, struct axes_shape *shape)
+{
+    enum { SPLITS_AT_ONCE = 16 };
+    const uint64_t rows = columns->rows / columns->repeats, blocks = threads >> shape->block,
+                   useful = least(blocks / shape->groups, rows >> (shape->team + AHEAD + TURNS)),
+                   needed = divide_up(rows, ROWS_A_BLOCK);
+    shape->splits = useful > needed ? useful : needed;
+    shape->typed.neighbours = SPLITS_AT_ONCE;
+    while ((uint64_t)shape->typed.neighbours * shape->typed.neighbours < shape->splits)
+        shape->typed.neighbours++;
+}
+
 bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kernels, uintptr_t data,
                         unsigned multiprocessors, struct axes_shape *shape)
 {
     const struct axes_tuning *tuning = axes_tuning();
-    const uint64_t threads = (uint64_t)multiprocessors * tuning->threads,
-                   blocks = (uint64_t)multiprocessors * tuning->blocks;
+    const uint64_t threads = (uint64_t)multiprocessors * tuning->threads;
     struct columns columns;
-    const unsigned block = block_for(kernels->state, columns_a_load(axes),
-                                     least(tuning->block, exponent_up(COLUMNS_BLOCK)));
-    if (!kernels->typed_columns || !lie_in_columns(axes, kernels->indexed, block, &columns) ||
+    const unsigned block = (unsigned)least(tuning->block, exponent_up(COLUMNS_BLOCK));
+    if (!kernels->typed_columns ||
+        !lie_in_columns(axes, kernels->indexed,
+                        block_for(kernels->state, columns_a_load(axes), block), &columns) ||
         axes->results * layout_length(&axes->reduced) * columns.size <
             (uint64_t)multiprocessors * tuning->typed)
         return false;
-    const uint64_t rows = columns.rows / columns.repeats;
     const unsigned abreast = abreast_of(&columns, tuning->across);
-    unsigned team = 0;
     if (abreast > block)
         return false;
-    while (team + abreast < block && rows >> (team + AHEAD) > 1 && columns.all << team < threads)
-        team++;
-    const uint64_t groups = divide_up(columns.all, (uint64_t)1 << (block - team)),
-                   useful = least(blocks / groups, rows >> (team + AHEAD + TURNS)),
-                   needed = divide_up(rows, (uint64_t)ROWS_A_THREAD << team),
-                   splits = useful > needed ? useful : needed;
     *shape = (struct axes_shape){
-        .block = block,
-        .columns = true,
-        .abreast = true,
-        .team = team,
-        .rounds = 1,
-        .inner = columns.inner,
-        .splits = splits,
-        .groups = groups,
-        .typed = {
-            .load = (unsigned)columns.load,
-            .repeats = (unsigned)columns.repeats,
-            .leftover = (unsigned)(columns.rows % columns.repeats),
-            .packs = columns.packs,
-            .shifted = !at_boundaries(axes, columns.stride * columns.repeats, data),
-            .stores_packs = columns.inner == 1 && columns.repeats == 1 && team == 0 &&
-                            splits == 1 && axes->places[axes->kept - 1] == 1 &&
-                            (axes->kept == 1 || columns.columns % columns.load == 0),
-        }};
+        .block = block, .columns = true, .abreast = true, .rounds = 1, .inner = columns.inner};
+    share_columns(&columns, kernels->state, abreast, threads, shape);
+    if (abreast > shape->block)
+        return false;
+    shape->groups = divide_up(columns.all, (uint64_t)1 << (shape->block - shape->team));
+    split_columns(&columns, (uint64_t)multiprocessors * tuning->blocks << tuning->block, shape);
+    shape->typed.load = (unsigned)columns.load;
+    shape->typed.repeats = (unsigned)columns.repeats;
+    shape->typed.leftover = (unsigned)(columns.rows % columns.repeats);
+    shape->typed.packs = columns.packs;
+    shape->typed.shifted = !at_boundaries(axes, columns.stride * columns.repeats, data);
+    shape->typed.stores_packs = columns.inner == 1 && columns.repeats == 1 && shape->team == 0 &&
+                                shape->splits == 1 && axes->places[axes->kept - 1] == 1 &&
+                                (axes->kept == 1 || columns.columns % columns.load == 0);
     return true;
 }
