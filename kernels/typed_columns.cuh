@@ -389,6 +389,88 @@ constexpr unsigned columns_threads()
     return bytes <= 64 && (state <= 8 || sizeof(In) > 1) ? 768 : 512;
 }
 
+/* Which columns and rows a thread has. */
+struct columns_share {
+    uint64_t group, split, first_pack; /* the block's */
+    uint64_t length;                   /* columns of the last dimension */
+    column_place place;
+    uint64_t step; /* rows from one of its own to the next */
+
+    __device__ __forceinline__ columns_share(const kernel_axes &x, const teammate &me,
+                                             unsigned columns)
+        : group(x.splits > 1 ? divide(blockIdx.x, x.splits) : blockIdx.x),
+          split(blockIdx.x - group * x.splits), first_pack(group * me.teams),
+          length(x.kept > 1 ? x.shape[x.kept - 1] : x.results * x.inner * x.repeats),
+          place(x, first_pack + me.result, columns), step(x.splits << x.team)
+    {
+    }
+
+    /* The first of its columns. */
+    __device__ __forceinline__ uint64_t column() const
+    {
+        return place.outer * length + place.first;
+    }
+
+    __device__ __forceinline__ bool is_there(const kernel_axes &x) const
+    {
+        return place.first < length && column() < x.results * x.inner * x.repeats;
+    }
+};
+
+/* How many rows a thread has taken in. */
+template <class Columns, class In>
+__device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kernel_axes &x,
+                                                       const teammate &me,
+                                                       const columns_share &share)
+{
+    const uint64_t first = (share.split << x.team) + me.number, rows = x.rows.items,
+                   left = share.length - share.place.first;
+    if (!share.is_there(x) || first >= rows)
+        return 0;
+    const int64_t stride = x.rows.from.strides[0],
+                  offset = x.kept > 1 ? place_of_result(x, share.column()).base.data
+                                      : int64_t(share.column() * sizeof(In));
+    const uint32_t end = uint32_t(divide(rows - first + share.step - 1, share.step));
+    column_walk walk = {static_cast<const char *>(x.rows.from.data) + offset +
+                            int64_t(first) * stride,
+                        int64_t(share.step) * stride,
+                        left < Columns::columns ? unsigned(left) : Columns::columns, 0};
+    take_columns<Columns, In>(own, x, walk, end, first == 0,
+                              first + (end - 1) * share.step == rows - 1);
+    return end;
+}
+
+/* The columns that all of a block's threads have, those of a team as one. */
+template <class Fold, class In, unsigned Columns>
+__device__ __forceinline__ column_table<state_of<Fold>>
+bring_columns(const kernel_axes &x, const teammate &me, const state_of<Fold> (&states)[Columns],
+              bool merged, bool with_leftover)
+{
+    const unsigned warp = threadIdx.x / warp_size, lane = threadIdx.x % warp_size,
+                   slot = merged ? warp * me.teams + lane : threadIdx.x,
+                   parts = merged ? blockDim.x / warp_size : 1u << x.team;
+    const column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(),
+                                                parts * me.teams + 1, Columns};
+    if (!merged || lane < me.teams)
+#pragma unroll
+        for (unsigned c = 0; c < Columns; c++)
+            table.at[c * table.pitch + slot] = states[c];
+    if (with_leftover) {
+        __syncthreads();
+        take_leftover<Fold, In>(x, table);
+    }
+    fold_halves<Fold>(table, me.teams, parts);
+    return table;
+}
+
+/* Whether each thread's states are results, all of them, that few stores take. */
+__device__ __forceinline__ bool stores_packs(const kernel_axes &x, const columns_share &share,
+                                             unsigned columns)
+{
+    return x.stores_packs && x.result.at_once && x.result.bytes * columns <= STORED_TOGETHER &&
+           (share.group + 1 < gridDim.x || share.length % columns == 0);
+}
+
 template <class Fold, class In>
 __global__ void __launch_bounds__(columns_block<Fold, In>(),
                                   columns_threads<Fold, In>() / columns_block<Fold, In>())
@@ -397,34 +479,15 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
 {
     using columns_type = side_by_side<Fold, In>;
     constexpr unsigned columns = columns_type::columns;
+    constexpr bool merges = columns_merge<columns_type>::value;
     const teammate me = place_in_team(x);
-    const uint64_t group = x.splits > 1 ? divide(blockIdx.x, x.splits) : blockIdx.x,
-                   split = blockIdx.x - group * x.splits, first_pack = group * me.teams,
-                   pack_number = first_pack + me.result;
-    const column_place place(x, pack_number, columns);
-    const uint64_t length = x.kept > 1 ? x.shape[x.kept - 1] : x.results * x.inner * x.repeats,
-                   rows = x.rows.items, step = x.splits << x.team,
-                   first = (split << x.team) + me.number;
-    const bool there = place.first < length &&
-                       place.outer * length + place.first < x.results * x.inner * x.repeats;
+    const columns_share share(x, me, columns);
     columns_type own;
-    column_walk walk = {};
-    if (there && first < rows) {
-        const uint64_t left = length - place.first;
-        const int64_t stride = x.rows.from.strides[0];
-        const uint32_t end = uint32_t(divide(rows - first + step - 1, step));
-        const int64_t offset =
-            x.kept > 1 ? place_of_result(x, place.outer * length + place.first).base.data
-                       : int64_t(place.first * sizeof(In));
-        walk = {static_cast<const char *>(x.rows.from.data) + offset + int64_t(first) * stride,
-                int64_t(step) * stride, left < columns ? unsigned(left) : columns, 0};
-        take_columns<columns_type, In>(own, x, walk, end, first == 0,
-                                       first + (end - 1) * step == rows - 1);
-    }
-    rows_taken taken = {split << x.team, step, x.team, me.number, walk.taken};
-    if constexpr (columns_merge<columns_type>::value)
-        merge_in_warp(own, taken, me);
     state_of<Fold> states[columns];
+    const uint32_t rows = take_rows_of_share<columns_type, In>(own, x, me, share);
+    rows_taken taken = {share.split << x.team, share.step, x.team, me.number, rows};
+    if constexpr (merges)
+        merge_in_warp(own, taken, me);
 #pragma unroll
     for (unsigned c = 0; c < columns; c++) {
         const unsigned part = is_indexed<Fold>::value && x.repeats > 1
@@ -432,41 +495,26 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
                                   : 0;
         states[c] = own.state(c, taken, x.repeats, part);
     }
-    if (x.stores_packs && x.result.at_once && x.result.bytes * columns <= STORED_TOGETHER &&
-        (group + 1 < gridDim.x || length % columns == 0)) {
-        if (there)
-            store_run_at_once<Fold>(x.result, states,
-                                    place_of_result(x, place.outer * length + place.first).place);
+    if (stores_packs(x, share, columns)) {
+        if (share.is_there(x))
+            store_run_at_once<Fold>(x.result, states, place_of_result(x, share.column()).place);
         return;
     }
-    const bool merged = columns_merge<columns_type>::value && me.teams < warp_size;
-    const unsigned warp = threadIdx.x / warp_size, lane = threadIdx.x % warp_size,
-                   slot = merged ? warp * me.teams + lane : threadIdx.x,
-                   parts = merged ? blockDim.x / warp_size : 1u << x.team;
-    column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(), parts * me.teams + 1,
-                                          columns};
-    if (!merged || lane < me.teams)
-#pragma unroll
-        for (unsigned c = 0; c < columns; c++)
-            table.at[c * table.pitch + slot] = states[c];
-    if (x.leftover && split == 0) {
-        __syncthreads();
-        take_leftover<Fold, In>(x, table);
-    }
-    fold_halves<Fold>(table, me.teams, parts);
     const unsigned count = x.repeats > 1 ? unsigned(x.results) : me.teams * columns / x.inner;
+    column_table<state_of<Fold>> table = bring_columns<Fold, In>(
+        x, me, states, merges && me.teams < warp_size, x.leftover && share.split == 0);
     bool made = x.inner * x.repeats > 1 && count <= blockDim.x;
     if (made)
         fold_columns_of_results<Fold>(x, table, count);
     if (x.splits > 1) {
-        if (!exchange_columns<Fold, columns>(x, table, group, unsigned(split), count, made,
-                                             partials, tickets))
+        if (!exchange_columns<Fold, columns>(x, table, share.group, unsigned(share.split), count,
+                                             made, partials, tickets))
             return;
         made = true;
     }
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
-        const uint64_t result = result_number<columns>(x, first_pack, k);
+        const uint64_t result = result_number<columns>(x, share.first_pack, k);
         if (result != UINT64_MAX)
             store_result<Fold>(x.result, made ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1),
                                x.result.finish.count, place_of_result(x, result).place);
