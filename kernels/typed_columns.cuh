@@ -378,17 +378,6 @@ constexpr unsigned columns_block(unsigned threads = COLUMNS_BLOCK)
                : threads;
 }
 
-/* Threads of a multiprocessor that have registers for the loads of ROWS_AHEAD rows, and for what
- * they keep. */
-template <class Fold, class In>
-constexpr unsigned columns_threads()
-{
-    constexpr size_t bytes = sizeof(side_by_side<Fold, In>), state = sizeof(state_of<Fold>);
-    if (bytes <= 32)
-        return state > 16 ? 768 : 1024;
-    return bytes <= 64 && (state <= 8 || sizeof(In) > 1) ? 768 : 512;
-}
-
 /* Which columns and rows a thread has. */
 struct columns_share {
     uint64_t group, split, first_pack; /* the block's */
@@ -473,7 +462,8 @@ __device__ __forceinline__ bool stores_packs(const kernel_axes &x, const columns
 
 template <class Fold, class In>
 __global__ void __launch_bounds__(columns_block<Fold, In>(),
-                                  columns_threads<Fold, In>() / columns_block<Fold, In>())
+                                  COLUMNS_THREADS(sizeof(state_of<Fold>), sizeof(In)) /
+                                      columns_block<Fold, In>())
     fold_columns_of_type(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials,
                          global<uint64_t>, global<unsigned> tickets)
 {

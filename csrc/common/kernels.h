@@ -54,6 +54,15 @@ enum {
     ROWS_A_BLOCK = 1 << 16
 };
 
+/* Threads of a multiprocessor that have registers for that: of states and of elements of so many
+ * bytes. */
+#define COLUMNS_THREADS(state, element)                                                            \
+    ((state) > 16  ? ((element) > 2 ? 768 : 512)                                                   \
+     : (state) > 8 ? ((element) > 2   ? 1024                                                       \
+                      : (element) > 1 ? 768                                                        \
+                                      : 512)                                                       \
+                   : ((element) > 1 ? 1024 : 768))
+
 /* Results of states of up to so many bytes a thread that makes several columns alone stores one by
  * one. */
 enum { STORED_APART = 16 };

@@ -30,7 +30,7 @@ static const struct axes_tuning measured = {
     .staged = 16 << 10,
     .columns = 1,
     .windows = 4,
-    .across = 3,
+    .across = 7,
     .typed = 32 << 10,
 };
 

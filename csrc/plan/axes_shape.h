@@ -40,8 +40,8 @@ struct axes_tuning {
     unsigned staged;  /* and bytes of such rows, at most */
     unsigned columns; /* 0: threads make one result each */
     unsigned windows; /* of a stretch of a long row at most, as an exponent */
-    unsigned across;  /* threads of a block that read neighbouring columns of a known type, as an
-                       * exponent, where these are shared */
+    unsigned across;  /* columns of a known type, where these are shared, that neighbouring threads
+                       * of a block read, as an exponent */
     unsigned typed;   /* bytes a multiprocessor from which on there is use in knowing it */
 };
 

@@ -9,6 +9,7 @@ enum {
     TURNS = 2, /* how often a thread had better read as many, as an exponent */
     LANES = 7, /* threads abreast, at most, for which more rows are taken for one, as an exponent */
     WARP = 5,  /* threads, as an exponent */
+    THREADS = 10 /* of a multiprocessor that tunings speak of, as an exponent */
 };
 
 static unsigned exponent_up(uint64_t n)
@@ -114,14 +115,17 @@ static bool lie_in_columns(const struct axes *axes, bool indexed, unsigned block
 }
 
 /* Threads that read neighbouring loads, at least: all that a result is of, or all that there are,
- * if these are not too many. An exponent. */
+ * if these have not more than 2^across columns. An exponent. */
 static unsigned abreast_of(const struct columns *columns, unsigned across)
 {
     const unsigned of_result = exponent_up(divide_up(columns->inner, columns->load)),
-                   of_all = exponent_up(columns->all);
-    if (columns->repeats > 1 || of_all < across)
+                   of_all = exponent_up(columns->all), load = exponent_up(columns->load);
+    unsigned abreast = across > load ? across - load : 0;
+    if (abreast > WARP)
+        abreast = WARP;
+    if (columns->repeats > 1 || of_all < abreast)
         return of_all;
-    return of_result > across ? of_result : across;
+    return of_result > abreast ? of_result : abreast;
 }
 
 /* What a block's threads leave each other, and then, a thread each, their parts of results. Bytes
@@ -134,8 +138,9 @@ static unsigned states_of_block(const struct columns *columns, unsigned block, u
     return (unsigned)(states > 1u << block ? states : 1u << block);
 }
 
-/* More threads for each column, as long as there is something for each to do and others are idle;
- * fewer for each block, until there is room for what they leave each other. */
+/* More threads for each column, as long as there is something for each to do and the device has
+ * room for them at a time; fewer for each block, until there is room for what they leave each
+ * other. */
 static void share_columns(const struct columns *columns, size_t state, unsigned abreast,
                           uint64_t threads, struct axes_shape *shape)
 {
@@ -143,7 +148,7 @@ static void share_columns(const struct columns *columns, size_t state, unsigned 
     for (;; shape->block--) {
         shape->team = 0;
         while (shape->team + abreast < shape->block && rows >> (shape->team + AHEAD) > 1 &&
-               columns->all << shape->team < threads)
+               columns->all << (shape->team + 1) <= threads)
             shape->team++;
         shape->typed.states = states_of_block(columns, shape->block, shape->team);
         if (state * shape->typed.states <= COLUMNS_SHARED)
@@ -169,7 +174,6 @@ bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kern
                         unsigned multiprocessors, struct axes_shape *shape)
 {
     const struct axes_tuning *tuning = axes_tuning();
-    const uint64_t threads = (uint64_t)multiprocessors * tuning->threads;
     struct columns columns;
     const unsigned block = (unsigned)least(tuning->block, exponent_up(COLUMNS_BLOCK));
     if (!kernels->typed_columns ||
@@ -179,15 +183,16 @@ bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kern
             (uint64_t)multiprocessors * tuning->typed)
         return false;
     const unsigned abreast = abreast_of(&columns, tuning->across);
+    const uint64_t room = (uint64_t)multiprocessors * COLUMNS_THREADS(kernels->state, columns.size);
     if (abreast > block)
         return false;
     *shape = (struct axes_shape){
         .block = block, .columns = true, .abreast = true, .rounds = 1, .inner = columns.inner};
-    share_columns(&columns, kernels->state, abreast, threads, shape);
+    share_columns(&columns, kernels->state, abreast, room * tuning->threads >> THREADS, shape);
     if (abreast > shape->block)
         return false;
     shape->groups = divide_up(columns.all, (uint64_t)1 << (shape->block - shape->team));
-    split_columns(&columns, (uint64_t)multiprocessors * tuning->blocks << tuning->block, shape);
+    split_columns(&columns, room * tuning->blocks >> (THREADS - tuning->block), shape);
     shape->typed.load = (unsigned)columns.load;
     shape->typed.repeats = (unsigned)columns.repeats;
     shape->typed.leftover = (unsigned)(columns.rows % columns.repeats);

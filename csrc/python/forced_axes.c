@@ -7,7 +7,7 @@
 PyObject *forced_axes(PyObject *module, PyObject *arguments)
 {
     enum { LEAST = 5, MOST = 10, MOST_SHARE = 16, MOST_STAGED = 32 << 10 };
-    struct axes_tuning tuning = {.windows = 2, .across = 5, .typed = UINT_MAX};
+    struct axes_tuning tuning = {.windows = 2, .across = 7, .typed = UINT_MAX};
     (void)module;
     if (!PyArg_ParseTuple(arguments, "IIIIII|IIII:forced_axes", &tuning.block, &tuning.threads,
                           &tuning.share, &tuning.blocks, &tuning.staged, &tuning.columns,
