@@ -19,7 +19,12 @@
  * Rows of 2, 8 and 64 take 135, 83 and 73 staged by blocks of 128 threads and 16 KiB, 143, 89 and
  * 76 by twice those, 165, 108 and 94 by 256 threads and 16 KiB. Rows of 2^20 take 80, 78 and 78
  * with 4, 8 and 16 windows a stretch (argmax 86, 84, 84; var 96, 92, 89). Asking for memory ahead
- * (prefetch.global.L2) costs 2 to 10 % instead. */
+ * (prefetch.global.L2) costs 2 to 10 % instead.
+ *
+ * Columns of a known type, shares of what can be read: sums of (n, 1024) 0.90 of float32, 0.87 of
+ * float16 and 0.93 of float64; of (n, 1000) and float16 0.76, 0.81 and 0.85 with 64, 128 and 256
+ * columns abreast, but var of int8 0.54 and 0.26 with the latter two. With a third more blocks than
+ * run at a time var of float32 takes 0.67 instead of 0.82. */
 static const struct axes_tuning measured = {
     .block = 8,
     .large = 10,
