@@ -258,8 +258,12 @@ def test_short_rows_are_taken_for_one_that_begins_at_boundaries(columns, size):
 
 @pytest.mark.parametrize(
     ("shape", "size", "shifted"),
-    [((9, 1 << 24), 4, False), ((9, (1 << 24) + 1), 4, True), ((9, (1 << 24) + 2), 8, False)]
-    + [((9, (1 << 24) + 1), 8, True)],
+    [
+        ((9, 1 << 24), 4, False),
+        ((9, (1 << 24) + 1), 4, True),
+        ((9, (1 << 24) + 2), 8, False),
+        ((9, (1 << 24) + 1), 8, True),
+    ],
 )
 def test_rows_off_boundaries_are_shifted(shape, size, shifted):
     assert typed(shape, 0, size, size)[1] == (
