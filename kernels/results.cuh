@@ -16,6 +16,18 @@ __device__ __noinline__ static void store_wide(struct scalar_wide value, enum el
     scalar_store(at, scalar_narrow(value, type), type);
 }
 
+/* A number, rounded once; NaN is for store_wide. */
+__device__ __forceinline__ uint16_t half_of_number(double value)
+{
+#ifdef __CUDA_ARCH__
+    uint16_t half;
+    asm("cvt.rn.f16.f64 %0, %1;" : "=h"(half) : "d"(value));
+    return half;
+#else
+    return half_of_double(value);
+#endif
+}
+
 /* Most results are of few types, for which there is no switch. */
 __device__ __forceinline__ void store_answer(struct scalar_wide value, enum element type,
                                              global<unsigned char> at)
@@ -26,6 +38,8 @@ __device__ __forceinline__ void store_answer(struct scalar_wide value, enum elem
         *seen_as<double>(at) = value.real;
     else if (type == ELEMENT_INT64 && value.kind == SCALAR_SIGNED)
         *seen_as<int64_t>(at) = value.integer;
+    else if (type == ELEMENT_FLOAT16 && value.kind == SCALAR_FLOAT && value.real == value.real)
+        *seen_as<uint16_t>(at) = half_of_number(value.real);
     else if (type == ELEMENT_BOOL && value.kind == SCALAR_SIGNED)
         *at = value.integer != 0;
     else if ((type == ELEMENT_INT8 || type == ELEMENT_UINT8) && value.kind == SCALAR_SIGNED)

@@ -1,4 +1,6 @@
 /* Columns along axes, of elements of a known type. */
+#include "typed_columns.cuh"
+
 #include "typed.cuh"
 
 namespace KERNELS
@@ -10,7 +12,7 @@ template <class Fold, class In>
 struct columns_of_type {
     static const void *entry()
     {
-        return nullptr;
+        return KERNEL_ENTRY(fold_columns_of_type<Fold, In>);
     }
 };
 

@@ -34,6 +34,7 @@ class Sharing(NamedTuple):
     staged: int
     splits: int
     groups: int
+    typed: tuple[int, int, int, int, bool]
 
     @property
     def results(self):
@@ -190,3 +191,97 @@ def test_long_results_are_shared_by_blocks():
     assert sharing((2, 1 << 25), 1).splits > H200
     assert sharing((1 << 25, 4), 0).splits > H200
     assert sharing((64, 1 << 10, 1 << 10), (0, 2)).threads >= H200 * 512
+
+
+# ---- columns of a known type ----
+
+LOAD, BLOCK_ROWS, BLOCK = 16, 1 << 16, 256
+
+
+class Typed(NamedTuple):
+    """How such columns are shared; see struct typed_columns."""
+
+    load: int
+    repeats: int
+    leftover: int
+    packs: int
+    shifted: bool
+
+
+def typed(shape, axis, size=4, accumulator=4, multiprocessors=H200, strides=None):
+    """Ask for a kernel that knows the type; None where another is taken."""
+    if strides is None:
+        strides = tuple(
+            size * int(np.prod(shape[k + 1 :], dtype=object)) for k in range(len(shape))
+        )
+    axes = sum(1 << k for k in (axis if isinstance(axis, tuple) else (axis,)))
+    got = Sharing(
+        *_core.pretended_sharing(shape, strides, size, axes, accumulator, multiprocessors, True)
+    )
+    return (got, Typed(*got.typed)) if got.typed[0] else None
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(
+    rows=st.integers(1, 1 << 40),
+    columns=st.integers(1, 1 << 20),
+    outer=st.integers(1, 100),
+    size=st.sampled_from([1, 2, 4, 8]),
+    accumulator=st.sampled_from([4, 8, 16]),
+)
+def test_typed_columns_are_all_made_and_blocks_hold_their_rows(
+    rows, columns, outer, size, accumulator
+):
+    got = typed((outer, rows, columns), 1, size, accumulator)
+    if got is None:
+        return
+    sharing, kind = got
+    abreast = 1 << (sharing.block - sharing.team)
+    packs = kind.packs * (1 if rows == 1 else outer)
+    assert kind.load * size == LOAD
+    assert (sharing.groups - 1) * abreast < packs <= sharing.groups * abreast
+    assert kind.repeats == 1 or (sharing.groups == 1 and outer == 1)
+    assert rows % kind.repeats == kind.leftover
+    assert rows // kind.repeats <= sharing.splits * BLOCK_ROWS
+    assert size == 1 or accumulator * kind.load * ((1 << sharing.block) + 1) <= SHARED
+    assert 1 << sharing.block <= BLOCK
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+@pytest.mark.parametrize("columns", [2, 3, 8, 31, 64, 100])
+def test_short_rows_are_taken_for_one_that_begins_at_boundaries(columns, size):
+    sharing, kind = typed(((1 << 28) // columns // size, columns), 0, size, max(size, 4))
+    assert columns * size * kind.repeats == LOAD * kind.packs
+    assert not kind.shifted
+    assert kind.packs >= 0.75 * (1 << (sharing.block - sharing.team))
+
+
+@pytest.mark.parametrize(
+    ("shape", "size", "shifted"),
+    [
+        ((9, 1 << 24), 4, False),
+        ((9, (1 << 24) + 1), 4, True),
+        ((9, (1 << 24) + 2), 8, False),
+        ((9, (1 << 24) + 1), 8, True),
+    ],
+)
+def test_rows_off_boundaries_are_shifted(shape, size, shifted):
+    assert typed(shape, 0, size, size)[1] == (
+        LOAD // size,
+        1,
+        0,
+        -(-shape[1] * size // LOAD),
+        shifted,
+    )
+
+
+def test_rows_that_overlap_and_few_elements_are_for_other_kernels():
+    assert typed((1 << 22, 64), 0)
+    assert typed((1 << 22, 64), 0, strides=(8, 4)) is None
+    assert typed((32, 32), 0) is None
+    assert typed((1 << 12, 1 << 12), 1) is None
+
+
+def test_single_rows_are_columns_of_one_element():
+    sharing, kind = typed((1, 1 << 24), 0)
+    assert (sharing.splits, kind.packs) == (1, 1 << 22)

@@ -39,6 +39,30 @@ enum { SLOTS_BYTES = 64 };
  * once. */
 enum { COLUMNS_A_THREAD = 4, ROWS_AT_ONCE = 4 };
 
+/* Results of up to so many bytes a thread stores side by side. */
+enum { STORED_TOGETHER = 32 };
+
+/* Of columns whose type is known a thread makes as many as COLUMN_BYTES have, in blocks of up to
+ * COLUMNS_BLOCK that have states of COLUMNS_SHARED bytes; it reads ROWS_AHEAD rows before it waits
+ * for any, and its block ROWS_A_BLOCK at most: so many that what 32 bits hold suffices for sums of
+ * squares of bytes, and for a row's number beside a byte. */
+enum {
+    COLUMN_BYTES = 16,
+    COLUMNS_BLOCK = 256,
+    COLUMNS_SHARED = 48 << 10,
+    ROWS_AHEAD = 4,
+    ROWS_A_BLOCK = 1 << 16
+};
+
+/* Threads of a multiprocessor that have registers for that: of states and of elements of so many
+ * bytes. */
+#define COLUMNS_THREADS(state, element)                                                            \
+    ((state) > 16  ? ((element) > 2 ? 768 : 512)                                                   \
+     : (state) > 8 ? ((element) > 2   ? 1024                                                       \
+                      : (element) > 1 ? 768                                                        \
+                                      : 512)                                                       \
+                   : ((element) > 1 ? 1024 : 768))
+
 /* Results of states of up to so many bytes a thread that makes several columns alone stores one by
  * one. */
 enum { STORED_APART = 16 };
@@ -105,8 +129,16 @@ struct kernel_axes {
     unsigned turned;  /* pack number k that is staged, of 16 bytes, lies where number */
     unsigned turns;   /* k ^ (k >> turns & turned) would */
     unsigned inner;   /* neighbouring columns to a result */
-    uint64_t splits;  /* blocks that share a result */
-    unsigned kept;    /* dimensions that results differ in; see struct axes */
+
+    /* Of columns whose type is known. */
+    unsigned repeats;  /* neighbouring rows that are taken for one; with one dimension kept only */
+    unsigned leftover; /* and those behind the last of these */
+    unsigned neighbours; /* splits whose last folds what they have left, before that of all does */
+    uint64_t packs;      /* of COLUMN_BYTES, in the last dimension that is kept */
+    bool shifted;        /* they are not at boundaries */
+    bool stores_packs;   /* what a thread makes are results, which are neighbours */
+    uint64_t splits;     /* blocks that share a result */
+    unsigned kept;       /* dimensions that results differ in; see struct axes */
     int64_t first;
     uint64_t shape[DIMENSIONS_MAX];
     int64_t strides[DIMENSIONS_MAX], mask_strides[DIMENSIONS_MAX], places[DIMENSIONS_MAX];

@@ -2,6 +2,7 @@
 #include "plan/axes_schedule.h"
 
 #include "arrays/means.h"
+#include "plan/columns_shape.h"
 #include "plan/short_rows_shape.h"
 #include "plan/widest.h"
 
@@ -157,7 +158,9 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
                *few = kernels->few(fold, input, self->accumulator),
                *short_rows = makes_usual_results(self->plan, input, self->accumulator)
                                  ? kernels->typed_short_rows(fold, input, self->accumulator)
-                                 : NULL;
+                                 : NULL,
+               *typed = axes->reduced.mask ? NULL
+                                           : kernels->typed_columns(fold, input, self->accumulator);
     const uintptr_t data = brought ? 0 : (uintptr_t)axes->reduced.data;
     const struct axes_kernels made = {
         .accumulator = self->accumulator,
@@ -166,12 +169,18 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
         .few = few,
         .indexed = fold_is_indexed(fold),
         .packs = takes_words(fold, self->accumulator),
+        .typed_columns = typed,
     };
-    if (!(short_rows && short_rows_shape_make(axes, data, multiprocessors, &self->shape)))
-        axes_shape_make(axes, &made, data, multiprocessors, &self->shape);
-    if (self->shape.short_rows)
+    if (short_rows && short_rows_shape_make(axes, data, multiprocessors, &self->shape)) {
         self->kernel = short_rows;
-    else if (self->shape.columns)
+        return;
+    }
+    if (columns_shape_make(axes, &made, data, multiprocessors, &self->shape)) {
+        self->kernel = typed;
+        return;
+    }
+    axes_shape_make(axes, &made, data, multiprocessors, &self->shape);
+    if (self->shape.columns)
         self->kernel = columns;
     else if (self->shape.few)
         self->kernel = few;
@@ -206,7 +215,7 @@ static void lay_out(struct axes_schedule *self)
         arena_reserve(arena, PART_PARTIALS, count, state_bytes(plan->fold, self->accumulator));
         if (counts_shown(self))
             arena_reserve(arena, PART_COUNTED, count, sizeof(uint64_t));
-        arena_reserve(arena, PART_TICKETS, shape->groups, sizeof(unsigned));
+        arena_reserve(arena, PART_TICKETS, axes_shape_tickets(shape), sizeof(unsigned));
     }
     if (plan->means)
         arena_reserve(arena, PART_MEANS, plan->means->count, sizeof(struct complex128));
@@ -257,6 +266,17 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
         argument->rows.items = layout_length(&axes->reduced) / self->shape.inner;
     if (self->shape.inner > 1)
         argument->rows.from.dimensions--;
+    if (self->shape.typed.load) {
+        const struct typed_columns *typed = &self->shape.typed;
+        argument->rows.items /= typed->repeats;
+        argument->rows.from.strides[0] *= typed->repeats;
+        argument->repeats = typed->repeats;
+        argument->leftover = typed->leftover;
+        argument->neighbours = typed->neighbours;
+        argument->packs = typed->packs;
+        argument->shifted = typed->shifted;
+        argument->stores_packs = typed->stores_packs;
+    }
     argument->results = axes->results;
     argument->block = self->shape.block;
     argument->team = self->shape.team;

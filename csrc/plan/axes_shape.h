@@ -5,6 +5,15 @@
 #include "common/kernels.h"
 #include "plan/axes.h"
 
+/* Columns of a known type; see kernel_axes. */
+struct typed_columns {
+    unsigned load; /* columns that one takes; 0: they are not of those */
+    unsigned repeats, leftover, neighbours;
+    unsigned states; /* that a block's threads leave each other */
+    uint64_t packs;
+    bool shifted, stores_packs;
+};
+
 /* How many threads fold one result, and which; see kernel_axes. */
 struct axes_shape {
     unsigned block; /* threads of one, as an exponent */
@@ -19,6 +28,7 @@ struct axes_shape {
     uint64_t groups; /* of results, one a block */
     bool short_rows; /* of elements whose type the kernel knows */
     unsigned several, turned, turns;
+    struct typed_columns typed;
 };
 
 /* What the choice rests on, found by measuring. */
@@ -32,28 +42,41 @@ struct axes_tuning {
     unsigned staged;  /* and bytes of such rows, at most */
     unsigned columns; /* 0: threads make one result each */
     unsigned windows; /* of a stretch of a long row at most, as an exponent */
+    unsigned across;  /* columns of a known type, where these are shared, that neighbouring threads
+                       * of a block read, as an exponent */
+    unsigned typed;   /* bytes a multiprocessor from which on there is use in knowing it */
 };
 
 /* From now on this, for tests; of no threads a block: as measured. */
 void axes_tuning_force(struct axes_tuning);
 
+const struct axes_tuning *axes_tuning(void);
+
 /* What kernels there are of a fold. */
 struct axes_kernels {
     enum element accumulator;
-    size_t state; /* bytes */
-    bool columns; /* one makes neighbouring results side by side */
-    bool few;     /* and one makes results of few elements each */
-    bool indexed; /* positions matter */
-    bool packs;   /* they take several narrow elements to a word, in any order */
+    size_t state;       /* bytes */
+    bool columns;       /* one makes neighbouring results side by side */
+    bool few;           /* one makes results of few elements each */
+    bool indexed;       /* positions matter */
+    bool packs;         /* they take several narrow elements to a word, in any order */
+    bool typed_columns; /* one knows the elements' type */
 };
 
 /* Of elements of which the first result's lie at `data`. */
 void axes_shape_make(const struct axes *, const struct axes_kernels *, uintptr_t data,
                      unsigned multiprocessors, struct axes_shape *);
 
+/* How many of a result's elements are neighbours, where so few are that they are better read side
+ * by side with those of other results; 1: where its neighbours are others' elements; 0: neither. */
+unsigned axes_inner_columns(const struct axes *, bool indexed);
+
 /* The rows, or stretches of long ones, that threads of this shape share. */
 void axes_shape_rows(const struct axes_shape *, const struct axes *, enum element accumulator,
                      struct kernel_rows *);
+
+/* Counters of blocks. */
+uint64_t axes_shape_tickets(const struct axes_shape *);
 
 /* Of shared memory, for states of so many bytes. */
 size_t axes_shape_shared_bytes(const struct axes_shape *, size_t state);

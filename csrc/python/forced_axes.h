@@ -4,6 +4,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-/* (block, threads, share, blocks, staged, columns, windows=2) as struct axes_tuning has them, and
- * as many threads a block where rows are staged; a block of 0: as measured. */
+/* (block, threads, share, blocks, staged, columns, windows=2, large=block, across=7, typed) as
+ * struct axes_tuning has them, and as many threads a block where rows are staged; without `typed`
+ * no type is known. A block of 0: as measured. */
 PyObject *forced_axes(PyObject *module, PyObject *arguments);

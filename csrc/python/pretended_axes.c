@@ -1,6 +1,6 @@
 #include "python/pretended_axes.h"
 
-#include "plan/axes_shape.h"
+#include "plan/columns_shape.h"
 
 static enum element element_of_size(unsigned size)
 {
@@ -101,21 +101,25 @@ PyObject *pretended_sharing(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *shape, *strides;
     unsigned size, width, multiprocessors;
+    int typed = 0;
     unsigned long long reduced;
     struct layout layout;
     struct axes axes;
     struct axes_shape sharing;
-    if (!PyArg_ParseTuple(arguments, "O!OIKII", &PyTuple_Type, &shape, &strides, &size, &reduced,
-                          &width, &multiprocessors) ||
+    if (!PyArg_ParseTuple(arguments, "O!OIKII|p", &PyTuple_Type, &shape, &strides, &size, &reduced,
+                          &width, &multiprocessors, &typed) ||
         !pretend(shape, strides, Py_None, size, &layout))
         return NULL;
     axes_make(&layout, reduced, false, &axes);
-    const struct axes_kernels kernels = {element_of_size(width),   width, true, true, false,
-                                         width <= sizeof(uint64_t)};
-    axes_shape_make(&axes, &kernels, somewhere, multiprocessors, &sharing);
-    return Py_BuildValue("IOOIIOIIIIKKK", sharing.block, sharing.columns ? Py_True : Py_False,
-                         sharing.abreast ? Py_True : Py_False, sharing.team, sharing.lanes,
-                         sharing.few ? Py_True : Py_False, sharing.rounds, sharing.load,
-                         sharing.packing, sharing.inner, (unsigned long long)sharing.staged,
-                         (unsigned long long)sharing.splits, (unsigned long long)sharing.groups);
+    const struct axes_kernels kernels = {element_of_size(width), width, true, true, false, width <= sizeof(uint64_t), typed};
+    if (!columns_shape_make(&axes, &kernels, somewhere, multiprocessors, &sharing))
+        axes_shape_make(&axes, &kernels, somewhere, multiprocessors, &sharing);
+    return Py_BuildValue(
+        "IOOIIOIIIIKKK(IIIKO)", sharing.block, sharing.columns ? Py_True : Py_False,
+        sharing.abreast ? Py_True : Py_False, sharing.team, sharing.lanes,
+        sharing.few ? Py_True : Py_False, sharing.rounds, sharing.load, sharing.packing,
+        sharing.inner, (unsigned long long)sharing.staged, (unsigned long long)sharing.splits,
+        (unsigned long long)sharing.groups, sharing.typed.load, sharing.typed.repeats,
+        sharing.typed.leftover, (unsigned long long)sharing.typed.packs,
+        sharing.typed.shifted ? Py_True : Py_False);
 }

@@ -158,7 +158,7 @@ struct kernel_results along_results(const struct plan *plan, enum element accumu
 /* Those of the arena have to be cleared. */
 static void *tickets_of(const struct carrying *self)
 {
-    const bool suffice = self->schedule->shape.groups <= TICKETS;
+    const bool suffice = axes_shape_tickets(&self->schedule->shape) <= TICKETS;
     return suffice && self->machine->tickets ? self->machine->tickets : address(self, PART_TICKETS);
 }
 

@@ -1,0 +1,205 @@
+/* A thread has the columns of one load. Where rows are short and lie one after the other, so many
+ * of them are taken for one that all threads abreast have whole loads, at boundaries. */
+#include "plan/columns_shape.h"
+
+#include "common/arithmetic.h"
+
+enum {
+    AHEAD = 2, /* ROWS_AHEAD, as an exponent */
+    TURNS = 2, /* how often a thread had better read as many, as an exponent */
+    LANES = 7, /* threads abreast, at most, for which more rows are taken for one, as an exponent */
+    WARP = 5,  /* threads, as an exponent */
+    THREADS = 10 /* of a multiprocessor that tunings speak of, as an exponent */
+};
+
+static unsigned exponent_up(uint64_t n)
+{
+    unsigned exponent = 0;
+    while (exponent < 63 && n > (uint64_t)1 << exponent)
+        exponent++;
+    return exponent;
+}
+
+static unsigned columns_a_load(const struct axes *axes)
+{
+    return COLUMN_BYTES / (unsigned)element_size(axes->reduced.input);
+}
+
+/* Threads of a block, as an exponent: such that the states that they leave each other fit. */
+static unsigned block_for(size_t state, unsigned columns, unsigned most)
+{
+    while (state * columns * ((1u << most) + 1) > COLUMNS_SHARED)
+        most--;
+    return most;
+}
+
+/* How many rows make whole loads. */
+static uint64_t rows_of_whole_loads(uint64_t row_bytes)
+{
+    const uint64_t boundary = row_bytes & -row_bytes;
+    return boundary < COLUMN_BYTES ? COLUMN_BYTES / boundary : 1;
+}
+
+/* How many rows are taken for one; 1: none are. Of those that give threads abreast as much to do as
+ * any, the fewest. */
+static uint64_t repeats_for(uint64_t row_bytes, uint64_t rows, unsigned block)
+{
+    enum { ROWS_LEFT = 4 << AHEAD, ROW_MOST = 256 };
+    const uint64_t whole = rows_of_whole_loads(row_bytes), loads = whole * row_bytes / COLUMN_BYTES,
+                   room = (uint64_t)1 << (block < LANES ? block : LANES);
+    uint64_t best = 1, busy = 0, abreast = 1;
+    if (whole > 1 && row_bytes > ROW_MOST)
+        return 1;
+    if (loads > (uint64_t)1 << block || rows / whole < ROWS_LEFT)
+        return 1;
+    for (uint64_t times = 1;
+         times == 1 || (times * loads <= room && rows / (times * whole) >= ROWS_LEFT); times++) {
+        const uint64_t own = times * loads,
+                       wide = (uint64_t)1 << exponent_up(own > 1 << WARP ? own : 1 << WARP);
+        if (own * abreast > busy * wide) {
+            best = times * whole;
+            busy = own;
+            abreast = wide;
+        }
+    }
+    return best;
+}
+
+/* Whether all rows begin at boundaries. */
+static bool at_boundaries(const struct axes *axes, uint64_t stride, uintptr_t data)
+{
+    uint64_t all = data | stride;
+    for (unsigned k = 0; k + 1 < axes->kept; k++)
+        all |= (uint64_t)axes->strides[k];
+    return all % COLUMN_BYTES == 0;
+}
+
+/* A single element is a column of one row. */
+static unsigned columns_a_result(const struct axes *axes, bool indexed)
+{
+    const struct layout *reduced = &axes->reduced;
+    if (axes->kept > 0 && reduced->dimensions == 0)
+        return axes->strides[axes->kept - 1] == (int64_t)element_size(reduced->input);
+    return axes_inner_columns(axes, indexed);
+}
+
+/* As they lie: rows of so many columns, so many bytes apart, and how many of them are one. */
+struct columns {
+    uint64_t size, load; /* bytes of an element, and elements of a load */
+    uint64_t columns, rows, stride, repeats;
+    unsigned inner;
+    uint64_t packs, all; /* loads of a row, and of everything that is kept */
+};
+
+/* False: they are no columns that a kernel could take. */
+static bool lie_in_columns(const struct axes *axes, bool indexed, unsigned block,
+                           struct columns *self)
+{
+    const struct layout *reduced = &axes->reduced;
+    const uint64_t n = layout_length(reduced);
+    self->inner = columns_a_result(axes, indexed);
+    if (n == 0 || axes->results == 0 || !self->inner || reduced->dimensions - (self->inner > 1) > 1)
+        return false;
+    self->size = element_size(reduced->input);
+    self->load = COLUMN_BYTES / self->size;
+    self->columns = axes->shape[axes->kept - 1] * self->inner;
+    self->rows = n / self->inner;
+    self->stride = self->rows > 1 ? (uint64_t)reduced->strides[0] : 0;
+    const bool flat =
+        axes->kept == 1 && self->rows > 1 && self->stride == self->columns * self->size;
+    self->repeats = flat ? repeats_for(self->stride, self->rows, block) : 1;
+    self->packs = divide_up(self->columns * self->repeats, self->load);
+    self->all = axes->results * self->inner / self->columns * self->packs;
+    return self->rows == 1 ||
+           layout_distance((int64_t)self->stride) * self->repeats >= COLUMN_BYTES;
+}
+
+/* Threads that read neighbouring loads, at least: all that a result is of, or all that there are,
+ * if these have not more than 2^across columns. An exponent. */
+static unsigned abreast_of(const struct columns *columns, unsigned across)
+{
+    const unsigned of_result = exponent_up(divide_up(columns->inner, columns->load)),
+                   of_all = exponent_up(columns->all), load = exponent_up(columns->load);
+    unsigned abreast = across > load ? across - load : 0;
+    if (abreast > WARP)
+        abreast = WARP;
+    if (columns->repeats > 1 || of_all < abreast)
+        return of_all;
+    return of_result > abreast ? of_result : abreast;
+}
+
+/* What a block's threads leave each other, and then, a thread each, their parts of results. Bytes
+ * are merged in a warp first, to what its threads abreast have. */
+static unsigned states_of_block(const struct columns *columns, unsigned block, unsigned team)
+{
+    const unsigned abreast = block - team,
+                   left = columns->size == 1 && abreast < WARP ? block - WARP + abreast : block;
+    const uint64_t states = columns->load * ((1u << left) + 1);
+    return (unsigned)(states > 1u << block ? states : 1u << block);
+}
+
+/* More threads for each column, as long as there is something for each to do and the device has
+ * room for them at a time; fewer for each block, until there is room for what they leave each
+ * other. */
+static void share_columns(const struct columns *columns, size_t state, unsigned abreast,
+                          uint64_t threads, struct axes_shape *shape)
+{
+    const uint64_t rows = columns->rows / columns->repeats;
+    for (;; shape->block--) {
+        shape->team = 0;
+        while (shape->team + abreast < shape->block && rows >> (shape->team + AHEAD) > 1 &&
+               columns->all << (shape->team + 1) <= threads)
+            shape->team++;
+        shape->typed.states = states_of_block(columns, shape->block, shape->team);
+        if (state * shape->typed.states <= COLUMNS_SHARED)
+            return;
+    }
+}
+
+/* Splits for as many threads as the device has room for, and at least as many as blocks may have
+ * rows for. Of many splits some are folded before all are. */
+static void split_columns(const struct columns *columns, uint64_t threads, struct axes_shape *shape)
+{
+    enum { SPLITS_AT_ONCE = 16 };
+    const uint64_t rows = columns->rows / columns->repeats, blocks = threads >> shape->block,
+                   useful = least(blocks / shape->groups, rows >> (shape->team + AHEAD + TURNS)),
+                   needed = divide_up(rows, ROWS_A_BLOCK);
+    shape->splits = useful > needed ? useful : needed;
+    shape->typed.neighbours = SPLITS_AT_ONCE;
+    while ((uint64_t)shape->typed.neighbours * shape->typed.neighbours < shape->splits)
+        shape->typed.neighbours++;
+}
+
+bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kernels, uintptr_t data,
+                        unsigned multiprocessors, struct axes_shape *shape)
+{
+    const struct axes_tuning *tuning = axes_tuning();
+    struct columns columns;
+    const unsigned block = (unsigned)least(tuning->block, exponent_up(COLUMNS_BLOCK));
+    if (!kernels->typed_columns ||
+        !lie_in_columns(axes, kernels->indexed,
+                        block_for(kernels->state, columns_a_load(axes), block), &columns) ||
+        axes->results * layout_length(&axes->reduced) * columns.size <
+            (uint64_t)multiprocessors * tuning->typed)
+        return false;
+    const unsigned abreast = abreast_of(&columns, tuning->across);
+    const uint64_t room = (uint64_t)multiprocessors * COLUMNS_THREADS(kernels->state, columns.size);
+    if (abreast > block)
+        return false;
+    *shape = (struct axes_shape){
+        .block = block, .columns = true, .abreast = true, .rounds = 1, .inner = columns.inner};
+    share_columns(&columns, kernels->state, abreast, room * tuning->threads >> THREADS, shape);
+    if (abreast > shape->block)
+        return false;
+    shape->groups = divide_up(columns.all, (uint64_t)1 << (shape->block - shape->team));
+    split_columns(&columns, room * tuning->blocks >> (THREADS - tuning->block), shape);
+    shape->typed.load = (unsigned)columns.load;
+    shape->typed.repeats = (unsigned)columns.repeats;
+    shape->typed.leftover = (unsigned)(columns.rows % columns.repeats);
+    shape->typed.packs = columns.packs;
+    shape->typed.shifted = !at_boundaries(axes, columns.stride * columns.repeats, data);
+    shape->typed.stores_packs = columns.inner == 1 && columns.repeats == 1 && shape->team == 0 &&
+                                shape->splits == 1 && axes->places[axes->kept - 1] == 1 &&
+                                (axes->kept == 1 || columns.columns % columns.load == 0);
+    return true;
+}

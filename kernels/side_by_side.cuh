@@ -1,0 +1,484 @@
+/* What a thread keeps of neighbouring columns while it runs down their rows: as many columns as 16
+ * bytes have, each in as little as it takes. It takes in several rows at a time, from packs whose
+ * rows have numbers of the thread's own, and becomes states of a fold when there are no more.
+ *
+ * A block has ROWS_A_BLOCK rows at most; see there. */
+#pragma once
+
+#include "reductions.cuh"
+#include "vector.cuh"
+
+namespace KERNELS
+{
+
+/* ---- bytes of words ---- */
+
+/* The bytes of a, from 0 on, and of b, from 4 on, that a selector names, lowest first. */
+__device__ __forceinline__ uint32_t selected_bytes(uint32_t a, uint32_t b, uint32_t selector)
+{
+#ifdef __CUDA_ARCH__
+    return __byte_perm(a, b, selector);
+#else
+    const uint64_t both = uint64_t(b) << 32 | a;
+    uint32_t word = 0;
+    for (unsigned k = 0; k < 4; k++)
+        word |= uint32_t(both >> 8 * (selector >> 4 * k & 7) & 0xff) << 8 * k;
+    return word;
+#endif
+}
+
+/* What four products of signed bytes add up to. */
+__device__ __forceinline__ int32_t products_of_bytes(uint32_t a, uint32_t b, int32_t onto)
+{
+#ifdef __CUDA_ARCH__
+    return __dp4a(int32_t(a), int32_t(b), onto);
+#else
+    for (unsigned k = 0; k < 32; k += 8)
+        onto += int32_t(int8_t(a >> k)) * int8_t(b >> k);
+    return onto;
+#endif
+}
+
+/* The greater or the less of each of two signed halves. */
+template <bool Least>
+__device__ __forceinline__ uint32_t best_halves(uint32_t a, uint32_t b)
+{
+#ifdef __CUDA_ARCH__
+    return Least ? __vmins2(a, b) : __vmaxs2(a, b);
+#else
+    uint32_t word = 0;
+    for (unsigned k = 0; k < 32; k += 16) {
+        const int16_t x = int16_t(a >> k), y = int16_t(b >> k);
+        word |= uint32_t(uint16_t((x < y) == Least ? x : y)) << k;
+    }
+    return word;
+#endif
+}
+
+/* As many neighbours as one load takes. */
+struct alignas(16) row_words {
+    uint32_t at[4];
+};
+
+/* Element number k of them. */
+template <class In>
+__device__ __forceinline__ In element_at(const row_words &row, unsigned k)
+{
+    In element;
+    if constexpr (sizeof(In) == sizeof(uint64_t)) {
+        memcpy(&element, row.at + 2 * k, sizeof element);
+    } else if constexpr (sizeof(In) == sizeof(uint32_t)) {
+        memcpy(&element, row.at + k, sizeof element);
+    } else {
+        static_assert(sizeof(In) == sizeof(uint16_t), "bytes are taken by words");
+        const uint16_t bits = uint16_t(row.at[k / 2] >> k % 2 * 16);
+        memcpy(&element, &bits, sizeof element);
+    }
+    return element;
+}
+
+/* Four rows of four bytes as columns: byte k of column c is byte c of row k. */
+struct four_columns {
+    uint32_t at[4];
+
+    __device__ __forceinline__ four_columns(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+    {
+        const uint32_t low = selected_bytes(a, b, 0x5140),
+                       low_of_others = selected_bytes(c, d, 0x5140),
+                       high = selected_bytes(a, b, 0x7362),
+                       high_of_others = selected_bytes(c, d, 0x7362);
+        at[0] = selected_bytes(low, low_of_others, 0x5410);
+        at[1] = selected_bytes(low, low_of_others, 0x7632);
+        at[2] = selected_bytes(high, high_of_others, 0x5410);
+        at[3] = selected_bytes(high, high_of_others, 0x7632);
+    }
+};
+
+/* Calls take(column, word) with the bytes of up to four rows of a column in one word, and 0 in
+ * place of those that are not there. */
+template <unsigned Rows, class Take>
+__device__ __forceinline__ void each_column_of_bytes(const row_words (&rows)[Rows], Take take)
+{
+#pragma unroll
+    for (unsigned first = 0; first < Rows; first += 4) {
+        row_words words[4] = {};
+#pragma unroll
+        for (unsigned r = 0; r < 4 && r < Rows; r++)
+            words[r] = rows[first + r];
+#pragma unroll
+        for (unsigned w = 0; w < 4; w++) {
+            const four_columns columns(words[0].at[w], words[1].at[w], words[2].at[w],
+                                       words[3].at[w]);
+#pragma unroll
+            for (unsigned c = 0; c < 4; c++)
+                take(4 * w + c, columns.at[c]);
+        }
+    }
+}
+
+/* ---- what is kept ---- */
+
+/* Where the rows of a team of 2^team threads lie among all, and how many of them a state is of. A
+ * row's number in its team says which of whose it is: the thread's own count, and below it the
+ * thread. */
+struct rows_taken {
+    uint64_t first, step;
+    unsigned team, own;
+    uint32_t count;
+
+    __device__ __forceinline__ uint32_t number(uint32_t taken) const
+    {
+        return taken << team | own;
+    }
+
+    __device__ __forceinline__ uint64_t row(uint32_t number, unsigned repeats, unsigned part) const
+    {
+        const uint32_t member = number & ((1u << team) - 1);
+        return (first + (number >> team) * step + member) * repeats + part;
+    }
+};
+
+/* What is kept of bytes is words, which a warp's threads may merge before they become states. */
+template <class Columns>
+__device__ __forceinline__ void merge_with_lane(Columns &own, rows_taken &taken, unsigned offset)
+{
+    own.merge([&](auto word) { return __shfl_down_sync(whole_warp, word, offset); });
+    taken.count += __shfl_down_sync(whole_warp, taken.count, offset);
+}
+
+/* States that are values: neighbours first, which makes the error of a sum less. */
+template <class Fold, class In>
+struct side_by_side {
+    static constexpr unsigned columns = pack<In>::size;
+    using value = value_of<Fold>;
+    value best[columns];
+
+    __device__ __forceinline__ side_by_side()
+    {
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++)
+            best[c] = Fold::identity();
+    }
+
+    template <unsigned Rows>
+    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t)
+    {
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            value values[Rows];
+#pragma unroll
+            for (unsigned r = 0; r < Rows; r++)
+                values[r] = value(element_at<In>(rows[r], c));
+#pragma unroll
+            for (unsigned apart = 1; apart < Rows; apart *= 2)
+#pragma unroll
+                for (unsigned r = 0; r < Rows; r += 2 * apart)
+                    values[r] = Fold::merge(values[r], values[r + apart]);
+            best[c] = Fold::merge(best[c], values[0]);
+        }
+    }
+
+    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &, unsigned,
+                                                    unsigned) const
+    {
+        return best[c];
+    }
+};
+
+/* 2^16 rows of -128 are 2^23. */
+template <class V>
+struct side_by_side<sum<V>, int8_t> {
+    static constexpr unsigned columns = 16;
+    struct merges_words;
+    int32_t totals[columns];
+
+    __device__ __forceinline__ side_by_side() : totals() {}
+
+    template <unsigned Rows>
+    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t)
+    {
+        each_column_of_bytes(rows, [&](unsigned c, uint32_t bytes) {
+            totals[c] = products_of_bytes(bytes, 0x01010101, totals[c]);
+        });
+    }
+
+    __device__ __forceinline__ void number_in_team(const rows_taken &) {}
+
+    template <class Move>
+    __device__ __forceinline__ void merge(Move move)
+    {
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++)
+            totals[c] += move(totals[c]);
+    }
+
+    __device__ __forceinline__ V state(unsigned c, const rows_taken &, unsigned, unsigned) const
+    {
+        return totals[c];
+    }
+};
+
+/* Of halves, the one with the best byte at the top is as good as any: so odd bytes are found in
+ * words as they are, and even ones in words moved up by a byte. */
+template <class Fold, bool Least>
+struct best_bytes {
+    static constexpr unsigned columns = 16, words = 4;
+    struct merges_words;
+    uint32_t even[words], odd[words];
+
+    __device__ __forceinline__ best_bytes()
+    {
+#pragma unroll
+        for (unsigned w = 0; w < words; w++)
+            even[w] = odd[w] = Least ? 0x7fff7fff : 0x80008000;
+    }
+
+    template <unsigned Rows>
+    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t)
+    {
+#pragma unroll
+        for (unsigned r = 0; r < Rows; r++) {
+            const row_words &row = rows[r];
+#pragma unroll
+            for (unsigned w = 0; w < words; w++) {
+                even[w] = best_halves<Least>(even[w], row.at[w] << 8);
+                odd[w] = best_halves<Least>(odd[w], row.at[w]);
+            }
+        }
+    }
+
+    __device__ __forceinline__ void number_in_team(const rows_taken &) {}
+
+    template <class Move>
+    __device__ __forceinline__ void merge(Move move)
+    {
+#pragma unroll
+        for (unsigned w = 0; w < words; w++) {
+            even[w] = best_halves<Least>(even[w], move(even[w]));
+            odd[w] = best_halves<Least>(odd[w], move(odd[w]));
+        }
+    }
+
+    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken, unsigned,
+                                                    unsigned) const
+    {
+        const uint32_t word = c & 1 ? odd[c / 4] : even[c / 4];
+        return taken.count ? state_of<Fold>(int8_t(word >> (c & 2 ? 24 : 8))) : Fold::identity();
+    }
+};
+
+template <class V>
+struct side_by_side<min<V>, int8_t> : best_bytes<min<V>, true> {};
+
+template <class V>
+struct side_by_side<max<V>, int8_t> : best_bytes<max<V>, false> {};
+
+/* The first of equals is kept, and the first NaN: what is not worse than the best, which a NaN
+ * never is, takes its place, unless that is NaN. A column of nothing but the worst is won by its
+ * first row. */
+template <class Fold, class V, template <class> class Order, class In>
+struct best_places {
+    static constexpr unsigned columns = pack<In>::size;
+    static constexpr bool is_least = Order<int>::worst > 0;
+    V best[columns];
+    uint32_t number[columns];
+
+    __device__ __forceinline__ best_places()
+    {
+        constexpr V worst = Order<V>::worst;
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            best[c] = worst;
+            number[c] = 0;
+        }
+    }
+
+    template <unsigned Rows>
+    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t first)
+    {
+#pragma unroll
+        for (unsigned r = 0; r < Rows; r++) {
+#pragma unroll
+            for (unsigned c = 0; c < columns; c++) {
+                const V x = V(element_at<In>(rows[r], c));
+                const bool wins = !(is_least ? x >= best[c] : x <= best[c]) && !is_nan(best[c]);
+                best[c] = wins ? x : best[c];
+                number[c] = wins ? first + r : number[c];
+            }
+        }
+    }
+
+    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken,
+                                                    unsigned repeats, unsigned part) const
+    {
+        return taken.count ? Fold::lift(best[c], taken.row(taken.number(number[c]), repeats, part))
+                           : Fold::identity();
+    }
+};
+
+template <class V, class In>
+struct side_by_side<argmin<V>, In> : best_places<argmin<V>, V, by_least, In> {};
+
+template <class V, class In>
+struct side_by_side<argmax<V>, In> : best_places<argmax<V>, V, by_greatest, In> {};
+
+/* A byte, and below it the row's number, such that of equal bytes the first is best. */
+template <class Fold, bool Least>
+struct best_keys {
+    static constexpr unsigned columns = 16;
+    static constexpr uint32_t numbers = 0xffffff;
+    struct merges_words;
+    int32_t key[columns];
+
+    __device__ __forceinline__ best_keys()
+    {
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++)
+            key[c] = Least ? INT32_MAX : INT32_MIN;
+    }
+
+    template <unsigned Rows>
+    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t first)
+    {
+#pragma unroll
+        for (unsigned r = 0; r < Rows; r++) {
+            const row_words &row = rows[r];
+            const uint32_t number = Least ? first + r : numbers - (first + r);
+#pragma unroll
+            for (unsigned c = 0; c < columns; c++) {
+                const int32_t own =
+                    int32_t(selected_bytes(number, row.at[c / 4], 0x4210 + c % 4 * 0x1000));
+                key[c] = Least ? least_number(key[c], own) : greatest_number(key[c], own);
+            }
+        }
+    }
+
+    /* A row's number in its team instead of the thread's own. */
+    __device__ __forceinline__ void number_in_team(const rows_taken &taken)
+    {
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            const uint32_t low = key[c] & numbers,
+                           number = taken.number(Least ? low : numbers - low);
+            key[c] = int32_t((uint32_t(key[c]) & ~numbers) | (Least ? number : numbers - number));
+        }
+    }
+
+    template <class Move>
+    __device__ __forceinline__ void merge(Move move)
+    {
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            const int32_t other = move(key[c]);
+            key[c] = Least ? least_number(key[c], other) : greatest_number(key[c], other);
+        }
+    }
+
+    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken,
+                                                    unsigned repeats, unsigned part) const
+    {
+        const uint32_t low = key[c] & numbers, number = Least ? low : numbers - low;
+        return taken.count
+                   ? Fold::lift(value_of<Fold>(key[c] >> 24), taken.row(number, repeats, part))
+                   : Fold::identity();
+    }
+};
+
+template <class V>
+struct side_by_side<argmin<V>, int8_t> : best_keys<argmin<V>, true> {};
+
+template <class V>
+struct side_by_side<argmax<V>, int8_t> : best_keys<argmax<V>, false> {};
+
+/* ---- spreads ---- */
+
+/* Of a few rows of a column: their mean, and the sum of squared deviations from it. */
+struct few_rows {
+    double mean, deviation;
+
+    template <unsigned Rows, class In>
+    __device__ __forceinline__ few_rows(In, const row_words (&rows)[Rows], unsigned c)
+    {
+        double values[Rows];
+#pragma unroll
+        for (unsigned r = 0; r < Rows; r++)
+            values[r] = double(element_at<In>(rows[r], c));
+        mean = added_in_lanes<Rows, double>([&](unsigned r) { return values[r]; }) * (1.0 / Rows);
+        deviation =
+            added_in_lanes<Rows, double>([&](unsigned r) { return squared(values[r] - mean); });
+    }
+};
+
+/* A few rows at a time; all columns have the same counts, so that they share the division. */
+template <class V, class In>
+struct side_by_side<variance<V>, In> {
+    static constexpr unsigned columns = pack<In>::size;
+    double mean[columns], deviation[columns];
+
+    __device__ __forceinline__ side_by_side() : mean(), deviation() {}
+
+    template <unsigned Rows>
+    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t before)
+    {
+        const double share = ratio_of_counts(Rows, double(before) + Rows),
+                     weight = double(before) * share;
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            const few_rows few(In(), rows, c);
+            const double delta = few.mean - mean[c];
+            mean[c] = before ? mean[c] + delta * share : few.mean;
+            deviation[c] =
+                before ? deviation[c] + few.deviation + delta * delta * weight : few.deviation;
+        }
+    }
+
+    __device__ __forceinline__ state_of<variance<V>> state(unsigned c, const rows_taken &taken,
+                                                           unsigned, unsigned) const
+    {
+        return {double(taken.count), mean[c], deviation[c]};
+    }
+};
+
+/* Sums of 2^16 elements and of their squares are less than 2^31, so both are exact, and so is what
+ * is left of them: count * squares is less than 2^46. */
+template <class V>
+struct side_by_side<variance<V>, int8_t> {
+    static constexpr unsigned columns = 16;
+    struct merges_words;
+    int32_t totals[columns], squares[columns];
+
+    __device__ __forceinline__ side_by_side() : totals(), squares() {}
+
+    template <unsigned Rows>
+    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t)
+    {
+        each_column_of_bytes(rows, [&](unsigned c, uint32_t bytes) {
+            totals[c] = products_of_bytes(bytes, 0x01010101, totals[c]);
+            squares[c] = products_of_bytes(bytes, bytes, squares[c]);
+        });
+    }
+
+    __device__ __forceinline__ void number_in_team(const rows_taken &) {}
+
+    template <class Move>
+    __device__ __forceinline__ void merge(Move move)
+    {
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            totals[c] += move(totals[c]);
+            squares[c] += move(squares[c]);
+        }
+    }
+
+    __device__ __forceinline__ state_of<variance<V>> state(unsigned c, const rows_taken &taken,
+                                                           unsigned, unsigned) const
+    {
+        const int64_t total = totals[c], spread = int64_t(taken.count) * squares[c] - total * total;
+        const double count = double(taken.count);
+        return taken.count ? state_of<variance<V>>{count, ratio_of_counts(double(total), count),
+                                                   ratio_of_counts(double(spread), count)}
+                           : variance<V>::identity();
+    }
+};
+
+} // namespace KERNELS

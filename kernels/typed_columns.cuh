@@ -1,0 +1,514 @@
+/* Columns along axes, of elements of a known type: neighbours in memory belong to different
+ * results. A thread makes as many of them as 16 bytes have, of ROWS_AHEAD rows that it reads before
+ * it waits for any; side_by_side.cuh says what it keeps of them. Threads of a block share tall
+ * columns among them, and blocks very tall ones.
+ *
+ * Rows need not begin at boundaries: then two loads have what one would, and are shifted. Short
+ * rows that lie one after the other are `repeats` to one long row, and what its columns become is
+ * folded in the end, as are neighbouring columns of one result. */
+#pragma once
+
+#include "along.cuh"
+#include "side_by_side.cuh"
+
+namespace KERNELS
+{
+
+/* ---- loads ---- */
+
+/* The low half of 8 bytes that are moved down by so many. */
+__device__ __forceinline__ uint32_t moved_down(uint32_t low, uint32_t high, unsigned bytes)
+{
+#ifdef __CUDA_ARCH__
+    return __funnelshift_r(low, high, 8 * bytes);
+#else
+    return uint32_t((uint64_t(high) << 32 | low) >> 8 * bytes);
+#endif
+}
+
+/* 16 bytes of 32, from byte `begin` on, which is a multiple of an element's size. */
+template <class In>
+__device__ __forceinline__ row_words joined(const row_words &low, const row_words &high,
+                                            unsigned begin)
+{
+    uint32_t words[8] = {low.at[0],  low.at[1],  low.at[2],  low.at[3],
+                         high.at[0], high.at[1], high.at[2], high.at[3]};
+    row_words row;
+#pragma unroll
+    for (unsigned k = 0; k < 6; k++)
+        words[k] = begin & 8 ? words[k + 2] : words[k];
+#pragma unroll
+    for (unsigned k = 0; k < 5 && sizeof(In) <= 4; k++)
+        words[k] = begin & 4 ? words[k + 1] : words[k];
+#pragma unroll
+    for (unsigned k = 0; k < 4; k++)
+        row.at[k] = sizeof(In) < 4 ? moved_down(words[k], words[k + 1], begin % 4) : words[k];
+    return row;
+}
+
+/* Where a thread finds its columns. */
+struct column_walk {
+    const char *at; /* its next row */
+    int64_t hop;    /* bytes from one of its rows to the next */
+    unsigned count; /* columns that there are */
+    uint32_t taken; /* rows */
+
+    __device__ __forceinline__ void go(unsigned rows)
+    {
+        at += rows * hop;
+        taken += rows;
+    }
+};
+
+/* The two loads at boundaries that have what a thread wants of a row; of the second nothing is read
+ * unless there is something in it. */
+template <class In, unsigned Rows>
+__device__ __forceinline__ void load_shifted(row_words (&rows)[Rows], const column_walk &own)
+{
+    row_words high[Rows] = {};
+    unsigned begin[Rows];
+#pragma unroll
+    for (unsigned r = 0; r < Rows; r++) {
+        const char *at = own.at + r * own.hop;
+        begin[r] = unsigned(address_of(at) % sizeof(row_words));
+        const row_words *const words = seen_as<const row_words>(at - begin[r]);
+        rows[r] = words[0];
+        if (begin[r] + own.count * sizeof(In) > sizeof(row_words))
+            high[r] = words[1];
+    }
+#pragma unroll
+    for (unsigned r = 0; r < Rows; r++)
+        rows[r] = joined<In>(rows[r], high[r], begin[r]);
+}
+
+template <unsigned Rows>
+__device__ __forceinline__ void load_whole(row_words (&rows)[Rows], const column_walk &own)
+{
+#pragma unroll
+    for (unsigned r = 0; r < Rows; r++)
+        rows[r] = *seen_as<const row_words>(own.at + r * own.hop);
+}
+
+/* Element by element, those that there are. */
+template <class In>
+__device__ __forceinline__ void load_edge(row_words (&row)[1], const column_walk &own)
+{
+    constexpr unsigned columns = pack<In>::size;
+    pack<In> elements;
+#pragma unroll
+    for (unsigned c = 0; c < columns; c++)
+        elements.at[c] = seen_as<const In>(own.at)[c < own.count ? c : 0];
+    memcpy(row, &elements, sizeof elements);
+}
+
+/* ---- rows ---- */
+
+/* Rows, and then half as many at a time, as long as there are so many. */
+template <unsigned Rows, bool Shifted, class Columns, class In>
+__device__ __forceinline__ void take_rest(Columns &columns, column_walk &own, uint32_t left)
+{
+    if constexpr (Rows > 0) {
+        if (left & Rows) {
+            row_words rows[Rows];
+            if constexpr (Shifted)
+                load_shifted<In>(rows, own);
+            else
+                load_whole(rows, own);
+            columns.take(rows, own.taken);
+            own.go(Rows);
+        }
+        take_rest<Rows / 2, Shifted, Columns, In>(columns, own, left);
+    }
+}
+
+template <unsigned Rows, bool Shifted, class Columns, class In>
+__device__ __forceinline__ void take_many(Columns &columns, column_walk &own, uint32_t end)
+{
+#pragma unroll 1
+    for (; end - own.taken >= Rows; own.go(Rows)) {
+        row_words rows[Rows];
+        if constexpr (Shifted)
+            load_shifted<In>(rows, own);
+        else
+            load_whole(rows, own);
+        columns.take(rows, own.taken);
+    }
+    take_rest<Rows / 2, Shifted, Columns, In>(columns, own, end - own.taken);
+}
+
+/* This thread's rows, `end` in number. Of an array's first row and its last only what there is is
+ * read where a load might take more: in front of an array's beginning, or behind its end. */
+template <class Columns, class In>
+__device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes &x,
+                                             column_walk &own, uint32_t end, bool begins, bool ends)
+{
+    const bool wary = x.shifted || own.count < Columns::columns;
+#pragma unroll 1
+    for (uint32_t edge = wary && begins;; edge = end) {
+#pragma unroll 1
+        for (; own.taken < edge; own.go(1)) {
+            row_words row[1];
+            load_edge<In>(row, own);
+            columns.take(row, own.taken);
+        }
+        if (own.taken == end)
+            return;
+        const uint32_t inner = end - (wary && ends);
+        if (x.shifted)
+            take_many<ROWS_AHEAD, true, Columns, In>(columns, own, inner);
+        else
+            take_many<ROWS_AHEAD, false, Columns, In>(columns, own, inner);
+    }
+}
+
+/* ---- places ---- */
+
+/* Which columns a thread has, or a slot. */
+struct column_place {
+    uint64_t outer; /* in dimensions but the last */
+    uint64_t first; /* in the last */
+
+    __device__ __forceinline__ column_place(const kernel_axes &x, uint64_t pack, unsigned columns)
+        : outer(x.kept > 1 ? divide(pack, x.packs) : 0), first((pack - outer * x.packs) * columns)
+    {
+    }
+};
+
+/* The number of a result among all; none is UINT64_MAX. */
+template <unsigned Columns>
+__device__ __forceinline__ uint64_t result_number(const kernel_axes &x, uint64_t first_pack,
+                                                  unsigned number)
+{
+    uint64_t result = first_pack * Columns / x.inner + number;
+    if (x.kept > 1) {
+        const column_place at(x, first_pack + number / Columns, Columns);
+        const uint64_t column = at.first + number % Columns, length = x.shape[x.kept - 1];
+        result = column < length ? at.outer * length + column : UINT64_MAX;
+    }
+    return result < x.results ? result : UINT64_MAX;
+}
+
+/* ---- parts ---- */
+
+/* States of a block's threads in shared memory, column by column: neighbouring threads' are
+ * neighbours, in banks of their own however they are read. */
+template <class T>
+struct column_table {
+    shared<T> at;
+    unsigned pitch, columns;
+
+    /* Of column number k of the block's. */
+    __device__ __forceinline__ unsigned slot(unsigned k) const
+    {
+        return k % columns * pitch + k / columns;
+    }
+};
+
+/* Folds `parts` of each of `width` neighbours, by halves, in each of so many columns. */
+template <class Fold, class T>
+__device__ __forceinline__ void fold_halves(const column_table<T> &table, unsigned width,
+                                            unsigned parts)
+{
+#pragma unroll 1
+    for (unsigned half = parts / 2 * width; half >= width; half /= 2) {
+        __syncthreads();
+#pragma unroll 1
+        for (unsigned k = threadIdx.x; k < half * table.columns; k += blockDim.x) {
+            const unsigned slot = k / half * table.pitch + k % half;
+            table.at[slot] = Fold::merge(table.at[slot], table.at[slot + half]);
+        }
+    }
+    __syncthreads();
+}
+
+/* Elements of rows that are too few for one long row. */
+template <class Fold, class In, class T>
+__device__ __forceinline__ void take_leftover(const kernel_axes &x, const column_table<T> &table)
+{
+    const uint64_t row = x.rows.items * x.repeats;
+    const unsigned columns = unsigned(x.results * x.inner);
+    const global<const In> from = seen_as<const In>(static_cast<const char *>(x.rows.from.data) +
+                                                    int64_t(x.rows.items) * x.rows.from.strides[0]);
+#pragma unroll 1
+    for (unsigned k = threadIdx.x; k < x.leftover * columns; k += blockDim.x) {
+        const T state = Fold::lift(value_of<Fold>(from[k]), row + k / columns);
+        table.at[table.slot(k)] = Fold::merge(table.at[table.slot(k)], state);
+    }
+}
+
+/* What the block has of a result of its own: one of so many parts of it. */
+template <class Fold, class T>
+__device__ __forceinline__ T fold_parts(const kernel_axes &x, const column_table<T> &table,
+                                        unsigned number, unsigned part, unsigned parts)
+{
+    const unsigned first = number * x.inner, apart = unsigned(x.results) * x.inner;
+    T value = table.at[table.slot(first + part / x.inner * apart + part % x.inner)];
+#pragma unroll 1
+    for (unsigned k = part + parts; k < x.inner * x.repeats; k += parts)
+        value = Fold::merge(value, table.at[table.slot(first + k / x.inner * apart + k % x.inner)]);
+    return value;
+}
+
+/* Parts of results side by side: so many that all threads have one, and no more than there are. */
+__device__ __forceinline__ unsigned parts_for(unsigned results, uint64_t most)
+{
+    unsigned parts = 1;
+    while (2 * parts * results <= blockDim.x && 2 * parts <= most)
+        parts *= 2;
+    return parts;
+}
+
+/* Results whose columns are several, if threads suffice: `count` of them, one after the other. */
+template <class Fold, class T>
+__device__ __forceinline__ void fold_columns_of_results(const kernel_axes &x,
+                                                        column_table<T> &table, unsigned count)
+{
+    const unsigned columns = x.inner * x.repeats, parts = parts_for(count, columns),
+                   number = threadIdx.x % count, part = threadIdx.x / count;
+    T value = Fold::identity();
+    if (part < parts)
+        value = fold_parts<Fold>(x, table, number, part, parts);
+    table.pitch = 0;
+    table.columns = 1;
+    __syncthreads();
+    if (part < parts)
+        table.at[threadIdx.x] = value;
+    fold_halves<Fold>(table, count, parts);
+}
+
+/* What splits have left of `count` results, so many of them, `apart` from each other. */
+template <class Fold, unsigned Columns>
+__device__ __forceinline__ column_table<state_of<Fold>>
+fold_splits(const kernel_axes &x, uint64_t first_pack, unsigned count,
+            global<state_of<Fold>> partials, unsigned splits, unsigned apart)
+{
+    constexpr unsigned together = sizeof(state_of<Fold>) <= 8 ? 16 : 6;
+    const column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(), 0, 1};
+    const unsigned each = parts_for(count, splits);
+    const uint64_t step = apart * x.results;
+#pragma unroll 1
+    for (unsigned k = threadIdx.x; k < count * each; k += blockDim.x) {
+        const uint64_t result = result_number<Columns>(x, first_pack, k % count);
+        state_of<Fold> state = Fold::identity();
+#pragma unroll 1
+        for (unsigned s = k / count; result != UINT64_MAX && s < splits; s += together * each) {
+            state_of<Fold> some[together];
+#pragma unroll
+            for (unsigned u = 0; u < together; u++)
+                some[u] = s + u * each < splits ? load_shared_by_all<state_of<Fold>>(
+                                                      partials + (s + u * each) * step + result)
+                                                : Fold::identity();
+#pragma unroll
+            for (unsigned u = 0; u < together; u++)
+                state = Fold::merge(state, some[u]);
+        }
+        table.at[k] = state;
+    }
+    fold_halves<Fold>(table, count, each);
+    return table;
+}
+
+/* What of all splits' results the last block of them gets: the last of some neighbours folds what
+ * these have left, and the last of all what such have. False for all others. */
+template <class Fold, unsigned Columns>
+__device__ __forceinline__ bool
+exchange_columns(const kernel_axes &x, column_table<state_of<Fold>> &table, uint64_t group,
+                 unsigned split, unsigned count, bool made, global<state_of<Fold>> partials,
+                 global<unsigned> tickets)
+{
+    const uint64_t first_pack = group * (blockDim.x >> x.team);
+    const unsigned all = unsigned(x.splits), few = split / x.neighbours,
+                   rest = all - few * x.neighbours, fews = (all + x.neighbours - 1) / x.neighbours;
+    unsigned at = split, splits = rest < x.neighbours ? rest : x.neighbours, apart = 1,
+             from = few * x.neighbours;
+    tickets += group * (fews + 1);
+    global<unsigned> ticket = tickets + 1 + few;
+#pragma unroll 1
+    for (bool last = false;; last = true) {
+#pragma unroll 1
+        for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
+            const uint64_t result = result_number<Columns>(x, first_pack, k);
+            if (result != UINT64_MAX)
+                partials[at * x.results + result] =
+                    made ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1);
+        }
+        if (!is_last_block(ticket, splits))
+            return false;
+        table = fold_splits<Fold, Columns>(x, first_pack, count, partials + from * x.results,
+                                           splits, apart);
+        if (last || fews == 1)
+            return true;
+        made = true;
+        at = from;
+        splits = fews;
+        apart = x.neighbours;
+        from = 0;
+        ticket = tickets;
+    }
+}
+
+/* ---- the kernel ---- */
+
+/* Whether what is kept merges by words. */
+template <class Columns, class = void>
+struct columns_merge : std::false_type {};
+
+template <class Columns>
+struct columns_merge<Columns, std::void_t<typename Columns::merges_words>> : std::true_type {};
+
+/* The first of a team's threads in a warp gets what all of them in it have. */
+template <class Columns>
+__device__ __forceinline__ void merge_in_warp(Columns &own, rows_taken &taken, const teammate &me)
+{
+    if (taken.count)
+        own.number_in_team(taken);
+    taken.own = 0;
+#pragma unroll 1
+    for (unsigned offset = warp_size / 2; offset >= me.teams; offset /= 2)
+        merge_with_lane(own, taken, offset);
+}
+
+/* Threads of a block at most: the states that they leave each other are to fit. */
+template <class Fold, class In>
+constexpr unsigned columns_block(unsigned threads = COLUMNS_BLOCK)
+{
+    return sizeof(In) > 1 &&
+                   sizeof(state_of<Fold>) * pack<In>::size * (threads + 1) > COLUMNS_SHARED
+               ? columns_block<Fold, In>(threads / 2)
+               : threads;
+}
+
+/* Which columns and rows a thread has. */
+struct columns_share {
+    uint64_t group, split, first_pack; /* the block's */
+    uint64_t length;                   /* columns of the last dimension */
+    column_place place;
+    uint64_t step; /* rows from one of its own to the next */
+
+    __device__ __forceinline__ columns_share(const kernel_axes &x, const teammate &me,
+                                             unsigned columns)
+        : group(x.splits > 1 ? divide(blockIdx.x, x.splits) : blockIdx.x),
+          split(blockIdx.x - group * x.splits), first_pack(group * me.teams),
+          length(x.kept > 1 ? x.shape[x.kept - 1] : x.results * x.inner * x.repeats),
+          place(x, first_pack + me.result, columns), step(x.splits << x.team)
+    {
+    }
+
+    /* The first of its columns. */
+    __device__ __forceinline__ uint64_t column() const
+    {
+        return place.outer * length + place.first;
+    }
+
+    __device__ __forceinline__ bool is_there(const kernel_axes &x) const
+    {
+        return place.first < length && column() < x.results * x.inner * x.repeats;
+    }
+};
+
+/* How many rows a thread has taken in. */
+template <class Columns, class In>
+__device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kernel_axes &x,
+                                                       const teammate &me,
+                                                       const columns_share &share)
+{
+    const uint64_t first = (share.split << x.team) + me.number, rows = x.rows.items,
+                   left = share.length - share.place.first;
+    if (!share.is_there(x) || first >= rows)
+        return 0;
+    const int64_t stride = x.rows.from.strides[0],
+                  offset = x.kept > 1 ? place_of_result(x, share.column()).base.data
+                                      : int64_t(share.column() * sizeof(In));
+    const uint32_t end = uint32_t(divide(rows - first + share.step - 1, share.step));
+    column_walk walk = {static_cast<const char *>(x.rows.from.data) + offset +
+                            int64_t(first) * stride,
+                        int64_t(share.step) * stride,
+                        left < Columns::columns ? unsigned(left) : Columns::columns, 0};
+    take_columns<Columns, In>(own, x, walk, end, first == 0,
+                              first + (end - 1) * share.step == rows - 1);
+    return end;
+}
+
+/* The columns that all of a block's threads have, those of a team as one. */
+template <class Fold, class In, unsigned Columns>
+__device__ __forceinline__ column_table<state_of<Fold>>
+bring_columns(const kernel_axes &x, const teammate &me, const state_of<Fold> (&states)[Columns],
+              bool merged, bool with_leftover)
+{
+    const unsigned warp = threadIdx.x / warp_size, lane = threadIdx.x % warp_size,
+                   slot = merged ? warp * me.teams + lane : threadIdx.x,
+                   parts = merged ? blockDim.x / warp_size : 1u << x.team;
+    const column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(),
+                                                parts * me.teams + 1, Columns};
+    if (!merged || lane < me.teams)
+#pragma unroll
+        for (unsigned c = 0; c < Columns; c++)
+            table.at[c * table.pitch + slot] = states[c];
+    if (with_leftover) {
+        __syncthreads();
+        take_leftover<Fold, In>(x, table);
+    }
+    fold_halves<Fold>(table, me.teams, parts);
+    return table;
+}
+
+/* Whether each thread's states are results, all of them, that few stores take. */
+__device__ __forceinline__ bool stores_packs(const kernel_axes &x, const columns_share &share,
+                                             unsigned columns)
+{
+    return x.stores_packs && x.result.at_once && x.result.bytes * columns <= STORED_TOGETHER &&
+           (share.group + 1 < gridDim.x || share.length % columns == 0);
+}
+
+template <class Fold, class In>
+__global__ void __launch_bounds__(columns_block<Fold, In>(),
+                                  COLUMNS_THREADS(sizeof(state_of<Fold>), sizeof(In)) /
+                                      columns_block<Fold, In>())
+    fold_columns_of_type(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials,
+                         global<uint64_t>, global<unsigned> tickets)
+{
+    using columns_type = side_by_side<Fold, In>;
+    constexpr unsigned columns = columns_type::columns;
+    constexpr bool merges = columns_merge<columns_type>::value;
+    const teammate me = place_in_team(x);
+    const columns_share share(x, me, columns);
+    columns_type own;
+    state_of<Fold> states[columns];
+    const uint32_t rows = take_rows_of_share<columns_type, In>(own, x, me, share);
+    rows_taken taken = {share.split << x.team, share.step, x.team, me.number, rows};
+    if constexpr (merges)
+        merge_in_warp(own, taken, me);
+#pragma unroll
+    for (unsigned c = 0; c < columns; c++) {
+        const unsigned part = is_indexed<Fold>::value && x.repeats > 1
+                                  ? (me.result * columns + c) / unsigned(x.results)
+                                  : 0;
+        states[c] = own.state(c, taken, x.repeats, part);
+    }
+    if (stores_packs(x, share, columns)) {
+        if (share.is_there(x))
+            store_run_at_once<Fold>(x.result, states, place_of_result(x, share.column()).place);
+        return;
+    }
+    const unsigned count = x.repeats > 1 ? unsigned(x.results) : me.teams * columns / x.inner;
+    column_table<state_of<Fold>> table = bring_columns<Fold, In>(
+        x, me, states, merges && me.teams < warp_size, x.leftover && share.split == 0);
+    bool made = x.inner * x.repeats > 1 && count <= blockDim.x;
+    if (made)
+        fold_columns_of_results<Fold>(x, table, count);
+    if (x.splits > 1) {
+        if (!exchange_columns<Fold, columns>(x, table, share.group, unsigned(share.split), count,
+                                             made, partials, tickets))
+            return;
+        made = true;
+    }
+#pragma unroll 1
+    for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
+        const uint64_t result = result_number<columns>(x, share.first_pack, k);
+        if (result != UINT64_MAX)
+            store_result<Fold>(x.result, made ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1),
+                               x.result.finish.count, place_of_result(x, result).place);
+    }
+}
+
+} // namespace KERNELS
