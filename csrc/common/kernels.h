@@ -43,6 +43,9 @@ enum { COLUMNS_A_THREAD = 4, ROWS_AT_ONCE = 4 };
  * one. */
 enum { STORED_APART = 16 };
 
+/* Threads of a block that takes long rows of a known type, at most, as an exponent. */
+enum { LONG_ROWS_BLOCK = 8 };
+
 /* Of a row in shared memory one load takes up to 2^ROW_LOAD_MAX elements. */
 enum { ROW_LOAD_MAX = 2 };
 
@@ -96,6 +99,7 @@ struct kernel_axes {
                        * words */
     unsigned inner;   /* neighbouring columns to a result */
     uint64_t splits;  /* blocks that share a result */
+    unsigned readers; /* threads, of one block or of several, that share a row of a known type */
     unsigned kept;    /* dimensions that results differ in; see struct axes */
     int64_t first;
     uint64_t shape[DIMENSIONS_MAX];

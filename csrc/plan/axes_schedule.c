@@ -2,6 +2,7 @@
 #include "plan/axes_schedule.h"
 
 #include "arrays/means.h"
+#include "plan/long_rows_shape.h"
 #include "plan/widest.h"
 
 #include <string.h>
@@ -123,7 +124,8 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
     const bool brought = self->uploads || self->copy;
     const enum fold fold = self->plan->fold;
     const enum element input = axes->reduced.input;
-    const void *columns = kernels->columns(fold, input, self->accumulator);
+    const void *columns = kernels->columns(fold, input, self->accumulator),
+               *rows = kernels->typed_rows(fold, input, self->accumulator);
     const uintptr_t data = brought ? 0 : (uintptr_t)axes->reduced.data;
     const struct axes_kernels made = {
         .accumulator = self->accumulator,
@@ -131,9 +133,12 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
         .columns = columns,
         .indexed = fold_is_indexed(fold),
         .packs = takes_words(fold, self->accumulator),
+        .rows = rows,
     };
     axes_shape_make(axes, &made, data, multiprocessors, &self->shape);
-    if (self->shape.columns)
+    if (self->shape.typed_rows)
+        self->kernel = rows;
+    else if (self->shape.columns)
         self->kernel = columns;
     else if (self->shape.few)
         self->kernel = kernels->few(fold, input, self->accumulator);
@@ -218,6 +223,9 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
         argument->rows.items = layout_length(&axes->reduced) / self->shape.inner;
     if (self->shape.inner > 1)
         argument->rows.from.dimensions--;
+    if (self->shape.typed_rows)
+        argument->rows.items = long_rows_count(axes);
+    argument->readers = self->shape.readers;
     argument->results = axes->results;
     argument->block = self->shape.block;
     argument->team = self->shape.team;

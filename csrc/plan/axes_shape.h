@@ -15,8 +15,10 @@ struct axes_shape {
     bool few;
     uint64_t staged; /* bytes of a row; 0: none is staged */
     unsigned rounds, load, packing, inner, windows;
-    uint64_t splits; /* blocks that share a result */
-    uint64_t groups; /* of results, one a block */
+    uint64_t splits;  /* blocks that share a result */
+    uint64_t groups;  /* of results, one a block */
+    bool typed_rows;  /* long rows, whose elements' type the kernel knows, */
+    unsigned readers; /* and so many threads share one */
 };
 
 /* What the choice rests on, found by measuring. */
@@ -42,6 +44,7 @@ struct axes_kernels {
     bool columns; /* one makes neighbouring results side by side */
     bool indexed; /* positions matter */
     bool packs;   /* they take several narrow elements to a word, in any order */
+    bool rows;    /* one knows what type the elements of long rows are */
 };
 
 /* Of elements of which the first result's lie at `data`. */

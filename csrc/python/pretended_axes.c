@@ -1,6 +1,7 @@
 #include "python/pretended_axes.h"
 
 #include "plan/axes_shape.h"
+#include "plan/long_rows_shape.h"
 
 static enum element element_of_size(unsigned size)
 {
@@ -110,12 +111,31 @@ PyObject *pretended_sharing(PyObject *Py_UNUSED(module), PyObject *arguments)
         !pretend(shape, strides, Py_None, size, &layout))
         return NULL;
     axes_make(&layout, reduced, false, &axes);
-    const struct axes_kernels kernels = {element_of_size(width), width, true, false,
-                                         width <= sizeof(uint64_t)};
+    const struct axes_kernels kernels = {element_of_size(width),    width, true, false,
+                                         width <= sizeof(uint64_t), false};
     axes_shape_make(&axes, &kernels, somewhere, multiprocessors, &sharing);
     return Py_BuildValue("IOOIIOIIIIKKK", sharing.block, sharing.columns ? Py_True : Py_False,
                          sharing.abreast ? Py_True : Py_False, sharing.team, sharing.lanes,
                          sharing.few ? Py_True : Py_False, sharing.rounds, sharing.load,
                          sharing.packing, sharing.inner, (unsigned long long)sharing.staged,
+                         (unsigned long long)sharing.splits, (unsigned long long)sharing.groups);
+}
+
+PyObject *pretended_long_rows(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *shape, *strides;
+    unsigned size, multiprocessors;
+    unsigned long long reduced;
+    struct layout layout;
+    struct axes axes;
+    struct axes_shape sharing = {.rounds = 1, .splits = 1};
+    if (!PyArg_ParseTuple(arguments, "O!OIKI", &PyTuple_Type, &shape, &strides, &size, &reduced,
+                          &multiprocessors) ||
+        !pretend(shape, strides, Py_None, size, &layout))
+        return NULL;
+    axes_make(&layout, reduced, false, &axes);
+    if (!long_rows_shape(&axes, multiprocessors, &sharing))
+        Py_RETURN_NONE;
+    return Py_BuildValue("IIIIKK", sharing.block, sharing.team, sharing.readers, sharing.rounds,
                          (unsigned long long)sharing.splits, (unsigned long long)sharing.groups);
 }

@@ -921,6 +921,18 @@ def forced_axes(
     large: int = 0,
     /,
 ) -> None: ...
+def forced_long_rows(
+    elements: int,
+    bytes: int,
+    block: int,
+    least: int,
+    threads: int,
+    packs: int,
+    resident: int,
+    waves: int,
+    rounds: int,
+    /,
+) -> None: ...
 def forced_segments(
     block: int,
     tiling: int,
@@ -952,6 +964,14 @@ def pretended_sharing(
     multiprocessors: int,
     /,
 ) -> tuple[Any, ...]: ...
+def pretended_long_rows(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    size: int,
+    axes: int,
+    multiprocessors: int,
+    /,
+) -> tuple[int, ...] | None: ...
 def pretended_schedule(
     reduction: str, method: str, n: int, input: str, accumulator: str, **options: Any
 ) -> tuple[Any, ...]: ...

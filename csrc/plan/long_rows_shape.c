@@ -1,0 +1,126 @@
+/* Few threads for each of many results, and for one of few a block or several. Of results that
+ * are made of several rows, each group of threads has a row to itself, if there are rows enough. */
+#include "plan/long_rows_shape.h"
+
+#include "common/arithmetic.h"
+
+static const struct long_rows_tuning measured = {
+    .elements = 512,
+    .bytes = 2048,
+    .block = 8,
+    .least = 5,
+    .threads = 1024,
+    .packs = 5,
+    .resident = 4,
+    .waves = 1,
+    .rounds = 1,
+};
+
+static struct long_rows_tuning forced;
+
+void long_rows_tuning_force(struct long_rows_tuning tuning)
+{
+    forced = tuning;
+}
+
+static const struct long_rows_tuning *tuned(void)
+{
+    return forced.block ? &forced : &measured;
+}
+
+enum { PACK_BYTES = 16, WARP = 5 };
+
+/* Packs are counted by 32 bits, with the readers beyond the last. */
+static const uint64_t packs_max = (uint64_t)1 << 31;
+
+static uint64_t row_length(const struct axes *axes)
+{
+    return axes->reduced.shape[axes->reduced.dimensions - 1];
+}
+
+static uint64_t row_bytes(const struct axes *axes)
+{
+    return row_length(axes) * element_size(axes->reduced.input);
+}
+
+uint64_t long_rows_count(const struct axes *axes)
+{
+    return layout_length(&axes->reduced) / row_length(axes);
+}
+
+static bool are_long(const struct axes *axes, const struct long_rows_tuning *tuning)
+{
+    const struct layout *reduced = &axes->reduced;
+    if (reduced->dimensions == 0 || reduced->mask || layout_length(reduced) == 0)
+        return false;
+    const uint64_t bytes = row_bytes(axes);
+    return reduced->strides[reduced->dimensions - 1] == (int64_t)element_size(reduced->input) &&
+           (row_length(axes) >= tuning->elements || bytes >= tuning->bytes) &&
+           bytes / PACK_BYTES < packs_max;
+}
+
+/* More threads for each result, as long as there are too few of them or a thread has much to do. */
+static unsigned team_for(const struct axes *axes, uint64_t packs, uint64_t threads,
+                         const struct long_rows_tuning *tuning)
+{
+    unsigned team = tuning->least;
+    while (team < tuning->block && packs >> (team + 1) > 0 &&
+           (packs >> (team + tuning->packs) > 0 || axes->results << team < threads))
+        team++;
+    return team;
+}
+
+/* Blocks for each of so few results that there is room for more: whole waves of all blocks that are
+ * there at a time, and a few packs for each thread. */
+static uint64_t splits_for(const struct axes *axes, uint64_t packs, uint64_t blocks,
+                           const struct long_rows_tuning *tuning)
+{
+    enum { PACKS_MIN = 2 };
+    const uint64_t splits = least(blocks / axes->results, packs >> (tuning->block + PACKS_MIN));
+    return splits > 1 ? splits : 1;
+}
+
+/* As many groups of a result's threads as there are rows for. */
+static void share_rows(uint64_t rows, uint64_t packs, struct axes_shape *shape)
+{
+    enum { PACKS_MIN = 2 };
+    const uint64_t blocks = least(shape->splits, rows);
+    const uint64_t together = shape->splits / blocks; /* blocks, at one row */
+    shape->splits = blocks * together;
+    shape->readers = (unsigned)(together << shape->team);
+    unsigned lanes = shape->team;
+    while (together == 1 && lanes > WARP && packs >> (lanes + PACKS_MIN) == 0 &&
+           blocks << (shape->team - lanes + 1) <= rows)
+        lanes--;
+    if (together == 1)
+        shape->readers = 1u << lanes;
+}
+
+bool long_rows_shape(const struct axes *axes, unsigned multiprocessors, struct axes_shape *shape)
+{
+    const struct long_rows_tuning *tuning = tuned();
+    if (!are_long(axes, tuning))
+        return false;
+    const uint64_t of_row = row_bytes(axes) / PACK_BYTES, rows = long_rows_count(axes),
+                   packs = of_row * rows, threads = (uint64_t)multiprocessors * tuning->threads,
+                   blocks = (uint64_t)multiprocessors * tuning->resident * tuning->waves;
+    shape->typed_rows = true;
+    shape->block = tuning->block;
+    shape->team = team_for(axes, packs, threads, tuning);
+    if (shape->team == shape->block)
+        shape->splits = splits_for(axes, packs, blocks, tuning);
+    const uint64_t teams = (uint64_t)1 << (shape->block - shape->team),
+                   busy = axes->results / (teams * blocks);
+    if (shape->splits == 1)
+        shape->rounds = (unsigned)least(tuning->rounds, busy ? busy : 1);
+    share_rows(rows, of_row, shape);
+    shape->groups = divide_up(axes->results, teams * shape->rounds);
+    return true;
+}
+
+/* A state a warp. */
+size_t long_rows_shared_bytes(const struct axes_shape *shape, size_t state)
+{
+    const size_t least_bytes = state > sizeof(uint64_t) ? state : sizeof(uint64_t);
+    return least_bytes << (shape->block - WARP);
+}

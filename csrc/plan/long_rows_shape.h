@@ -1,0 +1,31 @@
+/* How long rows, of elements of a type that the kernel knows, are shared among a device's threads:
+ * a pure function of the axes and the device's size. */
+#pragma once
+
+#include "plan/axes_shape.h"
+
+/* What the choice rests on, found by measuring. */
+struct long_rows_tuning {
+    unsigned elements; /* of a row, at least, */
+    unsigned bytes;    /* or so many bytes of it */
+    unsigned block;    /* threads, as an exponent */
+    unsigned least;    /* of a team, as an exponent */
+    unsigned threads;  /* of a multiprocessor, that are enough to be busy with */
+    unsigned packs;    /* of a thread, as an exponent, before a team grows */
+    unsigned resident; /* blocks of a multiprocessor at a time */
+    unsigned waves;    /* of them that splits may make */
+    unsigned rounds;   /* results that a team makes at most */
+};
+
+/* From now on this, for tests; of no threads a block: as measured. */
+void long_rows_tuning_force(struct long_rows_tuning);
+
+/* False: the rows are too short, or have a mask, or their elements are no neighbours. Otherwise the
+ * shape is made, but for what others need. */
+bool long_rows_shape(const struct axes *, unsigned multiprocessors, struct axes_shape *);
+
+/* Of one result. */
+uint64_t long_rows_count(const struct axes *);
+
+/* Of shared memory, for states of so many bytes. */
+size_t long_rows_shared_bytes(const struct axes_shape *, size_t state);
