@@ -80,9 +80,11 @@ struct extreme_halves {
 };
 
 template <>
-struct extreme_elements<float16> : extreme_halves<float16, 0x7c00> {};
+struct extreme_elements<float16> : extreme_halves<float16, 0x7c00> {
+};
 template <>
-struct extreme_elements<bfloat16> : extreme_halves<bfloat16, 0x7f80> {};
+struct extreme_elements<bfloat16> : extreme_halves<bfloat16, 0x7f80> {
+};
 
 /* Zero where a fold counts: it is told how many are there. */
 template <class Fold, class In>
@@ -118,13 +120,17 @@ struct worst_greatest {
 };
 
 template <class V, class In>
-struct stand_in<min<V>, In> : worst_least<In> {};
+struct stand_in<min<V>, In> : worst_least<In> {
+};
 template <class V, class In>
-struct stand_in<argmin<V>, In> : worst_least<In> {};
+struct stand_in<argmin<V>, In> : worst_least<In> {
+};
 template <class V, class In>
-struct stand_in<max<V>, In> : worst_greatest<In> {};
+struct stand_in<max<V>, In> : worst_greatest<In> {
+};
 template <class V, class In>
-struct stand_in<argmax<V>, In> : worst_greatest<In> {};
+struct stand_in<argmax<V>, In> : worst_greatest<In> {
+};
 
 /* The first so many of many values take part. */
 struct first_shown {
@@ -284,19 +290,43 @@ __device__ __forceinline__ void take_loaded(state_of<Fold> &state,
 
 /* ---- a row ---- */
 
-/* Those who share a row, and one of them. */
+/* Those who share a row, or the rows that lie above each other, and one of them. */
 struct reader {
     unsigned rank, threads;
 };
 
+/* Packs that lie one after the other, or above each other: where, and how many elements come
+ * between the beginnings of two. */
+template <class In>
+struct packs_in_row {
+    global<const loaded_pack> at;
+    static constexpr unsigned step = pack<In>::size;
+
+    __device__ __forceinline__ loaded_pack operator[](unsigned i) const
+    {
+        return at[i];
+    }
+};
+
+struct packs_in_stack {
+    global<const char> at;
+    int64_t distance; /* in bytes */
+    uint64_t step;
+
+    __device__ __forceinline__ loaded_pack operator[](unsigned i) const
+    {
+        return *seen_as<const loaded_pack>(at + int64_t(i) * distance);
+    }
+};
+
 /* Packs rank, rank + threads, ... below `count`; the first pack of all begins at `first`. */
-template <class Fold, class In>
-__device__ __forceinline__ state_of<Fold>
-fold_packs_of_row(state_of<Fold> state, global<const loaded_pack> packs, unsigned count,
-                  const reader &me, uint64_t first)
+template <class Fold, class In, class Packs>
+__device__ __forceinline__ state_of<Fold> fold_typed_packs(state_of<Fold> state, const Packs &packs,
+                                                           unsigned count, const reader &me,
+                                                           uint64_t first)
 {
     constexpr unsigned size = pack<In>::size, N = packs_of_row;
-    const uint64_t apart = uint64_t(me.threads) * size;
+    const uint64_t apart = uint64_t(me.threads) * packs.step;
     unsigned i = me.rank;
 #pragma unroll 1
     for (; i + (N - 1) * me.threads < count; i += N * me.threads) {
@@ -304,7 +334,7 @@ fold_packs_of_row(state_of<Fold> state, global<const loaded_pack> packs, unsigne
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
             loaded[k] = packs[i + k * me.threads];
-        take_loaded<Fold, In>(state, loaded, first + uint64_t(i) * size, apart, all_shown());
+        take_loaded<Fold, In>(state, loaded, first + uint64_t(i) * packs.step, apart, all_shown());
     }
     if (i < count) {
         loaded_pack loaded[N];
@@ -318,7 +348,7 @@ fold_packs_of_row(state_of<Fold> state, global<const loaded_pack> packs, unsigne
                 loaded[k] = packs[i + k * me.threads];
             there += is_there;
         }
-        take_loaded<Fold, In>(state, loaded, first + uint64_t(i) * size, apart,
+        take_loaded<Fold, In>(state, loaded, first + uint64_t(i) * packs.step, apart,
                               first_shown{there * size});
     }
     return state;
@@ -336,8 +366,8 @@ __device__ __forceinline__ state_of<Fold> fold_typed_row(state_of<Fold> state,
     In early = {};
     if (me.rank < singles)
         early = data[single];
-    state = fold_packs_of_row<Fold, In>(state, seen_as<const loaded_pack>(x.packs),
-                                        unsigned(x.count), me, position + x.head);
+    state = fold_typed_packs<Fold, In>(state, packs_in_row<In>{seen_as<const loaded_pack>(x.packs)},
+                                       unsigned(x.count), me, position + x.head);
     if (me.rank < singles)
         state = Fold::merge(state, Fold::lift(value_of<Fold>(early), position + single));
     if (me.threads < 2 * (pack<In>::size - 1))
@@ -351,6 +381,21 @@ __device__ __forceinline__ state_of<Fold> fold_typed_row(state_of<Fold> state,
 
 /* ---- a result ---- */
 
+/* This thread's share of rows that are whole packs and lie above each other at one distance: the
+ * same pack of some of them. */
+template <class Fold, class In>
+__device__ __forceinline__ state_of<Fold>
+fold_typed_stack(const kernel_axes &x, unsigned own, const reader &me, global<const char> data)
+{
+    const layout &from = x.rows.from;
+    const uint64_t n = from.shape[1], first = uint64_t(own) * pack<In>::size;
+    if (first >= n)
+        return Fold::identity();
+    return fold_typed_packs<Fold, In>(
+        Fold::identity(), packs_in_stack{data + own * sizeof(loaded_pack), from.strides[0], n},
+        unsigned(x.rows.items), me, x.rows.base + first);
+}
+
 /* This thread's share of a result's rows. Blocks or parts of them that have none to themselves
  * share one. */
 template <class Fold, class In>
@@ -363,6 +408,8 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
     const reader me = {rank - group * readers, readers};
     const uint64_t n = from.shape[inner];
     const global<const char> data = static_cast<const char *>(from.data) + base.data;
+    if (x.stacked)
+        return fold_typed_stack<Fold, In>(x, me.rank, reader{group, groups}, data);
     state_of<Fold> state = Fold::identity();
 #pragma unroll 1
     for (uint64_t row = group; row < x.rows.items; row += groups) {

@@ -100,6 +100,7 @@ struct kernel_axes {
     unsigned inner;   /* neighbouring columns to a result */
     uint64_t splits;  /* blocks that share a result */
     unsigned readers; /* threads, of one block or of several, that share a row of a known type */
+    bool stacked;     /* such rows are whole packs, one a reader, and lie at one distance */
     unsigned kept;    /* dimensions that results differ in; see struct axes */
     int64_t first;
     uint64_t shape[DIMENSIONS_MAX];

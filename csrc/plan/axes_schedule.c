@@ -226,6 +226,7 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
     if (self->shape.typed_rows)
         argument->rows.items = long_rows_count(axes);
     argument->readers = self->shape.readers;
+    argument->stacked = self->shape.stacked;
     argument->results = axes->results;
     argument->block = self->shape.block;
     argument->team = self->shape.team;

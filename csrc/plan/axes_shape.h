@@ -18,7 +18,8 @@ struct axes_shape {
     uint64_t splits;  /* blocks that share a result */
     uint64_t groups;  /* of results, one a block */
     bool typed_rows;  /* long rows, whose elements' type the kernel knows, */
-    unsigned readers; /* and so many threads share one */
+    unsigned readers; /* and so many threads share one, */
+    bool stacked;     /* with a pack of it for each */
 };
 
 /* What the choice rests on, found by measuring. */

@@ -14,6 +14,7 @@ static const struct long_rows_tuning measured = {
     .resident = 4,
     .waves = 1,
     .rounds = 1,
+    .stacked = 64,
 };
 
 static struct long_rows_tuning forced;
@@ -48,22 +49,48 @@ uint64_t long_rows_count(const struct axes *axes)
     return layout_length(&axes->reduced) / row_length(axes);
 }
 
-static bool are_long(const struct axes *axes, const struct long_rows_tuning *tuning)
+static unsigned exponent_up(uint64_t n)
+{
+    unsigned exponent = 0;
+    while (n > (uint64_t)1 << exponent)
+        exponent++;
+    return exponent;
+}
+
+static bool are_rows(const struct axes *axes)
 {
     const struct layout *reduced = &axes->reduced;
-    if (reduced->dimensions == 0 || reduced->mask || layout_length(reduced) == 0)
-        return false;
+    return reduced->dimensions > 0 && !reduced->mask && layout_length(reduced) > 0 &&
+           reduced->strides[reduced->dimensions - 1] == (int64_t)element_size(reduced->input) &&
+           row_bytes(axes) / PACK_BYTES < packs_max;
+}
+
+static bool are_long(const struct axes *axes, const struct long_rows_tuning *tuning)
+{
+    return row_length(axes) >= tuning->elements || row_bytes(axes) >= tuning->bytes;
+}
+
+/* Whether rows of all results are whole packs, which begin at one's boundary, and so few that a
+ * team has one for each. */
+static bool are_stacked(const struct axes *axes, uintptr_t data,
+                        const struct long_rows_tuning *tuning)
+{
+    const struct layout *reduced = &axes->reduced;
     const uint64_t bytes = row_bytes(axes);
-    return reduced->strides[reduced->dimensions - 1] == (int64_t)element_size(reduced->input) &&
-           (row_length(axes) >= tuning->elements || bytes >= tuning->bytes) &&
-           bytes / PACK_BYTES < packs_max;
+    uint64_t all = data | bytes;
+    if (reduced->dimensions != 2 || bytes < tuning->stacked ||
+        bytes / PACK_BYTES > (uint64_t)1 << tuning->block || reduced->shape[0] >= packs_max)
+        return false;
+    all |= (uint64_t)reduced->strides[0];
+    for (unsigned k = 0; k < axes->kept; k++)
+        all |= (uint64_t)axes->strides[k];
+    return all % PACK_BYTES == 0;
 }
 
 /* More threads for each result, as long as there are too few of them or a thread has much to do. */
-static unsigned team_for(const struct axes *axes, uint64_t packs, uint64_t threads,
+static unsigned team_for(const struct axes *axes, uint64_t packs, uint64_t threads, unsigned team,
                          const struct long_rows_tuning *tuning)
 {
-    unsigned team = tuning->least;
     while (team < tuning->block && packs >> (team + 1) > 0 &&
            (packs >> (team + tuning->packs) > 0 || axes->results << team < threads))
         team++;
@@ -96,24 +123,33 @@ static void share_rows(uint64_t rows, uint64_t packs, struct axes_shape *shape)
         shape->readers = 1u << lanes;
 }
 
-bool long_rows_shape(const struct axes *axes, unsigned multiprocessors, struct axes_shape *shape)
+bool long_rows_shape(const struct axes *axes, uintptr_t data, unsigned multiprocessors,
+                     struct axes_shape *shape)
 {
     const struct long_rows_tuning *tuning = tuned();
-    if (!are_long(axes, tuning))
+    if (!are_rows(axes))
+        return false;
+    shape->stacked = are_stacked(axes, data, tuning);
+    if (!shape->stacked && !are_long(axes, tuning))
         return false;
     const uint64_t of_row = row_bytes(axes) / PACK_BYTES, rows = long_rows_count(axes),
                    packs = of_row * rows, threads = (uint64_t)multiprocessors * tuning->threads,
                    blocks = (uint64_t)multiprocessors * tuning->resident * tuning->waves;
+    const unsigned lanes = shape->stacked ? exponent_up(of_row) : 0,
+                   least_team = lanes > tuning->least ? lanes : tuning->least;
     shape->typed_rows = true;
     shape->block = tuning->block;
-    shape->team = team_for(axes, packs, threads, tuning);
+    shape->team = team_for(axes, packs, threads, least_team, tuning);
     if (shape->team == shape->block)
         shape->splits = splits_for(axes, packs, blocks, tuning);
     const uint64_t teams = (uint64_t)1 << (shape->block - shape->team),
                    busy = axes->results / (teams * blocks);
     if (shape->splits == 1)
         shape->rounds = (unsigned)least(tuning->rounds, busy ? busy : 1);
-    share_rows(rows, of_row, shape);
+    if (shape->stacked)
+        shape->readers = 1u << lanes;
+    else
+        share_rows(rows, of_row, shape);
     shape->groups = divide_up(axes->results, teams * shape->rounds);
     return true;
 }

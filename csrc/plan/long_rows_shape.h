@@ -15,14 +15,17 @@ struct long_rows_tuning {
     unsigned resident; /* blocks of a multiprocessor at a time */
     unsigned waves;    /* of them that splits may make */
     unsigned rounds;   /* results that a team makes at most */
+    unsigned stacked;  /* bytes of a row, at least, of results of several that are whole packs */
 };
 
 /* From now on this, for tests; of no threads a block: as measured. */
 void long_rows_tuning_force(struct long_rows_tuning);
 
-/* False: the rows are too short, or have a mask, or their elements are no neighbours. Otherwise the
- * shape is made, but for what others need. */
-bool long_rows_shape(const struct axes *, unsigned multiprocessors, struct axes_shape *);
+/* Of elements of which the first result's lie at `data`. False: the rows are too short, or have a
+ * mask, or their elements are no neighbours. Otherwise the shape is made, but for what others need.
+ */
+bool long_rows_shape(const struct axes *, uintptr_t data, unsigned multiprocessors,
+                     struct axes_shape *);
 
 /* Of one result. */
 uint64_t long_rows_count(const struct axes *);

@@ -7,9 +7,9 @@ PyObject *forced_long_rows(PyObject *module, PyObject *arguments)
     enum { LEAST = 5, MOST = LONG_ROWS_BLOCK, MOST_PACKS = 16 };
     struct long_rows_tuning tuning;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "IIIIIIIII:forced_long_rows", &tuning.elements, &tuning.bytes,
+    if (!PyArg_ParseTuple(arguments, "IIIIIIIIII:forced_long_rows", &tuning.elements, &tuning.bytes,
                           &tuning.block, &tuning.least, &tuning.threads, &tuning.packs,
-                          &tuning.resident, &tuning.waves, &tuning.rounds))
+                          &tuning.resident, &tuning.waves, &tuning.rounds, &tuning.stacked))
         return NULL;
     if (tuning.block &&
         (tuning.block < LEAST || tuning.block > MOST || tuning.least > tuning.block ||

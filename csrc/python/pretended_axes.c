@@ -134,8 +134,9 @@ PyObject *pretended_long_rows(PyObject *Py_UNUSED(module), PyObject *arguments)
         !pretend(shape, strides, Py_None, size, &layout))
         return NULL;
     axes_make(&layout, reduced, false, &axes);
-    if (!long_rows_shape(&axes, multiprocessors, &sharing))
+    if (!long_rows_shape(&axes, somewhere, multiprocessors, &sharing))
         Py_RETURN_NONE;
-    return Py_BuildValue("IIIIKK", sharing.block, sharing.team, sharing.readers, sharing.rounds,
+    return Py_BuildValue("IIIOIKK", sharing.block, sharing.team, sharing.readers,
+                         sharing.stacked ? Py_True : Py_False, sharing.rounds,
                          (unsigned long long)sharing.splits, (unsigned long long)sharing.groups);
 }

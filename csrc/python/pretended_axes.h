@@ -13,6 +13,6 @@ PyObject *pretended_axes(PyObject *module, PyObject *arguments);
  * members in order, for a kernel that takes columns. */
 PyObject *pretended_sharing(PyObject *module, PyObject *arguments);
 
-/* (block, team, readers, rounds, splits, groups) of long rows of a type that a kernel knows, given
- * (shape, strides, size, axes, multiprocessors); None: they are not long. */
+/* (block, team, readers, stacked, rounds, splits, groups) of long rows of a type that a kernel
+ * knows, given (shape, strides, size, axes, multiprocessors); None: they are not long. */
 PyObject *pretended_long_rows(PyObject *module, PyObject *arguments);

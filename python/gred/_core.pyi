@@ -931,6 +931,7 @@ def forced_long_rows(
     resident: int,
     waves: int,
     rounds: int,
+    stacked: int,
     /,
 ) -> None: ...
 def forced_segments(
