@@ -80,11 +80,9 @@ struct extreme_halves {
 };
 
 template <>
-struct extreme_elements<float16> : extreme_halves<float16, 0x7c00> {
-};
+struct extreme_elements<float16> : extreme_halves<float16, 0x7c00> {};
 template <>
-struct extreme_elements<bfloat16> : extreme_halves<bfloat16, 0x7f80> {
-};
+struct extreme_elements<bfloat16> : extreme_halves<bfloat16, 0x7f80> {};
 
 /* Zero where a fold counts: it is told how many are there. */
 template <class Fold, class In>
@@ -120,17 +118,13 @@ struct worst_greatest {
 };
 
 template <class V, class In>
-struct stand_in<min<V>, In> : worst_least<In> {
-};
+struct stand_in<min<V>, In> : worst_least<In> {};
 template <class V, class In>
-struct stand_in<argmin<V>, In> : worst_least<In> {
-};
+struct stand_in<argmin<V>, In> : worst_least<In> {};
 template <class V, class In>
-struct stand_in<max<V>, In> : worst_greatest<In> {
-};
+struct stand_in<max<V>, In> : worst_greatest<In> {};
 template <class V, class In>
-struct stand_in<argmax<V>, In> : worst_greatest<In> {
-};
+struct stand_in<argmax<V>, In> : worst_greatest<In> {};
 
 /* The first so many of many values take part. */
 struct first_shown {
@@ -242,37 +236,46 @@ struct of_packs<variance<V>, In> {
     }
 };
 
-/* Moments of numbers with 11 bits each, in float32. Squares of what lies around a mean that is
- * rounded are exact, or so rounded that their sum is wrong by less than 2^-20 of it; the mean's own
- * rounding is taken out again. */
-template <>
-struct of_packs<variance<float>, float16> {
+/* Of a few numbers of up to 11 bits, by their sum and their squares' in float64. Where these
+ * numbers are so close to each other that little is left of the squares, both sums are exact, and
+ * so is what is left but for a last rounding: squares of 22 bits, 32 of them, leave room for
+ * numbers 2^13 times as large as others. Where some are smaller still, what is left is no less than
+ * a 64th of the squares, and a sum's rounding no more than 32 units of their last place. */
+template <class In>
+struct of_packs_of_halves {
     template <unsigned Packs, class Shown>
     static __device__ __forceinline__ void take(moments<double> &state, const loaded_pack *loaded,
-                                                const in_runs<8> &, Shown shown)
+                                                const in_runs<pack<In>::size> &, Shown shown)
     {
-        constexpr unsigned N = Packs * 8;
-        const values_of_packs<float, float16, Packs> x(loaded);
-        const unsigned number = shown.count(N);
-        if (number == 0)
-            return;
-        const double share =
-            std::is_same_v<Shown, all_shown> ? 1.0 / N : ratio_of_counts(1, double(number));
-        const float middle =
-            added_in_lanes<N, float>([&](unsigned k) { return shown(k) ? x.at[k] : 0.0f; }) *
-            float(share);
-        float off[N];
+        constexpr unsigned N = Packs * pack<In>::size, lanes = 4;
+        const values_of_packs<float, In, Packs> x(loaded); /* 0 where there is none */
+        const double count = shown.count(N),
+                     share = std::is_same_v<Shown, all_shown> ? 1.0 / N : ratio_of_counts(1, count);
+        double sums[lanes], squares[lanes];
 #pragma unroll
-        for (unsigned k = 0; k < N; k++)
-            off[k] = shown(k) ? x.at[k] - middle : 0.0f;
-        const double rest = added_in_lanes<N, float>([&](unsigned k) { return off[k]; }),
-                     squares =
-                         added_in_lanes<N, float>([&](unsigned k) { return off[k] * off[k]; }),
-                     deviation = squares - rest * rest * share;
-        state = merged(
-            state, {double(number), double(middle) + rest * share, deviation < 0 ? 0 : deviation});
+        for (unsigned k = 0; k < N; k++) {
+            const double wide = double(x.at[k]);
+            sums[k % lanes] = k < lanes ? wide : sums[k % lanes] + wide;
+            squares[k % lanes] = k < lanes ? wide * wide : fma(wide, wide, squares[k % lanes]);
+        }
+        const double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]),
+                     of_squares = (squares[0] + squares[1]) + (squares[2] + squares[3]),
+                     squared_sum = sum * sum, rounded_off = fma(sum, sum, -squared_sum),
+                     left = (count * of_squares - squared_sum - rounded_off) * share;
+        state = merged(state, {count, sum * share, left < 0 ? 0 : left});
     }
 };
+
+template <>
+struct of_packs<variance<float>, float16> : of_packs_of_halves<float16> {};
+template <>
+struct of_packs<variance<float>, bfloat16> : of_packs_of_halves<bfloat16> {};
+
+template <class Fold, class In, unsigned Packs>
+constexpr unsigned packs_at_once =
+    std::is_same_v<Fold, variance<float>> && sizeof(In) == 2 && Packs > 4 ? 4
+    : std::is_same_v<Fold, variance<float>> && sizeof(In) == 2 ? Packs
+                                                               : packs_together<Fold, In, Packs>();
 
 /* Takes packs in, `apart` elements from each other, the first of which begins at position `first`.
  */
@@ -281,7 +284,7 @@ __device__ __forceinline__ void take_loaded(state_of<Fold> &state,
                                             const loaded_pack (&loaded)[Packs], uint64_t first,
                                             uint64_t apart, Shown shown)
 {
-    constexpr unsigned size = pack<In>::size, together = packs_together<Fold, In, Packs>();
+    constexpr unsigned size = pack<In>::size, together = packs_at_once<Fold, In, Packs>;
 #pragma unroll
     for (unsigned p = 0; p < Packs; p += together)
         of_packs<Fold, In>::template take<together>(

@@ -11,12 +11,12 @@ PyObject *forced_long_rows(PyObject *module, PyObject *arguments)
                           &tuning.block, &tuning.least, &tuning.threads, &tuning.packs,
                           &tuning.resident, &tuning.waves, &tuning.rounds, &tuning.stacked))
         return NULL;
-    if (tuning.block &&
-        (tuning.block < LEAST || tuning.block > MOST || tuning.least > tuning.block ||
-         tuning.packs > MOST_PACKS || tuning.rounds == 0)) {
+    if (tuning.block && (tuning.block < LEAST || tuning.block > MOST ||
+                         tuning.least > tuning.block || tuning.packs > MOST_PACKS ||
+                         tuning.resident == 0 || tuning.waves == 0 || tuning.rounds == 0)) {
         PyErr_SetString(PyExc_ValueError,
-                        "a block of long rows is of 2^5 to 2^8 threads, a team no larger, and a "
-                        "thread's share up to 2^16 packs");
+                        "a block of long rows is of 2^5 to 2^8 threads, a team no larger, a "
+                        "thread's share up to 2^16 packs, and nothing else is 0");
         return NULL;
     }
     long_rows_tuning_force(tuning);
