@@ -12,25 +12,16 @@
 namespace KERNELS
 {
 
-#ifndef GRED_ROWS_SMALL
-#define GRED_ROWS_SMALL 4
-#endif
-#ifndef GRED_ROWS_LARGE
-#define GRED_ROWS_LARGE 3
-#endif
-#ifndef GRED_ROWS_PACKS
-#define GRED_ROWS_PACKS 4
-#endif
-
-/* Threads of a block, and blocks of a multiprocessor, which says how many registers a thread has.
- */
+/* A block of the largest size, and how many of a multiprocessor: that leaves a thread registers
+ * enough. */
 constexpr unsigned threads_of_rows = 1u << LONG_ROWS_BLOCK;
 
 template <class Fold>
-constexpr unsigned blocks_of_rows = sizeof(state_of<Fold>) > 16 ? GRED_ROWS_LARGE : GRED_ROWS_SMALL;
+constexpr unsigned blocks_of_rows =
+    sizeof(state_of<Fold>) > LONG_ROWS_SMALL ? LONG_ROWS_RESIDENT_LARGE : LONG_ROWS_RESIDENT;
 
 /* Loads in flight a thread. */
-constexpr unsigned packs_of_row = GRED_ROWS_PACKS;
+constexpr unsigned packs_of_row = 4;
 
 /* ---- what is not there ---- */
 
@@ -206,15 +197,6 @@ struct of_packs {
     }
 };
 
-/* Of words in which elements that are not there are 0. */
-template <class In, unsigned N>
-__device__ __forceinline__ moments<double> moments_of(const in_words<In, N> &x, unsigned number)
-{
-    const int64_t count = number, sum = sum_of(x), deviation = count * squares_of(x) - sum * sum;
-    const double share = ratio_of_counts(1, double(count));
-    return {double(count), double(sum) * share, double(deviation) * share};
-}
-
 template <class V, class In>
 struct of_packs<variance<V>, In> {
     using fold = variance<V>;
@@ -223,18 +205,16 @@ struct of_packs<variance<V>, In> {
     static __device__ __forceinline__ void take(state_of<fold> &state, const loaded_pack *loaded,
                                                 const in_runs<pack<In>::size> &at, Shown shown)
     {
-        constexpr unsigned N = Packs * pack<In>::size;
-        const unsigned number = shown.count(N);
-        if (number == 0)
-            return;
-        if constexpr (!packed<fold, In>::value)
+        if (shown.count(Packs * pack<In>::size) > 0)
             take_values<fold>(state, values_of_packs<V, In, Packs>(loaded).at, at, shown);
-        else if constexpr (std::is_same_v<Shown, all_shown>)
-            packed<fold, In>::take(state, words_of_loaded<In, Packs>(loaded), at);
-        else
-            state = merged(state, moments_of(words_of_loaded<In, Packs>(loaded), number));
     }
 };
+
+/* Rounding may have left a little less than nothing; NaN stays. */
+__device__ __forceinline__ double positive(double x)
+{
+    return x < 0 ? 0 : x;
+}
 
 /* Of a few numbers of up to 11 bits, by their sum and their squares' in float64. Where these
  * numbers are so close to each other that little is left of the squares, both sums are exact, and
@@ -249,8 +229,7 @@ struct of_packs_of_halves {
     {
         constexpr unsigned N = Packs * pack<In>::size, lanes = 4;
         const values_of_packs<float, In, Packs> x(loaded); /* 0 where there is none */
-        const double count = shown.count(N),
-                     share = std::is_same_v<Shown, all_shown> ? 1.0 / N : ratio_of_counts(1, count);
+        const double count = shown.count(N);
         double sums[lanes], squares[lanes];
 #pragma unroll
         for (unsigned k = 0; k < N; k++) {
@@ -261,8 +240,12 @@ struct of_packs_of_halves {
         const double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]),
                      of_squares = (squares[0] + squares[1]) + (squares[2] + squares[3]),
                      squared_sum = sum * sum, rounded_off = fma(sum, sum, -squared_sum),
-                     left = (count * of_squares - squared_sum - rounded_off) * share;
-        state = merged(state, {count, sum * share, left < 0 ? 0 : left});
+                     left = count * of_squares - squared_sum - rounded_off;
+        if constexpr (std::is_same_v<Shown, all_shown>)
+            state = merged(state, {count, sum * (1.0 / N), positive(left) * (1.0 / N)});
+        else
+            state = merged(state, {count, ratio_of_counts(sum, count),
+                                   ratio_of_counts(positive(left), count)});
     }
 };
 
@@ -271,11 +254,14 @@ struct of_packs<variance<float>, float16> : of_packs_of_halves<float16> {};
 template <>
 struct of_packs<variance<float>, bfloat16> : of_packs_of_halves<bfloat16> {};
 
+/* How many of so many packs are taken in together. */
 template <class Fold, class In, unsigned Packs>
-constexpr unsigned packs_at_once =
-    std::is_same_v<Fold, variance<float>> && sizeof(In) == 2 && Packs > 4 ? 4
-    : std::is_same_v<Fold, variance<float>> && sizeof(In) == 2 ? Packs
-                                                               : packs_together<Fold, In, Packs>();
+constexpr unsigned packs_at_once = packs_together<Fold, In, Packs>();
+
+template <unsigned Packs>
+constexpr unsigned packs_at_once<variance<float>, float16, Packs> = 4;
+template <unsigned Packs>
+constexpr unsigned packs_at_once<variance<float>, bfloat16, Packs> = 4;
 
 /* Takes packs in, `apart` elements from each other, the first of which begins at position `first`.
  */
@@ -290,6 +276,230 @@ __device__ __forceinline__ void take_loaded(state_of<Fold> &state,
         of_packs<Fold, In>::template take<together>(
             state, loaded + p, in_runs<size>{first + p * apart, apart}, shown.from(p * size));
 }
+
+/* ---- what a thread collects ---- */
+
+/* Where a batch lies: its first pack begins at position `first`, the next `apart` further on. */
+struct batch_place {
+    uint64_t first, apart;
+};
+
+/* What a thread has taken in of batches of packs and of single elements; in the end it is told how
+ * far apart packs of a batch are. */
+template <class Fold, class In, class = void>
+struct collected {
+    state_of<Fold> state = Fold::identity();
+
+    template <class Shown>
+    __device__ __forceinline__ void take(const loaded_pack (&loaded)[packs_of_row],
+                                         const batch_place &place, Shown shown)
+    {
+        take_loaded<Fold, In>(state, loaded, place.first, place.apart, shown);
+    }
+
+    __device__ __forceinline__ void take_single(In x, uint64_t position)
+    {
+        state = Fold::merge(state, Fold::lift(value_of<Fold>(x), position));
+    }
+
+    __device__ __forceinline__ state_of<Fold> all(uint64_t) const
+    {
+        return state;
+    }
+};
+
+/* Sums of integers and of their squares, exact as long as a thread has no more than 2^23 of one
+ * byte. */
+template <class In>
+struct collected<variance<double>, In, if_narrow<In>> {
+    static constexpr unsigned most = 1u << 23;
+    moments<double> state = variance<double>::identity();
+    int64_t sum = 0, squares = 0;
+    unsigned count = 0;
+
+    template <class Shown>
+    __device__ __forceinline__ void take(const loaded_pack (&loaded)[packs_of_row],
+                                         const batch_place &, Shown shown)
+    {
+        constexpr unsigned N = packs_of_row * pack<In>::size;
+        const in_words<In, 4 * packs_of_row> x = words_of_loaded<In, packs_of_row>(loaded);
+        sum += sum_of(x);
+        squares += squares_of(x);
+        count += shown.count(N);
+        if (count > most - 2 * N)
+            settle();
+    }
+
+    __device__ __forceinline__ void take_single(In x, uint64_t)
+    {
+        sum += x;
+        squares += int64_t(x) * x;
+        count++;
+    }
+
+    __device__ __forceinline__ void settle()
+    {
+        state = merged(state, exact());
+        sum = squares = 0;
+        count = 0;
+    }
+
+    __device__ __forceinline__ moments<double> exact() const
+    {
+        if (count == 0)
+            return variance<double>::identity();
+        const double deviation = double(int64_t(count) * squares - sum * sum);
+        return {double(count), ratio_of_counts(double(sum), count),
+                ratio_of_counts(deviation, count)};
+    }
+
+    __device__ __forceinline__ moments<double> all(uint64_t) const
+    {
+        return merged(state, exact());
+    }
+};
+
+/* ---- the best of a batch ---- */
+
+/* The better of two floats; NaN is better than any number. */
+template <template <class> class Order, class V>
+__device__ __forceinline__ V best_or_nan(V a, V b)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    if constexpr (std::is_same_v<V, float>) {
+        float best;
+        if constexpr (Order<V>::worst > 0)
+            asm("min.NaN.f32 %0, %1, %2;" : "=f"(best) : "f"(a), "f"(b));
+        else
+            asm("max.NaN.f32 %0, %1, %2;" : "=f"(best) : "f"(a), "f"(b));
+        return best;
+    }
+#endif
+    return is_nan(a) || (!is_nan(b) && !Order<V>::better(b, a)) ? a : b;
+}
+
+/* Two halves a word, and what is best of each half of many words. */
+template <template <class> class Order, class In>
+__device__ __forceinline__ uint32_t best_of_halves(uint32_t a, uint32_t b)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    constexpr bool is_least = Order<float>::worst > 0;
+    uint32_t best;
+    if constexpr (std::is_same_v<In, float16>) {
+        if constexpr (is_least)
+            asm("min.NaN.f16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
+        else
+            asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
+    } else {
+        if constexpr (is_least)
+            asm("min.NaN.bf16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
+        else
+            asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
+    }
+    return best;
+#else
+    uint32_t best = 0;
+    for (unsigned k = 0; k < 2; k++) {
+        const uint16_t own = uint16_t(a >> 16 * k), other = uint16_t(b >> 16 * k);
+        const float x = float(In{own}), y = float(In{other});
+        const bool stays = is_nan(x) || (!is_nan(y) && !Order<float>::better(y, x));
+        best |= uint32_t(stays ? own : other) << 16 * k;
+    }
+    return best;
+#endif
+}
+
+/* The best element of a batch, as the fold's value, and where it is first among a batch's elements.
+ */
+template <template <class> class Order, class V, class In>
+struct best_of_batch {
+    static constexpr unsigned N = packs_of_row * pack<In>::size;
+
+    static __device__ __forceinline__ V value(const loaded_pack *loaded)
+    {
+        if constexpr (packing<In>::bits != 0) {
+            return V(best_of<Order>(words_of_loaded<In, packs_of_row>(loaded)));
+        } else if constexpr (sizeof(In) == 2) {
+            uint32_t best = loaded[0].at[0];
+#pragma unroll
+            for (unsigned k = 1; k < 4 * packs_of_row; k++)
+                best = best_of_halves<Order, In>(best, loaded[k / 4].at[k % 4]);
+            return best_or_nan<Order>(V(In{uint16_t(best)}), V(In{uint16_t(best >> 16)}));
+        } else {
+            const values_of_packs<V, In, packs_of_row> x(loaded);
+            V best = x.at[0];
+#pragma unroll
+            for (unsigned k = 1; k < N; k++)
+                best = best_or_nan<Order>(best, x.at[k]);
+            return best;
+        }
+    }
+
+    static __device__ __forceinline__ unsigned first(const loaded_pack *loaded, V best)
+    {
+        unsigned first = 0;
+        if constexpr (packing<In>::bits != 0) {
+            constexpr unsigned bits = packing<In>::bits, count = packing<In>::count;
+            const uint32_t wanted = packing<In>::repeated(typename packing<In>::word(best));
+            uint32_t found = 0;
+#pragma unroll
+            for (unsigned k = 4 * packs_of_row; k-- > 0;) {
+                const uint32_t equal = zeros_of<bits>(loaded[k / 4].at[k % 4] ^ wanted);
+                found = equal ? equal : found;
+                first = equal ? k * count : first;
+            }
+            return first + bits_set((found & (0 - found)) - 1) / bits;
+        } else {
+            const values_of_packs<V, In, packs_of_row> x(loaded);
+            const bool nan = is_nan(best);
+#pragma unroll
+            for (unsigned k = N; k-- > 0;)
+                first = (nan ? is_nan(x.at[k]) : x.at[k] == best) ? k : first;
+            return first;
+        }
+    }
+};
+
+/* The batch that has the best element is kept, and looked through in the end. */
+template <class V, template <class> class Order, class In>
+struct collected<position_of_best<V, Order>, In> {
+    using fold = position_of_best<V, Order>;
+    using batch = best_of_batch<Order, V, In>;
+    state_of<fold> state = fold::identity();
+    loaded_pack kept[packs_of_row];
+    uint64_t first = 0; /* position of what is kept */
+    V best = Order<V>::worst;
+    bool some = false;
+
+    template <class Shown>
+    __device__ __forceinline__ void take(const loaded_pack (&loaded)[packs_of_row],
+                                         const batch_place &taken, Shown)
+    {
+        const V own = batch::value(loaded);
+        if (!some || Order<V>::better(own, best) || (is_nan(own) && !is_nan(best))) {
+            best = own;
+            first = taken.first;
+#pragma unroll
+            for (unsigned k = 0; k < packs_of_row; k++)
+                kept[k] = loaded[k];
+        }
+        some = true;
+    }
+
+    __device__ __forceinline__ void take_single(In x, uint64_t position)
+    {
+        state = fold::merge(state, fold::lift(V(x), position));
+    }
+
+    __device__ __forceinline__ state_of<fold> all(uint64_t apart) const
+    {
+        constexpr unsigned size = pack<In>::size;
+        if (!some)
+            return state;
+        const unsigned number = batch::first(kept, best);
+        return fold::merge(state, fold::lift(best, first + number / size * apart + number % size));
+    }
+};
 
 /* ---- a row ---- */
 
@@ -322,11 +532,11 @@ struct packs_in_stack {
     }
 };
 
-/* Packs rank, rank + threads, ... below `count`; the first pack of all begins at `first`. */
+/* Packs rank, rank + threads, ... below `count`; the first pack of all begins at `first`. Beyond
+ * the last it is loaded again: loads on a condition would wait for each other. */
 template <class Fold, class In, class Packs>
-__device__ __forceinline__ state_of<Fold> fold_typed_packs(state_of<Fold> state, const Packs &packs,
-                                                           unsigned count, const reader &me,
-                                                           uint64_t first)
+__device__ __forceinline__ void take_packs_of(collected<Fold, In> &own, const Packs &packs,
+                                              unsigned count, const reader &me, uint64_t first)
 {
     constexpr unsigned size = pack<In>::size, N = packs_of_row;
     const uint64_t apart = uint64_t(me.threads) * packs.step;
@@ -337,31 +547,34 @@ __device__ __forceinline__ state_of<Fold> fold_typed_packs(state_of<Fold> state,
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
             loaded[k] = packs[i + k * me.threads];
-        take_loaded<Fold, In>(state, loaded, first + uint64_t(i) * packs.step, apart, all_shown());
+        own.take(loaded, batch_place{first + uint64_t(i) * packs.step, apart}, all_shown());
     }
     if (i < count) {
         loaded_pack loaded[N];
         unsigned there = 1;
-        loaded[0] = packs[i];
+#pragma unroll
+        for (unsigned k = 0; k < N; k++) {
+            const unsigned at = i + k * me.threads;
+            loaded[k] = packs[at < count ? at : count - 1];
+        }
 #pragma unroll
         for (unsigned k = 1; k < N; k++) {
             const bool is_there = i + k * me.threads < count;
-            loaded[k] = pack_of(stand_in<Fold, In>::element());
-            if (is_there)
-                loaded[k] = packs[i + k * me.threads];
+            const loaded_pack none = pack_of(stand_in<Fold, In>::element());
+#pragma unroll
+            for (unsigned w = 0; w < 4; w++)
+                loaded[k].at[w] = is_there ? loaded[k].at[w] : none.at[w];
             there += is_there;
         }
-        take_loaded<Fold, In>(state, loaded, first + uint64_t(i) * packs.step, apart,
-                              first_shown{there * size});
+        own.take(loaded, batch_place{first + uint64_t(i) * packs.step, apart},
+                 first_shown{there * size});
     }
-    return state;
 }
 
 /* n elements, the first of which has the position `position`. */
 template <class Fold, class In>
-__device__ __forceinline__ state_of<Fold> fold_typed_row(state_of<Fold> state,
-                                                         global<const In> data, uint64_t n,
-                                                         const reader &me, uint64_t position)
+__device__ __forceinline__ void take_typed_row(collected<Fold, In> &own, global<const In> data,
+                                               uint64_t n, const reader &me, uint64_t position)
 {
     const in_packs<In> x(data, n);
     const unsigned singles = unsigned(x.head + (n - x.tail));
@@ -369,17 +582,16 @@ __device__ __forceinline__ state_of<Fold> fold_typed_row(state_of<Fold> state,
     In early = {};
     if (me.rank < singles)
         early = data[single];
-    state = fold_typed_packs<Fold, In>(state, packs_in_row<In>{seen_as<const loaded_pack>(x.packs)},
-                                       unsigned(x.count), me, position + x.head);
+    take_packs_of<Fold, In>(own, packs_in_row<In>{seen_as<const loaded_pack>(x.packs)},
+                            unsigned(x.count), me, position + x.head);
     if (me.rank < singles)
-        state = Fold::merge(state, Fold::lift(value_of<Fold>(early), position + single));
+        own.take_single(early, position + single);
     if (me.threads < 2 * (pack<In>::size - 1))
 #pragma unroll 1
         for (unsigned k = me.rank + me.threads; k < singles; k += me.threads) {
             const uint64_t at = x.single(k);
-            state = Fold::merge(state, Fold::lift(value_of<Fold>(data[at]), position + at));
+            own.take_single(data[at], position + at);
         }
-    return state;
 }
 
 /* ---- a result ---- */
@@ -387,16 +599,16 @@ __device__ __forceinline__ state_of<Fold> fold_typed_row(state_of<Fold> state,
 /* This thread's share of rows that are whole packs and lie above each other at one distance: the
  * same pack of some of them. */
 template <class Fold, class In>
-__device__ __forceinline__ state_of<Fold>
-fold_typed_stack(const kernel_axes &x, unsigned own, const reader &me, global<const char> data)
+__device__ __forceinline__ void take_typed_stack(collected<Fold, In> &all, const kernel_axes &x,
+                                                 unsigned own, const reader &me,
+                                                 global<const char> data)
 {
     const layout &from = x.rows.from;
     const uint64_t n = from.shape[1], first = uint64_t(own) * pack<In>::size;
-    if (first >= n)
-        return Fold::identity();
-    return fold_typed_packs<Fold, In>(
-        Fold::identity(), packs_in_stack{data + own * sizeof(loaded_pack), from.strides[0], n},
-        unsigned(x.rows.items), me, x.rows.base + first);
+    if (first < n)
+        take_packs_of<Fold, In>(
+            all, packs_in_stack{data + own * sizeof(loaded_pack), from.strides[0], n},
+            unsigned(x.rows.items), me, x.rows.base + first);
 }
 
 /* This thread's share of a result's rows. Blocks or parts of them that have none to themselves
@@ -407,20 +619,25 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
 {
     const layout &from = x.rows.from;
     const unsigned inner = from.dimensions - 1, readers = x.readers,
-                   groups = (unsigned(x.splits) << x.team) / readers, group = rank / readers;
+                   threads = unsigned(x.splits) << x.team;
+    const bool together = readers == threads;
+    const unsigned groups = together ? 1 : threads / readers, group = together ? 0 : rank / readers;
     const reader me = {rank - group * readers, readers};
     const uint64_t n = from.shape[inner];
     const global<const char> data = static_cast<const char *>(from.data) + base.data;
-    if (x.stacked)
-        return fold_typed_stack<Fold, In>(x, me.rank, reader{group, groups}, data);
-    state_of<Fold> state = Fold::identity();
+    collected<Fold, In> own;
+    if constexpr (!is_indexed<Fold>::value) {
+        if (x.stacked) {
+            take_typed_stack<Fold, In>(own, x, me.rank, reader{group, groups}, data);
+            return own.all(0);
+        }
+    }
 #pragma unroll 1
     for (uint64_t row = group; row < x.rows.items; row += groups) {
         const int64_t at = inner == 0 ? 0 : offsets_of(from, inner, row).data;
-        state = fold_typed_row<Fold, In>(state, seen_as<const In>(data + at), n, me,
-                                         x.rows.base + row * n);
+        take_typed_row<Fold, In>(own, seen_as<const In>(data + at), n, me, x.rows.base + row * n);
     }
-    return state;
+    return own.all(uint64_t(readers) * pack<In>::size);
 }
 
 /* The first of a team's threads gets the fold of all their states. By all threads of a block;

@@ -28,19 +28,19 @@ NAMES = ("sum", "mean", "min", "max", "argmin", "argmax", "var", "std")
 NONE = 1 << 31
 
 # Least elements and bytes of a row, threads of a block and of a team at least, as exponents, enough
-# threads of a multiprocessor, packs of a thread before a team grows, as an exponent, blocks of a
-# multiprocessor at a time, how many times these, results that a team makes, and least bytes of a
-# row of several that are whole packs.
+# threads of a multiprocessor, packs of a thread before a team grows, as an exponent, waves of blocks
+# that splits make, results that a team makes, and least bytes of a row of several that are whole
+# packs.
 SHARINGS = {
-    "measured": (0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
-    "a thread each": (1, 1, 5, 0, 1, 16, 1, 1, 1, NONE),
-    "four threads": (1, 1, 6, 2, 1, 16, 1, 1, 3, 16),
-    "a warp": (1, 1, 5, 5, 1, 16, 1, 1, 1, 16),
-    "two warps": (1, 1, 8, 6, 1, 16, 1, 1, 4, NONE),
-    "a block": (1, 1, 8, 8, 1, 16, 1, 1, 2, 16),
-    "as many as can be": (1, 1, 7, 3, 1 << 20, 0, 1, 1, 1, NONE),
-    "splits of a warp": (1, 1, 5, 5, 1 << 20, 0, 1 << 10, 4, 1, NONE),
-    "splits": (1, 1, 6, 6, 1, 0, 3, 1, 1, 16),
+    "measured": (0, 0, 0, 0, 0, 0, 0, 0, 0),
+    "a thread each": (1, 1, 5, 0, 1, 16, 1, 1, NONE),
+    "four threads": (1, 1, 6, 2, 1, 16, 1, 3, 16),
+    "a warp": (1, 1, 5, 5, 1, 16, 1, 1, 16),
+    "two warps": (1, 1, 8, 6, 1, 16, 1, 4, NONE),
+    "a block": (1, 1, 8, 8, 1, 16, 1, 2, 16),
+    "as many as can be": (1, 1, 7, 3, 1 << 20, 0, 1, 1, NONE),
+    "splits of a warp": (1, 1, 5, 5, 1 << 20, 0, 1 << 10, 1, NONE),
+    "splits": (1, 1, 6, 6, 1, 0, 1, 1, 16),
 }
 everywhere = pytest.mark.parametrize(
     "place", [parameter(place) for place in DEVICES if place != "host"]
@@ -204,6 +204,15 @@ def test_every_run_and_every_order_gives_the_same_bits(place, sharing, name, dty
 
 
 @everywhere
+@pytest.mark.parametrize("name", ["sum", "argmax", "var"])
+def test_teams_make_one_result_after_the_other(place, sharing, name):
+    x = np.random.default_rng(5).integers(-9, 10, (5000, 131)).astype(np.float32)
+    with gred.thread_order("shuffled", 6):
+        got = to_host(getattr(gred, name)(laid_out(x, place), 1))
+    np.testing.assert_allclose(got, getattr(np, name)(x.astype(float), 1), rtol=1e-6)
+
+
+@everywhere
 def test_out_takes_results_of_any_layout_and_type(place, sharing):
     x = np.random.default_rng(7).normal(size=(6, 700)).astype(np.float32)
     device = "cuda:0" if place == "cuda" else place
@@ -229,13 +238,13 @@ class Sharing(NamedTuple):
     groups: int
 
 
-def long_rows(shape, axis, size=4, strides=None, multiprocessors=H200):
+def long_rows(shape, axis, size=4, strides=None, multiprocessors=H200, state=4):
     if strides is None:
         strides = tuple(
             size * int(np.prod(shape[k + 1 :], dtype=object)) for k in range(len(shape))
         )
     axes = sum(1 << k for k in (axis if isinstance(axis, tuple) else (axis,)))
-    found = _core.pretended_long_rows(shape, strides, size, axes, multiprocessors)
+    found = _core.pretended_long_rows(shape, strides, size, axes, state, multiprocessors)
     return found and Sharing(*found)
 
 

@@ -43,8 +43,14 @@ enum { COLUMNS_A_THREAD = 4, ROWS_AT_ONCE = 4 };
  * one. */
 enum { STORED_APART = 16 };
 
-/* Threads of a block that takes long rows of a known type, at most, as an exponent. */
-enum { LONG_ROWS_BLOCK = 8 };
+/* Of blocks that take long rows of a known type: threads at most, as an exponent, and how many of
+ * them a multiprocessor has room for at a time, if a state has up to so many bytes, or more. */
+enum {
+    LONG_ROWS_BLOCK = 8,
+    LONG_ROWS_SMALL = 8,
+    LONG_ROWS_RESIDENT = 4,
+    LONG_ROWS_RESIDENT_LARGE = 3
+};
 
 /* Of a row in shared memory one load takes up to 2^ROW_LOAD_MAX elements. */
 enum { ROW_LOAD_MAX = 2 };

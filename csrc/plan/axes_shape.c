@@ -360,7 +360,7 @@ void axes_shape_make(const struct axes *axes, const struct axes_kernels *kernels
         .inner = 1,
         .windows = WINDOWS_MIN,
     };
-    if (kernels->rows && long_rows_shape(axes, data, multiprocessors, shape))
+    if (kernels->rows && long_rows_shape(axes, kernels, data, multiprocessors, shape))
         return;
     if (!(kernels->columns && tuning->columns &&
           shape_columns(axes, kernels, data, multiprocessors, tuning, shape))) {

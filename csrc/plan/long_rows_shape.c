@@ -8,12 +8,11 @@ static const struct long_rows_tuning measured = {
     .elements = 512,
     .bytes = 2048,
     .block = 8,
-    .least = 5,
+    .least = 3,
     .threads = 1024,
-    .packs = 5,
-    .resident = 4,
+    .packs = 7,
     .waves = 1,
-    .rounds = 1,
+    .rounds = 4,
     .stacked = 64,
 };
 
@@ -123,18 +122,24 @@ static void share_rows(uint64_t rows, uint64_t packs, struct axes_shape *shape)
         shape->readers = 1u << lanes;
 }
 
-bool long_rows_shape(const struct axes *axes, uintptr_t data, unsigned multiprocessors,
-                     struct axes_shape *shape)
+static unsigned resident_blocks(size_t state)
+{
+    return state > LONG_ROWS_SMALL ? LONG_ROWS_RESIDENT_LARGE : LONG_ROWS_RESIDENT;
+}
+
+bool long_rows_shape(const struct axes *axes, const struct axes_kernels *kernels, uintptr_t data,
+                     unsigned multiprocessors, struct axes_shape *shape)
 {
     const struct long_rows_tuning *tuning = tuned();
     if (!are_rows(axes))
         return false;
-    shape->stacked = are_stacked(axes, data, tuning);
+    shape->stacked = !kernels->indexed && are_stacked(axes, data, tuning);
     if (!shape->stacked && !are_long(axes, tuning))
         return false;
     const uint64_t of_row = row_bytes(axes) / PACK_BYTES, rows = long_rows_count(axes),
                    packs = of_row * rows, threads = (uint64_t)multiprocessors * tuning->threads,
-                   blocks = (uint64_t)multiprocessors * tuning->resident * tuning->waves;
+                   blocks =
+                       (uint64_t)multiprocessors * resident_blocks(kernels->state) * tuning->waves;
     const unsigned lanes = shape->stacked ? exponent_up(of_row) : 0,
                    least_team = lanes > tuning->least ? lanes : tuning->least;
     shape->typed_rows = true;

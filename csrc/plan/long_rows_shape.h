@@ -12,8 +12,7 @@ struct long_rows_tuning {
     unsigned least;    /* of a team, as an exponent */
     unsigned threads;  /* of a multiprocessor, that are enough to be busy with */
     unsigned packs;    /* of a thread, as an exponent, before a team grows */
-    unsigned resident; /* blocks of a multiprocessor at a time */
-    unsigned waves;    /* of them that splits may make */
+    unsigned waves;    /* of all blocks that there is room for, that splits may make */
     unsigned rounds;   /* results that a team makes at most */
     unsigned stacked;  /* bytes of a row, at least, of results of several that are whole packs */
 };
@@ -24,8 +23,8 @@ void long_rows_tuning_force(struct long_rows_tuning);
 /* Of elements of which the first result's lie at `data`. False: the rows are too short, or have a
  * mask, or their elements are no neighbours. Otherwise the shape is made, but for what others need.
  */
-bool long_rows_shape(const struct axes *, uintptr_t data, unsigned multiprocessors,
-                     struct axes_shape *);
+bool long_rows_shape(const struct axes *, const struct axes_kernels *, uintptr_t data,
+                     unsigned multiprocessors, struct axes_shape *);
 
 /* Of one result. */
 uint64_t long_rows_count(const struct axes *);

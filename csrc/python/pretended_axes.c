@@ -124,17 +124,18 @@ PyObject *pretended_sharing(PyObject *Py_UNUSED(module), PyObject *arguments)
 PyObject *pretended_long_rows(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *shape, *strides;
-    unsigned size, multiprocessors;
+    unsigned size, state, multiprocessors;
     unsigned long long reduced;
     struct layout layout;
     struct axes axes;
     struct axes_shape sharing = {.rounds = 1, .splits = 1};
-    if (!PyArg_ParseTuple(arguments, "O!OIKI", &PyTuple_Type, &shape, &strides, &size, &reduced,
-                          &multiprocessors) ||
+    if (!PyArg_ParseTuple(arguments, "O!OIKII", &PyTuple_Type, &shape, &strides, &size, &reduced,
+                          &state, &multiprocessors) ||
         !pretend(shape, strides, Py_None, size, &layout))
         return NULL;
     axes_make(&layout, reduced, false, &axes);
-    if (!long_rows_shape(&axes, somewhere, multiprocessors, &sharing))
+    const struct axes_kernels kernels = {.state = state, .rows = true};
+    if (!long_rows_shape(&axes, &kernels, somewhere, multiprocessors, &sharing))
         Py_RETURN_NONE;
     return Py_BuildValue("IIIOIKK", sharing.block, sharing.team, sharing.readers,
                          sharing.stacked ? Py_True : Py_False, sharing.rounds,

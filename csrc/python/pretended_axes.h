@@ -14,5 +14,6 @@ PyObject *pretended_axes(PyObject *module, PyObject *arguments);
 PyObject *pretended_sharing(PyObject *module, PyObject *arguments);
 
 /* (block, team, readers, stacked, rounds, splits, groups) of long rows of a type that a kernel
- * knows, given (shape, strides, size, axes, multiprocessors); None: they are not long. */
+ * knows, given (shape, strides, size, axes, bytes of a state, multiprocessors); None: they are not
+ * long. */
 PyObject *pretended_long_rows(PyObject *module, PyObject *arguments);

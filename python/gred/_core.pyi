@@ -928,7 +928,6 @@ def forced_long_rows(
     least: int,
     threads: int,
     packs: int,
-    resident: int,
     waves: int,
     rounds: int,
     stacked: int,
@@ -970,6 +969,7 @@ def pretended_long_rows(
     strides: tuple[int, ...],
     size: int,
     axes: int,
+    state: int,
     multiprocessors: int,
     /,
 ) -> tuple[int, ...] | None: ...
