@@ -217,10 +217,10 @@ __device__ __forceinline__ double positive(double x)
 }
 
 /* Of a few numbers of up to 11 bits, by their sum and their squares' in float64. Where these
- * numbers are so close to each other that little is left of the squares, both sums are exact, and
- * so is what is left but for a last rounding: squares of 22 bits, 32 of them, leave room for
- * numbers 2^13 times as large as others. Where some are smaller still, what is left is no less than
- * a 64th of the squares, and a sum's rounding no more than 32 units of their last place. */
+ * numbers are so close to each other that little is left of the squares, all of it is exact but for
+ * a last rounding: the sum of 32 has 16 bits, its square 32 and the squares' sum 27, so that there
+ * is room for numbers 2^10 times as large as others. Where some are smaller still, a 64th of the
+ * squares is left at least, and roundings are no more than 64 units of their last place. */
 template <class In>
 struct of_packs_of_halves {
     template <unsigned Packs, class Shown>
@@ -239,8 +239,7 @@ struct of_packs_of_halves {
         }
         const double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]),
                      of_squares = (squares[0] + squares[1]) + (squares[2] + squares[3]),
-                     squared_sum = sum * sum, rounded_off = fma(sum, sum, -squared_sum),
-                     left = count * of_squares - squared_sum - rounded_off;
+                     left = count * of_squares - sum * sum;
         if constexpr (std::is_same_v<Shown, all_shown>)
             state = merged(state, {count, sum * (1.0 / N), positive(left) * (1.0 / N)});
         else

@@ -4,6 +4,7 @@ Tests force teams of every size, blocks that share a result, and results made on
 at sizes that the simulated device is quick with, in shuffled order.
 """
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -28,9 +29,9 @@ NAMES = ("sum", "mean", "min", "max", "argmin", "argmax", "var", "std")
 NONE = 1 << 31
 
 # Least elements and bytes of a row, threads of a block and of a team at least, as exponents, enough
-# threads of a multiprocessor, packs of a thread before a team grows, as an exponent, waves of blocks
-# that splits make, results that a team makes, and least bytes of a row of several that are whole
-# packs.
+# threads of a multiprocessor, packs of a thread before a team grows, as an exponent, waves of
+# blocks that splits make, results that a team makes, and least bytes of a row of several that are
+# whole packs.
 SHARINGS = {
     "measured": (0, 0, 0, 0, 0, 0, 0, 0, 0),
     "a thread each": (1, 1, 5, 0, 1, 16, 1, 1, NONE),
@@ -65,6 +66,35 @@ def wrong(name, view, axis, place, **options):
     with np.errstate(all="ignore"):
         got = to_host(quietly(name, laid_out(view, place), **options))
         return wrong_results(name, got, view, normal(axis, view.ndim), options)
+
+
+MANY = [
+    ((5, 1031), 1),
+    ((300, 133), 1),
+    ((2, 9001), 1),
+    ((40, 3, 64), (0, 2)),
+    ((3, 7, 99), (0, 2)),
+]
+
+
+def wrong_long_rows(name, place):
+    """Share rows of each type in turn in each way; yields what is wrong, or nothing, of each."""
+    turns = itertools.product(MANY, TYPES, (0, 1))
+    for turn, (((*outer, length), axis), dtype, before) in enumerate(turns):
+        if isinstance(axis, tuple) and "arg" in name:
+            continue
+        random = np.random.default_rng(turn)
+        whole = random.integers(-100, 100, (*outer, length + before)).astype(dtype)
+        _core.forced_long_rows(*list(SHARINGS.values())[turn % len(SHARINGS)])
+        found = wrong(name, whole[..., before:], axis, place)
+        _core.forced_long_rows(*SHARINGS["measured"])
+        yield found and f"{found}: {outer}, {length}, {axis}, {dtype}"
+
+
+@everywhere
+@pytest.mark.parametrize("name", NAMES)
+def test_every_type_is_right_in_every_way(place, name):
+    assert [found for found in wrong_long_rows(name, place) if found] == []
 
 
 @st.composite
