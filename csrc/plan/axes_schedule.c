@@ -133,9 +133,9 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
         .columns = columns,
         .indexed = fold_is_indexed(fold),
         .packs = takes_words(fold, self->accumulator),
-        .rows = rows,
     };
-    axes_shape_make(axes, &made, data, multiprocessors, &self->shape);
+    if (!(rows && long_rows_shape(axes, &made, data, multiprocessors, &self->shape)))
+        axes_shape_make(axes, &made, data, multiprocessors, &self->shape);
     if (self->shape.typed_rows)
         self->kernel = rows;
     else if (self->shape.columns)
@@ -156,7 +156,9 @@ static void lay_out(struct axes_schedule *self)
     const struct results *results = &plan->results;
     const struct axes_shape *shape = &self->shape;
     struct arena *arena = &self->arena;
-    self->shared_bytes = axes_shape_shared_bytes(shape, state_bytes(plan->fold, self->accumulator));
+    const size_t state = state_bytes(plan->fold, self->accumulator);
+    self->shared_bytes = shape->typed_rows ? long_rows_shared_bytes(shape, state)
+                                           : axes_shape_shared_bytes(shape, state);
     *arena = (struct arena){.total = 0};
     if (self->uploads)
         arena_reserve(arena, PART_UPLOADED, layout_length(&self->array),

@@ -4,7 +4,6 @@
 #include "plan/axes_shape.h"
 
 #include "common/arithmetic.h"
-#include "plan/long_rows_shape.h"
 #include "plan/rows.h"
 
 #include <stddef.h>
@@ -360,8 +359,6 @@ void axes_shape_make(const struct axes *axes, const struct axes_kernels *kernels
         .inner = 1,
         .windows = WINDOWS_MIN,
     };
-    if (kernels->rows && long_rows_shape(axes, kernels, data, multiprocessors, shape))
-        return;
     if (!(kernels->columns && tuning->columns &&
           shape_columns(axes, kernels, data, multiprocessors, tuning, shape))) {
         shape->abreast = lies_abreast(axes);
@@ -382,8 +379,6 @@ void axes_shape_make(const struct axes *axes, const struct axes_kernels *kernels
 /* What a block's threads leave each other, or its rows and what lies before a boundary. */
 size_t axes_shape_shared_bytes(const struct axes_shape *shape, size_t state)
 {
-    if (shape->typed_rows)
-        return long_rows_shared_bytes(shape, state);
     const size_t width = shape->columns ? COLUMNS_A_THREAD : 1,
                  left = (state > sizeof(uint64_t) ? state : sizeof(uint64_t)) * width
                         << shape->block,

@@ -45,7 +45,6 @@ struct axes_kernels {
     bool columns; /* one makes neighbouring results side by side */
     bool indexed; /* positions matter */
     bool packs;   /* they take several narrow elements to a word, in any order */
-    bool rows;    /* one knows what type the elements of long rows are */
 };
 
 /* Of elements of which the first result's lie at `data`. */

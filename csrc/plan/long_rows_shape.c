@@ -133,6 +133,7 @@ bool long_rows_shape(const struct axes *axes, const struct axes_kernels *kernels
     const struct long_rows_tuning *tuning = tuned();
     if (!are_rows(axes))
         return false;
+    *shape = (struct axes_shape){.rounds = 1, .splits = 1, .inner = 1};
     shape->stacked = !kernels->indexed && are_stacked(axes, data, tuning);
     if (!shape->stacked && !are_long(axes, tuning))
         return false;

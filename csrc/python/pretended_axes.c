@@ -111,8 +111,8 @@ PyObject *pretended_sharing(PyObject *Py_UNUSED(module), PyObject *arguments)
         !pretend(shape, strides, Py_None, size, &layout))
         return NULL;
     axes_make(&layout, reduced, false, &axes);
-    const struct axes_kernels kernels = {element_of_size(width),    width, true, false,
-                                         width <= sizeof(uint64_t), false};
+    const struct axes_kernels kernels = {element_of_size(width), width, true, false,
+                                         width <= sizeof(uint64_t)};
     axes_shape_make(&axes, &kernels, somewhere, multiprocessors, &sharing);
     return Py_BuildValue("IOOIIOIIIIKKK", sharing.block, sharing.columns ? Py_True : Py_False,
                          sharing.abreast ? Py_True : Py_False, sharing.team, sharing.lanes,
@@ -128,13 +128,13 @@ PyObject *pretended_long_rows(PyObject *Py_UNUSED(module), PyObject *arguments)
     unsigned long long reduced;
     struct layout layout;
     struct axes axes;
-    struct axes_shape sharing = {.rounds = 1, .splits = 1};
+    struct axes_shape sharing;
     if (!PyArg_ParseTuple(arguments, "O!OIKII", &PyTuple_Type, &shape, &strides, &size, &reduced,
                           &state, &multiprocessors) ||
         !pretend(shape, strides, Py_None, size, &layout))
         return NULL;
     axes_make(&layout, reduced, false, &axes);
-    const struct axes_kernels kernels = {.state = state, .rows = true};
+    const struct axes_kernels kernels = {.state = state};
     if (!long_rows_shape(&axes, &kernels, somewhere, multiprocessors, &sharing))
         Py_RETURN_NONE;
     return Py_BuildValue("IIIOIKK", sharing.block, sharing.team, sharing.readers,
