@@ -181,6 +181,78 @@ struct values_of_packs {
     }
 };
 
+/* ---- the best of a batch ---- */
+
+/* The better of two floats; NaN is better than any number. */
+template <template <class> class Order, class V>
+__device__ __forceinline__ V best_or_nan(V a, V b)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    if constexpr (std::is_same_v<V, float>) {
+        float best;
+        if constexpr (Order<V>::worst > 0)
+            asm("min.NaN.f32 %0, %1, %2;" : "=f"(best) : "f"(a), "f"(b));
+        else
+            asm("max.NaN.f32 %0, %1, %2;" : "=f"(best) : "f"(a), "f"(b));
+        return best;
+    }
+#endif
+    return is_nan(a) || (!is_nan(b) && !Order<V>::better(b, a)) ? a : b;
+}
+
+/* Two halves a word, and what is best of each half of many words. */
+template <template <class> class Order, class In>
+__device__ __forceinline__ uint32_t best_of_halves(uint32_t a, uint32_t b)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    constexpr bool is_least = Order<float>::worst > 0;
+    uint32_t best;
+    if constexpr (std::is_same_v<In, float16>) {
+        if constexpr (is_least)
+            asm("min.NaN.f16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
+        else
+            asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
+    } else {
+        if constexpr (is_least)
+            asm("min.NaN.bf16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
+        else
+            asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
+    }
+    return best;
+#else
+    uint32_t best = 0;
+    for (unsigned k = 0; k < 2; k++) {
+        const uint16_t own = uint16_t(a >> 16 * k), other = uint16_t(b >> 16 * k);
+        const float x = float(In{own}), y = float(In{other});
+        const bool stays = is_nan(x) || (!is_nan(y) && !Order<float>::better(y, x));
+        best |= uint32_t(stays ? own : other) << 16 * k;
+    }
+    return best;
+#endif
+}
+
+/* The best value of so many packs; NaN is better than any. */
+template <template <class> class Order, class V, class In, unsigned Packs>
+__device__ __forceinline__ V best_of_packs(const loaded_pack *loaded)
+{
+    if constexpr (packing<In>::bits != 0) {
+        return V(best_of<Order>(words_of_loaded<In, Packs>(loaded)));
+    } else if constexpr (sizeof(In) == 2) {
+        uint32_t best = loaded[0].at[0];
+#pragma unroll
+        for (unsigned k = 1; k < 4 * Packs; k++)
+            best = best_of_halves<Order, In>(best, loaded[k / 4].at[k % 4]);
+        return best_or_nan<Order>(V(In{uint16_t(best)}), V(In{uint16_t(best >> 16)}));
+    } else {
+        const values_of_packs<V, In, Packs> x(loaded);
+        V best = x.at[0];
+#pragma unroll
+        for (unsigned k = 1; k < Packs * pack<In>::size; k++)
+            best = best_or_nan<Order>(best, x.at[k]);
+        return best;
+    }
+}
+
 /* How a fold takes packs in, of which a certain number are there; what is not there is stood in
  * for, so that most folds need not know. */
 template <class Fold, class In>
@@ -215,6 +287,21 @@ __device__ __forceinline__ double positive(double x)
 {
     return x < 0 ? 0 : x;
 }
+
+template <template <class> class Order, class In>
+struct of_packs_of_extremes {
+    template <unsigned Packs, class Shown>
+    static __device__ __forceinline__ void take(float &state, const loaded_pack *loaded,
+                                                const in_runs<pack<In>::size> &, Shown)
+    {
+        state = best_or_nan<Order>(state, best_of_packs<Order, float, In, Packs>(loaded));
+    }
+};
+
+template <class In>
+struct of_packs<min<float>, In> : of_packs_of_extremes<by_least, In> {};
+template <class In>
+struct of_packs<max<float>, In> : of_packs_of_extremes<by_greatest, In> {};
 
 /* Of a few numbers of up to 11 bits, by their sum and their squares' in float64. Where these
  * numbers are so close to each other that little is left of the squares, all of it is exact but for
@@ -358,81 +445,10 @@ struct collected<variance<double>, In, if_narrow<In>> {
     }
 };
 
-/* ---- the best of a batch ---- */
-
-/* The better of two floats; NaN is better than any number. */
-template <template <class> class Order, class V>
-__device__ __forceinline__ V best_or_nan(V a, V b)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    if constexpr (std::is_same_v<V, float>) {
-        float best;
-        if constexpr (Order<V>::worst > 0)
-            asm("min.NaN.f32 %0, %1, %2;" : "=f"(best) : "f"(a), "f"(b));
-        else
-            asm("max.NaN.f32 %0, %1, %2;" : "=f"(best) : "f"(a), "f"(b));
-        return best;
-    }
-#endif
-    return is_nan(a) || (!is_nan(b) && !Order<V>::better(b, a)) ? a : b;
-}
-
-/* Two halves a word, and what is best of each half of many words. */
-template <template <class> class Order, class In>
-__device__ __forceinline__ uint32_t best_of_halves(uint32_t a, uint32_t b)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    constexpr bool is_least = Order<float>::worst > 0;
-    uint32_t best;
-    if constexpr (std::is_same_v<In, float16>) {
-        if constexpr (is_least)
-            asm("min.NaN.f16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
-        else
-            asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
-    } else {
-        if constexpr (is_least)
-            asm("min.NaN.bf16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
-        else
-            asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
-    }
-    return best;
-#else
-    uint32_t best = 0;
-    for (unsigned k = 0; k < 2; k++) {
-        const uint16_t own = uint16_t(a >> 16 * k), other = uint16_t(b >> 16 * k);
-        const float x = float(In{own}), y = float(In{other});
-        const bool stays = is_nan(x) || (!is_nan(y) && !Order<float>::better(y, x));
-        best |= uint32_t(stays ? own : other) << 16 * k;
-    }
-    return best;
-#endif
-}
-
-/* The best element of a batch, as the fold's value, and where it is first among a batch's elements.
- */
+/* Where the best value is first among a batch's elements. */
 template <template <class> class Order, class V, class In>
-struct best_of_batch {
+struct place_in_batch {
     static constexpr unsigned N = packs_of_row * pack<In>::size;
-
-    static __device__ __forceinline__ V value(const loaded_pack *loaded)
-    {
-        if constexpr (packing<In>::bits != 0) {
-            return V(best_of<Order>(words_of_loaded<In, packs_of_row>(loaded)));
-        } else if constexpr (sizeof(In) == 2) {
-            uint32_t best = loaded[0].at[0];
-#pragma unroll
-            for (unsigned k = 1; k < 4 * packs_of_row; k++)
-                best = best_of_halves<Order, In>(best, loaded[k / 4].at[k % 4]);
-            return best_or_nan<Order>(V(In{uint16_t(best)}), V(In{uint16_t(best >> 16)}));
-        } else {
-            const values_of_packs<V, In, packs_of_row> x(loaded);
-            V best = x.at[0];
-#pragma unroll
-            for (unsigned k = 1; k < N; k++)
-                best = best_or_nan<Order>(best, x.at[k]);
-            return best;
-        }
-    }
 
     static __device__ __forceinline__ unsigned first(const loaded_pack *loaded, V best)
     {
@@ -463,7 +479,7 @@ struct best_of_batch {
 template <class V, template <class> class Order, class In>
 struct collected<position_of_best<V, Order>, In> {
     using fold = position_of_best<V, Order>;
-    using batch = best_of_batch<Order, V, In>;
+    using batch = place_in_batch<Order, V, In>;
     state_of<fold> state = fold::identity();
     loaded_pack kept[packs_of_row];
     uint64_t first = 0; /* position of what is kept */
@@ -474,7 +490,7 @@ struct collected<position_of_best<V, Order>, In> {
     __device__ __forceinline__ void take(const loaded_pack (&loaded)[packs_of_row],
                                          const batch_place &taken, Shown)
     {
-        const V own = batch::value(loaded);
+        const V own = best_of_packs<Order, V, In, packs_of_row>(loaded);
         if (!some || Order<V>::better(own, best) || (is_nan(own) && !is_nan(best))) {
             best = own;
             first = taken.first;
