@@ -16,6 +16,15 @@ struct rows_of_type {
     }
 };
 
+/* Spreads of bytes are of float64. */
+template <>
+struct rows_of_type<variance<int64_t>, int8_t> {
+    static const void *entry()
+    {
+        return nullptr;
+    }
+};
+
 } // namespace
 
 /* Means of integers are made of their sums as float64. */
