@@ -30,18 +30,18 @@ NONE = 1 << 31
 
 # Least elements and bytes of a row, threads of a block and of a team at least, as exponents, enough
 # threads of a multiprocessor, packs of a thread before a team grows, as an exponent, waves of
-# blocks that splits make, results that a team makes, and least bytes of a row of several that are
-# whole packs.
+# blocks that splits make, results that a team makes, least bytes of a row of several that are whole
+# packs, and packs for which half a team suffices.
 SHARINGS = {
-    "measured": (0, 0, 0, 0, 0, 0, 0, 0, 0),
-    "a thread each": (1, 1, 5, 0, 1, 16, 1, 1, NONE),
-    "four threads": (1, 1, 6, 2, 1, 16, 1, 3, 16),
-    "a warp": (1, 1, 5, 5, 1, 16, 1, 1, 16),
-    "two warps": (1, 1, 8, 6, 1, 16, 1, 4, NONE),
-    "a block": (1, 1, 8, 8, 1, 16, 1, 2, 16),
-    "as many as can be": (1, 1, 7, 3, 1 << 20, 0, 1, 1, NONE),
-    "splits of a warp": (1, 1, 5, 5, 1 << 20, 0, 1 << 10, 1, NONE),
-    "splits": (1, 1, 6, 6, 1, 0, 1, 1, 16),
+    "measured": (0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+    "a thread each": (1, 1, 5, 0, 1, 16, 1, 1, NONE, 99),
+    "four threads": (1, 1, 6, 2, 1, 16, 1, 3, 16, 0),
+    "a warp": (1, 1, 5, 5, 1, 16, 1, 1, 16, 0),
+    "a warp and two": (1, 1, 8, 6, 1, 16, 1, 4, NONE, 60),
+    "a block": (1, 1, 8, 8, 1, 16, 1, 2, 16, 0),
+    "as many as can be": (1, 1, 7, 3, 1 << 20, 0, 1, 1, NONE, 0),
+    "splits of a warp": (1, 1, 5, 5, 1 << 20, 0, 1 << 10, 1, NONE, 0),
+    "splits": (1, 1, 6, 6, 1, 0, 1, 1, 16, 0),
 }
 everywhere = pytest.mark.parametrize(
     "place", [parameter(place) for place in DEVICES if place != "host"]
@@ -307,8 +307,24 @@ def test_short_rows_others_and_masks_are_left_to_others():
     assert long_rows((1000, 1000), 1, strides=(8000, 8)) is None
     assert long_rows((1000, 1000), 0) is None
     assert long_rows((1, 1 << 36), 1, size=1) is None
-    assert long_rows((1 << 20, 1000), 1)
+    assert long_rows((1 << 20, 1000), 1) is None
+    assert long_rows((1 << 20, 1000), 1, state=16)
+    assert long_rows((1 << 20, 1000), 1, strides=(8000, 4))
+    assert long_rows((1 << 20, 1000), 1, size=8, state=8)
+    assert long_rows((1 << 20, 1025), 1)
     assert long_rows((1 << 20, 512), 1, size=1)
+
+
+def test_teams_are_as_large_as_rows_are_long():
+    teams = [long_rows((1 << 28, n), 1, size=1).team for n in (600, 1000, 4097, 1 << 20)]
+    assert teams == sorted(teams)
+    assert (teams[0], teams[1], teams[-1]) == (2, 3, 8)
+    assert long_rows((1 << 28, 1000), 1, size=1, state=16).team == 2
+
+
+def test_several_results_one_after_the_other_leave_waves_of_blocks():
+    assert long_rows((1 << 15, 2000), 1).rounds == 1
+    assert long_rows((1 << 22, 1000), 1, size=1, state=8).rounds > 1
 
 
 def test_one_result_is_read_by_all_multiprocessors():

@@ -931,6 +931,7 @@ def forced_long_rows(
     waves: int,
     rounds: int,
     stacked: int,
+    few: int,
     /,
 ) -> None: ...
 def forced_segments(
