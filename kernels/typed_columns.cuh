@@ -456,7 +456,7 @@ bring_columns(const kernel_axes &x, const teammate &me, const state_of<Fold> (&s
 __device__ __forceinline__ bool stores_packs(const kernel_axes &x, const columns_share &share,
                                              unsigned columns)
 {
-    return x.stores_packs && x.result.at_once && x.result.bytes * columns <= STORED_TOGETHER &&
+    return x.stores_packs && x.result.at_once && x.result.bytes[0] * columns <= STORED_TOGETHER &&
            (share.group + 1 < gridDim.x || share.length % columns == 0);
 }
 

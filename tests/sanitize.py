@@ -28,6 +28,8 @@ from samples import element_there, fetched, options_of, sample, takes, wrong
 from test_axes_on_devices import NAMES as ALONG_AXES
 from test_axes_on_devices import wrong_on_device
 from test_exact_method import NAMES as EXACTLY
+from test_long_rows import NAMES as OF_LONG_ROWS
+from test_long_rows import wrong_long_rows
 from test_reduceat import UFUNCS
 from test_reduceat_on_devices import NONE_FORCED, SHARINGS, by_one
 from truths import NAMES, RECORDS, answer
@@ -225,6 +227,12 @@ def wrong_along(options):
     return len(found), [one for one in found if one]
 
 
+def wrong_long(options):
+    """Run the reductions that know the type of long rows, shared in every way."""
+    found = [one for name in OF_LONG_ROWS for one in wrong_long_rows(name, options.device)]
+    return len(found), [one for one in found if one]
+
+
 def exact_views():
     """Draw numbers for one window, for windows that move, and for none, laid out in three ways."""
     random = np.random.default_rng(1)
@@ -366,6 +374,7 @@ PARTS = {
     "off the ladder": wrong_off_the_ladder,
     "in pieces": wrong_pieces,
     "along axes": wrong_along,
+    "long rows": wrong_long,
     "segments": wrong_segments,
     "exactly": wrong_exact,
     "products": wrong_products,

@@ -67,6 +67,15 @@ enum {
  * one. */
 enum { STORED_APART = 16 };
 
+/* Of blocks that take long rows of a known type: threads at most, as an exponent, and how many of
+ * them a multiprocessor has room for at a time, if a state has up to so many bytes, or more. */
+enum {
+    LONG_ROWS_BLOCK = 8,
+    LONG_ROWS_SMALL = 8,
+    LONG_ROWS_RESIDENT = 4,
+    LONG_ROWS_RESIDENT_LARGE = 3
+};
+
 /* Of a row in shared memory one load takes up to 2^ROW_LOAD_MAX elements. */
 enum { ROW_LOAD_MAX = 2 };
 
@@ -137,8 +146,13 @@ struct kernel_axes {
     uint64_t packs;      /* of COLUMN_BYTES, in the last dimension that is kept */
     bool shifted;        /* they are not at boundaries */
     bool stores_packs;   /* what a thread makes are results, which are neighbours */
-    uint64_t splits;     /* blocks that share a result */
-    unsigned kept;       /* dimensions that results differ in; see struct axes */
+
+    /* Of long rows whose type is known. */
+    unsigned readers; /* threads, of one block or of several, that share one */
+    bool stacked;     /* they are whole packs, one a reader, and lie at one distance */
+
+    uint64_t splits; /* blocks that share a result */
+    unsigned kept;   /* dimensions that results differ in; see struct axes */
     int64_t first;
     uint64_t shape[DIMENSIONS_MAX];
     int64_t strides[DIMENSIONS_MAX], mask_strides[DIMENSIONS_MAX], places[DIMENSIONS_MAX];

@@ -3,6 +3,7 @@
 
 #include "arrays/means.h"
 #include "plan/columns_shape.h"
+#include "plan/long_rows_shape.h"
 #include "plan/short_rows_shape.h"
 #include "plan/widest.h"
 
@@ -159,6 +160,7 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
                *short_rows = makes_usual_results(self->plan, input, self->accumulator)
                                  ? kernels->typed_short_rows(fold, input, self->accumulator)
                                  : NULL,
+               *long_rows = kernels->typed_rows(fold, input, self->accumulator),
                *typed = axes->reduced.mask ? NULL
                                            : kernels->typed_columns(fold, input, self->accumulator);
     const uintptr_t data = brought ? 0 : (uintptr_t)axes->reduced.data;
@@ -173,6 +175,10 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
     };
     if (short_rows && short_rows_shape_make(axes, data, multiprocessors, &self->shape)) {
         self->kernel = short_rows;
+        return;
+    }
+    if (long_rows && long_rows_shape_make(axes, &made, data, multiprocessors, &self->shape)) {
+        self->kernel = long_rows;
         return;
     }
     if (columns_shape_make(axes, &made, data, multiprocessors, &self->shape)) {
@@ -199,8 +205,9 @@ static void lay_out(struct axes_schedule *self)
     const struct axes_shape *shape = &self->shape;
     struct arena *arena = &self->arena;
     const size_t state = state_bytes(plan->fold, self->accumulator);
-    self->shared_bytes =
-        shape->short_rows ? short_rows_shared_bytes(shape) : axes_shape_shared_bytes(shape, state);
+    self->shared_bytes = shape->short_rows  ? short_rows_shared_bytes(shape)
+                         : shape->long_rows ? long_rows_shared_bytes(shape, state)
+                                            : axes_shape_shared_bytes(shape, state);
     *arena = (struct arena){.total = 0};
     if (self->uploads)
         arena_reserve(arena, PART_UPLOADED, layout_length(&self->array),
@@ -277,6 +284,10 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
         argument->shifted = typed->shifted;
         argument->stores_packs = typed->stores_packs;
     }
+    if (self->shape.long_rows)
+        argument->rows.items = long_rows_count(axes);
+    argument->readers = self->shape.readers;
+    argument->stacked = self->shape.stacked;
     argument->results = axes->results;
     argument->block = self->shape.block;
     argument->team = self->shape.team;

@@ -26,8 +26,13 @@ struct axes_shape {
     unsigned rounds, load, packing, inner, windows;
     uint64_t splits; /* blocks that share a result */
     uint64_t groups; /* of results, one a block */
-    bool short_rows; /* of elements whose type the kernel knows */
+
+    /* Where the kernel knows the elements' type. */
+    bool short_rows;
     unsigned several, turned, turns;
+    bool long_rows;
+    unsigned readers; /* threads that share one, */
+    bool stacked;     /* with a pack of it for each */
     struct typed_columns typed;
 };
 

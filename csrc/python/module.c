@@ -11,6 +11,7 @@
 #include "python/execute.h"
 #include "python/explain.h"
 #include "python/forced_axes.h"
+#include "python/forced_long_rows.h"
 #include "python/forced_segments.h"
 #include "python/forced_short_rows.h"
 #include "python/forced_tuning.h"
@@ -82,6 +83,8 @@ static PyMethodDef functions[] = {
     {"forced_tuning", forced_tuning, METH_VARARGS, "Forces the shape of calls, for tests."},
     {"forced_axes", forced_axes, METH_VARARGS,
      "Forces how reductions along axes are shared, for tests."},
+    {"forced_long_rows", forced_long_rows, METH_VARARGS,
+     "Forces how long rows along axes are shared, for tests."},
     {"forced_segments", forced_segments, METH_VARARGS,
      "Forces how reductions of segments are shared, for tests."},
     {"forced_short_rows", forced_short_rows, METH_VARARGS,
@@ -94,6 +97,8 @@ static PyMethodDef functions[] = {
      "The normal form of axes of an array that is not there."},
     {"pretended_sharing", pretended_sharing, METH_VARARGS,
      "How threads of a device that is not there would share a reduction along axes."},
+    {"pretended_long_rows", pretended_long_rows, METH_VARARGS,
+     "How threads of a device that is not there would share long rows."},
     {"parse", (PyCFunction)(void (*)(void))parse, METH_FASTCALL,
      "Reads where an array lies and what its elements are, and nothing more."},
     {"element", element, METH_O, "The name of an array's element type."},

@@ -1,6 +1,7 @@
 #include "python/pretended_axes.h"
-
+#include "plan/axes_shape.h"
 #include "plan/columns_shape.h"
+#include "plan/long_rows_shape.h"
 
 static enum element element_of_size(unsigned size)
 {
@@ -111,7 +112,8 @@ PyObject *pretended_sharing(PyObject *Py_UNUSED(module), PyObject *arguments)
         !pretend(shape, strides, Py_None, size, &layout))
         return NULL;
     axes_make(&layout, reduced, false, &axes);
-    const struct axes_kernels kernels = {element_of_size(width), width, true, true, false, width <= sizeof(uint64_t), typed};
+    const struct axes_kernels kernels = {element_of_size(width),    width, true, true, false,
+                                         width <= sizeof(uint64_t), typed};
     if (!columns_shape_make(&axes, &kernels, somewhere, multiprocessors, &sharing))
         axes_shape_make(&axes, &kernels, somewhere, multiprocessors, &sharing);
     return Py_BuildValue(
@@ -122,4 +124,25 @@ PyObject *pretended_sharing(PyObject *Py_UNUSED(module), PyObject *arguments)
         (unsigned long long)sharing.groups, sharing.typed.load, sharing.typed.repeats,
         sharing.typed.leftover, (unsigned long long)sharing.typed.packs,
         sharing.typed.shifted ? Py_True : Py_False);
+}
+
+PyObject *pretended_long_rows(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *shape, *strides;
+    unsigned size, state, multiprocessors;
+    unsigned long long reduced;
+    struct layout layout;
+    struct axes axes;
+    struct axes_shape sharing;
+    if (!PyArg_ParseTuple(arguments, "O!OIKII", &PyTuple_Type, &shape, &strides, &size, &reduced,
+                          &state, &multiprocessors) ||
+        !pretend(shape, strides, Py_None, size, &layout))
+        return NULL;
+    axes_make(&layout, reduced, false, &axes);
+    const struct axes_kernels kernels = {.state = state};
+    if (!long_rows_shape_make(&axes, &kernels, somewhere, multiprocessors, &sharing))
+        Py_RETURN_NONE;
+    return Py_BuildValue("IIIOIKK", sharing.block, sharing.team, sharing.readers,
+                         sharing.stacked ? Py_True : Py_False, sharing.rounds,
+                         (unsigned long long)sharing.splits, (unsigned long long)sharing.groups);
 }

@@ -12,3 +12,8 @@ PyObject *pretended_axes(PyObject *module, PyObject *arguments);
 /* (shape, strides, size, axes, bytes of an accumulator, multiprocessors) to struct axes_shape, its
  * members in order, for a kernel that takes columns. */
 PyObject *pretended_sharing(PyObject *module, PyObject *arguments);
+
+/* (block, team, readers, stacked, rounds, splits, groups) of long rows of a type that a kernel
+ * knows, given (shape, strides, size, axes, bytes of a state, multiprocessors); None: they are not
+ * long. */
+PyObject *pretended_long_rows(PyObject *module, PyObject *arguments);

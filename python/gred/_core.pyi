@@ -927,6 +927,19 @@ def forced_short_rows(
 def pretended_short_rows(
     results: int, n: int, size: int, data: int, multiprocessors: int, /
 ) -> tuple[int, ...] | None: ...
+def forced_long_rows(
+    elements: int,
+    bytes: int,
+    block: int,
+    least: int,
+    threads: int,
+    packs: int,
+    waves: int,
+    rounds: int,
+    stacked: int,
+    few: int,
+    /,
+) -> None: ...
 def forced_segments(
     block: int,
     tiling: int,
@@ -958,6 +971,15 @@ def pretended_sharing(
     multiprocessors: int,
     /,
 ) -> tuple[Any, ...]: ...
+def pretended_long_rows(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    size: int,
+    axes: int,
+    state: int,
+    multiprocessors: int,
+    /,
+) -> tuple[int, ...] | None: ...
 def pretended_schedule(
     reduction: str, method: str, n: int, input: str, accumulator: str, **options: Any
 ) -> tuple[Any, ...]: ...

@@ -1,0 +1,199 @@
+/* Few threads for each of many results, and for one of few a block or several. Of results that
+ * are made of several rows, each group of threads has a row to itself, if there are rows enough. */
+#include "plan/long_rows_shape.h"
+
+#include "common/arithmetic.h"
+
+/* On an H200, 256 MiB, shares of the read limit, of sum and argmax, by teams of at least 4, 8 and
+ * 16 threads:
+ *
+ *     (n, 600) int8         0.79 0.61    0.72 0.44    0.56 0.30
+ *     (n, 1000) int8        0.82 0.65    0.85 0.57    0.78 0.40
+ *     (n, 1000) float32     0.87 0.76    0.84 0.72    0.89 0.74
+ *     (n, 4097) float32     0.96 0.81    0.95 0.80    0.96 0.80
+ *
+ * Where several blocks share a result, twice and four times as many as there is room for at a time
+ * take 2^26 of float32 at 0.90 and 0.86 of it instead of 0.93. Four results one after the other
+ * help int8, (n, 1000) 0.85 for 0.78, and cost where few blocks are left, float32 0.84 for 0.91. */
+static const struct long_rows_tuning measured = {
+    .elements = 512,
+    .bytes = 2048,
+    .block = 8,
+    .least = 3,
+    .threads = 1024,
+    .packs = 7,
+    .waves = 1,
+    .rounds = 4,
+    .stacked = 64,
+    .few = 48,
+    .words = 4096,
+};
+
+static struct long_rows_tuning forced;
+
+void long_rows_tuning_force(struct long_rows_tuning tuning)
+{
+    forced = tuning;
+}
+
+static const struct long_rows_tuning *tuned(void)
+{
+    return forced.block ? &forced : &measured;
+}
+
+enum { PACK_BYTES = 16, WORD = 4, WARP = 5 };
+
+/* Packs are counted by 32 bits, with the readers beyond the last. */
+static const uint64_t packs_max = (uint64_t)1 << 31;
+
+static uint64_t row_length(const struct axes *axes)
+{
+    return axes->reduced.shape[axes->reduced.dimensions - 1];
+}
+
+static uint64_t row_bytes(const struct axes *axes)
+{
+    return row_length(axes) * element_size(axes->reduced.input);
+}
+
+uint64_t long_rows_count(const struct axes *axes)
+{
+    return layout_length(&axes->reduced) / row_length(axes);
+}
+
+static unsigned exponent_up(uint64_t n)
+{
+    unsigned exponent = 0;
+    while (n > (uint64_t)1 << exponent)
+        exponent++;
+    return exponent;
+}
+
+static bool are_rows(const struct axes *axes)
+{
+    const struct layout *reduced = &axes->reduced;
+    return reduced->dimensions > 0 && !reduced->mask && layout_length(reduced) > 0 &&
+           reduced->strides[reduced->dimensions - 1] == (int64_t)element_size(reduced->input) &&
+           row_bytes(axes) / PACK_BYTES < packs_max;
+}
+
+static bool are_long(const struct axes *axes, const struct long_rows_tuning *tuning)
+{
+    return row_length(axes) >= tuning->elements || row_bytes(axes) >= tuning->bytes;
+}
+
+/* Whether they are better off in shared memory, where kernels of any type read words as fast: sums
+ * and extremes of 4-byte elements one row after the other, 1000 of them at 0.99 of the read limit.
+ */
+static bool are_better_staged(const struct axes *axes, size_t state,
+                              const struct long_rows_tuning *tuning)
+{
+    return row_bytes(axes) <= tuning->words && element_size(axes->reduced.input) == WORD &&
+           state == WORD && axes->reduced.dimensions == 1 && axes->kept == 1 &&
+           (uint64_t)axes->strides[0] == row_bytes(axes);
+}
+
+/* Whether rows of all results are whole packs, which begin at one's boundary, and so few that a
+ * team has one for each. */
+static bool are_stacked(const struct axes *axes, uintptr_t data,
+                        const struct long_rows_tuning *tuning)
+{
+    const struct layout *reduced = &axes->reduced;
+    const uint64_t bytes = row_bytes(axes);
+    uint64_t all = data | bytes;
+    if (reduced->dimensions != 2 || bytes < tuning->stacked ||
+        bytes / PACK_BYTES > (uint64_t)1 << tuning->block || reduced->shape[0] >= packs_max)
+        return false;
+    all |= (uint64_t)reduced->strides[0];
+    for (unsigned k = 0; k < axes->kept; k++)
+        all |= (uint64_t)axes->strides[k];
+    return all % PACK_BYTES == 0;
+}
+
+/* More threads for each result, as long as there are too few of them or a thread has much to do. */
+static unsigned team_for(const struct axes *axes, uint64_t packs, uint64_t threads, unsigned team,
+                         const struct long_rows_tuning *tuning)
+{
+    while (team < tuning->block && packs >> (team + 1) > 0 &&
+           (packs >> (team + tuning->packs) > 0 || axes->results << team < threads))
+        team++;
+    return team;
+}
+
+/* Blocks for each of so few results that there is room for more: whole waves of all blocks that are
+ * there at a time, and a few packs for each thread. */
+static uint64_t splits_for(const struct axes *axes, uint64_t packs, uint64_t blocks,
+                           const struct long_rows_tuning *tuning)
+{
+    enum { PACKS_MIN = 2 };
+    const uint64_t splits = least(blocks / axes->results, packs >> (tuning->block + PACKS_MIN));
+    return splits > 1 ? splits : 1;
+}
+
+/* As many groups of a result's threads as there are rows for. */
+static void share_rows(uint64_t rows, uint64_t packs, struct axes_shape *shape)
+{
+    enum { PACKS_MIN = 2 };
+    const uint64_t blocks = least(shape->splits, rows);
+    const uint64_t together = shape->splits / blocks; /* blocks, at one row */
+    shape->splits = blocks * together;
+    shape->readers = (unsigned)(together << shape->team);
+    unsigned lanes = shape->team;
+    while (together == 1 && lanes > WARP && packs >> (lanes + PACKS_MIN) == 0 &&
+           blocks << (shape->team - lanes + 1) <= rows)
+        lanes--;
+    if (together == 1)
+        shape->readers = 1u << lanes;
+}
+
+static unsigned resident_blocks(size_t state)
+{
+    return state > LONG_ROWS_SMALL ? LONG_ROWS_RESIDENT_LARGE : LONG_ROWS_RESIDENT;
+}
+
+static unsigned least_team_for(uint64_t packs, size_t state, const struct long_rows_tuning *tuning)
+{
+    const uint64_t few = state > LONG_ROWS_SMALL ? 2 * tuning->few : tuning->few;
+    return packs <= few && tuning->least > 0 ? tuning->least - 1 : tuning->least;
+}
+
+bool long_rows_shape_make(const struct axes *axes, const struct axes_kernels *kernels,
+                          uintptr_t data, unsigned multiprocessors, struct axes_shape *shape)
+{
+    enum { ENOUGH_WAVES = 4 };
+    const struct long_rows_tuning *tuning = tuned();
+    if (!are_rows(axes) || are_better_staged(axes, kernels->state, tuning))
+        return false;
+    *shape = (struct axes_shape){.rounds = 1, .splits = 1, .inner = 1};
+    shape->stacked = !kernels->indexed && are_stacked(axes, data, tuning);
+    if (!shape->stacked && !are_long(axes, tuning))
+        return false;
+    const uint64_t of_row = row_bytes(axes) / PACK_BYTES, rows = long_rows_count(axes),
+                   packs = of_row * rows, threads = (uint64_t)multiprocessors * tuning->threads,
+                   blocks =
+                       (uint64_t)multiprocessors * resident_blocks(kernels->state) * tuning->waves;
+    const unsigned lanes = shape->stacked ? exponent_up(of_row) : 0,
+                   least_team = least_team_for(packs, kernels->state, tuning);
+    shape->long_rows = true;
+    shape->block = tuning->block;
+    shape->team = team_for(axes, packs, threads, lanes > least_team ? lanes : least_team, tuning);
+    if (shape->team == shape->block)
+        shape->splits = splits_for(axes, packs, blocks, tuning);
+    const uint64_t teams = (uint64_t)1 << (shape->block - shape->team),
+                   busy = axes->results / (teams * blocks * ENOUGH_WAVES);
+    if (shape->splits == 1)
+        shape->rounds = (unsigned)least(tuning->rounds, busy ? busy : 1);
+    if (shape->stacked)
+        shape->readers = 1u << lanes;
+    else
+        share_rows(rows, of_row, shape);
+    shape->groups = divide_up(axes->results, teams * shape->rounds);
+    return true;
+}
+
+/* A state a warp. */
+size_t long_rows_shared_bytes(const struct axes_shape *shape, size_t state)
+{
+    const size_t least_bytes = state > sizeof(uint64_t) ? state : sizeof(uint64_t);
+    return least_bytes << (shape->block - WARP);
+}

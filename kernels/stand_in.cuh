@@ -1,0 +1,111 @@
+/* Elements in the place of those that are not there, which change no state of a fold: nothing to a
+ * sum, and to others the worst, which comes behind all that is as bad. */
+#pragma once
+
+#include "reductions.cuh"
+
+namespace KERNELS
+{
+
+/* The ends of an element type, and what sums begin with. */
+template <class In>
+struct extreme_elements {
+    FOLD_FUNCTION In negative_zero()
+    {
+        return ends<In>::negative_zero;
+    }
+    FOLD_FUNCTION In least()
+    {
+        return ends<In>::least;
+    }
+    FOLD_FUNCTION In greatest()
+    {
+        return ends<In>::greatest;
+    }
+};
+
+/* Of 16 bits, of which these are infinity's. */
+template <class In, uint16_t Infinity>
+struct extreme_halves {
+    static constexpr uint16_t sign = 0x8000;
+
+    static __device__ __forceinline__ In negative_zero()
+    {
+        return {sign};
+    }
+    static __device__ __forceinline__ In least()
+    {
+        return {uint16_t(Infinity | sign)};
+    }
+    static __device__ __forceinline__ In greatest()
+    {
+        return {Infinity};
+    }
+};
+
+template <>
+struct extreme_elements<float16> : extreme_halves<float16, 0x7c00> {};
+template <>
+struct extreme_elements<bfloat16> : extreme_halves<bfloat16, 0x7f80> {};
+
+/* An element that changes nothing: zero where a fold counts, which is told how many are there. */
+template <class Fold, class In>
+struct stand_in {
+    static __device__ __forceinline__ In element()
+    {
+        return In{};
+    }
+};
+
+template <class V, class In>
+struct stand_in<sum<V>, In> {
+    static __device__ __forceinline__ In element()
+    {
+        return extreme_elements<In>::negative_zero();
+    }
+};
+
+template <class In>
+struct worst_least {
+    static __device__ __forceinline__ In element()
+    {
+        return extreme_elements<In>::greatest();
+    }
+};
+
+template <class In>
+struct worst_greatest {
+    static __device__ __forceinline__ In element()
+    {
+        return extreme_elements<In>::least();
+    }
+};
+
+template <class V, class In>
+struct stand_in<min<V>, In> : worst_least<In> {};
+template <class V, class In>
+struct stand_in<argmin<V>, In> : worst_least<In> {};
+template <class V, class In>
+struct stand_in<max<V>, In> : worst_greatest<In> {};
+template <class V, class In>
+struct stand_in<argmax<V>, In> : worst_greatest<In> {};
+
+/* The first so many of many values take part. */
+struct first_shown {
+    unsigned number;
+
+    __device__ __forceinline__ bool operator()(unsigned k) const
+    {
+        return k < number;
+    }
+    __device__ __forceinline__ unsigned count(unsigned n) const
+    {
+        return number < n ? number : n;
+    }
+    __device__ __forceinline__ first_shown from(unsigned first) const
+    {
+        return {number < first ? 0 : number - first};
+    }
+};
+
+} // namespace KERNELS

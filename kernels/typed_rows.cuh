@@ -1,0 +1,241 @@
+/* Long rows along axes, of elements of a known type, at the pace of the memory. A team of threads,
+ * 2^team of a block, makes a result and reads its rows by packs, as the default method reads an
+ * array (vector.cuh); several blocks may share a result, and then one row.
+ *
+ * A row may begin and end anywhere. Packs that are left when no batch is full are one more batch,
+ * with stand-ins where there are none; the few elements before the first pack and after the last
+ * are taken singly, by different threads, and loaded before anything else. */
+#pragma once
+
+#include "along.cuh"
+#include "collected.cuh"
+
+namespace KERNELS
+{
+
+/* A block of the largest size, and how many of a multiprocessor: that leaves a thread registers
+ * enough. */
+constexpr unsigned threads_of_rows = 1u << LONG_ROWS_BLOCK;
+
+template <class Fold>
+constexpr unsigned blocks_of_rows =
+    sizeof(state_of<Fold>) > LONG_ROWS_SMALL ? LONG_ROWS_RESIDENT_LARGE : LONG_ROWS_RESIDENT;
+
+/* ---- a row ---- */
+
+/* Those who share a row, or the rows that lie above each other, and one of them. */
+struct reader {
+    unsigned rank, threads;
+};
+
+/* Packs that lie one after the other, or above each other: where, and how many elements come
+ * between the beginnings of two. */
+template <class In>
+struct packs_in_row {
+    global<const loaded_pack> at;
+    static constexpr unsigned step = pack<In>::size;
+
+    __device__ __forceinline__ loaded_pack operator[](unsigned i) const
+    {
+        return at[i];
+    }
+};
+
+struct packs_in_stack {
+    global<const char> at;
+    int64_t distance; /* in bytes */
+    uint64_t step;
+
+    __device__ __forceinline__ loaded_pack operator[](unsigned i) const
+    {
+        return *seen_as<const loaded_pack>(at + int64_t(i) * distance);
+    }
+};
+
+/* Packs rank, rank + threads, ... below `count`; the first pack of all begins at `first`. Beyond
+ * the last it is loaded again: loads on a condition would wait for each other. */
+template <class Fold, class In, class Packs>
+__device__ __forceinline__ void take_packs_of(collected<Fold, In> &own, const Packs &packs,
+                                              unsigned count, const reader &me, uint64_t first)
+{
+    constexpr unsigned size = pack<In>::size, N = packs_of_row;
+    const uint64_t apart = uint64_t(me.threads) * packs.step;
+    unsigned i = me.rank;
+#pragma unroll 1
+    for (; i + (N - 1) * me.threads < count; i += N * me.threads) {
+        loaded_pack loaded[N];
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            loaded[k] = packs[i + k * me.threads];
+        own.take(loaded, batch_place{first + uint64_t(i) * packs.step, apart}, all_shown());
+    }
+    if (i < count) {
+        loaded_pack loaded[N];
+        unsigned there = 1;
+#pragma unroll
+        for (unsigned k = 0; k < N; k++) {
+            const unsigned at = i + k * me.threads;
+            loaded[k] = packs[at < count ? at : count - 1];
+        }
+#pragma unroll
+        for (unsigned k = 1; k < N; k++) {
+            const bool is_there = i + k * me.threads < count;
+            const loaded_pack none = pack_of(stand_in<Fold, In>::element());
+#pragma unroll
+            for (unsigned w = 0; w < 4; w++)
+                loaded[k].at[w] = is_there ? loaded[k].at[w] : none.at[w];
+            there += is_there;
+        }
+        own.take(loaded, batch_place{first + uint64_t(i) * packs.step, apart},
+                 first_shown{there * size});
+    }
+}
+
+/* n elements, the first of which has the position `position`. */
+template <class Fold, class In>
+__device__ __forceinline__ void take_typed_row(collected<Fold, In> &own, global<const In> data,
+                                               uint64_t n, const reader &me, uint64_t position)
+{
+    const in_packs<In> x(data, n);
+    const unsigned singles = unsigned(x.head + (n - x.tail));
+    const uint64_t single = x.single(me.rank);
+    In early = {};
+    if (me.rank < singles)
+        early = data[single];
+    take_packs_of<Fold, In>(own, packs_in_row<In>{seen_as<const loaded_pack>(x.packs)},
+                            unsigned(x.count), me, position + x.head);
+    if (me.rank < singles)
+        own.take_single(early, position + single);
+    if (me.threads < 2 * (pack<In>::size - 1))
+#pragma unroll 1
+        for (unsigned k = me.rank + me.threads; k < singles; k += me.threads) {
+            const uint64_t at = x.single(k);
+            own.take_single(data[at], position + at);
+        }
+}
+
+/* ---- a result ---- */
+
+/* This thread's share of rows that are whole packs and lie above each other at one distance: the
+ * same pack of some of them. */
+template <class Fold, class In>
+__device__ __forceinline__ void take_typed_stack(collected<Fold, In> &all, const kernel_axes &x,
+                                                 unsigned own, const reader &me,
+                                                 global<const char> data)
+{
+    const layout &from = x.rows.from;
+    const uint64_t n = from.shape[1], first = uint64_t(own) * pack<In>::size;
+    if (first < n)
+        take_packs_of<Fold, In>(
+            all, packs_in_stack{data + own * sizeof(loaded_pack), from.strides[0], n},
+            unsigned(x.rows.items), me, x.rows.base + first);
+}
+
+/* This thread's share of a result's rows. Blocks or parts of them that have none to themselves
+ * share one. */
+template <class Fold, class In>
+__device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, unsigned rank,
+                                                          const offsets &base)
+{
+    const layout &from = x.rows.from;
+    const unsigned inner = from.dimensions - 1, readers = x.readers,
+                   threads = unsigned(x.splits) << x.team;
+    const bool together = readers == threads;
+    const unsigned groups = together ? 1 : threads / readers, group = together ? 0 : rank / readers;
+    const reader me = {rank - group * readers, readers};
+    const uint64_t n = from.shape[inner];
+    const global<const char> data = static_cast<const char *>(from.data) + base.data;
+    collected<Fold, In> own;
+    if constexpr (!is_indexed<Fold>::value) {
+        if (x.stacked) {
+            take_typed_stack<Fold, In>(own, x, me.rank, reader{group, groups}, data);
+            return own.all(0);
+        }
+    }
+#pragma unroll 1
+    for (uint64_t row = group; row < x.rows.items; row += groups) {
+        const int64_t at = inner == 0 ? 0 : offsets_of(from, inner, row).data;
+        take_typed_row<Fold, In>(own, seen_as<const In>(data + at), n, me, x.rows.base + row * n);
+    }
+    return own.all(uint64_t(readers) * pack<In>::size);
+}
+
+/* The first of a team's threads gets the fold of all their states. By all threads of a block;
+ * whoever calls it twice puts a barrier in between. */
+template <class Fold>
+__device__ __forceinline__ state_of<Fold> fold_team_of_rows(unsigned team, state_of<Fold> state)
+{
+    const unsigned in_warp = 1u << team < warp_size ? 1u << team : warp_size,
+                   lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size,
+                   warps = (1u << team) / warp_size;
+#pragma unroll 1
+    for (unsigned offset = in_warp / 2; offset > 0; offset /= 2)
+        state = Fold::merge(state, shuffle_down(state, offset));
+    if (warps <= 1)
+        return state;
+    const shared<state_of<Fold>> parts = block_memory<state_of<Fold>>();
+    if (lane == 0)
+        parts[warp] = state;
+    __syncthreads();
+    if (warp % warps == 0) {
+        state = lane < warps ? parts[warp + lane] : Fold::identity();
+#pragma unroll 1
+        for (unsigned offset = warps / 2; offset > 0; offset /= 2)
+            state = Fold::merge(state, shuffle_down(state, offset));
+    }
+    return state;
+}
+
+/* What the blocks that share a result have left, once the last of them is there: false for all
+ * others. */
+template <class Fold>
+__device__ __forceinline__ bool fold_splits(unsigned splits, unsigned split, uint64_t result,
+                                            state_of<Fold> &state, global<state_of<Fold>> partials,
+                                            global<unsigned> tickets)
+{
+    bool last = false;
+    partials += result * splits;
+    if (threadIdx.x == 0) {
+        partials[split] = state;
+        __threadfence();
+        last = atomicInc(tickets + result, splits - 1) == splits - 1;
+    }
+    if (!__syncthreads_or(last))
+        return false;
+    __threadfence();
+    state = block_fold<Fold>(fold_partials<Fold>(partials, splits));
+    return true;
+}
+
+/* ---- the kernel ---- */
+
+template <class Fold, class In>
+__global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold>)
+    fold_rows_of_type(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials, global<uint64_t>,
+                      global<unsigned> tickets)
+{
+    const unsigned team = x.team, number = threadIdx.x & ((1u << team) - 1),
+                   teams = blockDim.x >> team, splits = unsigned(x.splits);
+    const unsigned group = splits == 1 ? blockIdx.x : blockIdx.x / splits,
+                   split = blockIdx.x - group * splits;
+    uint64_t result = uint64_t(group) * teams * x.rounds + (threadIdx.x >> team);
+#pragma unroll 1
+    for (unsigned round = 0; round < x.rounds; round++, result += teams) {
+        state_of<Fold> state = Fold::identity();
+        result_place at = {{0, 0}, 0};
+        const bool there = result < x.results;
+        if (there) {
+            at = place_of_result(x, result);
+            state = fold_typed_rows<Fold, In>(x, split << team | number, at.base);
+        }
+        if (round > 0 && 1u << team > warp_size)
+            __syncthreads();
+        state = fold_team_of_rows<Fold>(team, state);
+        if (splits > 1 && !fold_splits<Fold>(splits, split, result, state, partials, tickets))
+            return;
+        if (number == 0 && there)
+            store_result<Fold>(x.result, state, x.result.finish.count, at.place);
+    }
+}
+
+} // namespace KERNELS
