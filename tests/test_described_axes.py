@@ -117,7 +117,7 @@ def test_fields_are_arrays_of_the_callers_library(library):
     x = by_library(library, host)
     got = gred.describe(x, axis=1)
     assert {type(field) for field in (*got, got.std)} == {type(x)}
-    check([field if library == "cupy" else field.cpu().numpy() for field in got], host, 1)
+    check([field.get() if library == "cupy" else field.cpu().numpy() for field in got], host, 1)
 
 
 def test_fields_that_are_arrays_print():
