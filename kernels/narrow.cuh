@@ -37,6 +37,16 @@ __device__ __forceinline__ unsigned dot_of_halves(unsigned a, unsigned b, unsign
 
 /* ---- words ---- */
 
+/* The low half of 8 bytes that are moved down by so many. */
+__device__ __forceinline__ uint32_t moved_down(uint32_t low, uint32_t high, unsigned bytes)
+{
+#ifdef __CUDA_ARCH__
+    return __funnelshift_r(low, high, 8 * bytes);
+#else
+    return uint32_t((uint64_t(high) << 32 | low) >> 8 * bytes);
+#endif
+}
+
 template <class Word>
 __device__ __forceinline__ Word moved_up(Word word, unsigned by)
 {

@@ -18,15 +18,6 @@ struct alignas(Bytes) load_of {
 
 /* ---- rows in registers ---- */
 
-__device__ __forceinline__ uint32_t moved_down(uint32_t low, uint32_t high, unsigned bytes)
-{
-#ifdef __CUDA_ARCH__
-    return __funnelshift_r(low, high, 8 * bytes);
-#else
-    return uint32_t((uint64_t(high) << 32 | low) >> 8 * bytes);
-#endif
-}
-
 /* The first `count` bytes of a word, filled up. */
 template <uint32_t Fill>
 __device__ __forceinline__ uint32_t filled_up(uint32_t word, unsigned count)

@@ -16,16 +16,6 @@ namespace KERNELS
 
 /* ---- loads ---- */
 
-/* The low half of 8 bytes that are moved down by so many. */
-__device__ __forceinline__ uint32_t moved_down(uint32_t low, uint32_t high, unsigned bytes)
-{
-#ifdef __CUDA_ARCH__
-    return __funnelshift_r(low, high, 8 * bytes);
-#else
-    return uint32_t((uint64_t(high) << 32 | low) >> 8 * bytes);
-#endif
-}
-
 /* 16 bytes of 32, from byte `begin` on, which is a multiple of an element's size. */
 template <class In>
 __device__ __forceinline__ row_words joined(const row_words &low, const row_words &high,
@@ -103,6 +93,15 @@ __device__ __forceinline__ void load_edge(row_words (&row)[1], const column_walk
 
 /* ---- rows ---- */
 
+template <bool Shifted, class In, unsigned Rows>
+__device__ __forceinline__ void load_rows(row_words (&rows)[Rows], const column_walk &own)
+{
+    if constexpr (Shifted)
+        load_shifted<In>(rows, own);
+    else
+        load_whole(rows, own);
+}
+
 /* Rows, and then half as many at a time, as long as there are so many. */
 template <unsigned Rows, bool Shifted, class Columns, class In>
 __device__ __forceinline__ void take_rest(Columns &columns, column_walk &own, uint32_t left)
@@ -110,10 +109,7 @@ __device__ __forceinline__ void take_rest(Columns &columns, column_walk &own, ui
     if constexpr (Rows > 0) {
         if (left & Rows) {
             row_words rows[Rows];
-            if constexpr (Shifted)
-                load_shifted<In>(rows, own);
-            else
-                load_whole(rows, own);
+            load_rows<Shifted, In>(rows, own);
             columns.take(rows, own.taken);
             own.go(Rows);
         }
@@ -127,10 +123,7 @@ __device__ __forceinline__ void take_many(Columns &columns, column_walk &own, ui
 #pragma unroll 1
     for (; end - own.taken >= Rows; own.go(Rows)) {
         row_words rows[Rows];
-        if constexpr (Shifted)
-            load_shifted<In>(rows, own);
-        else
-            load_whole(rows, own);
+        load_rows<Shifted, In>(rows, own);
         columns.take(rows, own.taken);
     }
     take_rest<Rows / 2, Shifted, Columns, In>(columns, own, end - own.taken);

@@ -61,14 +61,6 @@ enum {
     WINDOWS_MIN = 2 /* of a stretch, as an exponent */
 };
 
-static unsigned exponent_up(uint64_t n)
-{
-    unsigned exponent = 0;
-    while (exponent < 63 && n > (uint64_t)1 << exponent)
-        exponent++;
-    return exponent;
-}
-
 /* Whether neighbours in memory belong to different results. */
 static bool lies_abreast(const struct axes *axes)
 {

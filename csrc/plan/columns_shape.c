@@ -12,14 +12,6 @@ enum {
     THREADS = 10 /* of a multiprocessor that tunings speak of, as an exponent */
 };
 
-static unsigned exponent_up(uint64_t n)
-{
-    unsigned exponent = 0;
-    while (exponent < 63 && n > (uint64_t)1 << exponent)
-        exponent++;
-    return exponent;
-}
-
 static unsigned columns_a_load(const struct axes *axes)
 {
     return COLUMN_BYTES / (unsigned)element_size(axes->reduced.input);

@@ -61,14 +61,6 @@ uint64_t long_rows_count(const struct axes *axes)
     return layout_length(&axes->reduced) / row_length(axes);
 }
 
-static unsigned exponent_up(uint64_t n)
-{
-    unsigned exponent = 0;
-    while (n > (uint64_t)1 << exponent)
-        exponent++;
-    return exponent;
-}
-
 static bool are_rows(const struct axes *axes)
 {
     const struct layout *reduced = &axes->reduced;
