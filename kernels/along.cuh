@@ -17,6 +17,8 @@ namespace KERNELS
 /* A struct kernel_axes, under a name of this namespace. */
 struct along : kernel_axes {};
 
+static_assert(sizeof(along) + 3 * sizeof(void *) <= 4096, "older GPUs take no more arguments");
+
 /* A thread's place among those of its block. */
 struct teammate {
     unsigned result; /* among the block's own */

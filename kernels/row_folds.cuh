@@ -154,8 +154,9 @@ template <class V, class In>
 struct row_fold<sum<V>, In> : row_fold_by_values<sum<V>, In> {
     static __device__ __forceinline__ In result_of(V total, const row_numbers &numbers)
     {
+        total = added(V(0), total); /* as NumPy does, which makes zero of negative zeros */
         if (!numbers.divides)
-            return rounded_to<In>(added(V(0), total));
+            return rounded_to<In>(total);
         if (numbers.divisor.exact)
             return rounded_to<In>(total * V(numbers.divisor.inverse));
         return rounded_to<In>(numbers.divisor(double(total)));

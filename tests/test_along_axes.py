@@ -464,6 +464,17 @@ def test_out_is_written_as_a_whole_and_nothing_beside_it(shape, dtype):
         assert set(memory[:guard]) == set(memory[-guard:]) == {7}
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("name", ["sum", "mean"])
+def test_of_negative_zeros_alone_the_sign_is_numpys(name, dtype, device):
+    for shape in [(300, n) for n in (1, 2, 3, 8, 31, 64, 200)] + [(2, 300), (8, 300), (3, 5000)]:
+        x = np.full(shape, -0.0).astype(dtype)
+        for axis in (0, 1):
+            got, right = (getattr(lib, name) for lib in (gred, np))
+            got, right = got(x, axis, device=device), right(x, axis)
+            assert np.signbit(got.real).tolist() == np.signbit(right.real).tolist()
+
+
 def test_a_wrong_out_is_refused_and_not_written():
     x = np.ones((2, 3))
     for out, keepdims in (

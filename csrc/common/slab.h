@@ -42,6 +42,7 @@ struct slab {
     uint64_t first, count; /* parts; the latter is a power of 2 */
     uint64_t folded;       /* neighbouring rows that are taken for one, whose columns these are */
     uint64_t before;       /* rows before the first of all: positions count those, too */
+    bool finishes;         /* states are results: NumPy's sums begin with 0, and so are never -0 */
     int64_t block_stride, row_stride;
     const char *end; /* up to here memory may be read, whatever it means */
     size_t ahead;    /* bytes that each row is asked for ahead of its use, or 0 */

@@ -172,12 +172,12 @@ static void fold_abreast(const struct along *self, struct bench *bench, struct l
 /* A result's elements, one after the other: where they lie, or on the bench. */
 static const char *ready(const struct along *self, const struct bench *bench, const char *at)
 {
+    if (!self->move)
+        return at;
     const struct tile row = {.at = at,
                              .rows = 1,
                              .columns = self->plan->n,
                              .column_stride = self->axes->reduced.strides[0]};
-    if (!self->move)
-        return at;
     self->move(&row, bench->buffer);
     return bench->buffer;
 }

@@ -124,6 +124,7 @@ static void fold_run(const struct columns *self, const struct spot *spot, uint64
                              .first = run * self->run,
                              .count = self->run,
                              .folded = self->folded,
+                             .finishes = self->direct,
                              .block_stride = self->block_stride,
                              .row_stride = self->row_stride,
                              .end = self->end,

@@ -118,8 +118,8 @@ static bool takes_words(enum fold fold, enum element accumulator)
            element_size(accumulator) <= sizeof(uint64_t);
 }
 
-/* Whether results are what kernels that know elements' type make: of NumPy's type, and of all
- * elements and nothing else. */
+/* Whether results are what the kernels of short rows make: of NumPy's type, and of elements and
+ * nothing else. */
 static bool makes_usual_results(const struct plan *plan, enum element input,
                                 enum element accumulator)
 {
@@ -147,7 +147,8 @@ static bool makes_usual_results(const struct plan *plan, enum element input,
            (result == input || (plan->fold == FOLD_sum && element_is_integer(input)));
 }
 
-/* Columns, where there is a kernel for them and they lie as it wants them. */
+/* The first of these ways for which there is a kernel, and as whose kernel wants them elements lie:
+ * short rows, long rows and columns of a known type, columns, results of few elements, any. */
 static void choose_shape(const struct kernels *kernels, unsigned multiprocessors,
                          struct axes_schedule *self)
 {

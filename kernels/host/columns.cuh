@@ -127,13 +127,14 @@ struct column_sums {
 
     /* Of a complex number each part is a total. */
     template <class State>
-    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    LANES_FUNCTION void put(State *to, unsigned n, const places &at) const
     {
+        const T zero = at.slab->finishes ? T(0) : sum<T>::identity();
         put_each<T>(all.totals, n, [=](unsigned k, T total) {
             if constexpr (parts_of<State>::count > 1)
                 reinterpret_cast<T *>(to)[k] = total;
             else
-                to[k] = State(total);
+                to[k] = State(total + zero);
         });
     }
 

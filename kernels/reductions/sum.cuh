@@ -27,9 +27,11 @@ struct sum {
         return added(a, b);
     }
 
+    /* NumPy adds to zero, which makes zero of negative zeros. */
     FOLD_FUNCTION V stored(state total, double divisor)
     {
-        return divisor != 0 ? V(double(total) / divisor) : added(V(0), total);
+        const V all = added(V(0), total);
+        return divisor != 0 ? V(double(all) / divisor) : all;
     }
 };
 

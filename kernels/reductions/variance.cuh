@@ -26,7 +26,7 @@ __host__ __device__ __forceinline__ complex<double> scaled(complex<double> x, do
     return {x.real * by, x.imag * by};
 }
 
-/* part / whole, of two counts that are not 0. */
+/* part / whole: of any number by a count. */
 __host__ __device__ __forceinline__ double ratio_of_counts(double part, double whole)
 {
 #ifdef __CUDA_ARCH__

@@ -919,6 +919,8 @@ def forced_axes(
     columns: int,
     windows: int = 2,
     large: int = 0,
+    across: int = 7,
+    typed: int = 0,
     /,
 ) -> None: ...
 def forced_short_rows(
