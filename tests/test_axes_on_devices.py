@@ -62,11 +62,24 @@ SHARINGS = {
 NONE_FORCED = SHARINGS["measured"]
 
 
+NO_ROW = 2**32 - 1  # is so long
+
+
+def force(sharing):
+    """Share work as said; rows then go by kernels that learn their type as they run."""
+    forced = sharing != NONE_FORCED
+    _core.forced_axes(*sharing)
+    _core.forced_short_rows(*((0, 5, 0, False, 1) if forced else (0, 0, 0, False, 0)))
+    _core.forced_long_rows(
+        *((NO_ROW, NO_ROW, 8, 5, 1, 0, 1, 1, NO_ROW, 0) if forced else (0,) * 10)
+    )
+
+
 @pytest.fixture(params=SHARINGS)
 def sharing(request):
-    _core.forced_axes(*SHARINGS[request.param])
+    force(SHARINGS[request.param])
     yield request.param
-    _core.forced_axes(*NONE_FORCED)
+    force(NONE_FORCED)
 
 
 def on(place, x):
@@ -140,9 +153,9 @@ def wrong_on_device(name, view, place):
         if turn % 3 == 0 and name not in ("min", "max", "nanmin", "nanmax", "ptp", *PLACES):
             mask = random.integers(0, 3, x.shape) > 0
             options["where"], given_options["where"] = mask, laid_out(mask, place)
-        _core.forced_axes(*list(SHARINGS.values())[turn // 11 % len(SHARINGS)])
+        force(list(SHARINGS.values())[turn // 11 % len(SHARINGS)])
         got = to_host(quietly(name, laid_out(x, place), **given_options))
-        _core.forced_axes(*NONE_FORCED)
+        force(NONE_FORCED)
         with np.errstate(all="ignore"):
             found = wrong_results(name, got, x, normal(axis, x.ndim), options)
         yield found and f"{found}: {shape}, {axis}, {dtype}, {view}"
