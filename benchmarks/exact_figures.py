@@ -90,7 +90,7 @@ class Bench(Gpu):
     @cached_property
     def cub(self) -> Any:
         """CUB's reproducible sums, or None."""
-        return reproducible_cub.library()
+        return reproducible_cub.compiled_sums()
 
     def has_cub(self, array: Any) -> bool:
         """Tell whether CUB has reproducible sums of such an array."""

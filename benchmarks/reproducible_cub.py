@@ -138,7 +138,7 @@ def has_such_sums(folder: Path) -> bool:
     return header.is_file() and "gpu_to_gpu" in header.read_text(errors="replace")
 
 
-def library() -> Any:
+def compiled_sums() -> Any:
     """Compile the sums; None where there are no headers, or no compiler."""
     found = headers()
     return compiled(SOURCE, (found,)) if found else None

@@ -37,6 +37,36 @@ __device__ __forceinline__ unsigned dot_of_halves(unsigned a, unsigned b, unsign
 
 /* ---- words ---- */
 
+/* The bytes of a, from 0 on, and of b, from 4 on, that a selector names, lowest first. */
+__device__ __forceinline__ uint32_t selected_bytes(uint32_t a, uint32_t b, uint32_t selector)
+{
+#ifdef __CUDA_ARCH__
+    return __byte_perm(a, b, selector);
+#else
+    const uint64_t both = uint64_t(b) << 32 | a;
+    uint32_t word = 0;
+    for (unsigned k = 0; k < 4; k++)
+        word |= uint32_t(both >> 8 * (selector >> 4 * k & 7) & 0xff) << 8 * k;
+    return word;
+#endif
+}
+
+/* The greater or the less of each of two signed halves. */
+template <bool Least>
+__device__ __forceinline__ uint32_t best_of_signed_halves(uint32_t a, uint32_t b)
+{
+#ifdef __CUDA_ARCH__
+    return Least ? __vmins2(a, b) : __vmaxs2(a, b);
+#else
+    uint32_t word = 0;
+    for (unsigned k = 0; k < 32; k += 16) {
+        const int16_t x = int16_t(a >> k), y = int16_t(b >> k);
+        word |= uint32_t(uint16_t((x < y) == Least ? x : y)) << k;
+    }
+    return word;
+#endif
+}
+
 /* The low half of 8 bytes that are moved down by so many. */
 __device__ __forceinline__ uint32_t moved_down(uint32_t low, uint32_t high, unsigned bytes)
 {

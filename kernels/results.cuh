@@ -16,12 +16,23 @@ __device__ __noinline__ static void store_wide(struct scalar_wide value, enum el
     scalar_store(at, scalar_narrow(value, type), type);
 }
 
-/* A number, rounded once; NaN is for store_wide. */
+/* Numbers, rounded once. A GPU's instructions give one NaN for all. */
 __device__ __forceinline__ uint16_t half_of_number(double value)
 {
 #ifdef __CUDA_ARCH__
     uint16_t half;
     asm("cvt.rn.f16.f64 %0, %1;" : "=h"(half) : "d"(value));
+    return half;
+#else
+    return half_of_double(value);
+#endif
+}
+
+__device__ __forceinline__ uint16_t half_of_number(float value)
+{
+#ifdef __CUDA_ARCH__
+    uint16_t half;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
     return half;
 #else
     return half_of_double(value);
@@ -62,15 +73,7 @@ __device__ __forceinline__ void finish_state_of(enum reduction reduction, const 
 
 __device__ __forceinline__ uint16_t half_of_float(float value)
 {
-#ifdef __CUDA_ARCH__
-    if (value != value) /* the instruction would give one NaN for all */
-        return half_of_double(value);
-    uint16_t half;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
-    return half;
-#else
-    return half_of_double(value);
-#endif
+    return is_nan(value) ? half_of_double(value) : half_of_number(value);
 }
 
 /* A value's bits as a type of its kind that is no wider. */

@@ -68,13 +68,7 @@ template <class To>
 __device__ __forceinline__ To rounded_to(double x)
 {
     if constexpr (std::is_same_v<To, float16>) {
-#ifdef __CUDA_ARCH__
-        uint16_t bits;
-        asm("cvt.rn.f16.f64 %0, %1;" : "=h"(bits) : "d"(x));
-        return {bits};
-#else
-        return {half_of_double(x)};
-#endif
+        return {half_of_number(x)};
     } else if constexpr (std::is_same_v<To, bfloat16>) {
         return {bfloat_of_float(float(x))};
     } else {
@@ -86,13 +80,7 @@ template <class To>
 __device__ __forceinline__ To rounded_to(float x)
 {
     if constexpr (std::is_same_v<To, float16>) {
-#ifdef __CUDA_ARCH__
-        uint16_t bits;
-        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
-        return {bits};
-#else
-        return {half_of_double(x)};
-#endif
+        return {half_of_number(x)};
     } else if constexpr (std::is_same_v<To, bfloat16>) {
         return {bfloat_of_float(x)};
     } else {
@@ -104,17 +92,6 @@ template <class To>
 __device__ __forceinline__ To rounded_to(int64_t x)
 {
     return To(x);
-}
-
-/* ---- words of elements of one byte ---- */
-
-__device__ __forceinline__ int32_t with_byte_on_top(uint32_t word, unsigned k, uint32_t below)
-{
-#ifdef __CUDA_ARCH__
-    return int32_t(__byte_perm(word, below, k << 12 | 0x654));
-#else
-    return int32_t(word >> 8 * k << 24 | (below & 0xffffff));
-#endif
 }
 
 /* ---- folds ---- */
@@ -207,23 +184,16 @@ struct row_fold<sum<V>, int8_t> {
 
 /* The better of two signed halves, twice. */
 template <template <class> class Order>
-__device__ __forceinline__ int best_of_halves(int a, int b)
+__device__ __forceinline__ int best_in_order(int a, int b)
 {
-#ifdef __CUDA_ARCH__ /* from Hopper on it is one instruction */
-    return int(Order<int>::worst > 0 ? __vmins2(a, b) : __vmaxs2(a, b));
-#else
-    constexpr int half = 0xffff;
-    const bool low = Order<int16_t>::better(int16_t(a), int16_t(b)),
-               high = Order<int16_t>::better(int16_t(a >> 16), int16_t(b >> 16));
-    return ((high ? a : b) & ~half) | ((low ? a : b) & half);
-#endif
+    return int(best_of_signed_halves<(Order<int>::worst > 0)>(uint32_t(a), uint32_t(b)));
 }
 
 /* The best of a word's four elements are on top of its halves then, whatever is below them. */
 template <template <class> class Order>
 __device__ __forceinline__ int best_of_pairs(int word)
 {
-    return best_of_halves<Order>(word, moved_up(word, 8));
+    return best_in_order<Order>(word, moved_up(word, 8));
 }
 
 template <template <class> class Order, uint32_t Fill>
@@ -238,7 +208,7 @@ struct row_fold_by_top {
         row.template each<Fill>([&](const auto &x, unsigned) {
 #pragma unroll
             for (uint32_t word : x)
-                all = best_of_halves<Order>(all, best_of_pairs<Order>(int(word)));
+                all = best_in_order<Order>(all, best_of_pairs<Order>(int(word)));
         });
         all = Order<int>::best(all, moved_up(all, 16));
         return row.together(all, [](int a, int b) { return Order<int>::best(a, b); }) >> 24;
@@ -331,8 +301,8 @@ struct row_fold<position_of_best<V, Order>, int8_t> {
             for (unsigned w = 0; w < sizeof x / sizeof *x; w++)
 #pragma unroll
                 for (unsigned k = 0; k < 4; k++) {
-                    const int top =
-                        with_byte_on_top(is_least ? ~x[w] : x[w], k, end - (at + 4 * w));
+                    const int top = int(selected_bytes(is_least ? ~x[w] : x[w], end - (at + 4 * w),
+                                                       k << 12 | 0x654));
                     of_byte[k] = top > of_byte[k] ? top : of_byte[k];
                 }
         });

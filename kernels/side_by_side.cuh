@@ -11,49 +11,7 @@
 namespace KERNELS
 {
 
-/* ---- bytes of words ---- */
-
-/* The bytes of a, from 0 on, and of b, from 4 on, that a selector names, lowest first. */
-__device__ __forceinline__ uint32_t selected_bytes(uint32_t a, uint32_t b, uint32_t selector)
-{
-#ifdef __CUDA_ARCH__
-    return __byte_perm(a, b, selector);
-#else
-    const uint64_t both = uint64_t(b) << 32 | a;
-    uint32_t word = 0;
-    for (unsigned k = 0; k < 4; k++)
-        word |= uint32_t(both >> 8 * (selector >> 4 * k & 7) & 0xff) << 8 * k;
-    return word;
-#endif
-}
-
-/* What four products of signed bytes add up to. */
-__device__ __forceinline__ int32_t products_of_bytes(uint32_t a, uint32_t b, int32_t onto)
-{
-#ifdef __CUDA_ARCH__
-    return __dp4a(int32_t(a), int32_t(b), onto);
-#else
-    for (unsigned k = 0; k < 32; k += 8)
-        onto += int32_t(int8_t(a >> k)) * int8_t(b >> k);
-    return onto;
-#endif
-}
-
-/* The greater or the less of each of two signed halves. */
-template <bool Least>
-__device__ __forceinline__ uint32_t best_halves(uint32_t a, uint32_t b)
-{
-#ifdef __CUDA_ARCH__
-    return Least ? __vmins2(a, b) : __vmaxs2(a, b);
-#else
-    uint32_t word = 0;
-    for (unsigned k = 0; k < 32; k += 16) {
-        const int16_t x = int16_t(a >> k), y = int16_t(b >> k);
-        word |= uint32_t(uint16_t((x < y) == Least ? x : y)) << k;
-    }
-    return word;
-#endif
-}
+/* ---- rows as they are loaded ---- */
 
 /* As many neighbours as one load takes. */
 struct alignas(16) row_words {
@@ -198,7 +156,7 @@ struct side_by_side<sum<V>, int8_t> {
     __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t)
     {
         each_column_of_bytes(rows, [&](unsigned c, uint32_t bytes) {
-            totals[c] = products_of_bytes(bytes, 0x01010101, totals[c]);
+            totals[c] = packing<int8_t>::sum(int32_t(bytes), totals[c]);
         });
     }
 
@@ -241,8 +199,8 @@ struct best_bytes {
             const row_words &row = rows[r];
 #pragma unroll
             for (unsigned w = 0; w < words; w++) {
-                even[w] = best_halves<Least>(even[w], row.at[w] << 8);
-                odd[w] = best_halves<Least>(odd[w], row.at[w]);
+                even[w] = best_of_signed_halves<Least>(even[w], row.at[w] << 8);
+                odd[w] = best_of_signed_halves<Least>(odd[w], row.at[w]);
             }
         }
     }
@@ -254,8 +212,8 @@ struct best_bytes {
     {
 #pragma unroll
         for (unsigned w = 0; w < words; w++) {
-            even[w] = best_halves<Least>(even[w], move(even[w]));
-            odd[w] = best_halves<Least>(odd[w], move(odd[w]));
+            even[w] = best_of_signed_halves<Least>(even[w], move(even[w]));
+            odd[w] = best_of_signed_halves<Least>(odd[w], move(odd[w]));
         }
     }
 
@@ -453,8 +411,8 @@ struct side_by_side<variance<V>, int8_t> {
     __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t)
     {
         each_column_of_bytes(rows, [&](unsigned c, uint32_t bytes) {
-            totals[c] = products_of_bytes(bytes, 0x01010101, totals[c]);
-            squares[c] = products_of_bytes(bytes, bytes, squares[c]);
+            totals[c] = packing<int8_t>::sum(int32_t(bytes), totals[c]);
+            squares[c] = int32_t(packing<int8_t>::squares(int32_t(bytes), squares[c]));
         });
     }
 

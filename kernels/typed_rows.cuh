@@ -189,9 +189,9 @@ __device__ __forceinline__ state_of<Fold> fold_team_of_rows(unsigned team, state
 /* What the blocks that share a result have left, once the last of them is there: false for all
  * others. */
 template <class Fold>
-__device__ __forceinline__ bool fold_splits(unsigned splits, unsigned split, uint64_t result,
-                                            state_of<Fold> &state, global<state_of<Fold>> partials,
-                                            global<unsigned> tickets)
+__device__ __forceinline__ bool
+exchange_rows(unsigned splits, unsigned split, uint64_t result, state_of<Fold> &state,
+              global<state_of<Fold>> partials, global<unsigned> tickets)
 {
     bool last = false;
     partials += result * splits;
@@ -231,7 +231,7 @@ __global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold>)
         if (round > 0 && 1u << team > warp_size)
             __syncthreads();
         state = fold_team_of_rows<Fold>(team, state);
-        if (splits > 1 && !fold_splits<Fold>(splits, split, result, state, partials, tickets))
+        if (splits > 1 && !exchange_rows<Fold>(splits, split, result, state, partials, tickets))
             return;
         if (number == 0 && there)
             store_result<Fold>(x.result, state, x.result.finish.count, at.place);

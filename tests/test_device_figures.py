@@ -147,7 +147,7 @@ def gpu(benchmarks, cupy, monkeypatch):
     monkeypatch.setitem(sys.modules, "jax", None)
     limit = SimpleNamespace(nbytes=4000, seconds=np.array([1e-6]))
     monkeypatch.setattr(gred, "read_limit", lambda *_, **__: limit)
-    monkeypatch.setattr(benchmarks.cub, "library", lambda: None)
+    monkeypatch.setattr(benchmarks.cub, "compiled_sums", lambda: None)
     return benchmarks.exact.Bench()
 
 
@@ -520,7 +520,7 @@ def test_headers_with_cubs_sums_are_looked_for_where_one_says_and_in_packages(
         assert benchmarks.cub.headers() == found
     monkeypatch.setattr(benchmarks.cub.site, "getsitepackages", list)
     assert benchmarks.cub.headers() is None
-    assert benchmarks.cub.library() is None
+    assert benchmarks.cub.compiled_sums() is None
 
 
 def test_halves_are_given_as_the_libraries_that_have_them_do(benchmarks, gpu, monkeypatch):

@@ -124,8 +124,7 @@ static bool is_row(const struct layout *reduced)
             reduced->strides[0] == (int64_t)element_size(reduced->input));
 }
 
-/* Rows that lie one after the other. */
-static bool lies_flat(const struct axes *axes, uint64_t row_bytes)
+bool axes_lie_flat(const struct axes *axes, uint64_t row_bytes)
 {
     return is_row(&axes->reduced) && !axes->reduced.mask && axes->kept == 1 &&
            (uint64_t)axes->strides[0] == row_bytes;
@@ -361,7 +360,7 @@ void axes_shape_make(const struct axes *axes, const struct axes_kernels *kernels
         shape->abreast = lies_abreast(axes);
         if (shape->abreast)
             shape_abreast(axes, accumulator, threads, shape);
-        else if (n == 0 || !kernels->few || !lies_flat(axes, row_bytes) ||
+        else if (n == 0 || !kernels->few || !axes_lie_flat(axes, row_bytes) ||
                  !shape_staged(axes, kernels, data, threads, tuning, shape))
             shape_rows(axes, accumulator, threads, tuning, shape);
     }

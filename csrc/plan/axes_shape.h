@@ -72,6 +72,9 @@ struct axes_kernels {
 void axes_shape_make(const struct axes *, const struct axes_kernels *, uintptr_t data,
                      unsigned multiprocessors, struct axes_shape *);
 
+/* Whether rows of so many bytes, and their elements, lie one after the other, without a mask. */
+bool axes_lie_flat(const struct axes *, uint64_t row_bytes);
+
 /* How many of a result's elements are neighbours, where so few are that they are better read side
  * by side with those of other results; 1: where its neighbours are others' elements; 0: neither. */
 unsigned axes_inner_columns(const struct axes *, bool indexed);

@@ -98,16 +98,6 @@ static bool shape_staged(uint64_t results, uint64_t n, uint64_t bytes, uintptr_t
     return true;
 }
 
-/* Rows that lie one after the other, of elements that do, too. */
-static bool lies_flat(const struct axes *axes, uint64_t bytes)
-{
-    const struct layout *reduced = &axes->reduced;
-    const bool together =
-        reduced->dimensions == 0 ||
-        (reduced->dimensions == 1 && reduced->strides[0] == (int64_t)element_size(reduced->input));
-    return together && !reduced->mask && axes->kept == 1 && (uint64_t)axes->strides[0] == bytes;
-}
-
 bool short_rows_shape_make(const struct axes *axes, uintptr_t data, unsigned multiprocessors,
                            struct axes_shape *shape)
 {
@@ -115,7 +105,7 @@ bool short_rows_shape_make(const struct axes *axes, uintptr_t data, unsigned mul
     const uint64_t n = layout_length(&axes->reduced), bytes = n * element_size(axes->reduced.input),
                    threads = (uint64_t)multiprocessors * tuning->threads;
     *shape = (struct axes_shape){.short_rows = true, .splits = 1, .inner = 1};
-    if (n == 0 || bytes > tuning->longest || !lies_flat(axes, bytes) ||
+    if (n == 0 || bytes > tuning->longest || !axes_lie_flat(axes, bytes) ||
         !(shape_several(n, bytes, data, tuning, shape) ||
           shape_staged(axes->results, n, bytes, data, threads, tuning, shape)))
         return false;

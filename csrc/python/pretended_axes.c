@@ -1,9 +1,10 @@
 #include "python/pretended_axes.h"
+
 #include "plan/axes_shape.h"
 #include "plan/columns_shape.h"
 #include "plan/long_rows_shape.h"
 
-static enum element element_of_size(unsigned size)
+enum element pretended_element(unsigned size)
 {
     static const enum element elements[] = {[1] = ELEMENT_INT8,
                                             [2] = ELEMENT_INT16,
@@ -70,8 +71,8 @@ static bool pretend(PyObject *shape, PyObject *strides, PyObject *mask_strides, 
     const bool masked = mask_strides != Py_None;
     *layout = (struct layout){.data = (const void *)somewhere,
                               .mask = masked ? (const unsigned char *)somewhere_else : NULL,
-                              .input = element_of_size(size),
-                              .type = element_of_size(size),
+                              .input = pretended_element(size),
+                              .type = pretended_element(size),
                               .dimensions = dimensions};
     if (dimensions > DIMENSIONS_MAX) {
         PyErr_Format(PyExc_ValueError, "an array has up to %d dimensions", DIMENSIONS_MAX);
@@ -112,7 +113,7 @@ PyObject *pretended_sharing(PyObject *Py_UNUSED(module), PyObject *arguments)
         !pretend(shape, strides, Py_None, size, &layout))
         return NULL;
     axes_make(&layout, reduced, false, &axes);
-    const struct axes_kernels kernels = {element_of_size(width),    width, true, true, false,
+    const struct axes_kernels kernels = {pretended_element(width),  width, true, true, false,
                                          width <= sizeof(uint64_t), typed};
     if (!columns_shape_make(&axes, &kernels, somewhere, multiprocessors, &sharing))
         axes_shape_make(&axes, &kernels, somewhere, multiprocessors, &sharing);

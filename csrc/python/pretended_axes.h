@@ -4,6 +4,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "common/element.h"
+
 /* (shape, strides, mask_strides, size, axes, in_order) to (kind, aligned, place of the first
  * result, where its elements and its mask begin, kept, reduced): kept as tuples of shape, strides,
  * strides of the mask and places, reduced the same without places. mask_strides may be None. */
@@ -17,3 +19,6 @@ PyObject *pretended_sharing(PyObject *module, PyObject *arguments);
  * knows, given (shape, strides, size, axes, bytes of a state, multiprocessors); None: they are not
  * long. */
 PyObject *pretended_long_rows(PyObject *module, PyObject *arguments);
+
+/* A type of so many bytes: a power of two, up to 16. */
+enum element pretended_element(unsigned size);

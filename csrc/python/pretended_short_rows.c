@@ -1,14 +1,7 @@
 #include "python/pretended_short_rows.h"
 
 #include "plan/short_rows_shape.h"
-
-static enum element element_of_size(unsigned size)
-{
-    return size == 1   ? ELEMENT_INT8
-           : size == 2 ? ELEMENT_INT16
-           : size == 4 ? ELEMENT_INT32
-                       : ELEMENT_INT64;
-}
+#include "python/pretended_axes.h"
 
 PyObject *pretended_short_rows(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
@@ -23,7 +16,7 @@ PyObject *pretended_short_rows(PyObject *Py_UNUSED(module), PyObject *arguments)
         .shape = {results},
         .strides = {(int64_t)(n * size)},
         .reduced = {
-            .input = element_of_size(size), .dimensions = 1, .shape = {n}, .strides = {size}}};
+            .input = pretended_element(size), .dimensions = 1, .shape = {n}, .strides = {size}}};
     struct axes_shape shape = {.rounds = 1};
     if (!short_rows_shape_make(&axes, (uintptr_t)data, multiprocessors, &shape))
         Py_RETURN_NONE;
