@@ -2,7 +2,7 @@
 
 import math
 import threading
-import time
+from concurrent.futures import wait
 
 import numpy as np
 import pytest
@@ -38,26 +38,31 @@ needs_exact = pytest.mark.skipif(
 
 
 def test_who_hears_of_an_error_has_the_arrays_to_himself(monkeypatch):
-    """The first fails at once, the second is still at work, and a later one waits its turn."""
-    at_work, ended = threading.Event(), []
+    """The first fails while others are at work; those that wait for their turn never begin."""
+    at_work, known = threading.Event(), threading.Event()
+    begun, ended = [], []
 
     def fails_first(array, **options):
         if array.shape == (1,):
-            at_work.wait(10)
+            assert at_work.wait(60)
             raise MemoryError("of the first")
+        begun.append(array.shape)
         at_work.set()
-        time.sleep(0.05)
+        assert known.wait(60)
         ended.append(array.shape)
         return np.float32(0)
 
+    def waits(others):
+        known.set()
+        return wait(others)
+
     monkeypatch.setattr("gred._core.sum", fails_first)
+    monkeypatch.setattr("gred.several.wait", waits)
     parts = on_devices([np.ones(n, np.float32) for n in range(1, _THREADS_MOST + 9)])
     with pytest.raises(MemoryError, match="of the first"):
         gred.several.sum(parts)
-    left = len(ended)
-    assert 1 <= left <= _THREADS_MOST
-    time.sleep(0.2)
-    assert len(ended) == left
+    assert 1 <= len(ended) <= _THREADS_MOST
+    assert sorted(ended) == sorted(begun)
 
 
 @typed
