@@ -156,3 +156,144 @@ def test_nothing_of_an_empty_array_is_run():
     plan = gred.explain(X[:0])
     assert "nothing is run" in repr(plan)
     assert plan.steps == ()
+
+
+# ---- along axes ----
+
+MATRIX = np.arange(60_000, dtype=np.float32).reshape(200, 300)
+
+
+@pytest.mark.parametrize("axis", [0, 1, (0, 1), -1, ()], ids=str)
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_as_many_results_are_explained_as_there_are(axis, keepdims):
+    for x in (MATRIX, MATRIX.T, MATRIX[::2, ::3]):
+        expected = np.sum(x, axis=axis, keepdims=keepdims)
+        for there, device in ((x, "host"), (SimulatedArray(x), "simulated")):
+            plan = gred.explain(there, axis=axis, keepdims=keepdims)
+            assert plan.results == plan.at_once == expected.size
+            assert (plan.size, plan.device) == (x.size, device)
+
+
+def test_how_results_are_made_on_a_device_is_told():
+    integers = SimulatedArray(MATRIX.astype(np.int32))
+    for x, options, works, word in (
+        (SimulatedArray(MATRIX), {"axis": 1}, ["short rows"], "each result's"),
+        (SimulatedArray(MATRIX), {"axis": 0}, ["columns"], "neighbouring results"),
+        (SimulatedArray(MATRIX.reshape(2, -1)), {"axis": 1}, ["long rows"], "each result's"),
+        (integers, {"axis": 0, "dtype": np.float32}, ["copy", "columns"], "one by one"),
+        (MATRIX, {"axis": 1, "device": "simulated"}, ["short rows"], "uploaded"),
+    ):
+        plan = gred.explain(x, **options)
+        assert [step.work for step in plan.steps] == works
+        assert all(step.size == x.shape[0] * x.shape[1] for step in plan.steps)
+        assert all(step.grid >= 1 and step.block_size >= 32 for step in plan.steps)
+        assert word in plan.array
+        assert plan.method == "auto"
+        assert plan.block_size is None
+    assert "host" in gred.explain(MATRIX, axis=0, device="simulated").result
+    assert "array on the device" in gred.explain(integers, axis=0).result
+
+
+def test_where_results_go_is_told():
+    x, room = SimulatedArray(MATRIX), np.full(400, -1, np.float32)
+    for out, works in (
+        (SimulatedArray(room[:200]), ["short rows"]),
+        (SimulatedArray(room)[::2], ["short rows", "store"]),
+    ):
+        plan = gred.explain(x, axis=1, out=out)
+        assert [step.work for step in plan.steps] == works
+        assert plan.steps[-1].writes == "out"
+        assert "to out" in plan.result
+        assert (out.get() == -1).all()
+    assert plan.workspace_nbytes >= 200 * 4
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_results_need_no_more_than_the_explained_workspace(axis):
+    """With that as its limit they are made at once, and with a byte less in parts."""
+    x = MATRIX.astype(np.int16)
+    options = {"axis": axis, "dtype": np.float32}
+    whole = gred.explain(SimulatedArray(x), **options)
+    with gred.workspace_limit(whole.workspace_nbytes):
+        assert gred.explain(SimulatedArray(x), **options).at_once == whole.results
+    with gred.workspace_limit(whole.workspace_nbytes - 1):
+        part = gred.explain(SimulatedArray(x), **options)
+        made = gred.sum(SimulatedArray(x), **options)
+    assert 1 <= part.at_once < whole.results
+    assert f"{part.at_once:,} at a time" in repr(part)
+    assert (made.to_numpy() == x.astype(np.float64).sum(axis=axis)).all()
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_parts_of_what_lies_on_the_host_are_told(axis):
+    x, options = MATRIX % 64, {"axis": axis, "device": "simulated"}
+    whole = gred.explain(x, **options)
+    with gred.workspace_limit(whole.workspace_nbytes // 2):
+        part = gred.explain(x, **options)
+        made = gred.sum(x, **options)
+    assert 1 < part.at_once < whole.results
+    assert part.steps[-1].size == part.at_once * x.shape[axis]
+    assert part.result == whole.result
+    assert (made == x.astype(np.float64).sum(axis=axis)).all()
+
+
+def test_results_are_explained_one_by_one_where_they_are_made_so():
+    for x in (MATRIX, SimulatedArray(MATRIX)):
+        plan = gred.explain(x, axis=0, method="exact")
+        assert (plan.method, plan.results, plan.at_once) == ("exact", 300, 1)
+    with gred.workspace_limit(1 << 10):
+        plan = gred.explain(MATRIX, axis=0, device="simulated")
+    assert (plan.at_once, plan.steps[-1].size) == (1, 200)
+    long = gred.explain(np.ones((2, 1 << 19)), axis=1)
+    assert (long.results, long.at_once) == (2, 1)
+
+
+def test_the_hosts_loops_along_axes_are_told():
+    assert "side by side, as they lie" in gred.explain(MATRIX, axis=0).array
+    assert "one after the other, as it lies" in gred.explain(MATRIX, axis=1).array
+    assert "one after the other" in gred.explain(MATRIX, axis=0, method="exact").array
+    assert "side by side" in gred.explain(MATRIX.T[:, ::2], axis=1).array
+
+
+@pytest.mark.parametrize("reduction", [name for name, *_ in _core.reductions()])
+def test_every_reduction_is_explained_along_axes(reduction):
+    for x in (MATRIX, SimulatedArray(MATRIX)):
+        for axis in (0, 1):
+            plan = gred.explain(x, reduction, axis=axis)
+            assert (plan.reduction, plan.results) == (reduction, MATRIX.shape[1 - axis])
+            assert repr(plan)
+            assert plan._repr_html_()
+
+
+def test_what_a_call_along_axes_refuses_an_explanation_refuses():
+    for options, error, words in (
+        ({"axis": 2}, np.exceptions.AxisError, "out of bounds"),
+        ({"axis": (0, 0)}, ValueError, "duplicate"),
+        ({"axis": 0, "method": "unroll8"}, ValueError, "whole arrays"),
+        ({"axis": 0, "out": np.zeros(200)}, ValueError, "shape of the results"),
+        ({"axis": 1.5}, TypeError, "axis must be"),
+    ):
+        for call in (gred.sum, gred.explain):
+            with pytest.raises(error, match=words):
+                call(MATRIX, **options)
+    with pytest.raises(TypeError, match="axis must be None or an int"):
+        gred.explain(MATRIX, "argmax", axis=(0, 1))
+
+
+def test_nothing_is_run_along_axes():
+    unread = np.lib.stride_tricks.as_strided(X, (2**40, 3), (0, 4))
+    for options in ({}, {"device": "simulated"}):
+        for axis, results in ((0, 3), (1, 2**40)):
+            plan = gred.explain(unread, axis=axis, **options)
+            assert (plan.results, plan.size) == (results, 3 * 2**40)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+def test_no_results_and_results_of_nothing_are_explained(shape):
+    for x in (np.ones(shape), SimulatedArray(np.ones(shape))):
+        for axis in (0, 1):
+            plan = gred.explain(x, axis=axis)
+            assert plan.results == shape[1 - axis]
+            assert plan.size == 0
+            assert ("nothing is run" in plan.array) == (shape[1 - axis] == 0)
+            assert repr(plan)

@@ -11,6 +11,7 @@
 #include "host/finishing.h"
 #include "host/folding.h"
 #include "plan/axes.h"
+#include "run/explanation.h"
 #include "run/gather.h"
 #include "run/watch.h"
 
@@ -318,13 +319,46 @@ static bool share_elements(struct job *job, const struct along *self)
     return true;
 }
 
+/* ---- the whole ---- */
+
+static bool are_few_and_long(const struct plan *plan)
+{
+    const uint64_t results = plan->axes->results;
+    return results == 1 || (plan->n >= LONG && (results <= FEW || plan->n >= STRETCH));
+}
+
 bool along_run(struct job *job)
 {
     if (columns_suit(job))
         return columns_run(job);
-    const struct plan *plan = job->plan;
-    const uint64_t results = plan->axes->results;
-    const bool few = plan->n >= LONG && (results <= FEW || plan->n >= STRETCH);
-    struct along self = {.job = job, .plan = plan, .axes = plan->axes};
-    return results == 1 || few ? share_elements(job, &self) : share_results(job, &self);
+    struct along self = {.job = job, .plan = job->plan, .axes = job->plan->axes};
+    return are_few_and_long(job->plan) ? share_elements(job, &self) : share_results(job, &self);
+}
+
+static void explain_sharing(const struct job *job, struct loops *loops)
+{
+    struct along self = {.job = job, .plan = job->plan, .axes = job->plan->axes};
+    describe_along(&self);
+    const uint64_t pieces = divide_up(self.axes->results, self.results_a_piece);
+    *loops = (struct loops){.way = chunk_way_name(self.chunks.way),
+                            .chunk = CHUNK,
+                            .threads = threads_for(job->threads, pieces),
+                            .instructions = instructions_name(job->instructions)};
+}
+
+void along_explain(const struct job *job)
+{
+    struct explanation *explanation = job->run->explanation;
+    struct loops *loops = &explanation->loops;
+    if (columns_suit(job)) {
+        columns_explain(job, loops);
+        loops->results = RESULTS_SIDE_BY_SIDE;
+        return;
+    }
+    if (are_few_and_long(job->plan)) {
+        explanation->at_once = 1;
+        folding_explain(job, loops);
+    } else
+        explain_sharing(job, loops);
+    loops->results = RESULTS_IN_TURN;
 }

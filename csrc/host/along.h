@@ -5,3 +5,6 @@
 
 /* Fills the plan's results and the run's findings. False: the run's failure says why not. */
 bool along_run(struct job *);
+
+/* Fills the run's explanation instead. */
+void along_explain(const struct job *);

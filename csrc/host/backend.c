@@ -88,12 +88,12 @@ static bool run(void *state, const struct plan *plan, struct run *run)
                                 .instructions = self->instructions}};
     if (plan->segments)
         return segments_run(&work.job);
-    if (plan->axes)
-        return plan->exact ? exact_along(&work.job) : along_run(&work.job);
     if (run->explanation) {
         work_explain(&work);
         return true;
     }
+    if (plan->axes)
+        return plan->exact ? exact_along(&work.job) : along_run(&work.job);
     bool ran = work_begin(&work);
     if (ran && run->timing)
         ran = measure_work(&work);

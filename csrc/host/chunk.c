@@ -55,6 +55,15 @@ enum way chunk_way(const struct job *job)
     return has_long_rows(job->plan) ? IN_ROWS : GATHERED;
 }
 
+const char *chunk_way_name(enum way way)
+{
+    static const char *const names[] = {[IN_PLACE] = "as it lies",
+                                        [IN_ROWS] = "row by row, as it lies",
+                                        [GATHERED] = "gathered first",
+                                        [CONVERTED] = "gathered first, and converted"};
+    return names[way];
+}
+
 void chunks_describe(struct chunks *self, const struct job *job)
 {
     const struct plan *plan = job->plan;

@@ -36,6 +36,7 @@ struct chunks {
 fold_values *chunk_loop(const struct job *);
 
 enum way chunk_way(const struct job *);
+const char *chunk_way_name(enum way);
 
 /* Of the plan's layout. */
 void chunks_describe(struct chunks *, const struct job *);

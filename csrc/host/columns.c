@@ -507,14 +507,22 @@ static void describe(struct columns *self)
 
 /* ---- all of them ---- */
 
+static uint64_t elements_of(const struct columns *self)
+{
+    return self->plan->n * self->axes->results;
+}
+
+static struct sharing sharing_of_all(const struct columns *self)
+{
+    const struct plan *plan = self->plan;
+    return sharing_of(plan->fold, plan->layout->input, self->way != IN_PLACE, elements_of(self));
+}
+
 /* Pieces of nearly `elements` each, with thoughts of the watch between them. */
 static bool run_pieces(struct job *job, struct columns *self, uint64_t pieces, threads_piece *piece)
 {
-    const struct plan *plan = job->plan;
-    const uint64_t all = plan->n * self->axes->results, each = all / pieces + 1,
-                   stretch = divide_up(STRETCH, each);
-    const struct sharing sharing =
-        sharing_of(plan->fold, plan->layout->input, self->way != IN_PLACE, all);
+    const uint64_t each = elements_of(self) / pieces + 1, stretch = divide_up(STRETCH, each);
+    const struct sharing sharing = sharing_of_all(self);
     for (self->start = 0; self->start < pieces; self->start += stretch) {
         const uint64_t count = least(pieces - self->start, stretch);
         if (self->start && watch_interrupted_lately(job->run, &job->asked))
@@ -538,12 +546,16 @@ static bool run_all(struct job *job, struct columns *self)
     return true;
 }
 
+static uint64_t pieces_of(const struct columns *self)
+{
+    return self->shared ? self->spots * self->runs : self->spots;
+}
+
 bool columns_run(struct job *job)
 {
     struct columns self = {.job = job, .plan = job->plan, .axes = job->plan->axes};
     describe(&self);
-    const uint64_t pieces = self.shared ? self.spots * self.runs : self.spots;
-    const size_t benches = threads_for(job->threads, pieces) * self.bench_bytes,
+    const size_t benches = threads_for(job->threads, pieces_of(&self)) * self.bench_bytes,
                  partials = self.shared ? self.spots * self.runs * self.spot_bytes : 0;
     self.benches = aligned_alloc(CACHE_LINE, benches + partials);
     if (!self.benches) {
@@ -555,4 +567,16 @@ bool columns_run(struct job *job)
     job->run->findings |= self.findings;
     free(self.benches);
     return folded;
+}
+
+void columns_explain(const struct job *job, struct loops *loops)
+{
+    static const char *const ways[] = {
+        [IN_PLACE] = "as they lie", [MOVED] = "gathered first", [TURNED] = "turned first"};
+    struct columns self = {.job = job, .plan = job->plan, .axes = job->plan->axes};
+    describe(&self);
+    const uint64_t pieces = sharing_of_all(&self).pieces > 1 ? pieces_of(&self) : 1;
+    *loops = (struct loops){.way = ways[self.way],
+                            .threads = threads_for(job->threads, pieces),
+                            .instructions = instructions_name(job->instructions)};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "host/job.h"
+#include "run/loops.h"
 
 /* Whether there are loops for the plan's results, and these are so many beside so few elements, or
  * lie so, that it pays. */
@@ -9,3 +10,5 @@ bool columns_suit(const struct job *);
 
 /* Fills the plan's results and the run's findings. False: the run's failure says why not. */
 bool columns_run(struct job *);
+
+void columns_explain(const struct job *, struct loops *);

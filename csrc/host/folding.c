@@ -219,14 +219,10 @@ bool folding_is_short(const struct plan *plan)
 
 void folding_explain(const struct job *job, struct loops *loops)
 {
-    static const char *const ways[] = {[IN_PLACE] = "as it lies",
-                                       [IN_ROWS] = "row by row, as it lies",
-                                       [GATHERED] = "gathered first",
-                                       [CONVERTED] = "gathered first, and converted"};
     const struct plan *plan = job->plan;
     const enum way way = chunk_way(job);
     const uint64_t n = plan->n ? least(plan->n, part_length(way)) : 1;
-    *loops = (struct loops){.way = ways[way],
+    *loops = (struct loops){.way = chunk_way_name(way),
                             .chunk = CHUNK,
                             .threads = threads_for(job->threads, sharing_for(plan, way, n).pieces),
                             .instructions = instructions_name(job->instructions)};

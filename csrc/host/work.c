@@ -1,5 +1,6 @@
 #include "host/work.h"
 
+#include "host/along.h"
 #include "host/exact.h"
 #include "host/exact_answer.h"
 #include "host/folding.h"
@@ -49,13 +50,20 @@ bool work_finish(struct work *self)
 void work_explain(const struct work *self)
 {
     const struct plan *plan = self->job.plan;
-    struct loops *loops = &self->job.run->explanation->loops;
+    struct explanation *explanation = self->job.run->explanation;
+    struct loops *loops = &explanation->loops;
     if (is_recursive(self))
         *loops = (struct loops){.way = "copied, and its upper half folded onto the lower",
                                 .threads = 1,
                                 .copied = plan->n * element_size(plan->accumulator)};
     else if (plan->exact)
         exact_explain(&self->job, loops);
+    else if (plan->axes)
+        along_explain(&self->job);
     else
         folding_explain(&self->job, loops);
+    if (plan->exact && plan->axes) {
+        explanation->at_once = 1;
+        loops->results = RESULTS_IN_TURN;
+    }
 }

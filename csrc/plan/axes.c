@@ -28,6 +28,15 @@ uint64_t axes_results(const struct layout *layout, uint64_t axes)
     return length_of(layout, ~axes);
 }
 
+unsigned axes_left(const struct layout *layout, uint64_t axes, bool kept, uint64_t *shape)
+{
+    unsigned left = 0;
+    for (unsigned k = 0; k < layout->dimensions; k++)
+        if (kept || !is_reduced(axes, k))
+            shape[left++] = is_reduced(axes, k) ? 1 : layout->shape[k];
+    return left;
+}
+
 /* ---- what is reduced ---- */
 
 static void take_reduced(struct layout *part, const struct layout *layout, uint64_t axes)

@@ -27,6 +27,9 @@ struct axes {
 uint64_t axes_length(const struct layout *, uint64_t axes);
 uint64_t axes_results(const struct layout *, uint64_t axes);
 
+/* The lengths of what these axes leave, each of them 1 where it is kept: how many there are. */
+unsigned axes_left(const struct layout *, uint64_t axes, bool kept, uint64_t *shape);
+
 /* `layout` has the array's own dimensions. `in_order`: a result's elements are still walked in the
  * array's own order. */
 void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct axes *);

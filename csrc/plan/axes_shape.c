@@ -391,3 +391,16 @@ size_t axes_shape_shared_bytes(const struct axes_shape *shape, size_t state)
                  rows = (shape->staged * shape->rounds << (shape->block - shape->team)) + BOUNDARY;
     return shape->staged && rows > left ? rows : left;
 }
+
+const char *axes_shape_name(const struct axes_shape *self)
+{
+    if (self->short_rows)
+        return "short rows";
+    if (self->long_rows)
+        return "long rows";
+    if (self->columns || self->typed.load)
+        return "columns";
+    if (self->few)
+        return "few elements each";
+    return self->abreast ? "side by side" : "rows";
+}

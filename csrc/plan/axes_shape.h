@@ -86,5 +86,8 @@ void axes_shape_rows(const struct axes_shape *, const struct axes *, enum elemen
 /* Counters of blocks. */
 uint64_t axes_shape_tickets(const struct axes_shape *);
 
+/* What a kernel of this shape takes, in words. */
+const char *axes_shape_name(const struct axes_shape *);
+
 /* Of shared memory, for states of so many bytes. */
 size_t axes_shape_shared_bytes(const struct axes_shape *, size_t state);

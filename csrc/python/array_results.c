@@ -2,6 +2,8 @@
 
 #include "arrays/result.h"
 #include "plan/axes.h"
+#include "plan/axis_argument.h"
+#include "plan/wrong.h"
 #include "python/answer.h"
 #include "python/device_memory.h"
 #include "python/execute.h"
@@ -16,6 +18,28 @@ void array_results_end(struct array_results *self)
 {
     for (unsigned k = 0; k < ANSWER_VALUES; k++)
         Py_XDECREF(self->arrays[k]);
+}
+
+static bool accepts_output(const struct array_results *self)
+{
+    struct output *out = self->output;
+    return !out->object || ((self->dimensions ? output_has_shape(out, self->dimensions, self->shape)
+                                              : output_is_one(out)) &&
+                            output_locate(out, &self->state->platforms.where));
+}
+
+bool array_results_choose(struct array_results *self, struct request *request, PyObject *axis,
+                          PyObject *keepdims, struct axes *axes)
+{
+    const struct layout *layout = &self->view->layout;
+    bool kept;
+    if (!axis_parse(axis, request->reduction, layout->dimensions, &request->reduced) ||
+        !keepdims_parse(keepdims, &kept))
+        return false;
+    request->along = argument_given(axis) || kept;
+    self->dimensions = axes_left(layout, request->reduced, kept, self->shape);
+    request->axes = self->dimensions ? axes : NULL;
+    return accepts_output(self);
 }
 
 /* In out itself, where nothing that is read lies there, too, as segments' offsets may; else in
@@ -72,25 +96,36 @@ static bool make_there(struct array_results *self, struct plan *plan)
     return true;
 }
 
-bool array_results_make(struct array_results *self, struct plan *plan)
+/* Into out as they are made, or once they are. */
+static void go_to_output(const struct array_results *self, struct results *results)
+{
+    const struct layout *layout = &self->output->view.layout;
+    if (output_is_ready(self->output, results->type, &self->view->layout) &&
+        !(self->beside && output_overlaps(self->output, &self->beside->layout)))
+        results->at[0] = (void *)layout->data;
+    else
+        results->out = layout;
+}
+
+void array_results_describe(const struct array_results *self, struct plan *plan)
 {
     struct results *results = &plan->results;
     const bool to_device = self->output->view.on_device;
-    if (!plan->axes)
-        return true;
     results->values = answer_types(plan, plan->n == 0 || plan->layout->mask, results->types);
     results->type = results->types[0];
     results->on_device = to_device || (self->view->on_device && !self->output->object);
-    if (!results->on_device)
+    if (to_device)
+        go_to_output(self, results);
+}
+
+bool array_results_make(struct array_results *self, struct plan *plan)
+{
+    if (!plan->axes)
+        return true;
+    array_results_describe(self, plan);
+    if (!plan->results.on_device)
         return make_here(self, plan);
-    if (!to_device)
-        return make_there(self, plan);
-    if (output_is_ready(self->output, results->type, &self->view->layout) &&
-        !(self->beside && output_overlaps(self->output, &self->beside->layout)))
-        results->at[0] = (void *)self->output->view.layout.data;
-    else
-        results->out = &self->output->view.layout;
-    return true;
+    return self->output->view.on_device || make_there(self, plan);
 }
 
 /* As its owner gets it: in an array of the library that the caller's is of. */

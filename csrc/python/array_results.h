@@ -5,6 +5,7 @@
 #include <Python.h>
 
 #include "arrays/output.h"
+#include "plan/request.h"
 #include "python/state.h"
 #include "run/backend.h"
 
@@ -25,6 +26,15 @@ struct array_results {
 void array_results_begin(struct array_results *, struct module_state *, PyObject *like,
                          const struct view *, struct output *);
 void array_results_end(struct array_results *);
+
+/* axis= and keepdims=: the shape that they leave, to which out has to be like; nothing but one
+ * value is a whole array's. False with an exception set. */
+bool array_results_choose(struct array_results *, struct request *, PyObject *axis,
+                          PyObject *keepdims, struct axes *);
+
+/* What plan->results, if there are several, are and where they go, but not yet where new ones lie.
+ */
+void array_results_describe(const struct array_results *, struct plan *);
 
 /* Fills plan->results, unless the plan has but one, without a shape. False with an exception set.
  */

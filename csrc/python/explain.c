@@ -2,7 +2,9 @@
 
 #include "arrays/mask.h"
 #include "arrays/output.h"
+#include "python/along_tuple.h"
 #include "python/arguments.h"
+#include "python/array_results.h"
 #include "python/execute.h"
 #include "python/reduction_argument.h"
 #include "python/schedule_tuple.h"
@@ -18,18 +20,18 @@ struct question {
     struct view view;
     struct mask mask;
     struct output output;
+    struct axes axes;
+    struct array_results results; /* which are never made */
 };
 
-enum { A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, WHERE, OUT, INITIAL };
+enum { A, OP, AXIS, KEEPDIMS, METHOD, BLOCK_SIZE, DTYPE, DEVICE, WHERE, OUT, INITIAL };
 
 /* False with an exception set; what was viewed is to be released in either case. */
 static bool view_arguments(struct question *self, PyObject *const *slots)
 {
     const struct where *where = &self->state->platforms.where;
     const struct view_request asked = {.name = "a", .where = where};
-    if (!output_view(slots[OUT], &asked, &self->output) ||
-        (self->output.object &&
-         !(output_is_one(&self->output) && output_locate(&self->output, asked.where))))
+    if (!output_view(slots[OUT], &asked, &self->output))
         return false;
     self->request.out = self->output.object ? &self->output : NULL;
     if (!array_view(slots[A], &asked, &self->view))
@@ -37,16 +39,18 @@ static bool view_arguments(struct question *self, PyObject *const *slots)
     /* The mask has to lie where the array does. */
     if (slots[WHERE] && self->view.on_device && !where->locate(where, &self->view, "a"))
         return false;
-    return mask_apply(slots[WHERE], &asked, &self->view, &self->mask);
+    return mask_apply(slots[WHERE], &asked, &self->view, &self->mask) &&
+           array_results_choose(&self->results, &self->request, slots[AXIS], slots[KEEPDIMS],
+                                &self->axes);
 }
 
 /* Why the plan runs where it does. */
 static const char *why_there(const struct question *self, const struct plan *plan)
 {
     const PyObject *device = self->request.device;
-    if (self->view.on_device && self->view.n)
+    if (self->view.on_device && (self->view.n || plan->axes))
         return "array";
-    if (plan->out)
+    if (plan->out || self->output.view.on_device)
         return "out";
     if (device && device != Py_None)
         return "device";
@@ -55,28 +59,51 @@ static const char *why_there(const struct question *self, const struct plan *pla
 
 static PyObject *loops_tuple(const struct loops *loops)
 {
-    return Py_BuildValue("sKIzK", loops->way, (unsigned long long)loops->chunk, loops->threads,
-                         loops->instructions, (unsigned long long)loops->copied);
+    return Py_BuildValue("zzKIzK", loops->results, loops->way, (unsigned long long)loops->chunk,
+                         loops->threads, loops->instructions, (unsigned long long)loops->copied);
+}
+
+static PyObject *how_tuple(const struct explanation *explanation, const struct plan *plan)
+{
+    switch (explanation->by) {
+    case EXPLAINED_SCHEDULE:
+        return schedule_tuple(&explanation->schedule);
+    case EXPLAINED_ALONG:
+        return along_tuple(&explanation->along, plan);
+    default:
+        return loops_tuple(&explanation->loops);
+    }
 }
 
 static PyObject *answer(const struct question *self, const struct plan *plan,
                         const struct explanation *explanation)
 {
-    const struct plan *run = explanation->launches ? &explanation->plan : plan;
-    const char *method = plan->exact ? "exact" : run->method ? run->method->name : "auto";
-    return Py_BuildValue("sNssIsKsN", reduction_row(self->request.reduction)->name,
+    const struct plan *run = explanation->by == EXPLAINED_SCHEDULE ? &explanation->plan : plan;
+    const bool named = run->method && (explanation->by == EXPLAINED_SCHEDULE || !plan->axes);
+    const char *method = plan->exact ? "exact" : named ? run->method->name : "auto";
+    const unsigned long long results = plan->axes ? plan->axes->results : 1;
+    return Py_BuildValue("sNssIsKsKKN", reduction_row(self->request.reduction)->name,
                          platform_name(plan->platform, plan->device), why_there(self, plan), method,
-                         run->block, element_name(plan->layout->input), (unsigned long long)plan->n,
-                         element_name(plan->accumulator),
-                         explanation->launches ? schedule_tuple(&explanation->schedule)
-                                               : loops_tuple(&explanation->loops));
+                         named ? run->block : 0, element_name(plan->layout->input),
+                         (unsigned long long)plan->n * results, element_name(plan->accumulator),
+                         results,
+                         explanation->at_once ? (unsigned long long)explanation->at_once : results,
+                         how_tuple(explanation, plan));
+}
+
+/* What there is to reduce, and results for it, is a backend's to explain. */
+static bool explain_plan(const struct question *self, struct plan *plan, struct run *run)
+{
+    if (plan->axes)
+        array_results_describe(&self->results, plan);
+    return (plan->axes && plan->axes->results == 0) || execute_plan(self->state, plan, run);
 }
 
 PyObject *explain_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
                        PyObject *names)
 {
-    static const char *const keywords[] = {"method", "block_size", "dtype",   "device",
-                                           "where",  "out",        "initial", NULL};
+    static const char *const keywords[] = {"axis",   "keepdims", "method", "block_size", "dtype",
+                                           "device", "where",    "out",    "initial",    NULL};
     static const struct signature signature = {"explain", 1, 2, 2, keywords, NULL};
     PyObject *slots[ARGUMENTS_MAX];
     struct question question = {.state = PyModule_GetState(module)};
@@ -89,16 +116,18 @@ PyObject *explain_call(PyObject *module, PyObject *const *arguments, Py_ssize_t 
                                         .device = slots[DEVICE],
                                         .initial = slots[INITIAL],
                                         .frames = WRAPPER_FRAMES};
+    array_results_begin(&question.results, question.state, slots[A], &question.view,
+                        &question.output);
     if (question.request.initial == Py_Ellipsis) /* how the signature writes that there is none */
         question.request.initial = NULL;
     struct plan plan;
-    struct explanation explanation = {.launches = false};
+    struct explanation explanation = {.by = EXPLAINED_LOOPS};
     struct run run = {.explanation = &explanation, .frames = WRAPPER_FRAMES};
     PyObject *explained = NULL;
     if (reduction_parse(slots[OP], &question.request.reduction) &&
         view_arguments(&question, slots) &&
         plan_make(&question.request, &question.view, &question.mask, &plan) &&
-        execute_plan(question.state, &plan, &run))
+        explain_plan(&question, &plan, &run))
         explained = answer(&question, &plan, &explanation);
     array_release(&question.view);
     mask_release(&question.mask);

@@ -6,7 +6,6 @@
 #include "arrays/output.h"
 #include "arrays/stream.h"
 #include "plan/axes.h"
-#include "plan/axis_argument.h"
 #include "plan/plan.h"
 #include "plan/wrong.h"
 #include "python/answer.h"
@@ -144,29 +143,6 @@ static int frames_of(enum reduction reduction)
 
 /* ---- axes ---- */
 
-static void find_shape(struct call *call, uint64_t axes, bool kept)
-{
-    const struct layout *layout = &call->view.layout;
-    struct array_results *results = &call->results;
-    results->dimensions = 0;
-    for (unsigned k = 0; k < layout->dimensions; k++) {
-        const bool reduced = axes >> k & 1;
-        if (!reduced || kept)
-            results->shape[results->dimensions++] = reduced ? 1 : layout->shape[k];
-    }
-}
-
-static bool check_output(struct call *call)
-{
-    struct output *output = &call->output;
-    if (!output->object)
-        return true;
-    const struct array_results *results = &call->results;
-    return (results->dimensions ? output_has_shape(output, results->dimensions, results->shape)
-                                : output_is_one(output)) &&
-           output_locate(output, &call->state->platforms.where);
-}
-
 /* What spreads are about is broadcast to the shape that means have with keepdims=True. */
 static bool view_means(struct call *call, PyObject *means)
 {
@@ -176,28 +152,20 @@ static bool view_means(struct call *call, PyObject *means)
                                        .in_background = true};
     if (!means || array_is_no_value(means))
         return true;
-    find_shape(call, request->reduced, true);
-    if (!means_view(means, &asked, &call->view, call->results.dimensions, call->results.shape,
-                    &call->means))
+    uint64_t shape[DIMENSIONS_MAX];
+    const unsigned dimensions = axes_left(&call->view.layout, request->reduced, true, shape);
+    if (!means_view(means, &asked, &call->view, dimensions, shape, &call->means))
         return false;
     if (call->view.n > 0) /* of nothing, it does not matter what it would be about */
         request->means = &call->means;
     return true;
 }
 
-/* What is reduced, and what shape that leaves: nothing but one value is a whole array's. */
 static bool choose_axes(struct call *call, PyObject *const *slots)
 {
-    struct request *request = &call->request;
-    bool kept;
-    if (!axis_parse(slots[AXIS], request->reduction, call->view.layout.dimensions,
-                    &request->reduced) ||
-        !keepdims_parse(slots[KEEPDIMS], &kept) || !view_means(call, slots[MEAN]))
-        return false;
-    request->along = argument_given(slots[AXIS]) || kept;
-    find_shape(call, request->reduced, kept);
-    request->axes = call->results.dimensions ? &call->axes : NULL;
-    return check_output(call);
+    return array_results_choose(&call->results, &call->request, slots[AXIS], slots[KEEPDIMS],
+                                &call->axes) &&
+           view_means(call, slots[MEAN]);
 }
 
 /* ---- the whole ---- */

@@ -1,5 +1,7 @@
 #include "python/schedule_tuple.h"
 
+#include "python/step_tuple.h"
+
 static const char *form_name(const struct choice *choice)
 {
     static const char *const names[] = {
@@ -15,21 +17,9 @@ static const char *kind_name(enum step_kind kind)
     return names[kind];
 }
 
-static bool append(PyObject *list, PyObject *item)
-{
-    const bool appended = item && PyList_Append(list, item) == 0;
-    Py_XDECREF(item);
-    return appended;
-}
-
 static bool append_step(PyObject *list, const char *when, const struct step *step)
 {
-    return append(list,
-                  Py_BuildValue("ssKInIOKss", when, kind_name(step->kind),
-                                (unsigned long long)step->grid, step->block,
-                                (Py_ssize_t)step->shared_bytes, step->cluster,
-                                step->cooperative ? Py_True : Py_False, (unsigned long long)step->n,
-                                part_name(step->reads), part_name(step->writes)));
+    return step_append(list, when, kind_name(step->kind), step);
 }
 
 static bool append_passes(PyObject *list, const char *when, const struct passes *passes)
@@ -97,13 +87,6 @@ static bool append_end(PyObject *list, const struct schedule *self, enum part le
     return append_step(list, "end", &finish);
 }
 
-static PyObject *tuple_of(PyObject *list, bool complete)
-{
-    PyObject *tuple = complete ? PyList_AsTuple(list) : NULL;
-    Py_XDECREF(list);
-    return tuple;
-}
-
 static PyObject *steps_tuple(const struct schedule *self, enum part *leaves)
 {
     struct passes passes;
@@ -111,26 +94,14 @@ static PyObject *steps_tuple(const struct schedule *self, enum part *leaves)
     const bool complete =
         list && append_pieces(list, self, &passes) && append_end(list, self, passes.leaves);
     *leaves = passes.leaves;
-    return tuple_of(list, complete);
-}
-
-static PyObject *parts_tuple(const struct arena *arena)
-{
-    PyObject *list = PyList_New(0);
-    bool complete = list;
-    for (int part = 0; complete && part < PARTS; part++)
-        if (arena->bytes[part])
-            complete = append(list, Py_BuildValue("sKK", part_name((enum part)part),
-                                                  (unsigned long long)arena->at[part],
-                                                  (unsigned long long)arena->bytes[part]));
-    return tuple_of(list, complete);
+    return steps_end(list, complete);
 }
 
 PyObject *schedule_tuple(const struct schedule *self)
 {
     enum part leaves = PART_PARTIALS;
     PyObject *steps = steps_tuple(self, &leaves);
-    PyObject *parts = parts_tuple(&self->arena);
+    PyObject *parts = arena_tuple(&self->arena);
     return Py_BuildValue(
         "ssnKKNNKs", form_name(&self->course.choice), element_name(self->course.choice.accumulator),
         (Py_ssize_t)self->course.state_bytes, (unsigned long long)self->pieces,

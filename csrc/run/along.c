@@ -52,10 +52,15 @@ static bool bring_mask(struct carrying *self)
     return true;
 }
 
+uint64_t along_copy_grid(const struct machine *machine, uint64_t n)
+{
+    enum { BLOCKS_A_MULTIPROCESSOR = 8 };
+    return least(divide_up(n, COPY_BLOCK), machine->multiprocessors * BLOCKS_A_MULTIPROCESSOR);
+}
+
 bool along_copy(struct machine *machine, const struct layout *layout, enum element type,
                 void *target)
 {
-    enum { BLOCK = 512, BLOCKS_A_MULTIPROCESSOR = 8 };
     uint64_t n = layout_length(layout), first = 0;
     void *shown = NULL;
     union scalar hidden = {0};
@@ -63,8 +68,8 @@ bool along_copy(struct machine *machine, const struct layout *layout, enum eleme
     const struct launch launch = {
         .kernel = machine->kernels->copy_gathered(),
         .arguments = arguments,
-        .grid = least(divide_up(n, BLOCK), machine->multiprocessors * BLOCKS_A_MULTIPROCESSOR),
-        .block = BLOCK,
+        .grid = along_copy_grid(machine, n),
+        .block = COPY_BLOCK,
         .cluster = 1,
     };
     return machine->launch(machine, &launch);

@@ -4,6 +4,8 @@
 #include "plan/axes_schedule.h"
 #include "run/passes.h"
 
+enum { COPY_BLOCK = 512 }; /* threads */
+
 /* Makes all results of a plan with axes. In along_parts.c. */
 bool axes_run(struct machine *, const struct plan *, struct run *);
 
@@ -17,6 +19,9 @@ bool along_fetch(struct machine *, const struct plan *, const char *values,
 
 /* Makes zeros of a part of an arena's memory, if there is one. */
 bool along_clear(struct machine *, const struct arena *, char *memory, enum part);
+
+/* The blocks that copy so many elements. */
+uint64_t along_copy_grid(const struct machine *, uint64_t n);
 
 /* Copies elements that are on the device, converted, to one after the other. */
 bool along_copy(struct machine *, const struct layout *, enum element type, void *target);

@@ -5,6 +5,7 @@
 
 #include "arrays/means.h"
 #include "common/arithmetic.h"
+#include "run/explanation.h"
 #include "run/result.h"
 #include "run/watch.h"
 
@@ -20,6 +21,30 @@ struct parts {
     unsigned *findings;
     double asked; /* when Python was, whether to stop */
 };
+
+/* ---- explained, rather than run ---- */
+
+static bool explain_part(const struct parts *self, const struct axes *part)
+{
+    struct explanation *explanation = self->run->explanation;
+    struct explained_along *along = &explanation->along;
+    explanation->by = EXPLAINED_ALONG;
+    explanation->at_once = part->results;
+    along->plan = *self->all;
+    along->plan.results = self->results;
+    axes_copy(part, &along->axes);
+    along->plan.axes = &along->axes;
+    along->plan.layout = &along->axes.reduced;
+    if (!axes_schedule_make(&along->plan, self->machine->kernels, self->machine->multiprocessors,
+                            &along->schedule, self->machine->failure))
+        return false;
+    if (along->schedule.copy)
+        along->copy_grid = along_copy_grid(self->machine, layout_length(&along->schedule.array));
+    if (self->results.out)
+        arena_reserve(&along->schedule.arena, PART_RESULTS, self->all->axes->results,
+                      element_size(self->results.type));
+    return true;
+}
 
 /* ---- so many results at a time ---- */
 
@@ -74,6 +99,10 @@ static bool make_parts(struct parts *self, unsigned along, uint64_t count)
     struct axes part;
     for (unsigned k = 0; k < along; k++)
         outer *= all->shape[k];
+    if (self->run->explanation) {
+        axes_part(all, along, 0, 0, least(count, length), &part);
+        return explain_part(self, &part);
+    }
     for (uint64_t o = 0; o < outer; o++)
         for (uint64_t start = 0; start < length; start += count) {
             axes_part(all, along, o, start, least(count, length - start), &part);
@@ -122,6 +151,10 @@ static bool make_one_by_one(struct parts *self)
             one.finish.has_mean = true;
             one.finish.mean = means->here[walk.place];
         }
+        if (self->run->explanation) {
+            self->run->explanation->at_once = 1;
+            return passes_run(self->machine, &one, self->run);
+        }
         if (watch_interrupted_lately(self->run, &self->asked) ||
             !passes_run(self->machine, &one, self->run) || !store_answer(self, walk.place))
             return false;
@@ -132,13 +165,18 @@ static bool make_one_by_one(struct parts *self)
 /* ---- results for the host ---- */
 
 /* Room for all of them on the device, and for what is to be said of them. */
+static void reserve_room(const struct parts *self, struct arena *arena)
+{
+    arena_reserve(arena, PART_FINDINGS, 1, sizeof *self->findings);
+    arena_reserve(arena, PART_OUT, self->results.values, along_bytes(self->all));
+}
+
 static bool lend_room(struct parts *self, void **memory)
 {
     struct machine *machine = self->machine;
     const size_t bytes = along_bytes(self->all);
     struct arena arena = {.total = 0};
-    arena_reserve(&arena, PART_FINDINGS, 1, sizeof *self->findings);
-    arena_reserve(&arena, PART_OUT, self->results.values, bytes);
+    reserve_room(self, &arena);
     if (!machine->lend(machine, arena.total, memory))
         return false;
     self->findings = (unsigned *)((char *)*memory + arena.at[PART_FINDINGS]);
@@ -156,6 +194,17 @@ static bool run_parts(struct parts *self)
     uint64_t count;
     const unsigned along = choose_cut(self, &count);
     return along < self->all->axes->kept ? make_parts(self, along, count) : make_one_by_one(self);
+}
+
+static bool explain_for_host(struct parts *self)
+{
+    struct explanation *explanation = self->run->explanation;
+    self->results.on_device = true;
+    if (!run_parts(self))
+        return false;
+    reserve_room(self, explanation->by == EXPLAINED_ALONG ? &explanation->along.schedule.arena
+                                                          : &explanation->schedule.arena);
+    return true;
 }
 
 static bool run_for_host(struct parts *self)
@@ -181,8 +230,12 @@ bool axes_run(struct machine *machine, const struct plan *plan, struct run *run)
         return false;
     const uint64_t total = schedule.arena.total, room = machine->room(machine, total),
                    limit = run->workspace_limit ? least(run->workspace_limit, room) : room;
+    if (total <= limit && run->explanation)
+        return explain_part(&parts, plan->axes);
     if (total <= limit)
         return along_carry_out(machine, &schedule, NULL, run);
     parts.limit = limit;
-    return plan->results.on_device ? run_parts(&parts) : run_for_host(&parts);
+    if (plan->results.on_device)
+        return run_parts(&parts);
+    return run->explanation ? explain_for_host(&parts) : run_for_host(&parts);
 }

@@ -2,14 +2,27 @@
  * the run. */
 #pragma once
 
+#include "plan/axes_schedule.h"
 #include "plan/schedule.h"
 #include "run/loops.h"
 
+enum explained { EXPLAINED_LOOPS, EXPLAINED_SCHEDULE, EXPLAINED_ALONG };
+
+/* A launch that makes results along axes. */
+struct explained_along {
+    struct axes_schedule schedule; /* of the first of equal parts */
+    uint64_t copy_grid;            /* of the launch that copies elements first, if there is one */
+    struct plan plan;
+    struct axes axes;
+};
+
 struct explanation {
-    bool launches;            /* true: `schedule`; false: `loops` */
+    enum explained by;
+    uint64_t at_once;         /* results that these steps make; 0: all */
     struct schedule schedule; /* of `plan`, which has what the device decides, and of `kernels`,
                                  which outlast the run */
     struct plan plan;
     struct kernels kernels;
+    struct explained_along along;
     struct loops loops;
 };

@@ -3,10 +3,14 @@
 #include "common/arithmetic.h"
 #include "plan/axes.h"
 
-/* A thread a value, as far as there are threads. */
+uint64_t results_store_grid(uint64_t n)
+{
+    enum { BLOCKS_MOST = 1 << 16 };
+    return least(divide_up(n, RESULTS_BLOCK), BLOCKS_MOST);
+}
+
 static bool store(struct machine *machine, const struct plan *plan)
 {
-    enum { BLOCK = 256, BLOCKS_MOST = 1 << 16 };
     const struct results *results = &plan->results;
     const void *values = results->at[0];
     enum element type = results->type;
@@ -15,8 +19,8 @@ static bool store(struct machine *machine, const struct plan *plan)
     void *arguments[] = {&values, &type, &bytes, &n, (void *)results->out};
     const struct launch launch = {.kernel = machine->kernels->store(),
                                   .arguments = arguments,
-                                  .grid = least(divide_up(n, BLOCK), BLOCKS_MOST),
-                                  .block = BLOCK,
+                                  .grid = results_store_grid(n),
+                                  .block = RESULTS_BLOCK,
                                   .cluster = 1};
     return machine->launch(machine, &launch);
 }

@@ -63,7 +63,7 @@ static bool shrink(struct machine *machine, const struct run *run, struct schedu
 static bool explain(struct machine *machine, const struct plan *plan, struct run *run)
 {
     struct explanation *explanation = run->explanation;
-    explanation->launches = true;
+    explanation->by = EXPLAINED_SCHEDULE;
     explanation->plan = *plan;
     explanation->kernels = *machine->kernels;
     const bool made = passes_schedule(machine, &explanation->plan, run, &explanation->schedule);

@@ -22,7 +22,11 @@ _FORMS = {
     "flat": "elements one after the other",
     "strided": "rows of elements at any distances, and their mask, as they lie",
     "gathered": "elements of any type at any distances, copied one by one",
+    "rows": "each result's elements lie one after the other",
+    "columns": "elements of neighbouring results lie one after the other",
 }
+
+_LEFT = {"out": "to out, on the device", "array": "to an array on the device"}
 
 _TIMES = {
     "begin": "",
@@ -105,6 +109,8 @@ class Explanation(NamedTuple):
     dtype: str
     size: int
     accumulator: str
+    results: int
+    at_once: int
     array: str
     pieces: int
     piece: int
@@ -113,9 +119,14 @@ class Explanation(NamedTuple):
     workspace_nbytes: int
     result: str
 
+    def _made(self) -> str:
+        each = self.size // max(self.results, 1)
+        made = f"{self.results:,} of {each:,} each"
+        return made + (f", {self.at_once:,} at a time" if self.at_once < self.results else "")
+
     def _facts(self) -> list[tuple[str, str]]:
         pieces = "" if self.pieces < 2 else f", in {self.pieces:,} pieces of {self.piece:,}"
-        return [
+        facts = [
             ("call", f"{self.reduction} of {self.size:,} {self.dtype}, as {self.accumulator}"),
             ("runs on", f"{self.device}: {self.why}"),
             ("method", self.method + (f", blocks of {self.block_size}" if self.block_size else "")),
@@ -123,6 +134,9 @@ class Explanation(NamedTuple):
             ("workspace", f"{self.workspace_nbytes:,} bytes"),
             ("result", self.result),
         ]
+        if self.results != 1:
+            facts.insert(1, ("results", self._made()))
+        return facts
 
     def __repr__(self) -> str:
         lines = [f"{name:<9}  {text}" for name, text in self._facts()]
@@ -152,20 +166,21 @@ def _launched(row: tuple[Any, ...]) -> tuple[Any, ...]:
     form, _, _, pieces, piece, steps, parts, total, result = row
     uploaded = any(name == "uploaded piece" for name, _, _ in parts)
     array = ("uploaded; " if uploaded else "") + _FORMS[form]
-    where = "to out, on the device" if result == "out" else f"from the {result} to the host"
+    where = _LEFT.get(result, f"from the {result} to the host")
     taken = Parts(Part(*part) for part in parts)
     return array, pieces, piece, _steps(steps, pieces), taken, total, where
 
 
 def _looped(row: tuple[Any, ...], size: int) -> tuple[Any, ...]:
-    way, chunk, threads, instructions, copied = row
+    results, way, chunk, threads, instructions, copied = row
     nothing = (Steps(), Parts(), copied, "to the host")
     if way is None:
         return "empty: nothing is run", 0, 0, *nothing
     shared = f", on up to {threads} threads" if threads > 1 else ""
     chunks = f", in chunks of {chunk:,}" if chunk else ""
     made = f", by {instructions} instructions" if instructions else ""
-    return way + chunks + shared + made, 1, size, *nothing
+    order = f"{results}, " if results else ""
+    return order + way + chunks + shared + made, 1, size, *nothing
 
 
 def explain(
@@ -173,6 +188,8 @@ def explain(
     op: str = "sum",
     /,
     *,
+    axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False,
     method: str = "auto",
     block_size: int | None = None,
     dtype: DTypeLike | None = None,
@@ -191,17 +208,18 @@ def explain(
         As for `gred.sum`.
     op : str, default 'sum'
         What to reduce by; `gred.reductions` lists them.
-    method, block_size, dtype, device, initial, where, out
+    axis, keepdims, method, block_size, dtype, device, initial, where, out
         As for `gred.sum`.
 
     Returns
     -------
     Explanation
         ``device`` and ``why`` it runs there; ``method``, ``block_size``; ``dtype`` of the elements,
-        their number ``size``, and the ``accumulator`` they become; how the ``array`` is read, in
-        words; ``pieces`` of at most ``piece`` elements; ``steps``, each with its launch, what it
-        reads and what it writes; the ``workspace``, part by part, with its total,
-        ``workspace_nbytes``; where the ``result`` goes. It prints as a text and tables.
+        their number ``size``, and the ``accumulator`` they become; how many ``results`` there are,
+        and how many of them the steps make ``at_once``; how the ``array`` is read, in words;
+        ``pieces`` of at most ``piece`` elements; ``steps``, each with its launch, what it reads and
+        what it writes; the ``workspace``, part by part, with its total, ``workspace_nbytes``; where
+        the ``result`` goes. It prints as a text and tables.
 
     Raises
     ------
@@ -217,12 +235,13 @@ def explain(
     [('pass 1', 245, 512), ('pass 2', 1, 512)]
 
     """
-    options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
+    options: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
+    options |= {"method": method, "block_size": block_size, "dtype": dtype}
     options |= {"device": device, "initial": initial, "where": where, "out": out}
     row = _core.explain(a, op, **options)
-    name, place, why, method_name, block, elements, size, accumulator, how = row
-    launches = len(how) > 5
+    name, place, why, method_name, block, elements, size, accumulator, *made, how = row
+    launches = len(how) > 6
     taken = _launched(how) if launches else _looped(how, size)
     accumulator = how[1] if launches else accumulator
     told = (name, place, _REASONS[why], method_name, block or None, elements, size, accumulator)
-    return Explanation(*told, *taken)
+    return Explanation(*told, *made, *taken)

@@ -1,0 +1,86 @@
+#include "python/along_tuple.h"
+
+#include "python/step_tuple.h"
+#include "run/along.h"
+#include "run/results.h"
+
+static const char *form_name(const struct axes_schedule *schedule)
+{
+    static const char *const names[] = {
+        [AXES_ROWS] = "rows", [AXES_COLUMNS] = "columns", [AXES_GENERAL] = "strided"};
+    return schedule->copy ? "gathered" : names[schedule->axes.kind];
+}
+
+/* Where the launch finds elements. */
+static enum part source(const struct axes_schedule *schedule, bool copied)
+{
+    if (copied)
+        return PART_COPY;
+    return schedule->uploads ? PART_UPLOADED : PART_ARRAY;
+}
+
+static struct step copy_step(const struct explained_along *self)
+{
+    return (struct step){.reads = source(&self->schedule, false),
+                         .writes = PART_COPY,
+                         .n = layout_length(&self->schedule.array),
+                         .grid = self->copy_grid,
+                         .block = COPY_BLOCK,
+                         .cluster = 1};
+}
+
+static struct step results_step(const struct explained_along *self)
+{
+    const struct axes_schedule *schedule = &self->schedule;
+    const struct axes_shape *shape = &schedule->shape;
+    return (struct step){.reads = source(schedule, schedule->copy),
+                         .writes = self->plan.results.out ? PART_RESULTS : PART_OUT,
+                         .n = self->plan.n * self->axes.results,
+                         .grid = shape->groups * shape->splits,
+                         .block = 1u << shape->block,
+                         .shared_bytes = schedule->shared_bytes,
+                         .cluster = 1};
+}
+
+/* Of all parts' results. */
+static struct step store_step(uint64_t results)
+{
+    return (struct step){.reads = PART_RESULTS,
+                         .writes = PART_OUT,
+                         .n = results,
+                         .grid = results_store_grid(results),
+                         .block = RESULTS_BLOCK,
+                         .cluster = 1};
+}
+
+static PyObject *steps_tuple(const struct explained_along *self, uint64_t results)
+{
+    static const char when[] = "begin";
+    const char *const name = axes_shape_name(&self->schedule.shape);
+    const struct step copy = copy_step(self), made = results_step(self),
+                      store = store_step(results);
+    PyObject *list = PyList_New(0);
+    return steps_end(list,
+                     list && (!self->schedule.copy || step_append(list, when, "copy", &copy)) &&
+                         step_append(list, when, name, &made) &&
+                         (!self->plan.results.out || step_append(list, when, "store", &store)));
+}
+
+/* Where results are left. */
+static const char *target_name(const struct results *results)
+{
+    if (!results->on_device)
+        return "results";
+    return results->at[0] || results->out ? part_name(PART_OUT) : "array";
+}
+
+PyObject *along_tuple(const struct explained_along *self, const struct plan *asked)
+{
+    const struct axes_schedule *schedule = &self->schedule;
+    const struct plan *plan = &self->plan;
+    return Py_BuildValue("ssnKKNNKs", form_name(schedule), element_name(schedule->accumulator),
+                         (Py_ssize_t)state_bytes(plan->fold, schedule->accumulator), 1ull,
+                         (unsigned long long)(plan->n * self->axes.results),
+                         steps_tuple(self, asked->axes->results), arena_tuple(&schedule->arena),
+                         (unsigned long long)schedule->arena.total, target_name(&asked->results));
+}
