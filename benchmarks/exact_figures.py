@@ -43,6 +43,8 @@ SMALL_OVER_CUB = 3.0
 CURVE = tuple(1 << k for k in range(12, 33, 2))
 CALLS = 300
 DRAWN = 1 << 22
+# Results along axes, which are made one by one; nothing is promised.
+AXES_SIZE, RESULTS = 256 * MIB, 64
 ORDERS, CANCELLING = 8, 1 << 18
 # What is measured of the orders, and a word for a table's head.
 DISTINCT, WORST = "distinct sums of 8 orders", "the worst error"
@@ -273,6 +275,28 @@ def measure_calls(dtype: str, bench: Bench | None = None) -> Iterator[Figure]:
                 )  # fmt: skip
 
 
+def measure_axes(dtype: str, bench: Bench | None = None) -> Iterator[Figure]:
+    """Compare whole calls that make a few results along an axis, until these are on the host."""
+    bench = bench or Bench()
+    flat = bench.placed(DATA["normal"], dtype, AXES_SIZE // np.dtype(dtype).itemsize)
+    for shape, axis in (((RESULTS, -1), 1), ((-1, RESULTS), 0)):
+        array = flat.reshape(shape)
+        add = partial(gred.sum, array, axis)
+        calls: dict[str, Call] = {
+            "exact": lambda add=add: add(method="exact").tolist(),
+            "fast": lambda add=add: add(method=FAST).tolist(),
+            "CuPy": lambda array=array, axis=axis: bench.cupy.sum(array, axis).tolist(),
+        }
+        seconds = {name: float(np.median(s)) for name, s in taken_in_turns(calls, 20).items()}
+        rows = f"({RESULTS}, n)" if axis else f"(n, {RESULTS})"
+        what = f"exact sum, a call, {dtype} {rows} axis {axis}, {units.bytes_text(AXES_SIZE)}"
+        for whose, name in (("the fast one's", "fast"), ("CuPy's", "CuPy")):
+            yield figure(
+                PART, f"{what}: {whose} time over its own", [seconds[name] / seconds["exact"]], "x",
+                group=f"exact sums along axes on a GPU: {whose} time over theirs",
+            )  # fmt: skip
+
+
 # How rows, the table and the plot name who adds.
 WHO = {"exact": "gred, exact", "gred": "gred, fast", "CuPy": "CuPy", "PyTorch": "PyTorch"}
 WHO |= {CUB: CUB}
@@ -351,4 +375,5 @@ PIECES: dict[str, Callable[[], Iterator[Figure]]] = {
     "large/halves": measure_halves,
     **{f"dot/{dtype}": partial(measure_dot, dtype) for dtype in TYPES},
     **{f"calls/{dtype}": partial(measure_calls, dtype) for dtype in TYPES},
+    **{f"axes/{dtype}": partial(measure_axes, dtype) for dtype in TYPES},
 }

@@ -31,6 +31,8 @@ LIBRARIES_SIZES, OVER_LIBRARIES = (10**3, 10**4, 10**5, 10**6, 10**7), 1.0
 MANY_CORES_SIZES = (256 * MIB, GIB)
 MANY_CORES_OF_FAST, MANY_CORES_OVER_NUMPY = 0.8, 8.0
 DRAWN = 1 << 20
+# Along axes nothing is promised: rows and columns of so many elements.
+AXES_SIZE, ALONG = 16 * MIB, (4, 64, 1024, 65536)
 
 
 def normal(dtype: str, nbytes: int) -> Any:
@@ -61,13 +63,30 @@ def measure_many_cores(typical: Typical) -> Iterator[Figure]:
             )
 
 
-def seconds_of(typical: Typical, array: Any) -> dict[str, float]:
+def measure_axes(typical: Typical) -> Iterator[Figure]:
+    """Measure results along axes on two cores."""
+    for dtype in TYPES:
+        flat = normal(dtype, AXES_SIZE)
+        for n in ALONG:
+            for shape, axis in (((-1, n), 1), ((n, -1), 0)):
+                seconds = seconds_of(typical, flat.reshape(shape), axis)
+                lengths = ", ".join(str(k) if k > 0 else "n" for k in shape)
+                what = f"2 cores: exact sum, 16 MiB {dtype} ({lengths}) axis {axis}"
+                for whose, taken in (("the fast one's", "fast"), ("NumPy's", "NumPy")):
+                    yield figure(
+                        "host", f"{what}: {whose} time over its own",
+                        [seconds[taken] / seconds["exact"]], "x",
+                        group=f"2 cores, exact sums along axes: {whose} time over theirs",
+                    )  # fmt: skip
+
+
+def seconds_of(typical: Typical, array: Any, axis: int | None = None) -> dict[str, float]:
     """Measure an array's sums."""
     return typical(
         {
-            "exact": lambda: gred.sum(array, method="exact"),
-            "fast": lambda: gred.sum(array, method=FAST),
-            "NumPy": lambda: np.sum(array),
+            "exact": lambda: gred.sum(array, axis, method="exact"),
+            "fast": lambda: gred.sum(array, axis, method=FAST),
+            "NumPy": lambda: np.sum(array, axis),
         }
     )
 

@@ -353,6 +353,7 @@ WORK: dict[str, Work] = {
     },
     **{f"many/{which}": (MANY_CORES, partial(measure_many_cores, which)) for which in MANY},
     "callers": (MANY_CORES, measure_callers),
+    "exact/axes": (CORES, partial(exact_on_host.measure_axes, typical)),
     "exact/few": (CORES, partial(exact_on_host.measure, typical)),
     "exact/many": (MANY_CORES, partial(exact_on_host.measure_many_cores, typical)),
 }

@@ -11,7 +11,7 @@ import itertools
 
 import ml_dtypes
 import numpy as np
-from exact_truths import exact_sum
+from exact_truths import exact_sum, nearest
 from reference import REALS
 from thin import chosen
 
@@ -59,6 +59,13 @@ def main():
                 sums.add(got.to_bytes())
             assert len(sums) == 1
             digest.update(*sums)
+    for dtype, (kind, axis) in itertools.product(REALS, enumerate((0, 1) * 5)):
+        x = next(itertools.islice(kinds(dtype, 70 * 70, kind), kind, None)).reshape(70, 70)
+        got = gred.sum(x, axis=axis, dtype=np.float64, method="exact")
+        if __debug__:
+            for k, row in enumerate(np.moveaxis(x, axis, -1)):
+                assert got[k] == nearest(exact_sum(row), np.float64), (dtype, kind, axis, k)
+        digest.update(got.tobytes())
     array = gred.explain(np.ones(3), method="exact").array
     print(array.split(" by ")[1].split()[0], digest.hexdigest(), sep="\n")
 

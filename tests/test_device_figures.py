@@ -587,11 +587,30 @@ def test_whole_calls_are_measured_in_turns(benchmarks, gpu, monkeypatch):
     assert min(seconds.values()) > 0
 
 
+def test_exact_sums_along_axes_are_told_beside_fast_ones(benchmarks, gpu, monkeypatch):
+    monkeypatch.setattr(benchmarks.exact, "AXES_SIZE", 1 << 14)
+    made = []
+
+    def in_turns(calls, count):
+        made.append([np.shape(call()) for call in calls.values()])
+        return {"exact": [2.0, 4.0, 9.0], "fast": [1.0], "CuPy": [6.0]}
+
+    monkeypatch.setattr(benchmarks.exact, "taken_in_turns", in_turns)
+    rows = list(benchmarks.exact.measure_axes("float64", gpu))
+    assert made == [[(64,)] * 3] * 2
+    assert [(row["value"], row["kept"]) for row in rows] == [(0.25, None), (1.5, None)] * 2
+    assert rows[0]["what"] == (
+        "exact sum, a call, float64 (64, n) axis 1, 16 KiB: the fast one's time over its own"
+    )
+    assert "(n, 64) axis 0" in rows[2]["what"]
+
+
 # ---- on the host ----
 
 
 def test_exact_sums_on_the_host_are_held_against_numpys_and_fast_ones(benchmarks, monkeypatch):
     monkeypatch.setattr(benchmarks.host, "normal", lambda dtype, nbytes: np.ones(8, dtype))
+    monkeypatch.setattr(benchmarks.host, "ALONG", (1, 2, 4, 8))
     monkeypatch.setattr(benchmarks.libraries, "sums", dict)
     seconds = {"exact": 2.0, "fast": 1.5, "NumPy": 3.0, "gred": 2.0, "fsum": 300.0}
     rows = list(
@@ -607,6 +626,8 @@ def test_exact_sums_on_the_host_are_held_against_numpys_and_fast_ones(benchmarks
         [(1.5, 1.0)] * 2 + [(0.75, 0.6), (1.5, 1.0)] * 2
     )
     assert (rows[-1]["value"], rows[-1]["kept"]) == (150.0, True)
+    along = list(benchmarks.host.measure_axes(lambda calls: {n: seconds[n] for n in calls}))
+    assert [(row["value"], row["at_least"]) for row in along] == [(0.75, None), (1.5, None)] * 16
     many = list(benchmarks.host.measure_many_cores(lambda calls: {n: seconds[n] for n in calls}))
     assert [row["at_least"] for row in many] == [0.8, 8.0] * 4
 
@@ -665,7 +686,7 @@ def test_pieces_are_found_by_the_beginning_of_their_names(benchmarks):
     parse = benchmarks.figures.parse_parts
     assert parse("axes/2GiB") == [f"axes/2GiB/{dtype}" for dtype in benchmarks.axes.TYPES]
     assert parse("exact/calls") == ["exact/calls/float32", "exact/calls/float64"]
-    assert parse("host-exact") == ["host-exact/few", "host-exact/many"]
+    assert parse("host-exact") == ["host-exact/axes", "host-exact/few", "host-exact/many"]
     assert {*parse("axes,exact")} < {*parse("gpu")}
 
 

@@ -238,20 +238,22 @@ def test_parts_of_what_lies_on_the_host_are_told(axis):
 
 
 def test_results_are_explained_one_by_one_where_they_are_made_so():
-    for x in (MATRIX, SimulatedArray(MATRIX)):
-        plan = gred.explain(x, axis=0, method="exact")
-        assert (plan.method, plan.results, plan.at_once) == ("exact", 300, 1)
+    plan = gred.explain(SimulatedArray(MATRIX), axis=0, method="exact")
+    assert (plan.method, plan.results, plan.at_once) == ("exact", 300, 1)
     with gred.workspace_limit(1 << 10):
         plan = gred.explain(MATRIX, axis=0, device="simulated")
     assert (plan.at_once, plan.steps[-1].size) == (1, 200)
     long = gred.explain(np.ones((2, 1 << 19)), axis=1)
     assert (long.results, long.at_once) == (2, 1)
+    exact = gred.explain(np.ones((2, 1 << 19)), axis=1, method="exact")
+    assert (exact.method, exact.results, exact.at_once) == ("exact", 2, 1)
 
 
 def test_the_hosts_loops_along_axes_are_told():
     assert "side by side, as they lie" in gred.explain(MATRIX, axis=0).array
     assert "one after the other, as it lies" in gred.explain(MATRIX, axis=1).array
-    assert "one after the other" in gred.explain(MATRIX, axis=0, method="exact").array
+    assert "one after the other, as it" in gred.explain(MATRIX, axis=1, method="exact").array
+    assert "side by side, gathered" in gred.explain(MATRIX, axis=0, method="exact").array
     assert "side by side" in gred.explain(MATRIX.T[:, ::2], axis=1).array
 
 

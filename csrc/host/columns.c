@@ -464,18 +464,6 @@ static void find_movers(struct columns *self)
     self->turn = turners[self->job->instructions](self->size);
 }
 
-/* One behind the last byte of any element. */
-static const char *end_of(const struct axes *axes)
-{
-    const struct layout *reduced = &axes->reduced;
-    const char *end = (const char *)reduced->data + element_size(reduced->input);
-    for (unsigned k = 0; k < axes->kept; k++)
-        end += (int64_t)(axes->shape[k] - 1) * axes->strides[k];
-    if (reduced->dimensions && reduced->strides[0] > 0)
-        end += (int64_t)(reduced->shape[0] - 1) * reduced->strides[0];
-    return end;
-}
-
 static void describe(struct columns *self)
 {
     const struct axes *axes = self->axes;
@@ -490,7 +478,7 @@ static void describe(struct columns *self)
     self->row = axes->shape[inner];
     self->blocks = inner ? axes->shape[inner - 1] : 1;
     self->block_stride = inner ? axes->strides[inner - 1] : 0;
-    self->end = end_of(axes);
+    self->end = axes_end(axes);
     self->ahead = ahead_of(self);
     fold_rows(self);
     find_movers(self);

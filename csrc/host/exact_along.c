@@ -1,24 +1,75 @@
+/* Results along axes, each rounded once. Threads share the results; where those are few and long,
+ * the elements of each, as of an array by itself. Where a result's elements lie apart and its
+ * neighbours' between them, several are brought together at a time, so that a cache line serves
+ * them all. No order makes a difference to exact sums, and so none of this does. */
 #include "host/exact_along.h"
 
+#include "common/arithmetic.h"
+#include "common/slab.h"
 #include "host/exact.h"
+#include "host/exact_adder.h"
 #include "host/exact_answer.h"
 #include "plan/axes.h"
+#include "run/explanation.h"
+#include "run/gather.h"
 #include "run/result.h"
 #include "run/watch.h"
 
-/* Adds the elements of one result, and stores it where the walk is. */
-static bool add_result(struct job *job, const struct walk_of_results *walk)
+#include <fenv.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CHUNK = LOOP_MOST, /* elements at a time */
+    BUFFER = 64 << 10, /* bytes that are brought together at a time: CHUNK elements of any type */
+    LANES = 16,        /* results that are, at most */
+    FEW = 16,          /* results that threads do not share */
+    LONG = 1 << 18,    /* elements of each of those, at least */
+    STRETCH = 1 << 24, /* elements between two thoughts of the watch */
+    ELEMENTS_A_PIECE = 1 << 16
+};
+
+struct along {
+    const struct job *job;
+    const struct plan *plan;
+    const struct axes *axes;
+    struct windows windows; /* to begin with */
+    turn_rows *turn;        /* what brings neighbours together, or NULL */
+    const char *end;        /* of all elements, for its sake */
+    uint64_t start;         /* the first piece of this stretch */
+    uint64_t results_a_piece;
+    struct bench *benches;
+    atomic_uint findings;
+    atomic_bool failed;
+};
+
+/* One of the results that a thread makes side by side. */
+struct lane {
+    struct exact_adder adder;
+    enum { FRESH, ADDED, ROUNDED } state;
+    struct scalar_wide value; /* where it is rounded already, */
+    uint64_t count;           /* and of so many elements */
+};
+
+/* What one thread works with, in cache lines of its own. */
+struct bench {
+    _Alignas(64) char elements[BUFFER];
+    struct lane lanes[LANES];
+    struct run run; /* of one result */
+    struct layout layout;
+    struct plan one;
+};
+
+/* ---- one result after the other ---- */
+
+static void store(const struct plan *plan, const struct run *run, int64_t place)
 {
-    const struct results *results = &job->plan->results;
-    char *const at = (char *)results->at[0] + walk->place * (int64_t)element_size(results->type);
-    struct exact_sums sums;
-    if (!exact_run(job, &sums) || !exact_finish(job, &sums))
-        return false;
-    run_store(job->run, job->plan, 0, at);
-    return true;
+    const struct results *results = &plan->results;
+    run_store(run, plan, 0, (char *)results->at[0] + place * (int64_t)element_size(results->type));
 }
 
-bool exact_along(struct job *job)
+static bool share_elements(struct job *job)
 {
     const struct axes *axes = job->plan->axes;
     struct layout layout = axes->reduced;
@@ -29,9 +80,226 @@ bool exact_along(struct job *job)
     part.plan = &one;
     results_start(&walk, axes, 0);
     for (uint64_t k = 0; k < axes->results; k++, results_next(&walk)) {
+        struct exact_sums sums;
         results_move(&walk, &layout);
-        if ((k && watch_interrupted_lately(job->run, &part.asked)) || !add_result(&part, &walk))
+        if ((k && watch_interrupted_lately(job->run, &part.asked)) || !exact_run(&part, &sums) ||
+            !exact_finish(&part, &sums))
             return false;
+        store(job->plan, job->run, walk.place);
     }
     return true;
+}
+
+/* ---- results of one thread ---- */
+
+/* Elements from `at` on, which lie one after the other. */
+static void add(struct lane *lane, const struct plan *plan, const char *elements, uint64_t at,
+                uint64_t n)
+{
+    if (at == 0 && n == plan->n &&
+        exact_adder_round(&lane->adder, plan, elements, &lane->value, &lane->count)) {
+        lane->state = ROUNDED;
+        return;
+    }
+    if (lane->state == FRESH)
+        exact_adder_clear(&lane->adder);
+    lane->state = ADDED;
+    exact_adder_add(&lane->adder, plan, elements, n);
+}
+
+/* A result's answer. */
+static bool finish_sums(const struct along *self, struct bench *bench, struct lane *lane)
+{
+    struct job part = {.plan = &bench->one,
+                       .run = &bench->run,
+                       .threads = self->job->threads,
+                       .instructions = self->job->instructions};
+    if (lane->state == FRESH)
+        exact_adder_clear(&lane->adder);
+    return exact_finish(&part, &lane->adder.sums);
+}
+
+/* Of the result that the walk is at. */
+static void finish(struct along *self, struct bench *bench, struct lane *lane,
+                   const struct walk_of_results *walk)
+{
+    results_move(walk, &bench->layout);
+    if (lane->state == ROUNDED)
+        run_answer_exact(&bench->run, &bench->one, NULL, lane->value, lane->count);
+    else if (!finish_sums(self, bench, lane))
+        atomic_store(&self->failed, true);
+    store(&bench->one, &bench->run, walk->place);
+    lane->state = FRESH;
+}
+
+static void add_result(struct along *self, struct bench *bench, const struct walk_of_results *walk)
+{
+    const struct plan *plan = self->plan;
+    results_move(walk, &bench->layout);
+    if (plan->flat)
+        add(&bench->lanes[0], plan, bench->layout.data, 0, plan->n);
+    for (uint64_t at = 0; at < plan->n && !plan->flat; at += CHUNK) {
+        const uint64_t n = gather_unconverted(self->job->instructions, &bench->layout, at,
+                                              least(plan->n - at, CHUNK), bench->elements);
+        add(&bench->lanes[0], plan, bench->elements, at, n);
+    }
+    finish(self, bench, &bench->lanes[0], walk);
+}
+
+/* So many neighbours, from where the walk is on, which goes past them. */
+static void add_neighbours(struct along *self, struct bench *bench, struct walk_of_results *walk,
+                           unsigned count)
+{
+    const struct plan *plan = self->plan;
+    const struct axes *axes = self->axes;
+    const size_t size = element_size(axes->reduced.input);
+    const uint64_t most = BUFFER / (count * size);
+    const char *const data = (const char *)axes->reduced.data + walk->offset;
+    struct turning turning = {.n = count,
+                              .row_stride = axes->reduced.strides[0],
+                              .stride = axes->strides[axes->kept - 1],
+                              .end = self->end};
+    for (uint64_t at = 0; at < plan->n; at += most) {
+        turning.rows = least(plan->n - at, most);
+        turning.at = data + (int64_t)at * turning.row_stride;
+        self->turn(&turning, turning.rows, bench->elements);
+        for (unsigned k = 0; k < count; k++)
+            add(&bench->lanes[k], plan, bench->elements + k * turning.rows * size, at,
+                turning.rows);
+    }
+    for (unsigned k = 0; k < count; k++, results_next(walk))
+        finish(self, bench, &bench->lanes[k], walk);
+}
+
+static void start_bench(const struct along *self, struct bench *bench)
+{
+    for (unsigned k = 0; k < LANES; k++) {
+        bench->lanes[k].adder.windows = self->windows;
+        bench->lanes[k].state = FRESH;
+    }
+    run_begin(&bench->run, 0);
+    bench->layout = self->axes->reduced;
+    bench->one = *self->plan;
+    bench->one.layout = &bench->layout;
+}
+
+/* In plain arithmetic, whatever the caller has set. */
+static void add_piece(void *context, uint64_t index, unsigned thread)
+{
+    struct along *self = context;
+    struct bench *const bench = &self->benches[thread];
+    const struct axes *axes = self->axes;
+    const uint64_t first = (self->start + index) * self->results_a_piece,
+                   end = least(first + self->results_a_piece, axes->results);
+    struct walk_of_results walk;
+    fenv_t callers;
+    fegetenv(&callers);
+    fesetenv(FE_DFL_ENV);
+    start_bench(self, bench);
+    results_start(&walk, axes, first);
+    for (uint64_t at = first; at < end;) {
+        const uint64_t row = self->turn ? axes->shape[axes->kept - 1] : 1,
+                       left = least(end - at, row - at % row);
+        const unsigned count = (unsigned)least(left, LANES);
+        if (count > 1) {
+            add_neighbours(self, bench, &walk, count);
+        } else {
+            add_result(self, bench, &walk);
+            results_next(&walk);
+        }
+        at += count;
+    }
+    atomic_fetch_or(&self->findings, bench->run.findings);
+    fesetenv(&callers);
+}
+
+/* ---- all of them ---- */
+
+static bool are_few_and_long(const struct plan *plan)
+{
+    return plan->n >= STRETCH || (plan->n >= LONG && plan->axes->results <= FEW);
+}
+
+/* Whether a result's elements lie further apart than its neighbour's first one. */
+static bool lie_side_by_side(const struct plan *plan)
+{
+    const struct axes *axes = plan->axes;
+    const struct layout *reduced = &axes->reduced;
+    return !reduced->mask && !reduced->swapped && axes->kept > 0 && reduced->dimensions == 1 &&
+           plan->n > 1 &&
+           layout_distance(axes->strides[axes->kept - 1]) < layout_distance(reduced->strides[0]);
+}
+
+static void describe(struct along *self, const struct job *job)
+{
+#define TURNERS(name) TURNER(name),
+    static turn_rows *(*const turners[])(size_t) = {INSTRUCTION_SETS(TURNERS)};
+#undef TURNERS
+    const uint64_t n = job->plan->n;
+    struct exact_adder first;
+    self->job = job;
+    self->plan = job->plan;
+    self->axes = job->plan->axes;
+    if (lie_side_by_side(job->plan)) {
+        self->turn = turners[job->instructions](element_size(self->axes->reduced.input));
+        self->end = axes_end(self->axes);
+    }
+    self->results_a_piece = ELEMENTS_A_PIECE / (least(n, ELEMENTS_A_PIECE - 1) + 1);
+    if (self->turn && self->results_a_piece < LANES)
+        self->results_a_piece = LANES;
+    exact_adder_start(&first, job);
+    self->windows = first.windows;
+}
+
+static uint64_t pieces_of(const struct along *self)
+{
+    return divide_up(self->axes->results, self->results_a_piece);
+}
+
+static bool add_stretches(struct job *job, struct along *self)
+{
+    const uint64_t pieces = pieces_of(self),
+                   stretch = STRETCH / (self->results_a_piece * self->plan->n + 1) + 1;
+    for (; self->start < pieces && !self->failed; self->start += stretch) {
+        if (self->start && watch_interrupted_lately(job->run, &job->asked))
+            return false;
+        threads_run(job->threads, least(pieces - self->start, stretch), false, add_piece, self);
+    }
+    job->run->findings |= self->findings;
+    return !self->failed;
+}
+
+static bool share_results(struct job *job)
+{
+    struct along self = {.start = 0};
+    describe(&self, job);
+    self.benches = aligned_alloc(
+        _Alignof(struct bench), threads_for(job->threads, pieces_of(&self)) * sizeof *self.benches);
+    const bool added = self.benches && add_stretches(job, &self);
+    if (!self.benches || self.failed)
+        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for exact sums");
+    free(self.benches);
+    return added;
+}
+
+bool exact_along(struct job *job)
+{
+    return are_few_and_long(job->plan) ? share_elements(job) : share_results(job);
+}
+
+void exact_along_explain(const struct job *job)
+{
+    struct explanation *explanation = job->run->explanation;
+    struct loops *loops = &explanation->loops;
+    struct along self = {.start = 0};
+    exact_explain(job, loops);
+    loops->results = RESULTS_IN_TURN;
+    if (are_few_and_long(job->plan)) {
+        explanation->at_once = 1;
+        return;
+    }
+    describe(&self, job);
+    loops->threads = threads_for(job->threads, pieces_of(&self));
+    if (self.turn)
+        loops->results = RESULTS_SIDE_BY_SIDE;
 }

@@ -11,6 +11,12 @@ static struct scalar_wide rounded_root(const struct finish *finish, struct exact
     return scalar_widen(exact_root(sum, finish->result), finish->result);
 }
 
+static bool has_zero(const struct plan *plan, const struct exact_sums *sums)
+{
+    return exact_is_zero(&sums->parts[EXACT_REAL]) ||
+           (exact_has_parts(plan->finish.result) && exact_is_zero(&sums->parts[EXACT_IMAGINARY]));
+}
+
 /* A sum of 0 has the sign that any other sum of these elements has: it is negative if all of them
  * are, and so is the initial value. */
 static bool sign_zeros(struct job *job, const struct exact_sums *sums, struct scalar_wide *value)
@@ -19,6 +25,8 @@ static bool sign_zeros(struct job *job, const struct exact_sums *sums, struct sc
     const struct plan *plan = job->plan;
     struct answer plain;
     uint64_t count;
+    if (!has_zero(plan, sums))
+        return true;
     if (!folding_run(job, state, &count))
         return false;
     state_finish(plan->reduction, &plan->finish, state, &plain);

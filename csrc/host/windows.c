@@ -107,17 +107,24 @@ static void put_sums(const struct windows *self, int64_t (*sums)[2], int highest
     }
 }
 
+/* Moves the windows to where they hold all of it. */
+static bool find(struct windows *self, const void *floats, const void *others, size_t n,
+                 struct windowed *found)
+{
+    add(self, floats, others, n, found);
+    while (!found->whole || found->greatest > ldexp(1, self->highest)) {
+        if (!move(self, found->greatest))
+            return false;
+        add(self, floats, others, n, found);
+    }
+    return !found->too_small;
+}
+
 bool windows_add(struct windows *self, const void *floats, const void *others, size_t n,
                  struct exact *even, struct exact *odd, uint64_t *numbers)
 {
     struct windowed found;
-    add(self, floats, others, n, &found);
-    while (!found.whole || found.greatest > ldexp(1, self->highest)) {
-        if (!move(self, found.greatest))
-            return false;
-        add(self, floats, others, n, &found);
-    }
-    if (found.too_small)
+    if (!find(self, floats, others, n, &found))
         return false;
     put_sums(self, found.sums, self->highest, even, odd);
     if (loses(self))
@@ -125,5 +132,24 @@ bool windows_add(struct windows *self, const void *floats, const void *others, s
     for (unsigned k = 0; k < found.lefts; k++)
         put_left(k % 2 ? odd : even, found.left[k]);
     *numbers = self->leaves_out ? found.numbers : n;
+    return true;
+}
+
+bool windows_total(struct windows *self, const void *floats, size_t n, struct windows_total *total)
+{
+    enum { WINDOWS_HELD = 2 }; /* less than 2^(51 + 6 + 1 + WINDOW_STEP) units */
+    struct windowed found;
+    if (self->count > WINDOWS_HELD || !find(self, floats, floats, n, &found) ||
+        self->count > WINDOWS_HELD)
+        return false;
+    for (unsigned k = 0; k < found.lefts; k++)
+        if (found.left[k] != 0)
+            return false;
+    total->units = 0;
+    for (unsigned w = 0; w < self->count; w++)
+        total->units =
+            total->units * ((__int128)1 << WINDOW_STEP) + found.sums[w][0] + found.sums[w][1];
+    total->unit = self->highest - WINDOW_UNIT - (int)(self->count - 1) * WINDOW_STEP;
+    total->numbers = self->leaves_out ? found.numbers : n;
     return true;
 }

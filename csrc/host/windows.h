@@ -29,3 +29,13 @@ void windows_forget(struct windows *);
  * whether they could be added so; *numbers: how many are no NaN, where NaNs are left out. */
 bool windows_add(struct windows *, const void *floats, const void *others, size_t n,
                  struct exact *even, struct exact *odd, uint64_t *numbers);
+
+/* The whole sum of a few numbers: so many of 2^unit. */
+struct windows_total {
+    __int128 units;
+    int unit;
+    uint64_t numbers; /* that took part */
+};
+
+/* The sum of 1 to LOOP_MOST floats, where two windows hold it; products are not added. */
+bool windows_total(struct windows *, const void *floats, size_t n, struct windows_total *);

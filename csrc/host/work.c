@@ -2,6 +2,7 @@
 
 #include "host/along.h"
 #include "host/exact.h"
+#include "host/exact_along.h"
 #include "host/exact_answer.h"
 #include "host/folding.h"
 #include "run/explanation.h"
@@ -50,20 +51,17 @@ bool work_finish(struct work *self)
 void work_explain(const struct work *self)
 {
     const struct plan *plan = self->job.plan;
-    struct explanation *explanation = self->job.run->explanation;
-    struct loops *loops = &explanation->loops;
+    struct loops *loops = &self->job.run->explanation->loops;
     if (is_recursive(self))
         *loops = (struct loops){.way = "copied, and its upper half folded onto the lower",
                                 .threads = 1,
                                 .copied = plan->n * element_size(plan->accumulator)};
-    else if (plan->exact)
-        exact_explain(&self->job, loops);
+    else if (plan->axes && plan->exact)
+        exact_along_explain(&self->job);
     else if (plan->axes)
         along_explain(&self->job);
+    else if (plan->exact)
+        exact_explain(&self->job, loops);
     else
         folding_explain(&self->job, loops);
-    if (plan->exact && plan->axes) {
-        explanation->at_once = 1;
-        loops->results = RESULTS_IN_TURN;
-    }
 }

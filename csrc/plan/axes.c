@@ -187,6 +187,17 @@ void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct
     self->kind = kind_of(self);
 }
 
+const char *axes_end(const struct axes *axes)
+{
+    const struct layout *reduced = &axes->reduced;
+    const char *end = (const char *)reduced->data + element_size(reduced->input);
+    for (unsigned k = 0; k < axes->kept; k++)
+        end += (int64_t)(axes->shape[k] - 1) * axes->strides[k];
+    if (reduced->dimensions && reduced->strides[0] > 0)
+        end += (int64_t)(reduced->shape[0] - 1) * reduced->strides[0];
+    return end;
+}
+
 void axes_copy(const struct axes *self, struct axes *to)
 {
     to->kind = self->kind;
