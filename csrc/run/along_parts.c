@@ -114,6 +114,26 @@ static bool make_parts(struct parts *self, unsigned along, uint64_t count)
 
 /* ---- one result at a time ---- */
 
+/* Whether the launch that adds an exact result stores it, too: nobody waits for any of them. */
+static bool are_left_behind(const struct parts *self)
+{
+    const struct plan *plan = self->all;
+    return plan->exact && plan->on_device && plan->results.on_device;
+}
+
+static char *address_of(const struct parts *self, unsigned value, int64_t place)
+{
+    const struct results *results = &self->results;
+    return (char *)results->at[value] + place * (int64_t)element_size(results->types[value]);
+}
+
+/* An explanation has no results yet, but elements that lie as well. */
+static void leave_behind(const struct parts *self, int64_t place, struct plan *one)
+{
+    one->out = self->run->explanation ? (void *)one->layout->data : address_of(self, 0, place);
+    one->out_element = self->results.types[0];
+}
+
 static bool store_answer(const struct parts *self, int64_t place)
 {
     const struct results *results = &self->results;
@@ -121,7 +141,7 @@ static bool store_answer(const struct parts *self, int64_t place)
         const size_t size = element_size(results->types[v]);
         char bytes[sizeof(struct complex128)];
         run_store(self->run, self->all, v, bytes);
-        char *const at = (char *)results->at[v] + place * (int64_t)size;
+        char *const at = address_of(self, v, place);
         if (!results->on_device)
             memcpy(at, bytes, size);
         else if (!self->machine->copy_in(self->machine, at, bytes, size))
@@ -139,6 +159,7 @@ static bool make_one_by_one(struct parts *self)
         return false;
     }
     const struct axes *axes = self->all->axes;
+    const bool left_behind = are_left_behind(self);
     struct layout layout = axes->reduced;
     struct plan one = *self->all;
     struct walk_of_results walk;
@@ -151,12 +172,15 @@ static bool make_one_by_one(struct parts *self)
             one.finish.has_mean = true;
             one.finish.mean = means->here[walk.place];
         }
+        if (left_behind)
+            leave_behind(self, walk.place, &one);
         if (self->run->explanation) {
             self->run->explanation->at_once = 1;
             return passes_run(self->machine, &one, self->run);
         }
         if (watch_interrupted_lately(self->run, &self->asked) ||
-            !passes_run(self->machine, &one, self->run) || !store_answer(self, walk.place))
+            !passes_run(self->machine, &one, self->run) ||
+            !(left_behind || store_answer(self, walk.place)))
             return false;
     }
     return true;

@@ -162,10 +162,11 @@ def _steps(rows: tuple[tuple[Any, ...], ...], pieces: int) -> Steps:
     return Steps(steps)
 
 
-def _launched(row: tuple[Any, ...]) -> tuple[Any, ...]:
+def _launched(row: tuple[Any, ...], given: bool) -> tuple[Any, ...]:
     form, _, _, pieces, piece, steps, parts, total, result = row
     uploaded = any(name == "uploaded piece" for name, _, _ in parts)
     array = ("uploaded; " if uploaded else "") + _FORMS[form]
+    result = "array" if result == "out" and not given else result
     where = _LEFT.get(result, f"from the {result} to the host")
     taken = Parts(Part(*part) for part in parts)
     return array, pieces, piece, _steps(steps, pieces), taken, total, where
@@ -241,7 +242,7 @@ def explain(
     row = _core.explain(a, op, **options)
     name, place, why, method_name, block, elements, size, accumulator, *made, how = row
     launches = len(how) > 6
-    taken = _launched(how) if launches else _looped(how, size)
+    taken = _launched(how, out is not None) if launches else _looped(how, size)
     accumulator = how[1] if launches else accumulator
     told = (name, place, _REASONS[why], method_name, block or None, elements, size, accumulator)
     return Explanation(*told, *made, *taken)
