@@ -52,6 +52,7 @@ struct columns {
     uint64_t run, runs; /* parts of one, and how many there are */
     bool shared;        /* a spot's runs are, among threads */
     bool direct;        /* states are results, and go where those do */
+    double divisor;     /* of those; 0: none */
     const char *end;    /* of all elements */
     size_t ahead;       /* as struct slab has it */
     char *benches, *partials;
@@ -125,6 +126,7 @@ static void fold_run(const struct columns *self, const struct spot *spot, uint64
                              .count = self->run,
                              .folded = self->folded,
                              .finishes = self->direct,
+                             .divisor = self->divisor,
                              .block_stride = self->block_stride,
                              .row_stride = self->row_stride,
                              .end = self->end,
@@ -282,13 +284,13 @@ static fold_slab *loop_of(const struct job *job)
     return type == plan->accumulator || type == input ? loop_to(job, plan->accumulator) : NULL;
 }
 
-/* Where results are what a state is, and need nothing else; NULL: they do. */
+/* Where results are what a state is, or that divided, and need nothing else; NULL: they do. */
 static fold_slab *loop_to_results(const struct job *job)
 {
     const struct plan *plan = job->plan;
     const struct finish *finish = &plan->finish;
-    const bool stored = reduction_is_stored(plan->reduction) &&
-                        !reduction_row(plan->reduction)->counts && !finish->has_initial &&
+    const bool divided = reduction_row(plan->reduction)->counts && plan->fold != FOLD_sum;
+    const bool stored = reduction_is_stored(plan->reduction) && !divided && !finish->has_initial &&
                         finish->from_nothing && !element_is_complex(finish->result) &&
                         finish->result == plan->results.types[0];
     const bool narrow =
@@ -423,6 +425,7 @@ static void describe_results(struct columns *self)
     if (self->direct) {
         self->fold = fold;
         self->width = element_size(self->plan->finish.result);
+        self->divisor = reduction_row(self->plan->reduction)->counts ? (double)self->plan->n : 0;
     }
 }
 
@@ -513,8 +516,9 @@ static bool run_pieces(struct job *job, struct columns *self, uint64_t pieces, t
     const struct plan *plan = job->plan;
     const uint64_t all = plan->n * self->axes->results, each = all / pieces + 1,
                    stretch = divide_up(STRETCH, each);
-    const struct sharing sharing =
-        sharing_of(plan->fold, plan->layout->input, self->way != IN_PLACE, all);
+    const struct sharing sharing = sharing_along(
+        plan->fold, plan->layout->input, self->way == IN_PLACE ? BRINGS_NOTHING : BRINGS_TILES, all,
+        self->direct ? 0 : self->axes->results);
     for (self->start = 0; self->start < pieces; self->start += stretch) {
         const uint64_t count = least(pieces - self->start, stretch);
         if (self->start && watch_interrupted_lately(job->run, &job->asked))
