@@ -40,16 +40,15 @@ def test_means_of_few_rows_are_divided_and_rounded_as_numpys(n, dtype):
         assert spread.tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("axis", [0, 1])
-def test_spreads_and_places_of_short_rows_are_stored_wherever_out_is(axis):
-    x = np.random.default_rng(0).standard_normal((300, 5)).astype("float32")
-    places = np.full((x.shape[1 - axis], 2), -1, "int64")
-    gred.argmin(x, axis=axis, out=places[:, 1])
-    assert (places[:, 1] == x.argmin(axis)).all()
-    assert (places[:, 0] == -1).all()
-    for ddof in (0, 1, 4.5):
-        spreads = np.full((x.shape[1 - axis], 3), -1, "float32")
-        gred.std(x, axis=axis, ddof=ddof, out=spreads[:, 1])
-        expected = np.std(x.astype("float64"), axis=axis, ddof=ddof)
-        np.testing.assert_allclose(spreads[:, 1], expected, rtol=2**-23)
-        assert (spreads[:, ::2] == -1).all()
+@pytest.mark.parametrize("shape", [(40, 5, 6), (6, 5, 40), (3, 200, 4)])
+def test_spreads_and_places_are_stored_in_the_results_order(shape):
+    """Neighbours in memory are no neighbours among the results."""
+    x = np.random.default_rng(0).standard_normal(shape).astype("float32").transpose(2, 1, 0)
+    assert (gred.argmin(x, axis=1) == x.argmin(1)).all()
+    for ddof in (0, 1, 2.5):
+        expected = np.std(x.astype("float64"), axis=1, ddof=ddof)
+        np.testing.assert_allclose(gred.std(x, axis=1, ddof=ddof), expected, rtol=2**-23)
+        spreads = np.full((*expected.shape, 3), -1, "float32")
+        gred.std(x, axis=1, ddof=ddof, out=spreads[..., 1])
+        np.testing.assert_allclose(spreads[..., 1], expected, rtol=2**-23)
+        assert (spreads[..., ::2] == -1).all()
