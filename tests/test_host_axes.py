@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import numpy as np
+import pytest
 from test_host_loops import check_instructions, check_threads
+
+import gred
 
 PROGRAM = Path(__file__).parent / "host_axes.py"
 
@@ -13,3 +17,38 @@ def test_all_instructions_are_right_along_axes_and_make_the_same_bits():
 
 def test_any_number_of_threads_makes_the_same_bits_along_axes():
     check_threads(PROGRAM)
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", range(1, 9))
+def test_means_of_few_rows_are_divided_and_rounded_as_numpys(n, dtype):
+    """NumPy adds rows one after the other, too, as long as they are few."""
+    smallest = np.finfo(dtype).smallest_subnormal
+    rng = np.random.default_rng(n)
+    for columns in (2, 15, 64, 65, 127, 128, 129, 5000):
+        x = rng.standard_normal((n, columns)).astype(dtype)
+        x[:, ::3] *= np.finfo(dtype).max / n
+        x[:, 1::3] = rng.integers(-9, 9, x[:, 1::3].shape) * smallest
+        x[:, columns // 2] = -0.0
+        x[0, -1] = np.nan
+        expected = np.mean(x, axis=0)
+        result = gred.mean(x, axis=0)
+        assert result.tobytes() == expected.tobytes()
+        spread = np.empty(2 * columns, dtype)[::2]
+        gred.mean(x, axis=0, out=spread)
+        assert spread.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("shape", [(40, 5, 6), (6, 5, 40), (3, 200, 4)])
+def test_spreads_and_places_are_stored_in_the_results_order(shape):
+    """Neighbours in memory are no neighbours among the results."""
+    x = np.random.default_rng(0).standard_normal(shape).astype("float32").transpose(2, 1, 0)
+    assert (gred.argmin(x, axis=1) == x.argmin(1)).all()
+    for ddof in (0, 1, 2.5):
+        expected = np.std(x.astype("float64"), axis=1, ddof=ddof)
+        np.testing.assert_allclose(gred.std(x, axis=1, ddof=ddof), expected, rtol=2**-23)
+        spreads = np.full((*expected.shape, 3), -1, "float32")
+        gred.std(x, axis=1, ddof=ddof, out=spreads[..., 1])
+        np.testing.assert_allclose(spreads[..., 1], expected, rtol=2**-23)
+        assert (spreads[..., ::2] == -1).all()

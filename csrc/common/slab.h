@@ -43,6 +43,7 @@ struct slab {
     uint64_t folded;       /* neighbouring rows that are taken for one, whose columns these are */
     uint64_t before;       /* rows before the first of all: positions count those, too */
     bool finishes;         /* states are results: NumPy's sums begin with 0, and so are never -0 */
+    double divisor;        /* of those that are floats; 0: none */
     int64_t block_stride, row_stride;
     const char *end; /* up to here memory may be read, whatever it means */
     size_t ahead;    /* bytes that each row is asked for ahead of its use, or 0 */

@@ -10,6 +10,7 @@
 #include "host/columns.h"
 #include "host/finishing.h"
 #include "host/folding.h"
+#include "host/sharing.h"
 #include "plan/axes.h"
 #include "run/explanation.h"
 #include "run/gather.h"
@@ -24,6 +25,7 @@ enum {
     LANES = 16,        /* results abreast, at most */
     LEVELS = 34,       /* of states that wait for their like */
     DONE = 64,         /* states that wait to be finished, at most */
+    MOVED = 4 << 10,   /* bytes that are brought together at a time, about */
     FEW = 16,          /* results that threads do not share */
     FEW_APART = 4,     /* elements between two of a result */
     LONG = 1 << 18,    /* elements of each of those, at least */
@@ -120,23 +122,29 @@ static void finish_waiting(const struct along *self, struct bench *bench)
     bench->waiting.n = 0;
 }
 
-static bool may_wait(const struct finishing *waiting, int64_t place, uint64_t count)
+/* Whether more may: results from `place` on at that distance. */
+static bool may_wait(const struct finishing *waiting, int64_t place, int64_t step, uint64_t count)
 {
-    return waiting->n < DONE && waiting->count == count &&
-           (waiting->n == 1 || place == waiting->place + (int64_t)waiting->n * waiting->step);
+    return waiting->n < DONE && waiting->count == count && waiting->step == step &&
+           place == waiting->place + (int64_t)waiting->n * step;
 }
 
-/* Where a state waits for others of as many elements, whose results lie at one distance. */
-static char *let_wait(const struct along *self, struct bench *bench, int64_t place, uint64_t count)
+/* Where states of neighbouring results wait for others of as many elements: of *n of them, or of as
+ * many as there is room for. */
+static char *let_wait(const struct along *self, struct bench *bench, int64_t place, uint64_t count,
+                      uint64_t *n)
 {
+    const int64_t step = self->axes->places[self->axes->kept - 1];
     struct finishing *const waiting = &bench->waiting;
-    if (waiting->n && !may_wait(waiting, place, count))
+    if (waiting->n && !may_wait(waiting, place, step, count))
         finish_waiting(self, bench);
     if (waiting->n == 0)
-        *waiting = (struct finishing){.states = bench->done, .count = count, .place = place};
-    else if (waiting->n == 1)
-        waiting->step = place - waiting->place;
-    return bench->done + waiting->n++ * self->chunks.width;
+        *waiting =
+            (struct finishing){.states = bench->done, .count = count, .place = place, .step = step};
+    char *const state = bench->done + waiting->n * self->chunks.width;
+    *n = least(*n, DONE - waiting->n);
+    waiting->n += *n;
+    return state;
 }
 
 static uint64_t count_shown(const struct along *self, const struct bench *bench)
@@ -152,7 +160,8 @@ static void finish_lane(const struct along *self, struct bench *bench, struct la
     for (; lane->depth > 1; lane->depth--)
         self->chunks.merge(lane->states + (lane->depth - 2) * width, 2);
     move_to(self, bench, lane);
-    memcpy(let_wait(self, bench, lane->place, count_shown(self, bench)), lane->states, width);
+    uint64_t one = 1;
+    memcpy(let_wait(self, bench, lane->place, count_shown(self, bench), &one), lane->states, width);
 }
 
 /* Neighbours a chunk at a time, so that what lies between one's elements serves the next. */
@@ -170,30 +179,54 @@ static void fold_abreast(const struct along *self, struct bench *bench, struct l
         finish_lane(self, bench, &lanes[k]);
 }
 
-/* A result's elements, one after the other: where they lie, or on the bench. */
-static const char *ready(const struct along *self, const struct bench *bench, const char *at)
+/* Elements of neighbouring results, up to a chunk of them: where they lie, or on the bench.
+ * *distance: from one result's to the next one's, bytes. */
+static const char *ready(const struct along *self, const struct bench *bench, const char *at,
+                         uint64_t results, int64_t *distance)
 {
+    const uint64_t n = self->plan->n;
     if (!self->move)
         return at;
-    const struct tile row = {.at = at,
-                             .rows = 1,
-                             .columns = self->plan->n,
-                             .column_stride = self->axes->reduced.strides[0]};
-    self->move(&row, bench->buffer);
+    const struct tile rows = {.at = at,
+                              .rows = results,
+                              .columns = n,
+                              .row_stride = *distance,
+                              .column_stride = self->axes->reduced.strides[0]};
+    self->move(&rows, bench->buffer);
+    *distance = (int64_t)(n * self->chunks.size);
     return bench->buffer;
 }
 
-/* Results of a single part, one after the other. */
-static void fold_at_once(const struct along *self, struct bench *bench,
-                         struct walk_of_results *walk, uint64_t count)
+/* Neighbouring results of a single part each. */
+static void fold_neighbours(const struct along *self, struct bench *bench, const char *at,
+                            int64_t distance, uint64_t results, char *states)
 {
-    const char *const data = self->axes->reduced.data;
-    for (uint64_t k = 0; k < count; k++, results_next(walk)) {
-        char *const state = let_wait(self, bench, walk->place, self->plan->n);
+    const uint64_t n = self->plan->n;
+    const size_t width = self->chunks.width;
+    fold_values *const fold = self->chunks.fold_elements;
+    at = ready(self, bench, at, results, &distance);
+    for (uint64_t k = 0; k < results; k++, at += distance, states += width) {
         if (self->chunks.indexed)
-            memcpy(state, self->identity, self->chunks.width);
-        self->chunks.fold_elements(ready(self, bench, data + walk->offset), self->plan->n, 0,
-                                   state);
+            memcpy(states, self->identity, width);
+        fold(at, n, 0, states);
+    }
+}
+
+static void fold_at_once(const struct along *self, struct bench *bench, uint64_t first,
+                         uint64_t end)
+{
+    const struct axes *axes = self->axes;
+    const unsigned inner = axes->kept - 1;
+    const uint64_t fitting = MOVED / (self->plan->n * self->chunks.size) + 1,
+                   most = self->move ? least(fitting, CHUNK / self->plan->n) : DONE;
+    uint64_t results;
+    for (uint64_t result = first; result < end; result += results) {
+        struct walk_of_results walk;
+        results_start(&walk, axes, result);
+        results = least(least(end - result, axes->shape[inner] - walk.index[inner]), most);
+        char *const states = let_wait(self, bench, walk.place, self->plan->n, &results);
+        fold_neighbours(self, bench, (const char *)axes->reduced.data + walk.offset,
+                        axes->strides[inner], results, states);
     }
 }
 
@@ -211,7 +244,7 @@ static void fold_results(void *context, uint64_t index, unsigned thread)
     struct lane lanes[LANES];
     results_start(&walk, self->axes, first);
     if (self->at_once)
-        fold_at_once(self, &bench, &walk, end - first);
+        fold_at_once(self, &bench, first, end);
     for (uint64_t result = first; result < end && !self->at_once; result += self->abreast) {
         const unsigned count = (unsigned)least(self->abreast, end - result);
         for (unsigned k = 0; k < count; k++, results_next(&walk))
@@ -261,15 +294,36 @@ static void describe_along(struct along *self)
     self->bench_bytes = self->done + chunk_aligned(DONE * self->chunks.width);
 }
 
+static enum bringing bringing_of(const struct along *self)
+{
+    if (self->move)
+        return BRINGS_TILES;
+    return way_gathers(self->chunks.way) ? BRINGS_ELEMENTS : BRINGS_NOTHING;
+}
+
+static struct sharing sharing_of_all(const struct along *self)
+{
+    const struct plan *plan = self->plan;
+    const uint64_t results = self->axes->results;
+    return sharing_along(plan->fold, plan->layout->input, bringing_of(self), plan->n * results + 1,
+                         results);
+}
+
 /* Stretches, with a thought of the watch between them. */
 static bool fold_pieces(struct job *job, struct along *self, uint64_t pieces)
 {
     enum { LEAST_PIECES = 64 };
+    const struct sharing sharing = sharing_of_all(self);
     const uint64_t stretch = LEAST_PIECES + STRETCH / self->results_a_piece / (self->plan->n + 1);
     for (; self->start < pieces; self->start += stretch) {
         if (self->start && watch_interrupted_lately(job->run, &job->asked))
             return false;
-        threads_run(job->threads, least(pieces - self->start, stretch), false, fold_results, self);
+        const uint64_t count = least(pieces - self->start, stretch);
+        if (sharing.pieces > 1)
+            threads_run(job->threads, count, sharing.brief, fold_results, self);
+        else
+            for (uint64_t k = 0; k < count; k++)
+                fold_results(self, k, 0);
     }
     return true;
 }
@@ -339,7 +393,8 @@ static void explain_sharing(const struct job *job, struct loops *loops)
 {
     struct along self = {.job = job, .plan = job->plan, .axes = job->plan->axes};
     describe_along(&self);
-    const uint64_t pieces = divide_up(self.axes->results, self.results_a_piece);
+    const uint64_t pieces =
+        sharing_of_all(&self).pieces > 1 ? divide_up(self.axes->results, self.results_a_piece) : 1;
     *loops = (struct loops){.way = chunk_way_name(self.chunks.way),
                             .chunk = CHUNK,
                             .threads = threads_for(job->threads, pieces),

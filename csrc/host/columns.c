@@ -52,6 +52,7 @@ struct columns {
     uint64_t run, runs; /* parts of one, and how many there are */
     bool shared;        /* a spot's runs are, among threads */
     bool direct;        /* states are results, and go where those do */
+    double divisor;     /* of those; 0: none */
     const char *end;    /* of all elements */
     size_t ahead;       /* as struct slab has it */
     char *benches, *partials;
@@ -125,6 +126,7 @@ static void fold_run(const struct columns *self, const struct spot *spot, uint64
                              .count = self->run,
                              .folded = self->folded,
                              .finishes = self->direct,
+                             .divisor = self->divisor,
                              .block_stride = self->block_stride,
                              .row_stride = self->row_stride,
                              .end = self->end,
@@ -282,13 +284,13 @@ static fold_slab *loop_of(const struct job *job)
     return type == plan->accumulator || type == input ? loop_to(job, plan->accumulator) : NULL;
 }
 
-/* Where results are what a state is, and need nothing else; NULL: they do. */
+/* Where results are what a state is, or that divided, and need nothing else; NULL: they do. */
 static fold_slab *loop_to_results(const struct job *job)
 {
     const struct plan *plan = job->plan;
     const struct finish *finish = &plan->finish;
-    const bool stored = reduction_is_stored(plan->reduction) &&
-                        !reduction_row(plan->reduction)->counts && !finish->has_initial &&
+    const bool divided = reduction_row(plan->reduction)->counts && plan->fold != FOLD_sum;
+    const bool stored = reduction_is_stored(plan->reduction) && !divided && !finish->has_initial &&
                         finish->from_nothing && !element_is_complex(finish->result) &&
                         finish->result == plan->results.types[0];
     const bool narrow =
@@ -423,6 +425,7 @@ static void describe_results(struct columns *self)
     if (self->direct) {
         self->fold = fold;
         self->width = element_size(self->plan->finish.result);
+        self->divisor = reduction_row(self->plan->reduction)->counts ? (double)self->plan->n : 0;
     }
 }
 
@@ -503,7 +506,9 @@ static uint64_t elements_of(const struct columns *self)
 static struct sharing sharing_of_all(const struct columns *self)
 {
     const struct plan *plan = self->plan;
-    return sharing_of(plan->fold, plan->layout->input, self->way != IN_PLACE, elements_of(self));
+    return sharing_along(plan->fold, plan->layout->input,
+                         self->way == IN_PLACE ? BRINGS_NOTHING : BRINGS_TILES, elements_of(self),
+                         self->direct ? 0 : self->axes->results);
 }
 
 /* Pieces of nearly `elements` each, with thoughts of the watch between them. */

@@ -28,7 +28,8 @@ struct folding {
 
 static struct sharing sharing_for(const struct plan *plan, enum way way, uint64_t n)
 {
-    return sharing_of(plan->fold, plan->layout->input, way_gathers(way), n);
+    return sharing_of(plan->fold, plan->layout->input,
+                      way_gathers(way) ? BRINGS_ELEMENTS : BRINGS_NOTHING, n);
 }
 
 static uint64_t chunks_of(uint64_t n)

@@ -11,6 +11,13 @@ struct sharing {
     bool brief; /* over before a thread that sleeps would be there */
 };
 
-/* Of n >= 1 elements of type `input`, in chunks of LOOP_MOST. `gathered`: a loop takes them from a
- * buffer that they have to be brought to. */
-struct sharing sharing_of(enum fold, enum element input, bool gathered, uint64_t n);
+/* How a loop's elements come to it: as they lie, in tiles that are moved or turned, or one by one.
+ */
+enum bringing { BRINGS_NOTHING, BRINGS_TILES, BRINGS_ELEMENTS };
+
+/* Of n >= 1 elements of type `input`, in chunks of LOOP_MOST. */
+struct sharing sharing_of(enum fold, enum element input, enum bringing, uint64_t n);
+
+/* The same of elements that make so many results. */
+struct sharing sharing_along(enum fold, enum element input, enum bringing, uint64_t n,
+                             uint64_t results);

@@ -9,8 +9,9 @@
  *
  *     using element = ...;
  *     static constexpr unsigned step = ...;      columns of a group
+ *     static constexpr unsigned abreast = ...;   groups that are taken side by side
  *     static constexpr bool is_tree = ...;
- *     void take(const part_of<element> &);       rows
+ *     static void take(Way (&)[N], const part_of<element> &);   rows, of 1 group or `abreast`
  *     void join(const Way &);                    of the rows behind
  *
  *     using joined = ...;                        what does that, itself or what it is made of
@@ -32,6 +33,28 @@ namespace KERNELS
 {
 namespace
 {
+
+/* Groups that have registers enough for what they take at once: so more of a row is read before the
+ * next one is, which may lie where a cache has no room beside it. */
+constexpr unsigned groups_abreast = register_bytes == 64 ? 4 : 1;
+
+template <class Way, size_t N>
+struct groups_of {
+    Way at[N];
+};
+
+template <class Way, size_t... Groups>
+LANES_FUNCTION groups_of<Way, sizeof...(Groups)> fresh_groups(std::index_sequence<Groups...>)
+{
+    return {{(void(Groups), Way())...}};
+}
+
+/* So many that have taken nothing, each by itself: a loop would make them in memory. */
+template <class Way, size_t N>
+LANES_FUNCTION groups_of<Way, N> fresh()
+{
+    return fresh_groups<Way>(std::make_index_sequence<N>());
+}
 
 /* Rows that are added one after the other. */
 constexpr unsigned rows_in_a_row = SLAB_PART_ROWS / 2;
@@ -83,6 +106,13 @@ LANES_FUNCTION void put_each(const lanes<T> &from, unsigned n, Put put)
 
 /* ---- sums ---- */
 
+/* A count, as a float. */
+LANES_FUNCTION bool is_power_of_2(double count)
+{
+    const uint64_t n = uint64_t(count);
+    return (n & (n - 1)) == 0;
+}
+
 /* Whether elements are true. */
 struct truths {
     static constexpr unsigned elements = 1;
@@ -110,18 +140,20 @@ struct column_sums {
     using element = In;
     using sums = sum_lanes<In, T, Fold, Of>;
     using joined = sum_lanes<T, T, Fold>;
-    static constexpr unsigned step = sums::step;
+    static constexpr unsigned step = sums::step, abreast = groups_abreast;
     static constexpr bool is_tree = !std::is_integral_v<T>;
     sums all;
 
-    LANES_FUNCTION void take(const part_of<In> &part)
+    template <unsigned N>
+    LANES_FUNCTION static void take(column_sums (&groups)[N], const part_of<In> &part)
     {
         const unsigned half = part.rows > rows_in_a_row ? (part.rows + 1) / 2 : part.rows;
-        take_rows(part, 0, half);
+        take_rows(groups, part, 0, half);
         if (half < part.rows) {
-            column_sums others;
-            others.take_rows(part, half, part.rows);
-            all.join(others.all);
+            auto others = fresh<column_sums, N>();
+            take_rows(others.at, part, half, part.rows);
+            EACH_REGISTER(unsigned g = 0; g < N; g++)
+            groups[g].all.join(others.at[g].all);
         }
     }
 
@@ -130,6 +162,9 @@ struct column_sums {
     LANES_FUNCTION void put(State *to, unsigned n, const places &at) const
     {
         const T zero = at.slab->finishes ? T(0) : sum<T>::identity();
+        if constexpr (std::is_floating_point_v<State>)
+            if (at.slab->divisor != 0)
+                return put_divided(to, n, zero, at.slab->divisor);
         put_each<T>(all.totals, n, [=](unsigned k, T total) {
             if constexpr (parts_of<State>::count > 1)
                 reinterpret_cast<T *>(to)[k] = total;
@@ -139,10 +174,27 @@ struct column_sums {
     }
 
   private:
-    LANES_FUNCTION void take_rows(const part_of<In> &part, unsigned from, unsigned to)
+    template <unsigned N>
+    LANES_FUNCTION static void take_rows(column_sums (&groups)[N], const part_of<In> &part,
+                                         unsigned from, unsigned to)
     {
         for (unsigned row = from; row < to; row++)
-            all.take(part[row]);
+            EACH_REGISTER(unsigned g = 0; g < N; g++)
+        groups[g].all.take(part[row] + g * step);
+    }
+
+    /* Rounded once, as NumPy does: a slab's rows are few enough for any float to hold their number,
+     * and a power of two may be multiplied by instead. */
+    template <class State>
+    LANES_FUNCTION void put_divided(State *to, unsigned n, T zero, double divisor) const
+    {
+        const State by = State(divisor), inverse = State(1) / by;
+        if (is_power_of_2(divisor))
+            put_each<T>(all.totals, n,
+                        [=](unsigned k, T total) { to[k] = State(total + zero) * inverse; });
+        else
+            put_each<T>(all.totals, n,
+                        [=](unsigned k, T total) { to[k] = State(total + zero) / by; });
     }
 };
 
@@ -199,28 +251,35 @@ struct column_extremes {
     using keys = winning<In, Order>;
     using K = key<In>;
     static constexpr unsigned in_register = register_bytes / sizeof(In),
-                              step = lanes_registers * in_register;
+                              step = lanes_registers * in_register, abreast = groups_abreast;
     using joined = nothing_joined;
     static constexpr bool is_tree = false;
     best_lanes<In, Order> all;
 
     /* What comparisons make of NaN is put right at the end: until then a row waits for nothing but
      * one comparison with the row before. */
-    LANES_FUNCTION void take(const part_of<In> &part)
+    template <unsigned N>
+    LANES_FUNCTION static void take(column_extremes (&groups)[N], const part_of<In> &part)
     {
-        lanes<K> best = all.best, nans = best;
+        lanes<K> best[N], nans[N];
+        EACH_REGISTER(unsigned g = 0; g < N; g++)
+        best[g] = nans[g] = groups[g].all.best;
         for (unsigned row = 0; row < part.rows; row++)
-            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-            {
-                const auto x = keys::of(part[row] + r * in_register);
-                best.at[r] = keys::best(x, best.at[r]);
-                if constexpr (keys::nan_is_chosen)
-                    nans.at[r] = key_of<In>::nan(x) ? x : nans.at[r];
-            }
-        if constexpr (keys::nan_is_chosen)
-            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        best.at[r] = key_of<In>::nan(nans.at[r]) ? nans.at[r] : best.at[r];
-        all.best = best;
+            EACH_REGISTER(unsigned g = 0; g < N; g++)
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            const auto x = keys::of(part[row] + g * step + r * in_register);
+            best[g].at[r] = keys::best(x, best[g].at[r]);
+            if constexpr (keys::nan_is_chosen)
+                nans[g].at[r] = key_of<In>::nan(x) ? x : nans[g].at[r];
+        }
+        EACH_REGISTER(unsigned g = 0; g < N; g++)
+        {
+            if constexpr (keys::nan_is_chosen)
+                EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+            best[g].at[r] = key_of<In>::nan(nans[g].at[r]) ? nans[g].at[r] : best[g].at[r];
+            groups[g].all.best = best[g];
+        }
     }
 
     template <class State>
@@ -239,23 +298,15 @@ struct column_positions {
     using K = key<In>;
     using position = bits_of<sizeof(In)>;
     static constexpr unsigned in_register = register_bytes / sizeof(In),
-                              step = lanes_registers * in_register;
+                              step = lanes_registers * in_register, abreast = 1;
     using joined = nothing_joined;
     static constexpr bool is_tree = false;
     best_lanes<In, Order> all;
     lanes<position> where = {};
 
-    /* There is hardly ever a NaN, and where there is one, a part is taken once more. */
-    LANES_FUNCTION void take(const part_of<In> &part)
+    LANES_FUNCTION static void take(column_positions (&groups)[1], const part_of<In> &part)
     {
-        if constexpr (keys::nan_is_chosen) {
-            column_positions numbers = *this;
-            if (!numbers.template take_rows<false>(part)) {
-                *this = numbers;
-                return;
-            }
-        }
-        take_rows<keys::nan_is_chosen>(part);
+        groups[0].take(part);
     }
 
     template <class State>
@@ -269,6 +320,19 @@ struct column_positions {
     }
 
   private:
+    /* There is hardly ever a NaN, and where there is one, a part is taken once more. */
+    LANES_FUNCTION void take(const part_of<In> &part)
+    {
+        if constexpr (keys::nan_is_chosen) {
+            column_positions numbers = *this;
+            if (!numbers.template take_rows<false>(part)) {
+                *this = numbers;
+                return;
+            }
+        }
+        take_rows<keys::nan_is_chosen>(part);
+    }
+
     /* Whether there was a NaN. */
     template <bool WithNan>
     LANES_FUNCTION bool take_rows(const part_of<In> &part)
@@ -321,9 +385,25 @@ struct column_moments : moments_in_lanes {
     using element = In;
     using joined = moments_in_lanes;
     static constexpr unsigned in_register = register_bytes / sizeof(double),
-                              step = lanes_registers * in_register;
+                              step = lanes_registers * in_register, abreast = 1;
     static constexpr bool is_tree = true;
 
+    LANES_FUNCTION static void take(column_moments (&groups)[1], const part_of<In> &part)
+    {
+        groups[0].take(part);
+    }
+
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    {
+        double means[step];
+        memcpy(means, &mean, sizeof means);
+        put_each<double>(squares, n, [=, &means](unsigned k, double deviation) {
+            to[k] = {count, means[k], deviation};
+        });
+    }
+
+  private:
     LANES_FUNCTION void take(const part_of<In> &part)
     {
         sum_lanes<In, double> sums;
@@ -341,16 +421,6 @@ struct column_moments : moments_in_lanes {
                 const auto away = converted<double>(part[row] + r * in_register) - mean.at[r];
                 squares.at[r] += away * away;
             }
-    }
-
-    template <class State>
-    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
-    {
-        double means[step];
-        memcpy(means, &mean, sizeof means);
-        put_each<double>(squares, n, [=, &means](unsigned k, double deviation) {
-            to[k] = {count, means[k], deviation};
-        });
     }
 };
 
@@ -507,10 +577,10 @@ SHARED_FUNCTION void fold_blocks(const struct slab *slab, const column_way *way,
 }
 
 /* Rows are more streams than processors follow. */
-template <class Way>
+template <class Way, unsigned N>
 LANES_FUNCTION void ask_ahead(const struct column_part &part)
 {
-    constexpr size_t size = Way::step * sizeof(typename Way::element);
+    constexpr size_t size = N * Way::step * sizeof(typename Way::element);
     if (part.ahead == 0)
         return;
     for (unsigned k = 0; k < part.rows; k++)
@@ -518,20 +588,40 @@ LANES_FUNCTION void ask_ahead(const struct column_part &part)
             __builtin_prefetch(part.at + int64_t(k) * part.stride + part.ahead + byte);
 }
 
+/* Visits groups, several abreast as long as there are as many. */
+template <class Way, class Visit>
+LANES_FUNCTION void each_abreast(struct part_of<typename Way::element> part, unsigned groups,
+                                 Visit visit)
+{
+    constexpr size_t size = Way::step * sizeof(typename Way::element);
+    unsigned group = 0;
+    if constexpr (Way::abreast > 1)
+        for (; group + Way::abreast <= groups; group += Way::abreast) {
+            ask_ahead<Way, Way::abreast>(part);
+            auto taken = fresh<Way, Way::abreast>();
+            visit(taken.at, part, group);
+            part.at += Way::abreast * size;
+        }
+    for (; group < groups; group++, part.at += size) {
+        ask_ahead<Way, 1>(part);
+        auto taken = fresh<Way, 1>();
+        visit(taken.at, part, group);
+    }
+}
+
 template <class Way>
 void take_part(void *lanes, const struct column_part *rows, unsigned groups, bool anew)
 {
-    using element = typename Way::element;
     Way *const all = static_cast<Way *>(lanes);
-    part_of<element> part{*rows};
-    for (unsigned group = 0; group < groups; group++, part.at += Way::step * sizeof(element)) {
-        ask_ahead<Way>(part);
-        Way taken;
+    each_abreast<Way>({*rows}, groups, [=](auto &taken, const auto &part, unsigned group) {
+        constexpr unsigned n = sizeof taken / sizeof(Way);
         if (!anew)
-            taken = all[group];
-        taken.take(part);
-        all[group] = taken;
-    }
+            EACH_REGISTER(unsigned g = 0; g < n; g++)
+        taken[g] = all[group + g];
+        Way::take(taken, part);
+        EACH_REGISTER(unsigned g = 0; g < n; g++)
+        all[group + g] = taken[g];
+    });
 }
 
 template <class Joined>
@@ -556,17 +646,16 @@ template <class Way, class State>
 void make_states(const struct column_part *rows, unsigned groups, void *states, unsigned n,
                  const struct places *places)
 {
-    using element = typename Way::element;
-    part_of<element> part{*rows};
-    struct places at = *places;
-    for (unsigned group = 0; group < groups; group++) {
-        ask_ahead<Way>(part);
-        Way lanes;
-        lanes.take(part);
-        lanes.put(state_at<State>(states, &at), n, at);
-        part.at += Way::step * sizeof(element);
-        at.column += Way::step;
-    }
+    each_abreast<Way>({*rows}, groups, [=](auto &taken, const auto &part, unsigned group) {
+        constexpr unsigned several = sizeof taken / sizeof(Way);
+        Way::take(taken, part);
+        EACH_REGISTER(unsigned g = 0; g < several; g++)
+        {
+            struct places at = *places;
+            at.column += (group + g) * Way::step;
+            taken[g].put(state_at<State>(states, &at), n, at);
+        }
+    });
 }
 
 template <class Way, class State>

@@ -163,6 +163,17 @@ const state_of<Fold> &state_at(const many &self, uint64_t k)
     return static_cast<const state_of<Fold> *>(self.states)[k];
 }
 
+/* What is one number, and no answer with more to it. */
+template <class Finishing, class Fold, class = void>
+struct has_number : std::false_type {
+};
+
+template <class Finishing, class Fold>
+struct has_number<Finishing, Fold,
+                  std::void_t<decltype(Finishing::number(finish(), state_of<Fold>()))>>
+    : std::true_type {
+};
+
 /* Whether a state, or that divided, is the result but for its type. */
 bool is_plain(const many &self)
 {
@@ -216,6 +227,35 @@ bool store_plain(const many &self)
             default:
                 break;
             }
+    return false;
+}
+
+template <class Result, class Finishing, class Fold>
+void store_numbers(const many &self)
+{
+    Result *const at = static_cast<Result *>(self.to.at[0]);
+    for (uint64_t k = 0; k < self.n; k++)
+        at[int64_t(k) * self.to.step] =
+            Result(Finishing::number(self.how, state_at<Fold>(self, k)));
+}
+
+/* As the type that numbers of this kind are asked for as. False: it is another. */
+template <class Finishing, class Fold>
+bool store_as_numbers(const many &self)
+{
+    using number = decltype(Finishing::number(self.how, state_at<Fold>(self, 0)));
+    const enum element type = self.how.result;
+    if (type != self.to.held[0] || self.to.values > 1)
+        return false;
+    if constexpr (std::is_integral_v<number>) {
+        if (type == ELEMENT_INT64)
+            return store_numbers<int64_t, Finishing, Fold>(self), true;
+    } else {
+        if (type == ELEMENT_FLOAT64)
+            return store_numbers<double, Finishing, Fold>(self), true;
+        if (type == ELEMENT_FLOAT32)
+            return store_numbers<float, Finishing, Fold>(self), true;
+    }
     return false;
 }
 
@@ -274,13 +314,16 @@ void finish_blocks(const many &self, Answer answer)
     }
 }
 
-/* Not a part of the switches around it: of so many cases the compiler takes each to be cold, and its
- * loops to be small rather than quick. */
+/* Not a part of the switches around it: of so many cases the compiler takes each to be cold, and
+ * its loops to be small rather than quick. */
 template <class Finishing, class Fold>
 __attribute__((noinline)) void finish_many(const many &self)
 {
     if constexpr (is_stored<Finishing>::value && std::is_arithmetic_v<value_of<Fold>>)
         if (store_plain<Fold>(self))
+            return;
+    if constexpr (has_number<Finishing, Fold>::value)
+        if (store_as_numbers<Finishing, Fold>(self))
             return;
     finish_blocks(self, [&](uint64_t k, struct answer &answer) {
         Finishing::template apply<Fold>(self.how, state_at<Fold>(self, k), answer);

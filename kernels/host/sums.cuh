@@ -134,24 +134,21 @@ struct number_sum_lanes : sum_lanes<In, T> {
     }
 };
 
-/* Steps that are added one after the other: a run. As many runs as registers have room for are
- * added at a time, since additions of one run do not wait for those of another. */
+/* Steps that are added one after the other: a run. Processors look as far ahead as several runs,
+ * and so begin with the next ones while additions of one wait for one another; memory is read in
+ * order, from end to end, which caches are best at. */
 constexpr size_t steps_in_a_row = 8, runs_at_a_time = register_bytes / 16;
 
 /* Runs that lie one after the other, of so many steps each, joined as a tree. */
 template <size_t Runs, class Lanes>
 LANES_FUNCTION Lanes runs_added(const typename Lanes::element *x, size_t steps)
 {
-    constexpr size_t bytes = Lanes::step * sizeof(typename Lanes::element),
-                     all_bytes = Runs * steps_in_a_row * bytes;
     Lanes runs[Runs];
-    for (size_t k = 0; k < steps; k++, x += Lanes::step)
-        EACH_REGISTER(size_t r = 0; r < Runs; r++)
-        {
-            const auto *const at = x + r * steps_in_a_row * Lanes::step;
-            fetch_ahead<bytes, all_bytes>(at);
-            runs[r].take(at);
-        }
+    EACH_REGISTER(size_t r = 0; r < Runs; r++)
+    for (size_t k = 0; k < steps; k++, x += Lanes::step) {
+        fetch_ahead<Lanes::step * sizeof(typename Lanes::element)>(x);
+        runs[r].take(x);
+    }
     EACH_REGISTER(size_t half = 1; half < Runs; half *= 2)
     EACH_REGISTER(size_t r = 0; r < Runs; r += 2 * half)
     runs[r].join(runs[r + half]);

@@ -126,11 +126,17 @@ template <class V>
 using argmax = position_of_best<V, by_greatest>;
 
 struct finishing_position {
+    template <class State>
+    FOLD_FUNCTION uint64_t number(const struct finish &, const State &state)
+    {
+        return state.index;
+    }
+
     template <class Fold>
-    FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
-        answer.values[0] = count_answer(state.index);
+        answer.values[0] = count_answer(number(how, state));
     }
 };
 

@@ -170,22 +170,34 @@ __host__ __device__ __forceinline__ double variance_of(const struct finish &how,
 
 template <>
 struct finishing<REDUCTION_var> {
+    template <class Moments>
+    FOLD_FUNCTION double number(const struct finish &how, const Moments &state)
+    {
+        return variance_of(how, state);
+    }
+
     template <class Fold>
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
-        answer.values[0] = wide_answer(variance_of(how, state));
+        answer.values[0] = wide_answer(number(how, state));
         answer.values[1] = wide_answer(state.count);
     }
 };
 
 template <>
 struct finishing<REDUCTION_std> {
+    template <class Moments>
+    FOLD_FUNCTION double number(const struct finish &how, const Moments &state)
+    {
+        return sqrt(variance_of(how, state));
+    }
+
     template <class Fold>
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
-        answer.values[0] = wide_answer(sqrt(variance_of(how, state)));
+        answer.values[0] = wide_answer(number(how, state));
         answer.values[1] = wide_answer(state.count);
     }
 };
