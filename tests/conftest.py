@@ -130,6 +130,23 @@ def refused(command):
     return run
 
 
+@pytest.fixture(scope="module")
+def patient_lab():
+    """Let a rung's compiler and process take as long as they do where others keep the cores."""
+    from gred.lab import building, checking, processes
+
+    patience = {
+        (building, "_SECONDS"): 1800,
+        (processes, "SECONDS"): 600,
+        (processes, "_END_SECONDS"): 600,
+        (checking, "_SECONDS_OF_A_FAULT"): 600,
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for (module, name), seconds in patience.items():
+            patch.setattr(module, name, seconds)
+        yield
+
+
 @pytest.fixture
 def shuffled(request):
     """Let the simulated device's threads run in another order for every test."""

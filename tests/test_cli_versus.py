@@ -930,7 +930,7 @@ def test_files_are_written_though_nobody_reads_on(tmp_path):
     os.close(reader)
     line = [sys.executable, "-m", "gred", *TINY, "--json", "kept.json"]
     done = subprocess.run(
-        line, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=120, cwd=tmp_path
+        line, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=900, cwd=tmp_path
     )
     os.close(writer)
     assert done.returncode == 141

@@ -292,7 +292,7 @@ def run(code: str) -> str:
     environment = os.environ | {"PYTHONPATH": os.path.dirname(__file__)}
     command = [sys.executable, "-c", textwrap.dedent(code)]
     child = subprocess.run(
-        command, capture_output=True, text=True, timeout=180, check=False, env=environment
+        command, capture_output=True, text=True, timeout=900, check=False, env=environment
     )
     assert child.returncode == 0, child.stderr
     return child.stdout
@@ -309,7 +309,7 @@ x = np.arange(100_000)
 def in_a_child(work):
     child = os.fork()
     if not child:
-        signal.alarm(60)
+        signal.alarm(300)
         status = 1
         try:
             work()

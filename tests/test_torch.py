@@ -36,7 +36,7 @@ def ranks(n, backend):
         )
         for rank in range(n)
     ]
-    done = [(rank, *rank.communicate(timeout=120)) for rank in running]
+    done = [(rank, *rank.communicate(timeout=900)) for rank in running]
     for rank, out, errors in done:
         assert rank.returncode == 0, out + errors
     return done[0][1].split()
