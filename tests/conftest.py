@@ -138,7 +138,7 @@ def patient_lab():
     patience = {
         (building, "_SECONDS"): 1800,
         (processes, "SECONDS"): 600,
-        (processes, "_END_SECONDS"): 600,
+        (processes, "_END_SECONDS"): 120,
         (checking, "_SECONDS_OF_A_FAULT"): 600,
     }
     with pytest.MonkeyPatch.context() as patch:

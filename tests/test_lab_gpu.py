@@ -17,7 +17,7 @@ from gred.lab import checking, edges, nvcc, processes
 from gred.lab.building import Build
 from gred.lab.form import form_of
 
-pytestmark = pytest.mark.unsanitized
+pytestmark = [pytest.mark.unsanitized, pytest.mark.usefixtures("patient_lab")]
 HERE = Path(__file__).parent
 FAULTS = HERE / "rungs/gpu_faults.cuh"
 LADDER = Path(gred.__file__).parent / "kernels/ladder"
