@@ -20,7 +20,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 HERE = Path(__file__).resolve().parent
-SECONDS = 60  # that a cell may take
+SECONDS = 900  # that a kernel may take to start, or a cell
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -37,7 +37,8 @@ def executed(kept: Notebook) -> Notebook:
     where = {"metadata": {"path": str(HERE)}}
     with TemporaryDirectory() as sockets:
         kernel = AsyncKernelManager(transport="ipc", ip=f"{sockets}/kernel")
-        NotebookClient(fresh, kernel, timeout=SECONDS, resources=where).execute()
+        limits = {"timeout": SECONDS, "startup_timeout": SECONDS}
+        NotebookClient(fresh, kernel, resources=where, **limits).execute()
     return cleaned(fresh)
 
 

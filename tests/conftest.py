@@ -9,6 +9,9 @@ runs, but with one in ten of Hypothesis's examples and, where a test has more th
 can run here, with about so many of them; programs that tests start are told, and try part of their
 crossings. A hash of its name chooses a case, so that no method, op or type is left out as a whole,
 and every run chooses the same.
+
+Examples of Hypothesis's are the same in every run, too, and may take as long as they like; others
+are drawn by `pytest --hypothesis-profile default`.
 """
 
 import gc
@@ -16,7 +19,7 @@ import os
 from collections import Counter
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from inputs import block_sizes, methods_on
 from thin import NAME, hashed
 
@@ -32,13 +35,27 @@ def pytest_addoption(parser):
     parser.addoption("--thin", action="store_true", help="run few cases of each test")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config):
+    load_examples(config)
     if config.getoption("thin"):
-        settings.register_profile("thin", max_examples=settings().max_examples // 10)
-        settings.load_profile("thin")
         os.environ[NAME] = "1"
     config.addinivalue_line("markers", "gpu: runs on a GPU only")
     config.addinivalue_line("markers", "unsanitized: measures memory or time, or has no C in it")
+
+
+def load_examples(config):
+    """Let Hypothesis depend neither on the machine's pace nor on luck, unless somebody asks."""
+    if not config.getoption("--hypothesis-profile", None):
+        slow = [HealthCheck.too_slow]
+        settings.register_profile(
+            "steady", deadline=None, derandomize=True, suppress_health_check=slow
+        )
+        settings.load_profile("steady")
+    if config.getoption("thin"):
+        few = settings().max_examples // 10
+        settings.register_profile("thin", settings(), max_examples=few)
+        settings.load_profile("thin")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -111,6 +128,23 @@ def refused(command):
         return err
 
     return run
+
+
+@pytest.fixture(scope="module")
+def patient_lab():
+    """Let a rung's compiler and process take as long as they do where others keep the cores."""
+    from gred.lab import building, checking, processes
+
+    patience = {
+        (building, "_SECONDS"): 1800,
+        (processes, "SECONDS"): 600,
+        (processes, "_END_SECONDS"): 120,
+        (checking, "_SECONDS_OF_A_FAULT"): 600,
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for (module, name), seconds in patience.items():
+            patch.setattr(module, name, seconds)
+        yield
 
 
 @pytest.fixture

@@ -284,6 +284,11 @@ def pytest_configure():
     assert calls.total() == before + 15, "NumPy does not come by"
 
 
+def pytest_runtest_setup():
+    """Draw the same numbers in every run, of those tests that leave it to chance."""
+    np.random.seed(1)
+
+
 def pytest_unconfigure():
     """Tell how often gred was asked."""
     if "GRED_CALLS" in os.environ:

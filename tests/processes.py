@@ -12,7 +12,7 @@ def printed(code: str, **environment: str) -> str:
         [sys.executable, "-c", textwrap.dedent(code)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=900,
         check=False,
         env={**os.environ, **environment},
     )

@@ -42,7 +42,7 @@ def elsewhere(monkeypatch, tmp_path):
 def run(program, *arguments, shell='exec "$@"', **settings):
     """Run the command by way of a shell, which can close and redirect streams."""
     line = ["sh", "-c", shell, "sh", *program, *arguments]
-    settings = {"capture_output": True, "text": True, "timeout": 120} | settings
+    settings = {"capture_output": True, "text": True, "timeout": 900} | settings
     return subprocess.run(line, **settings)
 
 
@@ -53,7 +53,7 @@ def run_unread(program, *arguments, both=False):
     try:
         line = [*program, *arguments]
         stderr = writer if both else subprocess.PIPE
-        return subprocess.run(line, stdout=writer, stderr=stderr, text=True, timeout=120)
+        return subprocess.run(line, stdout=writer, stderr=stderr, text=True, timeout=900)
     finally:
         os.close(writer)
 
@@ -127,7 +127,7 @@ def test_progress_that_nobody_reads_is_not_missed(program):
     reader, writer = os.pipe()
     os.close(reader)
     line = [*program, *FEW]
-    done = subprocess.run(line, stdout=subprocess.PIPE, stderr=writer, text=True, timeout=120)
+    done = subprocess.run(line, stdout=subprocess.PIPE, stderr=writer, text=True, timeout=900)
     os.close(writer)
     assert done.returncode == 0
     assert "all 3 answers right" in done.stdout
@@ -137,7 +137,7 @@ def test_progress_that_nobody_reads_is_not_missed(program):
 def test_a_full_disk_is_said_in_one_line(program, tmp_path):
     with open("/dev/full", "w") as full:
         line = [*program, *FEW, "--json", "kept.json"]
-        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, timeout=900)
     assert done.returncode == 2
     assert "gred: standard output: [Errno 28]" in done.stderr
     assert "Traceback" not in done.stderr
@@ -304,7 +304,7 @@ def test_a_terminal_of_20_columns_is_believed(program):
             break
         seen += some
     os.close(master)
-    assert child.wait(120) == 0
+    assert child.wait(900) == 0
     text = seen.decode()
     table = text[text.index("share") :]
     assert "…" not in table

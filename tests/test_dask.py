@@ -1,5 +1,7 @@
 """`gred.dask`: the same bits for every chunking, scheduler and number of workers."""
 
+import asyncio
+import contextlib
 import math
 import os
 import pickle
@@ -17,6 +19,7 @@ from reference import COMPLEX, REALS
 
 import gred
 
+dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
 import gred.dask  # noqa: E402
 from gred import partials  # noqa: E402
@@ -193,19 +196,33 @@ def environment():
         yield
 
 
-@pytest.mark.unsanitized
-@pytest.mark.usefixtures("environment")
-def test_clusters_of_any_size_make_the_same_bits():
+@pytest.fixture
+def cluster(environment):
+    """Start three workers, and leave them and each other all the time and memory there is."""
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+    patience = {
+        "distributed.comm.timeouts.connect": "15 minutes",
+        "distributed.comm.timeouts.tcp": "15 minutes",
+        "distributed.deploy.lost-worker-timeout": "15 minutes",
+        "distributed.scheduler.worker-ttl": None,
+    }
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with dask.config.set(patience):
+        cluster = distributed.LocalCluster(n_workers=3, memory_limit=0, **options)
+        try:
+            yield cluster
+        finally:
+            with contextlib.suppress(asyncio.TimeoutError):  # of workers that end late
+                cluster.close()
+
+
+@pytest.mark.unsanitized
+def test_clusters_of_any_size_make_the_same_bits(cluster):
     x = numbers()
     flat = x.ravel()
     expected = [gred.sum(x, method="exact"), gred.mean(x, method="exact")]
     expected += [gred.dot(flat, flat[::-1], method="exact"), along(x, 0, False, False)]
-    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with (
-        distributed.LocalCluster(n_workers=3, **options) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with cluster.get_client() as client:
         for workers in (3, 1):
             cluster.scale(workers)
             client.wait_for_workers(workers)

@@ -140,7 +140,9 @@ def cupy():
 
 @pytest.fixture
 def gpu(benchmarks, cupy, monkeypatch):
-    """A GPU without JAX that reads 4 bytes a nanosecond."""
+    """A GPU without JAX that reads 4 bytes a nanosecond, and all the patience with its peers."""
+    for module in (benchmarks.axes, benchmarks.exact, benchmarks.segments):
+        monkeypatch.setattr(module, "PATIENCE", math.inf)
     monkeypatch.setattr(benchmarks.times, "OTHER_BYTES", 64)
     monkeypatch.setattr(benchmarks.axes, "peers", lambda: (cupy, PyTorch()))
     monkeypatch.setattr(benchmarks.axes, "compile_ahead", lambda dtype: None)
@@ -191,26 +193,36 @@ def test_device_time_is_a_calls_own_behind_a_delay_and_a_read(benchmarks, monkey
     assert cupy.queued.count("a") == cupy.queued.count("b") == benchmarks.times.SAMPLES
 
 
-def test_peers_that_cannot_or_take_long_are_left_out_but_never_gred(gpu):
+@pytest.fixture
+def take(benchmarks, monkeypatch):
+    """Let time go by for those alone who measure."""
+    now = [0.0]
+    pretended = SimpleNamespace(perf_counter=lambda: now[0])
+    monkeypatch.setattr(benchmarks.times, "time", pretended)
+
+    def take(seconds):
+        now[0] += seconds
+
+    return take
+
+
+def test_peers_that_cannot_or_take_long_are_left_out_but_never_gred(gpu, take):
     def fails():
         raise NotImplementedError("not for this type")
 
-    calls = {"gred": partial(time.sleep, 0.02), "CuPy": fails, "PyTorch": int}
-    assert [*gpu.times.able({**calls, "JAX": partial(time.sleep, 0.02)}, 0.01)] == [
-        "gred",
-        "PyTorch",
-    ]
+    calls = {"gred": partial(take, 0.02), "CuPy": fails, "PyTorch": partial(take, 0.005)}
+    assert [*gpu.times.able({**calls, "JAX": partial(take, 0.02)}, 0.01)] == ["gred", "PyTorch"]
     for ours in ("gred", "exact"):
         with pytest.raises(NotImplementedError):
             gpu.times.able({ours: fails}, 0.01)
 
 
-def test_a_peer_that_takes_long_is_called_no_more(gpu):
+def test_a_peer_that_takes_long_is_called_no_more(gpu, take):
     called, given_up = [], set()
 
     def slow():
         called.append("slow")
-        time.sleep(0.02)
+        take(0.02)
 
     def fails():
         called.append("fails")
@@ -525,7 +537,6 @@ def test_headers_with_cubs_sums_are_looked_for_where_one_says_and_in_packages(
 
 def test_halves_are_given_as_the_libraries_that_have_them_do(benchmarks, gpu, monkeypatch):
     monkeypatch.setattr(benchmarks.exact, "GIB", 1 << 10)
-    monkeypatch.setattr(benchmarks.exact, "PATIENCE", 60.0)
     rows = list(benchmarks.exact.measure_halves(gpu))
     assert [row["what"].partition(", 1 KiB: ")[0] for row in rows] == (
         ["exact sum, normal float16"] * 3 + ["exact sum, normal bfloat16"] * 2

@@ -11,6 +11,7 @@ import gred
 
 pytestmark = [
     pytest.mark.unsanitized,
+    pytest.mark.usefixtures("patient_lab"),
     pytest.mark.skipif(
         not any(map(shutil.which, ("c++", "g++", "clang++"))),
         reason="there is no C++ compiler here",

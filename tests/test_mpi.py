@@ -27,7 +27,7 @@ def ranks(n, program=(PROGRAM,)):
         [MPIEXEC, "-n", str(n), sys.executable, *map(str, program)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=900,
         check=False,
         env={**os.environ, "OMP_NUM_THREADS": "1", **AS_ROOT},
     )

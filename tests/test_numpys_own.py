@@ -94,7 +94,7 @@ def run(arguments, plugin, folder):
         [*command, *arguments],
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=3600,
         check=False,
         cwd=folder,
         env=environment,

@@ -91,7 +91,7 @@ def test_a_forked_process_can_reduce(where):
         assert gred.sum(array, {where}) == expected
         child = os.fork()
         if not child:
-            signal.alarm(60)
+            signal.alarm(300)
             os._exit(0 if gred.sum(array, {where}) == expected else 1)
         assert os.waitpid(child, 0)[1] == 0
         assert gred.sum(array, {where}) == expected

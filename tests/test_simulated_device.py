@@ -45,7 +45,7 @@ def run(kernels):
 
         thread = threading.Thread(target=launch, daemon=True)
         thread.start()
-        thread.join(60)
+        thread.join(600)
         assert not thread.is_alive(), f"{name} hangs"
         return answer[0], message.value.decode(), list(results)
 
@@ -174,7 +174,7 @@ print(status, results[0] > 0)
 def test_a_kernel_that_recurses_too_deep_does_not_reach_its_neighbours_stack(kernels):
     def dig(nbytes):
         command = [sys.executable, "-c", DEEP, kernels._name, str(nbytes)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
         return done.returncode, done.stdout
 
     assert dig(20_000) == (0, "0 True\n")
@@ -222,7 +222,7 @@ LONG_CALLS = {
 @pytest.mark.parametrize("call", LONG_CALLS.values(), ids=LONG_CALLS.keys())
 def test_a_long_run_warns_with_an_estimate_and_ctrl_c_ends_it(call):
     with long_run(call) as child:
-        patience = threading.Timer(120, child.kill)
+        patience = threading.Timer(900, child.kill)
         patience.start()
         warning = child.stderr.readline()
         child.send_signal(signal.SIGINT)
@@ -237,7 +237,7 @@ def test_a_long_run_warns_with_an_estimate_and_ctrl_c_ends_it(call):
 def test_the_warning_may_be_an_error():
     call = 'warnings.simplefilter("error"); gred.sum(array, **options)'
     with long_run(call) as child:
-        out, err = child.communicate(timeout=60)
+        out, err = child.communicate(timeout=900)
     assert out == "RuntimeWarning\nand goes on\n", err
 
 
@@ -253,10 +253,13 @@ def test_another_signal_does_not_end_a_run():
     seen = []
     signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
     signal.setitimer(signal.ITIMER_REAL, 0.06, 0.06)
-    got = gred.sum(np.ones(2**21, np.int32), method="neighbored", device="simulated")
+    before, x = 0, np.ones(2**20, np.int32)
+    while len(seen) - before < 5 and x.size < 2**26:  # some may have come beside the run
+        x = np.concatenate((x, x))
+        before = len(seen)
+        assert gred.sum(x, method="neighbored", device="simulated") == x.size
     signal.setitimer(signal.ITIMER_REAL, 0)
-    assert got == 2**21
-    assert seen
+    assert len(seen) - before >= 5
     """
     child = [sys.executable, "-c", textwrap.dedent(code)]
-    subprocess.run(child, check=True, timeout=120)
+    subprocess.run(child, check=True, timeout=900)

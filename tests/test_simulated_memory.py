@@ -24,5 +24,5 @@ def test_a_forked_childs_threads_make_one_lock_between_them(tmp_path):
     subprocess.run([*C_COMPILER, *flags, *sources, "-lpthread"], check=True)
     code = f"import ctypes; print(ctypes.CDLL({str(library)!r}).fork_children({CHILDREN}))"
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
     assert (done.stdout, done.returncode) == ("0\n", 0), done.stderr

@@ -73,7 +73,7 @@ def on_one_core(code: str):
         [sys.executable, "-c", ON_ONE_CORE + textwrap.dedent(code)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=900,
         check=False,
     )
     assert child.returncode == 0, child.stderr

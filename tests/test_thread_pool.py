@@ -68,7 +68,7 @@ def run(*words, **variables: str) -> str:
         words,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=900,
         check=False,
         env={**inherited, **variables},
     )

@@ -49,29 +49,34 @@ def test_an_array_may_be_shared_among_threads(device):
 
 
 def test_other_threads_go_on_while_one_reduces():
-    """Only a core that has let go of the interpreter leaves this thread a chance to count."""
-    array = np.ones(2_000_000, np.int32)
-    began, ended = threading.Event(), threading.Event()
+    """Only a core that has let go of the interpreter leaves this thread a chance to count.
+
+    One that is busy elsewhere may miss it, so there are more reductions until it has counted.
+    """
+    array = np.ones(200_000, np.int32)
+    turns, ended = [], threading.Event()
 
     def work():
-        began.set()
-        gred.sum(array, method="neighbored", block_size=1024, device="simulated")
-        ended.set()
+        patience = time.monotonic() + 60
+        try:
+            while len(turns) <= 3 and time.monotonic() < patience:
+                gred.sum(array, method="neighbored", block_size=1024, device="simulated")
+        finally:
+            ended.set()
 
     worker = threading.Thread(target=work)
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(60)
+    sys.setswitchinterval(3600)
     try:
         worker.start()
-        began.wait()
-        turns = 0
         while not ended.is_set():
             time.sleep(0.001)
-            turns += not ended.is_set()
+            if not ended.is_set():
+                turns.append(1)
         worker.join()
     finally:
         sys.setswitchinterval(interval)
-    assert turns > 3
+    assert len(turns) > 3
 
 
 def test_the_order_of_threads_belongs_to_its_own_context():
@@ -96,7 +101,7 @@ def test_the_order_of_threads_belongs_to_its_own_context():
 
 # ---- long and mixed ----
 
-SECONDS, WORKERS = 10, 16
+SECONDS, WORKERS, LEAST = 10, 16, 64
 
 
 def jobs():
@@ -147,7 +152,7 @@ def test_sixteen_threads_are_right_for_ten_seconds():
     def go(number):
         random = np.random.default_rng(number)
         count = 0
-        while time.monotonic() < end and not wrong:
+        while (count < LEAST or time.monotonic() < end) and not wrong:
             job = work[random.integers(len(work))]
             try:
                 if not is_right(*job):
@@ -161,21 +166,21 @@ def test_sixteen_threads_are_right_for_ten_seconds():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(900)
     assert not any(thread.is_alive() for thread in threads)
     assert not wrong, wrong[0]
     assert len(done) == WORKERS
-    assert sum(done) > 1000
+    assert min(done) >= LEAST
 
 
 # ---- forks ----
 
 
-def run(code: str, *, timeout: float = 120, env: dict | None = None) -> str:
+def run(code: str, *, env: dict | None = None) -> str:
     """Run code in a Python of its own, and return what it prints."""
     command = [sys.executable, "-c", textwrap.dedent(code)]
     child = subprocess.run(
-        command, capture_output=True, text=True, timeout=timeout, env=env, check=False
+        command, capture_output=True, text=True, timeout=900, env=env, check=False
     )
     assert child.returncode == 0, child.stderr
     return child.stdout
@@ -204,7 +209,7 @@ def all_right():
 def in_a_child():
     child = os.fork()
     if not child:
-        signal.alarm(60)
+        signal.alarm(300)
         status = 1
         try:
             all_right()
@@ -238,26 +243,27 @@ def test_a_child_may_be_forked_while_other_threads_reduce():
         FORKING
         + textwrap.dedent(
             """
-            end = time.monotonic() + 8
+            over = threading.Event()
             def busy():
-                while time.monotonic() < end:
+                while not over.is_set():
                     all_right()
             threads = [threading.Thread(target=busy) for _ in range(3)]
             for thread in threads:
                 thread.start()
-            children = 0
-            while time.monotonic() < end and children < 10:
+            end = time.monotonic() + 8
+            for _ in range(10):
                 in_a_child()
-                children += 1
-            end = 0
+                if time.monotonic() > end:
+                    break
+            over.set()
             for thread in threads:
                 thread.join()
             all_right()
-            print("children" if children else "none")
+            print("all right")
             """
         )
     )
-    assert out == "children\n"
+    assert out == "all right\n"
 
 
 # ---- threads that are small, few, or not to be had ----
@@ -379,7 +385,7 @@ def test_threads_are_at_most_as_many_as_the_cores_that_may_be_used():
     assert threads_started("1000") < cores
     assert threads_started("many") < cores
     assert threads_started(affinity=1) == 0
-    if cores > 1:
+    if gred.threads() > 1:
         assert threads_started("2") == 1
 
 
@@ -427,8 +433,8 @@ def interrupt():
     sent.append(time.monotonic())
     sent.append(time.process_time())
     os.kill(os.getpid(), signal.SIGINT)
-threading.Thread(target=interrupt, daemon=True).start()
 try:
+    threading.Thread(target=interrupt, daemon=True).start()
     CALL
     print("finished")
 except KeyboardInterrupt:
@@ -483,10 +489,13 @@ def test_a_handler_that_returns_lets_a_host_run_go_on():
     seen = []
     signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
     signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
-    got = gred.sum(np.broadcast_to(np.ones(1, np.float32), 2**28), dtype=np.float64)
+    before, n = 0, 2**27
+    while len(seen) - before < 3 and n < 2**38:  # one of them may have come behind the run
+        before, n = len(seen), 2 * n
+        got = gred.sum(np.broadcast_to(np.ones(1, np.float32), n), dtype=np.float64)
+        assert got == n
     signal.setitimer(signal.ITIMER_REAL, 0)
-    assert got == 2**28
-    assert seen
+    assert len(seen) - before >= 3
     """
     run(code)
     assert signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, None)

@@ -1,7 +1,6 @@
 """Exact sums over torch.distributed's ranks: the same bits for every number of them."""
 
 import os
-import socket
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -17,49 +16,46 @@ needs_torch = pytest.mark.skipif(
 )
 
 
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+def ranks(n, backend, folder):
+    """Run so many ranks on this machine, and return what the first of them had to say.
 
-
-def ranks(n, backend):
-    """Run so many ranks on this machine, and return what each of them had to say."""
-    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(n)}
+    They meet in a file: a port that is free now may be somebody's when they want it.
+    """
+    command = [sys.executable, PROGRAM, backend, f"file://{folder}/of_{n}"]
     running = [
         subprocess.Popen(
-            [sys.executable, PROGRAM, backend],
+            command,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, **place, "RANK": str(rank), "OMP_NUM_THREADS": "1"},
+            env={**os.environ, "WORLD_SIZE": str(n), "RANK": str(rank), "OMP_NUM_THREADS": "1"},
         )
         for rank in range(n)
     ]
-    done = [(rank, *rank.communicate(timeout=120)) for rank in running]
+    done = [(rank, *rank.communicate(timeout=900)) for rank in running]
     for rank, out, errors in done:
         assert rank.returncode == 0, out + errors
     return done[0][1].split()
 
 
-def same_bits(sizes, backend):
-    made = [ranks(n, backend) for n in sizes]
+def same_bits(sizes, backend, folder):
+    made = [ranks(n, backend, folder) for n in sizes]
     assert [int(size) for size, _ in made] == list(sizes)
     assert len({digest for _, digest in made}) == 1
 
 
 @needs_torch
-def test_any_number_of_ranks_makes_the_same_bits_with_gloo():
-    same_bits((1, 4), "gloo")
+def test_any_number_of_ranks_makes_the_same_bits_with_gloo(tmp_path):
+    same_bits((1, 4), "gloo", tmp_path)
 
 
 @needs_torch
-def test_any_number_of_gpus_makes_the_same_bits_with_nccl():
+def test_any_number_of_gpus_makes_the_same_bits_with_nccl(tmp_path):
     import torch
 
     if torch.cuda.device_count() < 2:
         pytest.skip("there are no two GPUs")
-    same_bits((1, 2), "nccl")
+    same_bits((1, 2), "nccl", tmp_path)
 
 
 def test_without_torch_one_error_says_what_brings_it():

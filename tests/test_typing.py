@@ -32,7 +32,7 @@ def tool(*command, **environment):
         [sys.executable, "-m", *command],
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=3600,
         check=False,
         cwd=environment.pop("cwd", "/"),
         env={**os.environ, **environment},

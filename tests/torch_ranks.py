@@ -17,12 +17,12 @@ import gred
 import gred.torch
 
 
-def main(backend):
+def main(backend, meeting_place="env://"):
     """Check all, and print what was made."""
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     if backend == "nccl":
         torch.cuda.set_device(rank)
-    dist.init_process_group(backend)
+    dist.init_process_group(backend, meeting_place, rank=rank, world_size=size)
     random = np.random.default_rng(7)
     x = random.normal(size=10_001) * np.exp2(random.integers(-500, 500, 10_001))
     whole = gred.ExactSum(x)
@@ -53,4 +53,4 @@ def on_gpu(shard, whole):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

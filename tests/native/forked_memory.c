@@ -5,12 +5,13 @@
 #include "simulated/memory.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { THREADS = 4, BLOCKS = 20000, BLOCK_BYTES = 64, PATIENCE_SECONDS = 20 };
+enum { THREADS = 4, BLOCKS = 20000, BLOCK_BYTES = 64, PATIENCE_SECONDS = 300 };
 
 static struct simulated_memory *memory;
 static struct simulated_allocation *blocks[BLOCKS];
@@ -24,7 +25,7 @@ static void *release_one(void *block)
 {
     ready++;
     while (ready < THREADS)
-        continue;
+        sched_yield();
     simulated_allocation_release(block);
     return NULL;
 }
@@ -54,7 +55,7 @@ static void *search(void *nothing)
     return nothing;
 }
 
-/* How many children went wrong or hung. */
+/* How many children went wrong or hung: none, or one, and then no more are made. */
 int fork_children(int children)
 {
     int lost = 0;
@@ -63,7 +64,7 @@ int fork_children(int children)
     for (int k = 0; k < BLOCKS; k++)
         blocks[k] = simulated_allocation_new(memory, BLOCK_BYTES);
     pthread_create(&searching, NULL, search, NULL);
-    for (int c = 0; c < children; c++) {
+    for (int c = 0; c < children && !lost; c++) {
         int status = 0;
         const pid_t child = fork();
         if (child == 0)

@@ -22,7 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CORES = 8, CALLERS = 5, ROUNDS = 300, PIECES_MAX = 700 };
+/* PATIENCE, in seconds, is only for what would never end. */
+enum { CORES = 8, CALLERS = 5, ROUNDS = 300, PIECES_MAX = 700, PATIENCE = 300 };
 
 unsigned processor_cores(void)
 {
@@ -144,7 +145,7 @@ static void try_held_up(void)
 {
     struct gate gate = {0};
     pthread_t other;
-    alarm(60);
+    alarm(PATIENCE);
     assert(!pthread_create(&other, NULL, hold_all, &gate));
     while (atomic_load(&gate.there) < CORES)
         usleep(100);
@@ -175,15 +176,21 @@ static unsigned awake(void)
     return found;
 }
 
-/* After a job all threads but this one are asleep soon, and stay so. */
-static void try_sleep(void)
+/* All threads but this one are asleep sooner or later, and stay so. */
+static void wait_until_alone(void)
 {
     const unsigned looks = 100;
-    struct meeting meeting = {0};
-    threads_run(threads, CORES, false, meet, &meeting);
-    alarm(60);
+    alarm(PATIENCE);
     for (unsigned alone = 0; alone < looks; usleep(1000))
         alone = awake() > 1 ? 0 : alone + 1;
+    alarm(0);
+}
+
+static void try_sleep(void)
+{
+    struct meeting meeting = {0};
+    threads_run(threads, CORES, false, meet, &meeting);
+    wait_until_alone();
 }
 
 /* ---- brief jobs ---- */
@@ -209,11 +216,10 @@ static unsigned run_briefly(void)
  * threads before or not. */
 static void try_brief(void)
 {
-    const useconds_t pause = 300000;
     for (unsigned round = 0; round < 3; round++) {
-        usleep(pause);
+        wait_until_alone();
         assert(run_briefly() == 0);
-        alarm(60);
+        alarm(PATIENCE);
         while (!run_briefly())
             ;
         alarm(0);
@@ -277,11 +283,11 @@ static void check_in_a_child(void)
 {
     const pid_t child = fork();
     if (child == 0) {
-        alarm(30);
+        alarm(PATIENCE);
         try_meeting();
         const pid_t grandchild = fork();
         if (grandchild == 0) {
-            alarm(30);
+            alarm(PATIENCE);
             try_meeting();
             threads_destroy(threads);
             _exit(0);

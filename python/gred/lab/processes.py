@@ -48,11 +48,13 @@ class Answer(NamedTuple):
     text: str = ""
 
 
-def answers(asked: dict[str, Any], seconds: float = SECONDS) -> Iterator[Answer]:
+def answers(asked: dict[str, Any], seconds: float | None = None) -> Iterator[Answer]:
     """Have jobs done in a process of their own; after a failure nothing more comes.
 
-    Each takes at most so many seconds, the first as many more as the device takes to start.
+    Each takes at most so many seconds, the first as many more as the device takes to start; by
+    default SECONDS.
     """
+    seconds = SECONDS if seconds is None else seconds
     request = {"memory": MEMORY, "seconds": _CPU_SECONDS, **asked}
     limits = [seconds] * len(asked["jobs"])
     limits[0] += asked.get("start", 0)
@@ -110,9 +112,10 @@ def _heard(
 ) -> Iterator[Answer]:
     rest = b""
     for number, seconds in enumerate(limits):
-        line, rest = _line(pipe, rest, time.monotonic() + seconds)
+        until = time.monotonic() + seconds
+        line, rest = _line(pipe, rest, until)
         if line is None:
-            yield Answer(number, None, *_silence(child, words, seconds))
+            yield Answer(number, None, *_silence(child, words, seconds, until))
             return
         answer = _read(line, child.pid, number)
         yield answer
@@ -163,10 +166,12 @@ def printable(text: str) -> str:
 # ---- no answer ----
 
 
-def _silence(child: subprocess.Popen[bytes], words: Any, seconds: float) -> tuple[str, str]:
-    """Tell why no answer came."""
+def _silence(
+    child: subprocess.Popen[bytes], words: Any, seconds: float, until: float
+) -> tuple[str, str]:
+    """Tell why no answer came: where the pipe is closed, the process may be about to end."""
     with contextlib.suppress(subprocess.TimeoutExpired):
-        child.wait(0.5)
+        child.wait(max(0.5, until - time.monotonic()))
     status = child.poll()
     said = _last_words(words)
     if status is None:

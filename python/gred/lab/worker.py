@@ -28,9 +28,11 @@ def main() -> None:
     sys.path[:] = [folder for folder in sys.path if folder != own]
     asked = json.loads(sys.stdin.buffer.read())
     _inherit_orphans(signal.SIGTERM)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until somebody watches
     worker = os.fork()
     if worker:
         _leave_as(_watched(worker))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     _inherit_orphans(signal.SIGKILL)
     _bound(asked)
     with os.fdopen(int(sys.argv[1]), "wb", buffering=0) as pipe:
@@ -53,6 +55,7 @@ def _watched(worker: int) -> int:
             os.kill(worker, signal.SIGKILL)
 
     signal.signal(signal.SIGTERM, end_it)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     _, status = os.waitpid(worker, 0)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _end_children()
