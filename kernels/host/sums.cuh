@@ -134,20 +134,36 @@ struct number_sum_lanes : sum_lanes<In, T> {
     }
 };
 
-/* Steps that are added one after the other: a run. Processors look as far ahead as several runs,
- * and so begin with the next ones while additions of one wait for one another; memory is read in
- * order, from end to end, which caches are best at. */
+/* Steps that are added one after the other: a run. */
 constexpr size_t steps_in_a_row = 8, runs_at_a_time = register_bytes / 16;
+
+/* Whether memory is read in order, from end to end, run by run: processors look as far ahead as
+ * several runs, and so begin with the next ones while additions of one wait for one another. Else
+ * as many runs as registers have room for are added side by side. On an EPYC sums of float64 take 5
+ * to 15 % less in order, those of float32 as long, and those of narrow integers up to 30 % more. */
+template <class In>
+constexpr bool reads_in_order = std::is_same_v<In, double>;
 
 /* Runs that lie one after the other, of so many steps each, joined as a tree. */
 template <size_t Runs, class Lanes>
 LANES_FUNCTION Lanes runs_added(const typename Lanes::element *x, size_t steps)
 {
+    using element = typename Lanes::element;
+    constexpr size_t bytes = Lanes::step * sizeof(element),
+                     all_bytes = Runs * steps_in_a_row * bytes;
     Lanes runs[Runs];
-    EACH_REGISTER(size_t r = 0; r < Runs; r++)
+    if constexpr (reads_in_order<element>)
+        EACH_REGISTER(size_t r = 0; r < Runs; r++)
     for (size_t k = 0; k < steps; k++, x += Lanes::step) {
-        fetch_ahead<Lanes::step * sizeof(typename Lanes::element)>(x);
+        fetch_ahead<bytes>(x);
         runs[r].take(x);
+    }
+    else for (size_t k = 0; k < steps; k++, x += Lanes::step)
+        EACH_REGISTER(size_t r = 0; r < Runs; r++)
+    {
+        const element *const at = x + r * steps_in_a_row * Lanes::step;
+        fetch_ahead<bytes, all_bytes>(at);
+        runs[r].take(at);
     }
     EACH_REGISTER(size_t half = 1; half < Runs; half *= 2)
     EACH_REGISTER(size_t r = 0; r < Runs; r += 2 * half)
