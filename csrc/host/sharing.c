@@ -30,8 +30,7 @@ enum { RESULT = 1000 };
 /* Nanoseconds, as above, of what lies along axes. Up to here a result's elements are mostly in the
  * caller's own cache, from which another core has to fetch them: of 1 MiB that the caller has just
  * been through, a thread by itself folds columns in 16 to 18 us, and two that are awake in 18
- * to 27.
- */
+ * to 27. Two are better, 10 to 12 us, where one call after the other folds the same array. */
 enum { ALONE_ALONG = 20000 };
 
 static const uint16_t bringing_picoseconds[] = {
