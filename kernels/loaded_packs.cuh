@@ -2,6 +2,7 @@
  */
 #pragma once
 
+#include "halves.cuh"
 #include "stand_in.cuh"
 #include "vector.cuh"
 
@@ -52,7 +53,24 @@ struct values_of_packs {
     }
 };
 
-/* ---- the best of a batch ---- */
+/* ---- the best of packs ---- */
+
+/* Whether a value comes before the best so far: NaN before any number, and nothing before NaN. */
+template <template <class> class Order, class V>
+__device__ __forceinline__ bool beats_best(V x, V best)
+{
+    if constexpr (Order<V>::worst > 0)
+        return !(x >= best) && !is_nan(best);
+    else
+        return !(x <= best) && !is_nan(best);
+}
+
+/* Whether a value is equal to the best of all, among which it is: of NaNs each is as good. */
+template <class V>
+__device__ __forceinline__ bool is_as_good(V x, V best)
+{
+    return is_nan(x) || x == best;
+}
 
 /* The better of two floats; NaN is better than any number. */
 template <template <class> class Order, class V>
@@ -68,7 +86,7 @@ __device__ __forceinline__ V best_or_nan(V a, V b)
         return best;
     }
 #endif
-    return is_nan(a) || (!is_nan(b) && !Order<V>::better(b, a)) ? a : b;
+    return beats_best<Order>(b, a) ? b : a;
 }
 
 /* Two halves a word, and what is best of each half of many words. */
@@ -94,34 +112,112 @@ __device__ __forceinline__ uint32_t best_of_halves(uint32_t a, uint32_t b)
     uint32_t best = 0;
     for (unsigned k = 0; k < 2; k++) {
         const uint16_t own = uint16_t(a >> 16 * k), other = uint16_t(b >> 16 * k);
-        const float x = float(In{own}), y = float(In{other});
-        const bool stays = is_nan(x) || (!is_nan(y) && !Order<float>::better(y, x));
+        const bool stays = !beats_best<Order>(float(In{other}), float(In{own}));
         best |= uint32_t(stays ? own : other) << 16 * k;
     }
     return best;
 #endif
 }
 
+/* The best of N, a power of two, by halves: few wait for each other. */
+template <unsigned N, class Part, class Best>
+__device__ __forceinline__ Part best_by_halves(Part (&parts)[N], Best best)
+{
+#pragma unroll
+    for (unsigned half = N / 2; half > 0; half /= 2)
+#pragma unroll
+        for (unsigned k = 0; k < half; k++)
+            parts[k] = best(parts[k], parts[k + half]);
+    return parts[0];
+}
+
+/* The best of packs is found by parts: one of a pack, the better of two, and at last the value that
+ * it stands for. Of floats as wide as values a part is a value. */
+template <template <class> class Order, class V, class In, unsigned Bytes = sizeof(In)>
+struct best_part {
+    using value = V;
+    using part = V;
+
+    static __device__ __forceinline__ part best(part a, part b)
+    {
+        return best_or_nan<Order>(a, b);
+    }
+
+    static __device__ __forceinline__ part of_pack(const loaded_pack &loaded)
+    {
+        values_of_packs<V, In, 1> x(&loaded);
+        return best_by_halves(x.at, best);
+    }
+
+    static __device__ __forceinline__ value of(part x)
+    {
+        return x;
+    }
+};
+
+/* Two halves. */
+template <template <class> class Order, class V, class In>
+struct best_part<Order, V, In, 2> {
+    using value = V;
+    using part = uint32_t;
+
+    static __device__ __forceinline__ part best(part a, part b)
+    {
+        return best_of_halves<Order, In>(a, b);
+    }
+
+    static __device__ __forceinline__ part of_pack(const loaded_pack &loaded)
+    {
+        loaded_pack words = loaded;
+        return best_by_halves(words.at, best);
+    }
+
+    static __device__ __forceinline__ value of(part x)
+    {
+        return best_or_nan<Order>(V(In{uint16_t(x)}), V(In{uint16_t(x >> 16)}));
+    }
+};
+
+/* Signed bytes on top of halves, whatever is below them: odd ones as they are, and even ones moved
+ * up. */
+template <template <class> class Order, class V, class In>
+struct best_part<Order, V, In, 1> {
+    using value = int;
+    using part = uint32_t;
+    static_assert(std::is_same_v<In, int8_t>, "signed bytes only");
+
+    static __device__ __forceinline__ part best(part a, part b)
+    {
+        return best_of_signed_halves<(Order<int>::worst > 0)>(a, b);
+    }
+
+    static __device__ __forceinline__ part of_pack(const loaded_pack &loaded)
+    {
+        part words[8];
+#pragma unroll
+        for (unsigned k = 0; k < 4; k++) {
+            words[k] = loaded.at[k];
+            words[k + 4] = moved_up(loaded.at[k], 8);
+        }
+        return best_by_halves(words, best);
+    }
+
+    static __device__ __forceinline__ value of(part x)
+    {
+        return int(best(x, moved_up(x, 16))) >> 24;
+    }
+};
+
 /* The best value of so many packs; NaN is better than any. */
 template <template <class> class Order, class V, class In, unsigned Packs>
 __device__ __forceinline__ V best_of_packs(const loaded_pack *loaded)
 {
-    if constexpr (packing<In>::bits != 0) {
-        return V(best_of<Order>(words_of_loaded<In, Packs>(loaded)));
-    } else if constexpr (sizeof(In) == 2) {
-        uint32_t best = loaded[0].at[0];
+    using parts = best_part<Order, V, In>;
+    typename parts::part of_pack[Packs];
 #pragma unroll
-        for (unsigned k = 1; k < 4 * Packs; k++)
-            best = best_of_halves<Order, In>(best, loaded[k / 4].at[k % 4]);
-        return best_or_nan<Order>(V(In{uint16_t(best)}), V(In{uint16_t(best >> 16)}));
-    } else {
-        const values_of_packs<V, In, Packs> x(loaded);
-        V best = x.at[0];
-#pragma unroll
-        for (unsigned k = 1; k < Packs * pack<In>::size; k++)
-            best = best_or_nan<Order>(best, x.at[k]);
-        return best;
-    }
+    for (unsigned p = 0; p < Packs; p++)
+        of_pack[p] = parts::of_pack(loaded[p]);
+    return V(parts::of(best_by_halves(of_pack, parts::best)));
 }
 
 /* How a fold takes packs in, of which a certain number are there; what is not there is stood in
@@ -140,69 +236,59 @@ struct of_packs {
     }
 };
 
-template <class V, class In>
-struct of_packs<variance<V>, In> {
-    using fold = variance<V>;
-
-    template <unsigned Packs, class Shown>
-    static __device__ __forceinline__ void take(state_of<fold> &state, const loaded_pack *loaded,
-                                                const in_runs<pack<In>::size> &at, Shown shown)
-    {
-        if (shown.count(Packs * pack<In>::size) > 0)
-            take_values<fold>(state, values_of_packs<V, In, Packs>(loaded).at, at, shown);
-    }
-};
-
-/* Rounding may have left a little less than nothing; NaN stays. */
-__device__ __forceinline__ double positive(double x)
-{
-    return x < 0 ? 0 : x;
-}
-
-template <template <class> class Order, class In>
+template <template <class> class Order, class V, class In>
 struct of_packs_of_extremes {
     template <unsigned Packs, class Shown>
-    static __device__ __forceinline__ void take(float &state, const loaded_pack *loaded,
+    static __device__ __forceinline__ void take(V &state, const loaded_pack *loaded,
                                                 const in_runs<pack<In>::size> &, Shown)
     {
-        state = best_or_nan<Order>(state, best_of_packs<Order, float, In, Packs>(loaded));
+        state = best_or_nan<Order>(state, best_of_packs<Order, V, In, Packs>(loaded));
     }
 };
 
 template <class In>
-struct of_packs<min<float>, In> : of_packs_of_extremes<by_least, In> {};
+struct of_packs<min<float>, In> : of_packs_of_extremes<by_least, float, In> {};
 template <class In>
-struct of_packs<max<float>, In> : of_packs_of_extremes<by_greatest, In> {};
+struct of_packs<max<float>, In> : of_packs_of_extremes<by_greatest, float, In> {};
+template <class V>
+struct of_packs<min<V>, int8_t> : of_packs_of_extremes<by_least, V, int8_t> {};
+template <class V>
+struct of_packs<max<V>, int8_t> : of_packs_of_extremes<by_greatest, V, int8_t> {};
 
 /* Of a few numbers of up to 11 bits, by their sum and their squares' in float64. Where these
  * numbers are so close to each other that little is left of the squares, all of it is exact but for
- * a last rounding: the sum of 32 has 16 bits, its square 32 and the squares' sum 27, so that there
- * is room for numbers 2^10 times as large as others. Where some are smaller still, a 64th of the
- * squares is left at least, and roundings are no more than 64 units of their last place. */
+ * a last rounding: the squares' sum of 64 has 28 bits, so that there is room for numbers 2^12 times
+ * as large as others. Where some are smaller still, a 128th of the squares is left at least, and
+ * roundings are no more than 128 units of their last place. */
 template <class In>
 struct of_packs_of_halves {
     template <unsigned Packs, class Shown>
     static __device__ __forceinline__ void take(moments<double> &state, const loaded_pack *loaded,
                                                 const in_runs<pack<In>::size> &, Shown shown)
     {
-        constexpr unsigned N = Packs * pack<In>::size, lanes = 4;
-        const values_of_packs<float, In, Packs> x(loaded); /* 0 where there is none */
+        constexpr unsigned N = Packs * pack<In>::size, lanes = 4; /* 0 where there is none */
         const double count = shown.count(N);
         double sums[lanes], squares[lanes];
+        finite_halves<In> finite;
 #pragma unroll
-        for (unsigned k = 0; k < N; k++) {
-            const double wide = double(x.at[k]);
-            sums[k % lanes] = k < lanes ? wide : sums[k % lanes] + wide;
-            squares[k % lanes] = k < lanes ? wide * wide : fma(wide, wide, squares[k % lanes]);
+        for (unsigned k = 0; k < N; k += 2) {
+            const uint32_t word = loaded[k / pack<In>::size].at[k / 2 % 4];
+            const two_halves<In> x(word);
+            finite.take(word);
+#pragma unroll
+            for (unsigned i = 0; i < 2; i++) {
+                const unsigned lane = (k + i) % lanes;
+                sums[lane] = k < lanes ? x.at[i] : sums[lane] + x.at[i];
+                squares[lane] =
+                    k < lanes ? x.at[i] * x.at[i] : fma(x.at[i], x.at[i], squares[lane]);
+            }
         }
         const double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]),
                      of_squares = (squares[0] + squares[1]) + (squares[2] + squares[3]),
-                     left = count * of_squares - sum * sum;
-        if constexpr (std::is_same_v<Shown, all_shown>)
-            state = merged(state, {count, sum * (1.0 / N), positive(left) * (1.0 / N)});
-        else
-            state = merged(state, {count, ratio_of_counts(sum, count),
-                                   ratio_of_counts(positive(left), count)});
+                     inverse =
+                         std::is_same_v<Shown, all_shown> ? 1.0 / N : ratio_of_counts(1, count);
+        state = merged(state, moments_of_sums(finite.are_all() ? sum : not_a_number<double>(),
+                                              of_squares, count, inverse));
     }
 };
 
@@ -216,9 +302,9 @@ template <class Fold, class In, unsigned Packs>
 constexpr unsigned packs_at_once = packs_together<Fold, In, Packs>();
 
 template <unsigned Packs>
-constexpr unsigned packs_at_once<variance<float>, float16, Packs> = 4;
+constexpr unsigned packs_at_once<variance<float>, float16, Packs> = Packs;
 template <unsigned Packs>
-constexpr unsigned packs_at_once<variance<float>, bfloat16, Packs> = 4;
+constexpr unsigned packs_at_once<variance<float>, bfloat16, Packs> = Packs;
 
 /* Takes packs in, `apart` elements from each other, the first of which begins at position `first`.
  */

@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include "halves.cuh"
 #include "results.cuh"
 #include "vector.cuh"
 
@@ -362,24 +363,6 @@ __device__ __forceinline__ double deviation_of_two(double a, double b)
 {
     const double apart = b - a;
     return fma(0.5 * apart, apart, 0.0 * apart);
-}
-
-template <class In>
-__device__ __forceinline__ double widened_element(In x)
-{
-    return double(float(x));
-}
-
-template <>
-__device__ __forceinline__ double widened_element(float16 x)
-{
-#ifdef __CUDA_ARCH__
-    double wide;
-    asm("cvt.f64.f16 %0, %1;" : "=d"(wide) : "h"(x.bits));
-    return wide;
-#else
-    return double(float(x));
-#endif
 }
 
 /* One pass in float64.

@@ -5,6 +5,7 @@
  * A block has ROWS_A_BLOCK rows at most; see there. */
 #pragma once
 
+#include "halves.cuh"
 #include "reductions.cuh"
 #include "vector.cuh"
 
@@ -367,7 +368,8 @@ struct few_rows {
     }
 };
 
-/* A few rows at a time; all columns have the same counts, so that they share the division. */
+/* A few rows at a time; all columns have the same counts, so that they share the division. As soon
+ * as there were as many rows before, deviations are from their mean: collected.cuh says why. */
 template <class V, class In>
 struct side_by_side<variance<V>, In> {
     static constexpr unsigned columns = pack<In>::size;
@@ -377,6 +379,15 @@ struct side_by_side<variance<V>, In> {
 
     template <unsigned Rows>
     __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t before)
+    {
+        if (before < Rows)
+            take_first(rows, before);
+        else
+            take_more(rows, before);
+    }
+
+    template <unsigned Rows>
+    __device__ __forceinline__ void take_first(const row_words (&rows)[Rows], uint32_t before)
     {
         const double share = ratio_of_counts(Rows, double(before) + Rows),
                      weight = double(before) * share;
@@ -390,12 +401,124 @@ struct side_by_side<variance<V>, In> {
         }
     }
 
+    template <unsigned Rows>
+    __device__ __forceinline__ void take_more(const row_words (&rows)[Rows], uint32_t before)
+    {
+        const double inverse = ratio_of_counts(1, double(before) + Rows);
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            double sum, squares;
+#pragma unroll
+            for (unsigned r = 0; r < Rows; r++) {
+                const double d = double(element_at<In>(rows[r], c)) - mean[c];
+                sum = r == 0 ? d : sum + d;
+                squares = r == 0 ? d * d : fma(d, d, squares);
+            }
+            const double share = sum * inverse;
+            mean[c] += share;
+            deviation[c] += fma(-sum, share, squares);
+        }
+    }
+
     __device__ __forceinline__ state_of<variance<V>> state(unsigned c, const rows_taken &taken,
                                                            unsigned, unsigned) const
     {
         return {double(taken.count), mean[c], deviation[c]};
     }
 };
+
+/* Sums of halves and of their squares, of up to 2^6 rows. If magnitudes are within a factor of
+ * 2^12, both are exact in float64, for a square has 22 bits; and otherwise what deviations make is
+ * half of the greatest square, of which the squares are 2^6 at most. Their roundings, of 2^4
+ * additions one after the other, are then as far below it as a variance's may be. */
+template <class V, class In>
+struct spreads_of_halves {
+    static constexpr unsigned columns = pack<In>::size, words = columns / 2;
+    static constexpr uint32_t most = 1 << 6;
+    double sum[columns], squares[columns], mean[columns], deviation[columns];
+    finite_halves<In> finite[words];
+    uint32_t settled = 0;
+
+    __device__ __forceinline__ spreads_of_halves() : sum(), squares(), mean(), deviation() {}
+
+    template <unsigned Rows>
+    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t before)
+    {
+        if (before + Rows > settled + most)
+            settle(before);
+#pragma unroll
+        for (unsigned w = 0; w < words; w++) {
+            double of_rows[2], of_squares[2];
+#pragma unroll
+            for (unsigned r = 0; r < Rows; r++) {
+                const two_halves<In> x(rows[r].at[w]);
+                finite[w].take(rows[r].at[w]);
+#pragma unroll
+                for (unsigned i = 0; i < 2; i++) {
+                    of_rows[i] = r == 0 ? x.at[i] : of_rows[i] + x.at[i];
+                    of_squares[i] =
+                        r == 0 ? x.at[i] * x.at[i] : fma(x.at[i], x.at[i], of_squares[i]);
+                }
+            }
+#pragma unroll
+            for (unsigned i = 0; i < 2; i++) {
+                sum[2 * w + i] += of_rows[i];
+                squares[2 * w + i] += of_squares[i];
+            }
+        }
+    }
+
+    __device__ __forceinline__ state_of<variance<V>> state(unsigned c, const rows_taken &taken,
+                                                           unsigned, unsigned) const
+    {
+        if (taken.count == 0)
+            return variance<V>::identity();
+        const double count = double(taken.count), nan = not_a_number<double>();
+        const moments<double> all = all_of(c, latest_rows(settled, taken.count));
+        const bool finite = c % 2 == 0 || this->finite[c / 2].are_all();
+        return {count, finite ? all.mean : nan, finite ? all.deviation : nan};
+    }
+
+  private:
+    /* What all columns have in common. */
+    struct latest_rows {
+        double count, inverse, share, weight;
+
+        __device__ __forceinline__ latest_rows(uint32_t settled, uint32_t taken)
+            : count(double(taken - settled)), inverse(ratio_of_counts(1, count)),
+              share(ratio_of_counts(count, double(taken))), weight(double(settled) * share)
+        {
+        }
+    };
+
+    __device__ __forceinline__ moments<double> all_of(unsigned c, const latest_rows &latest) const
+    {
+        const moments<double> own =
+            moments_of_sums(sum[c], squares[c], latest.count, latest.inverse);
+        const double delta = own.mean - mean[c];
+        return {latest.count, mean[c] + delta * latest.share,
+                deviation[c] + own.deviation + delta * delta * latest.weight};
+    }
+
+    __device__ __forceinline__ void settle(uint32_t taken)
+    {
+        const latest_rows latest(settled, taken);
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            const moments<double> all = all_of(c, latest);
+            mean[c] = all.mean;
+            deviation[c] = all.deviation;
+            sum[c] = squares[c] = 0;
+        }
+        settled = taken;
+    }
+};
+
+template <class V>
+struct side_by_side<variance<V>, float16> : spreads_of_halves<V, float16> {};
+
+template <class V>
+struct side_by_side<variance<V>, bfloat16> : spreads_of_halves<V, bfloat16> {};
 
 /* Sums of 2^16 elements and of their squares are less than 2^31, so both are exact, and so is what
  * is left of them: count * squares is less than 2^46. */

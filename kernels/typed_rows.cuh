@@ -17,9 +17,8 @@ namespace KERNELS
  * enough. */
 constexpr unsigned threads_of_rows = 1u << LONG_ROWS_BLOCK;
 
-template <class Fold>
-constexpr unsigned blocks_of_rows =
-    sizeof(state_of<Fold>) > LONG_ROWS_SMALL ? LONG_ROWS_RESIDENT_LARGE : LONG_ROWS_RESIDENT;
+template <class Fold, class In>
+constexpr unsigned blocks_of_rows = LONG_ROWS_RESIDENT(sizeof(state_of<Fold>), sizeof(In));
 
 /* ---- a row ---- */
 
@@ -53,16 +52,20 @@ struct packs_in_stack {
 };
 
 /* Packs rank, rank + threads, ... below `count`; the first pack of all begins at `first`. Beyond
- * the last it is loaded again: loads on a condition would wait for each other. */
+ * the last it is loaded again: loads on a condition would wait for each other. The last batch is
+ * everybody's or nobody's; and where rows that are neighbours may differ by a pack, `even` is false
+ * and it is for none full, so that the threads of a warp do not wait for each other, either. */
 template <class Fold, class In, class Packs>
 __device__ __forceinline__ void take_packs_of(collected<Fold, In> &own, const Packs &packs,
-                                              unsigned count, const reader &me, uint64_t first)
+                                              unsigned count, const reader &me, uint64_t first,
+                                              bool even)
 {
-    constexpr unsigned size = pack<In>::size, N = packs_of_row;
+    constexpr unsigned size = pack<In>::size, N = packs_of_row<Fold, In>;
     const uint64_t apart = uint64_t(me.threads) * packs.step;
+    const unsigned full = count + even;
     unsigned i = me.rank;
 #pragma unroll 1
-    for (; i + (N - 1) * me.threads < count; i += N * me.threads) {
+    for (; i - me.rank + N * me.threads < full; i += N * me.threads) {
         loaded_pack loaded[N];
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
@@ -91,24 +94,36 @@ __device__ __forceinline__ void take_packs_of(collected<Fold, In> &own, const Pa
     }
 }
 
+/* Elements before a row's first pack and behind its last, at most. */
+template <class In>
+constexpr unsigned singles_of_row = 2 * (pack<In>::size - 1);
+
+/* How many of them a thread loads before anything else: all that it has, if 8 share the row. */
+template <class In>
+constexpr unsigned early_singles = (singles_of_row<In> + 7) / 8;
+
 /* n elements, the first of which has the position `position`. */
 template <class Fold, class In>
 __device__ __forceinline__ void take_typed_row(collected<Fold, In> &own, global<const In> data,
                                                uint64_t n, const reader &me, uint64_t position)
 {
+    constexpr unsigned ahead = early_singles<In>;
     const in_packs<In> x(data, n);
     const unsigned singles = unsigned(x.head + (n - x.tail));
-    const uint64_t single = x.single(me.rank);
-    In early = {};
-    if (me.rank < singles)
-        early = data[single];
+    In early[ahead] = {};
+#pragma unroll
+    for (unsigned k = 0; k < ahead; k++)
+        if (me.rank + k * me.threads < singles)
+            early[k] = data[x.single(me.rank + k * me.threads)];
     take_packs_of<Fold, In>(own, packs_in_row<In>{seen_as<const loaded_pack>(x.packs)},
-                            unsigned(x.count), me, position + x.head);
-    if (me.rank < singles)
-        own.take_single(early, position + single);
-    if (me.threads < 2 * (pack<In>::size - 1))
+                            unsigned(x.count), me, position + x.head, singles == 0);
+#pragma unroll
+    for (unsigned k = 0; k < ahead; k++)
+        if (me.rank + k * me.threads < singles)
+            own.take_single(early[k], position + x.single(me.rank + k * me.threads));
+    if (me.threads * ahead < singles_of_row<In>)
 #pragma unroll 1
-        for (unsigned k = me.rank + me.threads; k < singles; k += me.threads) {
+        for (unsigned k = me.rank + ahead * me.threads; k < singles; k += me.threads) {
             const uint64_t at = x.single(k);
             own.take_single(data[at], position + at);
         }
@@ -128,7 +143,7 @@ __device__ __forceinline__ void take_typed_stack(collected<Fold, In> &all, const
     if (first < n)
         take_packs_of<Fold, In>(
             all, packs_in_stack{data + own * sizeof(loaded_pack), from.strides[0], n},
-            unsigned(x.rows.items), me, x.rows.base + first);
+            unsigned(x.rows.items), me, x.rows.base + first, true);
 }
 
 /* This thread's share of a result's rows. Blocks or parts of them that have none to themselves
@@ -149,7 +164,7 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
     if constexpr (!is_indexed<Fold>::value) {
         if (x.stacked) {
             take_typed_stack<Fold, In>(own, x, me.rank, reader{group, groups}, data);
-            return own.all(0);
+            return own.all();
         }
     }
 #pragma unroll 1
@@ -157,7 +172,7 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
         const int64_t at = inner == 0 ? 0 : offsets_of(from, inner, row).data;
         take_typed_row<Fold, In>(own, seen_as<const In>(data + at), n, me, x.rows.base + row * n);
     }
-    return own.all(uint64_t(readers) * pack<In>::size);
+    return own.all();
 }
 
 /* The first of a team's threads gets the fold of all their states. By all threads of a block;
@@ -210,7 +225,7 @@ exchange_rows(unsigned splits, unsigned split, uint64_t result, state_of<Fold> &
 /* ---- the kernel ---- */
 
 template <class Fold, class In>
-__global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold>)
+__global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In>)
     fold_rows_of_type(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials, global<uint64_t>,
                       global<unsigned> tickets)
 {

@@ -219,6 +219,44 @@ def test_spreads_of_halves_are_as_exact_as_of_others(place, sharing, dtype, resu
             assert not wrong("var", x, 1, place, ddof=ddof, **options)
 
 
+ROWS = {
+    "a great mean": lambda n, r: 1e6 + r.normal(size=n),
+    "an outlier first": lambda n, r: np.r_[1e9, 1 + r.normal(size=n - 1) / 8],
+    "outliers first in every batch": lambda n, r: (
+        1 + r.normal(size=n) + 1e7 * (np.arange(n) % 32 == 0)
+    ),
+    "an outlier last": lambda n, r: np.r_[1 + r.normal(size=n - 1) / 8, -1e9],
+    "a trend": lambda n, r: np.arange(n) * 1e3,
+    "steps": lambda n, r: 1e5 * (np.arange(n) // 256) + r.normal(size=n),
+    "two values": lambda n, r: 1e7 + (np.arange(n) % 2),
+    "one value": lambda n, r: np.full(n, 0.1),
+    "many magnitudes": lambda n, r: r.normal(size=n) * 10 ** r.uniform(-6, 6, n),
+}
+
+
+@everywhere
+@pytest.mark.parametrize("data", ROWS.values(), ids=ROWS.keys())
+def test_spreads_are_within_chans_bound(place, sharing, data):
+    """Whatever mean a thread takes deviations from, and however much of its row came before."""
+    random = np.random.default_rng(8)
+    for n in (3, 37, 130, 1500):
+        for dtype in ("f4", "f8"):
+            x = np.stack([data(n, random), data(n, random)]).astype(dtype)
+            assert not wrong("var", x, 1, place)
+
+
+@everywhere
+@pytest.mark.parametrize("dtype", TYPES[:3] + TYPES[4:], ids=lambda dtype: dtype.name)
+def test_a_spread_of_what_is_not_finite_is_nan(place, sharing, dtype):
+    places = (0, 1, 2, 3, 250, 251, 598, 599)
+    for bad in (np.inf, -np.inf, np.nan):
+        x = np.ones((len(places) + 1, 600), dtype)
+        x[range(len(places)), places] = bad
+        result = np.float64 if x.dtype == np.float64 else np.float32
+        got = to_host(quietly("var", laid_out(x, place), axis=1, dtype=result))
+        np.testing.assert_array_equal(got, [np.nan] * len(places) + [0])
+
+
 @everywhere
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 @pytest.mark.parametrize("name", ["sum", "mean", "var"])

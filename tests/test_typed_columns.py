@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from conftest import PLACES as DEVICES
 from conftest import parameter
-from reference import BFLOAT16
+from reference import BFLOAT16, agrees
 from test_rows import laid_out
+from truths import answer
 
 import gred
 from gred import _core
@@ -142,11 +143,12 @@ def test_nan_infinities_and_equals(place, sharing, name, dtype):
 
 
 @everywhere
+@pytest.mark.parametrize("dtype", TYPES[:3], ids=lambda dtype: dtype.name)
 @pytest.mark.parametrize("name", ["sum", "mean", "var"])
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_what_is_not_finite_stays_in_its_column(place, sharing, name, value):
-    for shape, column in (((100, 32), 5), ((300, 2), 1), ((9, 31), 30)):
-        x = integers("f4", shape)
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_stays_in_its_column(place, sharing, name, value, dtype):
+    for shape, column in (((100, 32), 5), ((300, 2), 1), ((9, 31), 30), ((9, 30), 4), ((2, 40), 7)):
+        x = integers(dtype, shape)
         x[shape[0] // 2, column] = value
         got = on_device(name, x, place, 0)
         assert np.isfinite(got).sum() == shape[1] - 1
@@ -182,6 +184,30 @@ def test_spreads_far_from_zero_are_as_good_as_near_it(place, sharing, dtype):
         got = on_device("var", x, place, 0)
         want = of_integers("var", integers("i8", shape), 0, dtype)
         assert (abs(got - want) <= 2.0**-22 * want).all()
+
+
+@everywhere
+@pytest.mark.parametrize("dtype", ["f2", BFLOAT16, "f4", "f8"], ids=str)
+@pytest.mark.parametrize("about", [0, 1, 1000, 60000])
+def test_spreads_of_columns_are_within_chans_bound(place, sharing, dtype, about):
+    """However near to each other numbers are, or how far apart, and how many rows came before.
+
+    Rows lie apart from each other, so that none are taken for one.
+    """
+    random = np.random.default_rng(about)
+    wrong = []
+    for shape in ((63, 9), (64, 16), (131, 8), (700, 9)):
+        near = about + random.integers(-1, 2, shape) * max(about, 1) * 2.0**-8
+        steps = near + about / 16 * (np.arange(shape[0]) // 64)[:, None] / 16
+        for x in (near, near * 2.0 ** random.integers(-24, 1, shape), steps):
+            typed = np.pad(x, ((0, 0), (3, 140))).astype(np.dtype(dtype))[:, 3:-140]
+            found = on_device("var", typed, place, 0, dtype="f8" if dtype == "f8" else "f4")
+            wrong += [
+                (shape, k, found[k], right)
+                for k, right in enumerate(answer("var", typed[:, k]) for k in range(shape[1]))
+                if not agrees(found[k], right._replace(dtype=found.dtype))
+            ]
+    assert wrong == []
 
 
 @everywhere

@@ -138,11 +138,6 @@ static void share_rows(uint64_t rows, uint64_t packs, struct axes_shape *shape)
         shape->readers = 1u << lanes;
 }
 
-static unsigned resident_blocks(size_t state)
-{
-    return state > LONG_ROWS_SMALL ? LONG_ROWS_RESIDENT_LARGE : LONG_ROWS_RESIDENT;
-}
-
 static unsigned least_team_for(uint64_t packs, size_t state, const struct long_rows_tuning *tuning)
 {
     const uint64_t few = state > LONG_ROWS_SMALL ? 2 * tuning->few : tuning->few;
@@ -162,8 +157,8 @@ bool long_rows_shape_make(const struct axes *axes, const struct axes_kernels *ke
         return false;
     const uint64_t of_row = row_bytes(axes) / PACK_BYTES, rows = long_rows_count(axes),
                    packs = of_row * rows, threads = (uint64_t)multiprocessors * tuning->threads,
-                   blocks =
-                       (uint64_t)multiprocessors * resident_blocks(kernels->state) * tuning->waves;
+                   resident = LONG_ROWS_RESIDENT(kernels->state, element_size(axes->reduced.input)),
+                   blocks = multiprocessors * resident * tuning->waves;
     const unsigned lanes = shape->stacked ? exponent_up(of_row) : 0,
                    least_team = least_team_for(packs, kernels->state, tuning);
     shape->long_rows = true;
