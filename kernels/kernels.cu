@@ -35,9 +35,10 @@ DECLARE_GROUP(counts);
 DECLARE_GROUP(numbers);
 DECLARE_GROUP(moments);
 
-const void *typed_columns(enum fold fold, enum element input, enum element accumulator);
-const void *typed_rows(enum fold fold, enum element input, enum element accumulator);
-const void *typed_short_rows(enum fold fold, enum element input, enum element accumulator);
+const void *typed_columns(enum fold fold, enum element input, enum element accumulator, bool apart);
+const void *typed_rows(enum fold fold, enum element input, enum element accumulator, bool apart);
+const void *typed_short_rows(enum fold fold, enum element input, enum element accumulator,
+                             bool apart);
 
 const void *later_flat(enum fold, enum method_index, enum element input, enum element accumulator);
 
@@ -60,7 +61,10 @@ namespace
 
 enum { ON_LADDER = FOLD_max + 1 };
 
-#define FOLDS_OF(what) {sum_##what, prod_##what, min_##what, max_##what}
+#define FOLDS_OF(what)                                                                             \
+    {                                                                                              \
+        sum_##what, prod_##what, min_##what, max_##what                                            \
+    }
 
 const void *first_of(const void *const (&entries)[4])
 {

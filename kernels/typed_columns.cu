@@ -12,15 +12,24 @@ template <class Fold, class In>
 struct columns_of_type {
     static const void *entry()
     {
-        return KERNEL_ENTRY(fold_columns_of_type<Fold, In>);
+        return KERNEL_ENTRY(fold_columns_of_type<Fold, In, false>);
+    }
+};
+
+template <class Fold, class In>
+struct columns_apart {
+    static const void *entry()
+    {
+        return KERNEL_ENTRY(fold_columns_of_type<Fold, In, true>);
     }
 };
 
 } // namespace
 
-const void *typed_columns(enum fold fold, enum element input, enum element accumulator)
+const void *typed_columns(enum fold fold, enum element input, enum element accumulator, bool apart)
 {
-    return of_fold_and_type<columns_of_type>(fold, input, accumulator);
+    return apart ? of_fold_and_type<columns_apart>(fold, input, accumulator)
+                 : of_fold_and_type<columns_of_type>(fold, input, accumulator);
 }
 
 } // namespace KERNELS

@@ -3,12 +3,14 @@
  * it waits for any; side_by_side.cuh says what it keeps of them. Threads of a block share tall
  * columns among them, and blocks very tall ones.
  *
- * Rows need not begin at boundaries: then two loads have what one would, and are shifted. Short
- * rows that lie one after the other are `repeats` to one long row, and what its columns become is
- * folded in the end, as are neighbouring columns of one result. */
+ * Rows need not begin at boundaries: then two loads have what one would, and are shifted. Of every
+ * second column two loads have what one would, too (every_second.cuh), or three. Short rows that
+ * lie one after the other are `repeats` to one long row, and what its columns become is folded in
+ * the end, as are neighbouring columns of one result. */
 #pragma once
 
 #include "along.cuh"
+#include "every_second.cuh"
 #include "side_by_side.cuh"
 
 namespace KERNELS
@@ -41,6 +43,7 @@ struct column_walk {
     const char *at; /* its next row */
     int64_t hop;    /* bytes from one of its rows to the next */
     unsigned count; /* columns that there are */
+    bool wary;      /* loads may have more than these in a row */
     uint32_t taken; /* rows */
 
     __device__ __forceinline__ void go(unsigned rows)
@@ -79,78 +82,149 @@ __device__ __forceinline__ void load_whole(row_words (&rows)[Rows], const column
         rows[r] = *seen_as<const row_words>(own.at + r * own.hop);
 }
 
-/* Element by element, those that there are. */
+/* The first of them may be an odd element. */
+template <class In, unsigned Rows>
+__device__ __forceinline__ void load_every_second(row_words (&rows)[Rows], const column_walk &own)
+{
+    const bool odd = is_odd(seen_as<const In>(own.at));
+    const char *const at = own.at - odd * sizeof(In);
+    row_words low[Rows], high[Rows];
+#pragma unroll
+    for (unsigned r = 0; r < Rows; r++) {
+        low[r] = seen_as<const row_words>(at + r * own.hop)[0];
+        high[r] = seen_as<const row_words>(at + r * own.hop)[1];
+    }
+#pragma unroll
+    for (unsigned r = 0; r < Rows; r++)
+        take_every_second<In>(low[r].at, high[r].at, odd, rows[r].at);
+}
+
+/* 16 bytes of what counts of three packs, of which the first element that does is number `begin`.
+ */
 template <class In>
+__device__ __forceinline__ row_words joined_every_second(const row_words (&packs)[3],
+                                                         unsigned begin)
+{
+    const unsigned skipped = begin / 2 * unsigned(sizeof(In));
+    const bool odd = begin % 2;
+    row_words row, last;
+    take_every_second<In>(packs[0].at, packs[1].at, odd, row.at);
+    take_every_second<In>(packs[2].at, packs[2].at, odd, last.at);
+    uint32_t words[6] = {row.at[0], row.at[1], row.at[2], row.at[3], last.at[0], last.at[1]};
+#pragma unroll
+    for (unsigned k = 0; k < 5 && sizeof(In) <= 4; k++)
+        words[k] = skipped & 4 ? words[k + 1] : words[k];
+#pragma unroll
+    for (unsigned k = 0; k < 4; k++)
+        row.at[k] = sizeof(In) < 4 ? moved_down(words[k], words[k + 1], skipped % 4) : words[k];
+    return row;
+}
+
+/* The three loads at boundaries that have what a thread wants of a row. */
+template <class In, unsigned Rows>
+__device__ __forceinline__ void load_every_second_shifted(row_words (&rows)[Rows],
+                                                          const column_walk &own)
+{
+    constexpr unsigned size = pack<In>::size;
+    row_words packs[Rows][3] = {};
+    unsigned begin[Rows];
+#pragma unroll
+    for (unsigned r = 0; r < Rows; r++) {
+        const char *at = own.at + r * own.hop;
+        begin[r] = unsigned(address_of(at) % sizeof(row_words) / sizeof(In));
+        const row_words *const words = seen_as<const row_words>(at - begin[r] * sizeof(In));
+        packs[r][0] = words[0];
+#pragma unroll
+        for (unsigned p = 1; p < 3; p++)
+            if (begin[r] + 2 * own.count - 1 > p * size)
+                packs[r][p] = words[p];
+    }
+#pragma unroll
+    for (unsigned r = 0; r < Rows; r++)
+        rows[r] = joined_every_second<In>(packs[r], begin[r]);
+}
+
+/* Element by element, those that there are. */
+template <class In, bool Apart>
 __device__ __forceinline__ void load_edge(row_words (&row)[1], const column_walk &own)
 {
-    constexpr unsigned columns = pack<In>::size;
+    constexpr unsigned columns = pack<In>::size, step = Apart ? 2 : 1;
     pack<In> elements;
 #pragma unroll
     for (unsigned c = 0; c < columns; c++)
-        elements.at[c] = seen_as<const In>(own.at)[c < own.count ? c : 0];
+        elements.at[c] = seen_as<const In>(own.at)[c < own.count ? c * step : 0];
     memcpy(row, &elements, sizeof elements);
 }
 
 /* ---- rows ---- */
 
-template <bool Shifted, class In, unsigned Rows>
+enum class loads { whole, shifted, every_second, every_second_shifted };
+
+template <loads How, class In, unsigned Rows>
 __device__ __forceinline__ void load_rows(row_words (&rows)[Rows], const column_walk &own)
 {
-    if constexpr (Shifted)
+    if constexpr (How == loads::shifted)
         load_shifted<In>(rows, own);
+    else if constexpr (How == loads::every_second)
+        load_every_second<In>(rows, own);
+    else if constexpr (How == loads::every_second_shifted)
+        load_every_second_shifted<In>(rows, own);
     else
         load_whole(rows, own);
 }
 
 /* Rows, and then half as many at a time, as long as there are so many. */
-template <unsigned Rows, bool Shifted, class Columns, class In>
+template <unsigned Rows, loads How, class Columns, class In>
 __device__ __forceinline__ void take_rest(Columns &columns, column_walk &own, uint32_t left)
 {
     if constexpr (Rows > 0) {
         if (left & Rows) {
             row_words rows[Rows];
-            load_rows<Shifted, In>(rows, own);
+            load_rows<How, In>(rows, own);
             columns.take(rows, own.taken);
             own.go(Rows);
         }
-        take_rest<Rows / 2, Shifted, Columns, In>(columns, own, left);
+        take_rest<Rows / 2, How, Columns, In>(columns, own, left);
     }
 }
 
-template <unsigned Rows, bool Shifted, class Columns, class In>
+template <unsigned Rows, loads How, class Columns, class In>
 __device__ __forceinline__ void take_many(Columns &columns, column_walk &own, uint32_t end)
 {
 #pragma unroll 1
     for (; end - own.taken >= Rows; own.go(Rows)) {
         row_words rows[Rows];
-        load_rows<Shifted, In>(rows, own);
+        load_rows<How, In>(rows, own);
         columns.take(rows, own.taken);
     }
-    take_rest<Rows / 2, Shifted, Columns, In>(columns, own, end - own.taken);
+    take_rest<Rows / 2, How, Columns, In>(columns, own, end - own.taken);
 }
 
 /* This thread's rows, `end` in number. Of an array's first row and its last only what there is is
  * read where a load might take more: in front of an array's beginning, or behind its end. */
-template <class Columns, class In>
+template <bool Apart, class Columns, class In>
 __device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes &x,
                                              column_walk &own, uint32_t end, bool begins, bool ends)
 {
-    const bool wary = x.shifted || own.count < Columns::columns;
+    const bool wary = own.wary;
 #pragma unroll 1
     for (uint32_t edge = wary && begins;; edge = end) {
 #pragma unroll 1
         for (; own.taken < edge; own.go(1)) {
             row_words row[1];
-            load_edge<In>(row, own);
+            load_edge<In, Apart>(row, own);
             columns.take(row, own.taken);
         }
         if (own.taken == end)
             return;
         const uint32_t inner = end - (wary && ends);
         if (x.shifted)
-            take_many<ROWS_AHEAD, true, Columns, In>(columns, own, inner);
+            take_many<Apart ? ROWS_AHEAD / 2 : ROWS_AHEAD,
+                      Apart ? loads::every_second_shifted : loads::shifted, Columns, In>(
+                columns, own, inner);
         else
-            take_many<ROWS_AHEAD, false, Columns, In>(columns, own, inner);
+            take_many<ROWS_AHEAD, Apart ? loads::every_second : loads::whole, Columns, In>(
+                columns, own, inner);
     }
 }
 
@@ -215,7 +289,7 @@ __device__ __forceinline__ void fold_halves(const column_table<T> &table, unsign
 }
 
 /* Elements of rows that are too few for one long row. */
-template <class Fold, class In, class T>
+template <bool Apart, class Fold, class In, class T>
 __device__ __forceinline__ void take_leftover(const kernel_axes &x, const column_table<T> &table)
 {
     const uint64_t row = x.rows.items * x.repeats;
@@ -224,7 +298,7 @@ __device__ __forceinline__ void take_leftover(const kernel_axes &x, const column
                                                     int64_t(x.rows.items) * x.rows.from.strides[0]);
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k < x.leftover * columns; k += blockDim.x) {
-        const T state = Fold::lift(value_of<Fold>(from[k]), row + k / columns);
+        const T state = Fold::lift(value_of<Fold>(from[Apart ? 2 * k : k]), row + k / columns);
         table.at[table.slot(k)] = Fold::merge(table.at[table.slot(k)], state);
     }
 }
@@ -400,30 +474,34 @@ struct columns_share {
 };
 
 /* How many rows a thread has taken in. */
-template <class Columns, class In>
+template <bool Apart, class Columns, class In>
 __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kernel_axes &x,
                                                        const teammate &me,
                                                        const columns_share &share)
 {
     const uint64_t first = (share.split << x.team) + me.number, rows = x.rows.items,
                    left = share.length - share.place.first;
+    constexpr unsigned step = Apart ? 2 : 1;
     if (!share.is_there(x) || first >= rows)
         return 0;
     const int64_t stride = x.rows.from.strides[0],
                   offset = x.kept > 1 ? place_of_result(x, share.column()).base.data
-                                      : int64_t(share.column() * sizeof(In));
+                                      : int64_t(share.column() * step * sizeof(In));
     const uint32_t end = uint32_t(divide(rows - first + share.step - 1, share.step));
-    column_walk walk = {static_cast<const char *>(x.rows.from.data) + offset +
-                            int64_t(first) * stride,
-                        int64_t(share.step) * stride,
-                        left < Columns::columns ? unsigned(left) : Columns::columns, 0};
-    take_columns<Columns, In>(own, x, walk, end, first == 0,
-                              first + (end - 1) * share.step == rows - 1);
+    const char *const at =
+        static_cast<const char *>(x.rows.from.data) + offset + int64_t(first) * stride;
+    const bool beside = Apart && (is_odd(seen_as<const In>(at)) ? share.place.first == 0
+                                                                : left == Columns::columns);
+    column_walk walk = {at, int64_t(share.step) * stride,
+                        left < Columns::columns ? unsigned(left) : Columns::columns,
+                        x.shifted || beside || left < Columns::columns, 0};
+    take_columns<Apart, Columns, In>(own, x, walk, end, first == 0,
+                                     first + (end - 1) * share.step == rows - 1);
     return end;
 }
 
 /* The columns that all of a block's threads have, those of a team as one. */
-template <class Fold, class In, unsigned Columns>
+template <bool Apart, class Fold, class In, unsigned Columns>
 __device__ __forceinline__ column_table<state_of<Fold>>
 bring_columns(const kernel_axes &x, const teammate &me, const state_of<Fold> (&states)[Columns],
               bool merged, bool with_leftover)
@@ -439,7 +517,7 @@ bring_columns(const kernel_axes &x, const teammate &me, const state_of<Fold> (&s
             table.at[c * table.pitch + slot] = states[c];
     if (with_leftover) {
         __syncthreads();
-        take_leftover<Fold, In>(x, table);
+        take_leftover<Apart, Fold, In>(x, table);
     }
     fold_halves<Fold>(table, me.teams, parts);
     return table;
@@ -453,7 +531,7 @@ __device__ __forceinline__ bool stores_packs(const kernel_axes &x, const columns
            (share.group + 1 < gridDim.x || share.length % columns == 0);
 }
 
-template <class Fold, class In>
+template <class Fold, class In, bool Apart>
 __global__ void __launch_bounds__(columns_block<Fold, In>(),
                                   COLUMNS_THREADS(sizeof(state_of<Fold>), sizeof(In)) /
                                       columns_block<Fold, In>())
@@ -467,7 +545,7 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     const columns_share share(x, me, columns);
     columns_type own;
     state_of<Fold> states[columns];
-    const uint32_t rows = take_rows_of_share<columns_type, In>(own, x, me, share);
+    const uint32_t rows = take_rows_of_share<Apart, columns_type, In>(own, x, me, share);
     rows_taken taken = {share.split << x.team, share.step, x.team, me.number, rows};
     if constexpr (merges)
         merge_in_warp(own, taken, me);
@@ -484,7 +562,7 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
         return;
     }
     const unsigned count = x.repeats > 1 ? unsigned(x.results) : me.teams * columns / x.inner;
-    column_table<state_of<Fold>> table = bring_columns<Fold, In>(
+    column_table<state_of<Fold>> table = bring_columns<Apart, Fold, In>(
         x, me, states, merges && me.teams < warp_size, x.leftover && share.split == 0);
     bool made = x.inner * x.repeats > 1 && count <= blockDim.x;
     if (made)

@@ -4,11 +4,13 @@
  *
  * A row may begin and end anywhere. Packs that are left when no batch is full are one more batch,
  * with stand-ins where there are none; the few elements before the first pack and after the last
- * are taken singly, by different threads, and loaded before anything else. */
+ * are taken singly, by different threads, and loaded before anything else. Of every second element
+ * packs are made of two each (every_second.cuh). */
 #pragma once
 
 #include "along.cuh"
 #include "collected.cuh"
+#include "every_second.cuh"
 
 namespace KERNELS
 {
@@ -37,6 +39,18 @@ struct packs_in_row {
     __device__ __forceinline__ loaded_pack operator[](unsigned i) const
     {
         return at[i];
+    }
+};
+
+template <class In>
+struct packs_of_every_second {
+    global<const loaded_pack> at;
+    bool odd;
+    static constexpr unsigned step = pack<In>::size;
+
+    __device__ __forceinline__ loaded_pack operator[](unsigned i) const
+    {
+        return pack_of_every_second<In>(at, i, odd);
     }
 };
 
@@ -94,38 +108,59 @@ __device__ __forceinline__ void take_packs_of(collected<Fold, In> &own, const Pa
     }
 }
 
-/* Elements before a row's first pack and behind its last, at most. */
+/* Where a row's packs are, and its singles. */
+template <class In, bool Apart>
+struct row_of_packs : in_packs<In> {
+    using in_packs<In>::in_packs;
+
+    __device__ __forceinline__ packs_in_row<In> all() const
+    {
+        return {seen_as<const loaded_pack>(this->packs)};
+    }
+};
+
 template <class In>
-constexpr unsigned singles_of_row = 2 * (pack<In>::size - 1);
+struct row_of_packs<In, true> : every_second_in_packs<In> {
+    using every_second_in_packs<In>::every_second_in_packs;
+
+    __device__ __forceinline__ packs_of_every_second<In> all() const
+    {
+        return {this->packs, this->odd};
+    }
+};
+
+/* Elements before a row's first pack and behind its last, at most. */
+template <class In, bool Apart>
+constexpr unsigned singles_of_row = 2 * (pack<In>::size - 1) + Apart;
 
 /* How many of them a thread loads before anything else: all that it has, if 8 share the row. */
-template <class In>
-constexpr unsigned early_singles = (singles_of_row<In> + 7) / 8;
+template <class In, bool Apart>
+constexpr unsigned early_singles = (singles_of_row<In, Apart> + 7) / 8;
 
-/* n elements, the first of which has the position `position`. */
-template <class Fold, class In>
+/* n elements, the first of which has the position `position`: all that lie there, or every second.
+ */
+template <bool Apart, class Fold, class In>
 __device__ __forceinline__ void take_typed_row(collected<Fold, In> &own, global<const In> data,
                                                uint64_t n, const reader &me, uint64_t position)
 {
-    constexpr unsigned ahead = early_singles<In>;
-    const in_packs<In> x(data, n);
+    constexpr unsigned step = Apart ? 2 : 1, ahead = early_singles<In, Apart>;
+    const row_of_packs<In, Apart> x(data, n);
     const unsigned singles = unsigned(x.head + (n - x.tail));
     In early[ahead] = {};
 #pragma unroll
     for (unsigned k = 0; k < ahead; k++)
         if (me.rank + k * me.threads < singles)
-            early[k] = data[x.single(me.rank + k * me.threads)];
-    take_packs_of<Fold, In>(own, packs_in_row<In>{seen_as<const loaded_pack>(x.packs)},
-                            unsigned(x.count), me, position + x.head, singles == 0);
+            early[k] = data[x.single(me.rank + k * me.threads) * step];
+    take_packs_of<Fold, In>(own, x.all(), unsigned(x.count), me, position + x.head, singles == 0);
 #pragma unroll
     for (unsigned k = 0; k < ahead; k++)
         if (me.rank + k * me.threads < singles)
             own.take_single(early[k], position + x.single(me.rank + k * me.threads));
-    if (me.threads * ahead < singles_of_row<In>)
+    if (me.threads * ahead < singles_of_row<In, Apart>)
 #pragma unroll 1
         for (unsigned k = me.rank + ahead * me.threads; k < singles; k += me.threads) {
             const uint64_t at = x.single(k);
-            own.take_single(data[at], position + at);
+            own.take_single(data[at * step], position + at);
         }
 }
 
@@ -148,7 +183,7 @@ __device__ __forceinline__ void take_typed_stack(collected<Fold, In> &all, const
 
 /* This thread's share of a result's rows. Blocks or parts of them that have none to themselves
  * share one. */
-template <class Fold, class In>
+template <class Fold, class In, bool Apart>
 __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, unsigned rank,
                                                           const offsets &base)
 {
@@ -161,7 +196,7 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
     const uint64_t n = from.shape[inner];
     const global<const char> data = static_cast<const char *>(from.data) + base.data;
     collected<Fold, In> own;
-    if constexpr (!is_indexed<Fold>::value) {
+    if constexpr (!Apart && !is_indexed<Fold>::value) {
         if (x.stacked) {
             take_typed_stack<Fold, In>(own, x, me.rank, reader{group, groups}, data);
             return own.all();
@@ -170,7 +205,8 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
 #pragma unroll 1
     for (uint64_t row = group; row < x.rows.items; row += groups) {
         const int64_t at = inner == 0 ? 0 : offsets_of(from, inner, row).data;
-        take_typed_row<Fold, In>(own, seen_as<const In>(data + at), n, me, x.rows.base + row * n);
+        const global<const In> first = seen_as<const In>(data + at);
+        take_typed_row<Apart>(own, first, n, me, x.rows.base + row * n);
     }
     return own.all();
 }
@@ -224,7 +260,7 @@ exchange_rows(unsigned splits, unsigned split, uint64_t result, state_of<Fold> &
 
 /* ---- the kernel ---- */
 
-template <class Fold, class In>
+template <class Fold, class In, bool Apart>
 __global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In>)
     fold_rows_of_type(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials, global<uint64_t>,
                       global<unsigned> tickets)
@@ -241,7 +277,7 @@ __global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In>)
         const bool there = result < x.results;
         if (there) {
             at = place_of_result(x, result);
-            state = fold_typed_rows<Fold, In>(x, split << team | number, at.base);
+            state = fold_typed_rows<Fold, In, Apart>(x, split << team | number, at.base);
         }
         if (round > 0 && 1u << team > warp_size)
             __syncthreads();

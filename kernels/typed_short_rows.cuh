@@ -1,11 +1,13 @@
-/* Short rows that lie one after the other, of elements of a known type.
+/* Short rows, of elements of a known type.
  *
  * Rows that 16 bytes hold several of are loaded so and folded in registers. All others a block
- * brings to shared memory, by copies of 16 bytes whatever a row's length, and a team, one thread or
- * a few of a warp, reads each of them from there: by loads of up to 16 bytes, or, where rows of
- * bytes begin anywhere, by words that are moved into place. */
+ * brings to shared memory, one after the other: by copies of 16 bytes whatever a row's length if
+ * they lie like that, and by narrower ones if need be (gathered.cuh). A team, one thread or a few
+ * of a warp, reads each of them from there: by loads of up to 16 bytes, or, where rows of bytes
+ * begin anywhere, by words that are moved into place. */
 #pragma once
 
+#include "gathered.cuh"
 #include "row_folds.cuh"
 #include "short_row.cuh"
 #include "staged.cuh"
@@ -197,19 +199,32 @@ __device__ __forceinline__ void fold_by_loads(const kernel_axes &x, const team_s
                                                                 result);
 }
 
-template <class Fold, class In>
+/* A block's rows, one after the other. */
+template <bool Apart, class In>
+__device__ __forceinline__ shared<const char>
+brought_rows(const kernel_axes &x, uint64_t result, unsigned rows, const turning_packs &turning)
+{
+    if constexpr (Apart) {
+        return gathered<In>(x, result, rows, turning);
+    } else {
+        const unsigned bytes = unsigned(x.staged);
+        const global<const char> from =
+            static_cast<const char *>(x.rows.from.data) + result * bytes;
+        return x.turned ? brought_turned(from, rows * (bytes / 16), turning)
+                        : brought(from, rows * bytes);
+    }
+}
+
+template <class Fold, class In, bool Apart>
 __device__ __forceinline__ void fold_brought(const kernel_axes &x)
 {
     const unsigned most = (blockDim.x >> x.team) * x.rounds, bytes = unsigned(x.staged);
     const uint64_t result = uint64_t(blockIdx.x) * most, left = x.results - result;
     const unsigned rows = left < most ? unsigned(left) : most;
-    const global<const char> from = static_cast<const char *>(x.rows.from.data) + result * bytes;
     const unsigned n = unsigned(x.rows.from.shape[0]), size = unsigned(sizeof(In)) << x.load;
     const team_share share = {
         n, bytes / size, x.team, threadIdx.x & ((1u << x.team) - 1), {x.turned, x.turns}};
-    const shared<const char> staged = x.turned
-                                          ? brought_turned(from, rows * (bytes / 16), share.turning)
-                                          : brought(from, rows * bytes);
+    const shared<const char> staged = brought_rows<Apart, In>(x, result, rows, share.turning);
     const unsigned first = fold_some_together<Fold, In>(x, staged, rows, result);
     if (size == 16)
         return fold_rows_of_team<Fold, In, row_of_loads<In, 16, false>>(x, share, staged, first,
@@ -226,20 +241,9 @@ __device__ __forceinline__ void fold_brought(const kernel_axes &x)
         return fold_rows_of_team<Fold, In, row_of_bytes>(x, share, staged, first, rows, result);
 }
 
-/* ---- the kernel ---- */
-
-/* A thread has so few registers that so many blocks fit on a multiprocessor; Turing's have room for
- * 1024 threads. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-constexpr unsigned short_rows_blocks = 4;
-#else
-constexpr unsigned short_rows_blocks = 5;
-#endif
-
+/* Rows that lie one after the other. */
 template <class Fold, class In>
-__global__ void __launch_bounds__(1 << SHORT_ROWS_BLOCK, short_rows_blocks)
-    fold_short_rows(SHARED_PARAMETER(along) x, global<state_of<Fold>>, global<uint64_t>,
-                    global<unsigned>)
+__device__ __forceinline__ void fold_flat_rows(const kernel_axes &x)
 {
     switch (x.several) {
     case 2:
@@ -257,8 +261,29 @@ __global__ void __launch_bounds__(1 << SHORT_ROWS_BLOCK, short_rows_blocks)
             return fold_in_registers<Fold, In, 16>(x);
         return;
     default:
-        return fold_brought<Fold, In>(x);
+        return fold_brought<Fold, In, false>(x);
     }
+}
+
+/* ---- the kernel ---- */
+
+/* A thread has so few registers that so many blocks fit on a multiprocessor; Turing's have room for
+ * 1024 threads. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr unsigned short_rows_blocks = 4;
+#else
+constexpr unsigned short_rows_blocks = 5;
+#endif
+
+template <class Fold, class In, bool Apart>
+__global__ void __launch_bounds__(1 << SHORT_ROWS_BLOCK, short_rows_blocks)
+    fold_short_rows(SHARED_PARAMETER(along) x, global<state_of<Fold>>, global<uint64_t>,
+                    global<unsigned>)
+{
+    if constexpr (Apart)
+        fold_brought<Fold, In, true>(x);
+    else
+        fold_flat_rows<Fold, In>(x);
 }
 
 } // namespace KERNELS

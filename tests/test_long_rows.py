@@ -99,7 +99,10 @@ def test_every_type_is_right_in_every_way(place, name):
 
 @st.composite
 def rows(draw):
-    """Draw rows that begin anywhere and lie at any distance, of lengths near whole packs."""
+    """Draw rows that begin anywhere and lie at any distance, of lengths near whole packs.
+
+    Their elements are neighbours, or every second one is theirs.
+    """
     dtype = draw(st.sampled_from(TYPES))
     pack = 16 // dtype.itemsize
     length = draw(
@@ -112,15 +115,16 @@ def rows(draw):
     )
     count = draw(st.integers(1, 70 if length < 100 else 5))
     before, behind = draw(st.integers(0, pack)), draw(st.integers(0, pack))
-    every = draw(st.sampled_from([1, 1, 2, -1]))
+    every, step = draw(st.sampled_from([1, 1, 2, -1])), draw(st.sampled_from([1, 2]))
+    width = before + length * step + behind
     whole = values(
         dtype,
         draw(st.sampled_from(FLAVOURS)),
-        count * abs(every) * (before + length + behind),
+        count * abs(every) * width,
         np.random.default_rng(draw(st.integers(0, 1000))),
     )
-    whole = whole.reshape(count * abs(every), before + length + behind).copy()
-    return whole[::every, before : before + length]
+    whole = whole.reshape(count * abs(every), width).copy()
+    return whole[::every, before : before + length * step : step]
 
 
 @everywhere
@@ -342,7 +346,9 @@ def test_every_result_and_every_row_has_readers(shape, data, size, multiprocesso
 
 def test_short_rows_others_and_masks_are_left_to_others():
     assert long_rows((1 << 20, 100), 1) is None
-    assert long_rows((1000, 1000), 1, strides=(8000, 8)) is None
+    assert long_rows((1000, 1000), 1, strides=(12000, 12)) is None
+    assert long_rows((1000, 1000), 1, strides=(4, 8)) is None
+    assert long_rows((1000, 1000), 1, strides=(8000, 8))
     assert long_rows((1000, 1000), 0) is None
     assert long_rows((1, 1 << 36), 1, size=1) is None
     assert long_rows((1 << 20, 1000), 1) is None

@@ -1,8 +1,9 @@
-"""Short rows that lie one after the other, of the types that have kernels of their own.
+"""Short rows of the types that have kernels of their own.
 
-A block loads several rows at once to registers, or stages rows in shared memory, where teams read
-them by loads of any length. Tests force each of these at sizes that the simulated device is quick
-with, in shuffled order, with results that fill blocks and that do not.
+A block loads several rows at once to registers, or stages rows in shared memory, one after the
+other however they lie, where teams read them by loads of any length. Tests force each of these at
+sizes that the simulated device is quick with, in shuffled order, with results that fill blocks and
+that do not.
 """
 
 import itertools
@@ -275,3 +276,56 @@ def test_greatest_sums_do_not_overflow_on_the_way(place, sharing):
     y = np.array([[3e38, -3e38] * 31], np.float32)
     assert math.isinf(reduced("var", y, place)[0])
     assert (reduced("std", y, place) == np.float32(3e38)).all()
+
+
+def apart(dtype, rows, n, layout, seed=0):
+    """Draw rows that lie apart, or whose elements do: of every `step`th of a wider array."""
+    step, every, more, lead = layout
+    width = (n - 1) * abs(step) + 1 + more
+    wide = drawn(np.dtype(dtype), rows * every, width, seed, lead)
+    return wide[::every, ::step][:, :n] if step > 0 else wide[::every, ::step][:, -n:]
+
+
+# Elements from one that counts to the next, rows likewise, elements behind a row, elements in front
+# of all.
+LAYOUTS = {
+    "every second row": (1, 2, 0, 0),
+    "every second row, off a boundary": (1, 2, 0, 3),
+    "rows with gaps": (1, 1, 5, 1),
+    "every second element": (2, 1, 1, 0),
+    "every second element from the second on": (2, 1, 1, 1),
+    "every second element from others on": (2, 1, 1, 6),
+    "every second element and row": (2, 2, 1, 0),
+    "every second element but for gaps": (2, 1, 0, 1),
+    "every third element": (3, 1, 2, 0),
+    "backwards": (-1, 1, 0, 0),
+    "every second element, backwards": (-2, 1, 1, 0),
+}
+
+
+@everywhere
+@every_type
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_that_lie_apart_are_reduced(place, sharing, name, layout, dtype):
+    wrong = []
+    for turn, n in enumerate((1, 2, 3, 5, 8, 16, 31, 64, 100, 257, 512)):
+        for rows in (1, 45):
+            x = apart(dtype, rows, n, LAYOUTS[layout], turn)
+            if is_wrong(name, reduced(name, x, place, n), x):
+                wrong.append((n, rows))
+    assert wrong == []
+
+
+@everywhere
+@every_type
+@pytest.mark.parametrize("step", [1, 2])
+def test_many_rows_that_lie_apart_fill_blocks(place, dtype, step):
+    """Blocks begin anywhere: behind rows of others, and at boundaries or not."""
+    wrong = []
+    for n in (3, 8, 25, 100):
+        for name in ("sum", "argmax", "var"):
+            x = apart(dtype, 40_000 // n, n, (step, 3 - step, step - 1, n % 3))
+            if is_wrong(name, reduced(name, x, place, n), x):
+                wrong.append((n, name))
+    assert wrong == []

@@ -29,6 +29,8 @@ class Sharing(NamedTuple):
     turned: int
     turns: int
     shared_bytes: int
+    unit: int
+    step: int
 
     @property
     def rows(self):
@@ -41,8 +43,8 @@ def as_measured():
     _core.forced_short_rows(0, 0, 0, 0, 0)
 
 
-def sharing(n, size, results=MANY, data=0, multiprocessors=H200):
-    got = _core.pretended_short_rows(results, n, size, data, multiprocessors)
+def sharing(n, size, results=MANY, data=0, multiprocessors=H200, stride=0, pitch=0):
+    got = _core.pretended_short_rows(results, n, size, data, multiprocessors, stride, pitch)
     return got and Sharing(*got)
 
 
@@ -131,3 +133,58 @@ def test_few_rows_are_shared_by_many_threads(n, size):
 def test_blocks_of_many_rows_have_much_to_do(n, size):
     got = sharing(n, size)
     assert got.rows * n * size >= 8 << 10
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(
+    n=st.integers(2, 3000),
+    size=st.sampled_from(SIZES),
+    step=st.integers(-3, 3),
+    more=st.integers(0, 40),
+    offset=st.integers(0, 20),
+)
+def test_rows_that_lie_apart_are_staged_one_after_the_other(n, size, step, more, offset):
+    """By copies of what lies together everywhere, or by packs of every second element."""
+    if n * size > SHORTEST_THAT_IS_LONG - PACK or step == 0:
+        return
+    length = ((n - 1) * abs(step) + 1 + more) * size
+    got = sharing(n, size, data=offset * size, stride=step * size, pitch=length)
+    if step == 1 and more == 0:
+        assert got == sharing(n, size, data=offset * size)
+        assert (got.unit, got.step) == (0, 1)
+        return
+    assert got.several == 0
+    assert got.staged == n * size
+    assert got.shared_bytes <= SHARED
+    assert n % (1 << got.load) == 0
+    if got.step == 2:
+        assert (step, length) == (2, 2 * n * size)
+        begins = offset // 2 % (PACK // size // 2) * size
+        assert begins % (size << got.load) == 0
+        assert not got.turned or begins == 0
+    else:
+        assert got.unit % size == 0
+        assert n * size % got.unit == 0
+        assert got.unit == size or (step == 1 and (offset * size | length) % got.unit == 0)
+        begins = 0
+    assert begins + got.rows * n * size + 4 <= got.shared_bytes
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_second_element_is_read_by_packs(size):
+    for n in (2, 8, 31, 100, 500):
+        for data in (0, size):
+            got = sharing(n, size, data=data, stride=2 * size, pitch=2 * n * size)
+            whole = min(n & -n, PACK // size)
+            assert (got.step, 1 << got.load) == (2, whole)
+    assert sharing(8, size, stride=2 * size, pitch=17 * size).step == 1
+
+
+@pytest.mark.parametrize(("pitch", "unit"), [(800, 16), (808, 8), (804, 4), (802, 2), (801, 1)])
+def test_rows_are_copied_by_what_they_and_gaps_are_multiples_of(pitch, unit):
+    assert sharing(400, 1, pitch=pitch).unit == unit
+
+
+def test_columns_and_broadcast_rows_are_for_other_kernels():
+    assert sharing(100, 4, stride=400, pitch=4) is None
+    assert sharing(100, 4, stride=-400, pitch=4) is None

@@ -47,6 +47,10 @@ VIEWS = {
     "without its end": lambda x: x[..., :-1],
     "backwards": lambda x: x[::-1],
     "every third row": lambda x: x[::3],
+    "every second column": lambda x: x[..., ::2],
+    "every second column from the second on": lambda x: x[..., 1::2],
+    "every second column of rows off boundaries": lambda x: np.pad(x, 1)[..., ::2],
+    "every second column, backwards": lambda x: x[::-1, ..., ::-2],
     "again and again": lambda x: np.broadcast_to(x[:1], x.shape),
     "Fortran's order": lambda x: np.ascontiguousarray(x.T).T,
 }

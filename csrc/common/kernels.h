@@ -137,7 +137,11 @@ struct kernel_axes {
     unsigned several; /* elements of a row, where one load takes several rows; 0: see staged */
     unsigned turned;  /* pack number k that is staged, of 16 bytes, lies where number */
     unsigned turns;   /* k ^ (k >> turns & turned) would */
+    unsigned unit;    /* bytes that lie together, where rows that are staged or their elements lie
+                       * apart; 0: they lie one after the other */
     unsigned inner;   /* neighbouring columns to a result */
+    unsigned step;    /* neighbours, in a row or among columns, of which one counts, where kernels
+                       * that know its type read them all: 1 or 2 */
 
     /* Of columns whose type is known. */
     unsigned repeats;  /* neighbouring rows that are taken for one; with one dimension kept only */
@@ -227,10 +231,14 @@ struct kernels {
 
     /* The same arguments, of elements of the very type `input`: columns, of which a thread makes as
      * many as a load of 16 bytes takes; rows whose elements are neighbours; and short ones of these
-     * that lie one after the other. */
-    const void *(*typed_columns)(enum fold fold, enum element input, enum element accumulator);
-    const void *(*typed_rows)(enum fold fold, enum element input, enum element accumulator);
-    const void *(*typed_short_rows)(enum fold fold, enum element input, enum element accumulator);
+     * that lie one after the other. `apart`: every second column; rows of every second element;
+     * and short rows that lie apart, or whose elements do. */
+    const void *(*typed_columns)(enum fold fold, enum element input, enum element accumulator,
+                                 bool apart);
+    const void *(*typed_rows)(enum fold fold, enum element input, enum element accumulator,
+                              bool apart);
+    const void *(*typed_short_rows)(enum fold fold, enum element input, enum element accumulator,
+                                    bool apart);
 
     /* Of segments, of the same elements. The survey (kernel_segments) looks at offsets and finds
      * tiles' beginnings. Then (kernel_segments, heads, tails) has segments that lie in one tile

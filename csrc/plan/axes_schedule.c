@@ -157,13 +157,11 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
     const enum fold fold = self->plan->fold;
     const enum element input = axes->reduced.input;
     const void *columns = kernels->columns(fold, input, self->accumulator),
-               *few = kernels->few(fold, input, self->accumulator),
-               *short_rows = makes_usual_results(self->plan, input, self->accumulator)
-                                 ? kernels->typed_short_rows(fold, input, self->accumulator)
-                                 : NULL,
-               *long_rows = kernels->typed_rows(fold, input, self->accumulator),
-               *typed = axes->reduced.mask ? NULL
-                                           : kernels->typed_columns(fold, input, self->accumulator);
+               *few = kernels->few(fold, input, self->accumulator);
+    const bool short_rows = makes_usual_results(self->plan, input, self->accumulator) &&
+                            kernels->typed_short_rows(fold, input, self->accumulator, false),
+               long_rows = kernels->typed_rows(fold, input, self->accumulator, false);
+    struct axes_shape *shape = &self->shape;
     const uintptr_t data = brought ? 0 : (uintptr_t)axes->reduced.data;
     const struct axes_kernels made = {
         .accumulator = self->accumulator,
@@ -172,24 +170,25 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
         .few = few,
         .indexed = fold_is_indexed(fold),
         .packs = takes_words(fold, self->accumulator),
-        .typed_columns = typed,
+        .typed_columns =
+            !axes->reduced.mask && kernels->typed_columns(fold, input, self->accumulator, false),
     };
-    if (short_rows && short_rows_shape_make(axes, data, multiprocessors, &self->shape)) {
-        self->kernel = short_rows;
+    if (short_rows && short_rows_shape_make(axes, data, multiprocessors, shape)) {
+        self->kernel = kernels->typed_short_rows(fold, input, self->accumulator, shape->unit > 0);
         return;
     }
-    if (long_rows && long_rows_shape_make(axes, &made, data, multiprocessors, &self->shape)) {
-        self->kernel = long_rows;
+    if (long_rows && long_rows_shape_make(axes, &made, data, multiprocessors, shape)) {
+        self->kernel = kernels->typed_rows(fold, input, self->accumulator, shape->step > 1);
         return;
     }
-    if (columns_shape_make(axes, &made, data, multiprocessors, &self->shape)) {
-        self->kernel = typed;
+    if (columns_shape_make(axes, &made, data, multiprocessors, shape)) {
+        self->kernel = kernels->typed_columns(fold, input, self->accumulator, shape->step > 1);
         return;
     }
-    axes_shape_make(axes, &made, data, multiprocessors, &self->shape);
-    if (self->shape.columns)
+    axes_shape_make(axes, &made, data, multiprocessors, shape);
+    if (shape->columns)
         self->kernel = columns;
-    else if (self->shape.few)
+    else if (shape->few)
         self->kernel = few;
 }
 
@@ -300,6 +299,8 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
     argument->several = self->shape.several;
     argument->turned = self->shape.turned;
     argument->turns = self->shape.turns;
+    argument->unit = self->shape.unit;
+    argument->step = self->shape.step;
     argument->inner = self->shape.inner;
     argument->counts = counts_shown(self);
     argument->splits = self->shape.splits;

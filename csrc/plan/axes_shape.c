@@ -61,8 +61,7 @@ enum {
     WINDOWS_MIN = 2 /* of a stretch, as an exponent */
 };
 
-/* Whether neighbours in memory belong to different results. */
-static bool lies_abreast(const struct axes *axes)
+bool axes_lie_abreast(const struct axes *axes)
 {
     const struct layout *reduced = &axes->reduced;
     if (axes->kept == 0 || reduced->dimensions == 0)
@@ -140,7 +139,7 @@ unsigned axes_inner_columns(const struct axes *axes, bool indexed)
         return 0;
     const uint64_t inner = reduced->shape[last];
     if (axes->strides[axes->kept - 1] == size)
-        return lies_abreast(axes);
+        return axes_lie_abreast(axes);
     return !indexed && axes->kept == 1 && reduced->dimensions > 1 &&
                    reduced->strides[last] == size && inner <= INNER_MAX &&
                    (inner & (inner - 1)) == 0 && axes->strides[0] == (int64_t)inner * size
@@ -357,7 +356,7 @@ void axes_shape_make(const struct axes *axes, const struct axes_kernels *kernels
     };
     if (!(kernels->columns && tuning->columns &&
           shape_columns(axes, kernels, data, multiprocessors, tuning, shape))) {
-        shape->abreast = lies_abreast(axes);
+        shape->abreast = axes_lie_abreast(axes);
         if (shape->abreast)
             shape_abreast(axes, accumulator, threads, shape);
         else if (n == 0 || !kernels->few || !axes_lie_flat(axes, row_bytes) ||

@@ -29,11 +29,12 @@ struct axes_shape {
 
     /* Where the kernel knows the elements' type. */
     bool short_rows;
-    unsigned several, turned, turns;
+    unsigned several, turned, turns, unit;
     bool long_rows;
     unsigned readers; /* threads that share one, */
     bool stacked;     /* with a pack of it for each */
     struct typed_columns typed;
+    unsigned step; /* see kernel_axes */
 };
 
 /* What the choice rests on, found by measuring. */
@@ -74,6 +75,9 @@ void axes_shape_make(const struct axes *, const struct axes_kernels *, uintptr_t
 
 /* Whether rows of so many bytes, and their elements, lie one after the other, without a mask. */
 bool axes_lie_flat(const struct axes *, uint64_t row_bytes);
+
+/* Whether neighbours in memory belong to different results. */
+bool axes_lie_abreast(const struct axes *);
 
 /* How many of a result's elements are neighbours, where so few are that they are better read side
  * by side with those of other results; 1: where its neighbours are others' elements; 0: neither. */

@@ -57,31 +57,42 @@ static uint64_t repeats_for(uint64_t row_bytes, uint64_t rows, unsigned block)
     return best;
 }
 
-/* Whether all rows begin at boundaries. */
-static bool at_boundaries(const struct axes *axes, uint64_t stride, uintptr_t data)
+/* Elements from one column to the next; of every second one loads take all that lie there. */
+static unsigned step_of(const struct axes *axes)
 {
-    uint64_t all = data | stride;
-    for (unsigned k = 0; k + 1 < axes->kept; k++)
-        all |= (uint64_t)axes->strides[k];
-    return all % COLUMN_BYTES == 0;
+    const int64_t size = (int64_t)element_size(axes->reduced.input);
+    return axes->kept > 0 && axes->strides[axes->kept - 1] == 2 * size ? 2 : 1;
 }
 
 /* A single element is a column of one row. */
 static unsigned columns_a_result(const struct axes *axes, bool indexed)
 {
     const struct layout *reduced = &axes->reduced;
+    if (step_of(axes) > 1)
+        return axes_lie_abreast(axes);
     if (axes->kept > 0 && reduced->dimensions == 0)
         return axes->strides[axes->kept - 1] == (int64_t)element_size(reduced->input);
     return axes_inner_columns(axes, indexed);
 }
 
-/* As they lie: rows of so many columns, so many bytes apart, and how many of them are one. */
+/* As they lie: rows of so many columns, so many bytes apart, and how many of them are one. Columns
+ * are `step` elements from each other. */
 struct columns {
     uint64_t size, load; /* bytes of an element, and elements of a load */
     uint64_t columns, rows, stride, repeats;
-    unsigned inner;
+    unsigned inner, step;
     uint64_t packs, all; /* loads of a row, and of everything that is kept */
 };
+
+/* Whether all rows begin at boundaries. Of every second column the one beside the first may. */
+static bool at_boundaries(const struct axes *axes, const struct columns *columns, uintptr_t data)
+{
+    const bool odd = columns->step > 1 && data / columns->size % 2;
+    uint64_t all = (data - odd * columns->size) | (columns->stride * columns->repeats);
+    for (unsigned k = 0; k + 1 < axes->kept; k++)
+        all |= (uint64_t)axes->strides[k];
+    return all % COLUMN_BYTES == 0;
+}
 
 /* False: they are no columns that a kernel could take. */
 static bool lie_in_columns(const struct axes *axes, bool indexed, unsigned block,
@@ -97,13 +108,14 @@ static bool lie_in_columns(const struct axes *axes, bool indexed, unsigned block
     self->columns = axes->shape[axes->kept - 1] * self->inner;
     self->rows = n / self->inner;
     self->stride = self->rows > 1 ? (uint64_t)reduced->strides[0] : 0;
-    const bool flat =
-        axes->kept == 1 && self->rows > 1 && self->stride == self->columns * self->size;
-    self->repeats = flat ? repeats_for(self->stride, self->rows, block) : 1;
+    self->step = step_of(axes);
+    const uint64_t row = self->columns * self->size;
+    const bool flat = axes->kept == 1 && self->rows > 1 && self->stride == row * self->step;
+    self->repeats = flat ? repeats_for(row, self->rows, block) : 1;
     self->packs = divide_up(self->columns * self->repeats, self->load);
     self->all = axes->results * self->inner / self->columns * self->packs;
     return self->rows == 1 ||
-           layout_distance((int64_t)self->stride) * self->repeats >= COLUMN_BYTES;
+           layout_distance((int64_t)self->stride) * self->repeats >= COLUMN_BYTES * self->step;
 }
 
 /* Threads that read neighbouring loads, at least: all that a result is of, or all that there are,
@@ -178,8 +190,12 @@ bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kern
     const uint64_t room = (uint64_t)multiprocessors * COLUMNS_THREADS(kernels->state, columns.size);
     if (abreast > block)
         return false;
-    *shape = (struct axes_shape){
-        .block = block, .columns = true, .abreast = true, .rounds = 1, .inner = columns.inner};
+    *shape = (struct axes_shape){.block = block,
+                                 .columns = true,
+                                 .abreast = true,
+                                 .rounds = 1,
+                                 .inner = columns.inner,
+                                 .step = columns.step};
     share_columns(&columns, kernels->state, abreast, room * tuning->threads >> THREADS, shape);
     if (abreast > shape->block)
         return false;
@@ -189,7 +205,7 @@ bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kern
     shape->typed.repeats = (unsigned)columns.repeats;
     shape->typed.leftover = (unsigned)(columns.rows % columns.repeats);
     shape->typed.packs = columns.packs;
-    shape->typed.shifted = !at_boundaries(axes, columns.stride * columns.repeats, data);
+    shape->typed.shifted = !at_boundaries(axes, &columns, data);
     shape->typed.stores_packs = columns.inner == 1 && columns.repeats == 1 && shape->team == 0 &&
                                 shape->splits == 1 && axes->places[axes->kept - 1] == 1 &&
                                 (axes->kept == 1 || columns.columns % columns.load == 0);

@@ -61,12 +61,23 @@ uint64_t long_rows_count(const struct axes *axes)
     return layout_length(&axes->reduced) / row_length(axes);
 }
 
+/* Elements from one of a row to the next, where they are not others'; 0: there is no kernel for
+ * that. */
+static unsigned step_of(const struct axes *axes)
+{
+    const struct layout *reduced = &axes->reduced;
+    const int64_t size = (int64_t)element_size(reduced->input),
+                  stride = reduced->strides[reduced->dimensions - 1];
+    if (stride == size)
+        return 1;
+    return stride == 2 * size && !axes_lie_abreast(axes) ? 2 : 0;
+}
+
 static bool are_rows(const struct axes *axes)
 {
     const struct layout *reduced = &axes->reduced;
     return reduced->dimensions > 0 && !reduced->mask && layout_length(reduced) > 0 &&
-           reduced->strides[reduced->dimensions - 1] == (int64_t)element_size(reduced->input) &&
-           row_bytes(axes) / PACK_BYTES < packs_max;
+           step_of(axes) > 0 && row_bytes(axes) / PACK_BYTES < packs_max;
 }
 
 static bool are_long(const struct axes *axes, const struct long_rows_tuning *tuning)
@@ -93,7 +104,7 @@ static bool are_stacked(const struct axes *axes, uintptr_t data,
     const struct layout *reduced = &axes->reduced;
     const uint64_t bytes = row_bytes(axes);
     uint64_t all = data | bytes;
-    if (reduced->dimensions != 2 || bytes < tuning->stacked ||
+    if (reduced->dimensions != 2 || step_of(axes) > 1 || bytes < tuning->stacked ||
         bytes / PACK_BYTES > (uint64_t)1 << tuning->block || reduced->shape[0] >= packs_max)
         return false;
     all |= (uint64_t)reduced->strides[0];
@@ -151,7 +162,7 @@ bool long_rows_shape_make(const struct axes *axes, const struct axes_kernels *ke
     const struct long_rows_tuning *tuning = tuned();
     if (!are_rows(axes) || are_better_staged(axes, kernels->state, tuning))
         return false;
-    *shape = (struct axes_shape){.rounds = 1, .splits = 1, .inner = 1};
+    *shape = (struct axes_shape){.rounds = 1, .splits = 1, .inner = 1, .step = step_of(axes)};
     shape->stacked = !kernels->indexed && are_stacked(axes, data, tuning);
     if (!shape->stacked && !are_long(axes, tuning))
         return false;

@@ -1,5 +1,6 @@
 /* Rows that a load of 16 bytes takes one or several of are folded where they are loaded to. Others
- * are staged in shared memory, where one thread reads a row, as long as so much of it fits. */
+ * are staged in shared memory, where one thread reads a row, as long as so much of it fits, one
+ * after the other however they lie elsewhere. */
 #include "plan/short_rows_shape.h"
 
 #include "common/arithmetic.h"
@@ -70,13 +71,13 @@ static void turn_packs(unsigned even, struct axes_shape *shape)
 
 /* As many threads a row as share what there is room for, and more where rows are few. Loads are as
  * long as all rows are multiples of: neighbouring threads, an odd number of loads apart, then read
- * from different banks. */
-static bool shape_staged(uint64_t results, uint64_t n, uint64_t bytes, uintptr_t data,
+ * from different banks. The first row is to be so far behind a boundary. */
+static bool shape_staged(uint64_t results, uint64_t n, uint64_t bytes, uint64_t behind,
                          uint64_t threads, const struct short_rows_tuning *tuning,
                          struct axes_shape *shape)
 {
     enum { ROUNDS_MAX = 64, TOGETHER = 3 };
-    const unsigned boundary = twos_of(bytes | data | PACK), load = boundary - twos_of(bytes / n);
+    const unsigned boundary = twos_of(bytes | behind | PACK), load = boundary - twos_of(bytes / n);
     const uint64_t loads = n >> load;
     const bool turns = tuning->turns && boundary == twos_of(PACK);
     unsigned team = turns ? 0 : (unsigned)least(twos_of(loads), TOGETHER);
@@ -98,16 +99,56 @@ static bool shape_staged(uint64_t results, uint64_t n, uint64_t bytes, uintptr_t
     return true;
 }
 
+/* ---- rows that lie apart ---- */
+
+/* Whether every second element is one of a row's, up to the last row's last. */
+static bool goes_on_by_twos(const struct axes *axes, uint64_t n, uint64_t size)
+{
+    const struct layout *reduced = &axes->reduced;
+    return reduced->dimensions == 1 && reduced->strides[0] == (int64_t)(2 * size) &&
+           axes->strides[0] == (int64_t)(2 * n * size);
+}
+
+/* Bytes that lie together wherever a row or, if its elements lie apart, one of these begins. */
+static unsigned unit_of(const struct axes *axes, uint64_t bytes, uint64_t size, uintptr_t data)
+{
+    const struct layout *reduced = &axes->reduced;
+    if (reduced->dimensions == 1 && reduced->strides[0] != (int64_t)size)
+        return (unsigned)size;
+    const uint64_t all = data | bytes | PACK | (uint64_t)axes->strides[0];
+    return (unsigned)(all & -all);
+}
+
+/* Rows and their elements at one distance each, and neither among other rows' elements: where the
+ * first row is to be behind a boundary, in bytes. False: they are not of those. */
+static bool lie_apart(const struct axes *axes, uint64_t n, uint64_t bytes, uintptr_t data,
+                      struct axes_shape *shape, uint64_t *behind)
+{
+    const uint64_t size = bytes / n;
+    if (axes->reduced.dimensions > 1 || axes->reduced.mask || axes->kept != 1 || size > PACK / 2 ||
+        axes_lie_abreast(axes))
+        return false;
+    shape->step = goes_on_by_twos(axes, n, size) ? 2 : 1;
+    shape->unit = shape->step == 2 ? (unsigned)size : unit_of(axes, bytes, size, data);
+    *behind = shape->step == 2 ? data % PACK / (2 * size) * size : 0;
+    return true;
+}
+
 bool short_rows_shape_make(const struct axes *axes, uintptr_t data, unsigned multiprocessors,
                            struct axes_shape *shape)
 {
     const struct short_rows_tuning *tuning = tuned();
     const uint64_t n = layout_length(&axes->reduced), bytes = n * element_size(axes->reduced.input),
                    threads = (uint64_t)multiprocessors * tuning->threads;
-    *shape = (struct axes_shape){.short_rows = true, .splits = 1, .inner = 1};
-    if (n == 0 || bytes > tuning->longest || !axes_lie_flat(axes, bytes) ||
-        !(shape_several(n, bytes, data, tuning, shape) ||
-          shape_staged(axes->results, n, bytes, data, threads, tuning, shape)))
+    uint64_t behind = data;
+    *shape = (struct axes_shape){.short_rows = true, .splits = 1, .inner = 1, .step = 1};
+    if (n == 0 || bytes > tuning->longest)
+        return false;
+    const bool flat = axes_lie_flat(axes, bytes);
+    if (!flat && !lie_apart(axes, n, bytes, data, shape, &behind))
+        return false;
+    if (!(flat && shape_several(n, bytes, data, tuning, shape)) &&
+        !shape_staged(axes->results, n, bytes, behind, threads, tuning, shape))
         return false;
     shape->groups =
         divide_up(axes->results, (uint64_t)shape->rounds << (shape->block - shape->team));

@@ -1,5 +1,5 @@
-/* How short rows that lie one after the other are shared among threads, where a kernel knows their
- * elements' type: a pure function of the axes, where they lie and the device's size. */
+/* How short rows are shared among threads, where a kernel knows their elements' type: a pure
+ * function of the axes, where they lie and the device's size. */
 #pragma once
 
 #include "plan/axes_shape.h"
@@ -18,8 +18,8 @@ struct short_rows_tuning {
 /* From now on this, for tests; of no threads that stage: as measured. */
 void short_rows_tuning_force(struct short_rows_tuning);
 
-/* Of elements that lie at `data`. False: rows are too long or empty, have a mask, or do not lie one
- * after the other. Otherwise the shape is made. */
+/* Of elements that lie at `data`. False: rows are too long or empty, have a mask, or lie among
+ * each other or at several distances. Otherwise the shape is made. */
 bool short_rows_shape_make(const struct axes *, uintptr_t data, unsigned multiprocessors,
                            struct axes_shape *);
 

@@ -927,7 +927,14 @@ def forced_short_rows(
     several: int, staging: int, staged: int, turns: bool, threads: int, /
 ) -> None: ...
 def pretended_short_rows(
-    results: int, n: int, size: int, data: int, multiprocessors: int, /
+    results: int,
+    n: int,
+    size: int,
+    data: int,
+    multiprocessors: int,
+    stride: int = 0,
+    pitch: int = 0,
+    /,
 ) -> tuple[int, ...] | None: ...
 def forced_long_rows(
     elements: int,

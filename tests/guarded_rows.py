@@ -1,0 +1,97 @@
+"""Slices that begin or end where memory does, on the simulated device: a read beyond ends this.
+
+Rows of every length and every second, third or all of their elements, and columns likewise, are
+reduced between two pages that nobody may touch. Run by test_guarded_rows.py.
+"""
+
+import ctypes
+import itertools
+import mmap
+
+import numpy as np
+
+import gred
+from gred import _core
+from gred.testing import SimulatedArray
+
+PAGES = 40
+NAMES = ("sum", "argmax", "var")
+TYPES = [np.dtype(code) for code in ("i1", "f2", "f4", "f8")]
+STEPS = (1, 2, 3, -1, -2)
+# Rows of no more than a pack, of several, as long as are staged and longer, in bytes, which end
+# anywhere around a pack.
+ROWS = [(9, 8), (9, 16), (7, 48), (40, 31 * 8), (3, 1000), (2, 4096), (2, 4400)]
+COLUMNS = [(40, 64), (70, 24), (5, 2048), (33, 1000)]
+
+
+class Guarded:
+    """Memory of the simulated device between two pages that nobody may touch."""
+
+    def __init__(self):
+        self.memory = SimulatedArray(np.zeros((PAGES + 3) * mmap.PAGESIZE, np.uint8))
+        address = self.memory.__cuda_array_interface__["data"][0]
+        self.begin = -(-address // mmap.PAGESIZE) * mmap.PAGESIZE + mmap.PAGESIZE
+        self.end = self.begin + PAGES * mmap.PAGESIZE
+        self.protect(0)
+
+    def protect(self, how: int) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        for page in (self.begin - mmap.PAGESIZE, self.end):
+            assert libc.mprotect(ctypes.c_void_p(page), mmap.PAGESIZE, how) == 0
+
+    def view(self, dtype, shape, strides, at_end):
+        """Lay an array where this begins or ends: for NumPy, and for gred."""
+        lowest = sum(min(0, (n - 1) * s) for n, s in zip(shape, strides, strict=True))
+        highest = sum(max(0, (n - 1) * s) for n, s in zip(shape, strides, strict=True))
+        extent = highest - lowest + dtype.itemsize
+        assert extent <= self.end - self.begin
+        start = self.end - extent if at_end else self.begin
+        bytes_there = (ctypes.c_char * extent).from_address(start)
+        view = np.ndarray(shape, dtype, bytes_there, -lowest, strides)
+        described = self.memory.described(
+            shape=shape, strides=strides, typestr=dtype.str, descr=..., data=(start - lowest, False)
+        )
+        return view, described
+
+
+def is_right(name, got, x, axis) -> bool:
+    want = getattr(np, name)(x.astype("f8"), axis)
+    got = got.to_numpy() if isinstance(got, gred.DeviceArray) else np.asarray(got)
+    return np.allclose(got.astype("f8"), want, rtol=0 if name == "argmax" else 2e-3)
+
+
+def layouts(dtype):
+    """List shapes with strides, and the axis along which they are reduced."""
+    size = dtype.itemsize
+    for (count, length), step, gap in itertools.product(ROWS, STEPS, (0, 1, 3)):
+        n = max(1, length // size)
+        for more in (-1, 0, 1):
+            if n + more > 0:
+                pitch = ((n + more) * abs(step) + gap) * size
+                yield (count, n + more), (pitch, step * size), 1
+    for (count, length), step, gap in itertools.product(COLUMNS, STEPS, (0, 1, 16)):
+        n = length // size
+        for more, down in ((-1, 1), (0, 1), (0, -1), (1, 1)):
+            pitch = ((n + more) * abs(step) + gap) * size * down
+            yield (count, n + more), (pitch, step * size), 0
+
+
+def main() -> None:
+    guarded = Guarded()
+    random = np.random.default_rng(0)
+    _core.forced_axes(6, 1 << 20, 0, 1 << 16, 0, 1, 2, 6, 2, 0)
+    for turn, dtype in enumerate(TYPES):
+        for number, (shape, strides, axis) in enumerate(layouts(dtype)):
+            for at_end in (False, True):
+                name = NAMES[(number + turn + at_end) % len(NAMES)]
+                x, there = guarded.view(dtype, shape, strides, at_end)
+                x[...] = random.integers(-9, 10, shape)
+                with gred.thread_order("shuffled", number):
+                    got = getattr(gred, name)(there, axis=axis)
+                assert is_right(name, got, x, axis), (name, dtype, shape, strides, axis, at_end)
+    guarded.protect(mmap.PROT_READ | mmap.PROT_WRITE)
+    print("all right")
+
+
+if __name__ == "__main__":
+    main()
