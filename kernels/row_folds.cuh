@@ -44,6 +44,15 @@ struct divided_by {
         const double rounded = fma(fma(-number, ratio, x), inverse, ratio);
         return is_nan(rounded) ? ratio : rounded;
     }
+
+    /* The same in float32, by numbers of up to 2^24, where no residual is lost. */
+    __device__ __forceinline__ float operator()(float x) const
+    {
+        const float whole = float(number), part = float(inverse), ratio = x * part, size = fabsf(x);
+        if (exact || (size >= 0x1p-100f && size < 0x1p127f))
+            return exact ? ratio : fmaf(fmaf(-whole, ratio, x), part, ratio);
+        return float((*this)(double(x)));
+    }
 };
 
 /* What results are made with, the same for all. */
@@ -134,9 +143,7 @@ struct row_fold<sum<V>, In> : row_fold_by_values<sum<V>, In> {
         total = added(V(0), total); /* as NumPy does, which makes zero of negative zeros */
         if (!numbers.divides)
             return rounded_to<In>(total);
-        if (numbers.divisor.exact)
-            return rounded_to<In>(total * V(numbers.divisor.inverse));
-        return rounded_to<In>(numbers.divisor(double(total)));
+        return rounded_to<In>(numbers.divisor(total));
     }
 };
 
@@ -362,24 +369,6 @@ __device__ __forceinline__ double deviation_of_two(double a, double b)
 {
     const double apart = b - a;
     return fma(0.5 * apart, apart, 0.0 * apart);
-}
-
-template <class In>
-__device__ __forceinline__ double widened_element(In x)
-{
-    return double(float(x));
-}
-
-template <>
-__device__ __forceinline__ double widened_element(float16 x)
-{
-#ifdef __CUDA_ARCH__
-    double wide;
-    asm("cvt.f64.f16 %0, %1;" : "=d"(wide) : "h"(x.bits));
-    return wide;
-#else
-    return double(float(x));
-#endif
 }
 
 /* One pass in float64.

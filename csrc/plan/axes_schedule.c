@@ -156,14 +156,16 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
     const bool brought = self->uploads || self->copy;
     const enum fold fold = self->plan->fold;
     const enum element input = axes->reduced.input;
+    const bool usual = makes_usual_results(self->plan, input, self->accumulator),
+               masked = axes->reduced.mask;
     const void *columns = kernels->columns(fold, input, self->accumulator),
                *few = kernels->few(fold, input, self->accumulator),
-               *short_rows = makes_usual_results(self->plan, input, self->accumulator)
-                                 ? kernels->typed_short_rows(fold, input, self->accumulator)
-                                 : NULL,
+               *short_rows =
+                   usual ? kernels->typed_short_rows(fold, input, self->accumulator) : NULL,
                *long_rows = kernels->typed_rows(fold, input, self->accumulator),
-               *typed = axes->reduced.mask ? NULL
-                                           : kernels->typed_columns(fold, input, self->accumulator);
+               *typed = masked ? NULL : kernels->typed_columns(fold, input, self->accumulator),
+               *lone =
+                   usual && !masked ? kernels->lone_columns(fold, input, self->accumulator) : NULL;
     const uintptr_t data = brought ? 0 : (uintptr_t)axes->reduced.data;
     const struct axes_kernels made = {
         .accumulator = self->accumulator,
@@ -173,6 +175,7 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
         .indexed = fold_is_indexed(fold),
         .packs = takes_words(fold, self->accumulator),
         .typed_columns = typed,
+        .lone_columns = lone,
     };
     if (short_rows && short_rows_shape_make(axes, data, multiprocessors, &self->shape)) {
         self->kernel = short_rows;
@@ -183,7 +186,7 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
         return;
     }
     if (columns_shape_make(axes, &made, data, multiprocessors, &self->shape)) {
-        self->kernel = typed;
+        self->kernel = self->shape.typed.lone ? lone : typed;
         return;
     }
     axes_shape_make(axes, &made, data, multiprocessors, &self->shape);
@@ -284,6 +287,8 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
         argument->packs = typed->packs;
         argument->shifted = typed->shifted;
         argument->stores_packs = typed->stores_packs;
+        argument->lone = typed->lone;
+        argument->paired = typed->paired;
     }
     if (self->shape.long_rows)
         argument->rows.items = long_rows_count(axes);

@@ -37,6 +37,7 @@ static const struct axes_tuning measured = {
     .windows = 4,
     .across = 7,
     .typed = 32 << 10,
+    .lone = LONE_PACKS,
 };
 
 static struct axes_tuning forced;
