@@ -24,7 +24,7 @@ HEADERS = [path for suffix in ("h", "def") for path in Path("csrc").rglob(f"*.{s
 HEADERS += [path for path in Path("kernels").rglob("*") if path.is_file()]
 LADDER_FOLDS = ("sum", "prod", "min", "max")
 FOLD_GROUPS = ("places", "counts", "numbers", "moments")
-TYPED = ("typed_columns", "typed_rows", "typed_short_rows")
+TYPED = ("typed_columns", "lone_columns", "typed_rows", "typed_short_rows")
 LOOPS = "kernels/host/loops.cpp"
 # As csrc/common/instructions.h has them.
 INSTRUCTIONS = {"baseline": []}

@@ -7,24 +7,6 @@
 namespace KERNELS
 {
 
-template <class In>
-__device__ __forceinline__ double widened_element(In x)
-{
-    return double(float(x));
-}
-
-template <>
-__device__ __forceinline__ double widened_element(float16 x)
-{
-#ifdef __CUDA_ARCH__
-    double wide;
-    asm("cvt.f64.f16 %0, %1;" : "=d"(wide) : "h"(x.bits));
-    return wide;
-#else
-    return double(float(x));
-#endif
-}
-
 /* How the bits of an element lie in those of a float64 with the same exponent's bits, which is too
  * small by a power of two; and its infinity's bits. */
 template <class In>

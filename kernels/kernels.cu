@@ -36,6 +36,7 @@ DECLARE_GROUP(numbers);
 DECLARE_GROUP(moments);
 
 const void *typed_columns(enum fold fold, enum element input, enum element accumulator, bool apart);
+const void *lone_columns(enum fold fold, enum element input, enum element accumulator);
 const void *typed_rows(enum fold fold, enum element input, enum element accumulator, bool apart);
 const void *typed_short_rows(enum fold fold, enum element input, enum element accumulator,
                              bool apart);
@@ -184,6 +185,7 @@ const struct kernels GRED_TABLE = {
     KERNELS::few_entry,
     KERNELS::columns_entry,
     KERNELS::typed_columns,
+    KERNELS::lone_columns,
     KERNELS::typed_rows,
     KERNELS::typed_short_rows,
     KERNELS::segments_survey,

@@ -1,6 +1,7 @@
 /* What a thread keeps of neighbouring columns while it runs down their rows: as many columns as 16
  * bytes have, each in as little as it takes. It takes in several rows at a time, from packs whose
- * rows have numbers of the thread's own, and becomes states of a fold when there are no more.
+ * rows have numbers of the thread's own, and becomes states of a fold when there are no more, or,
+ * of a thread that has had all rows, what results are made of: made(column, rows) is a row_fold's.
  *
  * A block has ROWS_A_BLOCK rows at most; see there. */
 #pragma once
@@ -34,6 +35,40 @@ __device__ __forceinline__ In element_at(const row_words &row, unsigned k)
         memcpy(&element, &bits, sizeof element);
     }
     return element;
+}
+
+/* 16 bytes of 32, from byte `begin` on, which is a multiple of an element's size. */
+template <class In>
+__device__ __forceinline__ row_words joined(const row_words &low, const row_words &high,
+                                            unsigned begin)
+{
+    uint32_t words[8] = {low.at[0],  low.at[1],  low.at[2],  low.at[3],
+                         high.at[0], high.at[1], high.at[2], high.at[3]};
+    row_words row;
+#pragma unroll
+    for (unsigned k = 0; k < 6; k++)
+        words[k] = begin & 8 ? words[k + 2] : words[k];
+#pragma unroll
+    for (unsigned k = 0; k < 5 && sizeof(In) <= 4; k++)
+        words[k] = begin & 4 ? words[k + 1] : words[k];
+#pragma unroll
+    for (unsigned k = 0; k < 4; k++)
+        row.at[k] = sizeof(In) < 4 ? moved_down(words[k], words[k + 1], begin % 4) : words[k];
+    return row;
+}
+
+/* Element by element, those that there are, `Step` from each other. */
+template <class In, unsigned Step = 1>
+__device__ __forceinline__ row_words edge_of_row(const char *at, unsigned count)
+{
+    constexpr unsigned columns = pack<In>::size;
+    pack<In> elements;
+    row_words row;
+#pragma unroll
+    for (unsigned c = 0; c < columns; c++)
+        elements.at[c] = seen_as<const In>(at)[c < count ? c * Step : 0];
+    memcpy(&row, &elements, sizeof row);
+    return row;
 }
 
 /* Four rows of four bytes as columns: byte k of column c is byte c of row k. */
@@ -137,6 +172,11 @@ struct side_by_side {
         }
     }
 
+    __device__ __forceinline__ value made(unsigned c, uint32_t) const
+    {
+        return best[c];
+    }
+
     __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &, unsigned,
                                                     unsigned) const
     {
@@ -169,6 +209,11 @@ struct side_by_side<sum<V>, int8_t> {
 #pragma unroll
         for (unsigned c = 0; c < columns; c++)
             totals[c] += move(totals[c]);
+    }
+
+    __device__ __forceinline__ int made(unsigned c, uint32_t) const
+    {
+        return totals[c];
     }
 
     __device__ __forceinline__ V state(unsigned c, const rows_taken &, unsigned, unsigned) const
@@ -218,11 +263,16 @@ struct best_bytes {
         }
     }
 
+    __device__ __forceinline__ int made(unsigned c, uint32_t) const
+    {
+        const uint32_t word = c & 1 ? odd[c / 4] : even[c / 4];
+        return int8_t(word >> (c & 2 ? 24 : 8));
+    }
+
     __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken, unsigned,
                                                     unsigned) const
     {
-        const uint32_t word = c & 1 ? odd[c / 4] : even[c / 4];
-        return taken.count ? state_of<Fold>(int8_t(word >> (c & 2 ? 24 : 8))) : Fold::identity();
+        return taken.count ? state_of<Fold>(made(c, taken.count)) : Fold::identity();
     }
 };
 
@@ -265,6 +315,11 @@ struct best_places {
                 number[c] = wins ? first + r : number[c];
             }
         }
+    }
+
+    __device__ __forceinline__ unsigned made(unsigned c, uint32_t) const
+    {
+        return number[c];
     }
 
     __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken,
@@ -333,13 +388,18 @@ struct best_keys {
         }
     }
 
+    __device__ __forceinline__ unsigned made(unsigned c, uint32_t) const
+    {
+        const uint32_t low = key[c] & numbers;
+        return Least ? low : numbers - low;
+    }
+
     __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken,
                                                     unsigned repeats, unsigned part) const
     {
-        const uint32_t low = key[c] & numbers, number = Least ? low : numbers - low;
-        return taken.count
-                   ? Fold::lift(value_of<Fold>(key[c] >> 24), taken.row(number, repeats, part))
-                   : Fold::identity();
+        return taken.count ? Fold::lift(value_of<Fold>(key[c] >> 24),
+                                        taken.row(made(c, taken.count), repeats, part))
+                           : Fold::identity();
     }
 };
 
@@ -361,7 +421,7 @@ struct few_rows {
         double values[Rows];
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++)
-            values[r] = double(element_at<In>(rows[r], c));
+            values[r] = widened_element(element_at<In>(rows[r], c));
         mean = added_in_lanes<Rows, double>([&](unsigned r) { return values[r]; }) * (1.0 / Rows);
         deviation =
             added_in_lanes<Rows, double>([&](unsigned r) { return squared(values[r] - mean); });
@@ -420,6 +480,11 @@ struct side_by_side<variance<V>, In> {
         }
     }
 
+    __device__ __forceinline__ double made(unsigned c, uint32_t) const
+    {
+        return deviation[c];
+    }
+
     __device__ __forceinline__ state_of<variance<V>> state(unsigned c, const rows_taken &taken,
                                                            unsigned, unsigned) const
     {
@@ -468,6 +533,12 @@ struct spreads_of_halves {
         }
     }
 
+    __device__ __forceinline__ double made(unsigned c, uint32_t count) const
+    {
+        const double deviation = all_of(c, latest_rows(settled, count)).deviation;
+        return is_finite(c) ? deviation : not_a_number<double>();
+    }
+
     __device__ __forceinline__ state_of<variance<V>> state(unsigned c, const rows_taken &taken,
                                                            unsigned, unsigned) const
     {
@@ -475,11 +546,15 @@ struct spreads_of_halves {
             return variance<V>::identity();
         const double count = double(taken.count), nan = not_a_number<double>();
         const moments<double> all = all_of(c, latest_rows(settled, taken.count));
-        const bool finite = c % 2 == 0 || this->finite[c / 2].are_all();
-        return {count, finite ? all.mean : nan, finite ? all.deviation : nan};
+        return {count, is_finite(c) ? all.mean : nan, is_finite(c) ? all.deviation : nan};
     }
 
   private:
+    __device__ __forceinline__ bool is_finite(unsigned c) const
+    {
+        return c % 2 == 0 || finite[c / 2].are_all();
+    }
+
     /* What all columns have in common. */
     struct latest_rows {
         double count, inverse, share, weight;
@@ -495,6 +570,8 @@ struct spreads_of_halves {
     {
         const moments<double> own =
             moments_of_sums(sum[c], squares[c], latest.count, latest.inverse);
+        if (settled == 0)
+            return own;
         const double delta = own.mean - mean[c];
         return {latest.count, mean[c] + delta * latest.share,
                 deviation[c] + own.deviation + delta * delta * latest.weight};
@@ -551,13 +628,17 @@ struct side_by_side<variance<V>, int8_t> {
         }
     }
 
+    __device__ __forceinline__ double made(unsigned c, uint32_t count) const
+    {
+        return double(int64_t(count) * squares[c] - int64_t(totals[c]) * totals[c]);
+    }
+
     __device__ __forceinline__ state_of<variance<V>> state(unsigned c, const rows_taken &taken,
                                                            unsigned, unsigned) const
     {
-        const int64_t total = totals[c], spread = int64_t(taken.count) * squares[c] - total * total;
         const double count = double(taken.count);
-        return taken.count ? state_of<variance<V>>{count, ratio_of_counts(double(total), count),
-                                                   ratio_of_counts(double(spread), count)}
+        return taken.count ? state_of<variance<V>>{count, ratio_of_counts(totals[c], count),
+                                                   ratio_of_counts(made(c, taken.count), count)}
                            : variance<V>::identity();
     }
 };

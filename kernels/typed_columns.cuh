@@ -18,26 +18,6 @@ namespace KERNELS
 
 /* ---- loads ---- */
 
-/* 16 bytes of 32, from byte `begin` on, which is a multiple of an element's size. */
-template <class In>
-__device__ __forceinline__ row_words joined(const row_words &low, const row_words &high,
-                                            unsigned begin)
-{
-    uint32_t words[8] = {low.at[0],  low.at[1],  low.at[2],  low.at[3],
-                         high.at[0], high.at[1], high.at[2], high.at[3]};
-    row_words row;
-#pragma unroll
-    for (unsigned k = 0; k < 6; k++)
-        words[k] = begin & 8 ? words[k + 2] : words[k];
-#pragma unroll
-    for (unsigned k = 0; k < 5 && sizeof(In) <= 4; k++)
-        words[k] = begin & 4 ? words[k + 1] : words[k];
-#pragma unroll
-    for (unsigned k = 0; k < 4; k++)
-        row.at[k] = sizeof(In) < 4 ? moved_down(words[k], words[k + 1], begin % 4) : words[k];
-    return row;
-}
-
 /* Where a thread finds its columns. */
 struct column_walk {
     const char *at; /* its next row */
@@ -144,16 +124,10 @@ __device__ __forceinline__ void load_every_second_shifted(row_words (&rows)[Rows
         rows[r] = joined_every_second<In>(packs[r], begin[r]);
 }
 
-/* Element by element, those that there are. */
 template <class In, bool Apart>
 __device__ __forceinline__ void load_edge(row_words (&row)[1], const column_walk &own)
 {
-    constexpr unsigned columns = pack<In>::size, step = Apart ? 2 : 1;
-    pack<In> elements;
-#pragma unroll
-    for (unsigned c = 0; c < columns; c++)
-        elements.at[c] = seen_as<const In>(own.at)[c < own.count ? c * step : 0];
-    memcpy(row, &elements, sizeof elements);
+    row[0] = edge_of_row<In, Apart ? 2 : 1>(own.at, own.count);
 }
 
 /* ---- rows ---- */

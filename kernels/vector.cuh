@@ -15,6 +15,25 @@ struct alignas(16) pack {
     T at[size];
 };
 
+/* A float in float64. */
+template <class In>
+__device__ __forceinline__ double widened_element(In x)
+{
+    return double(x);
+}
+
+template <>
+__device__ __forceinline__ double widened_element(float16 x)
+{
+#ifdef __CUDA_ARCH__
+    double wide;
+    asm("cvt.f64.f16 %0, %1;" : "=d"(wide) : "h"(x.bits));
+    return wide;
+#else
+    return double(float(x));
+#endif
+}
+
 /* Loads in flight a thread. Four of 16 bytes and 1024 threads keep 64 KiB a multiprocessor on their
  * way. */
 constexpr unsigned packs_in_flight = 4;

@@ -21,7 +21,9 @@ STEPS = (1, 2, 3, -1, -2)
 # Rows of no more than a pack, of several, as long as are staged and longer, in bytes, which end
 # anywhere around a pack.
 ROWS = [(9, 8), (9, 16), (7, 48), (40, 31 * 8), (3, 1000), (2, 4096), (2, 4400)]
-COLUMNS = [(40, 64), (70, 24), (5, 2048), (33, 1000)]
+COLUMNS = [(40, 64), (70, 24), (5, 2048), (33, 1000), (2, 1500)]
+# As _core.forced_axes has them: many threads to a column, and one that makes columns alone.
+SHARINGS = [(6, 1 << 20, 0, 1 << 16, 0, 1, 2, 6, 2, 0), (6, 1, 0, 0, 0, 1, 2, 6, 5, 0, 4)]
 
 
 class Guarded:
@@ -79,9 +81,11 @@ def layouts(dtype):
 def main() -> None:
     guarded = Guarded()
     random = np.random.default_rng(0)
-    _core.forced_axes(6, 1 << 20, 0, 1 << 16, 0, 1, 2, 6, 2, 0)
-    for turn, dtype in enumerate(TYPES):
+    for turn, (dtype, sharing) in enumerate(itertools.product(TYPES, SHARINGS)):
+        _core.forced_axes(*sharing)
         for number, (shape, strides, axis) in enumerate(layouts(dtype)):
+            if axis == 1 and sharing is not SHARINGS[0]:
+                continue
             for at_end in (False, True):
                 name = NAMES[(number + turn + at_end) % len(NAMES)]
                 x, there = guarded.view(dtype, shape, strides, at_end)

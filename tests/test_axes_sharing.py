@@ -206,9 +206,11 @@ class Typed(NamedTuple):
     leftover: int
     packs: int
     shifted: bool
+    lone: int = 0
+    paired: bool = False
 
 
-def typed(shape, axis, size=4, accumulator=4, multiprocessors=H200, strides=None):
+def typed(shape, axis, size=4, accumulator=4, multiprocessors=H200, strides=None, lone=False):
     """Ask for a kernel that knows the type; None where another is taken."""
     if strides is None:
         strides = tuple(
@@ -216,7 +218,9 @@ def typed(shape, axis, size=4, accumulator=4, multiprocessors=H200, strides=None
         )
     axes = sum(1 << k for k in (axis if isinstance(axis, tuple) else (axis,)))
     got = Sharing(
-        *_core.pretended_sharing(shape, strides, size, axes, accumulator, multiprocessors, True)
+        *_core.pretended_sharing(
+            shape, strides, size, axes, accumulator, multiprocessors, True, lone
+        )
     )
     return (got, Typed(*got.typed)) if got.typed[0] else None
 
@@ -266,7 +270,7 @@ def test_short_rows_are_taken_for_one_that_begins_at_boundaries(columns, size):
     ],
 )
 def test_rows_off_boundaries_are_shifted(shape, size, shifted):
-    assert typed(shape, 0, size, size)[1] == (
+    assert typed(shape, 0, size, size)[1][:5] == (
         LOAD // size,
         1,
         0,
@@ -285,3 +289,95 @@ def test_rows_that_overlap_and_few_elements_are_for_other_kernels():
 def test_single_rows_are_columns_of_one_element():
     sharing, kind = typed((1, 1 << 24), 0)
     assert (sharing.splits, kind.packs) == (1, 1 << 22)
+
+
+# ---- columns that a thread makes alone ----
+
+LOADS, WARP = 8, 32
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(
+    rows=st.integers(1, 1 << 18),
+    columns=st.integers(1, 1 << 26),
+    outer=st.integers(1, 1 << 20),
+    size=st.sampled_from([1, 2, 4, 8]),
+    state=st.sampled_from([4, 8, 16]),
+)
+def test_lone_columns_are_all_made_and_have_all_rows(rows, columns, outer, size, state):
+    got = typed((outer, rows, columns), 1, size, state, lone=True)
+    if got is None or not got[1].lone:
+        assert got is None or not got[1].paired
+        return
+    sharing, kind = got
+    threads, batches = 1 << sharing.block, outer > 1 and rows > 1
+    abreast = threads - (threads // WARP if kind.shifted else 0)
+    packs = kind.packs * (outer if batches or rows > 1 else 1)
+    assert (sharing.team, sharing.splits, kind.repeats, threads) == (0, 1, 1, BLOCK)
+    assert (sharing.groups - 1) * abreast * kind.lone < packs
+    assert packs <= sharing.groups * abreast * kind.lone
+    assert rows <= BLOCK_ROWS
+    assert kind.lone == 1 or (rows * kind.lone <= LOADS and not batches)
+    assert kind.load * size * (2 if kind.paired else 1) == LOAD
+    assert not batches or (columns % kind.load == 0 and not kind.shifted)
+    if kind.paired:
+        assert columns * size == LOAD // 2
+        assert rows % 2 == 0
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+@pytest.mark.parametrize(
+    ("rows", "loads"), [(1, 4), (2, 4), (3, 2), (4, 2), (5, 1), (8, 1), (31, 1), (100, 1)]
+)
+def test_few_rows_are_made_alone_of_several_loads(rows, loads, size):
+    for columns in (1 << 25, (1 << 25) + 1):
+        assert typed((rows, columns), 0, size, 8, lone=True)[1].lone == loads
+    assert typed((rows, 1 << 25), 0, size, 8)[1].lone == 0
+
+
+def test_few_threads_make_less_each():
+    assert typed((2, 1 << 21), 0, lone=True)[1].lone == 4
+    assert typed((2, 1 << 20), 0, lone=True)[1].lone == 2
+    assert typed((2, 600_000), 0, lone=True)[1].lone == 1
+
+
+@pytest.mark.parametrize(
+    ("shape", "size", "paired"),
+    [
+        ((1 << 20, 8, 8), 1, True),
+        ((1 << 20, 8, 4), 2, True),
+        ((1 << 20, 6, 2), 4, True),
+        ((1 << 20, 8, 8), 2, False),
+        ((1 << 20, 8, 8), 8, False),
+    ],
+)
+def test_two_short_rows_of_a_batch_are_one_load(shape, size, paired):
+    kind = typed(shape, 1, size, 8, lone=True)[1]
+    assert (kind.lone, kind.paired, kind.shifted) == (1, paired, False)
+    assert kind.load * size == LOAD // (1 + paired)
+
+
+def test_odd_numbers_of_short_rows_are_for_other_kernels():
+    assert typed((1 << 20, 7, 8), 1, 1, 8, lone=True) is None
+    assert typed((1 << 20, 8, 8), 1, 1, 8) is None
+    assert typed((1 << 20, 8, 4), 1, 1, 8, lone=True) is None
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_every_second_column_is_left_to_threads_that_may_share(size):
+    """Also where two rows of them are as long as one load."""
+    for rows in (1, 2, 8, 31):
+        strides = (2 * size << 24, 2 * size)
+        sharing, kind = typed((rows, 1 << 24), 0, size, 8, strides=strides, lone=True)
+        assert (sharing.team, kind.lone, kind.paired, kind.shifted) == (0, 0, False, False)
+    if size < 8:
+        columns = 8 // size
+        strides = (64, 8, 2 * size)
+        got = typed((1 << 20, 8, columns), 1, size, 8, strides=strides, lone=True)
+        assert got is None or not got[1].lone
+
+
+def test_rows_off_boundaries_of_batches_and_tall_columns_are_shared():
+    assert typed((1 << 10, 8, 1001), 1, lone=True)[1].lone == 0
+    assert typed((1 << 20, 64), 0, lone=True)[1].lone == 0
+    assert typed((1 << 17, 1 << 10), 0, lone=True)[1].lone == 0

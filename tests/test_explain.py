@@ -194,6 +194,19 @@ def test_how_results_are_made_on_a_device_is_told():
     assert "array on the device" in gred.explain(integers, axis=0).result
 
 
+@pytest.mark.parametrize(("lone", "work"), [(4, "lone columns"), (0, "columns")])
+def test_columns_that_a_thread_makes_alone_are_told(lone, work):
+    _core.forced_axes(5, 1, 0, 0, 0, 1, 2, 5, 5, 0, lone)
+    try:
+        x = SimulatedArray(np.ones((3, 1000), np.float32))
+        steps = gred.explain(x, axis=0).steps
+        every_second = gred.explain(x[:, ::2], axis=0).steps
+    finally:
+        _core.forced_axes(0, 0, 0, 0, 0, 0)
+    assert [step.work for step in steps] == [work]
+    assert [step.work for step in every_second] == ["columns"]
+
+
 def test_where_results_go_is_told():
     x, room = SimulatedArray(MATRIX), np.full(400, -1, np.float32)
     for out, works in (

@@ -54,6 +54,10 @@ enum {
     ROWS_A_BLOCK = 1 << 16
 };
 
+/* A thread that makes columns alone has so many loads under way, of one load's columns or of up to
+ * so many loads' of fewer rows. */
+enum { LONE_LOADS = 8, LONE_PACKS = 4 };
+
 /* Threads of a multiprocessor that have registers for that: of states and of elements of so many
  * bytes. */
 #define COLUMNS_THREADS(state, element)                                                            \
@@ -62,6 +66,9 @@ enum {
                       : (element) > 1 ? 768                                                        \
                                       : 512)                                                       \
                    : ((element) > 1 ? 1024 : 768))
+
+/* The same of threads that make columns alone. */
+#define LONE_THREADS(state, element) ((state) > 8 || (element) < 4 ? 512 : 768)
 
 /* Results of states of up to so many bytes a thread that makes several columns alone stores one by
  * one. */
@@ -150,6 +157,8 @@ struct kernel_axes {
     uint64_t packs;      /* of COLUMN_BYTES, in the last dimension that is kept */
     bool shifted;        /* they are not at boundaries */
     bool stores_packs;   /* what a thread makes are results, which are neighbours */
+    unsigned lone;       /* loads' columns that a thread makes alone, of usual types; 0: see team */
+    bool paired;         /* each of these has two rows, of 8 bytes */
 
     /* Of long rows whose type is known. */
     unsigned readers; /* threads, of one block or of several, that share one */
@@ -230,11 +239,13 @@ struct kernels {
     const void *(*columns)(enum fold fold, enum element input, enum element accumulator);
 
     /* The same arguments, of elements of the very type `input`: columns, of which a thread makes as
-     * many as a load of 16 bytes takes; rows whose elements are neighbours; and short ones of these
-     * that lie one after the other. `apart`: every second column; rows of every second element;
-     * and short rows that lie apart, or whose elements do. */
+     * many as a load of 16 bytes takes; those that it makes alone; rows whose elements are
+     * neighbours; and short ones of these that lie one after the other. `apart`: every second
+     * column; rows of every second element; and short rows that lie apart, or whose elements do.
+     */
     const void *(*typed_columns)(enum fold fold, enum element input, enum element accumulator,
                                  bool apart);
+    const void *(*lone_columns)(enum fold fold, enum element input, enum element accumulator);
     const void *(*typed_rows)(enum fold fold, enum element input, enum element accumulator,
                               bool apart);
     const void *(*typed_short_rows)(enum fold fold, enum element input, enum element accumulator,

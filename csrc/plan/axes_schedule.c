@@ -156,10 +156,14 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
     const bool brought = self->uploads || self->copy;
     const enum fold fold = self->plan->fold;
     const enum element input = axes->reduced.input;
+    const bool usual = makes_usual_results(self->plan, input, self->accumulator),
+               masked = axes->reduced.mask;
     const void *columns = kernels->columns(fold, input, self->accumulator),
-               *few = kernels->few(fold, input, self->accumulator);
-    const bool short_rows = makes_usual_results(self->plan, input, self->accumulator) &&
-                            kernels->typed_short_rows(fold, input, self->accumulator, false),
+               *few = kernels->few(fold, input, self->accumulator),
+               *lone =
+                   usual && !masked ? kernels->lone_columns(fold, input, self->accumulator) : NULL;
+    const bool short_rows =
+                   usual && kernels->typed_short_rows(fold, input, self->accumulator, false),
                long_rows = kernels->typed_rows(fold, input, self->accumulator, false);
     struct axes_shape *shape = &self->shape;
     const uintptr_t data = brought ? 0 : (uintptr_t)axes->reduced.data;
@@ -170,8 +174,8 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
         .few = few,
         .indexed = fold_is_indexed(fold),
         .packs = takes_words(fold, self->accumulator),
-        .typed_columns =
-            !axes->reduced.mask && kernels->typed_columns(fold, input, self->accumulator, false),
+        .typed_columns = !masked && kernels->typed_columns(fold, input, self->accumulator, false),
+        .lone_columns = lone,
     };
     if (short_rows && short_rows_shape_make(axes, data, multiprocessors, shape)) {
         self->kernel = kernels->typed_short_rows(fold, input, self->accumulator, shape->unit > 0);
@@ -182,7 +186,9 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
         return;
     }
     if (columns_shape_make(axes, &made, data, multiprocessors, shape)) {
-        self->kernel = kernels->typed_columns(fold, input, self->accumulator, shape->step > 1);
+        self->kernel = shape->typed.lone ? lone
+                                         : kernels->typed_columns(fold, input, self->accumulator,
+                                                                  shape->step > 1);
         return;
     }
     axes_shape_make(axes, &made, data, multiprocessors, shape);
@@ -283,6 +289,8 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
         argument->packs = typed->packs;
         argument->shifted = typed->shifted;
         argument->stores_packs = typed->stores_packs;
+        argument->lone = typed->lone;
+        argument->paired = typed->paired;
     }
     if (self->shape.long_rows)
         argument->rows.items = long_rows_count(axes);

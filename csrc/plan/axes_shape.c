@@ -37,6 +37,7 @@ static const struct axes_tuning measured = {
     .windows = 4,
     .across = 7,
     .typed = 32 << 10,
+    .lone = LONE_PACKS,
 };
 
 static struct axes_tuning forced;
@@ -397,6 +398,8 @@ const char *axes_shape_name(const struct axes_shape *self)
         return "short rows";
     if (self->long_rows)
         return "long rows";
+    if (self->typed.lone)
+        return "lone columns";
     if (self->columns || self->typed.load)
         return "columns";
     if (self->few)

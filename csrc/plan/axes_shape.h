@@ -12,6 +12,8 @@ struct typed_columns {
     unsigned states; /* that a block's threads leave each other */
     uint64_t packs;
     bool shifted, stores_packs;
+    unsigned lone; /* loads' columns that a thread makes alone; 0: another kernel's */
+    bool paired;
 };
 
 /* How many threads fold one result, and which; see kernel_axes. */
@@ -51,6 +53,8 @@ struct axes_tuning {
     unsigned across;  /* columns of a known type, where these are shared, that neighbouring threads
                        * of a block read, as an exponent */
     unsigned typed;   /* bytes a multiprocessor from which on there is use in knowing it */
+    unsigned lone;    /* loads' columns, at most, that a thread makes alone; 0: for those that could
+                       * be made so, too, the kernel is taken that can share columns */
 };
 
 /* From now on this, for tests; of no threads a block: as measured. */
@@ -66,7 +70,8 @@ struct axes_kernels {
     bool few;           /* one makes results of few elements each */
     bool indexed;       /* positions matter */
     bool packs;         /* they take several narrow elements to a word, in any order */
-    bool typed_columns; /* one knows the elements' type */
+    bool typed_columns; /* one knows the elements' type, */
+    bool lone_columns;  /* and one makes columns alone, and what results are wanted */
 };
 
 /* Of elements of which the first result's lie at `data`. */

@@ -82,20 +82,32 @@ struct columns {
     uint64_t columns, rows, stride, repeats;
     unsigned inner, step;
     uint64_t packs, all; /* loads of a row, and of everything that is kept */
+    bool shifted;        /* rows do not begin at boundaries */
+    bool paired;         /* a load has two, of half as many columns each */
 };
 
-/* Whether all rows begin at boundaries. Of every second column the one beside the first may. */
-static bool at_boundaries(const struct axes *axes, const struct columns *columns, uintptr_t data)
+/* Whether rows at this distance begin at boundaries. Of every second column the one beside the
+ * first may. */
+static bool at_boundaries(const struct axes *axes, const struct columns *columns, uint64_t stride,
+                          uintptr_t data)
 {
     const bool odd = columns->step > 1 && data / columns->size % 2;
-    uint64_t all = (data - odd * columns->size) | (columns->stride * columns->repeats);
+    uint64_t all = (data - odd * columns->size) | stride;
     for (unsigned k = 0; k + 1 < axes->kept; k++)
         all |= (uint64_t)axes->strides[k];
     return all % COLUMN_BYTES == 0;
 }
 
+/* Whether two rows make a load, again and again, but not all rows one. */
+static bool lie_in_pairs(const struct axes *axes, const struct columns *self, uintptr_t data)
+{
+    return axes->kept > 1 && self->inner == 1 && self->step == 1 && self->size < COLUMN_BYTES / 2 &&
+           self->columns * self->size == COLUMN_BYTES / 2 && self->stride == COLUMN_BYTES / 2 &&
+           self->rows % 2 == 0 && at_boundaries(axes, self, 2 * self->stride, data);
+}
+
 /* False: they are no columns that a kernel could take. */
-static bool lie_in_columns(const struct axes *axes, bool indexed, unsigned block,
+static bool lie_in_columns(const struct axes *axes, bool indexed, unsigned block, uintptr_t data,
                            struct columns *self)
 {
     const struct layout *reduced = &axes->reduced;
@@ -112,9 +124,13 @@ static bool lie_in_columns(const struct axes *axes, bool indexed, unsigned block
     const uint64_t row = self->columns * self->size;
     const bool flat = axes->kept == 1 && self->rows > 1 && self->stride == row * self->step;
     self->repeats = flat ? repeats_for(row, self->rows, block) : 1;
+    self->paired = lie_in_pairs(axes, self, data);
+    self->shifted = !self->paired && !at_boundaries(axes, self, self->stride * self->repeats, data);
+    if (self->paired)
+        self->load /= 2;
     self->packs = divide_up(self->columns * self->repeats, self->load);
     self->all = axes->results * self->inner / self->columns * self->packs;
-    return self->rows == 1 ||
+    return self->rows == 1 || self->paired ||
            layout_distance((int64_t)self->stride) * self->repeats >= COLUMN_BYTES * self->step;
 }
 
@@ -174,6 +190,40 @@ static void split_columns(const struct columns *columns, uint64_t threads, struc
         shape->typed.neighbours++;
 }
 
+/* Whether each thread makes results of its own, neighbours where its columns are. */
+static bool are_made_alone(const struct axes *axes, const struct columns *columns,
+                           const struct axes_shape *shape)
+{
+    return columns->inner == 1 && columns->repeats == 1 && shape->team == 0 && shape->splits == 1 &&
+           axes->places[axes->kept - 1] == 1 &&
+           (axes->kept == 1 || columns->columns % columns->load == 0);
+}
+
+/* More loads' columns for a thread where rows are too few for LONE_LOADS of them, but of batches,
+ * as long as all threads have something to do. Of rows off boundaries a warp's last thread makes
+ * none. */
+static void make_alone(const struct axes *axes, const struct columns *columns, unsigned block,
+                       uint64_t threads, struct axes_shape *shape)
+{
+    const uint64_t abreast = ((uint64_t)1 << block) - (columns->shifted ? 1u << (block - WARP) : 0);
+    unsigned lone = axes->kept > 1 ? 1 : axes_tuning()->lone;
+    while (lone > 1 && (columns->rows > LONE_LOADS / lone || columns->all < threads * lone))
+        lone /= 2;
+    shape->block = block;
+    shape->groups = divide_up(columns->all, abreast * lone);
+    shape->typed.lone = lone;
+    shape->typed.paired = columns->paired;
+    shape->typed.states = 0;
+}
+
+/* Rows off boundaries are found by their neighbours where these are those of all that is kept. Of
+ * every second column more would have to be loaded. */
+static bool could_be_made_alone(const struct axes *axes, const struct columns *columns)
+{
+    return axes_tuning()->lone && columns->step == 1 &&
+           (!columns->shifted || (axes->kept == 1 && (int64_t)columns->stride >= 0));
+}
+
 bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kernels, uintptr_t data,
                         unsigned multiprocessors, struct axes_shape *shape)
 {
@@ -182,12 +232,13 @@ bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kern
     const unsigned block = (unsigned)least(tuning->block, exponent_up(COLUMNS_BLOCK));
     if (!kernels->typed_columns ||
         !lie_in_columns(axes, kernels->indexed,
-                        block_for(kernels->state, columns_a_load(axes), block), &columns) ||
+                        block_for(kernels->state, columns_a_load(axes), block), data, &columns) ||
         axes->results * layout_length(&axes->reduced) * columns.size <
             (uint64_t)multiprocessors * tuning->typed)
         return false;
     const unsigned abreast = abreast_of(&columns, tuning->across);
-    const uint64_t room = (uint64_t)multiprocessors * COLUMNS_THREADS(kernels->state, columns.size);
+    const uint64_t room = (uint64_t)multiprocessors * COLUMNS_THREADS(kernels->state, columns.size),
+                   threads = room * tuning->threads >> THREADS;
     if (abreast > block)
         return false;
     *shape = (struct axes_shape){.block = block,
@@ -196,7 +247,7 @@ bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kern
                                  .rounds = 1,
                                  .inner = columns.inner,
                                  .step = columns.step};
-    share_columns(&columns, kernels->state, abreast, room * tuning->threads >> THREADS, shape);
+    share_columns(&columns, kernels->state, abreast, threads, shape);
     if (abreast > shape->block)
         return false;
     shape->groups = divide_up(columns.all, (uint64_t)1 << (shape->block - shape->team));
@@ -205,9 +256,13 @@ bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kern
     shape->typed.repeats = (unsigned)columns.repeats;
     shape->typed.leftover = (unsigned)(columns.rows % columns.repeats);
     shape->typed.packs = columns.packs;
-    shape->typed.shifted = !at_boundaries(axes, &columns, data);
-    shape->typed.stores_packs = columns.inner == 1 && columns.repeats == 1 && shape->team == 0 &&
-                                shape->splits == 1 && axes->places[axes->kept - 1] == 1 &&
-                                (axes->kept == 1 || columns.columns % columns.load == 0);
-    return true;
+    shape->typed.shifted = columns.shifted;
+    shape->typed.stores_packs = are_made_alone(axes, &columns, shape);
+    if (shape->typed.stores_packs && kernels->lone_columns && could_be_made_alone(axes, &columns))
+        make_alone(axes, &columns, block,
+                   (uint64_t)multiprocessors * LONE_THREADS(kernels->state, columns.size) *
+                           tuning->threads >>
+                       THREADS,
+                   shape);
+    return !columns.paired || shape->typed.lone;
 }

@@ -103,28 +103,29 @@ PyObject *pretended_sharing(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *shape, *strides;
     unsigned size, width, multiprocessors;
-    int typed = 0;
+    int typed = 0, lone = 0;
     unsigned long long reduced;
     struct layout layout;
     struct axes axes;
     struct axes_shape sharing;
-    if (!PyArg_ParseTuple(arguments, "O!OIKII|p", &PyTuple_Type, &shape, &strides, &size, &reduced,
-                          &width, &multiprocessors, &typed) ||
+    if (!PyArg_ParseTuple(arguments, "O!OIKII|pp", &PyTuple_Type, &shape, &strides, &size, &reduced,
+                          &width, &multiprocessors, &typed, &lone) ||
         !pretend(shape, strides, Py_None, size, &layout))
         return NULL;
     axes_make(&layout, reduced, false, &axes);
     const struct axes_kernels kernels = {pretended_element(width),  width, true, true, false,
-                                         width <= sizeof(uint64_t), typed};
+                                         width <= sizeof(uint64_t), typed, lone};
     if (!columns_shape_make(&axes, &kernels, somewhere, multiprocessors, &sharing))
         axes_shape_make(&axes, &kernels, somewhere, multiprocessors, &sharing);
     return Py_BuildValue(
-        "IOOIIOIIIIKKK(IIIKO)", sharing.block, sharing.columns ? Py_True : Py_False,
+        "IOOIIOIIIIKKK(IIIKOIO)", sharing.block, sharing.columns ? Py_True : Py_False,
         sharing.abreast ? Py_True : Py_False, sharing.team, sharing.lanes,
         sharing.few ? Py_True : Py_False, sharing.rounds, sharing.load, sharing.packing,
         sharing.inner, (unsigned long long)sharing.staged, (unsigned long long)sharing.splits,
         (unsigned long long)sharing.groups, sharing.typed.load, sharing.typed.repeats,
         sharing.typed.leftover, (unsigned long long)sharing.typed.packs,
-        sharing.typed.shifted ? Py_True : Py_False);
+        sharing.typed.shifted ? Py_True : Py_False, sharing.typed.lone,
+        sharing.typed.paired ? Py_True : Py_False);
 }
 
 PyObject *pretended_long_rows(PyObject *Py_UNUSED(module), PyObject *arguments)

@@ -921,6 +921,7 @@ def forced_axes(
     large: int = 0,
     across: int = 7,
     typed: int = 0,
+    lone: int = 0,
     /,
 ) -> None: ...
 def forced_short_rows(
@@ -978,6 +979,8 @@ def pretended_sharing(
     axes: int,
     accumulator: int,
     multiprocessors: int,
+    typed: bool = False,
+    lone: bool = False,
     /,
 ) -> tuple[Any, ...]: ...
 def pretended_long_rows(

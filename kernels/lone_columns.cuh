@@ -1,0 +1,322 @@
+/* Columns along axes, of elements of a known type, that a thread makes alone, from their first row
+ * to their last, in registers. LONE_LOADS loads are under way before it waits for any: of rows of
+ * one load's columns or, where rows are few, of several loads' columns.
+ *
+ * Results are of usual types and neighbours, as columns are. Where those of one load take more than
+ * 16 bytes, threads of a warp exchange what they are made of, and neighbours store neighbours.
+ *
+ * Where rows begin off boundaries, each thread loads the 16 bytes at a boundary in which its
+ * columns begin, and gets those in which they end from its neighbour; a warp's last thread loads
+ * only. */
+#pragma once
+
+#include "along.cuh"
+#include "row_folds.cuh"
+#include "short_row.cuh"
+#include "side_by_side.cuh"
+
+namespace KERNELS
+{
+
+/* ---- places ---- */
+
+/* A thread's own: one load's columns, those that there are. There may be batches of columns, of
+ * whole loads and at boundaries. */
+template <class In, unsigned Columns, bool Batches>
+struct lone_pack {
+    const char *at; /* the first row */
+    int64_t place;  /* the first result's */
+    unsigned count;
+    bool loads, whole; /* loads may be taken of all rows, and all that columns want is in them */
+
+    __device__ __forceinline__ lone_pack(const kernel_axes &x, unsigned number)
+    {
+        const unsigned lane = threadIdx.x % warp_size, together = warp_size - x.shifted;
+        /* The last first: its edge takes long, and is done before all others are. */
+        const uint64_t block = gridDim.x - 1 - blockIdx.x,
+                       warp = (block * x.lone + number) * (blockDim.x / warp_size) +
+                              threadIdx.x / warp_size;
+        if (Batches && x.kept > 1)
+            find_in_batches(x, warp * warp_size + lane);
+        else
+            find(x, (warp * together + lane) * Columns, lane < together);
+    }
+
+  private:
+    __device__ __forceinline__ void find_in_batches(const kernel_axes &x, uint64_t pack)
+    {
+        const uint64_t column = pack * Columns;
+        loads = whole = column < x.results;
+        const result_place own = place_of_result(x, loads ? column : 0);
+        at = static_cast<const char *>(x.rows.from.data) + own.base.data;
+        place = own.place;
+        count = loads ? Columns : 0;
+    }
+
+    __device__ __forceinline__ void find(const kernel_axes &x, uint64_t column, bool makes)
+    {
+        at = static_cast<const char *>(x.rows.from.data) + column * sizeof(In);
+        place = x.first + int64_t(column);
+        const uint64_t left = x.results - column;
+        count = !makes || column >= x.results ? 0 : left < Columns ? unsigned(left) : Columns;
+        loads = whole = count == Columns;
+        if (x.shifted)
+            find_boundaries(x);
+    }
+
+    __device__ __forceinline__ void find_boundaries(const kernel_axes &x)
+    {
+        const uint64_t down = (x.rows.items - 1) * uint64_t(x.rows.from.strides[0]);
+        const uintptr_t begin = address_of(x.rows.from.data),
+                        end = begin + down + x.results * sizeof(In),
+                        lowest = address_of(at) / sizeof(row_words) * sizeof(row_words),
+                        highest = (address_of(at) + down) / sizeof(row_words) * sizeof(row_words);
+        loads = lowest >= begin && highest + sizeof(row_words) <= end;
+        whole = whole && lowest >= begin && highest + 2 * sizeof(row_words) <= end;
+    }
+};
+
+/* ---- loads ---- */
+
+/* The next rows, those that there are. */
+template <unsigned Loads, bool Paired, class Pack>
+__device__ __forceinline__ void load_lone(row_words (&loaded)[Loads], const kernel_axes &x,
+                                          const Pack &own, uint32_t taken)
+{
+    constexpr unsigned each = Paired ? 2 : 1;
+    const int64_t hop = x.rows.from.strides[0] * each;
+    const unsigned left = own.loads ? (unsigned(x.rows.items) - taken) / each : 0,
+                   beyond = x.shifted ? unsigned(sizeof(row_words)) - 1 : 0;
+    const char *row = own.at + taken / each * hop;
+#pragma unroll
+    for (unsigned k = 0; k < Loads; k++) {
+        loaded[k] = {};
+        if (k < left)
+            loaded[k] = *seen_as<const row_words>(row - (unsigned(address_of(row)) & beyond));
+        row += hop;
+    }
+}
+
+/* What was loaded at boundaries becomes what columns are. By all threads of a warp. */
+template <class In, unsigned Loads, class Pack>
+__device__ __forceinline__ void join_lone(row_words (&loaded)[Loads], const kernel_axes &x,
+                                          const Pack &own, uint32_t taken)
+{
+    const char *const at = own.at + taken * x.rows.from.strides[0];
+#pragma unroll
+    for (unsigned k = 0; k < Loads; k++) {
+        const unsigned begin =
+            unsigned(address_of(at + k * x.rows.from.strides[0]) % sizeof(row_words));
+        row_words high;
+#pragma unroll
+        for (unsigned w = 0; w < 4; w++)
+            high.at[w] = __shfl_down_sync(whole_warp, loaded[k].at[w], 1);
+        loaded[k] = joined<In>(loaded[k], high, begin);
+    }
+}
+
+/* ---- rows ---- */
+
+/* Of two rows of 8 bytes in each load, or of one row. */
+template <bool Paired>
+__device__ __forceinline__ row_words lone_row(const row_words *loaded, unsigned k)
+{
+    if constexpr (Paired)
+        return {{loaded[k / 2].at[k % 2 * 2], loaded[k / 2].at[k % 2 * 2 + 1], 0, 0}};
+    else
+        return loaded[k];
+}
+
+/* The first of them, and the next come first then, so that there is one code for each number. */
+template <unsigned Rows, bool Paired, class Columns, unsigned Loads>
+__device__ __forceinline__ void take_first(Columns &columns, row_words (&loaded)[Loads],
+                                           uint32_t &taken)
+{
+    constexpr unsigned each = Paired ? 2 : 1;
+    row_words rows[Rows];
+#pragma unroll
+    for (unsigned r = 0; r < Rows; r++)
+        rows[r] = lone_row<Paired>(loaded, r);
+    columns.take(rows, taken);
+    taken += Rows;
+#pragma unroll
+    for (unsigned k = 0; k + Rows / each < Loads; k++)
+        loaded[k] = loaded[k + Rows / each];
+}
+
+template <unsigned Rows, bool Paired, class Columns, unsigned Loads>
+__device__ __forceinline__ void take_lone_rest(Columns &columns, row_words (&loaded)[Loads],
+                                               uint32_t taken, unsigned left)
+{
+    if constexpr (Rows >= (Paired ? 2 : 1)) {
+        if (left & Rows)
+            take_first<Rows, Paired>(columns, loaded, taken);
+        take_lone_rest<Rows / 2, Paired>(columns, loaded, taken, left);
+    }
+}
+
+/* Rows, and then half as many at a time, as long as there are so many. */
+template <unsigned Rows, bool Paired, class Columns, unsigned Loads>
+__device__ __forceinline__ void take_lone(Columns &columns, row_words (&loaded)[Loads],
+                                          uint32_t taken, unsigned left)
+{
+    if constexpr (Rows == Loads) {
+        if (left == Rows)
+            return take_first<Rows, Paired>(columns, loaded, taken);
+    } else {
+#pragma unroll 1
+        for (; left >= Rows; left -= Rows)
+            take_first<Rows, Paired>(columns, loaded, taken);
+    }
+    take_lone_rest<Rows / 2, Paired>(columns, loaded, taken, left);
+}
+
+/* Where loads would take more than there is. */
+template <class In, class Columns, class Pack>
+__device__ __forceinline__ void take_lone_edge(Columns &columns, const kernel_axes &x,
+                                               const Pack &own)
+{
+#pragma unroll 1
+    for (uint32_t r = 0; r < uint32_t(x.rows.items); r++) {
+        const row_words row[1] = {edge_of_row<In>(own.at + r * x.rows.from.strides[0], own.count)};
+        columns.take(row, r);
+    }
+}
+
+/* ---- results ---- */
+
+/* Of so many neighbours in a warp each has as many pieces: then piece number k is what neighbour
+ * number k had at this thread's number. */
+template <unsigned N, class T>
+__device__ __forceinline__ void turn_in_warp(T (&pieces)[N])
+{
+#pragma unroll
+    for (unsigned bit = 1; bit < N; bit *= 2) {
+        const bool upper = threadIdx.x & bit;
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            if (!(k & bit)) {
+                const T got = shuffle_xor(upper ? pieces[k] : pieces[k | bit], bit);
+                if (upper)
+                    pieces[k] = got;
+                else
+                    pieces[k | bit] = got;
+            }
+    }
+}
+
+/* Another lane's, if any is asked for. */
+template <bool Others, class T>
+__device__ __forceinline__ T in_lane(T own, unsigned lane)
+{
+    if constexpr (Others)
+        return __shfl_sync(whole_warp, own, lane);
+    else
+        return own;
+}
+
+template <class T, unsigned N>
+struct made_together {
+    T at[N];
+};
+
+/* By all threads of a warp. */
+template <class Fold, class In, unsigned Count, class Columns, class Pack>
+__device__ __forceinline__ void store_lone(const kernel_axes &x, const row_numbers &numbers,
+                                           const Columns &columns, const Pack &own)
+{
+    using fold = row_fold<Fold, In>;
+    using result = typename fold::result;
+    constexpr unsigned piece = Count * sizeof(result) > 16 ? 16 / sizeof(result) : Count,
+                       pieces = Count / piece;
+    using store = load_of<result, piece * sizeof(result)>;
+    made_together<typename fold::made, piece> made[pieces];
+    const global<result> results = static_cast<result *>(x.result.at[0]);
+#pragma unroll
+    for (unsigned c = 0; c < Count; c++)
+        made[c / piece].at[c % piece] = columns.made(c, uint32_t(x.rows.items));
+    turn_in_warp(made);
+    const unsigned lane = threadIdx.x % warp_size, first = lane % pieces * piece;
+#pragma unroll
+    for (unsigned k = 0; k < pieces; k++) {
+        const unsigned from = lane - lane % pieces + k;
+        const unsigned there = in_lane<(pieces > 1)>(own.count, from);
+        const global<result> to = results + in_lane<(pieces > 1)>(own.place, from) + first;
+        store stored;
+#pragma unroll
+        for (unsigned c = 0; c < piece; c++)
+            stored.at[c] = fold::result_of(made[k].at[c], numbers);
+        if (there >= first + piece && address_of(to) % sizeof stored == 0)
+            *seen_as<store>(to) = stored;
+        else
+#pragma unroll
+            for (unsigned c = 0; c < piece; c++)
+                if (first + c < there)
+                    to[c] = stored.at[c];
+    }
+}
+
+/* ---- the kernel ---- */
+
+template <class Fold, class In, unsigned Packs, bool Paired = false>
+__device__ __forceinline__ void fold_lone(const kernel_axes &x)
+{
+    constexpr unsigned loads = LONE_LOADS / Packs, each = Paired ? 2 : 1, ahead = loads * each,
+                       columns = pack<In>::size / each,
+                       rows = ahead < ROWS_AHEAD ? ahead : unsigned(ROWS_AHEAD);
+    using pack_type = lone_pack<In, columns, Packs == 1>;
+    const row_numbers numbers(x.result);
+    row_words loaded[Packs][loads];
+    pack_type own(x, 0);
+    load_lone<loads, Paired>(loaded[0], x, own, 0);
+#pragma unroll
+    for (unsigned p = 1; p < Packs; p++)
+        load_lone<loads, Paired>(loaded[p], x, pack_type(x, p), 0);
+#pragma unroll 1
+    for (unsigned p = 0;;) {
+        side_by_side<Fold, In> made;
+#pragma unroll 1
+        for (uint32_t taken = 0;;) {
+            const uint32_t left = uint32_t(x.rows.items) - taken,
+                           some = left < ahead ? left : ahead;
+            if (!Paired && x.shifted)
+                join_lone<In>(loaded[0], x, own, taken);
+            if (own.whole)
+                take_lone<rows, Paired>(made, loaded[0], taken, some);
+            taken += some;
+            if (Packs > 1 || some == left)
+                break;
+            load_lone<loads, Paired>(loaded[0], x, own, taken);
+        }
+        if (!Paired && !own.whole && own.count > 0)
+            take_lone_edge<In>(made, x, own);
+        store_lone<Fold, In, columns>(x, numbers, made, own);
+        if (++p == Packs)
+            return;
+        own = pack_type(x, p);
+#pragma unroll
+        for (unsigned k = 0; k + 1 < Packs; k++)
+#pragma unroll
+            for (unsigned j = 0; j < loads; j++)
+                loaded[k][j] = loaded[k + 1][j];
+    }
+}
+
+template <class Fold, class In>
+__global__ void __launch_bounds__(COLUMNS_BLOCK,
+                                  LONE_THREADS(sizeof(state_of<Fold>), sizeof(In)) / COLUMNS_BLOCK)
+    fold_lone_columns(SHARED_PARAMETER(along) x, global<state_of<Fold>>, global<uint64_t>,
+                      global<unsigned>)
+{
+    if constexpr (sizeof(In) < 8)
+        if (x.paired)
+            return fold_lone<Fold, In, 1, true>(x);
+    if (x.lone == 4)
+        fold_lone<Fold, In, 4>(x);
+    else if (x.lone == 2)
+        fold_lone<Fold, In, 2>(x);
+    else
+        fold_lone<Fold, In, 1>(x);
+}
+
+} // namespace KERNELS
