@@ -2,7 +2,7 @@
 
 Shares are forced at sizes that the simulated device is quick with, in shuffled order: threads that
 make their columns alone and teams, blocks that split rows, rows at boundaries and off them, short
-rows that are taken for one, and what they leave over.
+rows that are taken for one, and what they leave over; and lone columns, where these can be made.
 """
 
 from fractions import Fraction
@@ -33,6 +33,7 @@ SHARINGS = {
     "a team": (7, 1 << 20, 0, 0, 0, 1, 2, 7, 3, 0),
     "splits": (5, 1, 0, 1 << 16, 0, 1, 2, 5, 5, 0),
     "a team and splits": (6, 1 << 20, 0, 1 << 16, 0, 1, 2, 6, 2, 0),
+    "lone": (5, 1, 0, 0, 0, 1, 2, 5, 5, 0, 4),
 }
 
 # Rows of one load and of several, of a part of one, one more than several, and short ones that are
@@ -196,16 +197,18 @@ def test_spreads_far_from_zero_are_as_good_as_near_it(place, sharing, dtype):
 def test_spreads_of_columns_are_within_chans_bound(place, sharing, dtype, about):
     """However near to each other numbers are, or how far apart, and how many rows came before.
 
-    Rows lie apart from each other, so that none are taken for one.
+    Rows lie apart from each other, so that none are taken for one. Lone columns' results are of the
+    elements' type.
     """
     random = np.random.default_rng(about)
+    options = {} if sharing == "lone" else {"dtype": "f8" if dtype == "f8" else "f4"}
     wrong = []
     for shape in ((63, 9), (64, 16), (131, 8), (700, 9)):
         near = about + random.integers(-1, 2, shape) * max(about, 1) * 2.0**-8
         steps = near + about / 16 * (np.arange(shape[0]) // 64)[:, None] / 16
         for x in (near, near * 2.0 ** random.integers(-24, 1, shape), steps):
             typed = np.pad(x, ((0, 0), (3, 140))).astype(np.dtype(dtype))[:, 3:-140]
-            found = on_device("var", typed, place, 0, dtype="f8" if dtype == "f8" else "f4")
+            found = on_device("var", typed, place, 0, **options)
             wrong += [
                 (shape, k, found[k], right)
                 for k, right in enumerate(answer("var", typed[:, k]) for k in range(shape[1]))
