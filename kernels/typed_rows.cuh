@@ -19,8 +19,8 @@ namespace KERNELS
  * enough. */
 constexpr unsigned threads_of_rows = 1u << LONG_ROWS_BLOCK;
 
-template <class Fold, class In>
-constexpr unsigned blocks_of_rows = LONG_ROWS_RESIDENT(sizeof(state_of<Fold>), sizeof(In));
+template <class Fold, class In, bool Apart>
+constexpr unsigned blocks_of_rows = LONG_ROWS_RESIDENT(sizeof(state_of<Fold>), sizeof(In), Apart);
 
 /* ---- a row ---- */
 
@@ -261,7 +261,7 @@ exchange_rows(unsigned splits, unsigned split, uint64_t result, state_of<Fold> &
 /* ---- the kernel ---- */
 
 template <class Fold, class In, bool Apart>
-__global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In>)
+__global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Apart>)
     fold_rows_of_type(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials, global<uint64_t>,
                       global<unsigned> tickets)
 {

@@ -168,7 +168,8 @@ bool long_rows_shape_make(const struct axes *axes, const struct axes_kernels *ke
         return false;
     const uint64_t of_row = row_bytes(axes) / PACK_BYTES, rows = long_rows_count(axes),
                    packs = of_row * rows, threads = (uint64_t)multiprocessors * tuning->threads,
-                   resident = LONG_ROWS_RESIDENT(kernels->state, element_size(axes->reduced.input)),
+                   resident = LONG_ROWS_RESIDENT(kernels->state, element_size(axes->reduced.input),
+                                                 shape->step > 1),
                    blocks = multiprocessors * resident * tuning->waves;
     const unsigned lanes = shape->stacked ? exponent_up(of_row) : 0,
                    least_team = least_team_for(packs, kernels->state, tuning);
