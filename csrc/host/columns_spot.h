@@ -42,6 +42,9 @@ struct columns {
     atomic_uint findings;                /* bits of common/findings.h */
 };
 
-/* Pieces for sharing_run, counted from columns->start: a spot and its results; a run of a spot,
- * where these are shared; and what becomes of such a spot in the end. */
-threads_piece columns_fold_spot, columns_fold_shared_run, columns_finish_spot;
+/* Pieces for sharing_run, counted from columns->start: a spot and its results; and a run of a spot,
+ * where these are shared. */
+threads_piece columns_fold_spot, columns_fold_shared_run;
+
+/* Of a spot whose runs were shared, counted from 0: what becomes of it in the end. */
+threads_piece columns_finish_spot;
