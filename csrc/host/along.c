@@ -14,7 +14,6 @@
 #include "plan/axes.h"
 #include "run/explanation.h"
 #include "run/gather.h"
-#include "run/watch.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -309,23 +308,12 @@ static struct sharing sharing_of_all(const struct along *self)
                          results);
 }
 
-/* Stretches, with a thought of the watch between them. */
 static bool fold_pieces(struct job *job, struct along *self, uint64_t pieces)
 {
     enum { LEAST_PIECES = 64 };
-    const struct sharing sharing = sharing_of_all(self);
     const uint64_t stretch = LEAST_PIECES + STRETCH / self->results_a_piece / (self->plan->n + 1);
-    for (; self->start < pieces; self->start += stretch) {
-        if (self->start && watch_interrupted_lately(job->run, &job->asked))
-            return false;
-        const uint64_t count = least(pieces - self->start, stretch);
-        if (sharing.pieces > 1)
-            threads_run(job->threads, count, sharing.brief, fold_results, self);
-        else
-            for (uint64_t k = 0; k < count; k++)
-                fold_results(self, k, 0);
-    }
-    return true;
+    return sharing_run(sharing_of_all(self), job, pieces, stretch, &self->start, fold_results,
+                       self);
 }
 
 static bool out_of_memory(struct job *job)

@@ -7,14 +7,9 @@
 #include "host/columns.h"
 
 #include "common/arithmetic.h"
-#include "common/moves.h"
-#include "common/slab.h"
-#include "host/finishing.h"
+#include "host/columns_spot.h"
 #include "host/sharing.h"
-#include "plan/axes.h"
-#include "run/watch.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 enum {
@@ -28,244 +23,20 @@ enum {
     STRETCH = 1 << 26   /* elements between two thoughts of the watch */
 };
 
-enum way { IN_PLACE, MOVED, TURNED };
-
-/* A spot is what one slab covers: neighbouring results, of one block or of several. */
-struct columns {
-    const struct job *job;
-    const struct plan *plan;
-    const struct axes *axes;
-    enum way way;
-    fold_slab *fold;
-    fold_pairs *merge;
-    move_tile *move;
-    turn_rows *turn;
-    size_t size, width; /* of an element and of a state, bytes */
-    int64_t row_stride, column_stride, block_stride;
-    uint64_t row;           /* results in a block, times `folded` */
-    uint64_t folded;        /* rows that are taken for one: a power of 2 */
-    uint64_t tile, tiles;   /* results of a spot in a block, and spots of a block */
-    uint64_t blocks, group; /* that lie at one distance, and of a spot */
-    uint64_t groups;        /* of those blocks */
-    uint64_t spots;
-    struct slab_parts parts;
-    uint64_t run, runs; /* parts of one, and how many there are */
-    bool shared;        /* a spot's runs are, among threads */
-    bool direct;        /* states are results, and go where those do */
-    double divisor;     /* of those; 0: none */
-    const char *end;    /* of all elements */
-    size_t ahead;       /* as struct slab has it */
-    char *benches, *partials;
-    size_t bench_bytes, brought, states; /* and where those begin on a bench */
-    size_t spot_bytes;                   /* of a spot's states */
-    uint64_t start;                      /* the first piece of this stretch */
-    atomic_uint findings;                /* bits of common/findings.h */
-};
-
-/* ---- a spot ---- */
-
-struct spot {
-    uint64_t result, blocks, columns; /* the first result's number */
-    struct walk_of_results first;
-};
-
-static struct spot spot_at(const struct columns *self, uint64_t index)
-{
-    const uint64_t tile = index % self->tiles, group = index / self->tiles % self->groups,
-                   outer = index / self->tiles / self->groups, block = group * self->group,
-                   column = tile * self->tile;
-    struct spot spot = {.result =
-                            (outer * self->blocks + block) * self->row / self->folded + column,
-                        .blocks = least(self->blocks - block, self->group),
-                        .columns = least(self->row - column, self->tile)};
-    results_start(&spot.first, self->axes, spot.result);
-    return spot;
-}
-
-static char *bench_of(const struct columns *self, unsigned thread)
-{
-    return self->benches + thread * self->bench_bytes;
-}
-
-/* Makes a slab of what does not lie as one. */
-static void bring(const struct columns *self, struct slab *slab, char *to)
-{
-    const uint64_t rows =
-        slab_row(slab->all, slab->first + slab->count) - slab_row(slab->all, slab->first);
-    if (self->way == MOVED) {
-        const struct tile tile = {.at = slab->at,
-                                  .rows = rows,
-                                  .columns = slab->columns,
-                                  .row_stride = slab->row_stride,
-                                  .column_stride = self->column_stride};
-        self->move(&tile, to);
-    } else {
-        const struct turning turning = {.at = slab->at,
-                                        .rows = slab->columns,
-                                        .n = rows,
-                                        .row_stride = self->column_stride,
-                                        .stride = slab->row_stride,
-                                        .end = self->end};
-        self->turn(&turning, slab->columns, to);
-    }
-    slab->at = to;
-    slab->row_stride = (int64_t)(slab->columns * self->size);
-    slab->end = to + rows * slab->columns * self->size;
-}
-
-static void fold_run(const struct columns *self, const struct spot *spot, uint64_t run, char *bench,
-                     char *states)
-{
-    const struct slab all = {.at =
-                                 (const char *)self->axes->reduced.data + spot->first.offset +
-                                 (int64_t)slab_row(self->parts, run * self->run) * self->row_stride,
-                             .blocks = spot->blocks,
-                             .columns = spot->columns,
-                             .all = self->parts,
-                             .first = run * self->run,
-                             .count = self->run,
-                             .folded = self->folded,
-                             .finishes = self->direct,
-                             .divisor = self->divisor,
-                             .block_stride = self->block_stride,
-                             .row_stride = self->row_stride,
-                             .end = self->end,
-                             .ahead = self->ahead,
-                             .room = bench};
-    if (self->way == IN_PLACE) {
-        self->fold(&all, states);
-        return;
-    }
-    for (uint64_t block = 0; block < spot->blocks; block++) {
-        struct slab one = all;
-        one.at += (int64_t)block * self->block_stride;
-        one.blocks = 1;
-        one.ahead = 0;
-        bring(self, &one, bench + self->brought);
-        self->fold(&one, states + block * spot->columns * self->width);
-    }
-}
-
-/* Neighbouring runs' states, and what has become of them, `apart` bytes from one to the next. */
-static void merge_runs(const struct columns *self, const struct spot *spot, char *states,
-                       size_t apart)
-{
-    for (uint64_t gap = 1; gap < self->runs; gap *= 2)
-        for (uint64_t run = 0; run + gap < self->runs; run += 2 * gap)
-            self->merge(states + run * apart, states + (run + gap) * apart,
-                        spot->blocks * spot->columns);
-}
-
-/* Rows that are too few to fold with the others. */
-static void fold_rest(const struct columns *self, const struct spot *spot, uint64_t block,
-                      uint64_t rest, char *bench, char *states)
-{
-    const int64_t stride = self->row_stride / (int64_t)self->folded;
-    const struct slab_parts parts = slab_parts_of(rest);
-    struct slab slab = {.at = (const char *)self->axes->reduced.data + spot->first.offset +
-                              (int64_t)block * self->block_stride +
-                              (int64_t)(self->plan->n - rest) * stride,
-                        .blocks = 1,
-                        .columns = spot->columns / self->folded,
-                        .all = parts,
-                        .count = (uint64_t)1 << parts.shift,
-                        .folded = 1,
-                        .before = self->plan->n - rest,
-                        .row_stride = stride,
-                        .end = self->end,
-                        .room = bench};
-    if (self->way != IN_PLACE)
-        bring(self, &slab, bench + self->brought);
-    self->fold(&slab, states);
-}
-
-/* States of rows that were taken for one merge as a tree: halves, of which each is one for every
- * result several times over. */
-static void unfold(const struct columns *self, const struct spot *spot, char *bench, char *states)
-{
-    const uint64_t rest = self->plan->n % self->folded, row = spot->columns / self->folded;
-    for (uint64_t block = 0; block < spot->blocks; block++) {
-        char *const own = states + block * spot->columns * self->width;
-        for (uint64_t half = self->folded / 2; half > 0; half /= 2)
-            self->merge(own, own + half * row * self->width, half * row);
-        if (rest) {
-            fold_rest(self, spot, block, rest, bench, own + row * self->width);
-            self->merge(own, own + row * self->width, row);
-        }
-    }
-}
-
-static void finish(struct columns *self, const struct spot *spot, char *bench, char *states)
-{
-    unsigned found = 0;
-    if (self->folded > 1)
-        unfold(self, spot, bench, states);
-    struct finishing finishing = {.n = spot->columns / self->folded,
-                                  .count = self->plan->n,
-                                  .step = self->axes->places[self->axes->kept - 1]};
-    struct walk_of_results walk = spot->first;
-    for (uint64_t block = 0; block < spot->blocks; block++) {
-        if (block)
-            results_start(&walk, self->axes, spot->result + block * self->row / self->folded);
-        finishing.states = states + block * spot->columns * self->width;
-        finishing.place = walk.place;
-        found |= finishing_run(self->plan, &finishing);
-    }
-    if (found)
-        atomic_fetch_or(&self->findings, found);
-}
-
-/* ---- pieces ---- */
-
-static void fold_spot(void *context, uint64_t index, unsigned thread)
-{
-    struct columns *self = context;
-    const struct spot spot = spot_at(self, self->start + index);
-    char *const bench = bench_of(self, thread), *const states = bench + self->states;
-    if (self->direct) {
-        fold_run(self, &spot, 0, bench,
-                 (char *)self->plan->results.at[0] + spot.first.place * (int64_t)self->width);
-        return;
-    }
-    for (uint64_t run = 0; run < self->runs; run++)
-        fold_run(self, &spot, run, bench, states + run * self->spot_bytes);
-    merge_runs(self, &spot, states, self->spot_bytes);
-    finish(self, &spot, bench, states);
-}
-
-static void fold_shared_run(void *context, uint64_t index, unsigned thread)
-{
-    const struct columns *self = context;
-    const uint64_t piece = self->start + index, run = piece / self->spots;
-    const struct spot spot = spot_at(self, piece % self->spots);
-    fold_run(self, &spot, run, bench_of(self, thread), self->partials + piece * self->spot_bytes);
-}
-
-static void finish_spot(void *context, uint64_t index, unsigned thread)
-{
-    struct columns *self = context;
-    const struct spot spot = spot_at(self, index);
-    char *const states = self->partials + index * self->spot_bytes;
-    merge_runs(self, &spot, states, self->spots * self->spot_bytes);
-    finish(self, &spot, bench_of(self, thread), states);
-}
-
-/* ---- how it is done ---- */
-
 static int64_t magnitude(int64_t stride)
 {
     return stride < 0 ? -stride : stride;
 }
 
-static enum way way_of(const struct axes *axes)
+static enum columns_way way_of(const struct axes *axes)
 {
     const struct layout *reduced = &axes->reduced;
     const int64_t size = (int64_t)element_size(reduced->input),
                   beside = axes->strides[axes->kept - 1],
                   below = reduced->dimensions ? reduced->strides[0] : 0;
     if (beside == size && !reduced->swapped)
-        return IN_PLACE;
-    return magnitude(below) > beside || reduced->swapped ? MOVED : TURNED;
+        return COLUMNS_IN_PLACE;
+    return magnitude(below) > beside || reduced->swapped ? COLUMNS_MOVED : COLUMNS_TURNED;
 }
 
 static fold_slab *loop_to(const struct job *job, enum element state)
@@ -308,7 +79,7 @@ static bool pays(const struct plan *plan)
     const struct axes *axes = plan->axes;
     const int64_t size = (int64_t)element_size(plan->layout->input),
                   stride = axes->reduced.dimensions ? axes->reduced.strides[0] : size;
-    if (way_of(axes) != TURNED)
+    if (way_of(axes) != COLUMNS_TURNED)
         return true;
     if (stride == size)
         return plan->n * (uint64_t)size <= LONG_BYTES;
@@ -349,7 +120,7 @@ static void describe_brought(struct columns *self)
 {
     const uint64_t n = self->plan->n, elements = BROUGHT / self->size,
                    turned = divide_up(elements / n + 1, CACHE_LINE) * CACHE_LINE;
-    cut_columns(self, self->way == TURNED ? least(SLAB_COLUMNS, turned) : SLAB_COLUMNS);
+    cut_columns(self, self->way == COLUMNS_TURNED ? least(SLAB_COLUMNS, turned) : SLAB_COLUMNS);
     self->run = power_of_2_from(
         least(elements / least(self->tile, self->row) / SLAB_PART_ROWS + 1, parts_most(self)));
     self->group = 1;
@@ -394,7 +165,7 @@ static void describe_runs(struct columns *self)
     const uint64_t parts = (uint64_t)1 << self->parts.shift;
     self->run = least(self->run, parts);
     self->shared = self->spots < FEW || parts / self->run > FEW_RUNS;
-    if (self->shared && self->way == IN_PLACE) {
+    if (self->shared && self->way == COLUMNS_IN_PLACE) {
         const uint64_t piece = PIECE / SLAB_PART_ROWS / 2 / least(self->tile, self->row) + 1,
                        wanted = parts / RUNS > piece ? parts / RUNS : piece;
         self->run = least(self->run, power_of_2_from(wanted > LEAST_RUN ? wanted : LEAST_RUN));
@@ -431,7 +202,7 @@ static void describe_results(struct columns *self)
 
 static void describe_bench(struct columns *self)
 {
-    const bool brings = self->way != IN_PLACE;
+    const bool brings = self->way != COLUMNS_IN_PLACE;
     const uint64_t columns = least(self->tile, self->row),
                    rows = least(self->run * SLAB_PART_ROWS, self->plan->n);
     self->spot_bytes = aligned(self->group * columns * self->width);
@@ -485,7 +256,7 @@ static void describe(struct columns *self)
     self->ahead = ahead_of(self);
     fold_rows(self);
     find_movers(self);
-    if (self->way == IN_PLACE)
+    if (self->way == COLUMNS_IN_PLACE)
         describe_in_place(self);
     else
         describe_brought(self);
@@ -507,35 +278,24 @@ static struct sharing sharing_of_all(const struct columns *self)
 {
     const struct plan *plan = self->plan;
     return sharing_along(plan->fold, plan->layout->input,
-                         self->way == IN_PLACE ? BRINGS_NOTHING : BRINGS_TILES, elements_of(self),
-                         self->direct ? 0 : self->axes->results);
+                         self->way == COLUMNS_IN_PLACE ? BRINGS_NOTHING : BRINGS_TILES,
+                         elements_of(self), self->direct ? 0 : self->axes->results);
 }
 
-/* Pieces of nearly `elements` each, with thoughts of the watch between them. */
 static bool run_pieces(struct job *job, struct columns *self, uint64_t pieces, threads_piece *piece)
 {
-    const uint64_t each = elements_of(self) / pieces + 1, stretch = divide_up(STRETCH, each);
-    const struct sharing sharing = sharing_of_all(self);
-    for (self->start = 0; self->start < pieces; self->start += stretch) {
-        const uint64_t count = least(pieces - self->start, stretch);
-        if (self->start && watch_interrupted_lately(job->run, &job->asked))
-            return false;
-        if (sharing.pieces > 1)
-            threads_run(job->threads, count, sharing.brief, piece, self);
-        else
-            for (uint64_t k = 0; k < count; k++)
-                piece(self, k, 0);
-    }
-    return true;
+    const uint64_t each = elements_of(self) / pieces + 1;
+    return sharing_run(sharing_of_all(self), job, pieces, divide_up(STRETCH, each), &self->start,
+                       piece, self);
 }
 
 static bool run_all(struct job *job, struct columns *self)
 {
     if (!self->shared)
-        return run_pieces(job, self, self->spots, fold_spot);
-    if (!run_pieces(job, self, self->spots * self->runs, fold_shared_run))
+        return run_pieces(job, self, self->spots, columns_fold_spot);
+    if (!run_pieces(job, self, self->spots * self->runs, columns_fold_shared_run))
         return false;
-    threads_run(job->threads, self->spots, true, finish_spot, self);
+    threads_run(job->threads, self->spots, true, columns_finish_spot, self);
     return true;
 }
 
@@ -564,8 +324,9 @@ bool columns_run(struct job *job)
 
 void columns_explain(const struct job *job, struct loops *loops)
 {
-    static const char *const ways[] = {
-        [IN_PLACE] = "as they lie", [MOVED] = "gathered first", [TURNED] = "turned first"};
+    static const char *const ways[] = {[COLUMNS_IN_PLACE] = "as they lie",
+                                       [COLUMNS_MOVED] = "gathered first",
+                                       [COLUMNS_TURNED] = "turned first"};
     struct columns self = {.job = job, .plan = job->plan, .axes = job->plan->axes};
     describe(&self);
     const uint64_t pieces = sharing_of_all(&self).pieces > 1 ? pieces_of(&self) : 1;

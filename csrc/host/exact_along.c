@@ -9,6 +9,7 @@
 #include "host/exact.h"
 #include "host/exact_adder.h"
 #include "host/exact_answer.h"
+#include "host/sharing.h"
 #include "plan/axes.h"
 #include "run/explanation.h"
 #include "run/gather.h"
@@ -260,11 +261,9 @@ static bool add_stretches(struct job *job, struct along *self)
 {
     const uint64_t pieces = pieces_of(self),
                    stretch = STRETCH / (self->results_a_piece * self->plan->n + 1) + 1;
-    for (; self->start < pieces && !self->failed; self->start += stretch) {
-        if (self->start && watch_interrupted_lately(job->run, &job->asked))
-            return false;
-        threads_run(job->threads, least(pieces - self->start, stretch), false, add_piece, self);
-    }
+    const struct sharing sharing = {.pieces = pieces};
+    if (!sharing_run(sharing, job, pieces, stretch, &self->start, add_piece, self))
+        return false;
     job->run->findings |= self->findings;
     return !self->failed;
 }

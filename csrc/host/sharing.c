@@ -4,6 +4,7 @@
 #include "host/sharing.h"
 
 #include "common/arithmetic.h"
+#include "run/watch.h"
 
 /* Microseconds of float32 sums on one thread and on all that there are, calls in a row and, in
  * brackets, one after a pause, as benchmarks/host_paces.py --shared shows them. With every sleeper
@@ -74,4 +75,20 @@ struct sharing sharing_along(enum fold fold, enum element input, enum bringing b
     const uint64_t chunks = divide_up(n, LOOP_MOST),
                    elements = pace_of(fold, input, bringing) * LOOP_MOST;
     return sharing_beyond(ALONE_ALONG, chunks, (elements + results * RESULT / chunks) / 1000 + 1);
+}
+
+bool sharing_run(struct sharing sharing, struct job *job, uint64_t pieces, uint64_t stretch,
+                 uint64_t *start, threads_piece *piece, void *context)
+{
+    for (*start = 0; *start < pieces; *start += stretch) {
+        const uint64_t count = least(pieces - *start, stretch);
+        if (*start && watch_interrupted_lately(job->run, &job->asked))
+            return false;
+        if (sharing.pieces > 1)
+            threads_run(job->threads, count, sharing.brief, piece, context);
+        else
+            for (uint64_t k = 0; k < count; k++)
+                piece(context, k, 0);
+    }
+    return true;
 }

@@ -66,14 +66,6 @@ static PyObject *steps_tuple(const struct explained_along *self, uint64_t result
                          (!self->plan.results.out || step_append(list, when, "store", &store)));
 }
 
-/* Where results are left. */
-static const char *target_name(const struct results *results)
-{
-    if (!results->on_device)
-        return "results";
-    return results->at[0] || results->out ? part_name(PART_OUT) : "array";
-}
-
 PyObject *along_tuple(const struct explained_along *self, const struct plan *asked)
 {
     const struct axes_schedule *schedule = &self->schedule;
@@ -82,5 +74,6 @@ PyObject *along_tuple(const struct explained_along *self, const struct plan *ask
                          (Py_ssize_t)state_bytes(plan->fold, schedule->accumulator), 1ull,
                          (unsigned long long)(plan->n * self->axes.results),
                          steps_tuple(self, asked->axes->results), arena_tuple(&schedule->arena),
-                         (unsigned long long)schedule->arena.total, target_name(&asked->results));
+                         (unsigned long long)schedule->arena.total,
+                         asked->results.on_device ? part_name(PART_OUT) : "results");
 }

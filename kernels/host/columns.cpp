@@ -1,6 +1,9 @@
 /* What folds many results at once, compiled once for each set of instructions, as vectors.cpp is.
  */
 #include "columns.cuh"
+#include "column_extremes.cuh"
+#include "column_moments.cuh"
+#include "column_sums.cuh"
 #include "pairs.cuh"
 #include "turns.cuh"
 

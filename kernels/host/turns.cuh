@@ -13,6 +13,12 @@ namespace
 
 constexpr unsigned square_bytes = 16, squares_in_register = register_bytes / square_bytes;
 
+/* Bytes that rows which lie one after the other are asked for ahead of their turn: a processor does
+ * not see in what order they are read. On an EPYC, sums of rows of 256 bytes of float64, of 16 and
+ * 128 MiB on one thread, take 1.3 and 14 ms with nothing asked for, 1.4 and 12 with 1 KiB, 0.5 and
+ * 6.5 with 4 KiB, 0.6 and 7.6 with 12 KiB. */
+constexpr size_t turned_ahead = 4 << 10;
+
 /* Every `Step`th element, 1 or 2, of those that lie from here on: 16 bytes of them. */
 template <class T, unsigned Step, size_t... Lanes>
 LANES_FUNCTION vector<uint64_t, 16> square_loaded(const char *at, std::index_sequence<Lanes...>)
@@ -61,6 +67,14 @@ struct square_turn {
 
     static constexpr unsigned read = Step * square_bytes; /* bytes of each row */
 
+    /* Asks for as much as a turn reads, and returns what lies behind that. */
+    LANES_FUNCTION static const char *ask(const char *at)
+    {
+        EACH_REGISTER(unsigned byte = 0; byte < rows * read; byte += 64)
+        __builtin_prefetch(at + byte);
+        return at + rows * read;
+    }
+
     /* The first `n` elements of so many rows, each of bytes that may be read. */
     LANES_FUNCTION static void turn(const char *at, int64_t stride, unsigned n, size_t apart,
                                     char *to)
@@ -103,6 +117,7 @@ uint64_t turn_squares(const struct turning &from, uint64_t columns, char *target
 {
     using square = square_turn<T, Step>;
     const uint64_t n = from.n, last = n < square::side ? 0 : n - square::side;
+    const bool one_by_one = from.row_stride == int64_t(n * Step * sizeof(T));
     uint64_t row = 0;
     for (; row + square::rows <= from.rows; row += square::rows) {
         const char *const at = from.at + int64_t(row) * from.row_stride;
@@ -110,8 +125,11 @@ uint64_t turn_squares(const struct turning &from, uint64_t columns, char *target
                 square::read >
             from.end)
             break;
+        const char *ahead = at + turned_ahead;
         for (uint64_t k = 0; k < n; k += square::side) {
             const uint64_t begin = k < last ? k : last;
+            if (one_by_one)
+                ahead = square::ask(ahead);
             square::turn(at + begin * Step * sizeof(T), from.row_stride,
                          n < square::side ? unsigned(n) : square::side, columns * sizeof(T),
                          target + (begin * columns + row) * sizeof(T));

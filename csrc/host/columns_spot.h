@@ -1,0 +1,50 @@
+/* Columns as threads fold them, a spot at a time. */
+#pragma once
+
+#include "common/moves.h"
+#include "common/slab.h"
+#include "host/job.h"
+#include "plan/axes.h"
+
+#include <stdatomic.h>
+
+enum columns_way { COLUMNS_IN_PLACE, COLUMNS_MOVED, COLUMNS_TURNED };
+
+/* A spot is what one slab covers: neighbouring results, of one block or of several. */
+struct columns {
+    const struct job *job;
+    const struct plan *plan;
+    const struct axes *axes;
+    enum columns_way way;
+    fold_slab *fold;
+    fold_pairs *merge;
+    move_tile *move;
+    turn_rows *turn;
+    size_t size, width; /* of an element and of a state, bytes */
+    int64_t row_stride, column_stride, block_stride;
+    uint64_t row;           /* results in a block, times `folded` */
+    uint64_t folded;        /* rows that are taken for one: a power of 2 */
+    uint64_t tile, tiles;   /* results of a spot in a block, and spots of a block */
+    uint64_t blocks, group; /* that lie at one distance, and of a spot */
+    uint64_t groups;        /* of those blocks */
+    uint64_t spots;
+    struct slab_parts parts;
+    uint64_t run, runs; /* parts of one, and how many there are */
+    bool shared;        /* a spot's runs are, among threads */
+    bool direct;        /* states are results, and go where those do */
+    double divisor;     /* of those; 0: none */
+    const char *end;    /* of all elements */
+    size_t ahead;       /* as struct slab has it */
+    char *benches, *partials;
+    size_t bench_bytes, brought, states; /* and where those begin on a bench */
+    size_t spot_bytes;                   /* of a spot's states */
+    uint64_t start;                      /* the first piece of this stretch */
+    atomic_uint findings;                /* bits of common/findings.h */
+};
+
+/* Pieces for sharing_run, counted from columns->start: a spot and its results; and a run of a spot,
+ * where these are shared. */
+threads_piece columns_fold_spot, columns_fold_shared_run;
+
+/* Of a spot whose runs were shared, counted from 0: what becomes of it in the end. */
+threads_piece columns_finish_spot;
