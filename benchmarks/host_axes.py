@@ -36,7 +36,12 @@ SIZES = (1, 16, 256)
 NEVER_SLOWER, MEDIAN_TARGET = 1.0, 2.0
 TURNS, SECONDS, PERIOD = 3, 0.02, 1 << 20
 
+LIBRARIES = ("NumPy", "bottleneck", "PyTorch")
+# On many cores, those that use them.
+THREADED = ("PyTorch",)
+
 Call = Callable[[], Any]
+Beside = tuple[str, ...]
 
 
 def shapes(elements: int) -> Iterator[tuple[str, Any, int | tuple[int, int]]]:
@@ -136,13 +141,16 @@ def once(call: Call) -> float:
     return time.perf_counter() - start
 
 
-def ratio(op: str, x: Any, axis: Any) -> tuple[float, str, float]:
-    """Compare with the best of the others: its time over gred's, its name, and gred's rate."""
+def ratio(
+    op: str, x: Any, axis: Any, beside: Beside = LIBRARIES
+) -> tuple[float, str, float] | None:
+    """Compare with the best of those that can: its time over gred's, its name, and gred's rate."""
+    mine = {name: call for name, call in calls(op, x, axis).items() if name in ("gred", *beside)}
     with np.errstate(all="ignore"):
-        taken = typical(calls(op, x, axis))
+        taken = typical(mine)
     ours = taken.pop("gred")
-    best = min(taken, key=taken.__getitem__)
-    return taken[best] / ours, best, x.nbytes / ours * 1e-9
+    best = min(taken, key=taken.__getitem__, default=None)
+    return None if best is None else (taken[best] / ours, best, x.nbytes / ours * 1e-9)
 
 
 class Measured(NamedTuple):
@@ -154,18 +162,24 @@ class Measured(NamedTuple):
     rate: float  # gred's, in GB/s
 
 
-def cases(op: str, dtype: str, nbytes: int, only: str = "") -> Iterator[Measured]:
+def cases(
+    op: str, dtype: str, nbytes: int, only: str = "", beside: Beside = LIBRARIES
+) -> Iterator[Measured]:
     """Measure every layout, or those whose names have that in them."""
     array = flat(dtype, nbytes)
     for name, shaped, axis in shapes(array.size):
         if only in name and not (op == "argmax" and isinstance(axis, tuple)):
-            yield Measured(name, *ratio(op, shaped(array), axis))
+            compared = ratio(op, shaped(array), axis, beside)
+            if compared:
+                yield Measured(name, *compared)
 
 
-def measure(where: str, median_target: float | None, op: str, nbytes: int) -> Iterator[Figure]:
+def measure(
+    where: str, median_target: float | None, op: str, nbytes: int, beside: Beside = LIBRARIES
+) -> Iterator[Figure]:
     """Compare a reduction of one size with the best of the others: the worst and median layouts."""
     for dtype in PROMISED_TYPES:
-        measured = list(cases(op, dtype, nbytes))
+        measured = list(cases(op, dtype, nbytes, beside=beside))
         worst = min(measured, key=lambda case: case.ratio)
         slower = sum(case.ratio < NEVER_SLOWER for case in measured)
         what = f"{where}, along axes: {op}, {nbytes // MIB} MiB {dtype}"

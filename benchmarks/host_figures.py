@@ -347,7 +347,14 @@ WORK: dict[str, Work] = {
     **{
         f"axes-many/{op}": (
             MANY_CORES,
-            partial(host_axes.measure, "16 cores", None, op, host_axes.SIZES[-1] * MIB),
+            partial(
+                host_axes.measure,
+                "16 cores",
+                None,
+                op,
+                host_axes.SIZES[-1] * MIB,
+                host_axes.THREADED,
+            ),
         )
         for op in host_axes.OPS
     },
