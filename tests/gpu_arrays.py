@@ -1,14 +1,11 @@
 """GPU arrays without a library: just enough of the driver, by ctypes, for tests to make them.
 
 The driver is wherever there is a GPU. An array offers `__cuda_array_interface__` and nothing more.
-Work can be put on a stream behind a delay, and a stream can be held, which tells whether somebody
-waits for it.
+Work can be put on a stream behind a delay, which tells whether somebody waits for the stream.
 """
 
-import contextlib
 import ctypes
 import functools
-import threading
 
 import numpy as np
 
@@ -244,33 +241,6 @@ def delay(stream: int, microseconds: int = MICROSECONDS):
     call("cuLaunchHostFunc", stream, usleep, microseconds)
 
 
-HELD = []  # semaphores, which a driver's thread may still look at
-
-
-@contextlib.contextmanager
-def held(*streams: int, seconds: float = 60):
-    """Keep streams busy meanwhile, however slow the machine is, but for those who wait in vain."""
-    system = ctypes.CDLL(None)
-    gates = [ctypes.create_string_buffer(64) for _ in streams]  # a semaphore needs no more
-    HELD.extend(gates)
-
-    def let_go():
-        while gates:
-            system.sem_post(gates.pop())
-
-    patience = threading.Timer(seconds, let_go)
-    patience.start()
-    try:
-        for stream, gate in zip(streams, list(gates), strict=True):
-            system.sem_init(gate, 0, 0)
-            wait = ctypes.cast(system.sem_wait, ctypes.c_void_p)
-            call("cuLaunchHostFunc", stream, wait, ctypes.addressof(gate))
-        yield
-    finally:
-        patience.cancel()
-        let_go()
-
-
 def is_busy(stream: int) -> bool:
     """Tell whether a stream still has something to do."""
     status = library().cuStreamQuery(stream)
@@ -283,9 +253,4 @@ def write_later(
 ):
     """Put a delay on a stream, and behind it a write of every 32-bit word of some memory."""
     delay(stream, microseconds)
-    write(address, nbytes, word, stream)
-
-
-def write(address: int, nbytes: int, word: int, stream: int):
-    """Put a write of every 32-bit word of some memory on a stream."""
     call("cuMemsetD32Async", address, word, nbytes // 4, stream)

@@ -14,10 +14,8 @@ from gpu_arrays import (
     call,
     current_context,
     free_bytes,
-    held,
     is_busy,
     use_device,
-    write,
     write_later,
 )
 from inputs import EVERY_KIND, KINDS, OPS, exact, methods_on, reduce, takes
@@ -183,14 +181,12 @@ def test_nobody_waits_for_a_stream_that_has_no_part_in_it(busy):
     a, out = (GpuArray.of(np.ones(n, np.int32)).described(stream=mine.handle) for n in (N, 1))
     gred.sum(a), gred.sum(a, out=out)
     call("cuCtxSynchronize")
-    late = GpuArray.of(np.zeros(N, np.int32))
-    with held(handle):
-        write(late.address, late.nbytes, 7, handle)
-        assert gred.sum(a) == N
-        assert gred.sum(a, stream=mine.handle) == N
-        gred.sum(a, out=out)
-        call("cuStreamSynchronize", mine.handle)
-        assert is_busy(handle)
+    late = sevens_later(handle)
+    assert gred.sum(a) == N
+    assert gred.sum(a, stream=mine.handle) == N
+    gred.sum(a, out=out)
+    call("cuStreamSynchronize", mine.handle)
+    assert is_busy(handle)
     call("cuStreamSynchronize", handle)
     assert late.host().sum() == 7 * N
     assert out.host()[0] == N
@@ -207,10 +203,9 @@ def test_with_out_the_call_returns_at_once(method):
     a, out = GpuArray.of(np.zeros(N, np.int32)).described(stream=stream.handle), zero()
     assert gred.sum(a, method=method, out=out) is out
     call("cuCtxSynchronize")
-    with held(stream.handle):
-        write(a.address, a.nbytes, 7, stream.handle)
-        assert gred.sum(a, method=method, out=out) is out
-        assert is_busy(stream.handle), "the call waited"
+    write_later(a.address, a.nbytes, 7, stream.handle)
+    assert gred.sum(a, method=method, out=out) is out
+    assert is_busy(stream.handle), "the call waited"
     call("cuStreamSynchronize", stream.handle)
     assert out.host()[0] == 7 * N
 
@@ -235,10 +230,9 @@ def test_with_out_no_kind_of_array_waits(method, view):
         count = 1000
     assert gred.sum(given, **options) is out
     call("cuCtxSynchronize")
-    with held(stream.handle):
-        write(a.address, a.nbytes, 7, stream.handle)
-        assert gred.sum(given, **options) is out
-        assert is_busy(stream.handle), "the call waited"
+    write_later(a.address, a.nbytes, 7, stream.handle)
+    assert gred.sum(given, **options) is out
+    assert is_busy(stream.handle), "the call waited"
     call("cuStreamSynchronize", stream.handle)
     assert out.host()[0] == 7 * count
 
@@ -249,10 +243,9 @@ def test_what_out_waits_for_comes_first():
     out = GpuArray.of(np.zeros(2, np.int32))[:1].described(stream=stream.handle)
     gred.sum(a, out=out)
     call("cuCtxSynchronize")
-    with held(stream.handle):
-        write(out.address, 4, 3, stream.handle)
-        gred.sum(a, out=out)
-        assert is_busy(stream.handle)
+    write_later(out.address, 4, 3, stream.handle)
+    gred.sum(a, out=out)
+    assert is_busy(stream.handle)
     call("cuStreamSynchronize", stream.handle)
     assert out.host()[0] == N
 

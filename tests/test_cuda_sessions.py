@@ -2,21 +2,12 @@
 
 import contextlib
 import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from gpu_arrays import (
-    GpuArray,
-    Stream,
-    call,
-    delay,
-    held,
-    is_busy,
-    use_device,
-    write,
-    write_later,
-)
+from gpu_arrays import GpuArray, Stream, call, delay, is_busy, use_device, write_later
 
 import gred
 
@@ -55,15 +46,15 @@ def test_calls_that_nobody_waits_for_keep_what_they_work_in():
     arrays = [on(stream, np.full(N, k, np.int32)) for k, stream in enumerate(streams)]
     outs = [zero_on(stream) for stream in streams]
     mine = on(Stream(), np.arange(N))
-    gred.sum(mine), gred.sum(arrays[0], out=outs[0])
+    gred.sum(mine)
     call("cuCtxSynchronize")
-    with held(*(stream.handle for stream in streams)):
-        for a, out in zip(arrays, outs, strict=True):
-            for _ in range(3):
-                gred.sum(a, out=out)
-        for _ in range(10):
-            assert gred.sum(mine) == N * (N - 1) // 2
-        assert is_busy(streams[-1].handle)
+    for stream, a, out in zip(streams, arrays, outs, strict=True):
+        delay(stream.handle, 30_000)
+        for _ in range(3):
+            gred.sum(a, out=out)
+    for _ in range(10):
+        assert gred.sum(mine) == N * (N - 1) // 2
+    assert is_busy(streams[-1].handle)
     call("cuCtxSynchronize")
     assert [out.host()[0] for out in outs] == [k * N for k in range(10)]
 
@@ -86,16 +77,16 @@ def test_results_along_axes_keep_what_blocks_leave_each_other():
     arrays = [tall(stream, k) for k, stream in enumerate(streams)]
     outs = [row_on(stream) for stream in streams]
     mine, my_out = tall(Stream(), 3), row_on(Stream())
-    gred.sum(mine, axis=0, out=my_out), gred.sum(mine)
+    gred.sum(mine, axis=0, out=my_out)
     call("cuCtxSynchronize")
-    with held(*(stream.handle for stream in streams)):
-        for a, out in zip(arrays, outs, strict=True):
-            for _ in range(3):
-                gred.sum(a, axis=0, out=out)
-        for _ in range(10):
-            gred.sum(mine, axis=0, out=my_out)
-            assert gred.sum(mine) == 3 * 32 * TALL
-        assert is_busy(streams[-1].handle)
+    for stream, a, out in zip(streams, arrays, outs, strict=True):
+        delay(stream.handle, 30_000)
+        for _ in range(3):
+            gred.sum(a, axis=0, out=out)
+    for _ in range(10):
+        gred.sum(mine, axis=0, out=my_out)
+        assert gred.sum(mine) == 3 * 32 * TALL
+    assert is_busy(streams[-1].handle)
     call("cuCtxSynchronize")
     for k, out in enumerate([*outs, my_out]):
         np.testing.assert_array_equal(out.host(), (k if k < 10 else 3) * TALL)
@@ -138,25 +129,24 @@ def interrupted_after(seconds):
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
 
 
 def test_waiting_can_be_interrupted_and_the_next_call_is_right():
     stream = Stream()
     a, b = on(stream, np.zeros(N, np.int32)), on(Stream(), np.ones(N, np.int32))
     gred.sum(a)
-    with held(stream.handle):
-        write(a.address, a.nbytes, 7, stream.handle)
-        with pytest.raises(KeyboardInterrupt), interrupted_after(0.2):
-            gred.sum(a)
-        assert is_busy(stream.handle), "the interrupted call waited for its kernel"
-        assert gred.sum(b) == N
-        assert is_busy(stream.handle)
+    write_later(a.address, a.nbytes, 7, stream.handle, 2 * SECOND)
+    began = time.monotonic()
+    with interrupted_after(0.2), pytest.raises(KeyboardInterrupt):
+        gred.sum(a)
+    assert is_busy(stream.handle), "the interrupted call waited for its kernel"
+    assert time.monotonic() - began < 2
+    assert gred.sum(b) == N
+    assert is_busy(stream.handle)
     assert gred.sum(a) == 7 * N
     assert gred.sum(b) == N
 

@@ -169,7 +169,7 @@ print(max(gaps))
 def test_other_threads_go_on_while_cuda_is_made_ready(first):
     """A pause may be the machine's; one that is gred's comes every time."""
     pauses = []
-    while len(pauses) < 20 and min(pauses, default=1) >= 0.1:
+    for _ in range(3):
         command = [sys.executable, "-c", textwrap.dedent(FIRST_CALL.replace("CALL", first))]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=900, check=False, env=os.environ

@@ -7,6 +7,7 @@ installed, or has no GPU here, skips with that reason.
 import contextlib
 import itertools
 import os
+import time
 
 import ml_dtypes
 import numpy as np
@@ -20,9 +21,7 @@ from gpu_arrays import (
     Stream,
     call,
     delay,
-    held,
     is_busy,
-    write,
     write_later,
 )
 from inputs import EVERY_KIND, OPS, exact, mixed, reduce
@@ -34,6 +33,7 @@ pytestmark = pytest.mark.gpu
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 ROWS, COLUMNS = 37, 27
 N = 100003
+SOON = 0.5e-6 * MICROSECONDS  # seconds: half of a delay
 PLAIN_KINDS = [kind for kind in EVERY_KIND if kind.dtype is None]
 
 
@@ -493,12 +493,8 @@ def fill_later(library, a, stream, value=7):
     handle = library.handle(stream)
     library.fill(a, 1, stream)  # compiles the kernel, which takes longer than the delay
     call("cuStreamSynchronize", handle)
-    for longer in range(8):  # where the machine has something else to do
-        delay(handle, MICROSECONDS << longer)
-        library.fill(a, value, stream)
-        if is_busy(handle):
-            break
-        library.fill(a, 1, stream)
+    delay(handle)
+    library.fill(a, value, stream)
     assert is_busy(handle)
 
 
@@ -517,12 +513,9 @@ def test_what_a_mask_waits_for_comes_first(writing):
     a = writing.make(np.ones(N, np.int32))
     mask = GpuArray.of(np.zeros(N + 1, bool))[:N]
     assert gred.sum(a, where=mask) == 0
-    with held(handle):
-        write(mask.address, N + 1, 0x01010101, handle)
-        assert gred.sum(a, where=mask) == 0
-        assert is_busy(handle)
-    write(mask.address, N + 1, 0, handle)
     write_later(mask.address, N + 1, 0x01010101, handle)
+    assert gred.sum(a, where=mask) == 0
+    assert is_busy(handle)
     assert gred.sum(a, where=mask.described(stream=handle)) == N
 
 
@@ -562,6 +555,7 @@ def test_work_runs_on_the_stream_that_is_named(writing, form):
     handle = writing.handle(mine)
     a = GpuArray.of(np.zeros(N, np.int32))
     assert gred.sum(a) == 0
+    write_later(a.address, a.nbytes, 7, handle)
     forms = {
         "integer": lambda: handle,
         "protocol": lambda: Protocol(handle),
@@ -569,12 +563,9 @@ def test_work_runs_on_the_stream_that_is_named(writing, form):
         "external": lambda: writing.external(handle),
     }
     stream = forms[form]()
-    with held(handle):
-        write(a.address, a.nbytes, 7, handle)
-        assert gred.sum(a) == 0
-        assert is_busy(handle)
-    write_later(a.address, a.nbytes, 9, handle)
-    assert gred.sum(a, stream=stream) == 9 * N
+    assert gred.sum(a) == 0
+    assert is_busy(handle)
+    assert gred.sum(a, stream=stream) == 7 * N
 
 
 def test_a_stream_that_numba_made_may_be_named():
@@ -600,12 +591,13 @@ def test_out_returns_before_the_producer_is_done(writing):
     with writing.current(stream):
         out = writing.made_on(stream, np.zeros(1, np.int64))
         gred.sum(a, out=out)
-        writing.fill(a, 1, stream)  # compiles the kernel
         call("cuCtxSynchronize")
-        with held(writing.handle(stream)):
-            writing.fill(a, 7, stream)
-            assert gred.sum(a, out=out) is out
-            assert is_busy(writing.handle(stream)), "the call waited for the producer"
+        fill_later(writing, a, stream)
+        start = time.perf_counter()
+        assert gred.sum(a, out=out) is out
+        seconds = time.perf_counter() - start
+        assert is_busy(writing.handle(stream)), "the call waited for the producer"
+    assert seconds < SOON
     call("cuStreamSynchronize", writing.handle(stream))
     assert writing.host(out).ravel()[0] == 7 * N
 
@@ -619,11 +611,10 @@ def test_out_is_ordered_on_the_stream_that_is_named(writing):
         array.changes = {"stream": handle}
     gred.sum(a, out=out, stream=stream)
     call("cuCtxSynchronize")
-    with held(handle):
-        write(a.address, a.nbytes, 7, handle)
-        gred.sum(a, out=out, stream=stream)
-        write(a.address, a.nbytes, 9, handle)
-        assert is_busy(handle)
+    write_later(a.address, a.nbytes, 7, handle)
+    gred.sum(a, out=out, stream=stream)
+    call("cuMemsetD32Async", a.address, 9, N, handle)
+    assert is_busy(handle)
     call("cuStreamSynchronize", handle)
     assert out.host()[0] == 7 * N
     assert gred.sum(a) == 9 * N

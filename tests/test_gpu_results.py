@@ -1,19 +1,19 @@
 """Results along axes of arrays on a GPU: of the same library, in the streams' order, in graphs."""
 
-import functools
 import gc
+import time
 
 import numpy as np
 import pytest
 from gpu_arrays import (
     LEGACY_DEFAULT_STREAM,
+    MICROSECONDS,
     GpuArray,
     Stream,
     call,
+    delay,
     free_bytes,
-    held,
     is_busy,
-    write,
     write_later,
 )
 from reference import BFLOAT16
@@ -24,6 +24,7 @@ import gred
 
 pytestmark = pytest.mark.gpu
 X = np.arange(1, 7 * 9 * 11 + 1).reshape(7, 9, 11) % 29
+SOON = 0.5e-6 * MICROSECONDS
 AXES = [0, 1, -1, (0, 1), (0, 2), (1, 2)]
 
 
@@ -157,40 +158,32 @@ def test_out_on_the_gpu_of_an_array_on_the_host(writing):  # noqa: F811
 # ---- streams ----
 
 
-def zeros_on(stream, rows=64, columns=256):
-    """An array of a stream's, all of whose work is done."""
+def made_later(stream, rows=64, columns=256):
+    """An array of ones that a stream writes after a delay; zeros until then."""
     a = GpuArray.of(np.zeros(rows * columns, np.int32))
     call("cuCtxSynchronize")
+    write_later(a.address, a.nbytes, 1, stream)
     return a.described(shape=(rows, columns), stream=stream)
 
 
-def made_later(stream):
-    """An array of ones that a stream writes after a delay; zeros until then."""
-    a = zeros_on(stream)
-    write_later(a.address, a.nbytes, 1, stream)
-    return a
-
-
 def warmed(work):
-    """Do it twice: the first time the driver loads kernels, for which it may wait.
-
-    It is told for how many seconds a stream is to be held at most.
-    """
-    work(0.3)
+    """Do it twice: the first time the driver loads kernels, for which it may wait."""
+    work()
     call("cuCtxSynchronize")
-    return work(60)
+    return work()
 
 
 def test_nobody_waits_and_the_producer_comes_first():
     stream = Stream()
 
-    def work(seconds):
-        a = zeros_on(stream.handle)
-        with held(stream.handle, seconds=seconds):
-            write(a.address, a.nbytes, 1, stream.handle)
-            return a, gred.sum(a, 0), is_busy(stream.handle)
+    def work():
+        a = made_later(stream.handle)
+        began = time.perf_counter()
+        result = gred.sum(a, 0)
+        return result, time.perf_counter() - began, is_busy(stream.handle)
 
-    _, result, busy = warmed(work)
+    result, seconds, busy = warmed(work)
+    assert seconds < SOON
     assert busy
     np.testing.assert_array_equal(result.to_numpy(), np.full(256, 64))
     assert not is_busy(stream.handle)
@@ -202,14 +195,10 @@ def test_a_consumer_on_another_stream_comes_after(given):
     cupy = pytest.importorskip("cupy")
     producer, other = Stream(), Stream()
 
-    def work(seconds):
-        a = zeros_on(producer.handle)
-        with (
-            held(producer.handle, seconds=seconds),
-            cupy.cuda.Stream(non_blocking=True) as consumer,
-        ):
-            write(a.address, a.nbytes, 1, producer.handle)
-            result = gred.sum(a, 0, stream=other.handle if given else None)
+    def work():
+        a = made_later(producer.handle)
+        result = gred.sum(a, 0, stream=other.handle if given else None)
+        with cupy.cuda.Stream(non_blocking=True) as consumer:
             total = cupy.from_dlpack(result).sum()
             busy = is_busy(producer.handle)
         consumer.synchronize()
@@ -223,16 +212,20 @@ def test_torch_and_cupy_read_results_on_their_own_current_stream(library):  # no
         pytest.skip("the others have no current stream")
     stream = library.stream()
 
-    def work(seconds):
+    def work():
         with library.current(stream):
             a = library.made_on(stream, np.zeros((64, 256), np.float32))
             call("cuCtxSynchronize")
-            with held(library.handle(stream), seconds=seconds):
-                library.fill(a, 2, stream)
-                rows = gred.sum(a, 1)
-                return a, rows + rows, is_busy(library.handle(stream))
+            delay(library.handle(stream))
+            library.fill(a, 2, stream)
+            began = time.perf_counter()
+            rows = gred.sum(a, 1)
+            twice = rows + rows
+            seconds = time.perf_counter() - began
+            return twice, seconds, is_busy(library.handle(stream))
 
-    _, twice, busy = warmed(work)
+    twice, seconds, busy = warmed(work)
+    assert seconds < SOON
     assert busy
     call("cuCtxSynchronize")
     np.testing.assert_array_equal(host(twice), np.full(64, 1024))
@@ -326,21 +319,19 @@ def test_memory_of_greds_own_is_nothing_for_a_graph():
 def test_dlpack_orders_the_stream_that_it_is_told():
     producer = Stream()
 
-    def work(told, seconds):
+    def work(told):
         """Tell whether a reader that is told, or not, has to wait; and whether the producer has."""
         reader = Stream()
-        a = zeros_on(producer.handle)  # to free it would wait for it
-        with held(producer.handle, seconds=seconds):
-            write(a.address, a.nbytes, 1, producer.handle)
-            result = gred.sum(a, 0)
-            capsule = result.__dlpack__(stream=reader.handle if told else -1, max_version=(1, 0))
-            busy = is_busy(reader.handle), is_busy(producer.handle)
+        a = made_later(producer.handle)  # to free it would wait for it
+        result = gred.sum(a, 0)
+        capsule = result.__dlpack__(stream=reader.handle if told else -1, max_version=(1, 0))
+        busy = is_busy(reader.handle), is_busy(producer.handle)
         call("cuCtxSynchronize")
         del capsule
         return busy
 
-    assert warmed(functools.partial(work, True)) == (True, True)
-    assert warmed(functools.partial(work, False)) == (False, True)
+    assert warmed(lambda: work(True)) == (True, True)
+    assert warmed(lambda: work(False)) == (False, True)
 
 
 def test_its_stream_is_greds_own():
