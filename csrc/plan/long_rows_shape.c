@@ -124,25 +124,24 @@ static unsigned team_for(const struct axes *axes, uint64_t packs, uint64_t threa
 }
 
 /* Blocks for each of so few results that there is room for more: whole waves of all blocks that are
- * there at a time, and a few packs for each thread. */
-static uint64_t splits_for(const struct axes *axes, uint64_t packs, uint64_t blocks,
+ * there at a time, and a batch of packs for each thread. */
+static uint64_t splits_for(const struct axes *axes, uint64_t packs, uint64_t blocks, unsigned batch,
                            const struct long_rows_tuning *tuning)
 {
-    enum { PACKS_MIN = 2 };
-    const uint64_t splits = least(blocks / axes->results, packs >> (tuning->block + PACKS_MIN));
+    const uint64_t splits = least(blocks / axes->results, packs >> (tuning->block + batch));
     return splits > 1 ? splits : 1;
 }
 
-/* As many groups of a result's threads as there are rows for. */
-static void share_rows(uint64_t rows, uint64_t packs, struct axes_shape *shape)
+/* As many groups of a result's threads as there are rows for, and a batch of a row for each thread.
+ */
+static void share_rows(uint64_t rows, uint64_t packs, unsigned batch, struct axes_shape *shape)
 {
-    enum { PACKS_MIN = 2 };
     const uint64_t blocks = least(shape->splits, rows);
     const uint64_t together = shape->splits / blocks; /* blocks, at one row */
     shape->splits = blocks * together;
     shape->readers = (unsigned)(together << shape->team);
     unsigned lanes = shape->team;
-    while (together == 1 && lanes > WARP && packs >> (lanes + PACKS_MIN) == 0 &&
+    while (together == 1 && lanes > WARP && packs >> (lanes + batch) == 0 &&
            blocks << (shape->team - lanes + 1) <= rows)
         lanes--;
     if (together == 1)
@@ -166,18 +165,19 @@ bool long_rows_shape_make(const struct axes *axes, const struct axes_kernels *ke
     shape->stacked = !kernels->indexed && are_stacked(axes, data, tuning);
     if (!shape->stacked && !are_long(axes, tuning))
         return false;
+    const size_t size = element_size(axes->reduced.input);
     const uint64_t of_row = row_bytes(axes) / PACK_BYTES, rows = long_rows_count(axes),
                    packs = of_row * rows, threads = (uint64_t)multiprocessors * tuning->threads,
-                   resident = LONG_ROWS_RESIDENT(kernels->state, element_size(axes->reduced.input),
-                                                 shape->step > 1),
+                   resident = LONG_ROWS_RESIDENT(kernels->state, size, shape->step > 1),
                    blocks = multiprocessors * resident * tuning->waves;
     const unsigned lanes = shape->stacked ? exponent_up(of_row) : 0,
+                   batch = exponent_up(LONG_ROWS_PACKS(kernels->state, size)),
                    least_team = least_team_for(packs, kernels->state, tuning);
     shape->long_rows = true;
     shape->block = tuning->block;
     shape->team = team_for(axes, packs, threads, lanes > least_team ? lanes : least_team, tuning);
     if (shape->team == shape->block)
-        shape->splits = splits_for(axes, packs, blocks, tuning);
+        shape->splits = splits_for(axes, packs, blocks, batch, tuning);
     const uint64_t teams = (uint64_t)1 << (shape->block - shape->team),
                    busy = axes->results / (teams * blocks * ENOUGH_WAVES);
     if (shape->splits == 1)
@@ -185,7 +185,7 @@ bool long_rows_shape_make(const struct axes *axes, const struct axes_kernels *ke
     if (shape->stacked)
         shape->readers = 1u << lanes;
     else
-        share_rows(rows, of_row, shape);
+        share_rows(rows, of_row, batch, shape);
     shape->groups = divide_up(axes->results, teams * shape->rounds);
     return true;
 }
