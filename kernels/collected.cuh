@@ -279,10 +279,9 @@ struct collected<position_of_best<V, Order>, In> {
     using fold = position_of_best<V, Order>;
     using parts = best_part<Order, V, In>;
     using value = typename parts::value;
-    state_of<fold> state = fold::identity();
+    value best = Order<value>::worst, best_single = Order<value>::worst;
+    uint64_t first = 0, single = UINT64_MAX; /* positions of what is kept, and of that single */
     loaded_pack kept;
-    uint64_t first = 0; /* position of what is kept */
-    value best = Order<value>::worst;
     bool some = false;
 
     template <class Shown>
@@ -314,15 +313,21 @@ struct collected<position_of_best<V, Order>, In> {
 
     __device__ __forceinline__ void take_single(In x, uint64_t position)
     {
-        state = fold::merge(state, fold::lift(V(x), position));
+        const value own = value(V(x));
+        const bool equal = own == best_single || (is_nan(own) && is_nan(best_single));
+        if (beats_best<Order>(own, best_single) || (equal && position < single)) {
+            best_single = own;
+            single = position;
+        }
     }
 
     __device__ __forceinline__ state_of<fold> all() const
     {
+        const state_of<fold> of_singles = fold::lift(V(best_single), single);
         if (!some)
-            return state;
+            return of_singles;
         const unsigned number = place_in_pack<value, In>(kept, best);
-        return fold::merge(state, fold::lift(V(best), first + number));
+        return fold::merge(of_singles, fold::lift(V(best), first + number));
     }
 };
 
