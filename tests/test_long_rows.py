@@ -369,6 +369,16 @@ def test_teams_are_as_large_as_rows_are_long():
     assert teams == sorted(teams)
     assert (teams[0], teams[1], teams[-1]) == (2, 3, 8)
     assert long_rows((1 << 28, 1000), 1, size=1, state=16).team == 2
+    assert long_rows((1 << 16, 4097), 1, size=1, state=16).team == 2
+    assert long_rows((1 << 16, 4097), 1, size=1, state=8).team == 3
+
+
+def test_a_thread_has_a_batch_of_a_row_and_not_a_part_of_one():
+    """Of rows that several results' elements are in; of large states a batch is of more packs."""
+    for size, state, packs in ((4, 4, 4), (8, 24, 8), (1, 24, 4)):
+        got = long_rows((32, 1024, 1024 * 8 // size), (0, 2), size, state=state)
+        assert not got.stacked
+        assert 512 // got.readers == packs
 
 
 def test_several_results_one_after_the_other_leave_waves_of_blocks():

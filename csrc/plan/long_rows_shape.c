@@ -11,6 +11,18 @@
  *     (n, 1000) int8        0.82 0.65    0.85 0.57    0.78 0.40
  *     (n, 1000) float32     0.87 0.76    0.84 0.72    0.89 0.74
  *     (n, 4097) float32     0.96 0.81    0.95 0.80    0.96 0.80
+ *     (n, 4097) int8        0.88 0.86    0.90 0.83    0.90 0.81
+ *
+ * (n, 4097), (n, 2^16) and (n, 2^20), by LONG_ROWS_RESIDENT blocks of LONG_ROWS_PACKS loads:
+ *
+ *                        4 of 4            3 of 4            2 of 8
+ *     argmax, float32    0.87 0.88 0.88    0.91 0.92 0.93    0.92 0.91 0.93
+ *     argmax, float64    0.78 0.87 0.83    0.86 0.81 0.89    0.90 0.93 0.93
+ *     argmax, int8       0.71 0.84 0.87    0.83 0.89 0.94    0.78 0.92 0.99
+ *     var, float32       0.85 0.87 0.84    0.86 0.89 0.88    0.87 0.88 0.89
+ *     var, float64       0.86 0.93 0.85    0.90 0.83 0.88    0.87 0.93 0.88
+ *     var, float16       0.82 0.85 0.84    0.83 0.83 0.85    0.84 0.85 0.86
+ *     var, int8          0.92 0.92 0.87    0.83 0.87 0.92    0.77 0.88 0.96
  *
  * Where several blocks share a result, twice and four times as many as there is room for at a time
  * take 2^26 of float32 at 0.90 and 0.86 of it instead of 0.93. Four results one after the other
@@ -150,7 +162,7 @@ static void share_rows(uint64_t rows, uint64_t packs, unsigned batch, struct axe
 
 static unsigned least_team_for(uint64_t packs, size_t state, const struct long_rows_tuning *tuning)
 {
-    const uint64_t few = state > LONG_ROWS_SMALL ? 2 * tuning->few : tuning->few;
+    const uint64_t few = state > LONG_ROWS_SMALL ? 6 * tuning->few : tuning->few;
     return packs <= few && tuning->least > 0 ? tuning->least - 1 : tuning->least;
 }
 
