@@ -2,6 +2,7 @@
  * once; some are quicker with what becomes one in the end. */
 #pragma once
 
+#include "halves.cuh"
 #include "loaded_packs.cuh"
 
 namespace KERNELS
@@ -42,13 +43,16 @@ struct collected {
     }
 };
 
-/* Sums of integers and of their squares, exact as long as a thread has no more than 2^23 of one
- * byte. */
+/* Spreads are of sums, of which a state is made once there are `enough`: a batch by itself takes no
+ * division.
+ *
+ * Sums of bytes and of their squares are exact in 32 bits. */
 template <class In>
-struct collected<variance<double>, In, if_narrow<In>> {
-    static constexpr unsigned most = 1u << 23;
+struct collected<variance<double>, In, std::enable_if_t<packing<In>::bits == 8>> {
+    static constexpr unsigned enough = 1u << 16;
+    using word = typename packing<In>::word;
     moments<double> state = variance<double>::identity();
-    int64_t sum = 0, squares = 0;
+    word sum = 0, squares = 0;
     unsigned count = 0;
 
     template <class Shown>
@@ -57,18 +61,26 @@ struct collected<variance<double>, In, if_narrow<In>> {
     {
         constexpr unsigned packs = packs_of_row<variance<double>, In>, N = packs * pack<In>::size;
         const in_words<In, 4 * packs> x = words_of_loaded<In, packs>(loaded);
-        sum += sum_of(x);
-        squares += squares_of(x);
-        count += shown.count(N);
-        if (count > most - 2 * N)
-            settle();
+#pragma unroll
+        for (unsigned k = 0; k < 4 * packs; k++) {
+            sum = packing<In>::sum(x.at[k], sum);
+            squares = word(packing<In>::squares(x.at[k], squares));
+        }
+        take_count(shown.count(N));
     }
 
     __device__ __forceinline__ void take_single(In x, uint64_t)
     {
         sum += x;
-        squares += int64_t(x) * x;
-        count++;
+        squares += word(x) * x;
+        take_count(1);
+    }
+
+    __device__ __forceinline__ void take_count(unsigned more)
+    {
+        count += more;
+        if (count >= enough)
+            settle();
     }
 
     __device__ __forceinline__ void settle()
@@ -82,9 +94,9 @@ struct collected<variance<double>, In, if_narrow<In>> {
     {
         if (count == 0)
             return variance<double>::identity();
-        const double deviation = double(int64_t(count) * squares - sum * sum);
-        return {double(count), ratio_of_counts(double(sum), count),
-                ratio_of_counts(deviation, count)};
+        const int64_t total = sum, deviation = int64_t(count) * squares - total * total;
+        return {double(count), ratio_of_counts(double(total), count),
+                ratio_of_counts(double(deviation), count)};
     }
 
     __device__ __forceinline__ moments<double> all() const
@@ -93,58 +105,146 @@ struct collected<variance<double>, In, if_narrow<In>> {
     }
 };
 
-/* Deviations are taken from the mean of all that came before, d of N numbers and n before them:
- *
- *     mean += sum(d) / (n + N)        S += sum(d^2) - sum(d)^2 / (n + N)
- *
- * which is the formula by which states merge, in one pass over a batch, and the division can be
- * made while its loads are on their way. By the inequality of Cauchy and Schwarz no more than
- * N / (n + N) of sum(d^2) is taken away again: half of it at most unless the batch is larger than
- * what came before. Of such a batch the deviations are from its own mean. */
-template <class V, class In>
-struct collected<variance<V>, In, std::enable_if_t<sizeof(In) >= 4>> {
-    using fold = variance<V>;
+/* Halves' sums and their squares' in float64. Where these numbers are so close to each other that
+ * little is left of the squares, all of it is exact but for a last rounding: a square has 22 bits,
+ * and the sum of 2^10 has 32, so that there is room for numbers 2^10 times as large as others.
+ * Where some are smaller still, a 2^11th of the squares is left at least, and 2^10 roundings of
+ * them are felt 2^21 / 2^53 at most. */
+template <class In>
+struct collected<variance<float>, In, std::enable_if_t<sizeof(In) == 2>> {
+    using fold = variance<float>;
+    static constexpr unsigned enough = 1u << 9, lanes = 2;
     moments<double> state = fold::identity();
+    double sums[lanes] = {}, squares[lanes] = {};
+    finite_halves<In> finite;
+    unsigned count = 0;
 
     template <class Shown>
     __device__ __forceinline__ void take(const row_batch<fold, In> &loaded, const batch_place &,
                                          Shown shown)
     {
-        constexpr unsigned packs = packs_of_row<fold, In>, N = packs * pack<In>::size, lanes = 4;
-        const values_of_packs<V, In, packs> x(loaded); /* 0 where there is none */
-        const double more = shown.count(N), count = state.count + more,
-                     inverse = ratio_of_counts(1, count);
-        const bool own = state.count < more;
-        double from = state.mean, sums[lanes], squares[lanes];
-        if (own) {
-            const V inverse_of_batch = V(ratio_of_counts(1, more));
-            from = added_in_lanes<N, V>([&](unsigned k) { return x.at[k] * inverse_of_batch; });
-        }
+        constexpr unsigned size = pack<In>::size, N = packs_of_row<fold, In> * size;
 #pragma unroll
-        for (unsigned k = 0; k < N; k++) {
-            const double d = shown(k) ? double(x.at[k]) - from : 0.0;
-            sums[k % lanes] = k < lanes ? d : sums[k % lanes] + d;
-            squares[k % lanes] = k < lanes ? d * d : fma(d, d, squares[k % lanes]);
+        for (unsigned k = 0; k < N; k += 2) {
+            const uint32_t word = loaded[k / size].at[k / 2 % 4]; /* 0 where there is none */
+            const two_halves<In> x(word);
+            finite.take(word);
+#pragma unroll
+            for (unsigned i = 0; i < 2; i++) {
+                sums[i] += x.at[i];
+                squares[i] = fma(x.at[i], x.at[i], squares[i]);
+            }
         }
-        const double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]),
-                     of_squares = (squares[0] + squares[1]) + (squares[2] + squares[3]);
-        if (own) {
-            const double share = sum * ratio_of_counts(1, more);
-            state = merged(state, {more, from + share, positive(fma(-sum, share, of_squares))});
-        } else {
-            const double share = sum * inverse;
-            state = {count, from + share, state.deviation + fma(-sum, share, of_squares)};
-        }
+        take_count(shown.count(N));
     }
 
     __device__ __forceinline__ void take_single(In x, uint64_t)
     {
-        state = fold::merge(state, fold::lift(V(x), 0));
+        const double wide = widened_element(x);
+        sums[0] += wide;
+        squares[0] = fma(wide, wide, squares[0]);
+        take_count(1);
+    }
+
+    __device__ __forceinline__ void take_count(unsigned more)
+    {
+        count += more;
+        if (count >= enough)
+            settle();
+    }
+
+    __device__ __forceinline__ void settle()
+    {
+        const moments<double> made = all();
+        *this = collected();
+        state = made;
     }
 
     __device__ __forceinline__ moments<double> all() const
     {
-        return state;
+        if (count == 0)
+            return state;
+        const double sum = sums[0] + sums[1], of_squares = squares[0] + squares[1];
+        return merged(state, moments_of_sums(finite.are_all() ? sum : not_a_number<double>(),
+                                             of_squares, count, ratio_of_counts(1, count)));
+    }
+};
+
+/* Deviations are taken from the mean of all that came before, d of N numbers and n before them:
+ *
+ *     mean += sum(d) / (n + N)        S += sum(d^2) - sum(d)^2 / (n + N)
+ *
+ * which is the formula by which states merge; until there are many it is left to sums. By the
+ * inequality of Cauchy and Schwarz no more than N / (n + N) of sum(d^2) is taken away again: half
+ * of it at most, but of the first. Those are from the mean of the first batch of b, and (N - b) / N
+ * is taken away at most. */
+template <class V, class In>
+struct collected<variance<V>, In, std::enable_if_t<sizeof(In) >= 4>> {
+    using fold = variance<V>;
+    static constexpr unsigned enough = 1u << 7, lanes = 2;
+    moments<double> state = fold::identity();
+    double from = 0, sums[lanes] = {}, squares[lanes] = {};
+    unsigned count = 0;
+
+    template <class Shown>
+    __device__ __forceinline__ void take(const row_batch<fold, In> &loaded, const batch_place &,
+                                         Shown shown)
+    {
+        constexpr unsigned packs = packs_of_row<fold, In>, N = packs * pack<In>::size;
+        const values_of_packs<V, In, packs> x(loaded); /* 0 where there is none */
+        const unsigned more = shown.count(N);
+        if (is_first()) {
+            const V inverse = V(ratio_of_counts(1, more));
+            from = added_in_lanes<N, V>([&](unsigned k) { return x.at[k] * inverse; });
+        }
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            take_deviation(k % lanes, shown(k) ? double(x.at[k]) - from : 0.0);
+        take_count(more);
+    }
+
+    __device__ __forceinline__ void take_single(In x, uint64_t)
+    {
+        if (is_first())
+            from = x;
+        take_deviation(0, double(x) - from);
+        take_count(1);
+    }
+
+    __device__ __forceinline__ moments<double> all() const
+    {
+        if (count == 0)
+            return state;
+        const double sum = sums[0] + sums[1], of_squares = squares[0] + squares[1],
+                     total = state.count + count, share = ratio_of_counts(sum, total);
+        return {total, from + share, state.deviation + positive(fma(-sum, share, of_squares))};
+    }
+
+  private:
+    __device__ __forceinline__ bool is_first() const
+    {
+        return count == 0 && state.count == 0;
+    }
+
+    __device__ __forceinline__ void take_deviation(unsigned lane, double d)
+    {
+        sums[lane] += d;
+        squares[lane] = fma(d, d, squares[lane]);
+    }
+
+    __device__ __forceinline__ void take_count(unsigned more)
+    {
+        count += more;
+        if (count >= enough)
+            settle();
+    }
+
+    __device__ __forceinline__ void settle()
+    {
+        const moments<double> made = all();
+        *this = collected();
+        state = made;
+        from = made.mean;
     }
 };
 
@@ -179,10 +279,9 @@ struct collected<position_of_best<V, Order>, In> {
     using fold = position_of_best<V, Order>;
     using parts = best_part<Order, V, In>;
     using value = typename parts::value;
-    state_of<fold> state = fold::identity();
+    value best = Order<value>::worst, best_single = Order<value>::worst;
+    uint64_t first = 0, single = UINT64_MAX; /* positions of what is kept, and of that single */
     loaded_pack kept;
-    uint64_t first = 0; /* position of what is kept */
-    value best = Order<value>::worst;
     bool some = false;
 
     template <class Shown>
@@ -214,15 +313,21 @@ struct collected<position_of_best<V, Order>, In> {
 
     __device__ __forceinline__ void take_single(In x, uint64_t position)
     {
-        state = fold::merge(state, fold::lift(V(x), position));
+        const value own = value(V(x));
+        const bool equal = own == best_single || (is_nan(own) && is_nan(best_single));
+        if (beats_best<Order>(own, best_single) || (equal && position < single)) {
+            best_single = own;
+            single = position;
+        }
     }
 
     __device__ __forceinline__ state_of<fold> all() const
     {
+        const state_of<fold> of_singles = fold::lift(V(best_single), single);
         if (!some)
-            return state;
+            return of_singles;
         const unsigned number = place_in_pack<value, In>(kept, best);
-        return fold::merge(state, fold::lift(V(best), first + number));
+        return fold::merge(of_singles, fold::lift(V(best), first + number));
     }
 };
 

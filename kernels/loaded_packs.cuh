@@ -2,7 +2,6 @@
  */
 #pragma once
 
-#include "halves.cuh"
 #include "stand_in.cuh"
 #include "vector.cuh"
 
@@ -255,57 +254,6 @@ struct of_packs<min<V>, int8_t> : of_packs_of_extremes<by_least, V, int8_t> {};
 template <class V>
 struct of_packs<max<V>, int8_t> : of_packs_of_extremes<by_greatest, V, int8_t> {};
 
-/* Of a few numbers of up to 11 bits, by their sum and their squares' in float64. Where these
- * numbers are so close to each other that little is left of the squares, all of it is exact but for
- * a last rounding: the squares' sum of 64 has 28 bits, so that there is room for numbers 2^12 times
- * as large as others. Where some are smaller still, a 128th of the squares is left at least, and
- * roundings are no more than 128 units of their last place. */
-template <class In>
-struct of_packs_of_halves {
-    template <unsigned Packs, class Shown>
-    static __device__ __forceinline__ void take(moments<double> &state, const loaded_pack *loaded,
-                                                const in_runs<pack<In>::size> &, Shown shown)
-    {
-        constexpr unsigned N = Packs * pack<In>::size, lanes = 4; /* 0 where there is none */
-        const double count = shown.count(N);
-        double sums[lanes], squares[lanes];
-        finite_halves<In> finite;
-#pragma unroll
-        for (unsigned k = 0; k < N; k += 2) {
-            const uint32_t word = loaded[k / pack<In>::size].at[k / 2 % 4];
-            const two_halves<In> x(word);
-            finite.take(word);
-#pragma unroll
-            for (unsigned i = 0; i < 2; i++) {
-                const unsigned lane = (k + i) % lanes;
-                sums[lane] = k < lanes ? x.at[i] : sums[lane] + x.at[i];
-                squares[lane] =
-                    k < lanes ? x.at[i] * x.at[i] : fma(x.at[i], x.at[i], squares[lane]);
-            }
-        }
-        const double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]),
-                     of_squares = (squares[0] + squares[1]) + (squares[2] + squares[3]),
-                     inverse =
-                         std::is_same_v<Shown, all_shown> ? 1.0 / N : ratio_of_counts(1, count);
-        state = merged(state, moments_of_sums(finite.are_all() ? sum : not_a_number<double>(),
-                                              of_squares, count, inverse));
-    }
-};
-
-template <>
-struct of_packs<variance<float>, float16> : of_packs_of_halves<float16> {};
-template <>
-struct of_packs<variance<float>, bfloat16> : of_packs_of_halves<bfloat16> {};
-
-/* How many of so many packs are taken in together. */
-template <class Fold, class In, unsigned Packs>
-constexpr unsigned packs_at_once = packs_together<Fold, In, Packs>();
-
-template <unsigned Packs>
-constexpr unsigned packs_at_once<variance<float>, float16, Packs> = Packs;
-template <unsigned Packs>
-constexpr unsigned packs_at_once<variance<float>, bfloat16, Packs> = Packs;
-
 /* Takes packs in, `apart` elements from each other, the first of which begins at position `first`.
  */
 template <class Fold, class In, unsigned Packs, class Shown>
@@ -313,7 +261,7 @@ __device__ __forceinline__ void take_loaded(state_of<Fold> &state,
                                             const loaded_pack (&loaded)[Packs], uint64_t first,
                                             uint64_t apart, Shown shown)
 {
-    constexpr unsigned size = pack<In>::size, together = packs_at_once<Fold, In, Packs>;
+    constexpr unsigned size = pack<In>::size, together = packs_together<Fold, In, Packs>();
 #pragma unroll
     for (unsigned p = 0; p < Packs; p += together)
         of_packs<Fold, In>::template take<together>(

@@ -76,10 +76,11 @@ __device__ __forceinline__ void take_packs_of(collected<Fold, In> &own, const Pa
 {
     constexpr unsigned size = pack<In>::size, N = packs_of_row<Fold, In>;
     const uint64_t apart = uint64_t(me.threads) * packs.step;
-    const unsigned full = count + even;
+    const unsigned batch = N * me.threads, ahead = count + even + me.rank,
+                   stop = ahead > batch ? ahead - batch : 0;
     unsigned i = me.rank;
 #pragma unroll 1
-    for (; i - me.rank + N * me.threads < full; i += N * me.threads) {
+    for (; i < stop; i += batch) {
         loaded_pack loaded[N];
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
@@ -151,17 +152,17 @@ __device__ __forceinline__ void take_typed_row(collected<Fold, In> &own, global<
     for (unsigned k = 0; k < ahead; k++)
         if (me.rank + k * me.threads < singles)
             early[k] = data[x.single(me.rank + k * me.threads) * step];
-    take_packs_of<Fold, In>(own, x.all(), unsigned(x.count), me, position + x.head, singles == 0);
-#pragma unroll
-    for (unsigned k = 0; k < ahead; k++)
-        if (me.rank + k * me.threads < singles)
-            own.take_single(early[k], position + x.single(me.rank + k * me.threads));
     if (me.threads * ahead < singles_of_row<In, Apart>)
 #pragma unroll 1
         for (unsigned k = me.rank + ahead * me.threads; k < singles; k += me.threads) {
             const uint64_t at = x.single(k);
             own.take_single(data[at * step], position + at);
         }
+    take_packs_of<Fold, In>(own, x.all(), unsigned(x.count), me, position + x.head, singles == 0);
+#pragma unroll
+    for (unsigned k = 0; k < ahead; k++)
+        if (me.rank + k * me.threads < singles)
+            own.take_single(early[k], position + x.single(me.rank + k * me.threads));
 }
 
 /* ---- a result ---- */

@@ -187,17 +187,22 @@ def test_the_first_nan_wins_over_all_numbers(place, sharing, dtype):
     x[:, ::7] = np.inf
     x[:, 1::7] = -np.inf
     x[0, 300:] = x[1, [2, 599]] = x[2, 599] = np.nan
-    for name, right in (("argmax", [300, 2, 599]), ("argmin", [300, 2, 599])):
+    for name in ("argmax", "argmin"):
         got = to_host(getattr(gred, name)(laid_out(x, place), 1))
-        np.testing.assert_array_equal(got, right)
+        np.testing.assert_array_equal(got, [300, 2, 599])
     for name in ("min", "max", "sum", "mean", "var"):
         assert np.isnan(to_host(quietly(name, laid_out(x, place), axis=1)).astype(float)).all()
+    unaligned = np.zeros((8, 643), dtype)
+    unaligned[:, [1, 3, 640, 641, 642]] = np.nan
+    for name in ("argmax", "argmin"):
+        got = to_host(getattr(gred, name)(laid_out(unaligned[:, 1:], place), 1))
+        np.testing.assert_array_equal(got, [0] * 8)
 
 
 @everywhere
 def test_bytes_at_the_end_of_their_type_are_added_without_overflow(place, sharing):
     for value in (-128, 127):
-        for length in (1, 15, 64, 1000, 5001):
+        for length in (1, 15, 64, 1000, 5001, 200_003):  # 2^17 squares are 2^31
             x = np.full((3, length), value, np.int8)
             given = laid_out(x, place)
             assert (to_host(gred.sum(given, 1)) == value * length).all()
@@ -364,6 +369,16 @@ def test_teams_are_as_large_as_rows_are_long():
     assert teams == sorted(teams)
     assert (teams[0], teams[1], teams[-1]) == (2, 3, 8)
     assert long_rows((1 << 28, 1000), 1, size=1, state=16).team == 2
+    assert long_rows((1 << 16, 4097), 1, size=1, state=16).team == 2
+    assert long_rows((1 << 16, 4097), 1, size=1, state=8).team == 3
+
+
+def test_a_thread_has_a_batch_of_a_row_and_not_a_part_of_one():
+    """Of rows that several results' elements are in; of large states a batch is of more packs."""
+    for size, state, packs in ((4, 4, 4), (8, 24, 8), (1, 24, 4)):
+        got = long_rows((32, 1024, 1024 * 8 // size), (0, 2), size, state=state)
+        assert not got.stacked
+        assert 512 // got.readers == packs
 
 
 def test_several_results_one_after_the_other_leave_waves_of_blocks():

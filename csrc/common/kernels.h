@@ -76,13 +76,16 @@ enum { STORED_APART = 16 };
 
 /* Of blocks that take long rows of a known type: threads at most, as an exponent. A thread waits
  * for LONG_ROWS_PACKS loads of 16 bytes at a time, and a multiprocessor has room for
- * LONG_ROWS_RESIDENT blocks, of states and of elements of so many bytes: what is made of a large
- * state takes long enough that more is to be on its way meanwhile. Of every second element twice as
- * many are, which takes registers. */
+ * LONG_ROWS_RESIDENT blocks, of states and of elements of so many bytes: no more than leave a
+ * thread registers for all of these loads, or they would be made one after the other. Of every
+ * second element twice as many are. */
 enum { LONG_ROWS_BLOCK = 8, LONG_ROWS_SMALL = 8 };
-#define LONG_ROWS_PACKS(state, element) ((state) > LONG_ROWS_SMALL ? 8 : 4)
+#define LONG_ROWS_PACKS(state, element) ((state) > LONG_ROWS_SMALL && (element) > 1 ? 8 : 4)
 #define LONG_ROWS_RESIDENT(state, element, apart)                                                  \
-    ((state) <= LONG_ROWS_SMALL ? 4 : (apart) || ((state) <= 16 && (element) > 4) ? 2 : 3)
+    ((state) <= LONG_ROWS_SMALL ? ((element) > 1 ? 4 : 3)                                          \
+     : (element) > 1 || (apart) ? 2                                                                \
+     : (state) > 16             ? 4                                                                \
+                                : 3)
 
 /* Of a row in shared memory one load takes up to 2^ROW_LOAD_MAX elements. */
 enum { ROW_LOAD_MAX = 2 };

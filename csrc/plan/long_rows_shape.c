@@ -11,6 +11,18 @@
  *     (n, 1000) int8        0.82 0.65    0.85 0.57    0.78 0.40
  *     (n, 1000) float32     0.87 0.76    0.84 0.72    0.89 0.74
  *     (n, 4097) float32     0.96 0.81    0.95 0.80    0.96 0.80
+ *     (n, 4097) int8        0.88 0.86    0.90 0.83    0.90 0.81
+ *
+ * (n, 4097), (n, 2^16) and (n, 2^20), by LONG_ROWS_RESIDENT blocks of LONG_ROWS_PACKS loads:
+ *
+ *                        4 of 4            3 of 4            2 of 8
+ *     argmax, float32    0.87 0.88 0.88    0.91 0.92 0.93    0.92 0.91 0.93
+ *     argmax, float64    0.78 0.87 0.83    0.86 0.81 0.89    0.90 0.93 0.93
+ *     argmax, int8       0.71 0.84 0.87    0.83 0.89 0.94    0.78 0.92 0.99
+ *     var, float32       0.85 0.87 0.84    0.86 0.89 0.88    0.87 0.88 0.89
+ *     var, float64       0.86 0.93 0.85    0.90 0.83 0.88    0.87 0.93 0.88
+ *     var, float16       0.82 0.85 0.84    0.83 0.83 0.85    0.84 0.85 0.86
+ *     var, int8          0.92 0.92 0.87    0.83 0.87 0.92    0.77 0.88 0.96
  *
  * Where several blocks share a result, twice and four times as many as there is room for at a time
  * take 2^26 of float32 at 0.90 and 0.86 of it instead of 0.93. Four results one after the other
@@ -124,25 +136,24 @@ static unsigned team_for(const struct axes *axes, uint64_t packs, uint64_t threa
 }
 
 /* Blocks for each of so few results that there is room for more: whole waves of all blocks that are
- * there at a time, and a few packs for each thread. */
-static uint64_t splits_for(const struct axes *axes, uint64_t packs, uint64_t blocks,
+ * there at a time, and a batch of packs for each thread. */
+static uint64_t splits_for(const struct axes *axes, uint64_t packs, uint64_t blocks, unsigned batch,
                            const struct long_rows_tuning *tuning)
 {
-    enum { PACKS_MIN = 2 };
-    const uint64_t splits = least(blocks / axes->results, packs >> (tuning->block + PACKS_MIN));
+    const uint64_t splits = least(blocks / axes->results, packs >> (tuning->block + batch));
     return splits > 1 ? splits : 1;
 }
 
-/* As many groups of a result's threads as there are rows for. */
-static void share_rows(uint64_t rows, uint64_t packs, struct axes_shape *shape)
+/* As many groups of a result's threads as there are rows for, and a batch of a row for each thread.
+ */
+static void share_rows(uint64_t rows, uint64_t packs, unsigned batch, struct axes_shape *shape)
 {
-    enum { PACKS_MIN = 2 };
     const uint64_t blocks = least(shape->splits, rows);
     const uint64_t together = shape->splits / blocks; /* blocks, at one row */
     shape->splits = blocks * together;
     shape->readers = (unsigned)(together << shape->team);
     unsigned lanes = shape->team;
-    while (together == 1 && lanes > WARP && packs >> (lanes + PACKS_MIN) == 0 &&
+    while (together == 1 && lanes > WARP && packs >> (lanes + batch) == 0 &&
            blocks << (shape->team - lanes + 1) <= rows)
         lanes--;
     if (together == 1)
@@ -151,7 +162,7 @@ static void share_rows(uint64_t rows, uint64_t packs, struct axes_shape *shape)
 
 static unsigned least_team_for(uint64_t packs, size_t state, const struct long_rows_tuning *tuning)
 {
-    const uint64_t few = state > LONG_ROWS_SMALL ? 2 * tuning->few : tuning->few;
+    const uint64_t few = state > LONG_ROWS_SMALL ? 6 * tuning->few : tuning->few;
     return packs <= few && tuning->least > 0 ? tuning->least - 1 : tuning->least;
 }
 
@@ -166,18 +177,19 @@ bool long_rows_shape_make(const struct axes *axes, const struct axes_kernels *ke
     shape->stacked = !kernels->indexed && are_stacked(axes, data, tuning);
     if (!shape->stacked && !are_long(axes, tuning))
         return false;
+    const size_t size = element_size(axes->reduced.input);
     const uint64_t of_row = row_bytes(axes) / PACK_BYTES, rows = long_rows_count(axes),
                    packs = of_row * rows, threads = (uint64_t)multiprocessors * tuning->threads,
-                   resident = LONG_ROWS_RESIDENT(kernels->state, element_size(axes->reduced.input),
-                                                 shape->step > 1),
+                   resident = LONG_ROWS_RESIDENT(kernels->state, size, shape->step > 1),
                    blocks = multiprocessors * resident * tuning->waves;
     const unsigned lanes = shape->stacked ? exponent_up(of_row) : 0,
+                   batch = exponent_up(LONG_ROWS_PACKS(kernels->state, size)),
                    least_team = least_team_for(packs, kernels->state, tuning);
     shape->long_rows = true;
     shape->block = tuning->block;
     shape->team = team_for(axes, packs, threads, lanes > least_team ? lanes : least_team, tuning);
     if (shape->team == shape->block)
-        shape->splits = splits_for(axes, packs, blocks, tuning);
+        shape->splits = splits_for(axes, packs, blocks, batch, tuning);
     const uint64_t teams = (uint64_t)1 << (shape->block - shape->team),
                    busy = axes->results / (teams * blocks * ENOUGH_WAVES);
     if (shape->splits == 1)
@@ -185,7 +197,7 @@ bool long_rows_shape_make(const struct axes *axes, const struct axes_kernels *ke
     if (shape->stacked)
         shape->readers = 1u << lanes;
     else
-        share_rows(rows, of_row, shape);
+        share_rows(rows, of_row, batch, shape);
     shape->groups = divide_up(axes->results, teams * shape->rounds);
     return true;
 }

@@ -15,8 +15,8 @@ struct long_rows_tuning {
     unsigned waves;    /* of all blocks that there is room for, that splits may make */
     unsigned rounds;   /* results that a team makes at most */
     unsigned stacked;  /* bytes of a row, at least, of results of several that are whole packs */
-    unsigned few;      /* packs of a row that half a team suffices for; twice as many if states are
-                        * large, and merging them is dear */
+    unsigned few;      /* packs of a row that half a team suffices for; six times as many if states
+                        * are large, and merging them is dear */
     unsigned words;    /* bytes of a row of 4-byte elements that is rather staged, at most */
 };
 
