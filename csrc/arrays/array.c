@@ -4,6 +4,7 @@
 #include "arrays/array.h"
 
 #include "arrays/cuda_interface.h"
+#include "arrays/cupy.h"
 #include "arrays/dlpack.h"
 #include "arrays/exchange.h"
 #include "arrays/jax.h"
@@ -40,7 +41,7 @@ int array_setup(void)
         return -1;
     if (torch_setup() < 0 || cuda_interface_setup() < 0)
         return -1;
-    if (exchange_setup() < 0 || result_setup() < 0)
+    if (exchange_setup() < 0 || cupy_setup() < 0 || result_setup() < 0)
         return -1;
     return dlpack_setup();
 }

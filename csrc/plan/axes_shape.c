@@ -38,6 +38,7 @@ static const struct axes_tuning measured = {
     .across = 7,
     .typed = 32 << 10,
     .lone = LONE_PACKS,
+    .narrow = 5,
 };
 
 static struct axes_tuning forced;
@@ -198,6 +199,18 @@ static void enlarge_block(uint64_t columns, uint64_t rows, unsigned across, unsi
     shape->block = team + across;
 }
 
+/* Threads side by side at most, as an exponent: a warp's, or, of so few columns that blocks of
+ * these would leave most multiprocessors idle, fewer. */
+static unsigned threads_across(const struct axes_tuning *tuning, uint64_t columns, uint64_t rows,
+                               unsigned multiprocessors)
+{
+    unsigned across = WARP;
+    while (across > tuning->narrow && rows >> AT_ONCE > 1 &&
+           columns / COLUMNS_A_THREAD >> across < multiprocessors)
+        across--;
+    return across;
+}
+
 /* A thread of a team reads ROWS_AT_ONCE elements of each of its columns. Neighbours that it makes
  * alone it stores at once; what large states become it stores one by one, so that neighbouring
  * threads are better off with neighbouring results. False: they do not lie in columns. */
@@ -216,8 +229,8 @@ static bool shape_columns(const struct axes *axes, const struct axes_kernels *ke
     const bool together = begin_at_boundaries(axes, inner, columns, data);
     if (!together && axes->kept > 1)
         return false;
-    const unsigned across =
-        (unsigned)least(exponent_up(divide_up(columns, COLUMNS_A_THREAD)), WARP);
+    const unsigned across = (unsigned)least(exponent_up(divide_up(columns, COLUMNS_A_THREAD)),
+                                            threads_across(tuning, all, rows, multiprocessors));
     shape->block = block_of_columns(kernels->state, shape->block);
     shape->team = team_of_columns(all, rows, across, shape->block, threads);
     enlarge_block(all, rows, across, block_of_columns(kernels->state, tuning->large), blocks,
