@@ -200,12 +200,13 @@ static void enlarge_block(uint64_t columns, uint64_t rows, unsigned across, unsi
 }
 
 /* Threads side by side at most, as an exponent: a warp's, or, of so few columns that blocks of
- * these would leave most multiprocessors idle, fewer. */
+ * these would leave most multiprocessors idle, fewer. All of a result's columns are one block's. */
 static unsigned threads_across(const struct axes_tuning *tuning, uint64_t columns, uint64_t rows,
-                               unsigned multiprocessors)
+                               unsigned inner, unsigned multiprocessors)
 {
     unsigned across = WARP;
     while (across > tuning->narrow && rows >> AT_ONCE > 1 &&
+           (unsigned)COLUMNS_A_THREAD << across > inner &&
            columns / COLUMNS_A_THREAD >> across < multiprocessors)
         across--;
     return across;
@@ -229,8 +230,9 @@ static bool shape_columns(const struct axes *axes, const struct axes_kernels *ke
     const bool together = begin_at_boundaries(axes, inner, columns, data);
     if (!together && axes->kept > 1)
         return false;
-    const unsigned across = (unsigned)least(exponent_up(divide_up(columns, COLUMNS_A_THREAD)),
-                                            threads_across(tuning, all, rows, multiprocessors));
+    const unsigned across =
+        (unsigned)least(exponent_up(divide_up(columns, COLUMNS_A_THREAD)),
+                        threads_across(tuning, all, rows, inner, multiprocessors));
     shape->block = block_of_columns(kernels->state, shape->block);
     shape->team = team_of_columns(all, rows, across, shape->block, threads);
     enlarge_block(all, rows, across, block_of_columns(kernels->state, tuning->large), blocks,
