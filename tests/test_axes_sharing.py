@@ -175,12 +175,29 @@ def test_blocks_are_large_only_where_they_would_share_columns():
     assert sharing((128, 1 << 16), 0).block == sharing((1 << 16, 1 << 10), 0).block == 8
 
 
-def test_small_columns_of_small_states_are_made_by_the_largest_blocks():
-    got = sharing((256, 256), 0)
-    assert (got.columns, got.block, got.splits) == (True, 10, 1)
+@pytest.mark.parametrize("accumulator", [4, 8, 16])
+@pytest.mark.parametrize("side", [128, 256, 512, 1000, 1024])
+def test_small_columns_go_to_many_multiprocessors(side, accumulator):
+    got = sharing((side, side), 0, 4, accumulator)
+    assert got.columns
+    assert got.groups * got.splits >= min(side * side >> 12, H200 // 4)
+    if accumulator == 4:
+        assert got.splits == 1
 
 
-@pytest.mark.parametrize("shape", [(512, 512), (1024, 1024), (1000, 3000), (1 << 20, 64)])
+def test_the_columns_of_a_result_are_one_blocks():
+    got = sharing((1024, 8, 64), (0, 2), 1, 8)
+    assert got.inner == 64 == TOGETHER << (got.block - got.team)
+
+
+def test_columns_of_large_arrays_are_read_by_a_warp_side_by_side():
+    got = sharing((1 << 20, 64), 0)
+    assert got.block - got.team == 4  # as many as take 64 columns
+    got = sharing((1 << 14, 1 << 10), 0)
+    assert got.block - got.team >= 5
+
+
+@pytest.mark.parametrize("shape", [(4096, 1024), (1000, 3000), (1 << 20, 64)])
 def test_blocks_that_share_columns_have_something_to_do_for_all_their_threads(shape):
     got = sharing(shape, 0)
     assert got.splits > 1
@@ -223,6 +240,27 @@ def typed(shape, axis, size=4, accumulator=4, multiprocessors=H200, strides=None
         )
     )
     return (got, Typed(*got.typed)) if got.typed[0] else None
+
+
+@pytest.mark.parametrize(
+    ("size", "state", "least"),
+    [(1, 8, 1 << 17), (2, 4, 1 << 20), (4, 4, 1 << 21), (4, 16, 1 << 16), (8, 8, 1 << 12)],
+)
+def test_types_of_columns_are_known_from_a_size_on(size, state, least):
+    def rows_of(nbytes):
+        return nbytes // (64 * size)
+
+    assert typed((rows_of(least // 2), 64), 0, size, state) is None
+    assert typed((rows_of(least * 3 // 2), 64), 0, size, state)
+
+
+@pytest.mark.parametrize(("size", "abreast"), [(1, 0), (2, 1), (4, 2), (8, 2)])
+def test_columns_of_a_known_type_go_to_many_blocks_where_they_are_few(size, abreast):
+    small, _ = typed((1024, 1024), 0, size, 16)
+    large, _ = typed((1 << 16, 1024), 0, size, 16)
+    assert (small.block - small.team, small.splits) == (abreast, 1)
+    assert small.groups >= H200 // 4
+    assert large.block - large.team > abreast
 
 
 @settings(max_examples=examples(300), deadline=None)

@@ -492,6 +492,58 @@ def test_cupys_arrays_come_back_on_their_own_device(monkeypatch, current):
     assert entered == [0, None] * current
 
 
+def pretended_cupys_class(monkeypatch, current, make=np.zeros):
+    """Put a class in the place of CuPy's; all that are made of a shape and a dtype are listed."""
+    made = []
+
+    class Ndarray(SimulatedArray):
+        def __init__(self, shape, dtype):
+            super().__init__(make(shape, dtype))
+            self.data = types.SimpleNamespace(ptr=self.__cuda_array_interface__["data"][0])
+            made.append(self)
+
+    cupy = pretended_cupy(monkeypatch, Ndarray, current)
+    array = type("derived", (Ndarray,), {"__init__": SimulatedArray.__init__})
+    return made, array, cupy
+
+
+@pytest.mark.parametrize("op", ["sum", "argmax", "any"])
+def test_cupys_class_is_called_without_a_detour(monkeypatch, op):
+    def detour(*_):
+        raise AssertionError("Python was asked")
+
+    made, array, _ = pretended_cupys_class(monkeypatch, 0)
+    monkeypatch.setattr("gred.device_array.made_like", detour)
+    result = getattr(gred, op)(array(X), 1, keepdims=True)
+    expected = getattr(np, op)(X, 1, keepdims=True)
+    assert result is made.pop()
+    assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_array_equal(result.get(), expected)
+
+
+def test_cupys_class_is_called_on_the_arrays_device(monkeypatch):
+    entered.clear()
+    made, array, _ = pretended_cupys_class(monkeypatch, 1)
+    monkeypatch.setattr("gred.device_array._library", lambda _: "cupy")
+    assert gred.max(array(X), 0) is made.pop()
+    assert entered == [0, None]
+
+
+@pytest.mark.parametrize("broken", ["getDevice", "ndarray", "data"])
+def test_what_goes_wrong_in_cupy_is_raised(monkeypatch, broken):
+    def fail(*_):
+        raise ArithmeticError(broken)
+
+    _, array, cupy = pretended_cupys_class(monkeypatch, 0, *[fail] * (broken == "ndarray"))
+    x = array(X)
+    if broken == "getDevice":
+        cupy.cuda.runtime.getDevice = fail
+    if broken == "data":
+        cupy.ndarray.data = property(fail, lambda _, value: None)
+    with pytest.raises(ArithmeticError, match=broken):
+        gred.sum(x, 1)
+
+
 def test_numbas_arrays_come_back_on_the_same_stream(monkeypatch):
     made = []
 

@@ -4,11 +4,13 @@
 #include "arrays/array.h"
 
 #include "arrays/cuda_interface.h"
+#include "arrays/cupy.h"
 #include "arrays/dlpack.h"
 #include "arrays/exchange.h"
 #include "arrays/jax.h"
 #include "arrays/protocol.h"
 #include "arrays/result.h"
+#include "arrays/stream.h"
 #include "arrays/torch.h"
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
@@ -38,9 +40,9 @@ int array_setup(void)
     import_array1(-1);
     if (find_no_value() < 0 || jax_setup() < 0)
         return -1;
-    if (torch_setup() < 0 || cuda_interface_setup() < 0)
+    if (stream_setup() < 0 || torch_setup() < 0 || cuda_interface_setup() < 0)
         return -1;
-    if (exchange_setup() < 0 || result_setup() < 0)
+    if (exchange_setup() < 0 || cupy_setup() < 0 || result_setup() < 0)
         return -1;
     return dlpack_setup();
 }

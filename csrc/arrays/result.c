@@ -1,5 +1,6 @@
 #include "arrays/result.h"
 
+#include "arrays/cupy.h"
 #include "arrays/shape.h"
 
 /* What is said in Python is in gred/device_array.py, which is imported when it is first asked. */
@@ -49,9 +50,11 @@ static PyObject *ask_python(const struct result_request *request, PyObject *shap
 
 int result_make(const struct result_request *request, PyObject **array, void **at)
 {
-    const int exchanged = exchange_make(request, array, at);
-    if (exchanged)
-        return exchanged;
+    int known = exchange_make(request, array, at);
+    if (known == 0)
+        known = cupy_make(request, array, at);
+    if (known)
+        return known;
     PyObject *made = ask_python(request, result_shape(request));
     if (!made || made == Py_None) {
         Py_XDECREF(made);

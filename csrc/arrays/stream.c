@@ -2,6 +2,26 @@
 
 #include "common/newer_python.h"
 
+/* Made at import, constant from then on; looking up an interned string compares pointers. */
+#define NAMES(NAME) NAME(__cuda_stream__) NAME(ptr) NAME(cuda_stream) NAME(handle) NAME(value)
+static struct {
+#define NAME(name) PyObject *name;
+    NAMES(NAME)
+#undef NAME
+} names;
+
+static bool intern(PyObject **constant, const char *text)
+{
+    return *constant || (*constant = PyUnicode_InternFromString(text));
+}
+
+int stream_setup(void)
+{
+#define NAME(name) &&intern(&names.name, #name)
+    return true NAMES(NAME) ? 0 : -1;
+#undef NAME
+}
+
 static bool wrong_type(PyObject *object)
 {
     PyErr_Format(PyExc_TypeError,
@@ -71,11 +91,10 @@ static bool parse_protocol(PyObject *method, struct stream *stream)
     return parsed;
 }
 
-int stream_parse_attribute(PyObject *object, const char *name, struct stream *stream)
+static int parse_attribute(PyObject *object, PyObject *name, struct stream *stream)
 {
-    PyObject *key = PyUnicode_FromString(name), *value = NULL;
-    const int found = key ? PyObject_GetOptionalAttr(object, key, &value) : -1;
-    Py_XDECREF(key);
+    PyObject *value = NULL;
+    const int found = PyObject_GetOptionalAttr(object, name, &value);
     if (found <= 0)
         return found;
     const bool parsed = parse_own_handle(value, stream);
@@ -83,17 +102,21 @@ int stream_parse_attribute(PyObject *object, const char *name, struct stream *st
     return parsed ? 1 : -1;
 }
 
+int stream_parse_torchs(PyObject *object, struct stream *stream)
+{
+    return parse_attribute(object, names.cuda_stream, stream);
+}
+
 /* CuPy's streams have a ptr, PyTorch's a cuda_stream, Numba's a handle, which is a ctypes pointer
  * with a value. */
 static bool parse_library(PyObject *object, struct stream *stream)
 {
-    static const char *const names[] = {"ptr", "cuda_stream"};
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        const int found = stream_parse_attribute(object, names[k], stream);
-        if (found)
-            return found > 0;
-    }
-    PyObject *handle = PyObject_GetAttrString(object, "handle");
+    int found = parse_attribute(object, names.ptr, stream);
+    if (!found)
+        found = parse_attribute(object, names.cuda_stream, stream);
+    if (found)
+        return found > 0;
+    PyObject *handle = PyObject_GetAttr(object, names.handle);
     if (!handle) {
         if (!PyErr_ExceptionMatches(PyExc_AttributeError))
             return false;
@@ -101,7 +124,7 @@ static bool parse_library(PyObject *object, struct stream *stream)
         return wrong_type(object);
     }
     PyObject *value =
-        PyIndex_Check(handle) ? Py_NewRef(handle) : PyObject_GetAttrString(handle, "value");
+        PyIndex_Check(handle) ? Py_NewRef(handle) : PyObject_GetAttr(handle, names.value);
     Py_DECREF(handle);
     if (!value) {
         if (!PyErr_ExceptionMatches(PyExc_AttributeError))
@@ -125,13 +148,10 @@ bool stream_parse(PyObject *object, struct stream *stream)
         return wrong_type(object);
     if (PyIndex_Check(object))
         return parse_integer(object, stream);
-    PyObject *method = PyObject_GetAttrString(object, "__cuda_stream__");
-    if (!method) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError))
-            return false;
-        PyErr_Clear();
-        return parse_library(object, stream);
-    }
+    PyObject *method;
+    const int found = PyObject_GetOptionalAttr(object, names.__cuda_stream__, &method);
+    if (found <= 0)
+        return found == 0 && parse_library(object, stream);
     const bool parsed = parse_protocol(method, stream);
     Py_DECREF(method);
     return parsed;

@@ -12,6 +12,9 @@ enum { LEGACY_DEFAULT_STREAM = 1 }; /* its handle, where 0 might mean either def
  * None: not given. False with a TypeError or ValueError. */
 bool stream_parse(PyObject *object, struct stream *stream);
 
-/* A handle that is an object's attribute, where 0 is the legacy default stream. 1, 0 if the object
- * has no such attribute, -1 with an exception set. */
-int stream_parse_attribute(PyObject *object, const char *name, struct stream *stream);
+/* The handle that a stream of PyTorch's has, where 0 is the legacy default stream. 1, 0 if the
+ * object has none, -1 with an exception set. */
+int stream_parse_torchs(PyObject *object, struct stream *stream);
+
+/* Makes the constants that the others use; -1 with an exception set. */
+int stream_setup(void);

@@ -61,7 +61,7 @@ bool torch_stream(PyObject *array, struct stream *stream)
     PyObject *cuda = PyObject_GetAttrString(torch, "cuda");
     PyObject *device = cuda ? PyObject_GetAttrString(array, "device") : NULL;
     PyObject *current = device ? PyObject_CallMethod(cuda, "current_stream", "O", device) : NULL;
-    const int found = current ? stream_parse_attribute(current, "cuda_stream", stream) : -1;
+    const int found = current ? stream_parse_torchs(current, stream) : -1;
     Py_XDECREF(current);
     Py_XDECREF(device);
     Py_XDECREF(cuda);

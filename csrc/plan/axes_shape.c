@@ -24,7 +24,21 @@
  * Columns of a known type, shares of what can be read: sums of (n, 1024) 0.90 of float32, 0.87 of
  * float16 and 0.93 of float64; of (n, 1000) and float16 0.76, 0.81 and 0.85 with 64, 128 and 256
  * columns abreast, but var of int8 0.54 and 0.26 with the latter two. With a third more blocks than
- * run at a time var of float32 takes 0.67 instead of 0.82. */
+ * run at a time var of float32 takes 0.67 instead of 0.82.
+ *
+ * Small columns, microseconds of sum and argmax: all multiprocessors busy, of any type and of a
+ * known one; in brackets a warp's threads side by side, of any type:
+ *
+ *     float32, (32, 32)           3.6 5.3    4.0 5.0     (3.6 5.3)
+ *     float32, (256, 256)         3.9 6.2    4.6 5.6     (6.4 8.5)
+ *     float32, (1024, 1024)       5.6 8.9    5.5 6.6     (6.6 9.7)
+ *     float64, (32, 32)           4.6 6.0    3.9 4.5     (4.6 6.0)
+ *     float64, (256, 256)         5.1 8.0    4.6 5.1    (11.5 10.2)
+ *     float64, (1024, 1024)       7.6 8.4    5.7 6.3     (7.6 8.4)
+ *     float16, (512, 512)         4.6 6.9    5.3 7.2     (6.4 9.2)
+ *     float16, (1024, 1024)       5.9 9.0    5.8 7.7     (6.7 9.9)
+ *     int8, (256, 256)            4.8 7.2    6.1 12      (10 8.9)
+ *     int8, (512, 512)            5.2 8.3    4.9 6.4     (7.3 9.5) */
 static const struct axes_tuning measured = {
     .block = 8,
     .large = 10,
@@ -36,8 +50,9 @@ static const struct axes_tuning measured = {
     .columns = 1,
     .windows = 4,
     .across = 7,
-    .typed = 32 << 10,
+    .typed = 8 << 10,
     .lone = LONE_PACKS,
+    .small = 64 << 10,
 };
 
 static struct axes_tuning forced;
@@ -198,6 +213,21 @@ static void enlarge_block(uint64_t columns, uint64_t rows, unsigned across, unsi
     shape->block = team + across;
 }
 
+/* Threads side by side at most, as an exponent: a warp's, or, of a small array whose blocks would
+ * then leave most multiprocessors idle, fewer. All of a result's columns are one block's. */
+static unsigned threads_across(const struct axes_tuning *tuning, uint64_t columns, uint64_t rows,
+                               uint64_t bytes, unsigned inner, unsigned multiprocessors)
+{
+    enum { NARROW = 1 };
+    unsigned across = WARP;
+    if (bytes >= (uint64_t)multiprocessors * tuning->small)
+        return across;
+    while (across > NARROW && rows >> AT_ONCE > 1 && (unsigned)COLUMNS_A_THREAD << across > inner &&
+           columns / COLUMNS_A_THREAD >> across < multiprocessors)
+        across--;
+    return across;
+}
+
 /* A thread of a team reads ROWS_AT_ONCE elements of each of its columns. Neighbours that it makes
  * alone it stores at once; what large states become it stores one by one, so that neighbouring
  * threads are better off with neighbouring results. False: they do not lie in columns. */
@@ -216,8 +246,10 @@ static bool shape_columns(const struct axes *axes, const struct axes_kernels *ke
     const bool together = begin_at_boundaries(axes, inner, columns, data);
     if (!together && axes->kept > 1)
         return false;
-    const unsigned across =
-        (unsigned)least(exponent_up(divide_up(columns, COLUMNS_A_THREAD)), WARP);
+    const unsigned across = (unsigned)least(
+        exponent_up(divide_up(columns, COLUMNS_A_THREAD)),
+        threads_across(tuning, all, rows, all * rows * element_size(axes->reduced.input), inner,
+                       multiprocessors));
     shape->block = block_of_columns(kernels->state, shape->block);
     shape->team = team_of_columns(all, rows, across, shape->block, threads);
     enlarge_block(all, rows, across, block_of_columns(kernels->state, tuning->large), blocks,

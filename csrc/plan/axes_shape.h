@@ -52,9 +52,12 @@ struct axes_tuning {
     unsigned windows; /* of a stretch of a long row at most, as an exponent */
     unsigned across;  /* columns of a known type, where these are shared, that neighbouring threads
                        * of a block read, as an exponent */
-    unsigned typed;   /* bytes a multiprocessor from which on there is use in knowing it */
-    unsigned lone;    /* loads' columns, at most, that a thread makes alone; 0: for those that could
-                       * be made so, too, the kernel is taken that can share columns */
+    unsigned typed; /* bytes a multiprocessor from which on there is use in knowing it, of elements
+                     * of 2 bytes; others are given in columns_shape.c by this */
+    unsigned lone;  /* loads' columns, at most, that a thread makes alone; 0: for those that could
+                     * be made so, too, the kernel is taken that can share columns */
+    unsigned small; /* bytes a multiprocessor below which columns are shared such that all
+                     * multiprocessors have some */
 };
 
 /* From now on this, for tests; of no threads a block: as measured. */

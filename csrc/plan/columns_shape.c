@@ -224,6 +224,32 @@ static bool could_be_made_alone(const struct axes *axes, const struct columns *c
            (!columns->shifted || (axes->kept == 1 && (int64_t)columns->stride >= 0));
 }
 
+/* Bytes of an array from which on there is use in knowing its type: a thread takes 16 at a time
+ * then, which of narrow elements are many columns, and wide ones and large states it converts and
+ * merges faster. */
+static uint64_t bytes_worth_a_type(const struct axes_tuning *tuning, size_t state, uint64_t size,
+                                   unsigned multiprocessors)
+{
+    const uint64_t bytes = (uint64_t)multiprocessors * tuning->typed;
+    if (size > 4)
+        return bytes >> 8;
+    if (size == 4)
+        return state > 8 ? bytes >> 4 : 2 * bytes;
+    return size == 2 ? bytes : bytes >> 3;
+}
+
+/* Columns that neighbouring threads read, as an exponent: of small arrays so few that there are
+ * blocks for all multiprocessors. */
+static unsigned columns_across(const struct axes_tuning *tuning, uint64_t size, uint64_t bytes,
+                               unsigned multiprocessors)
+{
+    enum { NARROW = 4, NARROW_BYTES = 64 };
+    const unsigned narrow = (unsigned)least(exponent_up(NARROW_BYTES / size), NARROW);
+    return bytes < (uint64_t)multiprocessors * tuning->small
+               ? (unsigned)least(narrow, tuning->across)
+               : tuning->across;
+}
+
 bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kernels, uintptr_t data,
                         unsigned multiprocessors, struct axes_shape *shape)
 {
@@ -232,11 +258,13 @@ bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kern
     const unsigned block = (unsigned)least(tuning->block, exponent_up(COLUMNS_BLOCK));
     if (!kernels->typed_columns ||
         !lie_in_columns(axes, kernels->indexed,
-                        block_for(kernels->state, columns_a_load(axes), block), data, &columns) ||
-        axes->results * layout_length(&axes->reduced) * columns.size <
-            (uint64_t)multiprocessors * tuning->typed)
+                        block_for(kernels->state, columns_a_load(axes), block), data, &columns))
         return false;
-    const unsigned abreast = abreast_of(&columns, tuning->across);
+    const uint64_t bytes = axes->results * layout_length(&axes->reduced) * columns.size;
+    if (bytes < bytes_worth_a_type(tuning, kernels->state, columns.size, multiprocessors))
+        return false;
+    const unsigned abreast =
+        abreast_of(&columns, columns_across(tuning, columns.size, bytes, multiprocessors));
     const uint64_t room = (uint64_t)multiprocessors * COLUMNS_THREADS(kernels->state, columns.size),
                    threads = room * tuning->threads >> THREADS;
     if (abreast > block)

@@ -20,12 +20,18 @@ static int slot_at(const struct signature *signature, int position)
     return signature->slots ? signature->slots[position] : position;
 }
 
+/* Most keywords are told apart by how they begin. */
+static bool is_keyword(PyObject *name, const char *keyword)
+{
+    return *keyword && PyUnicode_READ_CHAR(name, 0) == (Py_UCS4)(unsigned char)*keyword &&
+           PyUnicode_CompareWithASCIIString(name, keyword) == 0;
+}
+
 /* -1 with an exception set if there is no such keyword. */
 static int keyword_slot(const struct signature *signature, PyObject *name)
 {
     for (int k = 0; signature->keywords[k]; k++)
-        if (*signature->keywords[k] &&
-            PyUnicode_CompareWithASCIIString(name, signature->keywords[k]) == 0)
+        if (is_keyword(name, signature->keywords[k]))
             return slot_at(signature, signature->unnamed + k);
     unknown_keyword(signature, name);
     return -1;

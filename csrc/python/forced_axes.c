@@ -9,10 +9,10 @@ PyObject *forced_axes(PyObject *module, PyObject *arguments)
     enum { LEAST = 5, MOST = 10, MOST_SHARE = 16, MOST_STAGED = 32 << 10 };
     struct axes_tuning tuning = {.windows = 2, .across = 7, .typed = UINT_MAX};
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "IIIIII|IIIII:forced_axes", &tuning.block, &tuning.threads,
+    if (!PyArg_ParseTuple(arguments, "IIIIII|IIIIII:forced_axes", &tuning.block, &tuning.threads,
                           &tuning.share, &tuning.blocks, &tuning.staged, &tuning.columns,
                           &tuning.windows, &tuning.large, &tuning.across, &tuning.typed,
-                          &tuning.lone))
+                          &tuning.lone, &tuning.small))
         return NULL;
     if (!tuning.large)
         tuning.large = tuning.block;
