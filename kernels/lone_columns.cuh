@@ -85,15 +85,25 @@ __device__ __forceinline__ void load_lone(row_words (&loaded)[Loads], const kern
 {
     constexpr unsigned each = Paired ? 2 : 1;
     const int64_t hop = x.rows.from.strides[0] * each;
-    const unsigned left = own.loads ? (unsigned(x.rows.items) - taken) / each : 0,
+    const unsigned rows = unsigned(x.rows.items),
+                   left = own.loads && taken < rows ? (rows - taken) / each : 0,
                    beyond = x.shifted ? unsigned(sizeof(row_words)) - 1 : 0;
     const char *row = own.at + taken / each * hop;
+    const auto load = [&](unsigned k) {
+        loaded[k] = *seen_as<const row_words>(row - (unsigned(address_of(row)) & beyond));
+        row += hop;
+    };
+    if (left >= Loads) {
+#pragma unroll
+        for (unsigned k = 0; k < Loads; k++)
+            load(k);
+        return;
+    }
 #pragma unroll
     for (unsigned k = 0; k < Loads; k++) {
         loaded[k] = {};
         if (k < left)
-            loaded[k] = *seen_as<const row_words>(row - (unsigned(address_of(row)) & beyond));
-        row += hop;
+            load(k);
     }
 }
 
@@ -225,12 +235,12 @@ template <class Fold, class In, unsigned Count, class Columns, class Pack>
 __device__ __forceinline__ void store_lone(const kernel_axes &x, const row_numbers &numbers,
                                            const Columns &columns, const Pack &own)
 {
-    using fold = row_fold<Fold, In>;
-    using result = typename fold::result;
+    using result = typename row_fold<Fold, In>::result;
     constexpr unsigned piece = Count * sizeof(result) > 16 ? 16 / sizeof(result) : Count,
                        pieces = Count / piece;
     using store = load_of<result, piece * sizeof(result)>;
-    made_together<typename fold::made, piece> made[pieces];
+    using made_type = decltype(columns.made(0, 0));
+    made_together<made_type, piece> made[pieces];
     const global<result> results = static_cast<result *>(x.result.at[0]);
 #pragma unroll
     for (unsigned c = 0; c < Count; c++)
@@ -243,9 +253,7 @@ __device__ __forceinline__ void store_lone(const kernel_axes &x, const row_numbe
         const unsigned there = in_lane<(pieces > 1)>(own.count, from);
         const global<result> to = results + in_lane<(pieces > 1)>(own.place, from) + first;
         store stored;
-#pragma unroll
-        for (unsigned c = 0; c < piece; c++)
-            stored.at[c] = fold::result_of(made[k].at[c], numbers);
+        results_together<Fold, In>::make(stored.at, made[k].at, numbers);
         if (there >= first + piece && address_of(to) % sizeof stored == 0)
             *seen_as<store>(to) = stored;
         else
@@ -258,37 +266,62 @@ __device__ __forceinline__ void store_lone(const kernel_axes &x, const row_numbe
 
 /* ---- the kernel ---- */
 
-template <class Fold, class In, unsigned Packs, bool Paired = false>
-__device__ __forceinline__ void fold_lone(const kernel_axes &x)
+/* One load's columns: half of the loads are under way while what the others brought is taken. */
+template <class Fold, class In, bool Paired>
+__device__ __forceinline__ void fold_lone_rows(const kernel_axes &x)
 {
-    constexpr unsigned loads = LONE_LOADS / Packs, each = Paired ? 2 : 1, ahead = loads * each,
-                       columns = pack<In>::size / each,
-                       rows = ahead < ROWS_AHEAD ? ahead : unsigned(ROWS_AHEAD);
-    using pack_type = lone_pack<In, columns, Packs == 1>;
+    constexpr unsigned loads = LONE_LOADS / 2, each = Paired ? 2 : 1, ahead = loads * each,
+                       columns = pack<In>::size / each;
+    const lone_pack<In, columns, true> own(x, 0);
+    const uint32_t rows = uint32_t(x.rows.items);
+    row_words loaded[2][loads];
+#pragma unroll
+    for (unsigned h = 0; h < 2; h++)
+        load_lone<loads, Paired>(loaded[h], x, own, h * ahead);
     const row_numbers numbers(x.result);
+    side_by_side<Fold, In> made;
+#pragma unroll 1
+    for (uint32_t taken = 0; taken < rows;) {
+#pragma unroll
+        for (unsigned h = 0; h < 2; h++) {
+            if (h > 0 && taken >= rows)
+                break;
+            if (!Paired && x.shifted)
+                join_lone<In>(loaded[h], x, own, taken);
+            if (own.whole)
+                take_lone<ROWS_AHEAD, Paired>(made, loaded[h], taken,
+                                              rows - taken < ahead ? rows - taken : ahead);
+            load_lone<loads, Paired>(loaded[h], x, own, taken + 2 * ahead);
+            taken += ahead;
+        }
+    }
+    if (!Paired && !own.whole && own.count > 0)
+        take_lone_edge<In>(made, x, own);
+    store_lone<Fold, In, columns>(x, numbers, made, own);
+}
+
+/* Several loads' columns, of rows so few that all loads are under way at once. */
+template <class Fold, class In, unsigned Packs>
+__device__ __forceinline__ void fold_lone_packs(const kernel_axes &x)
+{
+    constexpr unsigned loads = LONE_LOADS / Packs, columns = pack<In>::size;
+    using pack_type = lone_pack<In, columns, false>;
+    const uint32_t rows = uint32_t(x.rows.items);
     row_words loaded[Packs][loads];
     pack_type own(x, 0);
-    load_lone<loads, Paired>(loaded[0], x, own, 0);
+    load_lone<loads, false>(loaded[0], x, own, 0);
 #pragma unroll
     for (unsigned p = 1; p < Packs; p++)
-        load_lone<loads, Paired>(loaded[p], x, pack_type(x, p), 0);
+        load_lone<loads, false>(loaded[p], x, pack_type(x, p), 0);
+    const row_numbers numbers(x.result);
 #pragma unroll 1
     for (unsigned p = 0;;) {
         side_by_side<Fold, In> made;
-#pragma unroll 1
-        for (uint32_t taken = 0;;) {
-            const uint32_t left = uint32_t(x.rows.items) - taken,
-                           some = left < ahead ? left : ahead;
-            if (!Paired && x.shifted)
-                join_lone<In>(loaded[0], x, own, taken);
-            if (own.whole)
-                take_lone<rows, Paired>(made, loaded[0], taken, some);
-            taken += some;
-            if (Packs > 1 || some == left)
-                break;
-            load_lone<loads, Paired>(loaded[0], x, own, taken);
-        }
-        if (!Paired && !own.whole && own.count > 0)
+        if (x.shifted)
+            join_lone<In>(loaded[0], x, own, 0);
+        if (own.whole)
+            take_lone<loads, false>(made, loaded[0], 0, rows);
+        else if (own.count > 0)
             take_lone_edge<In>(made, x, own);
         store_lone<Fold, In, columns>(x, numbers, made, own);
         if (++p == Packs)
@@ -310,13 +343,13 @@ __global__ void __launch_bounds__(COLUMNS_BLOCK,
 {
     if constexpr (sizeof(In) < 8)
         if (x.paired)
-            return fold_lone<Fold, In, 1, true>(x);
+            return fold_lone_rows<Fold, In, true>(x);
     if (x.lone == 4)
-        fold_lone<Fold, In, 4>(x);
+        fold_lone_packs<Fold, In, 4>(x);
     else if (x.lone == 2)
-        fold_lone<Fold, In, 2>(x);
+        fold_lone_packs<Fold, In, 2>(x);
     else
-        fold_lone<Fold, In, 1>(x);
+        fold_lone_rows<Fold, In, false>(x);
 }
 
 } // namespace KERNELS
