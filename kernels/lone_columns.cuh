@@ -2,8 +2,9 @@
  * to their last, in registers. LONE_LOADS loads are under way before it waits for any: of rows of
  * one load's columns or, where rows are few, of several loads' columns.
  *
- * Results are of usual types and neighbours, as columns are. Where those of one load take more than
- * 16 bytes, threads of a warp exchange what they are made of, and neighbours store neighbours.
+ * Results are of usual types and neighbours, as columns are; or of a few neighbouring columns each.
+ * Where those of one load take more than 16 bytes, threads of a warp exchange what they are made
+ * of, and neighbours store neighbours.
  *
  * Where rows begin off boundaries, each thread loads the 16 bytes at a boundary in which its
  * columns begin, and gets those in which they end from its neighbour; a warp's last thread loads
@@ -11,9 +12,9 @@
 #pragma once
 
 #include "along.cuh"
+#include "column_parts.cuh"
 #include "row_folds.cuh"
 #include "short_row.cuh"
-#include "side_by_side.cuh"
 
 namespace KERNELS
 {
@@ -56,9 +57,9 @@ struct lone_pack {
     __device__ __forceinline__ void find(const kernel_axes &x, uint64_t column, bool makes)
     {
         at = static_cast<const char *>(x.rows.from.data) + column * sizeof(In);
-        place = x.first + int64_t(column);
-        const uint64_t left = x.results - column;
-        count = !makes || column >= x.results ? 0 : left < Columns ? unsigned(left) : Columns;
+        const uint64_t columns = x.results * x.inner, left = columns - column;
+        place = x.first + int64_t(column / x.inner);
+        count = !makes || column >= columns ? 0 : left < Columns ? unsigned(left) : Columns;
         loads = whole = count == Columns;
         if (x.shifted)
             find_boundaries(x);
@@ -170,7 +171,7 @@ template <unsigned Rows, bool Paired, class Columns, unsigned Loads>
 __device__ __forceinline__ void take_lone(Columns &columns, row_words (&loaded)[Loads],
                                           uint32_t taken, unsigned left)
 {
-    if constexpr (Rows == Loads) {
+    if constexpr (Rows == Loads * (Paired ? 2 : 1)) {
         if (left == Rows)
             return take_first<Rows, Paired>(columns, loaded, taken);
     } else {
@@ -264,6 +265,46 @@ __device__ __forceinline__ void store_lone(const kernel_axes &x, const row_numbe
     }
 }
 
+/* ---- results of several columns ---- */
+
+/* A result's columns are a power of two of neighbours, of which a thread merges its own and then a
+ * warp's threads theirs; whoever has the first of them stores it. By all threads of a warp. */
+template <class Fold, class In, unsigned Count, class Columns, class Pack>
+__device__ __forceinline__ void store_merged(const kernel_axes &x, const row_numbers &numbers,
+                                             const Columns &columns, const Pack &own)
+{
+    using part = part_of_columns<Fold, In>;
+    using type = typename part::type;
+    using result = typename row_fold<Fold, In>::result;
+    const uint32_t rows = uint32_t(x.rows.items);
+    type parts[Count];
+    typename part::made made[Count];
+    result stored[Count];
+#pragma unroll
+    for (unsigned c = 0; c < Count; c++)
+        parts[c] = part::of(columns, c, rows);
+#pragma unroll
+    for (unsigned apart = 1; apart < Count; apart *= 2)
+        if (apart < x.inner)
+#pragma unroll
+            for (unsigned c = 0; c < Count; c += 2 * apart)
+                parts[c] = part::merged(parts[c], parts[c + apart], rows * apart);
+#pragma unroll 1
+    for (unsigned apart = 1; apart * Count < x.inner; apart *= 2)
+        parts[0] = part::merged(parts[0], shuffle_xor(parts[0], apart), rows * apart * Count);
+#pragma unroll
+    for (unsigned c = 0; c < Count; c++)
+        made[c] = part::made_of(parts[c], rows * x.inner);
+    results_together<Fold, In>::make(stored, made, numbers);
+    const global<result> to = static_cast<result *>(x.result.at[0]) + own.place;
+    if (threadIdx.x * Count % x.inner != 0)
+        return;
+#pragma unroll
+    for (unsigned c = 0; c < Count; c++)
+        if (c < own.count && c % x.inner == 0)
+            to[c / x.inner] = stored[c];
+}
+
 /* ---- the kernel ---- */
 
 /* One load's columns: half of the loads are under way while what the others brought is taken. */
@@ -279,7 +320,7 @@ __device__ __forceinline__ void fold_lone_rows(const kernel_axes &x)
     for (unsigned h = 0; h < 2; h++)
         load_lone<loads, Paired>(loaded[h], x, own, h * ahead);
     const row_numbers numbers(x.result);
-    side_by_side<Fold, In> made;
+    lone_side_by_side<Fold, In> made;
 #pragma unroll 1
     for (uint32_t taken = 0; taken < rows;) {
 #pragma unroll
@@ -297,6 +338,9 @@ __device__ __forceinline__ void fold_lone_rows(const kernel_axes &x)
     }
     if (!Paired && !own.whole && own.count > 0)
         take_lone_edge<In>(made, x, own);
+    if constexpr (!is_indexed<Fold>::value && !Paired)
+        if (x.inner > 1)
+            return store_merged<Fold, In, columns>(x, numbers, made, own);
     store_lone<Fold, In, columns>(x, numbers, made, own);
 }
 
@@ -316,7 +360,7 @@ __device__ __forceinline__ void fold_lone_packs(const kernel_axes &x)
     const row_numbers numbers(x.result);
 #pragma unroll 1
     for (unsigned p = 0;;) {
-        side_by_side<Fold, In> made;
+        lone_side_by_side<Fold, In> made;
         if (x.shifted)
             join_lone<In>(loaded[0], x, own, 0);
         if (own.whole)

@@ -277,10 +277,12 @@ struct best_bytes {
 };
 
 template <class V>
-struct side_by_side<min<V>, int8_t> : best_bytes<min<V>, true> {};
+struct side_by_side<min<V>, int8_t> : best_bytes<min<V>, true> {
+};
 
 template <class V>
-struct side_by_side<max<V>, int8_t> : best_bytes<max<V>, false> {};
+struct side_by_side<max<V>, int8_t> : best_bytes<max<V>, false> {
+};
 
 /* The first of equals is kept, and the first NaN: what is not worse than the best, which a NaN
  * never is, takes its place, unless that is NaN. A column of nothing but the worst is won by its
@@ -331,10 +333,12 @@ struct best_places {
 };
 
 template <class V, class In>
-struct side_by_side<argmin<V>, In> : best_places<argmin<V>, V, by_least, In> {};
+struct side_by_side<argmin<V>, In> : best_places<argmin<V>, V, by_least, In> {
+};
 
 template <class V, class In>
-struct side_by_side<argmax<V>, In> : best_places<argmax<V>, V, by_greatest, In> {};
+struct side_by_side<argmax<V>, In> : best_places<argmax<V>, V, by_greatest, In> {
+};
 
 /* A byte, and below it the row's number, such that of equal bytes the first is best. */
 template <class Fold, bool Least>
@@ -388,10 +392,10 @@ struct best_keys {
         }
     }
 
-    __device__ __forceinline__ unsigned made(unsigned c, uint32_t) const
+    __device__ __forceinline__ unsigned made(unsigned c, uint32_t count) const
     {
         const uint32_t low = key[c] & numbers;
-        return Least ? low : numbers - low;
+        return count == 0 ? 0 : Least ? low : numbers - low;
     }
 
     __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken,
@@ -404,10 +408,12 @@ struct best_keys {
 };
 
 template <class V>
-struct side_by_side<argmin<V>, int8_t> : best_keys<argmin<V>, true> {};
+struct side_by_side<argmin<V>, int8_t> : best_keys<argmin<V>, true> {
+};
 
 template <class V>
-struct side_by_side<argmax<V>, int8_t> : best_keys<argmax<V>, false> {};
+struct side_by_side<argmax<V>, int8_t> : best_keys<argmax<V>, false> {
+};
 
 /* ---- spreads ---- */
 
@@ -591,85 +597,12 @@ struct spreads_of_halves {
     }
 };
 
-/* Sums of differences from a number near a column's rows, its first to begin with, and of their
- * squares, in float32, which holds such a difference of halves but for one rounding.
- *
- * However far from the mean that number is, the squares of n rows sum up to n + 1 times what they
- * do of deviations at most. So it becomes the mean after 2^6 rows, and again after each 2^6: what
- * was summed up is moved along, and not more than half of the squares is ever lost then. */
 template <class V>
-struct side_by_side<variance<V>, float16> {
-    static constexpr unsigned columns = 8, words = columns / 2;
-    static constexpr uint32_t most = 1 << 6;
-    float from[columns], sum[columns], latest[columns], squares[columns];
-    uint32_t settled = 0;
+struct side_by_side<variance<V>, float16> : spreads_of_halves<V, float16> {};
 
-    __device__ __forceinline__ side_by_side() : from(), sum(), latest(), squares() {}
-
-    template <unsigned Rows>
-    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t before)
-    {
-        if (before == 0)
-#pragma unroll
-            for (unsigned c = 0; c < columns; c++)
-                from[c] = float(element_at<float16>(rows[0], c));
-        if (before + Rows > settled + most)
-            settle(before);
-#pragma unroll
-        for (unsigned c = 0; c < columns; c++) {
-            float of_rows, of_squares;
-#pragma unroll
-            for (unsigned r = 0; r < Rows; r++) {
-                const float d = float(element_at<float16>(rows[r], c)) - from[c];
-                of_rows = r == 0 ? d : of_rows + d;
-                of_squares = r == 0 ? d * d : fmaf(d, d, of_squares);
-            }
-            sum[c] += of_rows;
-            latest[c] += of_squares;
-        }
-    }
-
-    __device__ __forceinline__ float made(unsigned c, uint32_t count) const
-    {
-        return deviation(c, 1 / float(count));
-    }
-
-    __device__ __forceinline__ state_of<variance<V>> state(unsigned c, const rows_taken &taken,
-                                                           unsigned, unsigned) const
-    {
-        const float inverse = 1 / float(taken.count);
-        return taken.count ? state_of<variance<V>>{double(taken.count),
-                                                   double(from[c]) + double(sum[c] * inverse),
-                                                   double(deviation(c, inverse))}
-                           : variance<V>::identity();
-    }
-
-  private:
-    /* NaN of what is not finite. */
-    __device__ __forceinline__ float deviation(unsigned c, float inverse) const
-    {
-        const float all = fmaf(-sum[c], sum[c] * inverse, squares[c] + latest[c]);
-        return all < 0 ? 0 : all;
-    }
-
-    __device__ __forceinline__ void settle(uint32_t taken)
-    {
-        const float count = float(taken), inverse = 1 / count;
-#pragma unroll
-        for (unsigned c = 0; c < columns; c++) {
-            const float next = fmaf(sum[c], inverse, from[c]), moved = next - from[c],
-                        left = fmaf(-count, moved, sum[c]);
-            squares[c] = fmaf(-moved, sum[c] + left, squares[c] + latest[c]);
-            latest[c] = 0;
-            sum[c] = left;
-            from[c] = next;
-        }
-        settled = taken;
-    }
+template <class V>
+struct side_by_side<variance<V>, bfloat16> : spreads_of_halves<V, bfloat16> {
 };
-
-template <class V>
-struct side_by_side<variance<V>, bfloat16> : spreads_of_halves<V, bfloat16> {};
 
 /* Sums of 2^16 elements and of their squares are less than 2^31, so both are exact, and so is what
  * is left of them: count * squares is less than 2^46. */

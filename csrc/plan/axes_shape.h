@@ -13,7 +13,7 @@ struct typed_columns {
     uint64_t packs;
     bool shifted, stores_packs;
     unsigned lone; /* loads' columns that a thread makes alone; 0: another kernel's */
-    bool paired;
+    bool paired, unread;
 };
 
 /* How many threads fold one result, and which; see kernel_axes. */
