@@ -46,12 +46,21 @@ struct lone_pack {
   private:
     __device__ __forceinline__ void find_in_batches(const kernel_axes &x, uint64_t pack)
     {
-        const uint64_t column = pack * Columns;
-        loads = whole = column < x.results;
-        const result_place own = place_of_result(x, loads ? column : 0);
+        loads = whole = pack * Columns < x.results;
+        count = loads ? Columns : 0;
+        if (x.kept == 2) {
+            const uint64_t outer = !loads         ? 0
+                                   : x.packs <= 2 ? pack >> (x.packs - 1)
+                                                  : divide(pack, x.packs),
+                           column = (loads ? pack - outer * x.packs : 0) * Columns;
+            at = static_cast<const char *>(x.rows.from.data) + int64_t(outer) * x.strides[0] +
+                 column * sizeof(In);
+            place = x.first + int64_t(outer) * x.places[0] + int64_t(column);
+            return;
+        }
+        const result_place own = place_of_result(x, loads ? pack * Columns : 0);
         at = static_cast<const char *>(x.rows.from.data) + own.base.data;
         place = own.place;
-        count = loads ? Columns : 0;
     }
 
     __device__ __forceinline__ void find(const kernel_axes &x, uint64_t column, bool makes)
