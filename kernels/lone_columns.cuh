@@ -67,7 +67,7 @@ struct lone_pack {
     {
         at = static_cast<const char *>(x.rows.from.data) + column * sizeof(In);
         const uint64_t columns = x.results * x.inner, left = columns - column;
-        place = x.first + int64_t(column / x.inner);
+        place = x.first + int64_t(column);
         count = !makes || column >= columns ? 0 : left < Columns ? unsigned(left) : Columns;
         loads = whole = count == Columns;
         if (x.shifted)
@@ -305,7 +305,8 @@ __device__ __forceinline__ void store_merged(const kernel_axes &x, const row_num
     for (unsigned c = 0; c < Count; c++)
         made[c] = part::made_of(parts[c], rows * x.inner);
     results_together<Fold, In>::make(stored, made, numbers);
-    const global<result> to = static_cast<result *>(x.result.at[0]) + own.place;
+    const global<result> to = static_cast<result *>(x.result.at[0]) + x.first +
+                              divide(uint64_t(own.place - x.first), x.inner);
     if (threadIdx.x * Count % x.inner != 0)
         return;
 #pragma unroll
