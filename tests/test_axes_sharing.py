@@ -243,12 +243,24 @@ def test_typed_columns_are_all_made_and_blocks_hold_their_rows(
     abreast = 1 << (sharing.block - sharing.team)
     packs = kind.packs * (1 if rows == 1 else outer)
     assert kind.load * size == LOAD
-    assert (sharing.groups - 1) * abreast < packs <= sharing.groups * abreast
-    assert kind.repeats == 1 or (sharing.groups == 1 and outer == 1)
+    if kind.repeats > 1:
+        assert (sharing.groups, kind.packs <= abreast) == (outer, True)
+    else:
+        assert (sharing.groups - 1) * abreast < packs <= sharing.groups * abreast
     assert rows % kind.repeats == kind.leftover
     assert rows // kind.repeats <= sharing.splits * BLOCK_ROWS
     assert size == 1 or accumulator * kind.load * ((1 << sharing.block) + 1) <= SHARED
     assert 1 << sharing.block <= BLOCK
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_batches_of_short_rows_have_blocks_of_their_own_where_they_are_few(size):
+    rows = (1 << 28) // size // 64
+    sharing, kind = typed((8, rows, 8), 1, size, max(size, 4))
+    assert kind.repeats * 8 * size == LOAD << (sharing.block - sharing.team)
+    assert (sharing.groups, sharing.splits >= 32, kind.paired) == (8, True, False)
+    _, many = typed((rows, 8, 8), 1, size, max(size, 4), lone=True)
+    assert (many.repeats, many.paired) == (1, size == 1)
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
