@@ -211,6 +211,26 @@ static bool are_made_alone(const struct axes *axes, const struct columns *column
            (axes->kept == 1 || columns->columns % columns->load == 0);
 }
 
+/* Threads of a block, as an exponent. Where these have two turns or three, and small states, they
+ * had better not all be at the same rows. */
+static unsigned block_alone(const struct columns *columns, size_t state, unsigned block,
+                            uint64_t threads)
+{
+    const unsigned alone = (unsigned)least(axes_tuning()->alone, exponent_up(COLUMNS_BLOCK));
+    const bool few = columns->all > threads && columns->all < 3 * threads;
+    return few && state <= LONE_SMALL ? block : alone;
+}
+
+/* Whether few threads only would have a second turn, of many rows, so that threads had better share
+ * columns: of bytes, whose sums take the most registers. */
+static bool leave_little(const struct columns *columns, size_t state, uint64_t threads)
+{
+    enum { MANY_ROWS = 4 * LONE_LOADS };
+    return columns->size == 1 && columns->inner == 1 && columns->rows > MANY_ROWS &&
+           !columns->paired && state <= LONE_SMALL && columns->all > threads &&
+           2 * columns->all <= 3 * threads;
+}
+
 /* More loads' columns for a thread where rows are too few for LONE_LOADS of them, but of batches,
  * as long as all threads have something to do. Of rows off boundaries a warp's last thread makes
  * none. The place of the best of one row is the first, whatever lies there. */
@@ -284,11 +304,12 @@ bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kern
     shape->typed.shifted = columns.shifted;
     const bool alone = are_made_alone(axes, &columns, shape);
     shape->typed.stores_packs = alone && columns.inner == 1;
-    if (alone && kernels->lone_columns && could_be_made_alone(axes, &columns))
-        make_alone(axes, &columns, kernels->indexed, block,
-                   (uint64_t)multiprocessors * LONE_THREADS(kernels->state, columns.size) *
-                           tuning->threads >>
-                       THREADS,
-                   shape);
+    const uint64_t lone_threads =
+        (uint64_t)multiprocessors * LONE_THREADS(kernels->state, columns.size) * tuning->threads >>
+        THREADS;
+    if (alone && kernels->lone_columns && could_be_made_alone(axes, &columns) &&
+        !leave_little(&columns, kernels->state, lone_threads))
+        make_alone(axes, &columns, kernels->indexed,
+                   block_alone(&columns, kernels->state, block, lone_threads), lone_threads, shape);
     return !columns.paired || shape->typed.lone;
 }
