@@ -267,12 +267,10 @@ struct row_fold_by_top {
 };
 
 template <class V>
-struct row_fold<min<V>, int8_t> : row_fold_by_top<by_least, 0x7f7f7f7f> {
-};
+struct row_fold<min<V>, int8_t> : row_fold_by_top<by_least, 0x7f7f7f7f> {};
 
 template <class V>
-struct row_fold<max<V>, int8_t> : row_fold_by_top<by_greatest, 0x80808080> {
-};
+struct row_fold<max<V>, int8_t> : row_fold_by_top<by_greatest, 0x80808080> {};
 
 /* ---- positions ---- */
 

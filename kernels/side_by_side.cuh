@@ -277,12 +277,10 @@ struct best_bytes {
 };
 
 template <class V>
-struct side_by_side<min<V>, int8_t> : best_bytes<min<V>, true> {
-};
+struct side_by_side<min<V>, int8_t> : best_bytes<min<V>, true> {};
 
 template <class V>
-struct side_by_side<max<V>, int8_t> : best_bytes<max<V>, false> {
-};
+struct side_by_side<max<V>, int8_t> : best_bytes<max<V>, false> {};
 
 /* The first of equals is kept, and the first NaN: what is not worse than the best, which a NaN
  * never is, takes its place, unless that is NaN. A column of nothing but the worst is won by its
@@ -333,12 +331,10 @@ struct best_places {
 };
 
 template <class V, class In>
-struct side_by_side<argmin<V>, In> : best_places<argmin<V>, V, by_least, In> {
-};
+struct side_by_side<argmin<V>, In> : best_places<argmin<V>, V, by_least, In> {};
 
 template <class V, class In>
-struct side_by_side<argmax<V>, In> : best_places<argmax<V>, V, by_greatest, In> {
-};
+struct side_by_side<argmax<V>, In> : best_places<argmax<V>, V, by_greatest, In> {};
 
 /* A byte, and below it the row's number, such that of equal bytes the first is best. */
 template <class Fold, bool Least>
@@ -408,12 +404,10 @@ struct best_keys {
 };
 
 template <class V>
-struct side_by_side<argmin<V>, int8_t> : best_keys<argmin<V>, true> {
-};
+struct side_by_side<argmin<V>, int8_t> : best_keys<argmin<V>, true> {};
 
 template <class V>
-struct side_by_side<argmax<V>, int8_t> : best_keys<argmax<V>, false> {
-};
+struct side_by_side<argmax<V>, int8_t> : best_keys<argmax<V>, false> {};
 
 /* ---- spreads ---- */
 
@@ -601,8 +595,7 @@ template <class V>
 struct side_by_side<variance<V>, float16> : spreads_of_halves<V, float16> {};
 
 template <class V>
-struct side_by_side<variance<V>, bfloat16> : spreads_of_halves<V, bfloat16> {
-};
+struct side_by_side<variance<V>, bfloat16> : spreads_of_halves<V, bfloat16> {};
 
 /* Sums of 2^16 elements and of their squares are less than 2^31, so both are exact, and so is what
  * is left of them: count * squares is less than 2^46. */

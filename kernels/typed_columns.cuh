@@ -220,10 +220,11 @@ struct column_place {
     {
     }
 
-    __device__ __forceinline__ column_place(const kernel_axes &x, uint64_t group,
+    __device__ __forceinline__ column_place(const kernel_axes &x, unsigned group,
                                             const teammate &me, unsigned columns)
-        : column_place(are_batches(x) ? column_place{group, uint64_t(me.result) * columns}
-                                      : column_place(x, group * me.teams + me.result, columns))
+        : column_place(are_batches(x)
+                           ? column_place{group, uint64_t(me.result) * columns}
+                           : column_place(x, uint64_t(group) * me.teams + me.result, columns))
     {
     }
 
@@ -451,15 +452,15 @@ constexpr unsigned columns_block(unsigned threads = COLUMNS_BLOCK)
 
 /* Which columns and rows a thread has. */
 struct columns_share {
-    uint64_t group, split; /* the block's */
+    unsigned group, split; /* the block's */
     uint64_t length;       /* columns of the last dimension */
     column_place place;
     uint64_t step; /* rows from one of its own to the next */
 
     __device__ __forceinline__ columns_share(const kernel_axes &x, const teammate &me,
                                              unsigned columns)
-        : group(x.splits > 1 ? divide(blockIdx.x, x.splits) : blockIdx.x),
-          split(blockIdx.x - group * x.splits),
+        : group(x.splits > 1 ? blockIdx.x / unsigned(x.splits) : blockIdx.x),
+          split(blockIdx.x - group * unsigned(x.splits)),
           length(x.repeats > 1 ? uint64_t(columns_of_row(x)) * x.repeats
                  : x.kept > 1  ? x.shape[x.kept - 1]
                                : x.results * x.inner),
@@ -485,7 +486,7 @@ __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kerne
                                                        const teammate &me,
                                                        const columns_share &share)
 {
-    const uint64_t first = (share.split << x.team) + me.number, rows = x.rows.items,
+    const uint64_t first = (uint64_t(share.split) << x.team) + me.number, rows = x.rows.items,
                    left = share.length - share.place.first;
     constexpr unsigned step = Apart ? 2 : 1;
     if (!share.is_there(x) || first >= rows)
@@ -554,7 +555,7 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     columns_type own;
     state_of<Fold> states[columns];
     const uint32_t rows = take_rows_of_share<Apart, columns_type, In>(own, x, me, share);
-    rows_taken taken = {share.split << x.team, share.step, x.team, me.number, rows};
+    rows_taken taken = {uint64_t(share.split) << x.team, share.step, x.team, me.number, rows};
     if constexpr (merges)
         merge_in_warp(own, taken, me);
 #pragma unroll
