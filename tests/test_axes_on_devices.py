@@ -45,9 +45,9 @@ NO_ROW = 2**32 - 1  # is so long
 # to have before it gets help, blocks of a multiprocessor that splits make, bytes of rows that are
 # staged, whether columns are made side by side, windows of a stretch, threads of a block that makes
 # few columns alone, columns of a known type that neighbouring threads read, these as exponents,
-# bytes from which on types are known, loads' columns that a thread makes alone, and bytes of small
-# arrays, whose columns go to many blocks: few threads and many, small teams and large ones, no
-# splits and as many as there can be.
+# bytes from which on types are known, loads' columns that a thread makes alone, threads of a block
+# of such, and bytes of small arrays, whose columns go to many blocks: few threads and many, small
+# teams and large ones, no splits and as many as there can be.
 SHARINGS = {
     "measured": (0, 0, 0, 0, 0, 0),
     "a thread each": (8, 1, 16, 0, 0, 0),
@@ -61,9 +61,9 @@ SHARINGS = {
     "typed columns": (8, 1, 16, 0, 0, 1, 2, 8, 5, 0),
     "typed columns, teams and splits": (5, 1 << 20, 0, 1 << 16, 0, 1, 2, 5, 5, 0),
     "typed columns, few abreast": (7, 1 << 20, 0, 2, 0, 1, 2, 7, 1, 0),
-    "small typed columns": (8, 1 << 20, 0, 0, 0, 1, 2, 8, 7, 0, 0, 1 << 30),
+    "small typed columns": (8, 1 << 20, 0, 0, 0, 1, 2, 8, 7, 0, 0, 0, 1 << 30),
     "lone columns": (5, 1, 0, 0, 0, 1, 2, 5, 5, 0, 4),
-    "few columns side by side": (5, 1 << 20, 0, 0, 0, 1, 2, 10, 7, NO_ROW, 0, 1 << 30),
+    "few columns side by side": (5, 1 << 20, 0, 0, 0, 1, 2, 10, 7, NO_ROW, 0, 0, 1 << 30),
 }
 NONE_FORCED = SHARINGS["measured"]
 

@@ -67,8 +67,10 @@ enum { LONE_LOADS = 8, LONE_PACKS = 4 };
                                       : 512)                                                       \
                    : ((element) > 1 ? 1024 : 768))
 
-/* The same of threads that make columns alone. */
-#define LONE_THREADS(state, element) ((state) > 8 || (element) < 4 ? 512 : 768)
+/* The same of threads that make columns alone, in small blocks. */
+#define LONE_THREADS(state, element)                                                               \
+    ((state) > LONE_SMALL || (element) < 2 ? 512 : (element) < 4 ? 704 : 768)
+enum { LONE_SMALL = 8 };
 
 /* Results of states of up to so many bytes a thread that makes several columns alone stores one by
  * one. */

@@ -13,7 +13,7 @@ struct typed_columns {
     uint64_t packs;
     bool shifted, stores_packs;
     unsigned lone; /* loads' columns that a thread makes alone; 0: another kernel's */
-    bool paired;
+    bool paired, unread;
 };
 
 /* How many threads fold one result, and which; see kernel_axes. */
@@ -56,6 +56,7 @@ struct axes_tuning {
                      * of 2 bytes; others are given in columns_shape.c by this */
     unsigned lone;  /* loads' columns, at most, that a thread makes alone; 0: for those that could
                      * be made so, too, the kernel is taken that can share columns */
+    unsigned alone; /* threads of a block that makes columns alone, as an exponent */
     unsigned small; /* bytes a multiprocessor below which columns are shared such that all
                      * multiprocessors have some */
 };

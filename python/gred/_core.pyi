@@ -922,6 +922,7 @@ def forced_axes(
     across: int = 7,
     typed: int = 0,
     lone: int = 0,
+    alone: int = 0,
     small: int = 0,
     /,
 ) -> None: ...
