@@ -220,7 +220,8 @@ template <unsigned Columns>
 __device__ __forceinline__ uint64_t result_number(const kernel_axes &x, uint64_t first_pack,
                                                   unsigned number)
 {
-    uint64_t result = first_pack * Columns / x.inner + number;
+    const uint64_t first = first_pack * Columns;
+    uint64_t result = (x.inner > 1 ? divide(first, x.inner) : first) + number;
     if (x.kept > 1) {
         const column_place at(x, first_pack + number / Columns, Columns);
         const uint64_t column = at.first + number % Columns, length = x.shape[x.kept - 1];
@@ -245,19 +246,17 @@ struct column_table {
     }
 };
 
-/* Folds `parts` of each of `width` neighbours, by halves, in each of so many columns. */
+/* Folds `parts` of each of `width` neighbours, by halves; of several parts each thread has one. */
 template <class Fold, class T>
 __device__ __forceinline__ void fold_halves(const column_table<T> &table, unsigned width,
                                             unsigned parts)
 {
+    const unsigned k = threadIdx.x;
 #pragma unroll 1
     for (unsigned half = parts / 2 * width; half >= width; half /= 2) {
         __syncthreads();
-#pragma unroll 1
-        for (unsigned k = threadIdx.x; k < half * table.columns; k += blockDim.x) {
-            const unsigned slot = k / half * table.pitch + k % half;
-            table.at[slot] = Fold::merge(table.at[slot], table.at[slot + half]);
-        }
+        if (k < half)
+            table.at[k] = Fold::merge(table.at[k], table.at[k + half]);
     }
     __syncthreads();
 }
@@ -323,7 +322,7 @@ __device__ __forceinline__ column_table<state_of<Fold>>
 fold_splits(const kernel_axes &x, uint64_t first_pack, unsigned count,
             global<state_of<Fold>> partials, unsigned splits, unsigned apart)
 {
-    constexpr unsigned together = sizeof(state_of<Fold>) <= 8 ? 16 : 6;
+    constexpr unsigned together = COLUMNS_PARTIALS(sizeof(state_of<Fold>));
     const column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(), 0, 1};
     const unsigned each = parts_for(count, splits);
     const uint64_t step = apart * x.results;
@@ -340,8 +339,11 @@ fold_splits(const kernel_axes &x, uint64_t first_pack, unsigned count,
                                                       partials + (s + u * each) * step + result)
                                                 : Fold::identity();
 #pragma unroll
-            for (unsigned u = 0; u < together; u++)
-                state = Fold::merge(state, some[u]);
+            for (unsigned apart_by = 1; apart_by < together; apart_by *= 2)
+#pragma unroll
+                for (unsigned u = 0; u + apart_by < together; u += 2 * apart_by)
+                    some[u] = Fold::merge(some[u], some[u + apart_by]);
+            state = Fold::merge(state, some[0]);
         }
         table.at[k] = state;
     }
@@ -397,24 +399,100 @@ struct columns_merge : std::false_type {};
 template <class Columns>
 struct columns_merge<Columns, std::void_t<typename Columns::merges_words>> : std::true_type {};
 
-/* The first of a team's threads in a warp gets what all of them in it have. */
-template <class Columns>
-__device__ __forceinline__ void merge_in_warp(Columns &own, rows_taken &taken, const teammate &me)
+/* Which part of its columns a thread has, of how many in its block, once those of a warp are one;
+ * and which of the block's threads abreast it is. */
+struct column_part {
+    unsigned number, count, slot;
+    bool there;
+
+    __device__ __forceinline__ column_part(const kernel_axes &x, const teammate &me, bool merged)
+        : number(me.number), count(1u << x.team), slot(me.result), there(true)
+    {
+        if (merged && me.teams < warp_size) {
+            number = threadIdx.x / warp_size;
+            count = blockDim.x / warp_size;
+            slot = threadIdx.x % warp_size;
+            there = slot < me.teams;
+        }
+    }
+};
+
+/* Calls leave(place) for the parts of an upper half, and then take(place) for those of the lower,
+ * half by half, until there is one; of so many threads abreast. */
+template <class Leave, class Take>
+__device__ __forceinline__ void by_halves(const column_part &part, unsigned teams, Leave leave,
+                                          Take take)
 {
+#pragma unroll 1
+    for (unsigned half = part.count / 2; half > 0; half /= 2) {
+        const unsigned place = (part.number & (half - 1)) * teams + part.slot;
+        if (part.there && part.number >= half && part.number < 2 * half)
+            leave(place);
+        __syncthreads();
+        if (part.there && part.number < half)
+            take(place);
+        __syncthreads();
+    }
+}
+
+/* The first of a team's threads in a warp gets what all of them in it have, and then the first of
+ * them all. */
+template <class Columns>
+__device__ __forceinline__ void merge_words(Columns &own, rows_taken &taken, const teammate &me,
+                                            const column_part &part)
+{
+    const shared<uint32_t> words = block_memory<uint32_t>();
+    const unsigned pitch = blockDim.x / 2;
     if (taken.count)
         own.number_in_team(taken);
     taken.own = 0;
 #pragma unroll 1
     for (unsigned offset = warp_size / 2; offset >= me.teams; offset /= 2)
         merge_with_lane(own, taken, offset);
+    by_halves(
+        part, me.teams,
+        [&](unsigned place) {
+            words[place] = taken.count;
+            own.merge([&](auto word) {
+                words[place += pitch] = uint32_t(word);
+                return word;
+            });
+        },
+        [&](unsigned place) {
+            taken.count += words[place];
+            own.merge([&](auto word) { return decltype(word)(words[place += pitch]); });
+        });
 }
 
-/* Threads of a block at most: the states that they leave each other are to fit. */
+/* The same of states. */
+template <class Fold, class T, unsigned Columns>
+__device__ __forceinline__ void fold_team(T (&states)[Columns], const teammate &me,
+                                          const column_part &part)
+{
+    const shared<T> left = block_memory<T>();
+    const unsigned pitch = blockDim.x / 2;
+    by_halves(
+        part, me.teams,
+        [&](unsigned place) {
+#pragma unroll
+            for (unsigned c = 0; c < Columns; c++)
+                left[c * pitch + place] = states[c];
+        },
+        [&](unsigned place) {
+#pragma unroll
+            for (unsigned c = 0; c < Columns; c++)
+                states[c] = Fold::merge(states[c], left[c * pitch + place]);
+        });
+}
+
+/* Threads of a block at most: such that a multiprocessor has a whole number of blocks, and what
+ * they leave each other fits. */
 template <class Fold, class In>
 constexpr unsigned columns_block(unsigned threads = COLUMNS_BLOCK)
 {
-    return sizeof(In) > 1 &&
-                   sizeof(state_of<Fold>) * pack<In>::size * (threads + 1) > COLUMNS_SHARED
+    constexpr unsigned state = sizeof(state_of<Fold>), element = sizeof(In);
+    return COLUMNS_THREADS(state, element) % threads ||
+                   COLUMNS_LEFT(state, element) * threads / 2 > COLUMNS_SHARED
                ? columns_block<Fold, In>(threads / 2)
                : threads;
 }
@@ -474,26 +552,23 @@ __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kerne
     return end;
 }
 
-/* The columns that all of a block's threads have, those of a team as one. */
+/* The columns that all of a block's threads have, those of a team as one: the first part's. */
 template <bool Apart, class Fold, class In, unsigned Columns>
 __device__ __forceinline__ column_table<state_of<Fold>>
 bring_columns(const kernel_axes &x, const teammate &me, const state_of<Fold> (&states)[Columns],
-              bool merged, bool with_leftover)
+              const column_part &part, bool with_leftover)
 {
-    const unsigned warp = threadIdx.x / warp_size, lane = threadIdx.x % warp_size,
-                   slot = merged ? warp * me.teams + lane : threadIdx.x,
-                   parts = merged ? blockDim.x / warp_size : 1u << x.team;
-    const column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(),
-                                                parts * me.teams + 1, Columns};
-    if (!merged || lane < me.teams)
+    const column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(), me.teams + 1,
+                                                Columns};
+    if (part.there && part.number == 0)
 #pragma unroll
         for (unsigned c = 0; c < Columns; c++)
-            table.at[c * table.pitch + slot] = states[c];
+            table.at[c * table.pitch + part.slot] = states[c];
+    __syncthreads();
     if (with_leftover) {
-        __syncthreads();
         take_leftover<Apart, Fold, In>(x, table);
+        __syncthreads();
     }
-    fold_halves<Fold>(table, me.teams, parts);
     return table;
 }
 
@@ -515,20 +590,26 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     using columns_type = side_by_side<Fold, In>;
     constexpr unsigned columns = columns_type::columns;
     constexpr bool merges = columns_merge<columns_type>::value;
+    static_assert(sizeof(In) == 1 ? merges && sizeof(columns_type) + sizeof(uint32_t) <=
+                                                  COLUMNS_LEFT(sizeof(state_of<Fold>), 1)
+                                  : !merges,
+                  "a thread leaves what there is room for");
     const teammate me = place_in_team(x);
     const columns_share share(x, me, columns);
     columns_type own;
     state_of<Fold> states[columns];
     const uint32_t rows = take_rows_of_share<Apart, columns_type, In>(own, x, me, share);
     rows_taken taken = {share.split << x.team, share.step, x.team, me.number, rows};
+    const column_part part(x, me, merges);
     if constexpr (merges)
-        merge_in_warp(own, taken, me);
+        merge_words(own, taken, me, part);
+    const bool has_all = !merges || (part.there && part.number == 0);
 #pragma unroll
-    for (unsigned c = 0; c < columns; c++) {
-        const unsigned part = is_indexed<Fold>::value && x.repeats > 1
-                                  ? (me.result * columns + c) / unsigned(x.results)
-                                  : 0;
-        states[c] = own.state(c, taken, x.repeats, part);
+    for (unsigned c = 0; c < columns && has_all; c++) {
+        const unsigned repeat = is_indexed<Fold>::value && x.repeats > 1
+                                    ? (me.result * columns + c) / unsigned(x.results)
+                                    : 0;
+        states[c] = own.state(c, taken, x.repeats, repeat);
     }
     if (stores_packs(x, share, columns)) {
         if (share.is_there(x))
@@ -536,8 +617,10 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
         return;
     }
     const unsigned count = x.repeats > 1 ? unsigned(x.results) : me.teams * columns / x.inner;
-    column_table<state_of<Fold>> table = bring_columns<Apart, Fold, In>(
-        x, me, states, merges && me.teams < warp_size, x.leftover && share.split == 0);
+    if constexpr (!merges)
+        fold_team<Fold>(states, me, part);
+    column_table<state_of<Fold>> table =
+        bring_columns<Apart, Fold, In>(x, me, states, part, x.leftover && share.split == 0);
     bool made = x.inner * x.repeats > 1 && count <= blockDim.x;
     if (made)
         fold_columns_of_results<Fold>(x, table, count);

@@ -195,7 +195,7 @@ def test_long_results_are_shared_by_blocks():
 
 # ---- columns of a known type ----
 
-LOAD, BLOCK_ROWS, BLOCK = 16, 1 << 16, 256
+LOAD, BLOCK_ROWS, BLOCK = 16, 1 << 16, 1024
 
 
 class Typed(NamedTuple):
@@ -247,7 +247,8 @@ def test_typed_columns_are_all_made_and_blocks_hold_their_rows(
     assert kind.repeats == 1 or (sharing.groups == 1 and outer == 1)
     assert rows % kind.repeats == kind.leftover
     assert rows // kind.repeats <= sharing.splits * BLOCK_ROWS
-    assert size == 1 or accumulator * kind.load * ((1 << sharing.block) + 1) <= SHARED
+    left = kind.load * (abreast + 1), kind.load << sharing.block - 1 if sharing.team else 0
+    assert accumulator * (left[0] if size == 1 else max(left)) <= SHARED
     assert 1 << sharing.block <= BLOCK
 
 
@@ -293,7 +294,7 @@ def test_single_rows_are_columns_of_one_element():
 
 # ---- columns that a thread makes alone ----
 
-LOADS, WARP = 8, 32
+LOADS, WARP, LONE_BLOCK = 8, 32, 256
 
 
 @settings(max_examples=examples(300), deadline=None)
@@ -313,7 +314,7 @@ def test_lone_columns_are_all_made_and_have_all_rows(rows, columns, outer, size,
     threads, batches = 1 << sharing.block, outer > 1 and rows > 1
     abreast = threads - (threads // WARP if kind.shifted else 0)
     packs = kind.packs * (outer if batches or rows > 1 else 1)
-    assert (sharing.team, sharing.splits, kind.repeats, threads) == (0, 1, 1, BLOCK)
+    assert (sharing.team, sharing.splits, kind.repeats, threads) == (0, 1, 1, LONE_BLOCK)
     assert (sharing.groups - 1) * abreast * kind.lone < packs
     assert packs <= sharing.groups * abreast * kind.lone
     assert rows <= BLOCK_ROWS

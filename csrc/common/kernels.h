@@ -43,12 +43,12 @@ enum { COLUMNS_A_THREAD = 4, ROWS_AT_ONCE = 4 };
 enum { STORED_TOGETHER = 32 };
 
 /* Of columns whose type is known a thread makes as many as COLUMN_BYTES have, in blocks of up to
- * COLUMNS_BLOCK that have states of COLUMNS_SHARED bytes; it reads ROWS_AHEAD rows before it waits
- * for any, and its block ROWS_A_BLOCK at most: so many that what 32 bits hold suffices for sums of
- * squares of bytes, and for a row's number beside a byte. */
+ * COLUMNS_BLOCK that leave each other COLUMNS_SHARED bytes; it reads ROWS_AHEAD rows before it
+ * waits for any, and its block ROWS_A_BLOCK at most: so many that what 32 bits hold suffices for
+ * sums of squares of bytes, and for a row's number beside a byte. */
 enum {
     COLUMN_BYTES = 16,
-    COLUMNS_BLOCK = 256,
+    COLUMNS_BLOCK = 1024,
     COLUMNS_SHARED = 48 << 10,
     ROWS_AHEAD = 4,
     ROWS_A_BLOCK = 1 << 16
@@ -67,8 +67,19 @@ enum { LONE_LOADS = 8, LONE_PACKS = 4 };
                                       : 512)                                                       \
                    : ((element) > 1 ? 1024 : 768))
 
-/* The same of threads that make columns alone. */
+/* The same of threads that make columns alone, in blocks of up to LONE_BLOCK. */
+enum { LONE_BLOCK = 256 };
 #define LONE_THREADS(state, element) ((state) > 8 || (element) < 4 ? 512 : 768)
+
+/* What splits have left of columns a thread reads so many of at a time. */
+#define COLUMNS_PARTIALS(state) ((state) > 8 ? 6 : 16)
+
+/* Bytes that one of two threads leaves the other: states, or of bytes up to two words each and how
+ * many rows they are of. */
+#define COLUMNS_LEFT(state, element)                                                               \
+    ((element) > 1  ? COLUMN_BYTES / (element) * (state)                                           \
+     : (state) > 16 ? 8 * COLUMN_BYTES + 4                                                         \
+                    : 4 * COLUMN_BYTES + 4)
 
 /* Results of states of up to so many bytes a thread that makes several columns alone stores one by
  * one. */
