@@ -11,6 +11,7 @@
 
 #include "along.cuh"
 #include "every_second.cuh"
+#include "lone_columns.cuh"
 #include "side_by_side.cuh"
 
 namespace KERNELS
@@ -580,6 +581,12 @@ __device__ __forceinline__ bool stores_packs(const kernel_axes &x, const columns
            (share.group + 1 < gridDim.x || share.length % columns == 0);
 }
 
+/* Where a thread's results go, and how many they are. */
+struct results_place {
+    int64_t place;
+    unsigned count;
+};
+
 template <class Fold, class In, bool Apart>
 __global__ void __launch_bounds__(columns_block<Fold, In>(),
                                   COLUMNS_THREADS(sizeof(state_of<Fold>), sizeof(In)) /
@@ -611,6 +618,17 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
                                     : 0;
         states[c] = own.state(c, taken, x.repeats, repeat);
     }
+    if constexpr (Apart)
+        if (x.stores_usual) {
+            const bool is_there = share.is_there(x);
+            const uint64_t left = is_there ? share.length - share.place.first : 0;
+            const results_place mine = {
+                is_there ? place_of_result(x, share.column()).place : 0,
+                left < columns ? unsigned(left) : columns,
+            };
+            store_lone<Fold, In, columns>(x, row_numbers(x.result), own, mine);
+            return;
+        }
     if (stores_packs(x, share, columns)) {
         if (share.is_there(x))
             store_run_at_once<Fold>(x.result, states, place_of_result(x, share.column()).place);

@@ -169,6 +169,7 @@ struct kernel_axes {
     uint64_t packs;      /* of COLUMN_BYTES, in the last dimension that is kept */
     bool shifted;        /* they are not at boundaries */
     bool stores_packs;   /* what a thread makes are results, which are neighbours */
+    bool stores_usual;   /* and of usual types, where every second column counts */
     unsigned lone;       /* loads' columns that a thread makes alone, of usual types; 0: see team */
     bool paired;         /* each of these has two rows, of 8 bytes */
 

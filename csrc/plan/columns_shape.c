@@ -313,6 +313,8 @@ bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kern
     shape->typed.packs = columns.packs;
     shape->typed.shifted = columns.shifted;
     shape->typed.stores_packs = are_made_alone(axes, &columns, shape);
+    shape->typed.stores_usual =
+        shape->typed.stores_packs && kernels->lone_columns && tuning->lone && columns.step > 1;
     if (shape->typed.stores_packs && kernels->lone_columns && could_be_made_alone(axes, &columns))
         make_alone(axes, &columns, (unsigned)least(tuning->block, exponent_up(LONE_BLOCK)),
                    (uint64_t)multiprocessors * LONE_THREADS(state, columns.size) *
