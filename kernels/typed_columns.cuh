@@ -606,6 +606,17 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     columns_type own;
     state_of<Fold> states[columns];
     const uint32_t rows = take_rows_of_share<Apart, columns_type, In>(own, x, me, share);
+    if constexpr (Apart)
+        if (x.stores_usual) {
+            const bool is_there = share.is_there(x);
+            const uint64_t left = is_there ? share.length - share.place.first : 0;
+            const results_place mine = {
+                is_there ? place_of_result(x, share.column()).place : 0,
+                left < columns ? unsigned(left) : columns,
+            };
+            store_lone<Fold, In, columns>(x, row_numbers(x.result), own, mine);
+            return;
+        }
     rows_taken taken = {share.split << x.team, share.step, x.team, me.number, rows};
     const column_part part(x, me, merges);
     if constexpr (merges)
@@ -618,17 +629,6 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
                                     : 0;
         states[c] = own.state(c, taken, x.repeats, repeat);
     }
-    if constexpr (Apart)
-        if (x.stores_usual) {
-            const bool is_there = share.is_there(x);
-            const uint64_t left = is_there ? share.length - share.place.first : 0;
-            const results_place mine = {
-                is_there ? place_of_result(x, share.column()).place : 0,
-                left < columns ? unsigned(left) : columns,
-            };
-            store_lone<Fold, In, columns>(x, row_numbers(x.result), own, mine);
-            return;
-        }
     if (stores_packs(x, share, columns)) {
         if (share.is_there(x))
             store_run_at_once<Fold>(x.result, states, place_of_result(x, share.column()).place);
