@@ -252,6 +252,23 @@ def test_typed_columns_are_all_made_and_blocks_hold_their_rows(
     assert 1 << sharing.block <= BLOCK
 
 
+@pytest.mark.parametrize(
+    ("columns", "block"),
+    [(2, 1024), (64, 1024), (1000, 1024), (4096, 1024), (6400, 512), (10000, 512), (16384, 1024)],
+)
+def test_tall_columns_are_split_by_few_large_blocks_if_these_are_all_busy(columns, block):
+    sharing, _ = typed(((1 << 26) // columns, columns), 0)
+    blocks, room = sharing.groups * sharing.splits, H200 * (1024 >> sharing.block)
+    assert 1 << sharing.block == block
+    assert 0.89 * room <= blocks <= room
+
+
+@pytest.mark.parametrize("columns", [1 << 16, 1 << 20])
+def test_columns_that_none_split_are_made_by_small_blocks(columns):
+    sharing, _ = typed(((1 << 26) // columns, columns), 0)
+    assert (sharing.splits, 1 << sharing.block) == (1, 256)
+
+
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
 @pytest.mark.parametrize("columns", [2, 3, 8, 31, 64, 100])
 def test_short_rows_are_taken_for_one_that_begins_at_boundaries(columns, size):
