@@ -1,7 +1,7 @@
 /* Columns along axes, of elements of a known type: neighbours in memory belong to different
- * results. A thread makes as many of them as 16 bytes have, of ROWS_AHEAD rows that it reads before
- * it waits for any; side_by_side.cuh says what it keeps of them. Threads of a block share tall
- * columns among them, and blocks very tall ones.
+ * results. A thread makes as many of them as 16 bytes have, of COLUMNS_AHEAD rows that it reads
+ * before it waits for any; side_by_side.cuh says what it keeps of them. Threads of a block share
+ * tall columns among them, and blocks very tall ones.
  *
  * Rows need not begin at boundaries: then two loads have what one would, and are shifted. Of every
  * second column two loads have what one would, too (every_second.cuh), or three. Short rows that
@@ -148,6 +148,23 @@ __device__ __forceinline__ void load_rows(row_words (&rows)[Rows], const column_
         load_whole(rows, own);
 }
 
+/* However many are loaded at a time, they are taken in by ROWS_AHEAD, so that results are the same
+ * bits as those of lone columns. */
+template <unsigned Rows, class Columns>
+__device__ __forceinline__ void take_loaded(Columns &columns, const row_words (&rows)[Rows],
+                                            uint32_t taken)
+{
+    constexpr unsigned few = Rows < ROWS_AHEAD ? Rows : unsigned(ROWS_AHEAD);
+#pragma unroll
+    for (unsigned first = 0; first < Rows; first += few) {
+        row_words some[few];
+#pragma unroll
+        for (unsigned r = 0; r < few; r++)
+            some[r] = rows[first + r];
+        columns.take(some, taken + first);
+    }
+}
+
 /* Rows, and then half as many at a time, as long as there are so many. */
 template <unsigned Rows, loads How, class Columns, class In>
 __device__ __forceinline__ void take_rest(Columns &columns, column_walk &own, uint32_t left)
@@ -156,7 +173,7 @@ __device__ __forceinline__ void take_rest(Columns &columns, column_walk &own, ui
         if (left & Rows) {
             row_words rows[Rows];
             load_rows<How, In>(rows, own);
-            columns.take(rows, own.taken);
+            take_loaded(columns, rows, own.taken);
             own.go(Rows);
         }
         take_rest<Rows / 2, How, Columns, In>(columns, own, left);
@@ -170,14 +187,14 @@ __device__ __forceinline__ void take_many(Columns &columns, column_walk &own, ui
     for (; end - own.taken >= Rows; own.go(Rows)) {
         row_words rows[Rows];
         load_rows<How, In>(rows, own);
-        columns.take(rows, own.taken);
+        take_loaded(columns, rows, own.taken);
     }
     take_rest<Rows / 2, How, Columns, In>(columns, own, end - own.taken);
 }
 
 /* This thread's rows, `end` in number. Of an array's first row and its last only what there is is
  * read where a load might take more: in front of an array's beginning, or behind its end. */
-template <bool Apart, class Columns, class In>
+template <bool Apart, unsigned Ahead, class Columns, class In>
 __device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes &x,
                                              column_walk &own, uint32_t end, bool begins, bool ends)
 {
@@ -194,12 +211,12 @@ __device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes
             return;
         const uint32_t inner = end - (wary && ends);
         if (x.shifted)
-            take_many<Apart ? ROWS_AHEAD / 2 : ROWS_AHEAD,
+            take_many<Apart ? Ahead / 2 : Ahead,
                       Apart ? loads::every_second_shifted : loads::shifted, Columns, In>(
                 columns, own, inner);
         else
-            take_many<ROWS_AHEAD, Apart ? loads::every_second : loads::whole, Columns, In>(
-                columns, own, inner);
+            take_many<Ahead, Apart ? loads::every_second : loads::whole, Columns, In>(columns, own,
+                                                                                      inner);
     }
 }
 
@@ -527,7 +544,7 @@ struct columns_share {
 };
 
 /* How many rows a thread has taken in. */
-template <bool Apart, class Columns, class In>
+template <bool Apart, unsigned Ahead, class Columns, class In>
 __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kernel_axes &x,
                                                        const teammate &me,
                                                        const columns_share &share)
@@ -548,8 +565,8 @@ __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kerne
     column_walk walk = {at, int64_t(share.step) * stride,
                         left < Columns::columns ? unsigned(left) : Columns::columns,
                         x.shifted || beside || left < Columns::columns, 0};
-    take_columns<Apart, Columns, In>(own, x, walk, end, first == 0,
-                                     first + (end - 1) * share.step == rows - 1);
+    take_columns<Apart, Ahead, Columns, In>(own, x, walk, end, first == 0,
+                                            first + (end - 1) * share.step == rows - 1);
     return end;
 }
 
@@ -605,7 +622,8 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     const columns_share share(x, me, columns);
     columns_type own;
     state_of<Fold> states[columns];
-    const uint32_t rows = take_rows_of_share<Apart, columns_type, In>(own, x, me, share);
+    constexpr unsigned ahead = COLUMNS_AHEAD(sizeof(state_of<Fold>), sizeof(In));
+    const uint32_t rows = take_rows_of_share<Apart, ahead, columns_type, In>(own, x, me, share);
     if constexpr (Apart)
         if (x.stores_usual) {
             const bool is_there = share.is_there(x);

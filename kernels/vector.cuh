@@ -196,15 +196,6 @@ __device__ __forceinline__ state_of<Fold> fold_vectors(global<const In> data, ui
 __device__ __forceinline__ bool is_last_block(global<unsigned> tickets, unsigned count)
 {
     bool last = false;
-#ifdef GRED_ONE_FENCE
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();
-        last = atomicInc(tickets, count - 1) == count - 1;
-        __threadfence();
-    }
-    return __syncthreads_or(last);
-#else
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0)
@@ -212,7 +203,6 @@ __device__ __forceinline__ bool is_last_block(global<unsigned> tickets, unsigned
     last = __syncthreads_or(last);
     __threadfence();
     return last;
-#endif
 }
 
 /* A load from L2, past this multiprocessor's L1. */

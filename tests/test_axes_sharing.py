@@ -252,15 +252,19 @@ def test_typed_columns_are_all_made_and_blocks_hold_their_rows(
     assert 1 << sharing.block <= BLOCK
 
 
-@pytest.mark.parametrize(
-    ("columns", "block"),
-    [(2, 1024), (64, 1024), (1000, 1024), (4096, 1024), (6400, 512), (10000, 512), (16384, 1024)],
-)
-def test_tall_columns_are_split_by_few_large_blocks_if_these_are_all_busy(columns, block):
+@pytest.mark.parametrize("columns", [2, 64, 1000, 4096, 6400, 10000])
+def test_tall_columns_are_split_by_as_many_small_blocks_as_there_is_room_for(columns):
     sharing, _ = typed(((1 << 26) // columns, columns), 0)
-    blocks, room = sharing.groups * sharing.splits, H200 * (1024 >> sharing.block)
-    assert 1 << sharing.block == block
+    blocks, room = sharing.groups * sharing.splits, 4 * H200
+    assert 1 << sharing.block == 256
     assert 0.89 * room <= blocks <= room
+
+
+@pytest.mark.parametrize("columns", [1 << 14, 1 << 15])
+def test_large_blocks_make_columns_that_small_ones_would_split(columns):
+    sharing, _ = typed(((1 << 26) // columns, columns), 0)
+    assert (sharing.splits, 1 << sharing.block) == (1, BLOCK)
+    assert sharing.groups >= 0.89 * H200
 
 
 @pytest.mark.parametrize("columns", [1 << 16, 1 << 20])

@@ -43,9 +43,9 @@ enum { COLUMNS_A_THREAD = 4, ROWS_AT_ONCE = 4 };
 enum { STORED_TOGETHER = 32 };
 
 /* Of columns whose type is known a thread makes as many as COLUMN_BYTES have, in blocks of up to
- * COLUMNS_BLOCK that leave each other COLUMNS_SHARED bytes; it reads ROWS_AHEAD rows before it
- * waits for any, and its block ROWS_A_BLOCK at most: so many that what 32 bits hold suffices for
- * sums of squares of bytes, and for a row's number beside a byte. */
+ * COLUMNS_BLOCK that leave each other COLUMNS_SHARED bytes; it takes in ROWS_AHEAD rows at a time,
+ * and its block ROWS_A_BLOCK at most: so many that what 32 bits hold suffices for sums of squares
+ * of bytes, and for a row's number beside a byte. */
 enum {
     COLUMN_BYTES = 16,
     COLUMNS_BLOCK = 1024,
@@ -60,16 +60,16 @@ enum { LONE_LOADS = 8, LONE_PACKS = 4 };
 
 /* Threads of a multiprocessor that have registers for that: of states and of elements of so many
  * bytes. */
-#define COLUMNS_THREADS(state, element)                                                            \
-    ((state) > 16  ? ((element) > 2 ? 768 : 512)                                                   \
-     : (state) > 8 ? ((element) > 2   ? 1024                                                       \
-                      : (element) > 1 ? 768                                                        \
-                                      : 512)                                                       \
-                   : ((element) > 1 ? 1024 : 768))
+#define COLUMNS_THREADS(state, element) ((state) > 8 ? 512 : (element) > 1 ? 1024 : 768)
 
 /* The same of threads that make columns alone, in blocks of up to LONE_BLOCK. */
 enum { LONE_BLOCK = 256 };
 #define LONE_THREADS(state, element) ((state) > 8 || (element) < 4 ? 512 : 768)
+
+/* Rows that a thread reads before it waits for any: what is made of a large state takes long enough
+ * that more is to be on its way meanwhile, but spreads of halves take all registers. */
+#define COLUMNS_AHEAD(state, element)                                                              \
+    ((state) > 8 && ((state) <= 16 || (element) != 2) ? 2 * ROWS_AHEAD : ROWS_AHEAD)
 
 /* What splits have left of columns a thread reads so many of at a time. */
 #define COLUMNS_PARTIALS(state) ((state) > 8 ? 6 : 16)

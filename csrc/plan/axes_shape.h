@@ -42,8 +42,7 @@ struct axes_shape {
 /* What the choice rests on, found by measuring. */
 struct axes_tuning {
     unsigned block;   /* threads, as an exponent */
-    unsigned large;   /* the same of blocks that make few columns alone, or split tall ones of a
-                       * known type */
+    unsigned large;   /* the same of blocks that make few columns alone */
     unsigned threads; /* of a multiprocessor, that are enough to be busy with */
     unsigned share;   /* of a thread, in windows and as an exponent, before a team of rows grows */
     unsigned blocks;  /* of a multiprocessor, that splits may make */

@@ -258,8 +258,8 @@ static uint64_t busy_threads(const struct axes_shape *shape)
     return shape->groups * shape->splits << shape->block;
 }
 
-/* Blocks that split columns leave each other less, and are sooner done with it, if they are few and
- * large: the largest that leave next to none of the device idle. */
+/* Blocks that share columns wait for one another: where larger ones need not, and leave next to
+ * none of the device idle, these make them. */
 static void enlarge_blocks(const struct columns *columns, size_t state, unsigned abreast,
                            uint64_t threads, uint64_t splitting, unsigned most,
                            struct axes_shape *shape)
@@ -269,7 +269,8 @@ static void enlarge_blocks(const struct columns *columns, size_t state, unsigned
          block = block_for(state, columns->size, block - 1)) {
         struct axes_shape larger = *shape;
         share_among_blocks(columns, state, abreast, threads, splitting, block, &larger);
-        if (larger.block == block && busy_threads(&larger) >= busy_threads(shape) / 16 * 15) {
+        if (larger.block == block && larger.splits == 1 &&
+            busy_threads(&larger) >= busy_threads(shape) / 16 * 15) {
             *shape = larger;
             return;
         }
