@@ -2,8 +2,9 @@
  * to their last, in registers. LONE_LOADS loads are under way before it waits for any: of rows of
  * one load's columns or, where rows are few, of several loads' columns.
  *
- * Results are of usual types and neighbours, as columns are. Where those of one load take more than
- * 16 bytes, threads of a warp exchange what they are made of, and neighbours store neighbours.
+ * Results are of usual types and neighbours, as columns are; or of a few neighbouring columns each.
+ * Where those of one load take more than 16 bytes, threads of a warp exchange what they are made
+ * of, and neighbours store neighbours.
  *
  * Where rows begin off boundaries, each thread loads the 16 bytes at a boundary in which its
  * columns begin, and gets those in which they end from its neighbour; a warp's last thread loads
@@ -11,9 +12,9 @@
 #pragma once
 
 #include "along.cuh"
+#include "column_parts.cuh"
 #include "row_folds.cuh"
 #include "short_row.cuh"
-#include "side_by_side.cuh"
 
 namespace KERNELS
 {
@@ -45,20 +46,29 @@ struct lone_pack {
   private:
     __device__ __forceinline__ void find_in_batches(const kernel_axes &x, uint64_t pack)
     {
-        const uint64_t column = pack * Columns;
-        loads = whole = column < x.results;
-        const result_place own = place_of_result(x, loads ? column : 0);
+        loads = whole = pack * Columns < x.results;
+        count = loads ? Columns : 0;
+        if (x.kept == 2) {
+            const uint64_t outer = !loads         ? 0
+                                   : x.packs <= 2 ? pack >> (x.packs - 1)
+                                                  : divide(pack, x.packs),
+                           column = (loads ? pack - outer * x.packs : 0) * Columns;
+            at = static_cast<const char *>(x.rows.from.data) + int64_t(outer) * x.strides[0] +
+                 column * sizeof(In);
+            place = x.first + int64_t(outer) * x.places[0] + int64_t(column);
+            return;
+        }
+        const result_place own = place_of_result(x, loads ? pack * Columns : 0);
         at = static_cast<const char *>(x.rows.from.data) + own.base.data;
         place = own.place;
-        count = loads ? Columns : 0;
     }
 
     __device__ __forceinline__ void find(const kernel_axes &x, uint64_t column, bool makes)
     {
         at = static_cast<const char *>(x.rows.from.data) + column * sizeof(In);
+        const uint64_t columns = x.results * x.inner, left = columns - column;
         place = x.first + int64_t(column);
-        const uint64_t left = x.results - column;
-        count = !makes || column >= x.results ? 0 : left < Columns ? unsigned(left) : Columns;
+        count = !makes || column >= columns ? 0 : left < Columns ? unsigned(left) : Columns;
         loads = whole = count == Columns;
         if (x.shifted)
             find_boundaries(x);
@@ -85,15 +95,25 @@ __device__ __forceinline__ void load_lone(row_words (&loaded)[Loads], const kern
 {
     constexpr unsigned each = Paired ? 2 : 1;
     const int64_t hop = x.rows.from.strides[0] * each;
-    const unsigned left = own.loads ? (unsigned(x.rows.items) - taken) / each : 0,
+    const unsigned rows = unsigned(x.rows.items),
+                   left = own.loads && taken < rows ? (rows - taken) / each : 0,
                    beyond = x.shifted ? unsigned(sizeof(row_words)) - 1 : 0;
     const char *row = own.at + taken / each * hop;
+    const auto load = [&](unsigned k) {
+        loaded[k] = *seen_as<const row_words>(row - (unsigned(address_of(row)) & beyond));
+        row += hop;
+    };
+    if (left >= Loads) {
+#pragma unroll
+        for (unsigned k = 0; k < Loads; k++)
+            load(k);
+        return;
+    }
 #pragma unroll
     for (unsigned k = 0; k < Loads; k++) {
         loaded[k] = {};
         if (k < left)
-            loaded[k] = *seen_as<const row_words>(row - (unsigned(address_of(row)) & beyond));
-        row += hop;
+            load(k);
     }
 }
 
@@ -160,7 +180,7 @@ template <unsigned Rows, bool Paired, class Columns, unsigned Loads>
 __device__ __forceinline__ void take_lone(Columns &columns, row_words (&loaded)[Loads],
                                           uint32_t taken, unsigned left)
 {
-    if constexpr (Rows == Loads) {
+    if constexpr (Rows == Loads * (Paired ? 2 : 1)) {
         if (left == Rows)
             return take_first<Rows, Paired>(columns, loaded, taken);
     } else {
@@ -225,12 +245,12 @@ template <class Fold, class In, unsigned Count, class Columns, class Pack>
 __device__ __forceinline__ void store_lone(const kernel_axes &x, const row_numbers &numbers,
                                            const Columns &columns, const Pack &own)
 {
-    using fold = row_fold<Fold, In>;
-    using result = typename fold::result;
+    using result = typename row_fold<Fold, In>::result;
     constexpr unsigned piece = Count * sizeof(result) > 16 ? 16 / sizeof(result) : Count,
                        pieces = Count / piece;
     using store = load_of<result, piece * sizeof(result)>;
-    made_together<typename fold::made, piece> made[pieces];
+    using made_type = decltype(columns.made(0, 0));
+    made_together<made_type, piece> made[pieces];
     const global<result> results = static_cast<result *>(x.result.at[0]);
 #pragma unroll
     for (unsigned c = 0; c < Count; c++)
@@ -243,9 +263,7 @@ __device__ __forceinline__ void store_lone(const kernel_axes &x, const row_numbe
         const unsigned there = in_lane<(pieces > 1)>(own.count, from);
         const global<result> to = results + in_lane<(pieces > 1)>(own.place, from) + first;
         store stored;
-#pragma unroll
-        for (unsigned c = 0; c < piece; c++)
-            stored.at[c] = fold::result_of(made[k].at[c], numbers);
+        results_together<Fold, In>::make(stored.at, made[k].at, numbers);
         if (there >= first + piece && address_of(to) % sizeof stored == 0)
             *seen_as<store>(to) = stored;
         else
@@ -256,39 +274,108 @@ __device__ __forceinline__ void store_lone(const kernel_axes &x, const row_numbe
     }
 }
 
+/* ---- results of several columns ---- */
+
+/* A result's columns are a power of two of neighbours, of which a thread merges its own and then a
+ * warp's threads theirs; whoever has the first of them stores it. By all threads of a warp. */
+template <class Fold, class In, unsigned Count, class Columns, class Pack>
+__device__ __forceinline__ void store_merged(const kernel_axes &x, const row_numbers &numbers,
+                                             const Columns &columns, const Pack &own)
+{
+    using part = part_of_columns<Fold, In>;
+    using type = typename part::type;
+    using result = typename row_fold<Fold, In>::result;
+    const uint32_t rows = uint32_t(x.rows.items);
+    type parts[Count];
+    typename part::made made[Count];
+    result stored[Count];
+#pragma unroll
+    for (unsigned c = 0; c < Count; c++)
+        parts[c] = part::of(columns, c, rows);
+#pragma unroll
+    for (unsigned apart = 1; apart < Count; apart *= 2)
+        if (apart < x.inner)
+#pragma unroll
+            for (unsigned c = 0; c < Count; c += 2 * apart)
+                parts[c] = part::merged(parts[c], parts[c + apart], rows * apart);
+#pragma unroll 1
+    for (unsigned apart = 1; apart * Count < x.inner; apart *= 2)
+        parts[0] = part::merged(parts[0], shuffle_xor(parts[0], apart), rows * apart * Count);
+#pragma unroll
+    for (unsigned c = 0; c < Count; c++)
+        made[c] = part::made_of(parts[c], rows * x.inner);
+    results_together<Fold, In>::make(stored, made, numbers);
+    const global<result> to = static_cast<result *>(x.result.at[0]) + x.first +
+                              divide(uint64_t(own.place - x.first), x.inner);
+    if (threadIdx.x * Count % x.inner != 0)
+        return;
+#pragma unroll
+    for (unsigned c = 0; c < Count; c++)
+        if (c < own.count && c % x.inner == 0)
+            to[c / x.inner] = stored[c];
+}
+
 /* ---- the kernel ---- */
 
-template <class Fold, class In, unsigned Packs, bool Paired = false>
-__device__ __forceinline__ void fold_lone(const kernel_axes &x)
+/* One load's columns: half of the loads are under way while what the others brought is taken. */
+template <class Fold, class In, bool Paired>
+__device__ __forceinline__ void fold_lone_rows(const kernel_axes &x)
 {
-    constexpr unsigned loads = LONE_LOADS / Packs, each = Paired ? 2 : 1, ahead = loads * each,
-                       columns = pack<In>::size / each,
-                       rows = ahead < ROWS_AHEAD ? ahead : unsigned(ROWS_AHEAD);
-    using pack_type = lone_pack<In, columns, Packs == 1>;
+    constexpr unsigned loads = LONE_LOADS / 2, each = Paired ? 2 : 1, ahead = loads * each,
+                       columns = pack<In>::size / each;
+    const lone_pack<In, columns, true> own(x, 0);
+    const uint32_t rows = uint32_t(x.rows.items);
+    row_words loaded[2][loads];
+#pragma unroll
+    for (unsigned h = 0; h < 2; h++)
+        load_lone<loads, Paired>(loaded[h], x, own, h * ahead);
     const row_numbers numbers(x.result);
+    lone_side_by_side<Fold, In> made;
+#pragma unroll 1
+    for (uint32_t taken = 0; taken < rows;) {
+#pragma unroll
+        for (unsigned h = 0; h < 2; h++) {
+            if (h > 0 && taken >= rows)
+                break;
+            if (!Paired && x.shifted)
+                join_lone<In>(loaded[h], x, own, taken);
+            if (own.whole)
+                take_lone<ROWS_AHEAD, Paired>(made, loaded[h], taken,
+                                              rows - taken < ahead ? rows - taken : ahead);
+            load_lone<loads, Paired>(loaded[h], x, own, taken + 2 * ahead);
+            taken += ahead;
+        }
+    }
+    if (!Paired && !own.whole && own.count > 0)
+        take_lone_edge<In>(made, x, own);
+    if constexpr (!is_indexed<Fold>::value && !Paired)
+        if (x.inner > 1)
+            return store_merged<Fold, In, columns>(x, numbers, made, own);
+    store_lone<Fold, In, columns>(x, numbers, made, own);
+}
+
+/* Several loads' columns, of rows so few that all loads are under way at once. */
+template <class Fold, class In, unsigned Packs>
+__device__ __forceinline__ void fold_lone_packs(const kernel_axes &x)
+{
+    constexpr unsigned loads = LONE_LOADS / Packs, columns = pack<In>::size;
+    using pack_type = lone_pack<In, columns, false>;
+    const uint32_t rows = uint32_t(x.rows.items);
     row_words loaded[Packs][loads];
     pack_type own(x, 0);
-    load_lone<loads, Paired>(loaded[0], x, own, 0);
+    load_lone<loads, false>(loaded[0], x, own, 0);
 #pragma unroll
     for (unsigned p = 1; p < Packs; p++)
-        load_lone<loads, Paired>(loaded[p], x, pack_type(x, p), 0);
+        load_lone<loads, false>(loaded[p], x, pack_type(x, p), 0);
+    const row_numbers numbers(x.result);
 #pragma unroll 1
     for (unsigned p = 0;;) {
-        side_by_side<Fold, In> made;
-#pragma unroll 1
-        for (uint32_t taken = 0;;) {
-            const uint32_t left = uint32_t(x.rows.items) - taken,
-                           some = left < ahead ? left : ahead;
-            if (!Paired && x.shifted)
-                join_lone<In>(loaded[0], x, own, taken);
-            if (own.whole)
-                take_lone<rows, Paired>(made, loaded[0], taken, some);
-            taken += some;
-            if (Packs > 1 || some == left)
-                break;
-            load_lone<loads, Paired>(loaded[0], x, own, taken);
-        }
-        if (!Paired && !own.whole && own.count > 0)
+        lone_side_by_side<Fold, In> made;
+        if (x.shifted)
+            join_lone<In>(loaded[0], x, own, 0);
+        if (own.whole)
+            take_lone<loads, false>(made, loaded[0], 0, rows);
+        else if (own.count > 0)
             take_lone_edge<In>(made, x, own);
         store_lone<Fold, In, columns>(x, numbers, made, own);
         if (++p == Packs)
@@ -310,13 +397,13 @@ __global__ void __launch_bounds__(LONE_BLOCK,
 {
     if constexpr (sizeof(In) < 8)
         if (x.paired)
-            return fold_lone<Fold, In, 1, true>(x);
+            return fold_lone_rows<Fold, In, true>(x);
     if (x.lone == 4)
-        fold_lone<Fold, In, 4>(x);
+        fold_lone_packs<Fold, In, 4>(x);
     else if (x.lone == 2)
-        fold_lone<Fold, In, 2>(x);
+        fold_lone_packs<Fold, In, 2>(x);
     else
-        fold_lone<Fold, In, 1>(x);
+        fold_lone_rows<Fold, In, false>(x);
 }
 
 } // namespace KERNELS

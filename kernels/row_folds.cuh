@@ -54,6 +54,44 @@ struct divided_by {
             return exact ? ratio : fmaf(fmaf(-whole, ratio, x), part, ratio);
         return float((*this)(double(x)));
     }
+
+    /* Several at once: what is rare is asked for once, or, of sums of halves, which are not so
+     * small or so large, not at all. */
+    template <class In, unsigned N>
+    __device__ __forceinline__ void divide(float (&x)[N]) const
+    {
+        const float whole = float(number), part = float(inverse);
+        float ratios[N];
+        bool rare = false;
+#pragma unroll
+        for (unsigned k = 0; k < N; k++) {
+            const float size = fabsf(x[k]), ratio = x[k] * part;
+            ratios[k] = fmaf(fmaf(-whole, ratio, x[k]), part, ratio);
+            if constexpr (std::is_same_v<In, float16>)
+                ratios[k] = size < ends<float>::greatest ? ratios[k] : ratio;
+            else
+                rare = rare || !(size < 0x1p127f) || (size < 0x1p-100f && size > 0);
+        }
+        if (rare) {
+#pragma unroll
+            for (unsigned k = 0; k < N; k++)
+                ratios[k] = (*this)(x[k]);
+        }
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            x[k] = ratios[k];
+    }
+
+    template <class In, unsigned N>
+    __device__ __forceinline__ void divide(double (&x)[N]) const
+    {
+#pragma unroll
+        for (unsigned k = 0; k < N; k++) {
+            const double ratio = x[k] * inverse,
+                         rounded = fma(fma(-number, ratio, x[k]), inverse, ratio);
+            x[k] = is_nan(rounded) ? ratio : rounded;
+        }
+    }
 };
 
 /* What results are made with, the same for all. */
@@ -454,6 +492,70 @@ struct row_fold<variance<double>, int8_t> : row_fold_of_spreads<double> {
         sum = row.together(sum, plus);
         squares = row.together(squares, plus);
         return double(int64_t(numbers.n) * squares - int64_t(sum) * sum);
+    }
+};
+
+/* ---- several results ---- */
+
+/* What several rows' results are made of becomes these, with one branch for all of them. */
+template <class Fold, class In>
+struct results_together {
+    using fold = row_fold<Fold, In>;
+    using result = typename fold::result;
+
+    template <class Made, unsigned N>
+    static __device__ __forceinline__ void make(result (&to)[N], const Made (&made)[N],
+                                                const row_numbers &numbers)
+    {
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            to[k] = fold::result_of(made[k], numbers);
+    }
+};
+
+/* Sums of integers are divided where they are of float64. */
+template <class V, class In>
+struct results_together<sum<V>, In> {
+    using result = typename row_fold<sum<V>, In>::result;
+
+    template <class Made, unsigned N>
+    static __device__ __forceinline__ void make(result (&to)[N], const Made (&made)[N],
+                                                const row_numbers &numbers)
+    {
+        V totals[N];
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            totals[k] = added(V(0), V(made[k]));
+        if constexpr (!std::is_integral_v<V>)
+            if (numbers.divides)
+                numbers.divisor.template divide<In>(totals);
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            to[k] = rounded_to<result>(totals[k]);
+    }
+};
+
+template <class V, class In>
+struct results_together<variance<V>, In> {
+    using result = typename row_fold<variance<V>, In>::result;
+
+    template <class Made, unsigned N>
+    static __device__ __forceinline__ void make(result (&to)[N], const Made (&made)[N],
+                                                const row_numbers &numbers)
+    {
+        Made spreads[N];
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            spreads[k] = made[k];
+        (std::is_integral_v<In> ? numbers.left_times_count : numbers.left)
+            .template divide<In>(spreads);
+        if (numbers.root)
+#pragma unroll
+            for (unsigned k = 0; k < N; k++)
+                spreads[k] = sqrt(spreads[k]);
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            to[k] = rounded_to<result>(spreads[k]);
     }
 };
 

@@ -388,10 +388,10 @@ struct best_keys {
         }
     }
 
-    __device__ __forceinline__ unsigned made(unsigned c, uint32_t) const
+    __device__ __forceinline__ unsigned made(unsigned c, uint32_t count) const
     {
         const uint32_t low = key[c] & numbers;
-        return Least ? low : numbers - low;
+        return count == 0 ? 0 : Least ? low : numbers - low;
     }
 
     __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken,

@@ -222,6 +222,12 @@ __device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes
 
 /* ---- places ---- */
 
+/* Batches of rows that are taken for one: a block has columns of one of them. */
+__device__ __forceinline__ bool are_batches(const kernel_axes &x)
+{
+    return x.repeats > 1 && x.kept > 1;
+}
+
 /* Which columns a thread has, or a slot. */
 struct column_place {
     uint64_t outer; /* in dimensions but the last */
@@ -231,14 +237,36 @@ struct column_place {
         : outer(x.kept > 1 ? divide(pack, x.packs) : 0), first((pack - outer * x.packs) * columns)
     {
     }
+
+    __device__ __forceinline__ column_place(const kernel_axes &x, unsigned group,
+                                            const teammate &me, unsigned columns)
+        : column_place(are_batches(x)
+                           ? column_place{group, uint64_t(me.result) * columns}
+                           : column_place(x, uint64_t(group) * me.teams + me.result, columns))
+    {
+    }
+
+  private:
+    __device__ __forceinline__ column_place(uint64_t outer, uint64_t first)
+        : outer(outer), first(first)
+    {
+    }
 };
 
-/* The number of a result among all; none is UINT64_MAX. */
+/* Columns of a row, where several rows are taken for one. */
+__device__ __forceinline__ unsigned columns_of_row(const kernel_axes &x)
+{
+    return unsigned(x.kept > 1 ? x.shape[x.kept - 1] : x.results * x.inner);
+}
+
+/* The number of a result among all, of a group's first pack; none is UINT64_MAX. */
 template <unsigned Columns>
-__device__ __forceinline__ uint64_t result_number(const kernel_axes &x, uint64_t first_pack,
+__device__ __forceinline__ uint64_t result_number(const kernel_axes &x, uint64_t group,
                                                   unsigned number)
 {
-    const uint64_t first = first_pack * Columns;
+    if (are_batches(x))
+        return group * columns_of_row(x) + number;
+    const uint64_t first_pack = group * (blockDim.x >> x.team), first = first_pack * Columns;
     uint64_t result = (x.inner > 1 ? divide(first, x.inner) : first) + number;
     if (x.kept > 1) {
         const column_place at(x, first_pack + number / Columns, Columns);
@@ -281,12 +309,15 @@ __device__ __forceinline__ void fold_halves(const column_table<T> &table, unsign
 
 /* Elements of rows that are too few for one long row. */
 template <bool Apart, class Fold, class In, class T>
-__device__ __forceinline__ void take_leftover(const kernel_axes &x, const column_table<T> &table)
+__device__ __forceinline__ void take_leftover(const kernel_axes &x, const column_table<T> &table,
+                                              uint64_t group)
 {
     const uint64_t row = x.rows.items * x.repeats;
-    const unsigned columns = unsigned(x.results * x.inner);
-    const global<const In> from = seen_as<const In>(static_cast<const char *>(x.rows.from.data) +
-                                                    int64_t(x.rows.items) * x.rows.from.strides[0]);
+    const unsigned columns = columns_of_row(x);
+    const int64_t batch = are_batches(x) ? int64_t(group) * x.strides[0] : 0;
+    const global<const In> from =
+        seen_as<const In>(static_cast<const char *>(x.rows.from.data) + batch +
+                          int64_t(x.rows.items) * x.rows.from.strides[0]);
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k < x.leftover * columns; k += blockDim.x) {
         const T state = Fold::lift(value_of<Fold>(from[Apart ? 2 * k : k]), row + k / columns);
@@ -299,7 +330,7 @@ template <class Fold, class T>
 __device__ __forceinline__ T fold_parts(const kernel_axes &x, const column_table<T> &table,
                                         unsigned number, unsigned part, unsigned parts)
 {
-    const unsigned first = number * x.inner, apart = unsigned(x.results) * x.inner;
+    const unsigned first = number * x.inner, apart = x.repeats > 1 ? columns_of_row(x) : 0;
     T value = table.at[table.slot(first + part / x.inner * apart + part % x.inner)];
 #pragma unroll 1
     for (unsigned k = part + parts; k < x.inner * x.repeats; k += parts)
@@ -337,8 +368,8 @@ __device__ __forceinline__ void fold_columns_of_results(const kernel_axes &x,
 /* What splits have left of `count` results, so many of them, `apart` from each other. */
 template <class Fold, unsigned Columns>
 __device__ __forceinline__ column_table<state_of<Fold>>
-fold_splits(const kernel_axes &x, uint64_t first_pack, unsigned count,
-            global<state_of<Fold>> partials, unsigned splits, unsigned apart)
+fold_splits(const kernel_axes &x, uint64_t group, unsigned count, global<state_of<Fold>> partials,
+            unsigned splits, unsigned apart)
 {
     constexpr unsigned together = COLUMNS_PARTIALS(sizeof(state_of<Fold>));
     const column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(), 0, 1};
@@ -346,7 +377,7 @@ fold_splits(const kernel_axes &x, uint64_t first_pack, unsigned count,
     const uint64_t step = apart * x.results;
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k < count * each; k += blockDim.x) {
-        const uint64_t result = result_number<Columns>(x, first_pack, k % count);
+        const uint64_t result = result_number<Columns>(x, group, k % count);
         state_of<Fold> state = Fold::identity();
 #pragma unroll 1
         for (unsigned s = k / count; result != UINT64_MAX && s < splits; s += together * each) {
@@ -377,7 +408,6 @@ exchange_columns(const kernel_axes &x, column_table<state_of<Fold>> &table, uint
                  unsigned split, unsigned count, bool made, global<state_of<Fold>> partials,
                  global<unsigned> tickets)
 {
-    const uint64_t first_pack = group * (blockDim.x >> x.team);
     const unsigned all = unsigned(x.splits), few = split / x.neighbours,
                    rest = all - few * x.neighbours, fews = (all + x.neighbours - 1) / x.neighbours;
     unsigned at = split, splits = rest < x.neighbours ? rest : x.neighbours, apart = 1,
@@ -388,15 +418,15 @@ exchange_columns(const kernel_axes &x, column_table<state_of<Fold>> &table, uint
     for (bool last = false;; last = true) {
 #pragma unroll 1
         for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
-            const uint64_t result = result_number<Columns>(x, first_pack, k);
+            const uint64_t result = result_number<Columns>(x, group, k);
             if (result != UINT64_MAX)
                 partials[at * x.results + result] =
                     made ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1);
         }
         if (!is_last_block(ticket, splits))
             return false;
-        table = fold_splits<Fold, Columns>(x, first_pack, count, partials + from * x.results,
-                                           splits, apart);
+        table =
+            fold_splits<Fold, Columns>(x, group, count, partials + from * x.results, splits, apart);
         if (last || fews == 1)
             return true;
         made = true;
@@ -517,17 +547,19 @@ constexpr unsigned columns_block(unsigned threads = COLUMNS_BLOCK)
 
 /* Which columns and rows a thread has. */
 struct columns_share {
-    uint64_t group, split, first_pack; /* the block's */
-    uint64_t length;                   /* columns of the last dimension */
+    unsigned group, split; /* the block's */
+    uint64_t length;       /* columns of the last dimension */
     column_place place;
     uint64_t step; /* rows from one of its own to the next */
 
     __device__ __forceinline__ columns_share(const kernel_axes &x, const teammate &me,
                                              unsigned columns)
-        : group(x.splits > 1 ? divide(blockIdx.x, x.splits) : blockIdx.x),
-          split(blockIdx.x - group * x.splits), first_pack(group * me.teams),
-          length(x.kept > 1 ? x.shape[x.kept - 1] : x.results * x.inner * x.repeats),
-          place(x, first_pack + me.result, columns), step(x.splits << x.team)
+        : group(x.splits > 1 ? blockIdx.x / unsigned(x.splits) : blockIdx.x),
+          split(blockIdx.x - group * unsigned(x.splits)),
+          length(x.repeats > 1 ? uint64_t(columns_of_row(x)) * x.repeats
+                 : x.kept > 1  ? x.shape[x.kept - 1]
+                               : x.results * x.inner),
+          place(x, group, me, columns), step(x.splits << x.team)
     {
     }
 
@@ -549,22 +581,24 @@ __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kerne
                                                        const teammate &me,
                                                        const columns_share &share)
 {
-    const uint64_t first = (share.split << x.team) + me.number, rows = x.rows.items,
+    const uint64_t first = (uint64_t(share.split) << x.team) + me.number, rows = x.rows.items,
                    left = share.length - share.place.first;
     constexpr unsigned step = Apart ? 2 : 1;
     if (!share.is_there(x) || first >= rows)
         return 0;
-    const int64_t stride = x.rows.from.strides[0],
-                  offset = x.kept > 1 ? place_of_result(x, share.column()).base.data
-                                      : int64_t(share.column() * step * sizeof(In));
+    const int64_t stride = x.rows.from.strides[0], beside = int64_t(step * sizeof(In)),
+                  offset = are_batches(x) ? int64_t(share.group) * x.strides[0] +
+                                                int64_t(share.place.first) * beside
+                           : x.kept > 1   ? place_of_result(x, share.column()).base.data
+                                          : int64_t(share.column()) * beside;
     const uint32_t end = uint32_t(divide(rows - first + share.step - 1, share.step));
     const char *const at =
         static_cast<const char *>(x.rows.from.data) + offset + int64_t(first) * stride;
-    const bool beside = Apart && (is_odd(seen_as<const In>(at)) ? share.place.first == 0
-                                                                : left == Columns::columns);
+    const bool odd = Apart && (is_odd(seen_as<const In>(at)) ? share.place.first == 0
+                                                             : left == Columns::columns);
     column_walk walk = {at, int64_t(share.step) * stride,
                         left < Columns::columns ? unsigned(left) : Columns::columns,
-                        x.shifted || beside || left < Columns::columns, 0};
+                        x.shifted || odd || left < Columns::columns, 0};
     take_columns<Apart, Ahead, Columns, In>(own, x, walk, end, first == 0,
                                             first + (end - 1) * share.step == rows - 1);
     return end;
@@ -574,7 +608,7 @@ __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kerne
 template <bool Apart, class Fold, class In, unsigned Columns>
 __device__ __forceinline__ column_table<state_of<Fold>>
 bring_columns(const kernel_axes &x, const teammate &me, const state_of<Fold> (&states)[Columns],
-              const column_part &part, bool with_leftover)
+              const column_part &part, bool with_leftover, uint64_t group)
 {
     const column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(), me.teams + 1,
                                                 Columns};
@@ -584,7 +618,7 @@ bring_columns(const kernel_axes &x, const teammate &me, const state_of<Fold> (&s
             table.at[c * table.pitch + part.slot] = states[c];
     __syncthreads();
     if (with_leftover) {
-        take_leftover<Apart, Fold, In>(x, table);
+        take_leftover<Apart, Fold, In>(x, table, group);
         __syncthreads();
     }
     return table;
@@ -635,7 +669,7 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
             store_lone<Fold, In, columns>(x, row_numbers(x.result), own, mine);
             return;
         }
-    rows_taken taken = {share.split << x.team, share.step, x.team, me.number, rows};
+    rows_taken taken = {uint64_t(share.split) << x.team, share.step, x.team, me.number, rows};
     const column_part part(x, me, merges);
     if constexpr (merges)
         merge_words(own, taken, me, part);
@@ -643,7 +677,7 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
 #pragma unroll
     for (unsigned c = 0; c < columns && has_all; c++) {
         const unsigned repeat = is_indexed<Fold>::value && x.repeats > 1
-                                    ? (me.result * columns + c) / unsigned(x.results)
+                                    ? (me.result * columns + c) / columns_of_row(x)
                                     : 0;
         states[c] = own.state(c, taken, x.repeats, repeat);
     }
@@ -652,11 +686,12 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
             store_run_at_once<Fold>(x.result, states, place_of_result(x, share.column()).place);
         return;
     }
-    const unsigned count = x.repeats > 1 ? unsigned(x.results) : me.teams * columns / x.inner;
+    const unsigned count =
+        x.repeats > 1 ? columns_of_row(x) / x.inner : me.teams * columns / x.inner;
     if constexpr (!merges)
         fold_team<Fold>(states, me, part);
-    column_table<state_of<Fold>> table =
-        bring_columns<Apart, Fold, In>(x, me, states, part, x.leftover && share.split == 0);
+    column_table<state_of<Fold>> table = bring_columns<Apart, Fold, In>(
+        x, me, states, part, x.leftover && share.split == 0, share.group);
     bool made = x.inner * x.repeats > 1 && count <= blockDim.x;
     if (made)
         fold_columns_of_results<Fold>(x, table, count);
@@ -668,7 +703,7 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     }
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
-        const uint64_t result = result_number<columns>(x, share.first_pack, k);
+        const uint64_t result = result_number<columns>(x, share.group, k);
         if (result != UINT64_MAX)
             store_result<Fold>(x.result, made ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1),
                                x.result.finish.count, place_of_result(x, result).place);

@@ -243,8 +243,10 @@ def test_typed_columns_are_all_made_and_blocks_hold_their_rows(
     abreast = 1 << (sharing.block - sharing.team)
     packs = kind.packs * (1 if rows == 1 else outer)
     assert kind.load * size == LOAD
-    assert (sharing.groups - 1) * abreast < packs <= sharing.groups * abreast
-    assert kind.repeats == 1 or (sharing.groups == 1 and outer == 1)
+    if kind.repeats > 1:
+        assert (sharing.groups, kind.packs <= abreast) == (outer, True)
+    else:
+        assert (sharing.groups - 1) * abreast < packs <= sharing.groups * abreast
     assert rows % kind.repeats == kind.leftover
     assert rows // kind.repeats <= sharing.splits * BLOCK_ROWS
     left = kind.load * (abreast + 1), kind.load << sharing.block - 1 if sharing.team else 0
@@ -271,6 +273,17 @@ def test_large_blocks_make_columns_that_small_ones_would_split(columns):
 def test_columns_that_none_split_are_made_by_small_blocks(columns):
     sharing, _ = typed(((1 << 26) // columns, columns), 0)
     assert (sharing.splits, 1 << sharing.block) == (1, 256)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_batches_of_short_rows_have_blocks_of_their_own_where_they_are_few(size):
+    rows = (1 << 28) // size // 64
+    sharing, kind = typed((8, rows, 8), 1, size, max(size, 4))
+    assert kind.repeats * 8 * size == LOAD << (sharing.block - sharing.team)
+    busy = sharing.splits << sharing.block >= 32 * 256
+    assert (sharing.groups, busy, kind.paired) == (8, True, False)
+    _, many = typed((rows, 8, 8), 1, size, max(size, 4), lone=True)
+    assert (many.repeats, many.paired) == (1, size == 1)
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
@@ -335,7 +348,8 @@ def test_lone_columns_are_all_made_and_have_all_rows(rows, columns, outer, size,
     threads, batches = 1 << sharing.block, outer > 1 and rows > 1
     abreast = threads - (threads // WARP if kind.shifted else 0)
     packs = kind.packs * (outer if batches or rows > 1 else 1)
-    assert (sharing.team, sharing.splits, kind.repeats, threads) == (0, 1, 1, LONE_BLOCK)
+    assert (sharing.team, sharing.splits, kind.repeats) == (0, 1, 1)
+    assert threads in (LONE_BLOCK // 4, LONE_BLOCK)
     assert (sharing.groups - 1) * abreast * kind.lone < packs
     assert packs <= sharing.groups * abreast * kind.lone
     assert rows <= BLOCK_ROWS
@@ -345,6 +359,31 @@ def test_lone_columns_are_all_made_and_have_all_rows(rows, columns, outer, size,
     if kind.paired:
         assert columns * size == LOAD // 2
         assert rows % 2 == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "size", "state", "block"),
+    [
+        (2, 2, 4, 6),
+        (8, 4, 8, 6),
+        (100, 2, 4, 8),
+        (100, 1, 8, 8),
+        (100, 2, 16, 6),
+        (200, 2, 4, 6),
+    ],
+)
+def test_threads_that_make_columns_alone_are_few_a_block_unless_they_have_two_turns(
+    rows, size, state, block
+):
+    sharing, kind = typed((rows, (1 << 28) // rows // size), 0, size, state, lone=True)
+    assert (sharing.block, kind.lone > 0) == (block, True)
+
+
+def test_columns_are_shared_where_few_would_be_left_over():
+    """As of bytes: 656 threads a multiprocessor, where 512 have room."""
+    assert typed((200, 1342177), 0, 1, 8, lone=True)[1].lone == 0
+    assert typed((200, 1342177), 0, 1, 16, lone=True)[1].lone == 1
+    assert typed((200, 1342177), 0, 2, 4, lone=True)[1].lone == 1
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8])

@@ -207,6 +207,35 @@ def test_columns_that_a_thread_makes_alone_are_told(lone, work):
     assert [step.work for step in every_second] == ["columns"]
 
 
+@pytest.mark.parametrize(
+    ("name", "shape", "axis", "work"),
+    [
+        ("argmax", (1, 5000), 0, "lone columns"),
+        ("max", (1, 5000), 0, "short rows"),
+        ("sum", (8, 500, 8), (0, 2), "lone columns"),
+        ("sum", (8, 500, 9), (0, 2), "rows"),
+    ],
+)
+def test_what_few_elements_go_to_is_told(name, shape, axis, work):
+    _core.forced_axes(5, 1, 0, 0, 0, 1, 2, 5, 5, 0, 4)
+    try:
+        x = SimulatedArray(np.ones(shape, np.float32))
+        assert [step.work for step in gred.explain(x, name, axis=axis).steps] == [work]
+    finally:
+        _core.forced_axes(0, 0, 0, 0, 0, 0)
+
+
+def test_batches_of_short_rows_have_blocks_of_their_own():
+    """Where threads would be idle otherwise; of many batches a thread has a load's columns."""
+    _core.forced_axes(6, 1 << 20, 0, 1 << 16, 0, 1, 2, 6, 5, 0, 4)
+    try:
+        few = gred.explain(SimulatedArray(np.ones((3, 1000, 8), np.int8)), axis=1).steps
+    finally:
+        _core.forced_axes(0, 0, 0, 0, 0, 0)
+    assert [step.work for step in few] == ["columns"]
+    assert few[0].grid % 3 == 0
+
+
 def test_where_results_go_is_told():
     x, room = SimulatedArray(MATRIX), np.full(400, -1, np.float32)
     for out, works in (

@@ -62,9 +62,11 @@ enum { LONE_LOADS = 8, LONE_PACKS = 4 };
  * bytes. */
 #define COLUMNS_THREADS(state, element) ((state) > 8 ? 512 : (element) > 1 ? 1024 : 768)
 
-/* The same of threads that make columns alone, in blocks of up to LONE_BLOCK. */
-enum { LONE_BLOCK = 256 };
-#define LONE_THREADS(state, element) ((state) > 8 || (element) < 4 ? 512 : 768)
+/* The same of threads that make columns alone, in small blocks, of up to
+ * LONE_BLOCK. */
+#define LONE_THREADS(state, element)                                                               \
+    ((state) > LONE_SMALL || (element) < 2 ? 512 : (element) < 4 ? 704 : 768)
+enum { LONE_SMALL = 8, LONE_BLOCK = 256 };
 
 /* Rows that a thread reads before it waits for any: what is made of a large state takes long enough
  * that more is to be on its way meanwhile, but spreads of halves take all registers. */

@@ -148,7 +148,8 @@ static bool makes_usual_results(const struct plan *plan, enum element input,
 }
 
 /* The first of these ways for which there is a kernel, and as whose kernel wants them elements lie:
- * short rows, long rows and columns of a known type, columns, results of few elements, any. */
+ * places among one element each, which are not read, short rows, long rows and columns of a known
+ * type, columns, results of few elements, any. */
 static void choose_shape(const struct kernels *kernels, unsigned multiprocessors,
                          struct axes_schedule *self)
 {
@@ -177,6 +178,11 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
         .typed_columns = !masked && kernels->typed_columns(fold, input, self->accumulator, false),
         .lone_columns = lone,
     };
+    if (lone && made.indexed && layout_length(&axes->reduced) == 1 &&
+        columns_shape_make(axes, &made, data, multiprocessors, shape) && shape->typed.unread) {
+        self->kernel = lone;
+        return;
+    }
     if (short_rows && short_rows_shape_make(axes, data, multiprocessors, shape)) {
         self->kernel = kernels->typed_short_rows(fold, input, self->accumulator, shape->unit > 0);
         return;
@@ -281,7 +287,7 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
         argument->rows.from.dimensions--;
     if (self->shape.typed.load) {
         const struct typed_columns *typed = &self->shape.typed;
-        argument->rows.items /= typed->repeats;
+        argument->rows.items = typed->unread ? 0 : argument->rows.items / typed->repeats;
         argument->rows.from.strides[0] *= typed->repeats;
         argument->repeats = typed->repeats;
         argument->leftover = typed->leftover;

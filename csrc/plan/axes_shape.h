@@ -13,7 +13,7 @@ struct typed_columns {
     uint64_t packs;
     bool shifted, stores_packs, stores_usual;
     unsigned lone; /* loads' columns that a thread makes alone; 0: another kernel's */
-    bool paired;
+    bool paired, unread;
 };
 
 /* How many threads fold one result, and which; see kernel_axes. */
@@ -55,6 +55,7 @@ struct axes_tuning {
     unsigned typed;   /* bytes a multiprocessor from which on there is use in knowing it */
     unsigned lone;    /* loads' columns, at most, that a thread makes alone; 0: for those that could
                        * be made so, too, the kernel is taken that can share columns */
+    unsigned alone;   /* threads of a block that makes columns alone, as an exponent */
 };
 
 /* From now on this, for tests; of no threads a block: as measured. */

@@ -116,9 +116,20 @@ static bool lie_in_pairs(const struct axes *axes, const struct columns *self, ui
            self->rows % 2 == 0 && at_boundaries(axes, self, 2 * self->stride, data);
 }
 
+/* Whether rows are short ones that may be taken for one: all of them, or those of each of so few
+ * batches that threads would have nothing to do. */
+static bool lie_one_after_the_other(const struct axes *axes, uint64_t threads,
+                                    const struct columns *self)
+{
+    if (self->rows == 1 || self->stride != self->columns * self->size * self->step)
+        return false;
+    return axes->kept == 1 || (axes->kept == 2 && self->inner == 1 &&
+                               2 * axes->results * self->size <= threads * COLUMN_BYTES);
+}
+
 /* False: they are no columns that a kernel could take. */
-static bool lie_in_columns(const struct axes *axes, bool indexed, unsigned block, uintptr_t data,
-                           struct columns *self)
+static bool lie_in_columns(const struct axes *axes, bool indexed, unsigned block, uint64_t threads,
+                           uintptr_t data, struct columns *self)
 {
     const struct layout *reduced = &axes->reduced;
     const uint64_t n = layout_length(reduced);
@@ -132,9 +143,9 @@ static bool lie_in_columns(const struct axes *axes, bool indexed, unsigned block
     self->stride = self->rows > 1 ? (uint64_t)reduced->strides[0] : 0;
     self->step = step_of(axes);
     const uint64_t row = self->columns * self->size;
-    const bool flat = axes->kept == 1 && self->rows > 1 && self->stride == row * self->step;
-    self->repeats = flat ? repeats_for(row, self->rows, block) : 1;
-    self->paired = lie_in_pairs(axes, self, data);
+    self->repeats =
+        lie_one_after_the_other(axes, threads, self) ? repeats_for(row, self->rows, block) : 1;
+    self->paired = self->repeats == 1 && lie_in_pairs(axes, self, data);
     self->shifted = !self->paired && !at_boundaries(axes, self, self->stride * self->repeats, data);
     if (self->paired)
         self->load /= 2;
@@ -149,7 +160,8 @@ static bool lie_in_columns(const struct axes *axes, bool indexed, unsigned block
 static unsigned abreast_of(const struct columns *columns, unsigned across)
 {
     const unsigned of_result = exponent_up(divide_up(columns->inner, columns->load)),
-                   of_all = exponent_up(columns->all), load = exponent_up(columns->load);
+                   of_all = exponent_up(columns->repeats > 1 ? columns->packs : columns->all),
+                   load = exponent_up(columns->load);
     unsigned abreast = across > load ? across - load : 0;
     if (abreast > WARP)
         abreast = WARP;
@@ -180,7 +192,7 @@ static void share_columns(const struct columns *columns, size_t state, unsigned 
     for (;; shape->block--) {
         shape->team = 0;
         while (shape->team + abreast < shape->block && rows >> (shape->team + AHEAD) > 1 &&
-               columns->all << (shape->team + 1) <= threads)
+               (columns->repeats > 1 || columns->all << (shape->team + 1) <= threads))
             shape->team++;
         shape->typed.states = states_of_block(columns, state, shape->block, shape->team);
         if (state * shape->typed.states <= COLUMNS_SHARED)
@@ -212,34 +224,63 @@ static void split_columns(const struct columns *columns, size_t state, uint64_t 
 static bool are_made_alone(const struct axes *axes, const struct columns *columns,
                            const struct axes_shape *shape)
 {
-    return columns->inner == 1 && columns->repeats == 1 && shape->team == 0 && shape->splits == 1 &&
+    return columns->repeats == 1 && shape->team == 0 && shape->splits == 1 &&
            axes->places[axes->kept - 1] == 1 &&
            (axes->kept == 1 || columns->columns % columns->load == 0);
 }
 
+/* Threads of a block, as an exponent. Where these have two turns or three, and small states, they
+ * had better not all be at the same rows. */
+static unsigned block_alone(const struct columns *columns, size_t state, unsigned block,
+                            uint64_t threads)
+{
+    const unsigned alone = (unsigned)least(axes_tuning()->alone, exponent_up(LONE_BLOCK));
+    const bool few = columns->all > threads && columns->all < 3 * threads;
+    return few && state <= LONE_SMALL ? block : alone;
+}
+
+/* Whether few threads only would have a second turn, of many rows, so that threads had better share
+ * columns: of bytes, whose sums take the most registers. */
+static bool leave_little(const struct columns *columns, size_t state, uint64_t threads)
+{
+    enum { MANY_ROWS = 4 * LONE_LOADS };
+    return columns->size == 1 && columns->inner == 1 && columns->rows > MANY_ROWS &&
+           !columns->paired && state <= LONE_SMALL && columns->all > threads &&
+           2 * columns->all <= 3 * threads;
+}
+
 /* More loads' columns for a thread where rows are too few for LONE_LOADS of them, but of batches,
  * as long as all threads have something to do. Of rows off boundaries a warp's last thread makes
- * none. */
-static void make_alone(const struct axes *axes, const struct columns *columns, unsigned block,
-                       uint64_t threads, struct axes_shape *shape)
+ * none. The place of the best of one row is the first, whatever lies there. */
+static void make_alone(const struct axes *axes, const struct columns *columns, bool indexed,
+                       unsigned block, uint64_t threads, struct axes_shape *shape)
 {
-    const uint64_t abreast = ((uint64_t)1 << block) - (columns->shifted ? 1u << (block - WARP) : 0);
-    unsigned lone = axes->kept > 1 ? 1 : axes_tuning()->lone;
+    const bool unread = indexed && columns->rows == 1, shifted = columns->shifted && !unread;
+    const uint64_t abreast = ((uint64_t)1 << block) - (shifted ? 1u << (block - WARP) : 0);
+    unsigned lone = axes->kept > 1 || columns->inner > 1 ? 1 : axes_tuning()->lone;
     while (lone > 1 && (columns->rows > LONE_LOADS / lone || columns->all < threads * lone))
         lone /= 2;
     shape->block = block;
     shape->groups = divide_up(columns->all, abreast * lone);
     shape->typed.lone = lone;
+    shape->typed.unread = unread;
+    shape->typed.shifted = shifted;
     shape->typed.paired = columns->paired;
     shape->typed.states = 0;
 }
 
 /* Rows off boundaries are found by their neighbours where these are those of all that is kept. Of
- * every second column more would have to be loaded. */
+ * every second column more would have to be loaded. Results of several columns are a warp's own if
+ * loads are whole, and at boundaries. */
 static bool could_be_made_alone(const struct axes *axes, const struct columns *columns)
 {
-    return axes_tuning()->lone && columns->step == 1 &&
-           (!columns->shifted || (axes->kept == 1 && (int64_t)columns->stride >= 0));
+    if (!axes_tuning()->lone || columns->step > 1)
+        return false;
+    if (columns->inner > 1)
+        return axes->kept == 1 && !columns->shifted &&
+               columns->inner * columns->rows <= ROWS_A_BLOCK &&
+               columns->columns % columns->load == 0;
+    return !columns->shifted || (axes->kept == 1 && (int64_t)columns->stride >= 0);
 }
 
 /* Blocks of up to 2^block threads. */
@@ -249,7 +290,9 @@ static void share_among_blocks(const struct columns *columns, size_t state, unsi
 {
     shape->block = block;
     share_columns(columns, state, abreast, threads, shape);
-    shape->groups = divide_up(columns->all, (uint64_t)1 << (shape->block - shape->team));
+    shape->groups = columns->repeats > 1
+                        ? columns->all / columns->packs
+                        : divide_up(columns->all, (uint64_t)1 << (shape->block - shape->team));
     split_columns(columns, state, splitting, shape);
 }
 
@@ -286,16 +329,17 @@ bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kern
     const unsigned most = exponent_up(COLUMNS_BLOCK),
                    small = block_for(state, element_size(axes->reduced.input),
                                      (unsigned)least(tuning->block, most));
+    const uint64_t room = (uint64_t)multiprocessors *
+                          COLUMNS_THREADS(state, element_size(axes->reduced.input)),
+                   threads = room * tuning->threads >> THREADS,
+                   splitting = room * tuning->blocks >> (THREADS - tuning->block);
     if (!kernels->typed_columns ||
-        !lie_in_columns(axes, kernels->indexed, lanes_for(state, columns_a_load(axes), small), data,
-                        &columns) ||
+        !lie_in_columns(axes, kernels->indexed, lanes_for(state, columns_a_load(axes), small),
+                        threads, data, &columns) ||
         axes->results * layout_length(&axes->reduced) * columns.size <
             (uint64_t)multiprocessors * tuning->typed)
         return false;
     const unsigned abreast = abreast_of(&columns, tuning->across);
-    const uint64_t room = (uint64_t)multiprocessors * COLUMNS_THREADS(state, columns.size),
-                   threads = room * tuning->threads >> THREADS,
-                   splitting = room * tuning->blocks >> (THREADS - tuning->block);
     if (abreast > small)
         return false;
     *shape = (struct axes_shape){.columns = true,
@@ -313,14 +357,18 @@ bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kern
     shape->typed.leftover = (unsigned)(columns.rows % columns.repeats);
     shape->typed.packs = columns.packs;
     shape->typed.shifted = columns.shifted;
-    shape->typed.stores_packs = are_made_alone(axes, &columns, shape);
+    const bool alone = are_made_alone(axes, &columns, shape);
+    shape->typed.stores_packs = alone && columns.inner == 1;
     shape->typed.stores_usual =
         shape->typed.stores_packs && kernels->lone_columns && tuning->lone && columns.step > 1;
-    if (shape->typed.stores_packs && kernels->lone_columns && could_be_made_alone(axes, &columns))
-        make_alone(axes, &columns, (unsigned)least(tuning->block, exponent_up(LONE_BLOCK)),
-                   (uint64_t)multiprocessors * LONE_THREADS(state, columns.size) *
-                           tuning->threads >>
-                       THREADS,
-                   shape);
+    const uint64_t lone_threads =
+        (uint64_t)multiprocessors * LONE_THREADS(state, columns.size) * tuning->threads >> THREADS;
+    if (alone && kernels->lone_columns && could_be_made_alone(axes, &columns) &&
+        !leave_little(&columns, state, lone_threads))
+        make_alone(axes, &columns, kernels->indexed,
+                   block_alone(&columns, state,
+                               (unsigned)least(tuning->block, exponent_up(LONE_BLOCK)),
+                               lone_threads),
+                   lone_threads, shape);
     return !columns.paired || shape->typed.lone;
 }
