@@ -390,8 +390,8 @@ __device__ __forceinline__ void fold_lone_packs(const kernel_axes &x)
 }
 
 template <class Fold, class In>
-__global__ void __launch_bounds__(COLUMNS_BLOCK,
-                                  LONE_THREADS(sizeof(state_of<Fold>), sizeof(In)) / COLUMNS_BLOCK)
+__global__ void __launch_bounds__(LONE_BLOCK,
+                                  LONE_THREADS(sizeof(state_of<Fold>), sizeof(In)) / LONE_BLOCK)
     fold_lone_columns(SHARED_PARAMETER(along) x, global<state_of<Fold>>, global<uint64_t>,
                       global<unsigned>)
 {

@@ -1,7 +1,7 @@
 /* Columns along axes, of elements of a known type: neighbours in memory belong to different
- * results. A thread makes as many of them as 16 bytes have, of ROWS_AHEAD rows that it reads before
- * it waits for any; side_by_side.cuh says what it keeps of them. Threads of a block share tall
- * columns among them, and blocks very tall ones.
+ * results. A thread makes as many of them as 16 bytes have, of COLUMNS_AHEAD rows that it reads
+ * before it waits for any; side_by_side.cuh says what it keeps of them. Threads of a block share
+ * tall columns among them, and blocks very tall ones.
  *
  * Rows need not begin at boundaries: then two loads have what one would, and are shifted. Of every
  * second column two loads have what one would, too (every_second.cuh), or three. Short rows that
@@ -11,6 +11,7 @@
 
 #include "along.cuh"
 #include "every_second.cuh"
+#include "lone_columns.cuh"
 #include "side_by_side.cuh"
 
 namespace KERNELS
@@ -147,6 +148,23 @@ __device__ __forceinline__ void load_rows(row_words (&rows)[Rows], const column_
         load_whole(rows, own);
 }
 
+/* However many are loaded at a time, they are taken in by ROWS_AHEAD, so that results are the same
+ * bits as those of lone columns. */
+template <unsigned Rows, class Columns>
+__device__ __forceinline__ void take_loaded(Columns &columns, const row_words (&rows)[Rows],
+                                            uint32_t taken)
+{
+    constexpr unsigned few = Rows < ROWS_AHEAD ? Rows : unsigned(ROWS_AHEAD);
+#pragma unroll
+    for (unsigned first = 0; first < Rows; first += few) {
+        row_words some[few];
+#pragma unroll
+        for (unsigned r = 0; r < few; r++)
+            some[r] = rows[first + r];
+        columns.take(some, taken + first);
+    }
+}
+
 /* Rows, and then half as many at a time, as long as there are so many. */
 template <unsigned Rows, loads How, class Columns, class In>
 __device__ __forceinline__ void take_rest(Columns &columns, column_walk &own, uint32_t left)
@@ -155,7 +173,7 @@ __device__ __forceinline__ void take_rest(Columns &columns, column_walk &own, ui
         if (left & Rows) {
             row_words rows[Rows];
             load_rows<How, In>(rows, own);
-            columns.take(rows, own.taken);
+            take_loaded(columns, rows, own.taken);
             own.go(Rows);
         }
         take_rest<Rows / 2, How, Columns, In>(columns, own, left);
@@ -169,14 +187,14 @@ __device__ __forceinline__ void take_many(Columns &columns, column_walk &own, ui
     for (; end - own.taken >= Rows; own.go(Rows)) {
         row_words rows[Rows];
         load_rows<How, In>(rows, own);
-        columns.take(rows, own.taken);
+        take_loaded(columns, rows, own.taken);
     }
     take_rest<Rows / 2, How, Columns, In>(columns, own, end - own.taken);
 }
 
 /* This thread's rows, `end` in number. Of an array's first row and its last only what there is is
  * read where a load might take more: in front of an array's beginning, or behind its end. */
-template <bool Apart, class Columns, class In>
+template <bool Apart, unsigned Ahead, class Columns, class In>
 __device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes &x,
                                              column_walk &own, uint32_t end, bool begins, bool ends)
 {
@@ -193,12 +211,12 @@ __device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes
             return;
         const uint32_t inner = end - (wary && ends);
         if (x.shifted)
-            take_many<Apart ? ROWS_AHEAD / 2 : ROWS_AHEAD,
+            take_many<Apart ? Ahead / 2 : Ahead,
                       Apart ? loads::every_second_shifted : loads::shifted, Columns, In>(
                 columns, own, inner);
         else
-            take_many<ROWS_AHEAD, Apart ? loads::every_second : loads::whole, Columns, In>(
-                columns, own, inner);
+            take_many<Ahead, Apart ? loads::every_second : loads::whole, Columns, In>(columns, own,
+                                                                                      inner);
     }
 }
 
@@ -248,8 +266,8 @@ __device__ __forceinline__ uint64_t result_number(const kernel_axes &x, uint64_t
 {
     if (are_batches(x))
         return group * columns_of_row(x) + number;
-    const uint64_t first_pack = group * (blockDim.x >> x.team);
-    uint64_t result = first_pack * Columns / x.inner + number;
+    const uint64_t first_pack = group * (blockDim.x >> x.team), first = first_pack * Columns;
+    uint64_t result = (x.inner > 1 ? divide(first, x.inner) : first) + number;
     if (x.kept > 1) {
         const column_place at(x, first_pack + number / Columns, Columns);
         const uint64_t column = at.first + number % Columns, length = x.shape[x.kept - 1];
@@ -274,19 +292,17 @@ struct column_table {
     }
 };
 
-/* Folds `parts` of each of `width` neighbours, by halves, in each of so many columns. */
+/* Folds `parts` of each of `width` neighbours, by halves; of several parts each thread has one. */
 template <class Fold, class T>
 __device__ __forceinline__ void fold_halves(const column_table<T> &table, unsigned width,
                                             unsigned parts)
 {
+    const unsigned k = threadIdx.x;
 #pragma unroll 1
     for (unsigned half = parts / 2 * width; half >= width; half /= 2) {
         __syncthreads();
-#pragma unroll 1
-        for (unsigned k = threadIdx.x; k < half * table.columns; k += blockDim.x) {
-            const unsigned slot = k / half * table.pitch + k % half;
-            table.at[slot] = Fold::merge(table.at[slot], table.at[slot + half]);
-        }
+        if (k < half)
+            table.at[k] = Fold::merge(table.at[k], table.at[k + half]);
     }
     __syncthreads();
 }
@@ -355,7 +371,7 @@ __device__ __forceinline__ column_table<state_of<Fold>>
 fold_splits(const kernel_axes &x, uint64_t group, unsigned count, global<state_of<Fold>> partials,
             unsigned splits, unsigned apart)
 {
-    constexpr unsigned together = sizeof(state_of<Fold>) <= 8 ? 16 : 6;
+    constexpr unsigned together = COLUMNS_PARTIALS(sizeof(state_of<Fold>));
     const column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(), 0, 1};
     const unsigned each = parts_for(count, splits);
     const uint64_t step = apart * x.results;
@@ -372,8 +388,11 @@ fold_splits(const kernel_axes &x, uint64_t group, unsigned count, global<state_o
                                                       partials + (s + u * each) * step + result)
                                                 : Fold::identity();
 #pragma unroll
-            for (unsigned u = 0; u < together; u++)
-                state = Fold::merge(state, some[u]);
+            for (unsigned apart_by = 1; apart_by < together; apart_by *= 2)
+#pragma unroll
+                for (unsigned u = 0; u + apart_by < together; u += 2 * apart_by)
+                    some[u] = Fold::merge(some[u], some[u + apart_by]);
+            state = Fold::merge(state, some[0]);
         }
         table.at[k] = state;
     }
@@ -428,24 +447,100 @@ struct columns_merge : std::false_type {};
 template <class Columns>
 struct columns_merge<Columns, std::void_t<typename Columns::merges_words>> : std::true_type {};
 
-/* The first of a team's threads in a warp gets what all of them in it have. */
-template <class Columns>
-__device__ __forceinline__ void merge_in_warp(Columns &own, rows_taken &taken, const teammate &me)
+/* Which part of its columns a thread has, of how many in its block, once those of a warp are one;
+ * and which of the block's threads abreast it is. */
+struct column_part {
+    unsigned number, count, slot;
+    bool there;
+
+    __device__ __forceinline__ column_part(const kernel_axes &x, const teammate &me, bool merged)
+        : number(me.number), count(1u << x.team), slot(me.result), there(true)
+    {
+        if (merged && me.teams < warp_size) {
+            number = threadIdx.x / warp_size;
+            count = blockDim.x / warp_size;
+            slot = threadIdx.x % warp_size;
+            there = slot < me.teams;
+        }
+    }
+};
+
+/* Calls leave(place) for the parts of an upper half, and then take(place) for those of the lower,
+ * half by half, until there is one; of so many threads abreast. */
+template <class Leave, class Take>
+__device__ __forceinline__ void by_halves(const column_part &part, unsigned teams, Leave leave,
+                                          Take take)
 {
+#pragma unroll 1
+    for (unsigned half = part.count / 2; half > 0; half /= 2) {
+        const unsigned place = (part.number & (half - 1)) * teams + part.slot;
+        if (part.there && part.number >= half && part.number < 2 * half)
+            leave(place);
+        __syncthreads();
+        if (part.there && part.number < half)
+            take(place);
+        __syncthreads();
+    }
+}
+
+/* The first of a team's threads in a warp gets what all of them in it have, and then the first of
+ * them all. */
+template <class Columns>
+__device__ __forceinline__ void merge_words(Columns &own, rows_taken &taken, const teammate &me,
+                                            const column_part &part)
+{
+    const shared<uint32_t> words = block_memory<uint32_t>();
+    const unsigned pitch = blockDim.x / 2;
     if (taken.count)
         own.number_in_team(taken);
     taken.own = 0;
 #pragma unroll 1
     for (unsigned offset = warp_size / 2; offset >= me.teams; offset /= 2)
         merge_with_lane(own, taken, offset);
+    by_halves(
+        part, me.teams,
+        [&](unsigned place) {
+            words[place] = taken.count;
+            own.merge([&](auto word) {
+                words[place += pitch] = uint32_t(word);
+                return word;
+            });
+        },
+        [&](unsigned place) {
+            taken.count += words[place];
+            own.merge([&](auto word) { return decltype(word)(words[place += pitch]); });
+        });
 }
 
-/* Threads of a block at most: the states that they leave each other are to fit. */
+/* The same of states. */
+template <class Fold, class T, unsigned Columns>
+__device__ __forceinline__ void fold_team(T (&states)[Columns], const teammate &me,
+                                          const column_part &part)
+{
+    const shared<T> left = block_memory<T>();
+    const unsigned pitch = blockDim.x / 2;
+    by_halves(
+        part, me.teams,
+        [&](unsigned place) {
+#pragma unroll
+            for (unsigned c = 0; c < Columns; c++)
+                left[c * pitch + place] = states[c];
+        },
+        [&](unsigned place) {
+#pragma unroll
+            for (unsigned c = 0; c < Columns; c++)
+                states[c] = Fold::merge(states[c], left[c * pitch + place]);
+        });
+}
+
+/* Threads of a block at most: such that a multiprocessor has a whole number of blocks, and what
+ * they leave each other fits. */
 template <class Fold, class In>
 constexpr unsigned columns_block(unsigned threads = COLUMNS_BLOCK)
 {
-    return sizeof(In) > 1 &&
-                   sizeof(state_of<Fold>) * pack<In>::size * (threads + 1) > COLUMNS_SHARED
+    constexpr unsigned state = sizeof(state_of<Fold>), element = sizeof(In);
+    return COLUMNS_THREADS(state, element) % threads ||
+                   COLUMNS_LEFT(state, element) * threads / 2 > COLUMNS_SHARED
                ? columns_block<Fold, In>(threads / 2)
                : threads;
 }
@@ -481,7 +576,7 @@ struct columns_share {
 };
 
 /* How many rows a thread has taken in. */
-template <bool Apart, class Columns, class In>
+template <bool Apart, unsigned Ahead, class Columns, class In>
 __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kernel_axes &x,
                                                        const teammate &me,
                                                        const columns_share &share)
@@ -504,31 +599,28 @@ __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kerne
     column_walk walk = {at, int64_t(share.step) * stride,
                         left < Columns::columns ? unsigned(left) : Columns::columns,
                         x.shifted || odd || left < Columns::columns, 0};
-    take_columns<Apart, Columns, In>(own, x, walk, end, first == 0,
-                                     first + (end - 1) * share.step == rows - 1);
+    take_columns<Apart, Ahead, Columns, In>(own, x, walk, end, first == 0,
+                                            first + (end - 1) * share.step == rows - 1);
     return end;
 }
 
-/* The columns that all of a block's threads have, those of a team as one. */
+/* The columns that all of a block's threads have, those of a team as one: the first part's. */
 template <bool Apart, class Fold, class In, unsigned Columns>
 __device__ __forceinline__ column_table<state_of<Fold>>
 bring_columns(const kernel_axes &x, const teammate &me, const state_of<Fold> (&states)[Columns],
-              bool merged, bool with_leftover, uint64_t group)
+              const column_part &part, bool with_leftover, uint64_t group)
 {
-    const unsigned warp = threadIdx.x / warp_size, lane = threadIdx.x % warp_size,
-                   slot = merged ? warp * me.teams + lane : threadIdx.x,
-                   parts = merged ? blockDim.x / warp_size : 1u << x.team;
-    const column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(),
-                                                parts * me.teams + 1, Columns};
-    if (!merged || lane < me.teams)
+    const column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(), me.teams + 1,
+                                                Columns};
+    if (part.there && part.number == 0)
 #pragma unroll
         for (unsigned c = 0; c < Columns; c++)
-            table.at[c * table.pitch + slot] = states[c];
+            table.at[c * table.pitch + part.slot] = states[c];
+    __syncthreads();
     if (with_leftover) {
-        __syncthreads();
         take_leftover<Apart, Fold, In>(x, table, group);
+        __syncthreads();
     }
-    fold_halves<Fold>(table, me.teams, parts);
     return table;
 }
 
@@ -540,6 +632,12 @@ __device__ __forceinline__ bool stores_packs(const kernel_axes &x, const columns
            (share.group + 1 < gridDim.x || share.length % columns == 0);
 }
 
+/* Where a thread's results go, and how many they are. */
+struct results_place {
+    int64_t place;
+    unsigned count;
+};
+
 template <class Fold, class In, bool Apart>
 __global__ void __launch_bounds__(columns_block<Fold, In>(),
                                   COLUMNS_THREADS(sizeof(state_of<Fold>), sizeof(In)) /
@@ -550,20 +648,38 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     using columns_type = side_by_side<Fold, In>;
     constexpr unsigned columns = columns_type::columns;
     constexpr bool merges = columns_merge<columns_type>::value;
+    static_assert(sizeof(In) == 1 ? merges && sizeof(columns_type) + sizeof(uint32_t) <=
+                                                  COLUMNS_LEFT(sizeof(state_of<Fold>), 1)
+                                  : !merges,
+                  "a thread leaves what there is room for");
     const teammate me = place_in_team(x);
     const columns_share share(x, me, columns);
     columns_type own;
     state_of<Fold> states[columns];
-    const uint32_t rows = take_rows_of_share<Apart, columns_type, In>(own, x, me, share);
+    constexpr unsigned ahead = COLUMNS_AHEAD(sizeof(state_of<Fold>), sizeof(In));
+    const uint32_t rows = take_rows_of_share<Apart, ahead, columns_type, In>(own, x, me, share);
+    if constexpr (Apart)
+        if (x.stores_usual) {
+            const bool is_there = share.is_there(x);
+            const uint64_t left = is_there ? share.length - share.place.first : 0;
+            const results_place mine = {
+                is_there ? place_of_result(x, share.column()).place : 0,
+                left < columns ? unsigned(left) : columns,
+            };
+            store_lone<Fold, In, columns>(x, row_numbers(x.result), own, mine);
+            return;
+        }
     rows_taken taken = {uint64_t(share.split) << x.team, share.step, x.team, me.number, rows};
+    const column_part part(x, me, merges);
     if constexpr (merges)
-        merge_in_warp(own, taken, me);
+        merge_words(own, taken, me, part);
+    const bool has_all = !merges || (part.there && part.number == 0);
 #pragma unroll
-    for (unsigned c = 0; c < columns; c++) {
-        const unsigned part = is_indexed<Fold>::value && x.repeats > 1
-                                  ? (me.result * columns + c) / columns_of_row(x)
-                                  : 0;
-        states[c] = own.state(c, taken, x.repeats, part);
+    for (unsigned c = 0; c < columns && has_all; c++) {
+        const unsigned repeat = is_indexed<Fold>::value && x.repeats > 1
+                                    ? (me.result * columns + c) / columns_of_row(x)
+                                    : 0;
+        states[c] = own.state(c, taken, x.repeats, repeat);
     }
     if (stores_packs(x, share, columns)) {
         if (share.is_there(x))
@@ -572,8 +688,10 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     }
     const unsigned count =
         x.repeats > 1 ? columns_of_row(x) / x.inner : me.teams * columns / x.inner;
+    if constexpr (!merges)
+        fold_team<Fold>(states, me, part);
     column_table<state_of<Fold>> table = bring_columns<Apart, Fold, In>(
-        x, me, states, merges && me.teams < warp_size, x.leftover && share.split == 0, share.group);
+        x, me, states, part, x.leftover && share.split == 0, share.group);
     bool made = x.inner * x.repeats > 1 && count <= blockDim.x;
     if (made)
         fold_columns_of_results<Fold>(x, table, count);

@@ -212,7 +212,7 @@ def test_long_results_are_shared_by_blocks():
 
 # ---- columns of a known type ----
 
-LOAD, BLOCK_ROWS, BLOCK = 16, 1 << 16, 256
+LOAD, BLOCK_ROWS, BLOCK = 16, 1 << 16, 1024
 
 
 class Typed(NamedTuple):
@@ -287,8 +287,30 @@ def test_typed_columns_are_all_made_and_blocks_hold_their_rows(
         assert (sharing.groups - 1) * abreast < packs <= sharing.groups * abreast
     assert rows % kind.repeats == kind.leftover
     assert rows // kind.repeats <= sharing.splits * BLOCK_ROWS
-    assert size == 1 or accumulator * kind.load * ((1 << sharing.block) + 1) <= SHARED
+    left = kind.load * (abreast + 1), kind.load << sharing.block - 1 if sharing.team else 0
+    assert accumulator * (left[0] if size == 1 else max(left)) <= SHARED
     assert 1 << sharing.block <= BLOCK
+
+
+@pytest.mark.parametrize("columns", [2, 64, 1000, 4096, 6400, 10000])
+def test_tall_columns_are_split_by_as_many_small_blocks_as_there_is_room_for(columns):
+    sharing, _ = typed(((1 << 26) // columns, columns), 0)
+    blocks, room = sharing.groups * sharing.splits, 4 * H200
+    assert 1 << sharing.block == 256
+    assert 0.89 * room <= blocks <= room
+
+
+@pytest.mark.parametrize("columns", [1 << 14, 1 << 15])
+def test_large_blocks_make_columns_that_small_ones_would_split(columns):
+    sharing, _ = typed(((1 << 26) // columns, columns), 0)
+    assert (sharing.splits, 1 << sharing.block) == (1, BLOCK)
+    assert sharing.groups >= 0.89 * H200
+
+
+@pytest.mark.parametrize("columns", [1 << 16, 1 << 20])
+def test_columns_that_none_split_are_made_by_small_blocks(columns):
+    sharing, _ = typed(((1 << 26) // columns, columns), 0)
+    assert (sharing.splits, 1 << sharing.block) == (1, 256)
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
@@ -296,7 +318,8 @@ def test_batches_of_short_rows_have_blocks_of_their_own_where_they_are_few(size)
     rows = (1 << 28) // size // 64
     sharing, kind = typed((8, rows, 8), 1, size, max(size, 4))
     assert kind.repeats * 8 * size == LOAD << (sharing.block - sharing.team)
-    assert (sharing.groups, sharing.splits >= 32, kind.paired) == (8, True, False)
+    busy = sharing.splits << sharing.block >= 32 * 256
+    assert (sharing.groups, busy, kind.paired) == (8, True, False)
     _, many = typed((rows, 8, 8), 1, size, max(size, 4), lone=True)
     assert (many.repeats, many.paired) == (1, size == 1)
 
@@ -343,7 +366,7 @@ def test_single_rows_are_columns_of_one_element():
 
 # ---- columns that a thread makes alone ----
 
-LOADS, WARP = 8, 32
+LOADS, WARP, LONE_BLOCK = 8, 32, 256
 
 
 @settings(max_examples=examples(300), deadline=None)
@@ -364,7 +387,7 @@ def test_lone_columns_are_all_made_and_have_all_rows(rows, columns, outer, size,
     abreast = threads - (threads // WARP if kind.shifted else 0)
     packs = kind.packs * (outer if batches or rows > 1 else 1)
     assert (sharing.team, sharing.splits, kind.repeats) == (0, 1, 1)
-    assert threads in (BLOCK // 4, BLOCK)
+    assert threads in (LONE_BLOCK // 4, LONE_BLOCK)
     assert (sharing.groups - 1) * abreast * kind.lone < packs
     assert packs <= sharing.groups * abreast * kind.lone
     assert rows <= BLOCK_ROWS

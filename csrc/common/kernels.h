@@ -43,12 +43,12 @@ enum { COLUMNS_A_THREAD = 4, ROWS_AT_ONCE = 4 };
 enum { STORED_TOGETHER = 32 };
 
 /* Of columns whose type is known a thread makes as many as COLUMN_BYTES have, in blocks of up to
- * COLUMNS_BLOCK that have states of COLUMNS_SHARED bytes; it reads ROWS_AHEAD rows before it waits
- * for any, and its block ROWS_A_BLOCK at most: so many that what 32 bits hold suffices for sums of
- * squares of bytes, and for a row's number beside a byte. */
+ * COLUMNS_BLOCK that leave each other COLUMNS_SHARED bytes; it takes in ROWS_AHEAD rows at a time,
+ * and its block ROWS_A_BLOCK at most: so many that what 32 bits hold suffices for sums of squares
+ * of bytes, and for a row's number beside a byte. */
 enum {
     COLUMN_BYTES = 16,
-    COLUMNS_BLOCK = 256,
+    COLUMNS_BLOCK = 1024,
     COLUMNS_SHARED = 48 << 10,
     ROWS_AHEAD = 4,
     ROWS_A_BLOCK = 1 << 16
@@ -60,17 +60,28 @@ enum { LONE_LOADS = 8, LONE_PACKS = 4 };
 
 /* Threads of a multiprocessor that have registers for that: of states and of elements of so many
  * bytes. */
-#define COLUMNS_THREADS(state, element)                                                            \
-    ((state) > 16  ? ((element) > 2 ? 768 : 512)                                                   \
-     : (state) > 8 ? ((element) > 2   ? 1024                                                       \
-                      : (element) > 1 ? 768                                                        \
-                                      : 512)                                                       \
-                   : ((element) > 1 ? 1024 : 768))
+#define COLUMNS_THREADS(state, element) ((state) > 8 ? 512 : (element) > 1 ? 1024 : 768)
 
-/* The same of threads that make columns alone, in small blocks. */
+/* The same of threads that make columns alone, in small blocks, of up to
+ * LONE_BLOCK. */
 #define LONE_THREADS(state, element)                                                               \
     ((state) > LONE_SMALL || (element) < 2 ? 512 : (element) < 4 ? 704 : 768)
-enum { LONE_SMALL = 8 };
+enum { LONE_SMALL = 8, LONE_BLOCK = 256 };
+
+/* Rows that a thread reads before it waits for any: what is made of a large state takes long enough
+ * that more is to be on its way meanwhile, but spreads of halves take all registers. */
+#define COLUMNS_AHEAD(state, element)                                                              \
+    ((state) > 8 && ((state) <= 16 || (element) != 2) ? 2 * ROWS_AHEAD : ROWS_AHEAD)
+
+/* What splits have left of columns a thread reads so many of at a time. */
+#define COLUMNS_PARTIALS(state) ((state) > 8 ? 6 : 16)
+
+/* Bytes that one of two threads leaves the other: states, or of bytes up to two words each and how
+ * many rows they are of. */
+#define COLUMNS_LEFT(state, element)                                                               \
+    ((element) > 1  ? COLUMN_BYTES / (element) * (state)                                           \
+     : (state) > 16 ? 8 * COLUMN_BYTES + 4                                                         \
+                    : 4 * COLUMN_BYTES + 4)
 
 /* Results of states of up to so many bytes a thread that makes several columns alone stores one by
  * one. */
@@ -163,6 +174,7 @@ struct kernel_axes {
     uint64_t packs;      /* of COLUMN_BYTES, in the last dimension that is kept */
     bool shifted;        /* they are not at boundaries */
     bool stores_packs;   /* what a thread makes are results, which are neighbours */
+    bool stores_usual;   /* and of usual types, where every second column counts */
     unsigned lone;       /* loads' columns that a thread makes alone, of usual types; 0: see team */
     bool paired;         /* each of these has two rows, of 8 bytes */
 

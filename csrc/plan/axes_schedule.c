@@ -295,6 +295,7 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
         argument->packs = typed->packs;
         argument->shifted = typed->shifted;
         argument->stores_packs = typed->stores_packs;
+        argument->stores_usual = typed->stores_usual;
         argument->lone = typed->lone;
         argument->paired = typed->paired;
     }

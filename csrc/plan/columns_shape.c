@@ -17,8 +17,18 @@ static unsigned columns_a_load(const struct axes *axes)
     return COLUMN_BYTES / (unsigned)element_size(axes->reduced.input);
 }
 
-/* Threads of a block, as an exponent: such that the states that they leave each other fit. */
-static unsigned block_for(size_t state, unsigned columns, unsigned most)
+/* Threads of a block, as an exponent, of up to so many: such that a multiprocessor has a whole
+ * number of blocks, and what they leave each other fits. */
+static unsigned block_for(size_t state, size_t element, unsigned most)
+{
+    while (COLUMNS_THREADS(state, element) % (1u << most) ||
+           COLUMNS_LEFT(state, element) << most > 2 * COLUMNS_SHARED)
+        most--;
+    return most;
+}
+
+/* Threads abreast for whose columns there is room, as an exponent, at most so many. */
+static unsigned lanes_for(size_t state, unsigned columns, unsigned most)
 {
     while (state * columns * ((1u << most) + 1) > COLUMNS_SHARED)
         most--;
@@ -160,14 +170,16 @@ static unsigned abreast_of(const struct columns *columns, unsigned across)
     return of_result > abreast ? of_result : abreast;
 }
 
-/* What a block's threads leave each other, and then, a thread each, their parts of results. Bytes
- * are merged in a warp first, to what its threads abreast have. */
-static unsigned states_of_block(const struct columns *columns, unsigned block, unsigned team)
+/* Room for what half of a block's threads leave the other half, then for what all columns have
+ * become, and then, a thread each, for parts of results. */
+static unsigned states_of_block(const struct columns *columns, size_t state, unsigned block,
+                                unsigned team)
 {
-    const unsigned abreast = block - team,
-                   left = columns->size == 1 && abreast < WARP ? block - WARP + abreast : block;
-    const uint64_t states = columns->load * ((1u << left) + 1);
-    return (unsigned)(states > 1u << block ? states : 1u << block);
+    const uint64_t left =
+                       team ? divide_up(COLUMNS_LEFT(state, columns->size) << block, 2 * state) : 0,
+                   all = columns->load * ((1u << (block - team)) + 1), own = 1u << block;
+    const uint64_t most = left > all ? left : all;
+    return (unsigned)(most > own ? most : own);
 }
 
 /* More threads for each column, as long as there is something for each to do and the device has
@@ -182,24 +194,30 @@ static void share_columns(const struct columns *columns, size_t state, unsigned 
         while (shape->team + abreast < shape->block && rows >> (shape->team + AHEAD) > 1 &&
                (columns->repeats > 1 || columns->all << (shape->team + 1) <= threads))
             shape->team++;
-        shape->typed.states = states_of_block(columns, shape->block, shape->team);
+        shape->typed.states = states_of_block(columns, state, shape->block, shape->team);
         if (state * shape->typed.states <= COLUMNS_SHARED)
             return;
     }
 }
 
 /* Splits for as many threads as the device has room for, and at least as many as blocks may have
- * rows for. Of many splits some are folded before all are. */
-static void split_columns(const struct columns *columns, uint64_t threads, struct axes_shape *shape)
+ * rows for. If what they leave takes a thread more than one turn, some are folded before all are.
+ */
+static void split_columns(const struct columns *columns, size_t state, uint64_t threads,
+                          struct axes_shape *shape)
 {
     enum { SPLITS_AT_ONCE = 16 };
     const uint64_t rows = columns->rows / columns->repeats, blocks = threads >> shape->block,
                    useful = least(blocks / shape->groups, rows >> (shape->team + AHEAD + TURNS)),
-                   needed = divide_up(rows, ROWS_A_BLOCK);
+                   needed = divide_up(rows, ROWS_A_BLOCK),
+                   results = (columns->load << (shape->block - shape->team)) / columns->repeats /
+                             columns->inner;
     shape->splits = useful > needed ? useful : needed;
     shape->typed.neighbours = SPLITS_AT_ONCE;
     while ((uint64_t)shape->typed.neighbours * shape->typed.neighbours < shape->splits)
         shape->typed.neighbours++;
+    if (shape->splits * results <= (uint64_t)COLUMNS_PARTIALS(state) << shape->block)
+        shape->typed.neighbours = shape->splits > SPLITS_AT_ONCE ? shape->splits : SPLITS_AT_ONCE;
 }
 
 /* Whether each thread makes results of its own, neighbours where its columns are. */
@@ -216,7 +234,7 @@ static bool are_made_alone(const struct axes *axes, const struct columns *column
 static unsigned block_alone(const struct columns *columns, size_t state, unsigned block,
                             uint64_t threads)
 {
-    const unsigned alone = (unsigned)least(axes_tuning()->alone, exponent_up(COLUMNS_BLOCK));
+    const unsigned alone = (unsigned)least(axes_tuning()->alone, exponent_up(LONE_BLOCK));
     const bool few = columns->all > threads && columns->all < 3 * threads;
     return few && state <= LONE_SMALL ? block : alone;
 }
@@ -291,40 +309,77 @@ static unsigned columns_across(const struct axes_tuning *tuning, uint64_t size, 
                : tuning->across;
 }
 
+/* Blocks of up to 2^block threads. */
+static void share_among_blocks(const struct columns *columns, size_t state, unsigned abreast,
+                               uint64_t threads, uint64_t splitting, unsigned block,
+                               struct axes_shape *shape)
+{
+    shape->block = block;
+    share_columns(columns, state, abreast, threads, shape);
+    shape->groups = columns->repeats > 1
+                        ? columns->all / columns->packs
+                        : divide_up(columns->all, (uint64_t)1 << (shape->block - shape->team));
+    split_columns(columns, state, splitting, shape);
+}
+
+static uint64_t busy_threads(const struct axes_shape *shape)
+{
+    return shape->groups * shape->splits << shape->block;
+}
+
+/* Blocks that share columns wait for one another: where larger ones need not, and leave next to
+ * none of the device idle, these make them. */
+static void enlarge_blocks(const struct columns *columns, size_t state, unsigned abreast,
+                           uint64_t threads, uint64_t splitting, unsigned most,
+                           struct axes_shape *shape)
+{
+    for (unsigned block = block_for(state, columns->size, most);
+         shape->splits > 1 && block > shape->block;
+         block = block_for(state, columns->size, block - 1)) {
+        struct axes_shape larger = *shape;
+        share_among_blocks(columns, state, abreast, threads, splitting, block, &larger);
+        if (larger.block == block && larger.splits == 1 &&
+            busy_threads(&larger) >= busy_threads(shape) / 16 * 15) {
+            *shape = larger;
+            return;
+        }
+    }
+}
+
 bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kernels, uintptr_t data,
                         unsigned multiprocessors, struct axes_shape *shape)
 {
     const struct axes_tuning *tuning = axes_tuning();
     struct columns columns;
-    const unsigned block = (unsigned)least(tuning->block, exponent_up(COLUMNS_BLOCK));
+    const size_t state = kernels->state;
+    const unsigned most = exponent_up(COLUMNS_BLOCK),
+                   small = block_for(state, element_size(axes->reduced.input),
+                                     (unsigned)least(tuning->block, most));
     const uint64_t room = (uint64_t)multiprocessors *
-                          COLUMNS_THREADS(kernels->state, element_size(axes->reduced.input)),
-                   threads = room * tuning->threads >> THREADS;
+                          COLUMNS_THREADS(state, element_size(axes->reduced.input)),
+                   threads = room * tuning->threads >> THREADS,
+                   splitting = room * tuning->blocks >> (THREADS - tuning->block);
     if (!kernels->typed_columns ||
-        !lie_in_columns(axes, kernels->indexed,
-                        block_for(kernels->state, columns_a_load(axes), block), threads, data,
-                        &columns))
+        !lie_in_columns(axes, kernels->indexed, lanes_for(state, columns_a_load(axes), small),
+                        threads, data, &columns))
         return false;
     const uint64_t bytes = axes->results * layout_length(&axes->reduced) * columns.size;
-    if (bytes < bytes_worth_a_type(tuning, kernels->state, columns.size, multiprocessors))
+    if (bytes < bytes_worth_a_type(tuning, state, columns.size, multiprocessors))
         return false;
     const unsigned abreast =
         abreast_of(&columns, columns_across(tuning, columns.size, bytes, multiprocessors));
-    if (abreast > block)
+    if (abreast > small)
         return false;
-    *shape = (struct axes_shape){.block = block,
-                                 .columns = true,
+    *shape = (struct axes_shape){.columns = true,
                                  .abreast = true,
                                  .rounds = 1,
                                  .inner = columns.inner,
                                  .step = columns.step};
-    share_columns(&columns, kernels->state, abreast, threads, shape);
+    share_among_blocks(&columns, state, abreast, threads, splitting, small, shape);
     if (abreast > shape->block)
         return false;
-    shape->groups = columns.repeats > 1
-                        ? columns.all / columns.packs
-                        : divide_up(columns.all, (uint64_t)1 << (shape->block - shape->team));
-    split_columns(&columns, room * tuning->blocks >> (THREADS - tuning->block), shape);
+    enlarge_blocks(&columns, state, abreast, threads, splitting,
+                   (unsigned)least(tuning->large, most), shape);
     shape->typed.load = (unsigned)columns.load;
     shape->typed.repeats = (unsigned)columns.repeats;
     shape->typed.leftover = (unsigned)(columns.rows % columns.repeats);
@@ -332,12 +387,16 @@ bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kern
     shape->typed.shifted = columns.shifted;
     const bool alone = are_made_alone(axes, &columns, shape);
     shape->typed.stores_packs = alone && columns.inner == 1;
+    shape->typed.stores_usual =
+        shape->typed.stores_packs && kernels->lone_columns && tuning->lone && columns.step > 1;
     const uint64_t lone_threads =
-        (uint64_t)multiprocessors * LONE_THREADS(kernels->state, columns.size) * tuning->threads >>
-        THREADS;
+        (uint64_t)multiprocessors * LONE_THREADS(state, columns.size) * tuning->threads >> THREADS;
     if (alone && kernels->lone_columns && could_be_made_alone(axes, &columns) &&
-        !leave_little(&columns, kernels->state, lone_threads))
+        !leave_little(&columns, state, lone_threads))
         make_alone(axes, &columns, kernels->indexed,
-                   block_alone(&columns, kernels->state, block, lone_threads), lone_threads, shape);
+                   block_alone(&columns, state,
+                               (unsigned)least(tuning->block, exponent_up(LONE_BLOCK)),
+                               lone_threads),
+                   lone_threads, shape);
     return !columns.paired || shape->typed.lone;
 }
