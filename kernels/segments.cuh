@@ -25,6 +25,24 @@ __device__ __forceinline__ uint64_t end_of_segment(const segments &of, uint64_t 
     return k + 1 < of.count ? uint64_t(of.offsets[k + 1]) : of.elements;
 }
 
+/* ---- launches ---- */
+
+/* Until the launch before this one has ended, where it need not have before this one began. */
+__device__ __forceinline__ void await_launch()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* Lets the next launch begin, once all blocks have come this far. */
+__device__ __forceinline__ void let_next_begin()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 /* ---- the survey ---- */
 
 /* How many of so many places, which rise, are before one. */
@@ -50,6 +68,7 @@ __global__ void survey_segments(SHARED_PARAMETER(ragged) x)
     const uint64_t first = uint64_t(blockIdx.x) * SURVEYED, left = x.of.count - first;
     const unsigned count = left < SURVEYED ? unsigned(left) : unsigned(SURVEYED);
     bool broken = false;
+    let_next_begin();
     for (unsigned j = threadIdx.x; j < count; j += blockDim.x) {
         const uint64_t k = first + j, end = end_of_segment(x.of, k);
         broken |= !segment_is_within(&x.of, k) || uint64_t(x.of.offsets[k]) > end;
@@ -242,6 +261,7 @@ template <class Fold>
 __global__ void fold_segments(SHARED_PARAMETER(ragged) x, global<state_of<Fold>> heads,
                               global<state_of<Fold>> tails)
 {
+    await_launch();
     const bool carried = x.order && !*x.order;
     const unsigned few = carried ? carried_team : x.team, most = carried ? carried_most : x.most,
                    teams = blockDim.x >> few;
@@ -368,10 +388,12 @@ __global__ void __launch_bounds__(TILE_THREADS, blocks_of_tiles(sizeof(value_of<
     fold_tiles(SHARED_PARAMETER(ragged) x, global<state_of<Fold>> heads,
                global<state_of<Fold>> tails)
 {
+    await_launch();
     if (*x.order)
         return;
     const tile_of_segments tile(x, blockIdx.x);
     const staged_tile staged(x, tile);
+    let_next_begin();
     unsigned team = x.team, count = tile.ends + 1;
 #pragma unroll 1
     for (bool listed = false;; listed = true) {
