@@ -118,21 +118,26 @@ __device__ __forceinline__ void take_neighbours(state_of<Fold> &state, const rag
     }
 }
 
-/* The same of elements that are values as they lie. */
+/* The same of elements that are values as they lie, in shared memory. Neighbouring teams take their
+ * four in orders of their own, which `turn` tells: else segments of one length would all begin in
+ * the same banks. */
 template <class Fold>
 __device__ __forceinline__ void take_values_of(state_of<Fold> &state,
                                                shared<const value_of<Fold>> at, unsigned n,
-                                               unsigned number, unsigned team)
+                                               unsigned number, unsigned team, unsigned turn)
 {
     constexpr unsigned N = 4;
     const unsigned step = 1u << team;
-    unsigned i = number;
+    unsigned places[N], i = number;
+#pragma unroll
+    for (unsigned k = 0; k < N; k++)
+        places[k] = (k + turn) % N << team;
 #pragma unroll 1
     for (; i + (N - 1) * step < n; i += N * step) {
         value_of<Fold> values[N];
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            values[k] = at[i + k * step];
+            values[k] = at[i + places[k]];
         take_values<Fold>(state, values, in_steps{i, step}, all_shown());
     }
 #pragma unroll 1
@@ -347,11 +352,12 @@ struct part_of_segment {
 template <class Fold>
 __device__ __forceinline__ void take_part(state_of<Fold> &state, const ragged &x,
                                           const staged_tile &staged, const part_of_segment &part,
-                                          unsigned number, unsigned team)
+                                          unsigned number, unsigned team, unsigned turn)
 {
+    static_assert(!is_indexed<Fold>::value, "positions would not be those of the values");
     const shared<const char> at = staged.data + (part.begin << x.bytes);
     if (x.own)
-        take_values_of<Fold>(state, seen_as<const value_of<Fold>>(at), part.n, number, team);
+        take_values_of<Fold>(state, seen_as<const value_of<Fold>>(at), part.n, number, team, turn);
     else
         take_neighbours<Fold>(state, x, at, part.n, number, team);
 }
@@ -407,7 +413,7 @@ __global__ void __launch_bounds__(TILE_THREADS, blocks_of_tiles(sizeof(value_of<
             const bool waits = !listed && part.n > x.most;
             state_of<Fold> state = Fold::identity();
             if (there && !waits)
-                take_part<Fold>(state, x, staged, part, number, team);
+                take_part<Fold>(state, x, staged, part, number, team, k);
             state = fold_team<Fold>(team, state);
             if (number == 0 && there && waits)
                 staged.listed[1 + atomicAdd(staged.listed, 1u)] = k;
