@@ -25,6 +25,24 @@ __device__ __forceinline__ uint64_t end_of_segment(const segments &of, uint64_t 
     return k + 1 < of.count ? uint64_t(of.offsets[k + 1]) : of.elements;
 }
 
+/* ---- launches ---- */
+
+/* Until the launch before this one has ended, where it need not have before this one began. */
+__device__ __forceinline__ void await_launch()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* Lets the next launch begin, once all blocks have come this far. */
+__device__ __forceinline__ void let_next_begin()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 /* ---- the survey ---- */
 
 /* How many of so many places, which rise, are before one. */
@@ -50,6 +68,7 @@ __global__ void survey_segments(SHARED_PARAMETER(ragged) x)
     const uint64_t first = uint64_t(blockIdx.x) * SURVEYED, left = x.of.count - first;
     const unsigned count = left < SURVEYED ? unsigned(left) : unsigned(SURVEYED);
     bool broken = false;
+    let_next_begin();
     for (unsigned j = threadIdx.x; j < count; j += blockDim.x) {
         const uint64_t k = first + j, end = end_of_segment(x.of, k);
         broken |= !segment_is_within(&x.of, k) || uint64_t(x.of.offsets[k]) > end;
@@ -99,21 +118,26 @@ __device__ __forceinline__ void take_neighbours(state_of<Fold> &state, const rag
     }
 }
 
-/* The same of elements that are values as they lie. */
+/* The same of elements that are values as they lie, in shared memory. Neighbouring teams take their
+ * four in orders of their own, which `turn` tells: else segments of one length would all begin in
+ * the same banks. */
 template <class Fold>
 __device__ __forceinline__ void take_values_of(state_of<Fold> &state,
                                                shared<const value_of<Fold>> at, unsigned n,
-                                               unsigned number, unsigned team)
+                                               unsigned number, unsigned team, unsigned turn)
 {
     constexpr unsigned N = 4;
     const unsigned step = 1u << team;
-    unsigned i = number;
+    unsigned places[N], i = number;
+#pragma unroll
+    for (unsigned k = 0; k < N; k++)
+        places[k] = (k + turn) % N << team;
 #pragma unroll 1
     for (; i + (N - 1) * step < n; i += N * step) {
         value_of<Fold> values[N];
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            values[k] = at[i + k * step];
+            values[k] = at[i + places[k]];
         take_values<Fold>(state, values, in_steps{i, step}, all_shown());
     }
 #pragma unroll 1
@@ -242,6 +266,7 @@ template <class Fold>
 __global__ void fold_segments(SHARED_PARAMETER(ragged) x, global<state_of<Fold>> heads,
                               global<state_of<Fold>> tails)
 {
+    await_launch();
     const bool carried = x.order && !*x.order;
     const unsigned few = carried ? carried_team : x.team, most = carried ? carried_most : x.most,
                    teams = blockDim.x >> few;
@@ -327,11 +352,12 @@ struct part_of_segment {
 template <class Fold>
 __device__ __forceinline__ void take_part(state_of<Fold> &state, const ragged &x,
                                           const staged_tile &staged, const part_of_segment &part,
-                                          unsigned number, unsigned team)
+                                          unsigned number, unsigned team, unsigned turn)
 {
+    static_assert(!is_indexed<Fold>::value, "positions would not be those of the values");
     const shared<const char> at = staged.data + (part.begin << x.bytes);
     if (x.own)
-        take_values_of<Fold>(state, seen_as<const value_of<Fold>>(at), part.n, number, team);
+        take_values_of<Fold>(state, seen_as<const value_of<Fold>>(at), part.n, number, team, turn);
     else
         take_neighbours<Fold>(state, x, at, part.n, number, team);
 }
@@ -368,10 +394,12 @@ __global__ void __launch_bounds__(TILE_THREADS, blocks_of_tiles(sizeof(value_of<
     fold_tiles(SHARED_PARAMETER(ragged) x, global<state_of<Fold>> heads,
                global<state_of<Fold>> tails)
 {
+    await_launch();
     if (*x.order)
         return;
     const tile_of_segments tile(x, blockIdx.x);
     const staged_tile staged(x, tile);
+    let_next_begin();
     unsigned team = x.team, count = tile.ends + 1;
 #pragma unroll 1
     for (bool listed = false;; listed = true) {
@@ -385,7 +413,7 @@ __global__ void __launch_bounds__(TILE_THREADS, blocks_of_tiles(sizeof(value_of<
             const bool waits = !listed && part.n > x.most;
             state_of<Fold> state = Fold::identity();
             if (there && !waits)
-                take_part<Fold>(state, x, staged, part, number, team);
+                take_part<Fold>(state, x, staged, part, number, team, k);
             state = fold_team<Fold>(team, state);
             if (number == 0 && there && waits)
                 staged.listed[1 + atomicAdd(staged.listed, 1u)] = k;

@@ -195,12 +195,9 @@ static bool machine_run_ahead(struct machine *machine)
 
 /* ---- kernels ---- */
 
-static bool launch_clusters(struct machine *machine, const struct launch *launch)
+static bool launch_as(struct machine *machine, const struct launch *launch,
+                      cudaLaunchAttribute attribute)
 {
-    cudaLaunchAttribute attribute = {
-        .id = cudaLaunchAttributeClusterDimension,
-        .val.clusterDim = {launch->cluster, 1, 1},
-    };
     const cudaLaunchConfig_t config = {
         .gridDim = {(unsigned)launch->grid, 1, 1},
         .blockDim = {launch->block, 1, 1},
@@ -214,12 +211,34 @@ static bool launch_clusters(struct machine *machine, const struct launch *launch
                       "cudaLaunchKernelExC");
 }
 
+static bool launch_clusters(struct machine *machine, const struct launch *launch)
+{
+    const cudaLaunchAttribute attribute = {
+        .id = cudaLaunchAttributeClusterDimension,
+        .val.clusterDim = {launch->cluster, 1, 1},
+    };
+    return launch_as(machine, launch, attribute);
+}
+
+/* What is made ready to run while the launch before it still does. */
+static bool launch_following(struct machine *machine, const struct launch *launch)
+{
+    const cudaLaunchAttribute attribute = {
+        .id = cudaLaunchAttributeProgrammaticStreamSerialization,
+        .val.programmaticStreamSerializationAllowed = 1,
+    };
+    return launch_as(machine, launch, attribute);
+}
+
 static bool machine_launch(struct machine *machine, const struct launch *launch)
 {
+    enum { HOPPER = 90 };
     const dim3 grid = {(unsigned)launch->grid, 1, 1}, block = {launch->block, 1, 1};
     const cudaStream_t stream = session_of(machine)->stream;
     if (launch->cluster > 1)
         return launch_clusters(machine, launch);
+    if (launch->follows && machine->capability >= HOPPER)
+        return launch_following(machine, launch);
     if (launch->cooperative)
         return cuda_check(machine->failure,
                           cudaLaunchCooperativeKernel(launch->kernel, grid, block,

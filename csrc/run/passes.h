@@ -16,6 +16,7 @@ struct launch {
     size_t shared_bytes;
     unsigned cluster; /* blocks a cluster */
     bool cooperative;
+    bool follows; /* may begin before the launch before it has ended, for which it waits itself */
 };
 
 /* Counters that a machine has at hand: more than there are groups of blocks that fold together. */

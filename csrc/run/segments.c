@@ -89,7 +89,7 @@ static void make_argument(struct carrying *self)
 }
 
 static bool launch(struct carrying *self, const void *kernel, uint64_t grid, unsigned block,
-                   unsigned most, size_t shared_bytes)
+                   unsigned most, size_t shared_bytes, bool follows)
 {
     struct machine *machine = self->machine;
     void *arguments[] = {&self->argument, &self->heads, &self->tails};
@@ -98,7 +98,8 @@ static bool launch(struct carrying *self, const void *kernel, uint64_t grid, uns
                                   .grid = grid,
                                   .block = 1u << block,
                                   .shared_bytes = shared_bytes,
-                                  .cluster = 1};
+                                  .cluster = 1,
+                                  .follows = follows};
     self->argument.block = block;
     self->argument.most = most;
     return machine->launch(machine, &launch);
@@ -110,9 +111,9 @@ static bool make_tiles(struct carrying *self)
     const struct segments_shape *shape = &self->schedule->shape;
     const uint64_t count = self->plan->segments->count;
     return launch(self, self->machine->kernels->survey(), divide_up(count, SURVEYED), BLOCK,
-                  shape->most, SURVEYED * sizeof(uint64_t)) &&
+                  shape->most, SURVEYED * sizeof(uint64_t), false) &&
            launch(self, self->schedule->tiles, shape->tiles, shape->tile_block, shape->most,
-                  shape->tile_shared_bytes);
+                  shape->tile_shared_bytes, true);
 }
 
 static bool make_results(struct carrying *self)
@@ -121,7 +122,7 @@ static bool make_results(struct carrying *self)
     make_argument(self);
     return (!shape->tile || make_tiles(self)) &&
            launch(self, self->schedule->each, shape->grid, shape->block, shape->alone,
-                  shape->shared_bytes);
+                  shape->shared_bytes, shape->tile > 0);
 }
 
 /* ---- the whole ---- */
