@@ -50,6 +50,8 @@ const void *segments_each(enum fold, enum element input, enum element accumulato
 const void *exact_flat(enum element input);
 const void *exact_merging(enum element accumulator);
 const void *exact_finishing();
+const void *exact_along_rows(enum element input);
+const void *exact_along_columns(enum element input);
 const void *exact_products(enum element input);
 const void *exact_products_merging(enum fold, enum element accumulator);
 const void *exact_products_finishing();
@@ -200,6 +202,8 @@ const struct kernels GRED_TABLE = {
     KERNELS::exact_flat,
     KERNELS::exact_merging,
     KERNELS::exact_finishing,
+    KERNELS::exact_along_rows,
+    KERNELS::exact_along_columns,
     KERNELS::exact_products,
     KERNELS::exact_products_merging,
     KERNELS::exact_products_finishing,

@@ -237,6 +237,28 @@ struct exact_result {
     struct finish finish; /* without an initial value */
 };
 
+enum { EXACT_ALONG_THREADS = 256 }; /* of a block, at most */
+
+/* Exact sums along axes as a kernel's argument; plan/exact_along.h makes it. */
+struct kernel_exact_along {
+    const void *data;
+    uint64_t n, results; /* elements of a result, and results */
+    int64_t step;        /* bytes from one of its elements to the next */
+    unsigned splits;     /* blocks that share one, or share neighbours */
+    unsigned lanes;      /* of columns: so many neighbours, as an exponent */
+    bool leaves_out, watches;
+    unsigned *tickets; /* of those that share: counters, and words; 0 before a launch */
+    void *words;
+
+    /* Dimensions that results differ in, outermost first: bytes between neighbours' elements, and
+     * between their places behind exact_result's `out`, of which the first's is `first`. */
+    unsigned kept;
+    int64_t first;
+    uint64_t shape[DIMENSIONS_MAX];
+    int64_t apart[DIMENSIONS_MAX], places[DIMENSIONS_MAX];
+    struct exact_result result;
+};
+
 /* Kernels of a method take (array, n, partials[, tickets[, ending]]): n elements of the array to
  * states; those whose last block folds take an ending. NULL stands for what is not compiled. */
 struct kernels {
@@ -306,6 +328,11 @@ struct kernels {
     const void *(*exact_flat)(enum element input);
     const void *(*exact_merge)(enum element accumulator);
     const void *(*exact_finish)(void);
+
+    /* All along axes, of the type's elements, which are aligned: (kernel_exact_along). Rows, whose
+     * elements lie one after the other, by blocks; and any, by threads, without watching. */
+    const void *(*exact_rows)(enum element input);
+    const void *(*exact_columns)(enum element input);
 
     /* Exact sums of products, of the same kind: of two flat arrays of a type, or of one and itself;
      * of floats and complex numbers, and of any types that hold 64-bit integers by one kernel.

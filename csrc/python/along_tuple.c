@@ -4,11 +4,16 @@
 #include "run/along.h"
 #include "run/results.h"
 
-static const char *form_name(const struct axes_schedule *schedule)
+static const char *kind_name(enum axes_kind kind)
 {
     static const char *const names[] = {
         [AXES_ROWS] = "rows", [AXES_COLUMNS] = "columns", [AXES_GENERAL] = "strided"};
-    return schedule->copy ? "gathered" : names[schedule->axes.kind];
+    return names[kind];
+}
+
+static const char *form_name(const struct axes_schedule *schedule)
+{
+    return schedule->copy ? "gathered" : kind_name(schedule->axes.kind);
 }
 
 /* Where the launch finds elements. */
@@ -51,6 +56,33 @@ static struct step store_step(uint64_t results)
                          .grid = results_store_grid(results),
                          .block = RESULTS_BLOCK,
                          .cluster = 1};
+}
+
+static PyObject *exact_steps(const struct exact_along *self, const struct plan *plan)
+{
+    static const char when[] = "begin";
+    const uint64_t results = plan->axes->results;
+    const struct step made = {.reads = PART_ARRAY,
+                              .writes = plan->results.out ? PART_RESULTS : PART_OUT,
+                              .n = plan->n * results,
+                              .grid = self->groups * self->splits,
+                              .block = self->block,
+                              .shared_bytes = self->shared_bytes,
+                              .cluster = 1},
+                      store = store_step(results);
+    PyObject *list = PyList_New(0);
+    return steps_end(
+        list, list && step_append(list, when, self->rows ? "exact rows" : "exact columns", &made) &&
+                  (!plan->results.out || step_append(list, when, "store", &store)));
+}
+
+PyObject *exact_along_tuple(const struct exact_along *self, const struct plan *plan)
+{
+    return Py_BuildValue("ssnKKNNKs", kind_name(plan->axes->kind), element_name(self->accumulator),
+                         (Py_ssize_t)self->shared_bytes >> self->lanes, 1ull,
+                         (unsigned long long)(plan->n * plan->axes->results),
+                         exact_steps(self, plan), arena_tuple(&self->arena),
+                         (unsigned long long)self->arena.total, part_name(PART_OUT));
 }
 
 static PyObject *steps_tuple(const struct explained_along *self, uint64_t results)

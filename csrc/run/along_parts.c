@@ -5,6 +5,7 @@
 
 #include "arrays/means.h"
 #include "common/arithmetic.h"
+#include "run/exact_along.h"
 #include "run/explanation.h"
 #include "run/result.h"
 #include "run/watch.h"
@@ -241,6 +242,23 @@ static bool run_for_host(struct parts *self)
     return made;
 }
 
+/* All in one launch, if that is possible and there is memory for it. */
+static bool run_exact(struct parts *self)
+{
+    const struct machine *machine = self->machine;
+    const uint64_t limit = self->run->workspace_limit;
+    struct explanation *explanation = self->run->explanation;
+    struct exact_along along;
+    if (!exact_along_make(self->all, machine->kernels, machine->multiprocessors, &along) ||
+        (limit && along.arena.total > limit))
+        return make_one_by_one(self);
+    if (!explanation)
+        return exact_along_run(self->machine, self->all, &along);
+    explanation->by = EXPLAINED_EXACT;
+    explanation->exact = along;
+    return true;
+}
+
 bool axes_run(struct machine *machine, const struct plan *plan, struct run *run)
 {
     struct parts parts = {.machine = machine, .run = run, .all = plan, .results = plan->results};
@@ -248,7 +266,7 @@ bool axes_run(struct machine *machine, const struct plan *plan, struct run *run)
     if (plan->axes->results == 0)
         return true;
     if (plan->exact)
-        return make_one_by_one(&parts);
+        return run_exact(&parts);
     if (!axes_schedule_make(plan, machine->kernels, machine->multiprocessors, &schedule,
                             machine->failure))
         return false;

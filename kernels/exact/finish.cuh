@@ -50,7 +50,7 @@ __global__ void exact_finish(global<const exact_word> state, enum reduction redu
         __syncwarp();
     }
     if (threadIdx.x == 0) {
-        store_rounded(result, real, imag);
+        store_rounded(result, out, real, imag);
         post(ending, uint32_t(0));
     }
 }

@@ -144,10 +144,11 @@ __device__ __forceinline__ uint64_t rounded_part(shared<exact_word> words, struc
 
 /* To any type, at any address. Out of line, since it is much, and seldom. */
 static __device__ __noinline__ void store_converted(const struct exact_result &result,
+                                                    global<unsigned char> out,
                                                     struct exact_rounded rounded)
 {
     const enum element from = result.finish.result, to = result.out_type;
-    scalar_store(result.out, scalar_convert(exact_joined(&result.finish, rounded), from, to), to);
+    scalar_store(out, scalar_convert(exact_joined(&result.finish, rounded), from, to), to);
 }
 
 /* A float of 2, 4 or 8 bytes. */
@@ -163,15 +164,15 @@ __device__ __forceinline__ void store_float(global<unsigned char> out, uint64_t 
 }
 
 /* By a thread that has the parts' bits. */
-__device__ __forceinline__ void store_rounded(const struct exact_result &result, uint64_t real,
+__device__ __forceinline__ void store_rounded(const struct exact_result &result,
+                                              global<unsigned char> out, uint64_t real,
                                               uint64_t imag)
 {
     const struct finish &finish = result.finish;
     const struct exact_rounded rounded = exact_combine(&finish, result.mean, real, imag);
-    const global<unsigned char> out = static_cast<unsigned char *>(result.out);
     const unsigned bytes = unsigned(exact_format_of_part(&finish).width) / 8;
     if (result.out_type != finish.result || address_of(out) % bytes) {
-        store_converted(result, rounded);
+        store_converted(result, out, rounded);
         return;
     }
     store_float(out, rounded.parts[EXACT_REAL], bytes);
@@ -197,8 +198,8 @@ __device__ __noinline__ void round_words(shared<exact_word> words,
         real = part == EXACT_REAL ? bits : real;
         imag = part == EXACT_IMAGINARY ? bits : imag;
     }
-    if (threadIdx.x == 0)
-        store_rounded(result, real, imag);
+    if (threadIdx.x % warp_size == 0)
+        store_rounded(result, static_cast<unsigned char *>(result.out), real, imag);
 }
 
 } // namespace KERNELS

@@ -213,9 +213,9 @@ struct exact_course {
     exact_notes notes;
     exact_tile<In> loaded; /* the tile that comes next */
 
-    __device__ __forceinline__ exact_course(shared<exact_word> words, const in_packs<In> &x,
+    __device__ __forceinline__ exact_course(shared<exact_word> words, const exact_tiles<In> &tiles,
                                             const exact_notes &notes)
-        : words(words), tiles(x), notes(notes)
+        : words(words), tiles(tiles), notes(notes)
     {
         tiles.load(loaded);
     }
@@ -440,7 +440,8 @@ __global__ void __launch_bounds__(1024)
     const bool few = n <= exact_few && n <= threads_in_grid();
     const uint64_t single = few ? rank_in_grid() : x.single(rank_in_grid());
     const unsigned unseen = watches ? (1u << exact_element<In>::sums) - 1 : 0;
-    exact_course<In> course(words, x, exact_notes{fold == FOLD_nansum, 0, unseen});
+    exact_course<In> course(words, exact_tiles<In>(x, rank_in_grid(), threads_in_grid()),
+                            exact_notes{fold == FOLD_nansum, 0, unseen});
     clear_words(words, layout::words);
     __syncthreads();
     if (single < n)

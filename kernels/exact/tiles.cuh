@@ -31,10 +31,10 @@ struct exact_tiles {
     global<const pack<In>> at, end; /* this lane's first pack of the tile, and the array's end */
     uint64_t apart;                 /* packs from one of the warp's tiles to its next */
 
-    __device__ __forceinline__ exact_tiles(const in_packs<In> &x)
-        : at(x.packs + rank_in_grid() / warp_size * (tile_packs<In> * warp_size) +
-             threadIdx.x % warp_size),
-          end(x.packs + x.count), apart(threads_in_grid() * tile_packs<In>)
+    /* Of a thread, one of so many. */
+    __device__ __forceinline__ exact_tiles(const in_packs<In> &x, uint64_t rank, uint64_t threads)
+        : at(x.packs + rank / warp_size * (tile_packs<In> * warp_size) + threadIdx.x % warp_size),
+          end(x.packs + x.count), apart(threads * tile_packs<In>)
     {
     }
 
