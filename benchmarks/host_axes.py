@@ -35,6 +35,8 @@ OPS = ("sum", "max", "mean", "argmax", "var")
 SIZES = (1, 16, 256)
 NEVER_SLOWER, MEDIAN_TARGET = 1.0, 2.0
 TURNS, SECONDS, PERIOD = 3, 0.02, 1 << 20
+# So long PyTorch's threads wait for work on their cores, once they have had some.
+SETTLING = 0.02
 
 LIBRARIES = ("NumPy", "bottleneck", "PyTorch")
 # On many cores, those that use them.
@@ -117,8 +119,11 @@ def library(name: str) -> Any:
 
 
 def typical(found: dict[str, Call]) -> dict[str, float]:
-    """Time calls by turns, in a random order: the median seconds of each that works."""
-    order, seconds = random.Random(0), {}
+    """Time calls by turns, in a random order: the median seconds of each that works.
+
+    Where PyTorch takes part, everyone's turn begins when its threads have left the cores.
+    """
+    order, seconds, settling = random.Random(0), {}, SETTLING if "PyTorch" in found else 0.0
     for name, call in found.items():
         try:
             call()
@@ -130,6 +135,7 @@ def typical(found: dict[str, Call]) -> dict[str, float]:
     turns = 0 if slowest > 1 else TURNS
     while len(seconds["gred"]) <= turns or time.perf_counter() - began < SECONDS:
         for name in order.sample(list(seconds), len(seconds)):
+            time.sleep(settling)
             seconds[name].append(once(found[name]))
     return {name: statistics.median(taken) for name, taken in seconds.items()}
 

@@ -58,9 +58,7 @@ MANY = {
     "small": Many((MIB, 16 * MIB), tuple(KINDS), ("sum", "max"), 1, 1.0),
 }
 READ_TARGET = 0.9  # of what as many threads can read
-# So long PyTorch's threads wait for work on their cores, once they have had some.
-SETTLING = 0.02
-SETTLED = 0.0005  # without PyTorch
+SETTLED = 0.0005  # seconds, without PyTorch
 CALLERS, CALLERS_BYTES, CALLERS_TARGET = 8, 16 * MIB, 0.9
 CALLERS_SUMS = 30
 SECONDS = 0.15  # for one array and reduction
@@ -248,7 +246,7 @@ def beside_others(
     calls: dict[str, Call] = {"gred": lambda: ours(array), "NumPy": lambda: numpys(array)}
     calls |= other_calls(array, op)
     with np.errstate(all="ignore"):
-        seconds = typical(calls, settling=SETTLING if "PyTorch" in calls else SETTLED)
+        seconds = typical(calls, settling=host_axes.SETTLING if "PyTorch" in calls else SETTLED)
     mine = seconds.pop("gred")
     case = f"{MANY_CORES} cores: {op}, {shown(array.nbytes)} {dtype}, {1e6 * mine:.0f} us"
     large = "large" if limit else "small"
