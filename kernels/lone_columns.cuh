@@ -13,7 +13,7 @@
 
 #include "along.cuh"
 #include "column_parts.cuh"
-#include "row_folds.cuh"
+#include "results_together.cuh"
 #include "short_row.cuh"
 
 namespace KERNELS

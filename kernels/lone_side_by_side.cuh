@@ -2,7 +2,7 @@
  * has it, or less, where results are of the elements' own type and nobody asks for more. */
 #pragma once
 
-#include "side_by_side.cuh"
+#include "spreads_side_by_side.cuh"
 
 namespace KERNELS
 {

@@ -18,96 +18,11 @@
 #pragma once
 
 #include "halves.cuh"
-#include "results.cuh"
+#include "row_numbers.cuh"
 #include "vector.cuh"
 
 namespace KERNELS
 {
-
-/* ---- quotients ---- */
-
-/* A number of elements, or how many of them count, and how to divide by it. */
-struct divided_by {
-    double number, inverse;
-    bool exact; /* the inverse: a power of two */
-
-    __device__ __forceinline__ explicit divided_by(double n)
-        : number(n), inverse(n > 0 ? ratio_of_counts(1, n) : 0), exact(fma(n, inverse, -1.0) == 0)
-    {
-    }
-
-    /* A residual rounds; of what is not finite there is none. */
-    __device__ __forceinline__ double operator()(double x) const
-    {
-        const double ratio = x * inverse;
-        if (exact)
-            return ratio;
-        const double rounded = fma(fma(-number, ratio, x), inverse, ratio);
-        return is_nan(rounded) ? ratio : rounded;
-    }
-
-    /* The same in float32, by numbers of up to 2^24, where no residual is lost. */
-    __device__ __forceinline__ float operator()(float x) const
-    {
-        const float whole = float(number), part = float(inverse), ratio = x * part, size = fabsf(x);
-        if (exact || (size >= 0x1p-100f && size < 0x1p127f))
-            return exact ? ratio : fmaf(fmaf(-whole, ratio, x), part, ratio);
-        return float((*this)(double(x)));
-    }
-
-    /* Several at once: what is rare is asked for once, or, of sums of halves, which are not so
-     * small or so large, not at all. */
-    template <class In, unsigned N>
-    __device__ __forceinline__ void divide(float (&x)[N]) const
-    {
-        const float whole = float(number), part = float(inverse);
-        float ratios[N];
-        bool rare = false;
-#pragma unroll
-        for (unsigned k = 0; k < N; k++) {
-            const float size = fabsf(x[k]), ratio = x[k] * part;
-            ratios[k] = fmaf(fmaf(-whole, ratio, x[k]), part, ratio);
-            if constexpr (std::is_same_v<In, float16>)
-                ratios[k] = size < ends<float>::greatest ? ratios[k] : ratio;
-            else
-                rare = rare || !(size < 0x1p127f) || (size < 0x1p-100f && size > 0);
-        }
-        if (rare) {
-#pragma unroll
-            for (unsigned k = 0; k < N; k++)
-                ratios[k] = (*this)(x[k]);
-        }
-#pragma unroll
-        for (unsigned k = 0; k < N; k++)
-            x[k] = ratios[k];
-    }
-
-    template <class In, unsigned N>
-    __device__ __forceinline__ void divide(double (&x)[N]) const
-    {
-#pragma unroll
-        for (unsigned k = 0; k < N; k++) {
-            const double ratio = x[k] * inverse,
-                         rounded = fma(fma(-number, ratio, x[k]), inverse, ratio);
-            x[k] = is_nan(rounded) ? ratio : rounded;
-        }
-    }
-};
-
-/* What results are made with, the same for all. */
-struct row_numbers {
-    uint64_t n;
-    divided_by count, divisor, left, left_times_count;
-    bool divides, root;
-
-    __device__ __forceinline__ row_numbers(const kernel_results &results)
-        : n(results.finish.count), count(double(results.finish.count)), divisor(results.divisor),
-          left(double(results.finish.count) - results.finish.ddof),
-          left_times_count(left.number * count.number), divides(results.divisor != 0),
-          root(results.reduction == REDUCTION_std)
-    {
-    }
-};
 
 /* ---- results ---- */
 
@@ -492,70 +407,6 @@ struct row_fold<variance<double>, int8_t> : row_fold_of_spreads<double> {
         sum = row.together(sum, plus);
         squares = row.together(squares, plus);
         return double(int64_t(numbers.n) * squares - int64_t(sum) * sum);
-    }
-};
-
-/* ---- several results ---- */
-
-/* What several rows' results are made of becomes these, with one branch for all of them. */
-template <class Fold, class In>
-struct results_together {
-    using fold = row_fold<Fold, In>;
-    using result = typename fold::result;
-
-    template <class Made, unsigned N>
-    static __device__ __forceinline__ void make(result (&to)[N], const Made (&made)[N],
-                                                const row_numbers &numbers)
-    {
-#pragma unroll
-        for (unsigned k = 0; k < N; k++)
-            to[k] = fold::result_of(made[k], numbers);
-    }
-};
-
-/* Sums of integers are divided where they are of float64. */
-template <class V, class In>
-struct results_together<sum<V>, In> {
-    using result = typename row_fold<sum<V>, In>::result;
-
-    template <class Made, unsigned N>
-    static __device__ __forceinline__ void make(result (&to)[N], const Made (&made)[N],
-                                                const row_numbers &numbers)
-    {
-        V totals[N];
-#pragma unroll
-        for (unsigned k = 0; k < N; k++)
-            totals[k] = added(V(0), V(made[k]));
-        if constexpr (!std::is_integral_v<V>)
-            if (numbers.divides)
-                numbers.divisor.template divide<In>(totals);
-#pragma unroll
-        for (unsigned k = 0; k < N; k++)
-            to[k] = rounded_to<result>(totals[k]);
-    }
-};
-
-template <class V, class In>
-struct results_together<variance<V>, In> {
-    using result = typename row_fold<variance<V>, In>::result;
-
-    template <class Made, unsigned N>
-    static __device__ __forceinline__ void make(result (&to)[N], const Made (&made)[N],
-                                                const row_numbers &numbers)
-    {
-        Made spreads[N];
-#pragma unroll
-        for (unsigned k = 0; k < N; k++)
-            spreads[k] = made[k];
-        (std::is_integral_v<In> ? numbers.left_times_count : numbers.left)
-            .template divide<In>(spreads);
-        if (numbers.root)
-#pragma unroll
-            for (unsigned k = 0; k < N; k++)
-                spreads[k] = sqrt(spreads[k]);
-#pragma unroll
-        for (unsigned k = 0; k < N; k++)
-            to[k] = rounded_to<result>(spreads[k]);
     }
 };
 

@@ -1,0 +1,218 @@
+/* How a thread loads rows of its columns, COLUMNS_AHEAD of them before it waits for any, and has
+ * them taken in.
+ *
+ * Rows need not begin at boundaries: then two loads have what one would, and are shifted. Of every
+ * second column two loads have what one would, too (every_second.cuh), or three. */
+#pragma once
+
+#include "along.cuh"
+#include "every_second.cuh"
+#include "row_words.cuh"
+
+namespace KERNELS
+{
+
+/* ---- loads ---- */
+
+/* Where a thread finds its columns. */
+struct column_walk {
+    const char *at; /* its next row */
+    int64_t hop;    /* bytes from one of its rows to the next */
+    unsigned count; /* columns that there are */
+    bool wary;      /* loads may have more than these in a row */
+    uint32_t taken; /* rows */
+
+    __device__ __forceinline__ void go(unsigned rows)
+    {
+        at += rows * hop;
+        taken += rows;
+    }
+};
+
+/* The two loads at boundaries that have what a thread wants of a row; of the second nothing is read
+ * unless there is something in it. */
+template <class In, unsigned Rows>
+__device__ __forceinline__ void load_shifted(row_words (&rows)[Rows], const column_walk &own)
+{
+    row_words high[Rows] = {};
+    unsigned begin[Rows];
+#pragma unroll
+    for (unsigned r = 0; r < Rows; r++) {
+        const char *at = own.at + r * own.hop;
+        begin[r] = unsigned(address_of(at) % sizeof(row_words));
+        const row_words *const words = seen_as<const row_words>(at - begin[r]);
+        rows[r] = words[0];
+        if (begin[r] + own.count * sizeof(In) > sizeof(row_words))
+            high[r] = words[1];
+    }
+#pragma unroll
+    for (unsigned r = 0; r < Rows; r++)
+        rows[r] = joined<In>(rows[r], high[r], begin[r]);
+}
+
+template <unsigned Rows>
+__device__ __forceinline__ void load_whole(row_words (&rows)[Rows], const column_walk &own)
+{
+#pragma unroll
+    for (unsigned r = 0; r < Rows; r++)
+        rows[r] = *seen_as<const row_words>(own.at + r * own.hop);
+}
+
+/* The first of them may be an odd element. */
+template <class In, unsigned Rows>
+__device__ __forceinline__ void load_every_second(row_words (&rows)[Rows], const column_walk &own)
+{
+    const bool odd = is_odd(seen_as<const In>(own.at));
+    const char *const at = own.at - odd * sizeof(In);
+    row_words low[Rows], high[Rows];
+#pragma unroll
+    for (unsigned r = 0; r < Rows; r++) {
+        low[r] = seen_as<const row_words>(at + r * own.hop)[0];
+        high[r] = seen_as<const row_words>(at + r * own.hop)[1];
+    }
+#pragma unroll
+    for (unsigned r = 0; r < Rows; r++)
+        take_every_second<In>(low[r].at, high[r].at, odd, rows[r].at);
+}
+
+/* 16 bytes of what counts of three packs, of which the first element that does is number `begin`.
+ */
+template <class In>
+__device__ __forceinline__ row_words joined_every_second(const row_words (&packs)[3],
+                                                         unsigned begin)
+{
+    const unsigned skipped = begin / 2 * unsigned(sizeof(In));
+    const bool odd = begin % 2;
+    row_words row, last;
+    take_every_second<In>(packs[0].at, packs[1].at, odd, row.at);
+    take_every_second<In>(packs[2].at, packs[2].at, odd, last.at);
+    uint32_t words[6] = {row.at[0], row.at[1], row.at[2], row.at[3], last.at[0], last.at[1]};
+#pragma unroll
+    for (unsigned k = 0; k < 5 && sizeof(In) <= 4; k++)
+        words[k] = skipped & 4 ? words[k + 1] : words[k];
+#pragma unroll
+    for (unsigned k = 0; k < 4; k++)
+        row.at[k] = sizeof(In) < 4 ? moved_down(words[k], words[k + 1], skipped % 4) : words[k];
+    return row;
+}
+
+/* The three loads at boundaries that have what a thread wants of a row. */
+template <class In, unsigned Rows>
+__device__ __forceinline__ void load_every_second_shifted(row_words (&rows)[Rows],
+                                                          const column_walk &own)
+{
+    constexpr unsigned size = pack<In>::size;
+    row_words packs[Rows][3] = {};
+    unsigned begin[Rows];
+#pragma unroll
+    for (unsigned r = 0; r < Rows; r++) {
+        const char *at = own.at + r * own.hop;
+        begin[r] = unsigned(address_of(at) % sizeof(row_words) / sizeof(In));
+        const row_words *const words = seen_as<const row_words>(at - begin[r] * sizeof(In));
+        packs[r][0] = words[0];
+#pragma unroll
+        for (unsigned p = 1; p < 3; p++)
+            if (begin[r] + 2 * own.count - 1 > p * size)
+                packs[r][p] = words[p];
+    }
+#pragma unroll
+    for (unsigned r = 0; r < Rows; r++)
+        rows[r] = joined_every_second<In>(packs[r], begin[r]);
+}
+
+template <class In, bool Apart>
+__device__ __forceinline__ void load_edge(row_words (&row)[1], const column_walk &own)
+{
+    row[0] = edge_of_row<In, Apart ? 2 : 1>(own.at, own.count);
+}
+
+/* ---- rows ---- */
+
+enum class loads { whole, shifted, every_second, every_second_shifted };
+
+template <loads How, class In, unsigned Rows>
+__device__ __forceinline__ void load_rows(row_words (&rows)[Rows], const column_walk &own)
+{
+    if constexpr (How == loads::shifted)
+        load_shifted<In>(rows, own);
+    else if constexpr (How == loads::every_second)
+        load_every_second<In>(rows, own);
+    else if constexpr (How == loads::every_second_shifted)
+        load_every_second_shifted<In>(rows, own);
+    else
+        load_whole(rows, own);
+}
+
+/* However many are loaded at a time, they are taken in by ROWS_AHEAD, so that results are the same
+ * bits as those of lone columns. */
+template <unsigned Rows, class Columns>
+__device__ __forceinline__ void take_loaded(Columns &columns, const row_words (&rows)[Rows],
+                                            uint32_t taken)
+{
+    constexpr unsigned few = Rows < ROWS_AHEAD ? Rows : unsigned(ROWS_AHEAD);
+#pragma unroll
+    for (unsigned first = 0; first < Rows; first += few) {
+        row_words some[few];
+#pragma unroll
+        for (unsigned r = 0; r < few; r++)
+            some[r] = rows[first + r];
+        columns.take(some, taken + first);
+    }
+}
+
+/* Rows, and then half as many at a time, as long as there are so many. */
+template <unsigned Rows, loads How, class Columns, class In>
+__device__ __forceinline__ void take_rest(Columns &columns, column_walk &own, uint32_t left)
+{
+    if constexpr (Rows > 0) {
+        if (left & Rows) {
+            row_words rows[Rows];
+            load_rows<How, In>(rows, own);
+            take_loaded(columns, rows, own.taken);
+            own.go(Rows);
+        }
+        take_rest<Rows / 2, How, Columns, In>(columns, own, left);
+    }
+}
+
+template <unsigned Rows, loads How, class Columns, class In>
+__device__ __forceinline__ void take_many(Columns &columns, column_walk &own, uint32_t end)
+{
+#pragma unroll 1
+    for (; end - own.taken >= Rows; own.go(Rows)) {
+        row_words rows[Rows];
+        load_rows<How, In>(rows, own);
+        take_loaded(columns, rows, own.taken);
+    }
+    take_rest<Rows / 2, How, Columns, In>(columns, own, end - own.taken);
+}
+
+/* This thread's rows, `end` in number. Of an array's first row and its last only what there is is
+ * read where a load might take more: in front of an array's beginning, or behind its end. */
+template <bool Apart, unsigned Ahead, class Columns, class In>
+__device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes &x,
+                                             column_walk &own, uint32_t end, bool begins, bool ends)
+{
+    const bool wary = own.wary;
+#pragma unroll 1
+    for (uint32_t edge = wary && begins;; edge = end) {
+#pragma unroll 1
+        for (; own.taken < edge; own.go(1)) {
+            row_words row[1];
+            load_edge<In, Apart>(row, own);
+            columns.take(row, own.taken);
+        }
+        if (own.taken == end)
+            return;
+        const uint32_t inner = end - (wary && ends);
+        if (x.shifted)
+            take_many<Apart ? Ahead / 2 : Ahead,
+                      Apart ? loads::every_second_shifted : loads::shifted, Columns, In>(
+                columns, own, inner);
+        else
+            take_many<Ahead, Apart ? loads::every_second : loads::whole, Columns, In>(columns, own,
+                                                                                      inner);
+    }
+}
+
+} // namespace KERNELS

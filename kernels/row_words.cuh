@@ -1,0 +1,104 @@
+/* Rows of neighbouring columns, of which one load has as many as 16 bytes have. */
+#pragma once
+
+#include "vector.cuh"
+
+namespace KERNELS
+{
+
+/* As many neighbours as one load takes. */
+struct alignas(16) row_words {
+    uint32_t at[4];
+};
+
+/* Element number k of them. */
+template <class In>
+__device__ __forceinline__ In element_at(const row_words &row, unsigned k)
+{
+    In element;
+    if constexpr (sizeof(In) == sizeof(uint64_t)) {
+        memcpy(&element, row.at + 2 * k, sizeof element);
+    } else if constexpr (sizeof(In) == sizeof(uint32_t)) {
+        memcpy(&element, row.at + k, sizeof element);
+    } else {
+        static_assert(sizeof(In) == sizeof(uint16_t), "bytes are taken by words");
+        const uint16_t bits = uint16_t(row.at[k / 2] >> k % 2 * 16);
+        memcpy(&element, &bits, sizeof element);
+    }
+    return element;
+}
+
+/* 16 bytes of 32, from byte `begin` on, which is a multiple of an element's size. */
+template <class In>
+__device__ __forceinline__ row_words joined(const row_words &low, const row_words &high,
+                                            unsigned begin)
+{
+    uint32_t words[8] = {low.at[0],  low.at[1],  low.at[2],  low.at[3],
+                         high.at[0], high.at[1], high.at[2], high.at[3]};
+    row_words row;
+#pragma unroll
+    for (unsigned k = 0; k < 6; k++)
+        words[k] = begin & 8 ? words[k + 2] : words[k];
+#pragma unroll
+    for (unsigned k = 0; k < 5 && sizeof(In) <= 4; k++)
+        words[k] = begin & 4 ? words[k + 1] : words[k];
+#pragma unroll
+    for (unsigned k = 0; k < 4; k++)
+        row.at[k] = sizeof(In) < 4 ? moved_down(words[k], words[k + 1], begin % 4) : words[k];
+    return row;
+}
+
+/* Element by element, those that there are, `Step` from each other. */
+template <class In, unsigned Step = 1>
+__device__ __forceinline__ row_words edge_of_row(const char *at, unsigned count)
+{
+    constexpr unsigned columns = pack<In>::size;
+    pack<In> elements;
+    row_words row;
+#pragma unroll
+    for (unsigned c = 0; c < columns; c++)
+        elements.at[c] = seen_as<const In>(at)[c < count ? c * Step : 0];
+    memcpy(&row, &elements, sizeof row);
+    return row;
+}
+
+/* Four rows of four bytes as columns: byte k of column c is byte c of row k. */
+struct four_columns {
+    uint32_t at[4];
+
+    __device__ __forceinline__ four_columns(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+    {
+        const uint32_t low = selected_bytes(a, b, 0x5140),
+                       low_of_others = selected_bytes(c, d, 0x5140),
+                       high = selected_bytes(a, b, 0x7362),
+                       high_of_others = selected_bytes(c, d, 0x7362);
+        at[0] = selected_bytes(low, low_of_others, 0x5410);
+        at[1] = selected_bytes(low, low_of_others, 0x7632);
+        at[2] = selected_bytes(high, high_of_others, 0x5410);
+        at[3] = selected_bytes(high, high_of_others, 0x7632);
+    }
+};
+
+/* Calls take(column, word) with the bytes of up to four rows of a column in one word, and 0 in
+ * place of those that are not there. */
+template <unsigned Rows, class Take>
+__device__ __forceinline__ void each_column_of_bytes(const row_words (&rows)[Rows], Take take)
+{
+#pragma unroll
+    for (unsigned first = 0; first < Rows; first += 4) {
+        row_words words[4] = {};
+#pragma unroll
+        for (unsigned r = 0; r < 4 && r < Rows; r++)
+            words[r] = rows[first + r];
+#pragma unroll
+        for (unsigned w = 0; w < 4; w++) {
+            const four_columns columns(words[0].at[w], words[1].at[w], words[2].at[w],
+                                       words[3].at[w]);
+#pragma unroll
+            for (unsigned c = 0; c < 4; c++)
+                take(4 * w + c, columns.at[c]);
+        }
+    }
+}
+
+} // namespace KERNELS
