@@ -49,7 +49,9 @@ struct collected {
  * Sums of bytes and of their squares are exact in 32 bits. */
 template <class In>
 struct collected<variance<double>, In, std::enable_if_t<packing<In>::bits == 8>> {
-    static constexpr unsigned enough = 1u << 16;
+    static constexpr unsigned enough = 1u << 16,
+                              batch = packs_of_row<variance<double>, In> * pack<In>::size;
+    static_assert(uint64_t(enough + batch) * 255 * 255 <= UINT32_MAX);
     using word = typename packing<In>::word;
     moments<double> state = variance<double>::identity();
     word sum = 0, squares = 0;
@@ -177,7 +179,7 @@ struct collected<variance<float>, In, std::enable_if_t<sizeof(In) == 2>> {
  * which is the formula by which states merge; until there are many it is left to sums. By the
  * inequality of Cauchy and Schwarz no more than N / (n + N) of sum(d^2) is taken away again: half
  * of it at most, but of the first. Those are from the mean of the first batch of b, and (N - b) / N
- * is taken away at most. */
+ * is taken away at most; b is 1 where an element of no pack comes first. */
 template <class V, class In>
 struct collected<variance<V>, In, std::enable_if_t<sizeof(In) >= 4>> {
     using fold = variance<V>;

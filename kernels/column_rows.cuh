@@ -144,7 +144,7 @@ __device__ __forceinline__ void load_rows(row_words (&rows)[Rows], const column_
 }
 
 /* However many are loaded at a time, they are taken in by ROWS_AHEAD, so that results are the same
- * bits as those of lone columns. */
+ * bits as those of lone columns, but for spreads of float16 (lone_side_by_side.cuh). */
 template <unsigned Rows, class Columns>
 __device__ __forceinline__ void take_loaded(Columns &columns, const row_words (&rows)[Rows],
                                             uint32_t taken)

@@ -43,6 +43,7 @@ const void *typed_short_rows(enum fold fold, enum element input, enum element ac
 
 const void *later_flat(enum fold, enum method_index, enum element input, enum element accumulator);
 
+bool segments_follow();
 const void *segments_survey();
 const void *segments_tiles(enum fold, enum element input, enum element accumulator);
 const void *segments_each(enum fold, enum element input, enum element accumulator);
@@ -64,10 +65,7 @@ namespace
 
 enum { ON_LADDER = FOLD_max + 1 };
 
-#define FOLDS_OF(what)                                                                             \
-    {                                                                                              \
-        sum_##what, prod_##what, min_##what, max_##what                                            \
-    }
+#define FOLDS_OF(what) {sum_##what, prod_##what, min_##what, max_##what}
 
 const void *first_of(const void *const (&entries)[4])
 {
@@ -190,6 +188,7 @@ const struct kernels GRED_TABLE = {
     KERNELS::lone_columns,
     KERNELS::typed_rows,
     KERNELS::typed_short_rows,
+    KERNELS::segments_follow,
     KERNELS::segments_survey,
     KERNELS::segments_tiles,
     KERNELS::segments_each,

@@ -41,7 +41,8 @@ struct divided_by {
     template <class In, unsigned N>
     __device__ __forceinline__ void divide(float (&x)[N]) const
     {
-        const float whole = float(number), part = float(inverse);
+        const float whole = float(fmin(number, double(ends<float>::greatest))),
+                    part = float(inverse); /* ddof may make a number what it likes */
         float ratios[N];
         bool rare = false;
 #pragma unroll

@@ -46,7 +46,20 @@ const void *of_fold(enum fold fold, enum element input, enum element accumulator
     }
 }
 
+#ifdef __CUDA_ARCH_LIST__
+/* Instructions of later GPUs of the same family may be made for an earlier one's. */
+constexpr int compiled_for[] = {__CUDA_ARCH_LIST__};
+constexpr bool all_wait = compiled_for[0] >= WAITING_ARCHITECTURE; /* in rising order */
+#else
+constexpr bool all_wait = false;
+#endif
+
 } // namespace
+
+bool segments_follow()
+{
+    return all_wait;
+}
 
 const void *segments_survey()
 {

@@ -27,10 +27,13 @@ __device__ __forceinline__ uint64_t end_of_segment(const segments &of, uint64_t 
 
 /* ---- launches ---- */
 
+/* From there on kernels are compiled with a way to wait for others. */
+#define WAITING_ARCHITECTURE 900
+
 /* Until the launch before this one has ended, where it need not have before this one began. */
 __device__ __forceinline__ void await_launch()
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= WAITING_ARCHITECTURE
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
@@ -38,7 +41,7 @@ __device__ __forceinline__ void await_launch()
 /* Lets the next launch begin, once all blocks have come this far. */
 __device__ __forceinline__ void let_next_begin()
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= WAITING_ARCHITECTURE
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }

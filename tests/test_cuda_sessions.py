@@ -129,10 +129,12 @@ def interrupted_after(seconds):
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    yield
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.signal(signal.SIGALRM, before)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_waiting_can_be_interrupted_and_the_next_call_is_right():
@@ -141,7 +143,7 @@ def test_waiting_can_be_interrupted_and_the_next_call_is_right():
     gred.sum(a)
     write_later(a.address, a.nbytes, 7, stream.handle, 2 * SECOND)
     began = time.monotonic()
-    with interrupted_after(0.2), pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), interrupted_after(0.2):
         gred.sum(a)
     assert is_busy(stream.handle), "the interrupted call waited for its kernel"
     assert time.monotonic() - began < 2

@@ -220,7 +220,7 @@ def gpu_goes_on():
     assert gred.sum(np.arange(100003), device="cuda") == 100003 * 50001
 
 
-def found(rung, size, seconds=5.0):
+def found(rung, size, seconds=600.0):
     """Run one length on the GPU, in a process of its own, and give what is found."""
     job = edges.case(rung._build.form, size, 64, order=f"on {rung.gpu}")
     job |= {"kind": "answer", "device": rung.gpu}

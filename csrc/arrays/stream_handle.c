@@ -17,16 +17,16 @@ static bool is_readable(uintptr_t address)
     return syscall(SYS_rt_sigprocmask, NO_WAY, address, NULL, SET_BYTES) == 0 || errno != EFAULT;
 }
 
-/* Handles that could be read when they were last asked about, each where its bits lead. To ask
- * takes longer than all else that is asked of a stream; and who destroys one leaves what CUDA
- * recognises, since it rarely gives memory of that size back to the operating system. */
-enum { SEEN = 16 };
-static _Atomic(uintptr_t) seen[SEEN];
+/* Handles that CUDA took for streams' when it last saw them, each where its bits lead. To ask takes
+ * longer than all else that is asked of a stream; and who destroys one leaves what CUDA recognises,
+ * since it rarely gives memory of that size back to the operating system. */
+enum { KNOWN = 16 };
+static _Atomic(uintptr_t) known[KNOWN];
 
 static _Atomic(uintptr_t) *place_of(uintptr_t handle)
 {
     enum { LOW = 6, HIGH = 12 };
-    return &seen[(handle >> LOW ^ handle >> HIGH) % SEEN];
+    return &known[(handle >> LOW ^ handle >> HIGH) % KNOWN];
 }
 
 bool stream_is_readable(uintptr_t handle)
@@ -34,13 +34,13 @@ bool stream_is_readable(uintptr_t handle)
     enum { PER_THREAD_DEFAULT_STREAM = 2, BYTES = 64, PAGE_MIN = 4096 };
     if (handle <= PER_THREAD_DEFAULT_STREAM) /* the default streams are no pointers */
         return true;
-    _Atomic(uintptr_t) *const place = place_of(handle);
-    if (atomic_load_explicit(place, memory_order_relaxed) == handle)
+    if (atomic_load_explicit(place_of(handle), memory_order_relaxed) == handle)
         return true;
     const uintptr_t last = handle + BYTES - sizeof(uint64_t);
-    const bool readable =
-        is_readable(handle) && (handle / PAGE_MIN == last / PAGE_MIN || is_readable(last));
-    if (readable)
-        atomic_store_explicit(place, handle, memory_order_relaxed);
-    return readable;
+    return is_readable(handle) && (handle / PAGE_MIN == last / PAGE_MIN || is_readable(last));
+}
+
+void stream_is_known(uintptr_t handle)
+{
+    atomic_store_explicit(place_of(handle), handle, memory_order_relaxed);
 }

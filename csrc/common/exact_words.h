@@ -8,7 +8,8 @@
  * warp's last is shorter. Arrays are cut so that blocks have EXACT_BLOCK_MOST elements on average;
  * by warps that take tiles in turn, none has more than a tile a warp beyond that. So a word takes
  * up no more than 2^30 + 2^17 numbers' pieces, and stays below 2^62 + 2^50. It has 63 bits and a
- * sign.
+ * sign. Along axes a thread may empty its windows after two numbers, three pieces to a word; there
+ * blocks have half as many elements of a result, and a word stays below 2^62, too.
  *
  * What a block leaves has passed its carries on once: a word is then less than 2^32 + 2^31 in
  * magnitude. As many as 2^29 of these, of blocks or of pieces, can be added in one word, and what

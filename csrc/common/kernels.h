@@ -62,8 +62,7 @@ enum { LONE_LOADS = 8, LONE_PACKS = 4 };
  * bytes. */
 #define COLUMNS_THREADS(state, element) ((state) > 8 ? 512 : (element) > 1 ? 1024 : 768)
 
-/* The same of threads that make columns alone, in small blocks, of up to
- * LONE_BLOCK. */
+/* The same of threads that make columns alone, in small blocks, of up to LONE_BLOCK. */
 #define LONE_THREADS(state, element)                                                               \
     ((state) > LONE_SMALL || (element) < 2 ? 512 : (element) < 4 ? 704 : 768)
 enum { LONE_SMALL = 8, LONE_BLOCK = 256 };
@@ -294,7 +293,9 @@ struct kernels {
     /* Of segments, of the same elements. The survey (kernel_segments) looks at offsets and finds
      * tiles' beginnings. Then (kernel_segments, heads, tails) has segments that lie in one tile
      * folded, and of others what lies in a tile, and once more what these become, or, where offsets
-     * do not rise or nobody has looked, all segments one by one. */
+     * do not rise or nobody has looked, all segments one by one. Those two may follow: they were
+     * compiled to wait for the launch before them. */
+    bool (*segments_follow)(void);
     const void *(*survey)(void);
     const void *(*tiles)(enum fold fold, enum element input, enum element accumulator);
     const void *(*segments)(enum fold fold, enum element input, enum element accumulator);

@@ -232,12 +232,11 @@ static bool launch_following(struct machine *machine, const struct launch *launc
 
 static bool machine_launch(struct machine *machine, const struct launch *launch)
 {
-    enum { HOPPER = 90 };
     const dim3 grid = {(unsigned)launch->grid, 1, 1}, block = {launch->block, 1, 1};
     const cudaStream_t stream = session_of(machine)->stream;
     if (launch->cluster > 1)
         return launch_clusters(machine, launch);
-    if (launch->follows && machine->capability >= HOPPER)
+    if (launch->follows)
         return launch_following(machine, launch);
     if (launch->cooperative)
         return cuda_check(machine->failure,

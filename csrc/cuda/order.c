@@ -39,10 +39,14 @@ static bool capture_of(cudaStream_t stream, unsigned long long *number, struct f
 {
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     *number = 0;
-    return stream == NULL || stream == cudaStreamLegacy ||
-           cuda_check(failure,
-                      cudaStreamGetCaptureInfo(stream, &status, number, NULL, NULL, NULL, NULL),
-                      "cudaStreamGetCaptureInfo");
+    if (stream == NULL || stream == cudaStreamLegacy)
+        return true;
+    if (!cuda_check(failure,
+                    cudaStreamGetCaptureInfo(stream, &status, number, NULL, NULL, NULL, NULL),
+                    "cudaStreamGetCaptureInfo"))
+        return false;
+    stream_is_known((uintptr_t)stream);
+    return true;
 }
 
 /* Whether all streams of a plan are part of one capture, or none of any; which is `*number`. */

@@ -53,7 +53,7 @@ struct axes_tuning {
     unsigned across;  /* columns of a known type, where these are shared, that neighbouring threads
                        * of a block read, as an exponent */
     unsigned typed; /* bytes a multiprocessor from which on there is use in knowing it, of elements
-                     * of 2 bytes; others are given in columns_shape.c by this */
+                     * of 2 bytes; of others see bytes_worth_a_type */
     unsigned lone;  /* loads' columns, at most, that a thread makes alone; 0: for those that could
                      * be made so, too, the kernel is taken that can share columns */
     unsigned alone; /* threads of a block that makes columns alone, as an exponent */

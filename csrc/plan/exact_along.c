@@ -100,6 +100,8 @@ bool exact_along_make(const struct plan *plan, const struct kernels *kernels,
     if (!self->kernel || (!rows && exact_asks_for_signs(&plan->finish)))
         return false;
     (rows ? share_rows : share_columns)(plan, multiprocessors, self);
+    if (self->groups > INT32_MAX / self->splits) /* blocks that a grid can have */
+        return false;
     self->rows = rows;
     self->accumulator = accumulator_of(plan);
     const size_t words = (size_t)exact_words_of(self->accumulator) * sizeof(int64_t);

@@ -88,7 +88,7 @@
     "    ``'exact'`` is for sum, mean, nansum and nanmean: floats, and the parts of\n"             \
     "    complex numbers, are added without rounding, and the result is rounded once;\n"           \
     "    so is the norm of order 2, as the root of the exact sum of squares.\n"                    \
-    "    On a device, results along axes are made one by one.\n"
+    "    On a device, the README's Limits say which results along axes are made one by one.\n"
 #define PARAMETER_method_ladder                                                                    \
     "method : str, default 'auto'\n"                                                               \
     "    ``'auto'``, or a method's name; `gred.methods` lists them. All take every real\n"         \

@@ -1,6 +1,6 @@
 /* Makes the schedule of a plan with axes, for the memory that there is room for, and has it carried
  * out: all results at once, or so many at a time; or each like an array by itself, in pieces of its
- * elements, which is also how exact ones are made. */
+ * elements, which is also how exact ones are made that one launch cannot. */
 #include "run/along.h"
 
 #include "arrays/means.h"
@@ -25,6 +25,12 @@ struct parts {
 
 /* ---- explained, rather than run ---- */
 
+/* For results that are not stored where the caller wants them at once. */
+static void reserve_results(const struct parts *self, struct arena *arena)
+{
+    arena_reserve(arena, PART_RESULTS, self->all->axes->results, element_size(self->results.type));
+}
+
 static bool explain_part(const struct parts *self, const struct axes *part)
 {
     struct explanation *explanation = self->run->explanation;
@@ -42,8 +48,7 @@ static bool explain_part(const struct parts *self, const struct axes *part)
     if (along->schedule.copy)
         along->copy_grid = along_copy_grid(self->machine, layout_length(&along->schedule.array));
     if (self->results.out)
-        arena_reserve(&along->schedule.arena, PART_RESULTS, self->all->axes->results,
-                      element_size(self->results.type));
+        reserve_results(self, &along->schedule.arena);
     return true;
 }
 
@@ -242,7 +247,7 @@ static bool run_for_host(struct parts *self)
     return made;
 }
 
-/* All in one launch, if that is possible and there is memory for it. */
+/* All in one launch, if that is possible in the workspace that is allowed. */
 static bool run_exact(struct parts *self)
 {
     const struct machine *machine = self->machine;
@@ -254,6 +259,8 @@ static bool run_exact(struct parts *self)
         return make_one_by_one(self);
     if (!explanation)
         return exact_along_run(self->machine, self->all, &along);
+    if (self->results.out)
+        reserve_results(self, &along.arena);
     explanation->by = EXPLAINED_EXACT;
     explanation->exact = along;
     return true;

@@ -99,7 +99,7 @@ static bool launch(struct carrying *self, const void *kernel, uint64_t grid, uns
                                   .block = 1u << block,
                                   .shared_bytes = shared_bytes,
                                   .cluster = 1,
-                                  .follows = follows};
+                                  .follows = follows && machine->kernels->segments_follow()};
     self->argument.block = block;
     self->argument.most = most;
     return machine->launch(machine, &launch);
