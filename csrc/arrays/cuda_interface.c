@@ -2,6 +2,7 @@
 #include <Python.h>
 
 #include "arrays/cuda_interface.h"
+#include "arrays/name.h"
 #include "arrays/protocol.h"
 #include "arrays/stream.h"
 #include "arrays/torch.h"
@@ -23,15 +24,10 @@ static struct {
 #undef KEY
 } names;
 
-static bool intern(PyObject **constant, const char *text)
-{
-    return *constant || (*constant = PyUnicode_InternFromString(text));
-}
-
 int cuda_interface_setup(void)
 {
-#define KEY(key) &&intern(&names.key, #key)
-    return intern(&names.interface, INTERFACE) KEYS(KEY) ? 0 : -1;
+#define KEY(key) &&name_intern(&names.key, #key)
+    return name_intern(&names.interface, INTERFACE) KEYS(KEY) ? 0 : -1;
 #undef KEY
 }
 

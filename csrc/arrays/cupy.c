@@ -1,9 +1,9 @@
 #include "arrays/cupy.h"
 
+#include "arrays/name.h"
 #include "arrays/shape.h"
 #include "common/newer_python.h"
 
-/* Made at import, constant from then on; looking up an interned string compares pointers. */
 #define NAMES(NAME)                                                                                \
     NAME(cupy) NAME(ndarray) NAME(cuda) NAME(runtime) NAME(getDevice) NAME(data) NAME(ptr)
 static struct {
@@ -12,14 +12,9 @@ static struct {
 #undef NAME
 } names;
 
-static bool intern(PyObject **constant, const char *text)
-{
-    return *constant || (*constant = PyUnicode_InternFromString(text));
-}
-
 int cupy_setup(void)
 {
-#define NAME(name) &&intern(&names.name, #name)
+#define NAME(name) &&name_intern(&names.name, #name)
     return true NAMES(NAME) ? 0 : -1;
 #undef NAME
 }

@@ -1,6 +1,7 @@
 #include "arrays/exchange.h"
 
 #include "arrays/dltensor.h"
+#include "arrays/name.h"
 #include "arrays/stream.h"
 #include "arrays/torch.h"
 #include "common/newer_python.h"
@@ -34,16 +35,11 @@ static struct {
     PyObject *others[2];
 } names;
 
-static bool intern(PyObject **constant, const char *text)
-{
-    return *constant || (*constant = PyUnicode_InternFromString(text));
-}
-
 int exchange_setup(void)
 {
-    return intern(&names.exchange, "__dlpack_c_exchange_api__") &&
-                   intern(&names.others[0], "__dlpack__") &&
-                   intern(&names.others[1], "__cuda_array_interface__")
+    return name_intern(&names.exchange, "__dlpack_c_exchange_api__") &&
+                   name_intern(&names.others[0], "__dlpack__") &&
+                   name_intern(&names.others[1], "__cuda_array_interface__")
                ? 0
                : -1;
 }

@@ -1,6 +1,7 @@
 #include "arrays/result.h"
 
 #include "arrays/cupy.h"
+#include "arrays/name.h"
 #include "arrays/shape.h"
 
 /* What is said in Python is in gred/device_array.py, which is imported when it is first asked. */
@@ -8,15 +9,12 @@ static struct {
     PyObject *module, *made_like, *own, *handed_over;
 } names;
 
-static bool intern(PyObject **constant, const char *text)
-{
-    return *constant || (*constant = PyUnicode_InternFromString(text));
-}
-
 int result_setup(void)
 {
-    return intern(&names.module, "gred.device_array") && intern(&names.made_like, "made_like") &&
-                   intern(&names.own, "DeviceArray") && intern(&names.handed_over, "handed_over")
+    return name_intern(&names.module, "gred.device_array") &&
+                   name_intern(&names.made_like, "made_like") &&
+                   name_intern(&names.own, "DeviceArray") &&
+                   name_intern(&names.handed_over, "handed_over")
                ? 0
                : -1;
 }

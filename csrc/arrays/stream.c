@@ -1,8 +1,8 @@
 #include "arrays/stream.h"
 
+#include "arrays/name.h"
 #include "common/newer_python.h"
 
-/* Made at import, constant from then on; looking up an interned string compares pointers. */
 #define NAMES(NAME) NAME(__cuda_stream__) NAME(ptr) NAME(cuda_stream) NAME(handle) NAME(value)
 static struct {
 #define NAME(name) PyObject *name;
@@ -10,14 +10,9 @@ static struct {
 #undef NAME
 } names;
 
-static bool intern(PyObject **constant, const char *text)
-{
-    return *constant || (*constant = PyUnicode_InternFromString(text));
-}
-
 int stream_setup(void)
 {
-#define NAME(name) &&intern(&names.name, #name)
+#define NAME(name) &&name_intern(&names.name, #name)
     return true NAMES(NAME) ? 0 : -1;
 #undef NAME
 }

@@ -1,23 +1,18 @@
 #include "arrays/torch.h"
 
+#include "arrays/name.h"
 #include "arrays/stream.h"
 #include "common/newer_python.h"
 
-/* Made at import, constant from then on; looking up an interned string compares pointers. */
 static struct {
     PyObject *torch, *tensor, *requires_grad, *is_neg, *is_conj;
 } names;
 
-static bool intern(PyObject **constant, const char *text)
-{
-    return *constant || (*constant = PyUnicode_InternFromString(text));
-}
-
 int torch_setup(void)
 {
-    return intern(&names.torch, "torch") && intern(&names.tensor, "Tensor") &&
-                   intern(&names.requires_grad, "requires_grad") &&
-                   intern(&names.is_neg, "is_neg") && intern(&names.is_conj, "is_conj")
+    return name_intern(&names.torch, "torch") && name_intern(&names.tensor, "Tensor") &&
+                   name_intern(&names.requires_grad, "requires_grad") &&
+                   name_intern(&names.is_neg, "is_neg") && name_intern(&names.is_conj, "is_conj")
                ? 0
                : -1;
 }
