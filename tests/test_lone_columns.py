@@ -207,13 +207,17 @@ def test_results_go_where_they_belong(place, alone, dtype, first):
 @every_type
 @pytest.mark.parametrize("name", PLACED)
 def test_places_among_one_element_are_zeros(place, alone, name, dtype):
-    """Whatever that is; in blocks, in the rest of one, and off a boundary."""
+    """Whatever that is; in blocks, in the rest of one, and off a boundary; also over sevens."""
     for count in (1, 31, 33, 1001, 2048):
         x = integers(dtype, (1, count + 1))
         x[0, ::3] = -128 if dtype == np.int8 else np.nan
         for view, axis in ((x, 0), (x[:, 1:], 0), (x.T, 1), (x[:, 1:].T, 1)):
             got = on_device(name, view, place, axis)
             np.testing.assert_array_equal(got, np.zeros(view.size, "i8"), strict=True)
+            sevens = np.full(view.size, 7, "i8")
+            out = SimulatedArray(sevens) if place == "simulated" else GpuArray.of(sevens)
+            getattr(gred, name)(laid_out(view, place), axis=axis, out=out)
+            assert not (out.get() if place == "simulated" else out.host()).any()
 
 
 @everywhere
