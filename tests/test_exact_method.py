@@ -218,6 +218,11 @@ def test_out_is_rounded_to_once():
     integer = np.zeros((), np.int64)
     gred.sum([1.75, 2.5], method="exact", out=integer)
     assert integer == 4
+    for mean in (gred.mean, gred.nanmean):
+        mean([1.75, 2.75, 2.0], method="exact", out=integer)
+        assert integer == 2
+    gred.norm([3.0, 5.5], method="exact", out=integer)
+    assert integer == 6
     parts = np.zeros((), np.complex64)
     gred.sum(np.array(x) * (1 + 1j), method="exact", out=parts)
     assert parts == np.complex64((1 + 2.0**-23) * (1 + 1j))

@@ -126,11 +126,17 @@ static bool check_complex(const struct plan *plan)
     return false;
 }
 
-/* What is rounded once is rounded to the type in which it is kept. */
-static void round_for_output(const struct output *out, struct finish *finish)
+/* What is rounded once is rounded to the type in which it is kept, or, if that is of integers, to
+ * the one from which these are made. */
+static void round_for_output(const struct output *out, struct plan *plan)
 {
+    struct finish *finish = &plan->finish;
     if (out && !element_is_integer(out->view.layout.input))
         finish->result = out->view.layout.input;
+    else if (element_is_integer(finish->result))
+        finish->result = reduction_row(plan->reduction)->result == RESULT_real
+                             ? element_real_part(finish->type)
+                             : finish->type;
 }
 
 /* A type that devices copy elements to without a rounding, where they cannot be read as they lie.
@@ -160,7 +166,7 @@ static bool choose_exactness(const struct request *request, struct layout *layou
     plan->exact = !element_is_integer(plan->finish.type);
     if (!plan->exact)
         return true;
-    round_for_output(request->out, &plan->finish);
+    round_for_output(request->out, plan);
     if (plan->platform->place == METHOD_ON_HOST)
         return true;
     layout->type = plan_adds_products(plan) ? holder_of_factor(layout->input, layout->type)
