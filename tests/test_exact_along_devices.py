@@ -236,9 +236,7 @@ OUTS = {
 @pytest.mark.parametrize("out_type", [*REALS, np.dtype(np.int32)], ids=str)
 @pytest.mark.parametrize("out", OUTS)
 def test_out_has_any_strides_and_type(place, dtype, out_type, out):
-    """Results are rounded once, to floats of out's type, or to what makes integers; what lies between
-    stays as it was.
-    """
+    """Results are rounded once, to out's type or to what makes integers; all else is left alone."""
     around, layout = OUTS[out]
     x = (np.random.default_rng(8).normal(size=(3, 4, 140)) * 9).astype(dtype)
     rounded = out_type if out_type in REALS else np.float64
