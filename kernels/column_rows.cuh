@@ -146,8 +146,8 @@ __device__ __forceinline__ void load_rows(row_words (&rows)[Rows], const column_
 /* However many are loaded at a time, they are taken in by ROWS_AHEAD, so that results are the same
  * bits as those of lone columns, but for spreads of float16 (lone_side_by_side.cuh). */
 template <unsigned Rows, class Columns>
-__device__ __forceinline__ void take_loaded(Columns &columns, const row_words (&rows)[Rows],
-                                            uint32_t taken)
+__device__ __forceinline__ void take_in(Columns &columns, const row_words (&rows)[Rows],
+                                        uint32_t taken)
 {
     constexpr unsigned few = Rows < ROWS_AHEAD ? Rows : unsigned(ROWS_AHEAD);
 #pragma unroll
@@ -168,7 +168,7 @@ __device__ __forceinline__ void take_rest(Columns &columns, column_walk &own, ui
         if (left & Rows) {
             row_words rows[Rows];
             load_rows<How, In>(rows, own);
-            take_loaded(columns, rows, own.taken);
+            take_in(columns, rows, own.taken);
             own.go(Rows);
         }
         take_rest<Rows / 2, How, Columns, In>(columns, own, left);
@@ -182,7 +182,7 @@ __device__ __forceinline__ void take_many(Columns &columns, column_walk &own, ui
     for (; end - own.taken >= Rows; own.go(Rows)) {
         row_words rows[Rows];
         load_rows<How, In>(rows, own);
-        take_loaded(columns, rows, own.taken);
+        take_in(columns, rows, own.taken);
     }
     take_rest<Rows / 2, How, Columns, In>(columns, own, end - own.taken);
 }

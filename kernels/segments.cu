@@ -47,7 +47,7 @@ const void *of_fold(enum fold fold, enum element input, enum element accumulator
 }
 
 #ifdef __CUDA_ARCH_LIST__
-/* Instructions of later GPUs of the same family may be made for an earlier one's. */
+/* A GPU may get what was compiled for an earlier one, which does not wait. */
 constexpr int compiled_for[] = {__CUDA_ARCH_LIST__};
 constexpr bool all_wait = compiled_for[0] >= WAITING_ARCHITECTURE; /* in rising order */
 #else

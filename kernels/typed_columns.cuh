@@ -89,8 +89,8 @@ __device__ __forceinline__ void merge_words(Columns &own, rows_taken &taken, con
 
 /* The same of states. */
 template <class Fold, class T, unsigned Columns>
-__device__ __forceinline__ void fold_team(T (&states)[Columns], const teammate &me,
-                                          const column_part &part)
+__device__ __forceinline__ void merge_states(T (&states)[Columns], const teammate &me,
+                                             const column_part &part)
 {
     const shared<T> left = block_memory<T>();
     const unsigned pitch = blockDim.x / 2;
@@ -264,7 +264,7 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     const unsigned count =
         x.repeats > 1 ? columns_of_row(x) / x.inner : me.teams * columns / x.inner;
     if constexpr (!merges)
-        fold_team<Fold>(states, me, part);
+        merge_states<Fold>(states, me, part);
     column_table<state_of<Fold>> table = bring_columns<Apart, Fold, In>(
         x, me, states, part, x.leftover && share.split == 0, share.group);
     bool made = x.inner * x.repeats > 1 && count <= blockDim.x;

@@ -346,6 +346,26 @@ static void enlarge_blocks(const struct columns *columns, size_t state, unsigned
     }
 }
 
+/* Of threads that make results of their own: how these store them, and whether they are those of
+ * the kernel that makes columns alone. */
+static void let_threads_be_alone(const struct axes *axes, const struct axes_kernels *kernels,
+                                 const struct columns *columns, unsigned multiprocessors,
+                                 struct axes_shape *shape)
+{
+    const struct axes_tuning *tuning = axes_tuning();
+    const size_t state = kernels->state;
+    const uint64_t threads =
+        (uint64_t)multiprocessors * LONE_THREADS(state, columns->size) * tuning->threads >> THREADS;
+    const unsigned most = (unsigned)least(tuning->block, exponent_up(LONE_BLOCK));
+    shape->typed.stores_packs = columns->inner == 1;
+    shape->typed.stores_usual =
+        shape->typed.stores_packs && kernels->lone_columns && tuning->lone && columns->step > 1;
+    if (kernels->lone_columns && could_be_made_alone(axes, columns) &&
+        !leave_little(columns, state, threads))
+        make_alone(axes, columns, kernels->indexed, block_alone(columns, state, most, threads),
+                   threads, shape);
+}
+
 bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kernels, uintptr_t data,
                         unsigned multiprocessors, struct axes_shape *shape)
 {
@@ -385,18 +405,7 @@ bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kern
     shape->typed.leftover = (unsigned)(columns.rows % columns.repeats);
     shape->typed.packs = columns.packs;
     shape->typed.shifted = columns.shifted;
-    const bool alone = are_made_alone(axes, &columns, shape);
-    shape->typed.stores_packs = alone && columns.inner == 1;
-    shape->typed.stores_usual =
-        shape->typed.stores_packs && kernels->lone_columns && tuning->lone && columns.step > 1;
-    const uint64_t lone_threads =
-        (uint64_t)multiprocessors * LONE_THREADS(state, columns.size) * tuning->threads >> THREADS;
-    if (alone && kernels->lone_columns && could_be_made_alone(axes, &columns) &&
-        !leave_little(&columns, state, lone_threads))
-        make_alone(axes, &columns, kernels->indexed,
-                   block_alone(&columns, state,
-                               (unsigned)least(tuning->block, exponent_up(LONE_BLOCK)),
-                               lone_threads),
-                   lone_threads, shape);
+    if (are_made_alone(axes, &columns, shape))
+        let_threads_be_alone(axes, kernels, &columns, multiprocessors, shape);
     return !columns.paired || shape->typed.lone;
 }

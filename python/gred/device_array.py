@@ -191,13 +191,13 @@ def _numbas(
 
 
 _MAKERS = {"cupy": _cupys, "numba": _numbas}
+_LIBRARIES = {*_MAKERS, "jax", "jaxlib", "torch"}
 
 
 def _library(array: Any) -> str:
     """Name the package that an array's type comes from, or, if that is derived, a known one's."""
     names = [base.__module__.partition(".")[0] for base in type(array).__mro__]
-    known = {*_MAKERS, "jax", "jaxlib", "torch"}
-    return next((name for name in names if name in known), names[0])
+    return next((name for name in names if name in _LIBRARIES), names[0])
 
 
 def made_like(
