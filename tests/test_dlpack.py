@@ -428,8 +428,12 @@ def page_before_none():
     """Map two pages, of which the second cannot be read."""
     pages = mmap.mmap(-1, 2 * mmap.PAGESIZE)
     end = ctypes.addressof(ctypes.c_char.from_buffer(pages)) + mmap.PAGESIZE
-    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(end), mmap.PAGESIZE, 0) == 0
+    hide_page(end)
     return pages, end
+
+
+def hide_page(address):
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(address), mmap.PAGESIZE, 0) == 0
 
 
 def test_a_producer_gets_no_handle_that_it_could_not_read():
@@ -446,4 +450,7 @@ def test_a_producer_gets_no_handle_that_it_could_not_read():
             with pytest.raises(Exception, match=r"^(?!.*no handle)"):
                 gred.sum(producer, stream=handle)
             assert producer.calls[0]["stream"] == handle
+    hide_page(end - mmap.PAGESIZE)
+    with pytest.raises(ValueError, match="no handle of a stream"):  # what nobody took for a stream
+        gred.sum(Producer(Exception, (CUDA, 0)), stream=handle)
     del pages
