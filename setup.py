@@ -62,6 +62,7 @@ UNITS = {
     "moves": ["-O3", "-fno-trapping-math"],
     "windows": [],
     "product_windows": [],
+    "unrounded": [],
     "dots": ["-O3", "-Wno-uninitialized"],
 }
 LIBRARIES = ["-lpthread", "-lm", "-lstdc++", "-Wl,--exclude-libs,ALL"]

@@ -73,7 +73,7 @@ static void add_piece(void *context, uint64_t index, unsigned thread)
     fenv_t callers;
     fegetenv(&callers);
     fesetenv(FE_DFL_ENV);
-    windows_forget(&part->own[thread].windows);
+    windows_forget(&part->own[thread].ways.windows);
     for (uint64_t at = begin; at < end; at += CHUNK)
         add_at(part, part->start + at, least(end - at, CHUNK), thread);
     fesetenv(&callers);

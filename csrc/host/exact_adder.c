@@ -1,5 +1,5 @@
-/* Floats go through windows, as many at a time as a loop takes, and what does not fit there is
- * added one by one. */
+/* Floats are just added, as many at a time as a loop takes, where nothing is rounded; else they go
+ * through windows, and what does not fit there is added one by one. */
 #include "host/exact_adder.h"
 
 #include "common/arithmetic.h"
@@ -38,9 +38,10 @@ void exact_adder_start(struct exact_adder *self, const struct job *job)
     const enum element type = element_real_part(plan->layout->input);
     exact_sums_clear(&self->sums);
     if (is_squared(plan))
-        windows_start_products(&self->windows, job->instructions, type);
+        windows_start_products(&self->ways.windows, job->instructions, type);
     else
-        windows_start(&self->windows, job->instructions, type, leaves_out(plan));
+        windows_start(&self->ways.windows, job->instructions, type, leaves_out(plan));
+    unrounded_start(&self->ways.unrounded, job->instructions, type, leaves_out(plan));
 }
 
 /* Adds floats of a complex type's parts in turn, or of a real type; squares of both are one sum. */
@@ -51,8 +52,11 @@ static bool add_floats(const struct plan *plan, const void *floats, size_t n,
     const bool apart = parts_of(plan->layout) > 1 && !is_squared(plan);
     for (int part = 0; part < EXACT_PARTS; part++)
         exact_reserve(&sums[part], WINDOWS_LOAD);
-    return windows_add(&self->windows, floats, floats, n, &sums[EXACT_REAL],
-                       &sums[apart ? EXACT_IMAGINARY : EXACT_REAL], numbers);
+    struct exact *const even = &sums[EXACT_REAL];
+    struct exact *const odd = &sums[apart ? EXACT_IMAGINARY : EXACT_REAL];
+    return (!is_squared(plan) &&
+            unrounded_add(&self->ways.unrounded, floats, n, even, odd, numbers)) ||
+           windows_add(&self->ways.windows, floats, floats, n, even, odd, numbers);
 }
 
 static uint64_t add_one_by_one(const struct plan *plan, const void *elements, size_t n,
@@ -86,7 +90,7 @@ static void add_elements(const struct plan *plan, const void *elements, size_t n
 void exact_adder_clear(struct exact_adder *self)
 {
     exact_sums_clear(&self->sums);
-    windows_forget(&self->windows);
+    windows_forget(&self->ways.windows);
 }
 
 void exact_adder_add(struct exact_adder *self, const struct plan *plan, const char *elements,
@@ -131,7 +135,7 @@ bool exact_adder_round(struct exact_adder *self, const struct plan *plan, const 
     const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan;
     struct windows_total total;
     if (plan->n == 0 || plan->n > LOOP_MOST || !is_plain(plan) ||
-        !windows_total(&self->windows, elements, plan->n, &total))
+        !windows_total(&self->ways.windows, elements, plan->n, &total))
         return false;
     const int64_t divisor = mean ? (int64_t)total.numbers : 1;
     const uint64_t bits =

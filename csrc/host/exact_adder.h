@@ -3,12 +3,19 @@
 
 #include "common/exact_sums.h"
 #include "host/job.h"
+#include "host/unrounded.h"
 #include "host/windows.h"
+
+/* How floats are added, where they lie as the last ones have. */
+struct exact_ways {
+    struct unrounded_floats unrounded;
+    struct windows windows;
+};
 
 /* In cache lines of its own. */
 struct exact_adder {
     _Alignas(64) struct exact_sums sums;
-    struct windows windows;
+    struct exact_ways ways;
 };
 
 void exact_adder_start(struct exact_adder *, const struct job *);

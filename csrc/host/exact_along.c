@@ -35,7 +35,7 @@ struct along {
     const struct job *job;
     const struct plan *plan;
     const struct axes *axes;
-    struct windows windows; /* to begin with */
+    struct exact_ways ways; /* to begin with */
     turn_rows *turn;        /* what brings neighbours together, or NULL */
     const char *end;        /* of all elements, for its sake */
     uint64_t start;         /* the first piece of this stretch */
@@ -175,7 +175,7 @@ static void add_neighbours(struct along *self, struct bench *bench, struct walk_
 static void start_bench(const struct along *self, struct bench *bench)
 {
     for (unsigned k = 0; k < LANES; k++) {
-        bench->lanes[k].adder.windows = self->windows;
+        bench->lanes[k].adder.ways = self->ways;
         bench->lanes[k].state = FRESH;
     }
     run_begin(&bench->run, 0);
@@ -249,7 +249,7 @@ static void describe(struct along *self, const struct job *job)
     if (self->turn && self->results_a_piece < LANES)
         self->results_a_piece = LANES;
     exact_adder_start(&first, job);
-    self->windows = first.windows;
+    self->ways = first.ways;
 }
 
 static uint64_t pieces_of(const struct along *self)

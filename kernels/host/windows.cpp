@@ -165,16 +165,6 @@ struct window_way {
     }
 };
 
-/* Zeros, or NaNs where they are left out, change nothing. */
-template <class In, bool LeavesOut>
-LANES_FUNCTION In nothing_there()
-{
-    if constexpr (LeavesOut)
-        return no_number<In>();
-    else
-        return In{};
-}
-
 template <class In, unsigned Windows, bool LeavesOut>
 void window_loop(const void *floats, size_t n, int highest, struct windowed *result)
 {

@@ -50,6 +50,16 @@ LANES_FUNCTION doubles widened(const In *x)
     return converted<double>(x);
 }
 
+/* Zeros, or NaNs where they are left out, change nothing. */
+template <class In, bool LeavesOut>
+LANES_FUNCTION In nothing_there()
+{
+    if constexpr (LeavesOut)
+        return no_number<In>();
+    else
+        return In{};
+}
+
 LANES_FUNCTION doubles magnitude_of(doubles x)
 {
     return doubles(words(x) & (~uint64_t(0) >> 1));

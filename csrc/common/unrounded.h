@@ -1,0 +1,37 @@
+/* Loops that just add floats, in float64s, and then ask the processor whether it has rounded: the
+ * exception "inexact" of IEEE 754 is a flag that is set by every operation that rounds, in vector
+ * registers too, and that stays set until it is cleared. Where it is not set, all sums are exact,
+ * and cost no more than sums that are not. Numbers that are near each other in magnitude, and not
+ * too many, leave it alone: float64s too, once they are cut in two (W. Kahan's and T. J. Dekker's
+ * "head" and "tail"), so that each half has half of an accumulator's bits to spare. */
+#pragma once
+
+#include "common/reduction.h"
+
+/* What a loop makes of floats. */
+struct unrounded {
+    double sums[2][2]; /* of a float64's heads and tails, or of all of a narrower type, and then
+                          nothing: of those in even places, and in odd ones */
+    uint64_t numbers;  /* that are not NaN, where those are left out */
+};
+
+/* Adds 1 to LOOP_MOST floats that lie one after the other, and returns whether nothing was rounded
+ * and all is finite. Arithmetic has to keep subnormal numbers, and to trap nothing. */
+typedef bool unrounded_values(const void *floats, size_t n, struct unrounded *);
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A loop over floats of a real type, which leaves NaNs out or does not. Where nobody knows how to
+ * ask the processor, it says that something was rounded. */
+#define UNROUNDED_OF(instructions) unrounded_##instructions
+#define UNROUNDED(instructions)    UNROUNDED_OF(instructions)
+
+#define DECLARE(name) unrounded_values *UNROUNDED(name)(enum element, bool leaves_out);
+INSTRUCTION_SETS(DECLARE)
+#undef DECLARE
+
+#ifdef __cplusplus
+}
+#endif
