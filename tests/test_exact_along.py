@@ -11,8 +11,9 @@ from reference import BFLOAT16, REALS
 import gred
 
 typed = pytest.mark.parametrize("dtype", REALS, ids=str)
-LANES = 16  # results that are brought together, and a loop's most elements
+LANES = 32  # results that are brought together, and a loop's most elements
 LOOP = 4096
+ROWS = 2048  # of columns that are added at once
 KINDS = 10
 
 
@@ -40,13 +41,16 @@ def test_numbers_of_every_kind_are_added_exactly(dtype, kind, axis):
 
 
 @typed
-@pytest.mark.parametrize("n", [1, 2, 3, 31, 33, 511, 513, 2049, LOOP - 1, LOOP, LOOP + 1, 9000])
+@pytest.mark.parametrize(
+    "n", [1, 2, 3, 31, 33, 511, 513, ROWS, ROWS + 1, LOOP - 1, LOOP, LOOP + 1, 9000]
+)
 def test_results_of_any_length_are_added_exactly(dtype, n):
     for seed, shape in ((n, (n, 3)), (n + 1, (n, LANES + 1)), (n + 2, (3, n))):
         random = np.random.default_rng(seed)
         x = random.normal(size=shape) * np.exp2(random.integers(-12, 12, shape[1]))
         for axis in (0, 1) if n < 600 else (int(shape[0] < shape[1]),):
             check("sum", x.astype(dtype), axis)
+            check("mean", x.astype(dtype), axis)
 
 
 @pytest.mark.parametrize("tiny", [2.0**-40, 2.0**-60, 2.0**-80, 2.0**-100, 2.0**-120])
@@ -56,6 +60,28 @@ def test_what_lies_far_apart_is_added_exactly(tiny):
     for shown, axis in ((x, 0), (x[:30], 1), (np.ascontiguousarray(x.T), 1)):
         check("sum", shown, axis)
         check("mean", -shown, axis)
+
+
+def test_sums_that_two_floats_hold_are_rounded_once():
+    """Not to a float64 and then to a float32, where that makes a difference."""
+    x = np.array([2.0**20 + 2.0**-4, 2.0**-6 + 2.0**-58, -(2.0**-6)])
+    assert np.float32(x.sum()) < np.float32(2.0**20 + 2.0**-3)
+    for length in (3, 3 * LANES, ROWS + 1):
+        columns = np.zeros((length, LANES))
+        columns[:3] = x[:, None]
+        for sign in (1, -1):
+            check("sum", sign * columns, 0, dtype=np.float32)
+            check("sum", sign * columns, 0)
+
+
+@pytest.mark.parametrize("least", [2.0**-1074, 3 * 2.0**-1073, 2.0**-1050])
+def test_sums_of_two_floats_far_apart_are_exact(least):
+    for much in (0.0, 2.0**-1000, 2.0**-970, 1.0, 2.0**1000):
+        x = np.full((4, LANES), least) * [[1], [0], [-3], [1]]
+        x[1] = much
+        for name in ("sum", "mean"):
+            check(name, x, 0)
+            check(name, np.repeat(x, ROWS // 3, 0), 0)
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "nansum", "nanmean"])

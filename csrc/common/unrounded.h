@@ -19,6 +19,12 @@ struct unrounded {
  * and all is finite. Arithmetic has to keep subnormal numbers, and to trap nothing. */
 typedef bool unrounded_values(const void *floats, size_t n, struct unrounded *);
 
+/* So many sums side by side: the floats of each lie `stride` bytes apart, its neighbour's beside
+ * them. sums: of each, heads and tails. */
+enum { UNROUNDED_COLUMNS = 32, /* and multiples of that */ UNROUNDED_COLUMNS_MOST = 256 };
+typedef bool unrounded_columns(const void *floats, size_t n, int64_t stride, size_t columns,
+                               double (*sums)[2]);
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -29,6 +35,14 @@ extern "C" {
 #define UNROUNDED(instructions)    UNROUNDED_OF(instructions)
 
 #define DECLARE(name) unrounded_values *UNROUNDED(name)(enum element, bool leaves_out);
+INSTRUCTION_SETS(DECLARE)
+#undef DECLARE
+
+/* The same of columns; NaNs are not left out. */
+#define UNROUNDED_COLUMNS_OF(instructions)   unrounded_columns_##instructions
+#define UNROUNDED_COLUMNS_LOOP(instructions) UNROUNDED_COLUMNS_OF(instructions)
+
+#define DECLARE(name) unrounded_columns *UNROUNDED_COLUMNS_LOOP(name)(enum element);
 INSTRUCTION_SETS(DECLARE)
 #undef DECLARE
 

@@ -3,6 +3,7 @@
 #include "host/exact_adder.h"
 
 #include "common/arithmetic.h"
+#include "host/exact_plain.h"
 #include "host/one_by_one.h"
 #include "host/products.h"
 
@@ -102,45 +103,23 @@ void exact_adder_add(struct exact_adder *self, const struct plan *plan, const ch
         add_elements(plan, elements + at * size, least(n - at, most), self);
 }
 
-/* ---- few elements ---- */
-
-/* Leading digits as a superaccumulator has them: the first is not 0. */
-static struct exact_leading lead(const struct windows_total *total)
+void exact_adder_add_pair(struct exact_adder *self, const double pair[2], uint64_t n)
 {
-    const bool negative = total->units < 0;
-    unsigned __int128 bits = (unsigned __int128)total->units;
-    struct exact_leading leading = {.place = total->unit - EXACT_DIGIT_BITS, .negative = negative};
-    if (negative)
-        bits = -bits;
-    for (; bits && !(bits >> 3 * EXACT_DIGIT_BITS); bits <<= EXACT_DIGIT_BITS)
-        leading.place -= EXACT_DIGIT_BITS;
-    for (int k = 1; k < EXACT_SHOWN; k++)
-        leading.digits[k] = (uint32_t)(bits >> (k - 1) * EXACT_DIGIT_BITS);
-    return leading;
-}
-
-/* Whether a result is the rounded sum of real numbers or that divided, and nothing else. */
-static bool is_plain(const struct plan *plan)
-{
-    return fits_windows(plan) && parts_of(plan->layout) == 1 && !is_squared(plan) &&
-           !exact_has_parts(plan->finish.result) && !plan->finish.has_initial &&
-           plan->finish.from_nothing;
+    struct exact *const sum = &self->sums.parts[EXACT_REAL];
+    exact_reserve(sum, 2);
+    for (int k = 0; k < 2; k++)
+        exact_add(sum, exact_number_at(&pair[k], ELEMENT_FLOAT64));
+    sum->counts[EXACT_COUNT] += (int64_t)n;
 }
 
 bool exact_adder_round(struct exact_adder *self, const struct plan *plan, const char *elements,
                        struct scalar_wide *value, uint64_t *count)
 {
-    static const int64_t none[EXACT_COUNTS];
-    const struct finish *finish = &plan->finish;
-    const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan;
     struct windows_total total;
-    if (plan->n == 0 || plan->n > LOOP_MOST || !is_plain(plan) ||
+    if (plan->n == 0 || plan->n > LOOP_MOST || !exact_is_plain(plan) ||
         !windows_total(&self->ways.windows, elements, plan->n, &total))
         return false;
-    const int64_t divisor = mean ? (int64_t)total.numbers : 1;
-    const uint64_t bits =
-        exact_round_leading(lead(&total), none, divisor, exact_format_of_part(finish));
-    *value = exact_answer(finish, mean, bits, 0);
+    *value = exact_round_total(plan, &total);
     *count = total.numbers;
     return true;
 }

@@ -32,3 +32,6 @@ void exact_adder_add(struct exact_adder *, const struct plan *, const char *elem
  */
 bool exact_adder_round(struct exact_adder *, const struct plan *, const char *elements,
                        struct scalar_wide *value, uint64_t *count);
+
+/* Adds n elements of which the sum is that of two floats. */
+void exact_adder_add_pair(struct exact_adder *, const double pair[2], uint64_t n);

@@ -9,6 +9,7 @@
 #include "host/exact.h"
 #include "host/exact_adder.h"
 #include "host/exact_answer.h"
+#include "host/exact_plain.h"
 #include "host/sharing.h"
 #include "plan/axes.h"
 #include "run/explanation.h"
@@ -22,12 +23,15 @@
 #include <string.h>
 
 enum {
-    CHUNK = LOOP_MOST, /* elements at a time */
-    BUFFER = 64 << 10, /* bytes that are brought together at a time: CHUNK elements of any type */
-    LANES = 16,        /* results that are, at most */
-    FEW = 16,          /* results that threads do not share */
-    LONG = 1 << 18,    /* elements of each of those, at least */
-    STRETCH = 1 << 24, /* elements between two thoughts of the watch */
+    CHUNK = LOOP_MOST,         /* elements at a time */
+    BUFFER = 64 << 10,         /* bytes that are brought together at a time: CHUNK of any type */
+    LANES = UNROUNDED_COLUMNS, /* results that are, at most */
+    ROWS = 512,                /* of columns that are just added, */
+    ROWS_MOST = 2048,          /* or all of them: in more something would be rounded */
+    ADDED_AT_ONCE = 1 << 14,   /* elements of those, but for one register's columns */
+    FEW = 16,                  /* results that threads do not share */
+    LONG = 1 << 18,            /* elements of each of those, at least */
+    STRETCH = 1 << 24,         /* elements between two thoughts of the watch */
     ELEMENTS_A_PIECE = 1 << 16
 };
 
@@ -37,6 +41,8 @@ struct along {
     const struct axes *axes;
     struct exact_ways ways; /* to begin with */
     turn_rows *turn;        /* what brings neighbours together, or NULL */
+    bool adjacent;          /* whether neighbours lie one after the other, and are just added: */
+    uint64_t columns;       /* so many at once, or rows of as many as there are lanes */
     const char *end;        /* of all elements, for its sake */
     uint64_t start;         /* the first piece of this stretch */
     uint64_t results_a_piece;
@@ -57,7 +63,9 @@ struct lane {
 struct bench {
     _Alignas(64) char elements[BUFFER];
     struct lane lanes[LANES];
-    struct run run; /* of one result */
+    double sums[UNROUNDED_COLUMNS_MOST][2]; /* of neighbours */
+    struct unrounded_floats unrounded;      /* what adds these */
+    struct run run;                         /* of one result */
     struct layout layout;
     struct plan one;
 };
@@ -147,6 +155,21 @@ static void add_result(struct along *self, struct bench *bench, const struct wal
     finish(self, bench, &bench->lanes[0], walk);
 }
 
+/* Rows of elements of as many neighbours as there are lanes, where nothing is rounded. */
+static bool add_rows(struct bench *bench, const char *elements, int64_t stride, uint64_t rows)
+{
+    if (!unrounded_add_columns(&bench->unrounded, elements, rows, stride, LANES, bench->sums))
+        return false;
+    for (unsigned k = 0; k < LANES; k++) {
+        struct lane *const lane = &bench->lanes[k];
+        if (lane->state == FRESH)
+            exact_adder_clear(&lane->adder);
+        lane->state = ADDED;
+        exact_adder_add_pair(&lane->adder, bench->sums[k], rows);
+    }
+    return true;
+}
+
 /* So many neighbours, from where the walk is on, which goes past them. */
 static void add_neighbours(struct along *self, struct bench *bench, struct walk_of_results *walk,
                            unsigned count)
@@ -154,7 +177,8 @@ static void add_neighbours(struct along *self, struct bench *bench, struct walk_
     const struct plan *plan = self->plan;
     const struct axes *axes = self->axes;
     const size_t size = element_size(axes->reduced.input);
-    const uint64_t most = BUFFER / (count * size);
+    const bool adds = self->adjacent && count == LANES && plan->n > ROWS_MOST;
+    const uint64_t room = BUFFER / (count * size), most = adds ? least(room, ROWS) : room;
     const char *const data = (const char *)axes->reduced.data + walk->offset;
     struct turning turning = {.n = count,
                               .row_stride = axes->reduced.strides[0],
@@ -163,6 +187,8 @@ static void add_neighbours(struct along *self, struct bench *bench, struct walk_
     for (uint64_t at = 0; at < plan->n; at += most) {
         turning.rows = least(plan->n - at, most);
         turning.at = data + (int64_t)at * turning.row_stride;
+        if (adds && add_rows(bench, turning.at, turning.row_stride, turning.rows))
+            continue;
         self->turn(&turning, turning.rows, bench->elements);
         for (unsigned k = 0; k < count; k++)
             add(&bench->lanes[k], plan, bench->elements + k * turning.rows * size, at,
@@ -172,12 +198,34 @@ static void add_neighbours(struct along *self, struct bench *bench, struct walk_
         finish(self, bench, &bench->lanes[k], walk);
 }
 
+/* As many neighbours as can be added where they lie, from where the walk is on, which goes past
+ * them, or none. */
+static uint64_t add_columns(struct along *self, struct bench *bench, struct walk_of_results *walk,
+                            uint64_t count)
+{
+    const struct layout *reduced = &self->axes->reduced;
+    count = least(count, self->columns) / UNROUNDED_COLUMNS * UNROUNDED_COLUMNS;
+    if (count == 0 ||
+        !unrounded_add_columns(&bench->unrounded, (const char *)reduced->data + walk->offset,
+                               self->plan->n, reduced->strides[0], count, bench->sums))
+        return 0;
+    for (uint64_t k = 0; k < count; k++, results_next(walk)) {
+        struct scalar_wide value;
+        if (!exact_round_pair(&bench->one, bench->sums[k], self->plan->n, &value))
+            return k;
+        run_answer_exact(&bench->run, &bench->one, NULL, value, self->plan->n);
+        store(&bench->one, &bench->run, walk->place);
+    }
+    return count;
+}
+
 static void start_bench(const struct along *self, struct bench *bench)
 {
     for (unsigned k = 0; k < LANES; k++) {
         bench->lanes[k].adder.ways = self->ways;
         bench->lanes[k].state = FRESH;
     }
+    bench->unrounded = self->ways.unrounded;
     run_begin(&bench->run, 0);
     bench->layout = self->axes->reduced;
     bench->one = *self->plan;
@@ -201,10 +249,12 @@ static void add_piece(void *context, uint64_t index, unsigned thread)
     for (uint64_t at = first; at < end;) {
         const uint64_t row = self->turn ? axes->shape[axes->kept - 1] : 1,
                        left = least(end - at, row - at % row);
-        const unsigned count = (unsigned)least(left, LANES);
+        const uint64_t added = add_columns(self, bench, &walk, left);
+        const unsigned count = added ? 0 : (unsigned)least(left, LANES);
+        at += added;
         if (count > 1) {
             add_neighbours(self, bench, &walk, count);
-        } else {
+        } else if (count == 1) {
             add_result(self, bench, &walk);
             results_next(&walk);
         }
@@ -231,6 +281,23 @@ static bool lie_side_by_side(const struct plan *plan)
            layout_distance(axes->strides[axes->kept - 1]) < layout_distance(reduced->strides[0]);
 }
 
+/* Whether neighbours can be added where they lie. */
+static bool adds_where_they_lie(const struct plan *plan)
+{
+    const struct axes *axes = plan->axes;
+    return exact_is_plain(plan) && plan->fold != FOLD_nansum &&
+           axes->strides[axes->kept - 1] == (int64_t)element_size(axes->reduced.input);
+}
+
+/* How many columns of so many rows are added at once, if all rows are. */
+static uint64_t columns_of(uint64_t rows)
+{
+    const uint64_t columns = ADDED_AT_ONCE / rows;
+    return rows > ROWS_MOST              ? 0
+           : columns < UNROUNDED_COLUMNS ? UNROUNDED_COLUMNS
+                                         : least(columns, UNROUNDED_COLUMNS_MOST);
+}
+
 static void describe(struct along *self, const struct job *job)
 {
 #define TURNERS(name) TURNER(name),
@@ -244,6 +311,8 @@ static void describe(struct along *self, const struct job *job)
     if (lie_side_by_side(job->plan)) {
         self->turn = turners[job->instructions](element_size(self->axes->reduced.input));
         self->end = axes_end(self->axes);
+        self->adjacent = adds_where_they_lie(job->plan);
+        self->columns = self->adjacent ? columns_of(n) : 0;
     }
     self->results_a_piece = ELEMENTS_A_PIECE / (least(n, ELEMENTS_A_PIECE - 1) + 1);
     if (self->turn && self->results_a_piece < LANES)

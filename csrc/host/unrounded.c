@@ -11,18 +11,33 @@ void unrounded_start(struct unrounded_floats *self, enum instructions instructio
 #define SET(name) UNROUNDED(name),
         INSTRUCTION_SETS(SET)};
 #undef SET
+    static unrounded_columns *(*const column_sets[])(enum element) = {
+#define SET(name) UNROUNDED_COLUMNS_LOOP(name),
+        INSTRUCTION_SETS(SET)};
+#undef SET
     *self = (struct unrounded_floats){.loop = sets[instructions](type, leaves_out),
+                                      .columns = column_sets[instructions](type),
                                       .parts = type == ELEMENT_FLOAT64 ? 2 : 1,
                                       .leaves_out = leaves_out};
 }
 
+/* Whether the next numbers are worth a try. */
+static bool is_due(struct unrounded_floats *self)
+{
+    if (self->waits == 0)
+        return true;
+    self->waits--;
+    return false;
+}
+
 /* A failure costs what four successes gain, so that what fails now and then is tried seldom, and
  * what always does hardly ever. */
-static void wait_a_while(struct unrounded_floats *self)
+static bool note(struct unrounded_floats *self, bool added)
 {
     enum { SHORTEST = 8, LONGEST = 4 };
-    self->waits = SHORTEST << self->failures;
-    self->failures = least(self->failures + 1, LONGEST);
+    self->waits = added ? 0 : SHORTEST << self->failures;
+    self->failures = added ? 0 : least(self->failures + 1, LONGEST);
+    return added;
 }
 
 static void put(struct exact *sum, double value)
@@ -36,19 +51,18 @@ bool unrounded_add(struct unrounded_floats *self, const void *floats, size_t n, 
                    struct exact *odd, uint64_t *numbers)
 {
     struct unrounded found;
-    if (self->waits) {
-        self->waits--;
+    if (!is_due(self) || !note(self, self->loop(floats, n, &found)))
         return false;
-    }
-    if (!self->loop(floats, n, &found)) {
-        wait_a_while(self);
-        return false;
-    }
-    self->failures = 0;
     for (unsigned part = 0; part < self->parts; part++) {
         put(even, found.sums[part][0]);
         put(odd, found.sums[part][1]);
     }
     *numbers = self->leaves_out ? found.numbers : n;
     return true;
+}
+
+bool unrounded_add_columns(struct unrounded_floats *self, const void *floats, size_t n,
+                           int64_t stride, size_t columns, double (*sums)[2])
+{
+    return is_due(self) && note(self, self->columns(floats, n, stride, columns, sums));
 }

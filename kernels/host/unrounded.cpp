@@ -145,6 +145,56 @@ bool unrounded_loop(const void *floats, size_t n, struct unrounded *result)
     return !has_rounded() && is_finite<In>(*result);
 }
 
+/* ---- columns ---- */
+
+/* As many columns as there are registers for them. */
+template <class In>
+LANES_FUNCTION bool add_down(const char *x, size_t n, int64_t stride, double (*sums)[2])
+{
+    constexpr unsigned parts = unrounded_parts<In>, registers = UNROUNDED_COLUMNS / in_register;
+    doubles at[parts][registers] = {};
+    for (size_t row = 0; row < n; row++, x += stride)
+        EACH_REGISTER(unsigned r = 0; r < registers; r++)
+        {
+            const doubles value = widened(reinterpret_cast<const In *>(x) + r * in_register);
+            const doubles head = parts > 1 ? head_of(value) : value;
+            at[0][r] += head;
+            if constexpr (parts > 1)
+                at[1][r] += value - head;
+        }
+    bool finite = true;
+    for (unsigned c = 0; c < UNROUNDED_COLUMNS; c++)
+        for (unsigned part = 0; part < 2; part++) {
+            const double sum =
+                part < parts ? at[part % parts][c / in_register][c % in_register] : 0;
+            sums[c][part] = sum;
+            finite = finite && sum - sum == 0;
+        }
+    return finite;
+}
+
+template <class In>
+SHARED_FUNCTION bool add_columns(const char *x, size_t n, int64_t stride, size_t columns,
+                                 double (*sums)[2])
+{
+    bool finite = true;
+    for (size_t c = 0; c < columns; c += UNROUNDED_COLUMNS)
+        finite &= add_down<In>(x + c * sizeof(In), n, stride, sums + c);
+    return finite;
+}
+
+template <class In>
+bool unrounded_columns_loop(const void *floats, size_t n, int64_t stride, size_t columns,
+                            double (*sums)[2])
+{
+    forget_rounding();
+    asm volatile("" ::: "memory");
+    const bool finite =
+        add_columns<In>(static_cast<const char *>(floats), n, stride, columns, sums);
+    asm volatile("" ::: "memory");
+    return !has_rounded() && finite;
+}
+
 template <class In>
 unrounded_values *loop_of(bool leaves_out)
 {
@@ -167,5 +217,19 @@ unrounded_values *UNROUNDED(GRED_INSTRUCTIONS)(enum element element, bool leaves
         return loop_of<float>(leaves_out);
     default:
         return loop_of<double>(leaves_out);
+    }
+}
+
+unrounded_columns *UNROUNDED_COLUMNS_LOOP(GRED_INSTRUCTIONS)(enum element element)
+{
+    switch (element) {
+    case ELEMENT_FLOAT16:
+        return unrounded_columns_loop<float16>;
+    case ELEMENT_BFLOAT16:
+        return unrounded_columns_loop<bfloat16>;
+    case ELEMENT_FLOAT32:
+        return unrounded_columns_loop<float>;
+    default:
+        return unrounded_columns_loop<double>;
     }
 }
