@@ -18,6 +18,7 @@
 #include "run/watch.h"
 
 #include <fenv.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,23 @@ static void store(const struct plan *plan, const struct run *run, int64_t place)
 {
     const struct results *results = &plan->results;
     run_store(run, plan, 0, (char *)results->at[0] + place * (int64_t)element_size(results->type));
+}
+
+/* Stores a number of a result's own type that nothing is to be said of, if it is one of those that
+ * most results are. */
+static bool store_float(const struct plan *plan, double value, int64_t place)
+{
+    const struct results *results = &plan->results;
+    const float single = (float)value;
+    if (results->type != plan->finish.result || !isfinite(value))
+        return false;
+    if (results->type == ELEMENT_FLOAT64)
+        memcpy((char *)results->at[0] + place * (int64_t)sizeof value, &value, sizeof value);
+    else if (results->type == ELEMENT_FLOAT32)
+        memcpy((char *)results->at[0] + place * (int64_t)sizeof single, &single, sizeof single);
+    else
+        return false;
+    return true;
 }
 
 static bool share_elements(struct job *job)
@@ -213,6 +231,8 @@ static uint64_t add_columns(struct along *self, struct bench *bench, struct walk
         struct scalar_wide value;
         if (!exact_round_pair(&bench->one, bench->sums[k], self->plan->n, &value))
             return k;
+        if (store_float(&bench->one, value.real, walk->place))
+            continue;
         run_answer_exact(&bench->run, &bench->one, NULL, value, self->plan->n);
         store(&bench->one, &bench->run, walk->place);
     }
