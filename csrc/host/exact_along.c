@@ -17,6 +17,7 @@
 #include "run/result.h"
 #include "run/watch.h"
 
+#include <assert.h>
 #include <fenv.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -29,7 +30,8 @@ enum {
     LANES = UNROUNDED_COLUMNS, /* results that are, at most */
     ROWS = 512,                /* of columns that are just added, */
     ROWS_MOST = 2048,          /* or all of them: in more something would be rounded */
-    ADDED_AT_ONCE = 1 << 14,   /* elements of those, but for one register's columns */
+    ADDED_AT_ONCE = 1 << 12,   /* elements of those, but for the fewest columns */
+    SHORT = 128,               /* elements of rows that become columns */
     FEW = 16,                  /* results that threads do not share */
     LONG = 1 << 18,            /* elements of each of those, at least */
     STRETCH = 1 << 24,         /* elements between two thoughts of the watch */
@@ -42,6 +44,7 @@ struct along {
     const struct axes *axes;
     struct exact_ways ways; /* to begin with */
     turn_rows *turn;        /* what brings neighbours together, or NULL */
+    turn_rows *across;      /* what makes columns of short rows that are just added, or NULL */
     bool adjacent;          /* whether neighbours lie one after the other, and are just added: */
     uint64_t columns;       /* so many at once, or rows of as many as there are lanes */
     const char *end;        /* of all elements, for its sake */
@@ -216,16 +219,32 @@ static void add_neighbours(struct along *self, struct bench *bench, struct walk_
         finish(self, bench, &bench->lanes[k], walk);
 }
 
-/* As many neighbours as can be added where they lie, from where the walk is on, which goes past
- * them, or none. */
+/* As many neighbours as can be just added, from where the walk is on, which goes past them, or
+ * none.
+ */
 static uint64_t add_columns(struct along *self, struct bench *bench, struct walk_of_results *walk,
                             uint64_t count)
 {
-    const struct layout *reduced = &self->axes->reduced;
+    const struct axes *axes = self->axes;
+    const struct layout *reduced = &axes->reduced;
+    const char *elements = (const char *)reduced->data + walk->offset;
+    int64_t stride = reduced->strides[0];
     count = least(count, self->columns) / UNROUNDED_COLUMNS * UNROUNDED_COLUMNS;
-    if (count == 0 ||
-        !unrounded_add_columns(&bench->unrounded, (const char *)reduced->data + walk->offset,
-                               self->plan->n, reduced->strides[0], count, bench->sums))
+    if (count == 0)
+        return 0;
+    if (self->across) {
+        const struct turning turning = {.at = elements,
+                                        .rows = count,
+                                        .n = self->plan->n,
+                                        .row_stride = axes->strides[axes->kept - 1],
+                                        .stride = stride,
+                                        .end = self->end};
+        self->across(&turning, count, bench->elements);
+        elements = bench->elements;
+        stride = (int64_t)(count * element_size(reduced->input));
+    }
+    if (!unrounded_add_columns(&bench->unrounded, elements, self->plan->n, stride, count,
+                               bench->sums))
         return 0;
     for (uint64_t k = 0; k < count; k++, results_next(walk)) {
         struct scalar_wide value;
@@ -267,10 +286,10 @@ static void add_piece(void *context, uint64_t index, unsigned thread)
     start_bench(self, bench);
     results_start(&walk, axes, first);
     for (uint64_t at = first; at < end;) {
-        const uint64_t row = self->turn ? axes->shape[axes->kept - 1] : 1,
+        const uint64_t row = self->turn || self->across ? axes->shape[axes->kept - 1] : 1,
                        left = least(end - at, row - at % row);
         const uint64_t added = add_columns(self, bench, &walk, left);
-        const unsigned count = added ? 0 : (unsigned)least(left, LANES);
+        const unsigned count = added ? 0 : self->turn ? (unsigned)least(left, LANES) : 1;
         at += added;
         if (count > 1) {
             add_neighbours(self, bench, &walk, count);
@@ -301,12 +320,12 @@ static bool lie_side_by_side(const struct plan *plan)
            layout_distance(axes->strides[axes->kept - 1]) < layout_distance(reduced->strides[0]);
 }
 
-/* Whether neighbours can be added where they lie. */
-static bool adds_where_they_lie(const struct plan *plan)
+/* Whether neighbours can be just added, side by side. */
+static bool adds_neighbours(const struct plan *plan)
 {
-    const struct axes *axes = plan->axes;
-    return exact_is_plain(plan) && plan->fold != FOLD_nansum &&
-           axes->strides[axes->kept - 1] == (int64_t)element_size(axes->reduced.input);
+    const struct layout *reduced = &plan->axes->reduced;
+    return exact_is_plain(plan) && plan->fold != FOLD_nansum && !reduced->mask &&
+           !reduced->swapped && plan->axes->kept > 0 && reduced->dimensions == 1;
 }
 
 /* How many columns of so many rows are added at once, if all rows are. */
@@ -318,6 +337,8 @@ static uint64_t columns_of(uint64_t rows)
                                          : least(columns, UNROUNDED_COLUMNS_MOST);
 }
 
+static_assert(SHORT * UNROUNDED_COLUMNS <= CHUNK && ADDED_AT_ONCE <= CHUNK, "no room for columns");
+
 static void describe(struct along *self, const struct job *job)
 {
 #define TURNERS(name) TURNER(name),
@@ -328,11 +349,17 @@ static void describe(struct along *self, const struct job *job)
     self->job = job;
     self->plan = job->plan;
     self->axes = job->plan->axes;
+    turn_rows *const turn = turners[job->instructions](element_size(self->axes->reduced.input));
+    const bool adds = adds_neighbours(job->plan);
+    self->end = axes_end(self->axes);
     if (lie_side_by_side(job->plan)) {
-        self->turn = turners[job->instructions](element_size(self->axes->reduced.input));
-        self->end = axes_end(self->axes);
-        self->adjacent = adds_where_they_lie(job->plan);
+        self->turn = turn;
+        self->adjacent = adds && self->axes->strides[self->axes->kept - 1] ==
+                                     (int64_t)element_size(self->axes->reduced.input);
         self->columns = self->adjacent ? columns_of(n) : 0;
+    } else if (adds && n > 1 && n <= SHORT) {
+        self->across = turn;
+        self->columns = columns_of(n);
     }
     self->results_a_piece = ELEMENTS_A_PIECE / (least(n, ELEMENTS_A_PIECE - 1) + 1);
     if (self->turn && self->results_a_piece < LANES)
