@@ -33,6 +33,7 @@ def benchmarks(monkeypatch):
     import exact_on_host
     import exact_plot
     import figures
+    import figures_part
     import report
     import reproducible_cub
     import segments_figures
@@ -40,6 +41,7 @@ def benchmarks(monkeypatch):
     return SimpleNamespace(
         axes=axes_figures, axes_plot=axes_plot, times=device_times, exact=exact_figures,
         host=exact_on_host, exact_plot=exact_plot, figures=figures, report=report,
+        figures_part=figures_part,
         segments=segments_figures, compiled=compiled, cub=reproducible_cub,
         libraries=exact_libraries,
     )  # fmt: skip
@@ -792,7 +794,7 @@ def test_the_worst_of_what_is_promised_at_most_is_the_greatest(benchmarks):
         benchmarks.figures.figure("exact", f"{n}: time", [n], "us", at_most=1.5, group="calls")
         for n in (1.0, 3.0, 2.0)
     ]
-    table = benchmarks.report._groups_table(rows)
+    table = benchmarks.figures_part.groups_table(rows)
     assert table.splitlines()[2] == "| calls | 3 | at most 1.5 | 3 us: 3.0 | **1 of 3** |"
 
 
