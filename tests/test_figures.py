@@ -26,6 +26,7 @@ def benchmarks(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     import curve
     import curve_part
+    import figure
     import figures
     import figures_part
     import host_figures
@@ -36,6 +37,7 @@ def benchmarks(monkeypatch):
     return SimpleNamespace(
         curve=curve,
         curve_part=curve_part,
+        figure=figure,
         figures=figures,
         figures_part=figures_part,
         host=host_figures,
@@ -332,7 +334,7 @@ def test_the_whole_part_runs_where_numpy_stands_for_cupy(benchmarks, monkeypatch
 
 def test_a_group_is_told_by_its_least_and_what_falls_short_is_listed(benchmarks):
     rows = [
-        benchmarks.figures.figure(
+        benchmarks.figure.figure(
             "types", f"sum {kind}, 1 GiB: of the read limit", [value], "x",
             at_least=bound, group="sums: of the read limit",
         )
@@ -351,7 +353,7 @@ def test_a_group_is_told_by_its_least_and_what_falls_short_is_listed(benchmarks)
 
 def test_parts_are_kept_though_one_fails(benchmarks, monkeypatch, tmp_path):
     def fails():
-        yield benchmarks.figures.figure("import", "something", [1.0], "s")
+        yield benchmarks.figure.figure("import", "something", [1.0], "s")
         raise RuntimeError("in the middle")
 
     monkeypatch.setitem(benchmarks.figures.PARTS, "import", fails)
@@ -366,7 +368,7 @@ def test_a_rung_is_compared_with_what_was_kept_before(benchmarks, monkeypatch, t
     rates = iter((2.0, 1.0))
 
     def rung():
-        yield benchmarks.figures.figure("gpu", "unroll8", [next(rates)], "TB/s")
+        yield benchmarks.figure.figure("gpu", "unroll8", [next(rates)], "TB/s")
 
     monkeypatch.setitem(benchmarks.figures.PARTS, "gpu", rung)
     monkeypatch.setitem(benchmarks.figures.GROUPS, "gpu", ("gpu",))
@@ -503,7 +505,7 @@ def test_a_part_stands_for_its_pieces(benchmarks):
 
 def test_pieces_measured_one_by_one_are_kept_together(benchmarks, monkeypatch, tmp_path):
     def measure(name):
-        yield {**benchmarks.figures.figure("host", name, [1.0], "x"), "part": name}
+        yield {**benchmarks.figure.figure("host", name, [1.0], "x"), "part": name}
 
     names = ["host-types/sum/4KiB", "host-types/max/4KiB"]
     for name in (names[1], names[0], names[1]):
