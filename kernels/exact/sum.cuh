@@ -460,18 +460,17 @@ __global__ void __launch_bounds__(1024)
 }
 
 /* One block adds the states that pieces have left. */
-template <enum element Accumulator>
+template <class Layout>
 __global__ void exact_merge(global<const exact_word> states, uint64_t n, global<exact_word> merged,
                             global<struct exact_together>, struct ending ending, enum fold,
                             enum element, unsigned, SHARED_PARAMETER(struct exact_result) result)
 {
-    using layout = exact_layout<Accumulator>;
     const shared<exact_word> words = block_memory<exact_word>();
-    clear_words(words, layout::words);
+    clear_words(words, Layout::words);
     __syncthreads();
-    add_states<layout>(words, states, n);
+    add_states<Layout>(words, states, n);
     __syncthreads();
-    leave_words<layout>(words, merged, ending, result);
+    leave_words<Layout>(words, merged, ending, result);
 }
 
 } // namespace KERNELS
