@@ -55,7 +55,7 @@ def _groups(rows: Sequence[Record]) -> Iterator[str]:
     short = [row for row in rows if row["kept"] is False]
     if short:
         listed = [[row["what"], shown_value(row), shown_promise(row)] for row in short]
-        yield f"Short of their promise, {len(short)} cases:"
+        yield f"Short of their promise, {len(short)} case{'s' * (len(short) > 1)}:"
         yield markdown_table(["what", "measured", "promised"], "lrr", listed)
 
 
