@@ -1,11 +1,11 @@
 /* A job whose pieces threads share. They lie in lanes, one a thread: neighbours, so that what
  * threads write lies apart, too. A thread begins with its own lane, so that the same array comes to
  * the same core, and its cache, at the next call, and then goes on with the others' until there is
- * nothing left. The caller waits for those pieces alone that other threads have begun: a job is
- * counted down by pieces and not by threads, and its slot is free when whoever lets go of it last
- * has done so, so that a thread that is late, or that the system has put aside between two pieces,
- * holds nobody up.
- */
+ * nothing left.
+ *
+ * The caller waits for those pieces alone that other threads have begun: a job is counted down by
+ * pieces and not by threads, and its slot is free when whoever lets go of it last has done so. So a
+ * thread that is late, or that the system has put aside between two pieces, holds nobody up. */
 #pragma once
 
 #include "run/piece.h"
