@@ -45,3 +45,8 @@ def figure(
         "kept": kept,
         "group": group,
     }
+
+
+def terabytes(timed: Any, seconds: Any) -> list[float]:
+    """Turn samples into TB/s."""
+    return [float(timed.nbytes / second * 1e-12) for second in seconds]

@@ -44,9 +44,16 @@ struct collected {
 };
 
 /* Spreads are of sums, of which a state is made once there are `enough`: a batch by itself takes no
- * division.
- *
- * Sums of bytes and of their squares are exact in 32 bits. */
+ * division. */
+template <class Sums>
+__device__ __forceinline__ void count_taken(Sums &sums, unsigned more)
+{
+    sums.count += more;
+    if (sums.count >= Sums::enough)
+        sums.settle();
+}
+
+/* Sums of bytes and of their squares are exact in 32 bits. */
 template <class In>
 struct collected<variance<double>, In, std::enable_if_t<packing<In>::bits == 8>> {
     static constexpr unsigned enough = 1u << 16,
@@ -68,21 +75,14 @@ struct collected<variance<double>, In, std::enable_if_t<packing<In>::bits == 8>>
             sum = packing<In>::sum(x.at[k], sum);
             squares = word(packing<In>::squares(x.at[k], squares));
         }
-        take_count(shown.count(N));
+        count_taken(*this, shown.count(N));
     }
 
     __device__ __forceinline__ void take_single(In x, uint64_t)
     {
         sum += x;
         squares += word(x) * x;
-        take_count(1);
-    }
-
-    __device__ __forceinline__ void take_count(unsigned more)
-    {
-        count += more;
-        if (count >= enough)
-            settle();
+        count_taken(*this, 1);
     }
 
     __device__ __forceinline__ void settle()
@@ -137,7 +137,7 @@ struct collected<variance<float>, In, std::enable_if_t<sizeof(In) == 2>> {
                 squares[i] = fma(x.at[i], x.at[i], squares[i]);
             }
         }
-        take_count(shown.count(N));
+        count_taken(*this, shown.count(N));
     }
 
     __device__ __forceinline__ void take_single(In x, uint64_t)
@@ -145,14 +145,7 @@ struct collected<variance<float>, In, std::enable_if_t<sizeof(In) == 2>> {
         const double wide = widened_element(x);
         sums[0] += wide;
         squares[0] = fma(wide, wide, squares[0]);
-        take_count(1);
-    }
-
-    __device__ __forceinline__ void take_count(unsigned more)
-    {
-        count += more;
-        if (count >= enough)
-            settle();
+        count_taken(*this, 1);
     }
 
     __device__ __forceinline__ void settle()
@@ -202,7 +195,7 @@ struct collected<variance<V>, In, std::enable_if_t<sizeof(In) >= 4>> {
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
             take_deviation(k % lanes, shown(k) ? double(x.at[k]) - from : 0.0);
-        take_count(more);
+        count_taken(*this, more);
     }
 
     __device__ __forceinline__ void take_single(In x, uint64_t)
@@ -210,7 +203,7 @@ struct collected<variance<V>, In, std::enable_if_t<sizeof(In) >= 4>> {
         if (is_first())
             from = x;
         take_deviation(0, double(x) - from);
-        take_count(1);
+        count_taken(*this, 1);
     }
 
     __device__ __forceinline__ moments<double> all() const
@@ -220,6 +213,14 @@ struct collected<variance<V>, In, std::enable_if_t<sizeof(In) >= 4>> {
         const double sum = sums[0] + sums[1], of_squares = squares[0] + squares[1],
                      total = state.count + count, share = ratio_of_counts(sum, total);
         return {total, from + share, state.deviation + positive(fma(-sum, share, of_squares))};
+    }
+
+    __device__ __forceinline__ void settle()
+    {
+        const moments<double> made = all();
+        *this = collected();
+        state = made;
+        from = made.mean;
     }
 
   private:
@@ -232,21 +233,6 @@ struct collected<variance<V>, In, std::enable_if_t<sizeof(In) >= 4>> {
     {
         sums[lane] += d;
         squares[lane] = fma(d, d, squares[lane]);
-    }
-
-    __device__ __forceinline__ void take_count(unsigned more)
-    {
-        count += more;
-        if (count >= enough)
-            settle();
-    }
-
-    __device__ __forceinline__ void settle()
-    {
-        const moments<double> made = all();
-        *this = collected();
-        state = made;
-        from = made.mean;
     }
 };
 

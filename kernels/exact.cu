@@ -82,13 +82,13 @@ const void *exact_merging(enum element accumulator)
 {
     switch (accumulator) {
     case ELEMENT_FLOAT32:
-        return KERNEL_ENTRY(exact_merge<ELEMENT_FLOAT32>);
+        return KERNEL_ENTRY(exact_merge<exact_layout<ELEMENT_FLOAT32>>);
     case ELEMENT_COMPLEX64:
-        return KERNEL_ENTRY(exact_merge<ELEMENT_COMPLEX64>);
+        return KERNEL_ENTRY(exact_merge<exact_layout<ELEMENT_COMPLEX64>>);
     case ELEMENT_COMPLEX128:
-        return KERNEL_ENTRY(exact_merge<ELEMENT_COMPLEX128>);
+        return KERNEL_ENTRY(exact_merge<exact_layout<ELEMENT_COMPLEX128>>);
     default:
-        return KERNEL_ENTRY(exact_merge<ELEMENT_FLOAT64>);
+        return KERNEL_ENTRY(exact_merge<exact_layout<ELEMENT_FLOAT64>>);
     }
 }
 

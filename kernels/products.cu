@@ -33,8 +33,9 @@ const void *exact_products(enum element input)
 
 const void *exact_products_merging(enum fold fold, enum element accumulator)
 {
-    return exact_products_have_parts(fold, accumulator) ? KERNEL_ENTRY(exact_products_merge<2>)
-                                                        : KERNEL_ENTRY(exact_products_merge<1>);
+    return exact_products_have_parts(fold, accumulator)
+               ? KERNEL_ENTRY(exact_merge<products_layout<2>>)
+               : KERNEL_ENTRY(exact_merge<products_layout<1>>);
 }
 
 const void *exact_products_finishing()

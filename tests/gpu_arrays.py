@@ -11,6 +11,7 @@ import numpy as np
 
 LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM = 1, 2
 NON_BLOCKING = 1
+WITHOUT_TIME = 2
 NOT_READY = 600
 MICROSECONDS = 300_000
 ALIGNMENT = 64
@@ -38,6 +39,10 @@ PARAMETERS = {
     "cuStreamCreate": (ctypes.POINTER(HANDLE), ctypes.c_uint),
     "cuStreamSynchronize": (HANDLE,),
     "cuStreamQuery": (HANDLE,),
+    "cuEventCreate": (ctypes.POINTER(HANDLE), ctypes.c_uint),
+    "cuEventRecord": (HANDLE, HANDLE),
+    "cuEventQuery": (HANDLE,),
+    "cuEventDestroy_v2": (HANDLE,),
     "cuStreamBeginCapture_v2": (HANDLE, ctypes.c_int),
     "cuStreamEndCapture": (HANDLE, ctypes.POINTER(HANDLE)),
     "cuGraphInstantiateWithFlags": (ctypes.POINTER(HANDLE), HANDLE, ctypes.c_ulonglong),
@@ -233,6 +238,26 @@ class Stream:
     def __del__(self):
         if hasattr(self, "handle"):
             library().cuStreamDestroy_v2(self.handle)
+
+
+class Event:
+    """A point in a stream's work, behind all that the stream has to do when this is made."""
+
+    def __init__(self, stream: int):
+        handle = HANDLE()
+        call("cuEventCreate", handle, WITHOUT_TIME)
+        self.handle = handle.value
+        call("cuEventRecord", self.handle, stream)
+
+    def is_past(self) -> bool:
+        """Tell whether the stream has come this far."""
+        status = library().cuEventQuery(self.handle)
+        assert status in (0, NOT_READY), f"cuEventQuery reports error {status}"
+        return status == 0
+
+    def __del__(self):
+        if hasattr(self, "handle"):
+            library().cuEventDestroy_v2(self.handle)
 
 
 def delay(stream: int, microseconds: int = MICROSECONDS):

@@ -3,21 +3,14 @@
 import doctest
 import importlib
 import re
-import shutil
 from pathlib import Path
 
 import pytest
+from labs import LAB
 
 import gred
 
-pytestmark = [
-    pytest.mark.unsanitized,
-    pytest.mark.usefixtures("patient_lab"),
-    pytest.mark.skipif(
-        not any(map(shutil.which, ("c++", "g++", "clang++"))),
-        reason="there is no C++ compiler here",
-    ),
-]
+pytestmark = LAB
 PAGE = Path(__file__).parent.parent / "docs/your-own-rung.md"
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

@@ -32,14 +32,17 @@ def benchmarks(monkeypatch):
     import exact_libraries
     import exact_on_host
     import exact_plot
+    import figure
     import figures
+    import figures_part
     import report
     import reproducible_cub
     import segments_figures
 
     return SimpleNamespace(
         axes=axes_figures, axes_plot=axes_plot, times=device_times, exact=exact_figures,
-        host=exact_on_host, exact_plot=exact_plot, figures=figures, report=report,
+        host=exact_on_host, exact_plot=exact_plot, figure=figure, figures=figures, report=report,
+        figures_part=figures_part,
         segments=segments_figures, compiled=compiled, cub=reproducible_cub,
         libraries=exact_libraries,
     )  # fmt: skip
@@ -707,7 +710,7 @@ def kept(benchmarks, tmp_path):
 
     def axes():
         for what, value in (("of the limit", 0.9), ("CuPy's time over gred's, 70.0 us", 1.0)):
-            yield benchmarks.figures.figure(
+            yield benchmarks.figure.figure(
                 "axes", f"sum float32 (n, 2) axis 1, 256 MiB: {what}", [value], "x",
                 at_least=1.05 if value == 1.0 else 0.85, group=f"along axes, rows: {what[:4]}",
             )  # fmt: skip
@@ -744,7 +747,7 @@ def test_the_readme_tells_of_axes_and_exact_sums(benchmarks, kept):
 
 def test_the_readme_says_why_sums_are_not_exact_by_themselves(benchmarks, kept):
     """By the figure that is farthest from its promise, and by the worst of each row."""
-    figure, [folder] = benchmarks.figures.figure, kept.folders
+    figure, [folder] = benchmarks.figure.figure, kept.folders
     group = "exact sums on a GPU: rate over that of fast ones"
     large = [
         figure("exact", f"exact sum, {n}: rate", [rate], "x", at_least=0.95, group=group)
@@ -776,12 +779,12 @@ def test_plots_are_drawn_anew_for_their_own_part_only(benchmarks, kept):
         benchmarks.report.draw(*plot)
     assert not [*benchmarks.report.stale_plots(kept)]
     [folder] = kept.folders
-    row = benchmarks.figures.figure("import", "import numpy", [1.0], "s")
+    row = benchmarks.figure.figure("import", "import numpy", [1.0], "s")
     benchmarks.figures.write(folder.parent, machine(), "import", [row])
     assert not [*benchmarks.report.stale_plots(kept)]
     benchmarks.figures.write(folder.parent, machine(), "axes/float32", [])
     assert not [*benchmarks.report.stale_plots(kept)]
-    row = benchmarks.figures.figure("exact", "a call, float32, 1 MiB: CuPy", [1.0], "GB/s")
+    row = benchmarks.figure.figure("exact", "a call, float32, 1 MiB: CuPy", [1.0], "GB/s")
     row["part"] = "exact/calls/float32"
     benchmarks.figures.write(folder.parent, machine(), row["part"], [row])
     assert [path.name for path, _, _ in benchmarks.report.stale_plots(kept)] == ["exact.svg"]
@@ -789,10 +792,10 @@ def test_plots_are_drawn_anew_for_their_own_part_only(benchmarks, kept):
 
 def test_the_worst_of_what_is_promised_at_most_is_the_greatest(benchmarks):
     rows = [
-        benchmarks.figures.figure("exact", f"{n}: time", [n], "us", at_most=1.5, group="calls")
+        benchmarks.figure.figure("exact", f"{n}: time", [n], "us", at_most=1.5, group="calls")
         for n in (1.0, 3.0, 2.0)
     ]
-    table = benchmarks.report._groups_table(rows)
+    table = benchmarks.figures_part.groups_table(rows)
     assert table.splitlines()[2] == "| calls | 3 | at most 1.5 | 3 us: 3.0 | **1 of 3** |"
 
 

@@ -53,6 +53,8 @@ def fails(error, *words, **options):
         ("shufle", "shuffle"),
         ("reduce6", "reduce5"),
         ("cube", "cub"),
+        ("exat", "exact"),
+        ("aut", "auto"),
         ("zzzzzzzzzz", None),
         ("", None),
         (" unroll8", "unroll8"),
@@ -62,6 +64,10 @@ def test_an_unknown_method_gets_the_list_and_the_nearest_name(method, nearest):
     message = fails(ValueError, "method", repr(method), *NAMES, method=method)
     if nearest:
         assert f"did you mean '{nearest}'?" in message
+
+
+def test_the_list_of_methods_begins_with_those_that_are_no_rungs():
+    fails(ValueError, "the methods are auto, exact, recursive, ", method="zzzzzzzzzz")
 
 
 @pytest.mark.parametrize(
@@ -356,3 +362,33 @@ def test_errors_leave_references_and_memory_flat():
     again = [sys.getrefcount(o) for o in watched]
     assert max(abs(a - b) for a, b in zip(counts, again, strict=True)) < 20
     assert sys.getallocatedblocks() - blocks < 200
+
+
+# ---- numbers and places of arguments ----
+
+
+@pytest.mark.parametrize(
+    ("error", "initial"),
+    [(ValueError, "x"), (TypeError, [1, 2]), (TypeError, 1j), (OverflowError, 2**80)],
+    ids=str,
+)
+def test_an_initial_value_that_is_no_number_is_named(error, initial):
+    what = f"got {initial!r} ({type(initial).__name__})"
+    fails(error, "initial must be a number for results of int64", what, initial=initial)
+
+
+def test_an_array_is_no_axis():
+    """As in a call that takes two arrays for two summands."""
+    fails(TypeError, "axis must be None, an int or a tuple of ints", "ndarray", axis=ARRAY)
+    assert gred.sum([[1, 2]], axis=np.array(1)) == 3
+
+
+def test_long_values_are_not_shown_whole():
+    assert len(fails(ValueError, "initial", initial="x" * 10_000)) < 400
+    assert len(fails(TypeError, "axis", axis="x" * 10_000)) < 400
+
+
+@pytest.mark.parametrize("count", [0, 8])
+def test_how_many_positional_arguments_there_may_be_is_said(count):
+    with pytest.raises(TypeError, match=rf"sum\(\) takes 1 to 7 .* arguments; got {count}$"):
+        gred.sum(*[ARRAY][:count], *[None] * (count - 1))

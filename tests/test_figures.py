@@ -25,17 +25,23 @@ def benchmarks(monkeypatch):
     """Import the scripts as they import one another."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     import curve
+    import curve_part
+    import figure
     import figures
+    import figures_part
     import host_figures
-    import report
+    import kept_results
     import small_calls
     import type_figures
 
     return SimpleNamespace(
         curve=curve,
+        curve_part=curve_part,
+        figure=figure,
         figures=figures,
+        figures_part=figures_part,
         host=host_figures,
-        report=report,
+        kept_results=kept_results,
         small=small_calls,
         types=type_figures,
     )
@@ -106,12 +112,12 @@ def curve_rows(sizes, **changed):
 def test_points_above_the_fit_are_listed_beside_what_reading_has_of_it(benchmarks):
     sizes = [4 << k for k in range(30)]
     rows = curve_rows(sizes, call_ns={25: 1.5, 3: 1.1}, limit_ns={25: 1.2})
-    text = benchmarks.report._above_the_fits({"rows": rows})
+    text = benchmarks.curve_part._above_the_fits({"rows": rows})
     lines = text.splitlines()[4:]
     assert len(lines) == 1
     reading = 100 * 0.2 * (5000 + sizes[25] / 4500) / (0.5 * (8000 + sizes[25] / 4500))
     assert lines[0] == f"| whole call, 128 MiB | 2 | 56.7 us | 50 % | {reading:.0f} % |"
-    flat = benchmarks.report._above_the_fits({"rows": curve_rows(sizes)})
+    flat = benchmarks.curve_part._above_the_fits({"rows": curve_rows(sizes)})
     assert flat == "No point is more than 15 % above its fit."
 
 
@@ -120,7 +126,7 @@ def test_what_a_device_needs_beyond_reading_is_told_by_blocks(benchmarks):
     for row in rows[10:]:
         row["device_ns"] += 2500
     said = "1.00 us where there is one block, 3.50 us where there are several."
-    assert benchmarks.report._beyond_reading(rows).endswith(f"medians: {said}")
+    assert benchmarks.curve_part._beyond_reading(rows).endswith(f"medians: {said}")
 
 
 def test_a_curve_is_measured_written_and_drawn(benchmarks, monkeypatch, tmp_path):
@@ -136,8 +142,8 @@ def test_a_curve_is_measured_written_and_drawn(benchmarks, monkeypatch, tmp_path
     figure = benchmarks.curve.cost_figure(kept)
     drawn = [line for line in figure.axes[0].get_lines() if line.get_label()[0] != "_"]
     assert [len(line.get_xdata()) for line in drawn] == [6, 6, 6]
-    results = benchmarks.report.Results(tmp_path, tmp_path / "README.md")
-    text = benchmarks.report.curve_part(results)
+    results = benchmarks.kept_results.Results(tmp_path, tmp_path / "README.md")
+    text = benchmarks.curve_part.curve_part(results)
     assert "Sum of n float32, n = 1, 2, 4, ... 32: whole call " in text
     assert f"({path.parent.name}/plots/cost.svg)" in text
 
@@ -328,13 +334,13 @@ def test_the_whole_part_runs_where_numpy_stands_for_cupy(benchmarks, monkeypatch
 
 def test_a_group_is_told_by_its_least_and_what_falls_short_is_listed(benchmarks):
     rows = [
-        benchmarks.figures.figure(
+        benchmarks.figure.figure(
             "types", f"sum {kind}, 1 GiB: of the read limit", [value], "x",
             at_least=bound, group="sums: of the read limit",
         )
         for kind, value, bound in (("int8", 0.9, 0.95), ("bool", 0.97, 0.95), ("int4", 0.5, None))
     ]  # fmt: skip
-    table, _, short = benchmarks.report._groups(rows)
+    table, _, short = benchmarks.figures_part._groups(rows)
     assert table.splitlines()[2:] == [
         "| sums: of the read limit | 2 | at least 0.95 | 0.9 x: sum int8, 1 GiB | **1 of 2** |",
         "| sums: of the read limit | 1 | - | 0.5 x: sum int4, 1 GiB | - |",
@@ -342,12 +348,12 @@ def test_a_group_is_told_by_its_least_and_what_falls_short_is_listed(benchmarks)
     assert short.splitlines()[2:] == [
         "| sum int8, 1 GiB: of the read limit | 0.9 x | at least 0.95 |"
     ]
-    assert len(list(benchmarks.report._groups(rows[1:2]))) == 1
+    assert len(list(benchmarks.figures_part._groups(rows[1:2]))) == 1
 
 
 def test_parts_are_kept_though_one_fails(benchmarks, monkeypatch, tmp_path):
     def fails():
-        yield benchmarks.figures.figure("import", "something", [1.0], "s")
+        yield benchmarks.figure.figure("import", "something", [1.0], "s")
         raise RuntimeError("in the middle")
 
     monkeypatch.setitem(benchmarks.figures.PARTS, "import", fails)
@@ -362,7 +368,7 @@ def test_a_rung_is_compared_with_what_was_kept_before(benchmarks, monkeypatch, t
     rates = iter((2.0, 1.0))
 
     def rung():
-        yield benchmarks.figures.figure("gpu", "unroll8", [next(rates)], "TB/s")
+        yield benchmarks.figure.figure("gpu", "unroll8", [next(rates)], "TB/s")
 
     monkeypatch.setitem(benchmarks.figures.PARTS, "gpu", rung)
     monkeypatch.setitem(benchmarks.figures.GROUPS, "gpu", ("gpu",))
@@ -499,7 +505,7 @@ def test_a_part_stands_for_its_pieces(benchmarks):
 
 def test_pieces_measured_one_by_one_are_kept_together(benchmarks, monkeypatch, tmp_path):
     def measure(name):
-        yield {**benchmarks.figures.figure("host", name, [1.0], "x"), "part": name}
+        yield {**benchmarks.figure.figure("host", name, [1.0], "x"), "part": name}
 
     names = ["host-types/sum/4KiB", "host-types/max/4KiB"]
     for name in (names[1], names[0], names[1]):

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -11,19 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from labs import LAB
 
 import gred
 from gred.lab import building, checking, edges, processes
 from gred.lab.form import form_of
 
-pytestmark = [
-    pytest.mark.unsanitized,
-    pytest.mark.usefixtures("patient_lab"),
-    pytest.mark.skipif(
-        not any(map(shutil.which, ("c++", "g++", "clang++"))),
-        reason="there is no C++ compiler here",
-    ),
-]
+pytestmark = LAB
 HERE = Path(__file__).parent
 FAULTS = HERE / "rungs/faults.cuh"
 LADDER = Path(gred.__file__).parent / "kernels/ladder"

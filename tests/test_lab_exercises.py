@@ -2,21 +2,14 @@
 passes. The answers are here and nowhere else.
 """
 
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from labs import LAB
 
 import gred
 
-pytestmark = [
-    pytest.mark.unsanitized,
-    pytest.mark.usefixtures("patient_lab"),
-    pytest.mark.skipif(
-        not any(map(shutil.which, ("c++", "g++", "clang++"))),
-        reason="there is no C++ compiler here",
-    ),
-]
+pytestmark = LAB
 
 # What the check names, of the exercise as it is.
 LACKS = {

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from findings import all_right
 from inputs import shown
 from reference import BFLOAT16, COMPLEX, agrees
 from samples import there, wrong
@@ -21,12 +22,6 @@ import gred
 FLOATS = tuple(map(np.dtype, (np.float32, np.float64)))
 HALVES = (np.dtype(np.float16), BFLOAT16)
 LENGTHS = (2, 3, 33, 257, 1025, 4097, 20_011)
-
-
-def all_right(findings):
-    """Fail with what was found wrong, the first few of it."""
-    found = [finding for finding in findings if finding]
-    assert not found, f"{len(found)} wrong:\n" + "\n".join(found[:10])
 
 
 # ---- the truth itself ----

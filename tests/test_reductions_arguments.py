@@ -9,6 +9,7 @@ import warnings
 import ml_dtypes
 import numpy as np
 import pytest
+from findings import all_right
 from inputs import shown
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, REALS, agrees, truth
 from samples import element_there, fetched, options_of, quietly, takes, there, wrong
@@ -42,12 +43,6 @@ def the_next_call_is_right():
     yield
     assert gred.sum([1, 2, 3]) == 6
     assert gred.sum([1, 2, 3], device="simulated") == 6
-
-
-def all_right(findings):
-    """Fail with what was found wrong, the first few of it."""
-    found = [finding for finding in findings if finding]
-    assert not found, f"{len(found)} wrong:\n" + "\n".join(found[:10])
 
 
 def filled(dtype: np.dtype, shape: tuple) -> np.ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from conftest import PLACES as DEVICES
 from conftest import parameter
+from findings import all_right
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, PARTS, REALS
 from samples import options_of, quietly, sample, takes, there, wrong
 from truths import COUNTS, NAMES, PLACES, SPREADS, WITHOUT_NAN, type_of
@@ -26,12 +27,6 @@ def the_next_call_is_right():
     yield
     assert gred.sum([1, 2, 3]) == 6
     assert gred.sum([1, 2, 3], device="simulated") == 6
-
-
-def all_right(findings):
-    """Fail with what was found wrong, the first few of it."""
-    found = [finding for finding in findings if finding]
-    assert not found, f"{len(found)} wrong:\n" + "\n".join(found[:10])
 
 
 # ---- types and lengths ----

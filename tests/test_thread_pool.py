@@ -13,7 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 COMPILER = os.environ.get("CC", "gcc").split()
-POOL = ("csrc/run/threads.c", "csrc/common/clock.c", "csrc/common/process.c")
+THREADS = ("csrc/run/threads.c", "csrc/run/pool.c", "csrc/run/shared_job.c")
+POOL = (*THREADS, "csrc/common/clock.c", "csrc/common/process.c")
 FOLDING = ("csrc/host/chunk.c", "csrc/host/folding.c", "csrc/host/sharing.c")
 SOURCES = {
     "pool": ("tests/threads/pool.c", *POOL),

@@ -12,8 +12,8 @@ ROOT = Path(__file__).parent.parent
 C_COMPILER = os.environ.get("CC", "gcc").split()
 CXX_COMPILER = os.environ.get("CXX", "g++").split()
 SIMULATOR = (
-    *("bulk", "checker", "cluster", "counter", "fiber", "grid", "multiprocessor", "recorder"),
-    *("simulator", "stacks"),
+    *("block", "bulk", "checker", "cluster", "counter", "fiber", "grid", "multiprocessor"),
+    *("recorder", "simulator", "stacks", "words"),
 )
 
 

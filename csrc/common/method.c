@@ -55,21 +55,27 @@ static size_t distance(const char *a, const char *b)
     return row[length];
 }
 
+/* Keeps a candidate that is nearer than the nearest so far. */
+static void consider(const char *candidate, const char *name, const char **nearest, size_t *least)
+{
+    const size_t d = distance(candidate, name);
+    if (*candidate && d < *least) {
+        *least = d;
+        *nearest = candidate;
+    }
+}
+
 const char *method_nearest(const char *name)
 {
     if (strlen(name) > NAME_MAX_COMPARED)
         return NULL;
     const char *nearest = NULL;
     size_t least = strlen(name) / 2 + 1;
+    consider("auto", name, &nearest, &least);
+    consider("exact", name, &nearest, &least);
     for (const struct method *m = methods; m < methods + METHODS; m++) {
-        const char *const candidates[] = {m->name, m->alias};
-        for (int c = 0; c < 2; c++) {
-            const size_t d = distance(candidates[c], name);
-            if (*candidates[c] && d < least) {
-                least = d;
-                nearest = candidates[c];
-            }
-        }
+        consider(m->name, name, &nearest, &least);
+        consider(m->alias, name, &nearest, &least);
     }
     return nearest;
 }

@@ -33,11 +33,12 @@ static bool has_axis_of_one(enum reduction reduction)
 /* Adds one axis; true and false are none, as in NumPy. */
 static bool add_axis(PyObject *object, unsigned dimensions, uint64_t *axes)
 {
+    static const char accepted[] = "None, an int or a tuple of ints";
     if (!PyIndex_Check(object) || PyBool_Check(object))
-        return wrong_type("axis", "None, an int or a tuple of ints", object);
+        return wrong_type("axis", accepted, object);
     const Py_ssize_t axis = PyNumber_AsSsize_t(object, PyExc_OverflowError);
-    if (axis == -1 && PyErr_Occurred())
-        return false;
+    if (axis == -1 && PyErr_Occurred()) /* of arrays: those of one integer are an index */
+        return PyErr_ExceptionMatches(PyExc_TypeError) && wrong_type("axis", accepted, object);
     const Py_ssize_t positive = axis < 0 ? axis + (Py_ssize_t)dimensions : axis;
     if (positive < 0 || positive >= (Py_ssize_t)dimensions) {
         out_of_bounds(axis, dimensions);

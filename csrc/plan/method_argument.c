@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-/* "recursive, halving, ..."; a new reference. */
+/* "auto, exact, recursive, ..."; a new reference. */
 static PyObject *method_names(void)
 {
-    PyObject *names = PyUnicode_FromString("'auto', exact");
+    PyObject *names = PyUnicode_FromString("auto, exact");
     for (int m = 0; m < METHODS && names; m++) {
         const struct method *method = method_at((enum method_index)m);
         PyObject *longer = PyUnicode_FromFormat("%U, %s", names, method->name);

@@ -246,6 +246,20 @@ static enum reduction resolved(enum reduction asked, enum element input, enum el
     return type == ELEMENT_BOOL ? reduction_row(plain)->bools : plain;
 }
 
+/* NumPy's words for what cannot be converted do not say which argument that was. */
+static bool wrong_initial(PyObject *initial, enum element type)
+{
+    PyObject *const kinds[] = {PyExc_ValueError, PyExc_TypeError, PyExc_OverflowError};
+    for (int k = 0; k < 3; k++)
+        if (PyErr_ExceptionMatches(kinds[k])) {
+            PyErr_Format(kinds[k],
+                         "initial must be a number for results of %s; got %.200R (%.200s)",
+                         element_name(type), initial, Py_TYPE(initial)->tp_name);
+            break;
+        }
+    return false;
+}
+
 static bool choose_initial(const struct request *request, struct plan *plan)
 {
     struct finish *finish = &plan->finish;
@@ -255,7 +269,7 @@ static bool choose_initial(const struct request *request, struct plan *plan)
     if (!finish->has_initial)
         return true;
     if (!array_value(request->initial, finish->type, &initial))
-        return false;
+        return wrong_initial(request->initial, finish->type);
     finish->initial = scalar_convert(initial, finish->type, plan->accumulator);
     return true;
 }

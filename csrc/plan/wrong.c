@@ -9,7 +9,7 @@ bool argument_given(PyObject *argument)
 
 bool wrong_type(const char *name, const char *accepted, PyObject *value)
 {
-    PyErr_Format(PyExc_TypeError, "%s must be %s; got %R (%.200s)", name, accepted, value,
+    PyErr_Format(PyExc_TypeError, "%s must be %s; got %.200R (%.200s)", name, accepted, value,
                  Py_TYPE(value)->tp_name);
     return false;
 }

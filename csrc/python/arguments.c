@@ -39,10 +39,13 @@ static int keyword_slot(const struct signature *signature, PyObject *name)
 
 static void wrong_count(const struct signature *signature, Py_ssize_t count)
 {
-    PyErr_Format(PyExc_TypeError, "%s() takes %d%s positional argument%s; got %zd",
-                 signature->function, signature->required,
-                 signature->positional > signature->required ? " or more" : "",
-                 signature->positional == 1 ? "" : "s", count);
+    const int least = signature->required, most = signature->positional;
+    if (least == most)
+        PyErr_Format(PyExc_TypeError, "%s() takes %d positional argument%s; got %zd",
+                     signature->function, most, most == 1 ? "" : "s", count);
+    else
+        PyErr_Format(PyExc_TypeError, "%s() takes %d to %d positional arguments; got %zd",
+                     signature->function, least, most, count);
 }
 
 static bool check_required(const struct signature *signature, PyObject *const *slots,

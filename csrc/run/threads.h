@@ -7,14 +7,11 @@
  * their own. A forked child starts its own. */
 #pragma once
 
+#include "run/piece.h"
+
 #include <stdbool.h>
-#include <stdint.h>
 
 struct threads;
-
-/* Does piece number `index`. `thread` is a number that no other thread has in the same job: below
- * threads_for. */
-typedef void threads_piece(void *context, uint64_t index, unsigned thread);
 
 /* NULL when memory is short. Nothing is started yet. */
 struct threads *threads_create(void);

@@ -1,5 +1,6 @@
 #include "simulated/cluster.h"
 
+#include "simulated/block.h"
 #include "simulated/random.h"
 
 void cluster_open(struct cluster *self, struct grid *grid, unsigned core)
@@ -48,8 +49,8 @@ static bool go_round(struct cluster *self, uint64_t first, uint64_t seed, bool b
     for (unsigned k = 0; k < any->launch->cluster && !grid_stopped(any->grid); k++) {
         struct multiprocessor *block = &self->blocks[self->order[k]];
         if (begin)
-            multiprocessor_begin_block(block, first + self->order[k], seed);
-        again |= multiprocessor_run_block(block) == BLOCK_AT_CLUSTER_BARRIER;
+            block_begin(block, first + self->order[k], seed);
+        again |= block_run(block) == BLOCK_AT_CLUSTER_BARRIER;
     }
     return again && !grid_stopped(any->grid);
 }
@@ -63,6 +64,6 @@ void cluster_run(struct cluster *self, uint64_t index, uint64_t seed)
     while (go_round(self, first, seed, begin)) {
         begin = false;
         for (unsigned k = 0; k < size; k++)
-            multiprocessor_pass_cluster_barrier(&self->blocks[k]);
+            block_pass_cluster_barrier(&self->blocks[k]);
     }
 }

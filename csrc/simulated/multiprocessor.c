@@ -2,24 +2,12 @@
 
 #include "simulated/multiprocessor.h"
 
-#include "simulated/checker.h"
 #include "simulated/random.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The caller's core looks at the clock once in so many switches. */
 enum { SWITCHES_A_LOOK = 8 };
-
-/* The running thread. Every word of a kernel asks, so the answer lies where it costs nothing to
- * find. */
-static inline struct thread *current(void)
-{
-    return *stack_owner((uintptr_t)__builtin_frame_address(0));
-}
-
-/* ---- threads ---- */
 
 /* A bulk copy takes as long as it takes: none if threads run forwards, until nobody can go on
  * without it if they run backwards, and anything else if they are shuffled. An answer that depends
@@ -47,16 +35,29 @@ static struct thread *next_ready(struct multiprocessor *self)
     return NULL;
 }
 
-/* Stops the running thread at a barrier and goes on with the next one. */
-static void wait_at(enum thread_state barrier)
+void multiprocessor_wait_at(enum thread_state barrier)
 {
-    struct thread *self = current();
+    struct thread *self = thread_running();
     struct multiprocessor *home = self->home;
     home->at[READY]--;
     home->at[barrier]++;
     self->state = barrier;
     struct thread *next = next_ready(home);
     fiber_switch(&self->fiber, next ? &next->fiber : &home->scheduler);
+}
+
+void multiprocessor_sweep(struct multiprocessor *self)
+{
+    if (self->ordering == ORDER_SHUFFLED)
+        random_shuffle(self->order, self->launch->block, &self->random);
+    self->next = 0;
+    while (self->next < self->launch->block && self->at[READY] && !grid_stopped(self->grid)) {
+        struct thread *first = next_ready(self);
+        if (first)
+            fiber_switch(&self->scheduler, &first->fiber);
+        if (self->number == 0)
+            grid_look_at_watch(self->grid);
+    }
 }
 
 /* A fiber lives as long as its simulator and runs one block's kernel after the other. */
@@ -66,7 +67,7 @@ static void thread_body(void *argument)
     for (;;) {
         const struct simulator_launch *launch = self->home->launch;
         launch->kernel(launch->arguments);
-        wait_at(ENDED);
+        multiprocessor_wait_at(ENDED);
     }
 }
 
@@ -121,385 +122,9 @@ void multiprocessor_release(struct multiprocessor *self)
     free(self->shared);
 }
 
-/* ---- counting ---- */
-
-/* What a warp does behind a barrier is not done together with what it did before. */
-static void separate_warp(struct multiprocessor *self, unsigned warp)
-{
-    if (self->launch->counts)
-        counter_pass_barrier(self->counter, warp);
-}
-
-static void separate(struct multiprocessor *self)
-{
-    for (unsigned w = 0; w < self->launch->block / SIMULATOR_WARP; w++)
-        separate_warp(self, w);
-}
-
 /* The recorder is of this launch alone, and has room for no more. */
 bool multiprocessor_take_counts(struct multiprocessor *self, struct counted_launch *counts)
 {
     return (!self->counter || counter_take(self->counter, counts)) &&
            (!self->recorder || recorder_take(self->recorder, &counts->recording));
-}
-
-/* ---- barriers ---- */
-
-static const char *const barrier_names[THREAD_STATES] = {
-    [AT_BLOCK_BARRIER] = "__syncthreads()",       [AT_WARP_BARRIER] = "__syncwarp() or a shuffle",
-    [AT_MBARRIER] = "a barrier in shared memory", [AT_CLUSTER_BARRIER] = "the cluster's barrier",
-    [AT_GRID_BARRIER] = "the grid's barrier",
-};
-
-static unsigned first_in(const struct multiprocessor *self, enum thread_state state)
-{
-    unsigned t = 0;
-    while (t < self->launch->block && self->threads[t].state != state)
-        t++;
-    return t;
-}
-
-/* Says where the threads are that do not wait at `barrier`. */
-static void describe_the_others(const struct multiprocessor *self, enum thread_state barrier,
-                                char *text, size_t bytes)
-{
-    for (enum thread_state s = AT_BLOCK_BARRIER; s < ENDED; s++)
-        if (s != barrier && self->at[s]) {
-            snprintf(text, bytes, "thread %u waits at %s", first_in(self, s), barrier_names[s]);
-            return;
-        }
-    if (self->at[ENDED])
-        snprintf(text, bytes, "%u have ended, thread %u among them", self->at[ENDED],
-                 first_in(self, ENDED));
-    else if (barrier == AT_GRID_BARRIER)
-        snprintf(text, bytes, "the launch is not cooperative");
-    else if (barrier == AT_MBARRIER)
-        snprintf(text, bytes, "no copy is under way that could bring its bytes");
-    else
-        snprintf(text, bytes, "the masks do not match");
-}
-
-/* Some threads wait at a barrier that the others will never reach. */
-static void report_divergence(struct multiprocessor *self)
-{
-    enum thread_state barrier = AT_BLOCK_BARRIER;
-    while (!self->at[barrier])
-        barrier++;
-    char others[96], text[256];
-    describe_the_others(self, barrier, others, sizeof others);
-    const unsigned first = first_in(self, barrier);
-    snprintf(text, sizeof text,
-             "%u of the %u threads of block %u wait at %s, thread %u among them, which not all "
-             "will reach: %s",
-             self->at[barrier], self->launch->block, self->threads[first].place.block.x,
-             barrier_names[barrier], first, others);
-    if (self->launch->checker)
-        checker_blame(self->launch->checker, self->number, first, text);
-    grid_stop(self->grid, SIMULATOR_FAILED, text);
-}
-
-static void release(struct multiprocessor *self, struct thread *thread)
-{
-    self->at[thread->state]--;
-    self->at[READY]++;
-    thread->state = READY;
-}
-
-/* What its warp has stored is there for the thread from here on. */
-static void let_know(struct multiprocessor *self, const struct thread *thread)
-{
-    if (self->launch->checker)
-        checker_pass_warp_barrier(self->launch->checker, self->number, thread->place.thread.x,
-                                  thread->mask);
-}
-
-/* Lets those warp barriers go at which all lanes of their mask have arrived. A shuffle's words
- * change hands here, before any lane can go on to the next one. */
-static bool release_warps(struct multiprocessor *self)
-{
-    bool any = false;
-    for (unsigned w = 0; w < self->launch->block / SIMULATOR_WARP; w++) {
-        const unsigned waiting = self->warps[w].waiting;
-        for (unsigned left = waiting; left; left &= left - 1) {
-            const unsigned lane = (unsigned)__builtin_ctz(left);
-            struct thread *thread = &self->threads[w * SIMULATOR_WARP + lane];
-            if ((waiting & thread->mask) != thread->mask)
-                continue;
-            self->warps[w].waiting &= ~(1u << lane);
-            thread->received = self->warps[w].words[thread->source];
-            let_know(self, thread);
-            release(self, thread);
-            any = true;
-        }
-        if (waiting == UINT32_MAX && self->warps[w].waiting == 0)
-            separate_warp(self, w);
-    }
-    return any;
-}
-
-/* All threads of the block, but those that have ended, are there. */
-static void release_at(struct multiprocessor *self, enum thread_state state)
-{
-    separate(self);
-    for (unsigned t = 0; t < self->launch->block; t++)
-        if (self->threads[t].state == state)
-            release(self, &self->threads[t]);
-}
-
-/* Lets those threads go that wait for a phase which has ended. */
-static bool release_mbarriers(struct multiprocessor *self)
-{
-    const unsigned before = self->at[READY];
-    for (unsigned t = 0; t < self->launch->block; t++) {
-        struct thread *thread = &self->threads[t];
-        if (thread->state == AT_MBARRIER && mbarrier_has_ended(thread->mbarrier, thread->parity))
-            release(self, thread);
-    }
-    return self->at[READY] > before;
-}
-
-/* As long as nobody can go on, copies that are under way come to their end. */
-static bool await_copies(struct multiprocessor *self)
-{
-    while (!release_mbarriers(self))
-        if (!bulk_copies_end_any(&self->copies))
-            return false;
-    return true;
-}
-
-static bool release_grid_barrier(struct multiprocessor *self)
-{
-    if (grid_meet(self->grid)) {
-        if (self->launch->checker)
-            checker_pass_grid_barrier(self->launch->checker, self->number);
-        release_at(self, AT_GRID_BARRIER);
-        return true;
-    }
-    grid_stop(self->grid, SIMULATOR_FAILED,
-              "some blocks wait at the grid's barrier that others never reach");
-    return false;
-}
-
-/* Shared memory is another block's soon, which would find there what nobody has asked for. */
-static void check_that_copies_have_ended(const struct multiprocessor *self)
-{
-    if (self->copies.count)
-        grid_stop(self->grid, SIMULATOR_FAILED,
-                  "a block has ended before a bulk copy to its shared memory");
-}
-
-static bool release_block_barrier(struct multiprocessor *self)
-{
-    struct checker *checker = self->launch->checker;
-    self->verdict = self->voted;
-    self->voted = false;
-    if (checker && !checker_pass_block_barrier(checker, self->number)) {
-        grid_stop(self->grid, SIMULATOR_FAILED, "a barrier is not one");
-        return false;
-    }
-    release_at(self, AT_BLOCK_BARRIER);
-    return true;
-}
-
-/* Nobody is ready: lets a complete barrier go. False when the block is over, for better or worse,
- * or when it is other blocks' turn. */
-static bool release_barrier(struct multiprocessor *self)
-{
-    const unsigned block = self->launch->block;
-    if (self->at[AT_WARP_BARRIER] && release_warps(self))
-        return true;
-    if (self->at[AT_MBARRIER] && await_copies(self))
-        return true;
-    if (self->at[ENDED] == block) {
-        check_that_copies_have_ended(self);
-        separate(self);
-        return false;
-    }
-    if (self->at[AT_CLUSTER_BARRIER] && self->at[AT_CLUSTER_BARRIER] + self->at[ENDED] == block)
-        return false;
-    if (self->at[AT_BLOCK_BARRIER] == block)
-        return release_block_barrier(self);
-    if (self->at[AT_GRID_BARRIER] == block && self->launch->cooperative)
-        return release_grid_barrier(self);
-    report_divergence(self);
-    return false;
-}
-
-/* ---- a block ---- */
-
-void multiprocessor_begin_block(struct multiprocessor *self, uint64_t index, uint64_t seed)
-{
-    enum { GARBAGE = 0xa5 };
-    const struct simulator_launch *launch = self->launch;
-    self->random = seed ^ (index * 0x9e3779b97f4a7c15);
-    memset(self->shared, GARBAGE, launch->shared_bytes);
-    memset(self->warps, 0, sizeof *self->warps * (launch->block / SIMULATOR_WARP));
-    memset(self->at, 0, sizeof self->at);
-    self->at[READY] = launch->block;
-    self->voted = false;
-    self->copies.count = 0;
-    self->copies.random = self->random;
-    if (launch->checker)
-        checker_begin_block(launch->checker, self->number, (unsigned)index, self->shared);
-    if (self->recorder)
-        recorder_begin_block(self->recorder);
-    for (unsigned t = 0; t < launch->block; t++) {
-        struct thread *thread = &self->threads[t];
-        thread->state = READY;
-        thread->source = 0;
-        thread->place.block.x = (unsigned)index;
-        thread->place.block_size = (struct simulator_index){launch->block, 1, 1};
-        thread->place.grid_size = (struct simulator_index){(unsigned)launch->grid, 1, 1};
-        thread->place.cluster_rank = (unsigned)index % launch->cluster;
-        thread->place.cluster_size = launch->cluster;
-        self->order[t] = self->ordering == ORDER_BACKWARDS ? launch->block - 1 - t : t;
-    }
-}
-
-/* Runs every ready thread once, up to its next barrier: they hand over to each other, and the last
- * one hands back. */
-static void sweep(struct multiprocessor *self)
-{
-    self->next = 0;
-    while (self->next < self->launch->block && self->at[READY] && !grid_stopped(self->grid)) {
-        struct thread *first = next_ready(self);
-        if (first)
-            fiber_switch(&self->scheduler, &first->fiber);
-        if (self->number == 0)
-            grid_look_at_watch(self->grid);
-    }
-}
-
-enum block_state multiprocessor_run_block(struct multiprocessor *self)
-{
-    do {
-        if (self->ordering == ORDER_SHUFFLED)
-            random_shuffle(self->order, self->launch->block, &self->random);
-        sweep(self);
-    } while (!grid_stopped(self->grid) && release_barrier(self));
-    return self->at[AT_CLUSTER_BARRIER] ? BLOCK_AT_CLUSTER_BARRIER : BLOCK_ENDED;
-}
-
-void multiprocessor_pass_cluster_barrier(struct multiprocessor *self)
-{
-    release_at(self, AT_CLUSTER_BARRIER);
-}
-
-/* ---- the words ---- */
-
-const struct simulator_place *simulator_here(void)
-{
-    return &current()->place;
-}
-
-void *simulator_shared_memory(void)
-{
-    return current()->home->shared;
-}
-
-void simulator_barrier_block(void)
-{
-    wait_at(AT_BLOCK_BARRIER);
-}
-
-bool simulator_barrier_block_or(bool vote)
-{
-    struct multiprocessor *home = current()->home;
-    home->voted |= vote;
-    wait_at(AT_BLOCK_BARRIER);
-    return home->verdict;
-}
-
-void simulator_barrier_warp(unsigned mask)
-{
-    struct thread *self = current();
-    const unsigned tid = self->place.thread.x, lane = 1u << tid % SIMULATOR_WARP;
-    self->mask = mask | lane;
-    self->home->warps[tid / SIMULATOR_WARP].waiting |= lane;
-    wait_at(AT_WARP_BARRIER);
-}
-
-void simulator_barrier_grid(void)
-{
-    wait_at(AT_GRID_BARRIER);
-}
-
-void simulator_barrier_cluster(void)
-{
-    wait_at(AT_CLUSTER_BARRIER);
-}
-
-void *simulator_memory_of_block(void *here, unsigned rank)
-{
-    const struct multiprocessor *home = current()->home;
-    const ptrdiff_t offset = (unsigned char *)here - home->shared;
-    return home->cluster[rank].shared + offset;
-}
-
-void simulator_mbarrier_wait(struct simulator_mbarrier *barrier, unsigned parity)
-{
-    struct thread *self = current();
-    self->mbarrier = barrier;
-    self->parity = parity;
-    if (!mbarrier_has_ended(barrier, parity))
-        wait_at(AT_MBARRIER);
-}
-
-/* Whether a GPU would take it. */
-static bool is_aligned(const struct bulk_copy *copy)
-{
-    const uintptr_t all = (uintptr_t)copy->to | (uintptr_t)copy->from | copy->bytes;
-    return all % SIMULATOR_BULK_ALIGNMENT == 0;
-}
-
-void simulator_bulk_copy(void *to, const void *from, unsigned bytes,
-                         struct simulator_mbarrier *barrier)
-{
-    struct multiprocessor *home = current()->home;
-    const struct bulk_copy copy = {to, from, bytes, barrier};
-    if (!is_aligned(&copy)) {
-        grid_stop(home->grid, SIMULATOR_FAILED,
-                  "a bulk copy of which addresses and length are no multiples of 16");
-        return;
-    }
-    bulk_copies_add(&home->copies, &copy);
-    if (home->ordering == ORDER_FORWARDS)
-        bulk_copies_end_any(&home->copies);
-}
-
-/* The running thread is not to do what it was about to: it never runs again. */
-static _Noreturn void go_no_further(struct grid *grid)
-{
-    grid_stop(grid, SIMULATOR_FAILED, "an access is at fault");
-    for (;;)
-        wait_at(ENDED);
-}
-
-static void record(const struct thread *self, const struct simulator_access *access)
-{
-    struct multiprocessor *home = self->home;
-    if (!recorder_note(home->recorder, &self->place, home->shared, access))
-        grid_stop(home->grid, SIMULATOR_FAILED, "no room for all accesses, one by one");
-}
-
-void simulator_count(const struct simulator_access *access)
-{
-    const struct thread *self = current();
-    const struct multiprocessor *home = self->home;
-    struct checker *checker = home->launch->checker;
-    if (checker && !checker_note(checker, home->number, self->place.thread.x, access))
-        go_no_further(home->grid);
-    if (home->recorder)
-        record(self, access);
-    counter_note(home->counter, self->place.thread.x, access);
-}
-
-uint64_t simulator_shuffle(unsigned mask, uint64_t word, unsigned source)
-{
-    struct thread *self = current();
-    const unsigned tid = self->place.thread.x;
-    self->home->warps[tid / SIMULATOR_WARP].words[tid % SIMULATOR_WARP] = word;
-    self->source = source;
-    simulator_barrier_warp(mask);
-    return self->received;
 }

@@ -64,21 +64,23 @@ struct multiprocessor {
     struct recorder *recorder; /* of a launch that records; else NULL */
 };
 
-/* Where a block has come to when none of its threads can go on by itself. */
-enum block_state { BLOCK_ENDED, BLOCK_AT_CLUSTER_BARRIER };
-
 /* Makes the core ready for a launch's blocks. False when memory is short. */
 bool multiprocessor_prepare(struct multiprocessor *, const struct simulator_launch *,
                             enum thread_order);
 
-/* Threads of a block begin when it is first run. */
-void multiprocessor_begin_block(struct multiprocessor *, uint64_t index, uint64_t seed);
+/* The running thread. Every word of a kernel asks, so the answer lies where it costs nothing to
+ * find. */
+static inline struct thread *thread_running(void)
+{
+    return *stack_owner((uintptr_t)__builtin_frame_address(0));
+}
 
-/* Runs a block up to its end or to the cluster's barrier. */
-enum block_state multiprocessor_run_block(struct multiprocessor *);
+/* Stops the running thread at a barrier and goes on with the next one. */
+void multiprocessor_wait_at(enum thread_state barrier);
 
-/* All blocks of the cluster are at its barrier, or have ended. */
-void multiprocessor_pass_cluster_barrier(struct multiprocessor *);
+/* Runs every ready thread once, up to its next barrier: they hand over to each other, and the last
+ * one hands back. */
+void multiprocessor_sweep(struct multiprocessor *);
 
 /* Adds up what launches that count have accessed, and appends what was recorded. False when memory
  * is short. */

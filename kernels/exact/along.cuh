@@ -45,7 +45,8 @@ __device__ __forceinline__ global<unsigned char> exact_place(const kernel_exact_
     return static_cast<unsigned char *>(x.result.out) + exact_position(x, result).place;
 }
 
-/* By a warp. */
+/* By a warp. What to do is copied: read where the kernel's argument lies, it takes kernels of
+ * columns 11 registers a thread more, and a block from each multiprocessor. */
 template <class Layout>
 static __device__ __noinline__ void round_along(shared<exact_word> words,
                                                 const kernel_exact_along &x, uint64_t result)
@@ -55,28 +56,18 @@ static __device__ __noinline__ void round_along(shared<exact_word> words,
     round_words<Layout>(words, own);
 }
 
-/* Blocks that share so many results from `first` on add their words to those that all have; whether
- * this is the last of them, which gets the sums. */
+/* Of so many results from `first` on: whether this is the last of the blocks that share them, which
+ * gets the words of all. */
 template <class Layout>
-__device__ __forceinline__ bool gathers_words(shared<exact_word> words, const kernel_exact_along &x,
+__device__ __forceinline__ bool gathers_along(shared<exact_word> words, const kernel_exact_along &x,
                                               uint64_t first, unsigned count)
 {
     const global<exact_word> all = static_cast<exact_word *>(x.words) + first * Layout::words;
     __syncthreads();
     if (x.splits == 1)
         return true;
-    for (unsigned k = threadIdx.x; k < count * Layout::words; k += blockDim.x) {
-        const unsigned of_result = k % Layout::words;
-        const exact_word word = carried<Layout>(words + (k - of_result), of_result);
-        if (word)
-            atomicAdd(all + k, word);
-    }
-    if (!is_last_block(x.tickets + blockIdx.x / x.splits, x.splits))
-        return false;
-    for (unsigned k = threadIdx.x; k < count * Layout::words; k += blockDim.x)
-        words[k] = __ldcg(all + k);
-    __syncthreads();
-    return true;
+    return gathers_words<Layout, false>(words, count, all, x.tickets + blockIdx.x / x.splits,
+                                        x.splits);
 }
 
 /* ---- rows ---- */
@@ -101,7 +92,7 @@ __global__ void __launch_bounds__(EXACT_ALONG_THREADS)
         course.add_single(data[single]);
     course.add_all();
     course.note_left_out();
-    if (gathers_words<layout>(words, x, row, 1) && threadIdx.x < warp_size)
+    if (gathers_along<layout>(words, x, row, 1) && threadIdx.x < warp_size)
         round_along<layout>(words, x, row);
 }
 
@@ -355,7 +346,7 @@ __global__ void __launch_bounds__(EXACT_ALONG_THREADS)
     }
     if (lane < count && !(stored >> lane & 1))
         share.flush();
-    if (!gathers_words<layout>(words, x, first, count))
+    if (!gathers_along<layout>(words, x, first, count))
         return;
 #pragma unroll 1
     for (unsigned k = threadIdx.x / warp_size; k < count; k += blockDim.x / warp_size)

@@ -352,22 +352,6 @@ __global__ void exact_products_of_any(global<const char> data, uint64_t n, globa
     end_with_words<layout>(words, state, together, ending, result);
 }
 
-/* One block adds the states that pieces have left. */
-template <unsigned Sums>
-__global__ void exact_products_merge(global<const exact_word> states, uint64_t n,
-                                     global<exact_word> merged, global<struct exact_together>,
-                                     struct ending ending, enum fold, enum element, unsigned,
-                                     SHARED_PARAMETER(struct exact_result) result)
-{
-    using layout = products_layout<Sums>;
-    const shared<exact_word> words = block_memory<exact_word>();
-    clear_words(words, layout::words);
-    __syncthreads();
-    add_states<layout>(words, states, n);
-    __syncthreads();
-    leave_words<layout>(words, merged, ending, result);
-}
-
 /* One thread makes the result that stays on the device, of words that nobody needs afterwards: all
  * of them would be too many for memory of its own. */
 __global__ void exact_products_finish(global<struct exact_sums> state, enum reduction reduction,

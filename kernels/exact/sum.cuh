@@ -395,8 +395,33 @@ __device__ __forceinline__ void leave_words(shared<exact_word> words, global<exa
     }
 }
 
-/* Blocks add their words to those that `together` has, which are 0 before the launch; the last one
- * to draw a ticket takes them, and leaves zeros. A block that is alone keeps its own. */
+/* Words of so many results, one result's behind the other's: those of a block, and those that
+ * `count` blocks have together, which are 0 before. Adds the one to the other; whether this block
+ * is the last of them, which gets the sums and may leave zeros. */
+template <class Layout, bool LeavesZeros>
+__device__ __forceinline__ bool gathers_words(shared<exact_word> words, unsigned results,
+                                              global<exact_word> together, global<unsigned> tickets,
+                                              unsigned count)
+{
+    for (unsigned k = threadIdx.x; k < results * Layout::words; k += blockDim.x) {
+        const unsigned of_result = k % Layout::words;
+        const exact_word word = carried<Layout>(words + (k - of_result), of_result);
+        if (word)
+            atomicAdd(together + k, word);
+    }
+    if (!is_last_block(tickets, count))
+        return false;
+    for (unsigned k = threadIdx.x; k < results * Layout::words; k += blockDim.x) {
+        words[k] = __ldcg(together + k);
+        if (LeavesZeros)
+            together[k] = 0;
+    }
+    __syncthreads();
+    return true;
+}
+
+/* The last block to draw a ticket takes the words of all, which are zeros again for the next
+ * launch. A block that is alone keeps its own. */
 template <class Layout>
 __device__ __forceinline__ void end_with_words(shared<exact_word> words, global<exact_word> state,
                                                global<struct exact_together> together,
@@ -404,27 +429,9 @@ __device__ __forceinline__ void end_with_words(shared<exact_word> words, global<
                                                const struct exact_result &result)
 {
     __syncthreads();
-    if (gridDim.x > 1) {
-        bool last = false;
-        for (unsigned k = threadIdx.x; k < Layout::words; k += blockDim.x) {
-            const exact_word word = carried<Layout>(words, k);
-            if (word)
-                atomicAdd(&together->words[k], word);
-        }
-        __threadfence();
-        __syncthreads();
-        if (threadIdx.x == 0)
-            last = atomicInc(&together->tickets, gridDim.x - 1) == gridDim.x - 1;
-        if (!__syncthreads_or(last))
-            return;
-        __threadfence();
-        for (unsigned k = threadIdx.x; k < Layout::words; k += blockDim.x) {
-            words[k] = __ldcg(&together->words[k]);
-            together->words[k] = 0;
-        }
-        __syncthreads();
-    }
-    leave_words<Layout>(words, state, ending, result);
+    if (gridDim.x == 1 ||
+        gathers_words<Layout, true>(words, 1, together->words, &together->tickets, gridDim.x))
+        leave_words<Layout>(words, state, ending, result);
 }
 
 /* Blocks may have 1024 threads, and grids are made for as many on a multiprocessor. */
@@ -453,18 +460,17 @@ __global__ void __launch_bounds__(1024)
 }
 
 /* One block adds the states that pieces have left. */
-template <enum element Accumulator>
+template <class Layout>
 __global__ void exact_merge(global<const exact_word> states, uint64_t n, global<exact_word> merged,
                             global<struct exact_together>, struct ending ending, enum fold,
                             enum element, unsigned, SHARED_PARAMETER(struct exact_result) result)
 {
-    using layout = exact_layout<Accumulator>;
     const shared<exact_word> words = block_memory<exact_word>();
-    clear_words(words, layout::words);
+    clear_words(words, Layout::words);
     __syncthreads();
-    add_states<layout>(words, states, n);
+    add_states<Layout>(words, states, n);
     __syncthreads();
-    leave_words<layout>(words, merged, ending, result);
+    leave_words<Layout>(words, merged, ending, result);
 }
 
 } // namespace KERNELS

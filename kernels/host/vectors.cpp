@@ -3,6 +3,7 @@
 #include "counts.cuh"
 #include "extremes.cuh"
 #include "norms.cuh"
+#include "positions.cuh"
 #include "products.cuh"
 #include "spreads.cuh"
 #include "summaries.cuh"

@@ -1,0 +1,76 @@
+"""How long it takes to import, to build and to test the project."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from figure import Figure, figure
+from two_cores import two_cores
+
+ROOT = Path(__file__).resolve().parent.parent
+IMPORT_TARGET = 0.030
+IMPORT_RUNS = 31
+# GRED_CUDA_ARCHS and seconds: without CUDA, for one architecture, and for every major one.
+BUILDS = {"none": ("none", 60.0), "one": ("90", 40.0), "all": ("", 120.0)}
+TESTS_TARGET = 300.0
+
+
+def measure_import() -> Iterator[Figure]:
+    """Measure `import gred` over `import numpy`: fresh processes, turn about."""
+    taken: dict[str, list[float]] = {"numpy": [], "gred": []}
+    for run in range(IMPORT_RUNS + 1):
+        for module in ("numpy", "gred") if run % 2 else ("gred", "numpy"):
+            code = f"import time; t = time.perf_counter(); import {module}; "
+            code += "print(time.perf_counter() - t)"
+            command = [sys.executable, "-c", code]
+            answer = subprocess.run(command, check=True, capture_output=True, text=True)
+            if run:
+                taken[module].append(float(answer.stdout))
+    base = float(np.median(taken["numpy"]))
+    over = [seconds - base for seconds in taken["gred"]]
+    yield figure("import", "import numpy", taken["numpy"], "s")
+    yield figure("import", "import gred, over import numpy", over, "s", at_most=IMPORT_TARGET)
+
+
+def measure_build(architectures: str, target: float) -> Iterator[Figure]:
+    """Build a wheel from a clean copy on two cores.
+
+    Without build isolation, so that no download is timed: setuptools and NumPy have to be there.
+    """
+    shown = architectures or "every major one"
+    what = f"build, architectures: {shown}, 2 cores"
+    yield figure("build", what, [build_seconds(architectures)], "s", at_most=target)
+
+
+def build_seconds(architectures: str) -> float:
+    """Build once; with none named, setup.py chooses, which needs a machine without a GPU."""
+    options_of_pip = ("--quiet", "--no-deps", "--no-cache-dir", "--no-build-isolation")
+    left_behind = shutil.ignore_patterns(".*", "build", "dist", "*.so", "*.egg-info", "__pycache__")
+    environment = {**os.environ, "GRED_CUDA_ARCHS": architectures}
+    with tempfile.TemporaryDirectory() as folder, two_cores():
+        source = shutil.copytree(ROOT, Path(folder, "source"), ignore=left_behind)
+        command = [sys.executable, "-m", "pip", "wheel", *options_of_pip, "-w", folder, source]
+        start = time.perf_counter()
+        subprocess.run(command, check=True, env=environment)
+        return time.perf_counter() - start
+
+
+def measure_tests() -> Iterator[Figure]:
+    """Run all tests on two cores."""
+    with two_cores():
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "pytest", "-q"], cwd=ROOT, check=True)
+        seconds = time.perf_counter() - start
+    yield figure("tests", "pytest, 2 cores", [seconds], "s", at_most=TESTS_TARGET)
+
+
+PIECES = {name: partial(measure_build, *built) for name, built in BUILDS.items()}

@@ -1,0 +1,247 @@
+#define _GNU_SOURCE
+
+#include "simulated/block.h"
+
+#include "simulated/checker.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void block_begin(struct multiprocessor *self, uint64_t index, uint64_t seed)
+{
+    enum { GARBAGE = 0xa5 };
+    const struct simulator_launch *launch = self->launch;
+    self->random = seed ^ (index * 0x9e3779b97f4a7c15);
+    memset(self->shared, GARBAGE, launch->shared_bytes);
+    memset(self->warps, 0, sizeof *self->warps * (launch->block / SIMULATOR_WARP));
+    memset(self->at, 0, sizeof self->at);
+    self->at[READY] = launch->block;
+    self->voted = false;
+    self->copies.count = 0;
+    self->copies.random = self->random;
+    if (launch->checker)
+        checker_begin_block(launch->checker, self->number, (unsigned)index, self->shared);
+    if (self->recorder)
+        recorder_begin_block(self->recorder);
+    for (unsigned t = 0; t < launch->block; t++) {
+        struct thread *thread = &self->threads[t];
+        thread->state = READY;
+        thread->source = 0;
+        thread->place.block.x = (unsigned)index;
+        thread->place.block_size = (struct simulator_index){launch->block, 1, 1};
+        thread->place.grid_size = (struct simulator_index){(unsigned)launch->grid, 1, 1};
+        thread->place.cluster_rank = (unsigned)index % launch->cluster;
+        thread->place.cluster_size = launch->cluster;
+        self->order[t] = self->ordering == ORDER_BACKWARDS ? launch->block - 1 - t : t;
+    }
+}
+
+/* ---- divergence ---- */
+
+static const char *const barrier_names[THREAD_STATES] = {
+    [AT_BLOCK_BARRIER] = "__syncthreads()",       [AT_WARP_BARRIER] = "__syncwarp() or a shuffle",
+    [AT_MBARRIER] = "a barrier in shared memory", [AT_CLUSTER_BARRIER] = "the cluster's barrier",
+    [AT_GRID_BARRIER] = "the grid's barrier",
+};
+
+static unsigned first_in(const struct multiprocessor *self, enum thread_state state)
+{
+    unsigned t = 0;
+    while (t < self->launch->block && self->threads[t].state != state)
+        t++;
+    return t;
+}
+
+/* Says where the threads are that do not wait at `barrier`. */
+static void describe_the_others(const struct multiprocessor *self, enum thread_state barrier,
+                                char *text, size_t bytes)
+{
+    for (enum thread_state s = AT_BLOCK_BARRIER; s < ENDED; s++)
+        if (s != barrier && self->at[s]) {
+            snprintf(text, bytes, "thread %u waits at %s", first_in(self, s), barrier_names[s]);
+            return;
+        }
+    if (self->at[ENDED])
+        snprintf(text, bytes, "%u have ended, thread %u among them", self->at[ENDED],
+                 first_in(self, ENDED));
+    else if (barrier == AT_GRID_BARRIER)
+        snprintf(text, bytes, "the launch is not cooperative");
+    else if (barrier == AT_MBARRIER)
+        snprintf(text, bytes, "no copy is under way that could bring its bytes");
+    else
+        snprintf(text, bytes, "the masks do not match");
+}
+
+/* Some threads wait at a barrier that the others will never reach. */
+static void report_divergence(struct multiprocessor *self)
+{
+    enum thread_state barrier = AT_BLOCK_BARRIER;
+    while (!self->at[barrier])
+        barrier++;
+    char others[96], text[256];
+    describe_the_others(self, barrier, others, sizeof others);
+    const unsigned first = first_in(self, barrier);
+    snprintf(text, sizeof text,
+             "%u of the %u threads of block %u wait at %s, thread %u among them, which not all "
+             "will reach: %s",
+             self->at[barrier], self->launch->block, self->threads[first].place.block.x,
+             barrier_names[barrier], first, others);
+    if (self->launch->checker)
+        checker_blame(self->launch->checker, self->number, first, text);
+    grid_stop(self->grid, SIMULATOR_FAILED, text);
+}
+
+/* ---- barriers ---- */
+
+/* What a warp does behind a barrier is not done together with what it did before. */
+static void separate_warp(struct multiprocessor *self, unsigned warp)
+{
+    if (self->launch->counts)
+        counter_pass_barrier(self->counter, warp);
+}
+
+static void separate(struct multiprocessor *self)
+{
+    for (unsigned w = 0; w < self->launch->block / SIMULATOR_WARP; w++)
+        separate_warp(self, w);
+}
+
+static void release(struct multiprocessor *self, struct thread *thread)
+{
+    self->at[thread->state]--;
+    self->at[READY]++;
+    thread->state = READY;
+}
+
+/* What its warp has stored is there for the thread from here on. */
+static void let_know(struct multiprocessor *self, const struct thread *thread)
+{
+    if (self->launch->checker)
+        checker_pass_warp_barrier(self->launch->checker, self->number, thread->place.thread.x,
+                                  thread->mask);
+}
+
+/* Lets those warp barriers go at which all lanes of their mask have arrived. A shuffle's words
+ * change hands here, before any lane can go on to the next one. */
+static bool release_warps(struct multiprocessor *self)
+{
+    bool any = false;
+    for (unsigned w = 0; w < self->launch->block / SIMULATOR_WARP; w++) {
+        const unsigned waiting = self->warps[w].waiting;
+        for (unsigned left = waiting; left; left &= left - 1) {
+            const unsigned lane = (unsigned)__builtin_ctz(left);
+            struct thread *thread = &self->threads[w * SIMULATOR_WARP + lane];
+            if ((waiting & thread->mask) != thread->mask)
+                continue;
+            self->warps[w].waiting &= ~(1u << lane);
+            thread->received = self->warps[w].words[thread->source];
+            let_know(self, thread);
+            release(self, thread);
+            any = true;
+        }
+        if (waiting == UINT32_MAX && self->warps[w].waiting == 0)
+            separate_warp(self, w);
+    }
+    return any;
+}
+
+/* All threads of the block, but those that have ended, are there. */
+static void release_at(struct multiprocessor *self, enum thread_state state)
+{
+    separate(self);
+    for (unsigned t = 0; t < self->launch->block; t++)
+        if (self->threads[t].state == state)
+            release(self, &self->threads[t]);
+}
+
+/* Lets those threads go that wait for a phase which has ended. */
+static bool release_mbarriers(struct multiprocessor *self)
+{
+    const unsigned before = self->at[READY];
+    for (unsigned t = 0; t < self->launch->block; t++) {
+        struct thread *thread = &self->threads[t];
+        if (thread->state == AT_MBARRIER && mbarrier_has_ended(thread->mbarrier, thread->parity))
+            release(self, thread);
+    }
+    return self->at[READY] > before;
+}
+
+/* As long as nobody can go on, copies that are under way come to their end. */
+static bool await_copies(struct multiprocessor *self)
+{
+    while (!release_mbarriers(self))
+        if (!bulk_copies_end_any(&self->copies))
+            return false;
+    return true;
+}
+
+static bool release_grid_barrier(struct multiprocessor *self)
+{
+    if (grid_meet(self->grid)) {
+        if (self->launch->checker)
+            checker_pass_grid_barrier(self->launch->checker, self->number);
+        release_at(self, AT_GRID_BARRIER);
+        return true;
+    }
+    grid_stop(self->grid, SIMULATOR_FAILED,
+              "some blocks wait at the grid's barrier that others never reach");
+    return false;
+}
+
+/* Shared memory is another block's soon, which would find there what nobody has asked for. */
+static void check_that_copies_have_ended(const struct multiprocessor *self)
+{
+    if (self->copies.count)
+        grid_stop(self->grid, SIMULATOR_FAILED,
+                  "a block has ended before a bulk copy to its shared memory");
+}
+
+static bool release_block_barrier(struct multiprocessor *self)
+{
+    struct checker *checker = self->launch->checker;
+    self->verdict = self->voted;
+    self->voted = false;
+    if (checker && !checker_pass_block_barrier(checker, self->number)) {
+        grid_stop(self->grid, SIMULATOR_FAILED, "a barrier is not one");
+        return false;
+    }
+    release_at(self, AT_BLOCK_BARRIER);
+    return true;
+}
+
+/* No thread of the block is ready: lets a complete barrier go. False when the block is over, for
+ * better or worse, or when it is other blocks' turn. */
+static bool release_barrier(struct multiprocessor *self)
+{
+    const unsigned block = self->launch->block;
+    if (self->at[AT_WARP_BARRIER] && release_warps(self))
+        return true;
+    if (self->at[AT_MBARRIER] && await_copies(self))
+        return true;
+    if (self->at[ENDED] == block) {
+        check_that_copies_have_ended(self);
+        separate(self);
+        return false;
+    }
+    if (self->at[AT_CLUSTER_BARRIER] && self->at[AT_CLUSTER_BARRIER] + self->at[ENDED] == block)
+        return false;
+    if (self->at[AT_BLOCK_BARRIER] == block)
+        return release_block_barrier(self);
+    if (self->at[AT_GRID_BARRIER] == block && self->launch->cooperative)
+        return release_grid_barrier(self);
+    report_divergence(self);
+    return false;
+}
+
+enum block_state block_run(struct multiprocessor *self)
+{
+    do
+        multiprocessor_sweep(self);
+    while (!grid_stopped(self->grid) && release_barrier(self));
+    return self->at[AT_CLUSTER_BARRIER] ? BLOCK_AT_CLUSTER_BARRIER : BLOCK_ENDED;
+}
+
+void block_pass_cluster_barrier(struct multiprocessor *self)
+{
+    release_at(self, AT_CLUSTER_BARRIER);
+}
