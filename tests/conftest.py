@@ -1,8 +1,8 @@
 """Parameters that tests share: each device that may be here, and each method on its devices.
 
 A test that takes `device` runs once a device; with `method`, once for every method of every
-device; with `rung`, once for every method that has block sizes. Without a GPU its cases skip, and
-say so.
+device; with `rung`, once for every method that has block sizes. Without a GPU, of a test's cases
+for it one skips, and says so; the others would only say it again, and are left out.
 
 `pytest --thin` is for where every call takes many times as long, as under sanitizers. Every test
 runs, but with one in ten of Hypothesis's examples and, where a test has more than MOST cases that
@@ -62,19 +62,34 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("gpu"):
             item.add_marker(needs_gpu)
+    kept = items if GPU_IS_HERE else without_gpu(items)
     if config.getoption("thin"):
-        left_out = [
-            item for item in items if not GPU_IS_HERE and needs_gpu.mark in item.own_markers
-        ]
-        left_out += thinned([item for item in items if item not in set(left_out)])
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+        kept = thinned([item for item in kept if runs_here(item)])
+    chosen = set(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = kept
+
+
+def runs_here(item):
+    return GPU_IS_HERE or needs_gpu.mark not in item.own_markers
+
+
+def without_gpu(items):
+    """Keep what runs without a GPU, and of each test's other cases the first."""
+    said = set()
+    kept = []
+    for item in items:
+        if runs_here(item) or item.function not in said:
+            kept.append(item)
+        if not runs_here(item):
+            said.add(item.function)
+    return kept
 
 
 def thinned(items):
-    """Choose what to leave out of tests that have more than MOST cases."""
+    """Choose cases of tests that have more than MOST."""
     counts = Counter(item.function for item in items)
-    return [item for item in items if hashed(item.nodeid) * counts[item.function] >= MOST]
+    return [item for item in items if hashed(item.nodeid) * counts[item.function] < MOST]
 
 
 def pytest_collection_finish():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import itertools
 import math
@@ -54,6 +55,15 @@ KNOWN = [
 ]
 FOUR = Sampling(4, 1)
 every_reduction = pytest.mark.parametrize("reduction", cases.REDUCTIONS)
+
+
+MEASURED = functools.cache(contest.read_limit)
+
+
+@pytest.fixture(autouse=True)
+def limits(monkeypatch):
+    """Measure the limit of a size once, for all tests."""
+    monkeypatch.setattr(contest, "read_limit", MEASURED)
 
 
 @pytest.fixture

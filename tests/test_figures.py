@@ -7,7 +7,7 @@ import itertools
 import os
 import subprocess
 import sys
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,10 +19,13 @@ from gred.cli import ahead, cases, libraries, record
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 
+MEASURED = cache(gred.read_limit)
+
 
 @pytest.fixture
 def benchmarks(monkeypatch):
-    """Import the scripts as they import one another."""
+    """Import the scripts as they import one another; the limit of a size is measured once."""
+    monkeypatch.setattr(gred, "read_limit", MEASURED)
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     import curve
     import curve_part
