@@ -200,12 +200,33 @@ __device__ __forceinline__ state_of<Fold> fold_team_or_block(unsigned team, stat
 /* Most segments that reach over a tile's end have two states, and few more than a handful. */
 constexpr unsigned carried_team = 2, carried_most = 16 << carried_team;
 
-/* All segments, or those that tiles have left: each by a team, or, where it has many parts, by all
- * of the block, after the others of the block's teams. */
+/* The number of the first bit that is set from one on, `count` where there is none. */
+__device__ __forceinline__ unsigned next_set(shared<const uint32_t> bits, unsigned from,
+                                             unsigned count)
+{
+#pragma unroll 1
+    while (from < count) {
+        const uint32_t word = bits[from / 32] >> from % 32;
+        if (word)
+            return from + 31 - __clz(int(word & (0 - word)));
+        from = (from / 32 + 1) * 32;
+    }
+    return count;
+}
+
+/* All segments, or those that tiles have left: each by a team, and after them, where one has many
+ * parts, each of these by all of the block. */
 template <class Fold>
 __global__ void fold_segments(SHARED_PARAMETER(ragged) x, global<state_of<Fold>> heads,
                               global<state_of<Fold>> tails)
 {
+    constexpr size_t of_warp = sizeof(state_of<Fold>) > 8 ? sizeof(state_of<Fold>) : 8;
+    const shared<uint32_t> longs =
+        seen_as<uint32_t>(block_memory<char>() + blockDim.x / warp_size * of_warp);
+    const bool clears = threadIdx.x < blockDim.x / 32;
+    if (clears)
+        longs[threadIdx.x] = 0;
+    __syncthreads();
     await_launch();
     const bool carried = x.order && !*x.order;
     const unsigned few = carried ? carried_team : x.team, most = carried ? carried_most : x.most,
@@ -213,29 +234,32 @@ __global__ void fold_segments(SHARED_PARAMETER(ragged) x, global<state_of<Fold>>
     const uint64_t count = carried ? x.tiles : x.of.count;
     uint64_t first = uint64_t(blockIdx.x) * teams;
 #pragma unroll 1
-    for (unsigned turn = 0; first < count;) {
-        const unsigned team = turn ? x.block : few, number = threadIdx.x & ((1u << team) - 1);
-        const uint64_t k = first + (turn ? turn - 1 : threadIdx.x >> few);
-        const thing own = carried ? carried_segment(x, k) : whole_segment(x, k);
-        const bool is_long = own.parts > most, takes = own.there && is_long == (turn > 0);
-        if (turn == 0 || takes) {
-            state_of<Fold> state = Fold::identity();
-            if (takes && carried)
-                take_states<Fold>(state, own, heads, tails, number, team);
-            else if (takes)
-                take_neighbours<Fold>(state, x, element_at(x, own.first), own.parts, number, team);
-            state = fold_team_or_block<Fold>(team, state);
-            if (number == 0 && takes)
-                store_segment<Fold>(x, state, own.n, own.k);
-        }
-        if (turn == 0 ? !__syncthreads_or(is_long) : turn == teams) {
-            turn = 0;
-            first += uint64_t(gridDim.x) * teams;
-        } else {
-            turn++;
-        }
-        if (takes && is_long)
+    for (unsigned turn = teams; first < count;) { /* that of a long one, or of all others */
+        const bool alone = turn < teams;
+        const unsigned team = alone ? x.block : few, number = threadIdx.x & ((1u << team) - 1),
+                       at = alone ? turn : threadIdx.x >> few;
+        const thing own = carried ? carried_segment(x, first + at) : whole_segment(x, first + at);
+        const bool is_long = own.parts > most, takes = own.there && is_long == alone;
+        state_of<Fold> state = Fold::identity();
+        if (takes && carried)
+            take_states<Fold>(state, own, heads, tails, number, team);
+        else if (takes)
+            take_neighbours<Fold>(state, x, element_at(x, own.first), own.parts, number, team);
+        state = fold_team_or_block<Fold>(team, state);
+        if (number == 0 && takes)
+            store_segment<Fold>(x, state, own.n, own.k);
+        if (number == 0 && is_long && !alone)
+            atomicOr(longs + at / 32, 1u << at % 32);
+        if (__syncthreads_or(is_long)) {
+            turn = next_set(longs, alone ? turn + 1 : 0, teams);
+            if (turn < teams)
+                continue;
             __syncthreads();
+            if (clears)
+                longs[threadIdx.x] = 0;
+            __syncthreads();
+        }
+        first += uint64_t(gridDim.x) * teams;
     }
 }
 

@@ -57,10 +57,11 @@ static unsigned team_for(uint64_t segments, uint64_t elements, unsigned share)
     return team;
 }
 
-/* What warps of a block leave each other. */
-static size_t of_warps(size_t state, unsigned block)
+/* What warps of a block leave each other, and a bit for each team. */
+static size_t one_by_one_bytes(size_t state, unsigned block)
 {
-    return (state > sizeof(uint64_t) ? state : sizeof(uint64_t)) << block >> WARP;
+    const size_t of_warp = state > sizeof(uint64_t) ? state : sizeof(uint64_t);
+    return (of_warp + sizeof(uint32_t)) << block >> WARP;
 }
 
 /* A thread of a tile's block takes neighbours, where a state can be left in an element's place and
@@ -112,7 +113,7 @@ void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size
         .scans = can_scan(size, state, own),
         .most = AT_ONCE * tuning->rounds << team,
         .alone = AT_ONCE * ALONE_FOR * tuning->rounds << team,
-        .shared_bytes = of_warps(state, tuning->block),
+        .shared_bytes = one_by_one_bytes(state, tuning->block),
     };
     uint64_t blocks = divide_up(segments, (uint64_t)1 << (tuning->block - team));
     if (segments + elements > tuning->few) {
