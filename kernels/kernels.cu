@@ -45,7 +45,7 @@ const void *later_flat(enum fold, enum method_index, enum element input, enum el
 
 bool segments_follow();
 const void *segments_survey();
-const void *segments_tiles(enum fold, enum element input, enum element accumulator);
+const void *segments_tiles(enum fold, enum element input, enum element accumulator, bool scans);
 const void *segments_each(enum fold, enum element input, enum element accumulator);
 
 const void *exact_flat(enum element input);

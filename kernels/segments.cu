@@ -3,6 +3,7 @@
 #include "accumulators.cuh"
 #include "common/kernels.h"
 #include "entry.cuh"
+#include "scanned.cuh"
 #include "segments.cuh"
 #include "strided_entry.cuh"
 
@@ -16,6 +17,19 @@ struct by_tiles {
     static const void *entry()
     {
         return KERNEL_ENTRY(fold_tiles<Fold>);
+    }
+};
+
+/* A state is left where an element was. */
+template <class Fold>
+struct by_scans {
+    static const void *entry()
+    {
+        if constexpr (sizeof(state_of<Fold>) <= sizeof(value_of<Fold>) &&
+                      sizeof(value_of<Fold>) <= sizeof(uint64_t))
+            return KERNEL_ENTRY(scan_tiles<Fold>);
+        else
+            return nullptr;
     }
 };
 
@@ -66,8 +80,10 @@ const void *segments_survey()
     return KERNEL_ENTRY(survey_segments);
 }
 
-const void *segments_tiles(enum fold fold, enum element input, enum element accumulator)
+const void *segments_tiles(enum fold fold, enum element input, enum element accumulator, bool scans)
 {
+    if (scans)
+        return of_fold<by_scans>(fold, input, accumulator);
     return of_fold<by_tiles>(fold, input, accumulator);
 }
 

@@ -1,9 +1,9 @@
 /* Segments of an array, each reduced to a result. Segments may be of any lengths, most of them
  * short and a few very long, so blocks share elements and not segments: each takes a tile of the
  * sequence that elements and ends of segments are (struct kernel_segments), brings it to shared
- * memory, and has teams fold what lies there of each segment. Segments that reach over a tile's
- * ends leave a state for every tile that they lie in, which are folded by a launch of their own,
- * always in the same order.
+ * memory, and has teams fold what lies there of each segment, or every thread as many neighbours
+ * (scanned.cuh). Segments that reach over a tile's ends leave a state for every tile that they lie
+ * in, which are folded by a launch of their own, always in the same order.
  *
  * That takes offsets that rise. All others, and few, take the plain way: a team a segment, a block
  * for each long one. Which way it is to be, a first launch finds out on the device.
@@ -12,39 +12,11 @@
  * multiplication", SC 2016. */
 #pragma once
 
+#include "ragged.cuh"
 #include "staged.cuh"
 
 namespace KERNELS
 {
-
-/* A struct kernel_segments, under a name of this namespace. */
-struct ragged : kernel_segments {};
-
-__device__ __forceinline__ uint64_t end_of_segment(const segments &of, uint64_t k)
-{
-    return k + 1 < of.count ? uint64_t(of.offsets[k + 1]) : of.elements;
-}
-
-/* ---- launches ---- */
-
-/* From there on kernels are compiled with a way to wait for others. */
-#define WAITING_ARCHITECTURE 900
-
-/* Until the launch before this one has ended, where it need not have before this one began. */
-__device__ __forceinline__ void await_launch()
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= WAITING_ARCHITECTURE
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
-/* Lets the next launch begin, once all blocks have come this far. */
-__device__ __forceinline__ void let_next_begin()
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= WAITING_ARCHITECTURE
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
 
 /* ---- the survey ---- */
 
@@ -150,42 +122,6 @@ __device__ __forceinline__ void take_values_of(state_of<Fold> &state,
     }
 }
 
-__device__ __forceinline__ const char *element_at(const ragged &x, uint64_t element)
-{
-    return static_cast<const char *>(x.data) + (element << x.bytes);
-}
-
-template <class Fold>
-__device__ __forceinline__ void store_segment(const ragged &x, const state_of<Fold> &state,
-                                              uint64_t n, uint64_t k)
-{
-    if (n > 0)
-        store_result<Fold>(x.result, state, n, int64_t(k));
-    else
-        store_wide(x.of_none, x.result.finish.result, result_at(x.result, 0, int64_t(k)));
-}
-
-/* What a tile has: elements, and ends of segments, of which the first may have begun before it. */
-struct tile_of_segments {
-    uint64_t element, segment; /* the first of either */
-    unsigned elements, ends;
-    uint64_t begins; /* where the first segment does */
-    bool carries;    /* it has begun before */
-
-    __device__ __forceinline__ tile_of_segments(const ragged &x, uint64_t number)
-    {
-        const uint64_t all = x.of.elements + x.of.count, place = number * x.tile,
-                       next = number + 1 < x.tiles ? place + x.tile : all,
-                       last = x.splits[number + 1];
-        segment = x.splits[number];
-        element = place - segment;
-        ends = unsigned(last - segment);
-        elements = unsigned(next - last - element);
-        begins = segment < x.of.count ? uint64_t(x.of.offsets[segment]) : x.of.elements;
-        carries = begins < element;
-    }
-};
-
 /* ---- one by one ---- */
 
 /* What becomes a result: a segment wherever it lies, or states. */
@@ -219,13 +155,14 @@ __device__ __forceinline__ thing carried_segment(const ragged &x, uint64_t numbe
     thing own = {0, 0, 0, 0, false};
     if (number >= x.tiles)
         return own;
-    const tile_of_segments tile(x, number);
-    if (!tile.carries || tile.ends == 0)
+    const tile_of_segments tile(x, number, x.splits[number], x.splits[number + 1]);
+    const first_segment first(x, tile);
+    if (!first.carries || tile.ends == 0)
         return own;
     own.there = true;
     own.k = tile.segment;
-    own.n = end_of_segment(x.of, own.k) - tile.begins;
-    own.first = divide(tile.begins + own.k, x.tile);
+    own.n = end_of_segment(x.of, own.k) - first.begins;
+    own.first = divide(first.begins + own.k, x.tile);
     own.parts = number - own.first + 1;
     return own;
 }
@@ -263,12 +200,33 @@ __device__ __forceinline__ state_of<Fold> fold_team_or_block(unsigned team, stat
 /* Most segments that reach over a tile's end have two states, and few more than a handful. */
 constexpr unsigned carried_team = 2, carried_most = 16 << carried_team;
 
-/* All segments, or those that tiles have left: each by a team, or, where it has many parts, by all
- * of the block, after the others of the block's teams. */
+/* The number of the first bit that is set from one on, `count` where there is none. */
+__device__ __forceinline__ unsigned next_set(shared<const uint32_t> bits, unsigned from,
+                                             unsigned count)
+{
+#pragma unroll 1
+    while (from < count) {
+        const uint32_t word = bits[from / 32] >> from % 32;
+        if (word)
+            return from + 31 - __clz(int(word & (0 - word)));
+        from = (from / 32 + 1) * 32;
+    }
+    return count;
+}
+
+/* All segments, or those that tiles have left: each by a team, and after them, where one has many
+ * parts, each of these by all of the block. */
 template <class Fold>
 __global__ void fold_segments(SHARED_PARAMETER(ragged) x, global<state_of<Fold>> heads,
                               global<state_of<Fold>> tails)
 {
+    constexpr size_t of_warp = sizeof(state_of<Fold>) > 8 ? sizeof(state_of<Fold>) : 8;
+    const shared<uint32_t> longs =
+        seen_as<uint32_t>(block_memory<char>() + blockDim.x / warp_size * of_warp);
+    const bool clears = threadIdx.x < blockDim.x / 32;
+    if (clears)
+        longs[threadIdx.x] = 0;
+    __syncthreads();
     await_launch();
     const bool carried = x.order && !*x.order;
     const unsigned few = carried ? carried_team : x.team, most = carried ? carried_most : x.most,
@@ -276,29 +234,32 @@ __global__ void fold_segments(SHARED_PARAMETER(ragged) x, global<state_of<Fold>>
     const uint64_t count = carried ? x.tiles : x.of.count;
     uint64_t first = uint64_t(blockIdx.x) * teams;
 #pragma unroll 1
-    for (unsigned turn = 0; first < count;) {
-        const unsigned team = turn ? x.block : few, number = threadIdx.x & ((1u << team) - 1);
-        const uint64_t k = first + (turn ? turn - 1 : threadIdx.x >> few);
-        const thing own = carried ? carried_segment(x, k) : whole_segment(x, k);
-        const bool is_long = own.parts > most, takes = own.there && is_long == (turn > 0);
-        if (turn == 0 || takes) {
-            state_of<Fold> state = Fold::identity();
-            if (takes && carried)
-                take_states<Fold>(state, own, heads, tails, number, team);
-            else if (takes)
-                take_neighbours<Fold>(state, x, element_at(x, own.first), own.parts, number, team);
-            state = fold_team_or_block<Fold>(team, state);
-            if (number == 0 && takes)
-                store_segment<Fold>(x, state, own.n, own.k);
-        }
-        if (turn == 0 ? !__syncthreads_or(is_long) : turn == teams) {
-            turn = 0;
-            first += uint64_t(gridDim.x) * teams;
-        } else {
-            turn++;
-        }
-        if (takes && is_long)
+    for (unsigned turn = teams; first < count;) { /* that of a long one, or of all others */
+        const bool alone = turn < teams;
+        const unsigned team = alone ? x.block : few, number = threadIdx.x & ((1u << team) - 1),
+                       at = alone ? turn : threadIdx.x >> few;
+        const thing own = carried ? carried_segment(x, first + at) : whole_segment(x, first + at);
+        const bool is_long = own.parts > most, takes = own.there && is_long == alone;
+        state_of<Fold> state = Fold::identity();
+        if (takes && carried)
+            take_states<Fold>(state, own, heads, tails, number, team);
+        else if (takes)
+            take_neighbours<Fold>(state, x, element_at(x, own.first), own.parts, number, team);
+        state = fold_team_or_block<Fold>(team, state);
+        if (number == 0 && takes)
+            store_segment<Fold>(x, state, own.n, own.k);
+        if (number == 0 && is_long && !alone)
+            atomicOr(longs + at / 32, 1u << at % 32);
+        if (__syncthreads_or(is_long)) {
+            turn = next_set(longs, alone ? turn + 1 : 0, teams);
+            if (turn < teams)
+                continue;
             __syncthreads();
+            if (clears)
+                longs[threadIdx.x] = 0;
+            __syncthreads();
+        }
+        first += uint64_t(gridDim.x) * teams;
     }
 }
 
@@ -310,7 +271,6 @@ struct staged_tile {
     shared<unsigned> listed; /* how many there are, and which */
     shared<const char> data;
     shared<uint16_t> ends;
-    unsigned lead; /* elements before the first segment */
 
     __device__ __forceinline__ staged_tile(const ragged &x, const tile_of_segments &tile)
     {
@@ -328,27 +288,6 @@ struct staged_tile {
         ends = seen_as<uint16_t>(room + (bytes + 2 * 15) / 16 * 16);
         for (unsigned j = threadIdx.x; j < tile.ends; j += blockDim.x)
             ends[j] = uint16_t(end_of_segment(x.of, tile.segment + j) - tile.element);
-        const uint64_t apart = tile.carries ? 0 : tile.begins - tile.element;
-        lead = apart < tile.elements ? unsigned(apart) : tile.elements;
-        await_copies();
-        __syncthreads();
-    }
-};
-
-/* What a tile has of a segment; behind the last end, of the one that goes on. */
-struct part_of_segment {
-    unsigned begin, n;
-    bool ends;
-
-    __device__ __forceinline__ part_of_segment(const ragged &x, const tile_of_segments &tile,
-                                               const staged_tile &staged, unsigned k)
-        : ends(k < tile.ends)
-    {
-        const unsigned end = ends ? staged.ends[k] : tile.elements;
-        begin = k > 0 ? staged.ends[k - 1] : staged.lead;
-        n = end - begin;
-        if (n == 0 && ends && !x.of.may_be_empty && !(k == 0 && tile.carries))
-            n = 1;
     }
 };
 
@@ -365,32 +304,6 @@ __device__ __forceinline__ void take_part(state_of<Fold> &state, const ragged &x
         take_neighbours<Fold>(state, x, at, part.n, number, team);
 }
 
-template <class Fold>
-__device__ __forceinline__ void
-store_part(const ragged &x, const tile_of_segments &tile, const part_of_segment &part, unsigned k,
-           const state_of<Fold> &state, global<state_of<Fold>> heads, global<state_of<Fold>> tails)
-{
-    if (!part.ends)
-        tails[blockIdx.x] = state;
-    else if (k == 0 && tile.carries)
-        heads[blockIdx.x] = state;
-    else
-        store_segment<Fold>(x, state, part.n, tile.segment + k);
-}
-
-enum { TILE_THREADS = 256 };
-
-/* Of so many threads a multiprocessor has room for at a time, with the registers that values take;
- * an older one has it for 1024 threads. */
-constexpr unsigned blocks_of_tiles(size_t value_bytes)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-    return value_bytes > 0 ? 4 : 0;
-#else
-    return value_bytes > sizeof(float) ? 4 : 6;
-#endif
-}
-
 /* By teams; what is long is listed, and then taken by warps. */
 template <class Fold>
 __global__ void __launch_bounds__(TILE_THREADS, blocks_of_tiles(sizeof(value_of<Fold>)))
@@ -400,8 +313,11 @@ __global__ void __launch_bounds__(TILE_THREADS, blocks_of_tiles(sizeof(value_of<
     await_launch();
     if (*x.order)
         return;
-    const tile_of_segments tile(x, blockIdx.x);
+    const tile_of_segments tile(x, blockIdx.x, x.splits[blockIdx.x], x.splits[blockIdx.x + 1]);
+    const first_segment begun(x, tile);
     const staged_tile staged(x, tile);
+    await_copies();
+    __syncthreads();
     let_next_begin();
     unsigned team = x.team, count = tile.ends + 1;
 #pragma unroll 1
@@ -412,7 +328,7 @@ __global__ void __launch_bounds__(TILE_THREADS, blocks_of_tiles(sizeof(value_of<
             const unsigned at = first + (threadIdx.x >> team);
             const bool there = at < count;
             const unsigned k = !there ? tile.ends : listed ? staged.listed[1 + at] : at;
-            const part_of_segment part(x, tile, staged, k);
+            const part_of_segment part(x, tile, begun, staged.ends, k);
             const bool waits = !listed && part.n > x.most;
             state_of<Fold> state = Fold::identity();
             if (there && !waits)
@@ -421,7 +337,7 @@ __global__ void __launch_bounds__(TILE_THREADS, blocks_of_tiles(sizeof(value_of<
             if (number == 0 && there && waits)
                 staged.listed[1 + atomicAdd(staged.listed, 1u)] = k;
             else if (number == 0 && there)
-                store_part<Fold>(x, tile, part, k, state, heads, tails);
+                store_part<Fold>(x, tile, begun.carries, part, k, state, heads, tails);
         }
         if (listed)
             return;

@@ -28,6 +28,18 @@ __device__ __forceinline__ T shuffle_down(T value, unsigned offset)
     return value;
 }
 
+template <class T>
+__device__ __forceinline__ T shuffle_up(T value, unsigned offset)
+{
+    words<T> moved;
+    memcpy(&moved, &value, sizeof value);
+#pragma unroll
+    for (unsigned k = 0; k < words<T>::count; k++)
+        moved.at[k] = __shfl_up_sync(whole_warp, moved.at[k], offset);
+    memcpy(&value, &moved, sizeof value);
+    return value;
+}
+
 /* How many levels of a warp's tree are written out: merging single words is a few instructions,
  * merging larger states so many that a loop is better. */
 __host__ __device__ constexpr unsigned levels_written_out(size_t state_bytes)

@@ -4,6 +4,7 @@ Tiles of any size, teams of any number of threads and segments one by one are fo
 the simulated device is quick with, in shuffled order.
 """
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -12,6 +13,7 @@ import pytest
 from conftest import PLACES as DEVICES
 from conftest import parameter
 from drawn import examples
+from gpu_arrays import GpuArray
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from reference import EVERY_TYPE
@@ -445,17 +447,68 @@ def test_a_workspace_that_is_too_small_is_refused():
     same(to_host(got), np.array([5.0, 9995]))
 
 
+# ---- tiles that threads scan ----
+
+N = 12_000  # elements of several tiles
+OFFSETS = {
+    "one": [0],
+    "three": [9, 4000, 11_000],
+    "late": [N - 1],
+    "behind": [3590, 3600, 7170],
+    "each": np.arange(N),
+    "short": np.arange(0, N, 3),
+    "many at one place": np.sort(np.append(np.full(9000, N // 2), [0, 31, N - 2])),
+    "some at every place": np.repeat(np.arange(5, N, 7), 2),
+    "any": np.cumsum(np.random.default_rng(0).integers(0, 128, N // 64)),
+    "halves of a warp": np.arange(0, N, 28 * 16),
+    "threads": np.arange(27, N, 28),
+}
+SCANS = {"measured": NONE_FORCED, "a warp": (8, 5, 32 << 10, 4, 16, 8, 0)}
+SCANS["least tiles"], SCANS["large blocks"] = SHARINGS["least tiles"], (8, 8, 32 << 10, 4, 16, 8, 0)
+
+
+@pytest.fixture(params=SCANS)
+def scan(request):
+    _core.forced_segments(*SCANS[request.param])
+    yield request.param
+    _core.forced_segments(*NONE_FORCED)
+
+
+@everywhere
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "u8"])
+@pytest.mark.parametrize("kind", OFFSETS)
+def test_values_as_they_lie_are_scanned_wherever_they_begin(place, kind, dtype, scan):
+    offsets = np.minimum(OFFSETS[kind], N - 1)
+    for begin, op in itertools.product(range(4), ("sum", "min")):
+        x = np.random.default_rng(begin).integers(0, 100, N + 3).astype(dtype)
+        view = (SimulatedArray(x) if place == "simulated" else GpuArray.of(x))[begin : begin + N]
+        expected = UFUNCS[op].reduceat(x[begin : begin + N], offsets)
+        same(gred.reduceat(op, view, offsets).to_numpy(), expected)
+
+
+@everywhere
+def test_neither_a_number_nor_infinity_is_carried_into_other_segments(place):
+    ends = np.cumsum(np.random.default_rng(1).integers(1, 90, 300))
+    offsets = np.append(0, ends[:-1])
+    x = np.random.default_rng(2).integers(-9, 10, ends[-1]).astype(np.float32)
+    x[ends[::5] - 1], x[offsets[2::5]], x[offsets[3::7]] = np.nan, np.inf, -np.inf
+    for op in ("sum", "max"):
+        with np.errstate(invalid="ignore"):
+            expected = UFUNCS[op].reduceat(x, offsets)
+        same(gred.reduceat(op, x, offsets, **on(place)), expected)
+
+
 # ---- how it is shared ----
 
 H200 = 132
 
 
-def shape(segments, elements, size=4, state=4, multiprocessors=H200):
+def shape(segments, elements, size=4, state=4, multiprocessors=H200, *, own=False):
     names = (
         "block", "tile_block", "team", "most", "alone", "tile", "tiles", "grid", "shared",
         "tile_shared",
     )  # fmt: skip
-    found = _core.pretended_segments(segments, elements, size, state, multiprocessors)
+    found = _core.pretended_segments(segments, elements, size, state, own, multiprocessors)
     return dict(zip(names, found, strict=True))
 
 
@@ -463,11 +516,12 @@ def shape(segments, elements, size=4, state=4, multiprocessors=H200):
     segments=st.integers(1, 2**40),
     elements=st.integers(0, 2**45),
     size=st.sampled_from([1, 2, 4, 8, 16]),
+    own=st.booleans(),
     multiprocessors=st.integers(1, 200),
 )
-@example(segments=1 << 31, elements=0, size=4, multiprocessors=1)
-def test_everything_is_shared_and_nothing_twice(segments, elements, size, multiprocessors):
-    found = shape(segments, elements, size, 8, multiprocessors)
+@example(segments=1 << 31, elements=0, size=4, own=False, multiprocessors=1)
+def test_everything_is_shared_and_nothing_twice(segments, elements, size, own, multiprocessors):
+    found = shape(segments, elements, size, 8, multiprocessors, own=own)
     assert found["team"] <= 5
     assert 1 <= found["grid"] <= multiprocessors * 8
     if not found["tile"]:
@@ -487,6 +541,9 @@ def test_a_thread_has_work_for_a_while():
     assert shape(10, 64 * million)["team"] == 5
     assert shape(million, 64 * million)["tile"] == 4096
     assert shape(100, 6400)["tile"] == 0
+    scanned = shape(million, 64 * million, own=True)["tile"]
+    assert scanned + 3 == 28 << 8  # 7 packs a thread of 256, beginning at any of a pack's elements
+    assert shape(million, 64 * million, 8, 8, own=True)["tile"] + 1 == 14 << 8
 
 
 def test_no_segments_on_a_device_are_none_wherever_the_values_are():

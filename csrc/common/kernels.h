@@ -195,6 +195,10 @@ enum { ORDER_BROKEN = 1 /* they do not rise, or leave the array */ };
 /* Ends of segments that a block of the survey looks at; 8 bytes of shared memory each. */
 enum { SURVEYED = 1024 };
 
+/* Where a block's threads scan a tile: bytes of it that each takes, and before all of them what
+ * each marks, what warps leave each other, and a barrier. */
+enum { SCANNED_BYTES = 112, SCAN_MARKS = 4, SCAN_OF_WARPS = 128, SCAN_BARRIER = 16 };
+
 /* A reduction of segments as a kernel's argument; plan/segments_schedule.h makes it.
  *
  * Of offsets that rise, elements and ends of segments are one sequence: each end comes behind its
@@ -297,7 +301,7 @@ struct kernels {
      * compiled to wait for the launch before them. */
     bool (*segments_follow)(void);
     const void *(*survey)(void);
-    const void *(*tiles)(enum fold fold, enum element input, enum element accumulator);
+    const void *(*tiles)(enum fold fold, enum element input, enum element accumulator, bool scans);
     const void *(*segments)(enum fold fold, enum element input, enum element accumulator);
 
     /* Merges states that lie one after the other: (states, n, partials, tickets, ending,

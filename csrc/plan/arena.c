@@ -20,7 +20,6 @@ const char *part_name(enum part part)
         [PART_FINDINGS] = "findings",
         [PART_OFFSETS] = "offsets",
         [PART_SPLITS] = "splits",
-        [PART_ORDER] = "order",
         [PART_OUT] = "out",
     };
     return names[part];

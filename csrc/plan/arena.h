@@ -23,8 +23,7 @@ enum part {
     PART_MEANS,          /* what results along axes are about, where that is given */
     PART_FINDINGS,       /* what is to be said of results along axes */
     PART_OFFSETS,        /* where segments begin, if they were elsewhere or of another type */
-    PART_SPLITS,         /* of segments: where tiles begin, */
-    PART_ORDER,          /* and whether offsets rise */
+    PART_SPLITS,         /* of segments: where tiles begin, and last whether offsets rise */
     PART_OUT,            /* where the result is to stay: the caller's; or results along axes */
     PARTS
 };

@@ -11,6 +11,7 @@ struct segments_shape {
     unsigned block; /* threads of one, as an exponent: of those that take segments one by one */
     unsigned tile_block; /* and of those that take tiles */
     unsigned team;       /* of a segment, as an exponent */
+    bool scans;          /* tiles by every thread's neighbours, and not by teams */
     unsigned most;       /* elements of a tile that a team takes, */
     unsigned alone;      /* and of a segment, or states of one */
     unsigned tile;       /* elements and ends of segments; 0: there are no tiles */
@@ -22,8 +23,8 @@ struct segments_shape {
 /* What the choice rests on. */
 struct segments_tuning {
     unsigned block;  /* threads, as an exponent, that take segments one by one, */
-    unsigned tiling; /* and that take tiles */
-    unsigned tile;   /* bytes of one, at most */
+    unsigned tiling; /* and whose teams take tiles; twice as many scan them */
+    unsigned tile;   /* bytes of one, at most; a scan's has twice as many */
     unsigned share;  /* elements of a segment a thread, at least and as an exponent */
     unsigned rounds; /* how many times its own four elements a thread takes of a segment alone */
     unsigned blocks; /* of a multiprocessor, that take segments one by one */
@@ -33,8 +34,9 @@ struct segments_tuning {
 /* From now on this, for tests; of no threads a block: as measured. */
 void segments_tuning_force(struct segments_tuning);
 
-/* Of so many segments and elements, of so many bytes each and as a state. */
-void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size_t state,
+/* Of so many segments and elements, of so many bytes each and as a state; `own` where elements are
+ * values as they lie. */
+void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size_t state, bool own,
                          unsigned multiprocessors, struct segments_shape *);
 
 struct segments_schedule {

@@ -37,12 +37,13 @@ PyObject *pretended_segments(PyObject *module, PyObject *arguments)
 {
     unsigned long long segments, elements;
     unsigned size, state, multiprocessors;
+    int own;
     struct segments_shape shape;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "KKIII:pretended_segments", &segments, &elements, &size,
-                          &state, &multiprocessors))
+    if (!PyArg_ParseTuple(arguments, "KKIIpI:pretended_segments", &segments, &elements, &size,
+                          &state, &own, &multiprocessors))
         return NULL;
-    segments_shape_make(segments, elements, size, state, multiprocessors, &shape);
+    segments_shape_make(segments, elements, size, state, own, multiprocessors, &shape);
     return Py_BuildValue("IIIIIIKKnn", shape.block, shape.tile_block, shape.team, shape.most,
                          shape.alone, shape.tile, (unsigned long long)shape.tiles,
                          (unsigned long long)shape.grid, (Py_ssize_t)shape.shared_bytes,

@@ -77,7 +77,9 @@ static void make_argument(struct carrying *self)
     const struct segments_schedule *schedule = self->schedule;
     segments_schedule_argument(schedule, &self->argument);
     self->argument.splits = address(self, PART_SPLITS);
-    self->argument.order = address(self, PART_ORDER);
+    self->argument.order = schedule->shape.tile
+                               ? (unsigned *)(self->argument.splits + schedule->shape.tiles + 1)
+                               : NULL;
     self->argument.result = along_results(plan, schedule->accumulator, address(self, PART_OUT),
                                           address(self, PART_FINDINGS));
     self->argument.of_none = scalar_widen(run_value_of_none(plan), plan->results.type);
@@ -131,7 +133,7 @@ static bool carry_out(struct carrying *self)
 {
     const struct arena *arena = &self->schedule->arena;
     return along_clear(self->machine, arena, self->memory, PART_FINDINGS) &&
-           along_clear(self->machine, arena, self->memory, PART_ORDER) && bring_all(self) &&
+           along_clear(self->machine, arena, self->memory, PART_SPLITS) && bring_all(self) &&
            make_results(self) &&
            (self->plan->results.on_device ||
             along_fetch(self->machine, self->plan, address(self, PART_OUT),

@@ -963,7 +963,7 @@ def forced_segments(
     /,
 ) -> None: ...
 def pretended_segments(
-    segments: int, elements: int, size: int, state: int, multiprocessors: int, /
+    segments: int, elements: int, size: int, state: int, own: bool, multiprocessors: int, /
 ) -> tuple[int, ...]: ...
 def pretended_axes(
     shape: tuple[int, ...],

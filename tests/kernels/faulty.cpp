@@ -1,6 +1,7 @@
 /* Kernels with the mistakes that the simulated device is there to find, and the same without them.
  * Most sum the values 0 to blockDim.x - 1 of every block into results[blockIdx.x]. Those with a
  * race look right to somebody who runs threads in one order only. */
+#include "clusters.cuh"
 #include "entry.cuh"
 #include "hopper.cuh"
 #include "simulated/simulator.h"

@@ -1,0 +1,261 @@
+/* Tiles of segments whose values lie as kernels take them in. Every thread folds as many
+ * neighbours, however long segments are, and leaves what a segment comes to where its last element
+ * was; a scan tells each what those before it have left of a segment that ends among its own. */
+#pragma once
+
+#include "hopper.cuh"
+#include "ragged.cuh"
+#include "staged.cuh"
+
+namespace KERNELS
+{
+
+/* Elements that a thread takes: an odd number of packs, so that neighbours read theirs from
+ * different banks. */
+template <class V>
+constexpr unsigned scanned = SCANNED_BYTES / sizeof(V);
+
+static_assert(SCANNED_BYTES / sizeof(pack<float>) % 2 == 1);
+static_assert(scanned<float> <= 32, "a word marks them");
+
+/* ---- elements in shared memory ---- */
+
+/* From there on GPUs have copies that one thread starts for all. */
+#define BULK_ARCHITECTURE 900
+
+/* Brings elements to shared memory, at a boundary of 16 bytes or as far from it as they are where
+ * they lie: by one copy that a thread starts for all, where the GPU has such copies. */
+struct bringing {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= BULK_ARCHITECTURE
+    shared<mbarrier> brought;
+
+    /* By all threads, before a barrier. */
+    __device__ __forceinline__ explicit bringing(shared<char> barrier)
+        : brought(seen_as<mbarrier>(barrier))
+    {
+        if (threadIdx.x == 0) {
+            mbarrier_init(brought, 1);
+            mbarriers_show();
+        }
+    }
+
+    /* What no pack is made of is a few elements, which copies of their own bring. */
+    template <class V>
+    __device__ __forceinline__ void start(shared<char> room, global<const V> from, unsigned n) const
+    {
+        constexpr unsigned size = pack<V>::size;
+        const shared<V> to = seen_as<V>(room + address_of(from) % sizeof(pack<V>));
+        const unsigned before = elements_to_boundary(from, n), inner = (n - before) / size * size,
+                       single = threadIdx.x, place = single < before ? single : inner + single;
+        if (threadIdx.x == 0) {
+            mbarrier_arrive(brought, inner * unsigned(sizeof(V)));
+            if (inner > 0)
+                bulk_copy(to + before, from + before, inner * unsigned(sizeof(V)), brought);
+        }
+        if (single < 2 * size && place < n)
+            start_copy<sizeof(V)>(to + place, from + place);
+    }
+
+    __device__ __forceinline__ void await() const
+    {
+        await_copies();
+        mbarrier_wait(brought, 0);
+    }
+#else
+    __device__ __forceinline__ explicit bringing(shared<char>) {}
+
+    template <class V>
+    __device__ __forceinline__ void start(shared<char> room, global<const V> from, unsigned n) const
+    {
+        start_bringing(room, seen_as<const char>(from), n * unsigned(sizeof(V)));
+    }
+
+    __device__ __forceinline__ void await() const
+    {
+        await_copies();
+    }
+#endif
+};
+
+/* A tile in shared memory. Places are counted from the pack that its first element lies in. */
+template <class V>
+struct scanned_tile {
+    shared<V> data;         /* of place 0 */
+    shared<uint32_t> marks; /* of each thread: which of its elements are the last of something */
+    shared<uint16_t> ends;  /* of segments, counted from the tile's first element */
+    unsigned shift;         /* the place of that */
+    bringing elements;
+
+    /* Nothing is marked. */
+    __device__ __forceinline__ scanned_tile()
+        : marks(block_memory<uint32_t>()), elements(before_elements() - SCAN_BARRIER)
+    {
+        marks[threadIdx.x] = 0;
+    }
+
+    static __device__ __forceinline__ shared<char> before_elements()
+    {
+        return block_memory<char>() + blockDim.x * SCAN_MARKS + SCAN_OF_WARPS + SCAN_BARRIER;
+    }
+
+    __device__ __forceinline__ void mark(unsigned place) const
+    {
+        atomicOr(marks + place / scanned<V>, 1u << place % scanned<V>);
+    }
+
+    /* By all threads, once nothing is marked. What lies before the first segment is a thing of its
+     * own, and so is what goes on behind the tile. */
+    __device__ __forceinline__ first_segment bring(const ragged &x, const tile_of_segments &tile)
+    {
+        const shared<char> room = before_elements();
+        const global<const V> from = seen_as<const V>(element_at(x, tile.element));
+        elements.start(room, from, tile.elements);
+        data = seen_as<V>(room);
+        shift = unsigned(address_of(from) % sizeof(pack<V>) / sizeof(V));
+        ends = seen_as<uint16_t>(room + (tile.elements * unsigned(sizeof(V)) + 2 * 15) / 16 * 16);
+        for (unsigned j = threadIdx.x; j < tile.ends; j += blockDim.x) {
+            const uint64_t k = tile.segment + j, end = end_of_segment(x.of, k);
+            const unsigned within = unsigned(end - tile.element), place = shift + within;
+            ends[j] = uint16_t(within);
+            if (uint64_t(x.of.offsets[k]) != end && place > 0)
+                mark(place - 1);
+        }
+        const first_segment first(x, tile);
+        if (threadIdx.x == 0 && shift + first.lead > 0)
+            mark(shift + first.lead - 1);
+        if (threadIdx.x == 0 && tile.elements > 0)
+            mark(shift + tile.elements - 1);
+        elements.await();
+        __syncthreads();
+        return first;
+    }
+};
+
+/* ---- the scan ---- */
+
+/* Folds a thread's elements, each state to the next mark, and leaves it there; the last, which no
+ * mark ends, is the result. */
+template <class Fold>
+__device__ __forceinline__ state_of<Fold> fold_to_marks(shared<value_of<Fold>> data, uint32_t marks)
+{
+    using packed = pack<value_of<Fold>>;
+    constexpr unsigned packs = SCANNED_BYTES / sizeof(packed);
+    const shared<const packed> from = seen_as<const packed>(data);
+    packed loaded[packs];
+    state_of<Fold> state = Fold::identity();
+#pragma unroll
+    for (unsigned p = 0; p < packs; p++)
+        loaded[p] = from[p];
+#pragma unroll
+    for (unsigned k = 0; k < packs * packed::size; k++) {
+        const value_of<Fold> x = loaded[k / packed::size].at[k % packed::size];
+        state = Fold::merge(state, Fold::lift(x, 0));
+        if (marks >> k & 1) {
+            *seen_as<state_of<Fold>>(data + k) = state;
+            state = Fold::identity();
+        }
+    }
+    return state;
+}
+
+/* What all threads before this one have left since the last mark. By all threads of a block. */
+template <class Fold>
+__device__ __forceinline__ state_of<Fold> carried_here(state_of<Fold> left, bool marked)
+{
+    struct of_warp {
+        state_of<Fold> left;
+        unsigned marked;
+    };
+    static_assert(sizeof(of_warp) * (TILE_THREADS / warp_size) <= SCAN_OF_WARPS);
+    const shared<of_warp> of_warps =
+        seen_as<of_warp>(block_memory<char>() + blockDim.x * SCAN_MARKS);
+    const unsigned lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size,
+                   votes = __ballot_sync(whole_warp, marked),
+                   since = warp_size - 1 - __clz(int((votes & low_bits(lane + 1)) | 1));
+#pragma unroll
+    for (unsigned offset = 1; offset < warp_size; offset *= 2) {
+        const state_of<Fold> other = shuffle_up(left, offset);
+        if (lane >= since + offset)
+            left = Fold::merge(other, left);
+    }
+    if (lane == warp_size - 1)
+        of_warps[warp] = {left, votes};
+    __syncthreads();
+    state_of<Fold> carried = shuffle_up(left, 1);
+    if (lane == 0)
+        carried = Fold::identity();
+    if (votes & low_bits(lane))
+        return carried;
+#pragma unroll 1
+    for (unsigned k = warp; k-- > 0;) {
+        carried = Fold::merge(of_warps[k].left, carried);
+        if (of_warps[k].marked)
+            break;
+    }
+    return carried;
+}
+
+/* ---- the kernel ---- */
+
+/* What a tile has of a segment, once all states are where elements were. */
+template <class Fold>
+__device__ __forceinline__ state_of<Fold>
+state_of_part(const ragged &x, const tile_of_segments &tile, const part_of_segment &part,
+              shared<const value_of<Fold>> places)
+{
+    using value = value_of<Fold>;
+    if (part.alone)
+        return Fold::lift(*seen_as<const value>(element_at(x, tile.element + part.begin)), 0);
+    if (part.n == 0)
+        return Fold::identity();
+    return *seen_as<const state_of<Fold>>(places + part.begin + part.n - 1);
+}
+
+/* This block's tile, if offsets rise. What there is to load is asked for at the same time, so
+ * splits are 0 where nobody has stored them. */
+__device__ __forceinline__ bool find_tile(const ragged &x, tile_of_segments &tile)
+{
+    const uint64_t number = blockIdx.x;
+    const volatile uint64_t *const splits = x.splits + number;
+    const uint64_t first = splits[0], last = splits[1];
+    const unsigned broken = *static_cast<const volatile unsigned *>(x.order);
+    tile = tile_of_segments(x, number, first, last);
+    return !broken;
+}
+
+template <class Fold>
+__global__ void __launch_bounds__(TILE_THREADS, blocks_of_tiles(sizeof(value_of<Fold>)))
+    scan_tiles(SHARED_PARAMETER(ragged) x, global<state_of<Fold>> heads,
+               global<state_of<Fold>> tails)
+{
+    using value = value_of<Fold>;
+    scanned_tile<value> staged;
+    tile_of_segments tile;
+    __syncthreads();
+    await_launch();
+    if (!find_tile(x, tile))
+        return;
+    const first_segment begun = staged.bring(x, tile);
+    let_next_begin();
+    const unsigned first = threadIdx.x * scanned<value>;
+    const shared<value> own = staged.data + first;
+    const uint32_t marks = staged.marks[threadIdx.x];
+    state_of<Fold> left = Fold::identity();
+    if (first < staged.shift + tile.elements)
+        left = fold_to_marks<Fold>(own, marks);
+    const state_of<Fold> carried = carried_here<Fold>(left, marks != 0);
+    if (marks != 0) {
+        const unsigned lowest = warp_size - 1 - __clz(int(marks & (0 - marks)));
+        const shared<state_of<Fold>> there = seen_as<state_of<Fold>>(own + lowest);
+        *there = Fold::merge(carried, *there);
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (unsigned k = threadIdx.x; k <= tile.ends; k += blockDim.x) {
+        const part_of_segment part(x, tile, begun, staged.ends, k);
+        const state_of<Fold> state = state_of_part<Fold>(x, tile, part, staged.data + staged.shift);
+        store_part<Fold>(x, tile, begun.carries, part, k, state, heads, tails);
+    }
+}
+
+} // namespace KERNELS
