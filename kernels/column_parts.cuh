@@ -38,29 +38,30 @@ struct part_of_columns {
 template <class V>
 struct part_of_columns<sum<V>, int8_t> : part_of_columns<sum<int>, int> {};
 
-/* A mean and the sum of squared deviations from it. */
+/* A mean and the sum of squared deviations from it; of halves in float32, as results are halves. */
 template <class V, class In>
 struct part_of_columns<variance<V>, In> {
+    using made = std::conditional_t<std::is_same_v<In, float16>, float, double>;
     struct type {
-        double mean, deviation;
+        made mean, deviation;
     };
-    using made = double;
 
     template <class Columns>
     static __device__ __forceinline__ type of(const Columns &columns, unsigned c, uint32_t rows)
     {
-        moments<double> own;
-        if constexpr (std::is_same_v<In, float16>)
-            own = columns.moments_of(c, rows);
-        else
-            own = columns.state(c, rows_taken{0, 1, 0, 0, rows}, 1, 0);
-        return {own.mean, own.deviation};
+        if constexpr (std::is_same_v<In, float16>) {
+            return {columns.mean(c, rows), columns.made(c, rows)};
+        } else {
+            const moments<double> own = columns.state(c, rows_taken{0, 1, 0, 0, rows}, 1, 0);
+            return {own.mean, own.deviation};
+        }
     }
 
     static __device__ __forceinline__ type merged(type a, type b, uint32_t count)
     {
-        const double delta = b.mean - a.mean;
-        return {a.mean + 0.5 * delta, fma(0.5 * count * delta, delta, a.deviation + b.deviation)};
+        const made delta = b.mean - a.mean, half = made(0.5);
+        return {a.mean + half * delta,
+                fma(half * made(count) * delta, delta, a.deviation + b.deviation)};
     }
 
     static __device__ __forceinline__ made made_of(type part, uint32_t)

@@ -29,6 +29,23 @@ struct column_walk {
     }
 };
 
+/* 16 bytes of 32 of each row, from byte 4 * Word + `rest` on, where elements may begin. */
+template <class In, unsigned Word, unsigned Rows>
+__device__ __forceinline__ void join_from_word(row_words (&rows)[Rows],
+                                               const row_words (&high)[Rows], unsigned rest)
+{
+#pragma unroll
+    for (unsigned r = 0; r < Rows; r++) {
+        uint32_t words[5];
+#pragma unroll
+        for (unsigned k = 0; k < 5; k++)
+            words[k] = Word + k < 4 ? rows[r].at[Word + k] : high[r].at[(Word + k) % 4];
+#pragma unroll
+        for (unsigned k = 0; k < 4; k++)
+            rows[r].at[k] = sizeof(In) < 4 ? moved_down(words[k], words[k + 1], rest) : words[k];
+    }
+}
+
 /* The two loads at boundaries that have what a thread wants of a row; of the second nothing is read
  * unless there is something in it. */
 template <class In, unsigned Rows>
@@ -48,6 +65,33 @@ __device__ __forceinline__ void load_shifted(row_words (&rows)[Rows], const colu
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++)
         rows[r] = joined<In>(rows[r], high[r], begin[r]);
+}
+
+/* The same of rows that begin at the same byte of 16: one branch chooses among the words of all of
+ * them. */
+template <class In, unsigned Rows>
+__device__ __forceinline__ void load_shifted_alike(row_words (&rows)[Rows], const column_walk &own)
+{
+    const unsigned begin = unsigned(address_of(own.at) % sizeof(row_words));
+    const bool both = begin + own.count * sizeof(In) > sizeof(row_words);
+    const char *at = own.at - begin;
+    row_words high[Rows] = {};
+#pragma unroll
+    for (unsigned r = 0; r < Rows; r++) {
+        const row_words *const words = seen_as<const row_words>(at);
+        rows[r] = words[0];
+        if (both)
+            high[r] = words[1];
+        at += own.hop;
+    }
+    if (begin < 4)
+        join_from_word<In, 0>(rows, high, begin);
+    else if (sizeof(In) <= 4 && begin < 8)
+        join_from_word<In, 1>(rows, high, begin - 4);
+    else if (sizeof(In) > 4 || begin < 12)
+        join_from_word<In, 2>(rows, high, begin - 8);
+    else
+        join_from_word<In, 3>(rows, high, begin - 12);
 }
 
 template <unsigned Rows>
@@ -128,13 +172,15 @@ __device__ __forceinline__ void load_edge(row_words (&row)[1], const column_walk
 
 /* ---- rows ---- */
 
-enum class loads { whole, shifted, every_second, every_second_shifted };
+enum class loads { whole, shifted, shifted_alike, every_second, every_second_shifted };
 
 template <loads How, class In, unsigned Rows>
 __device__ __forceinline__ void load_rows(row_words (&rows)[Rows], const column_walk &own)
 {
     if constexpr (How == loads::shifted)
         load_shifted<In>(rows, own);
+    else if constexpr (How == loads::shifted_alike)
+        load_shifted_alike<In>(rows, own);
     else if constexpr (How == loads::every_second)
         load_every_second<In>(rows, own);
     else if constexpr (How == loads::every_second_shifted)
@@ -187,12 +233,25 @@ __device__ __forceinline__ void take_many(Columns &columns, column_walk &own, ui
     take_rest<Rows / 2, How, Columns, In>(columns, own, end - own.taken);
 }
 
+/* Of columns of so many bytes two loads of each of 2 * ROWS_AHEAD rows leave no registers. */
+constexpr unsigned COLUMNS_LARGE = 128;
+
+/* Whether one more loop has all the registers that it takes: what all threads would leave in memory
+ * instead takes a twentieth as long as what they read. */
+template <class Columns, class = void>
+constexpr bool has_room = true;
+
+template <class Columns>
+constexpr bool has_room<Columns, std::void_t<typename Columns::leaves_no_registers>> = false;
+
 /* This thread's rows, `end` in number. Of an array's first row and its last only what there is is
  * read where a load might take more: in front of an array's beginning, or behind its end. */
 template <bool Apart, unsigned Ahead, class Columns, class In>
 __device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes &x,
                                              column_walk &own, uint32_t end, bool begins, bool ends)
 {
+    constexpr unsigned off =
+        Ahead > ROWS_AHEAD && sizeof(Columns) > COLUMNS_LARGE ? unsigned(ROWS_AHEAD) : Ahead;
     const bool wary = own.wary;
 #pragma unroll 1
     for (uint32_t edge = wary && begins;; edge = end) {
@@ -205,10 +264,14 @@ __device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes
         if (own.taken == end)
             return;
         const uint32_t inner = end - (wary && ends);
+        if constexpr (!Apart && has_room<Columns>)
+            if (x.shifted && own.hop % int64_t(sizeof(row_words)) == 0) {
+                take_many<off, loads::shifted_alike, Columns, In>(columns, own, inner);
+                continue;
+            }
         if (x.shifted)
-            take_many<Apart ? Ahead / 2 : Ahead,
-                      Apart ? loads::every_second_shifted : loads::shifted, Columns, In>(
-                columns, own, inner);
+            take_many<Apart ? Ahead / 2 : off, Apart ? loads::every_second_shifted : loads::shifted,
+                      Columns, In>(columns, own, inner);
         else
             take_many<Ahead, Apart ? loads::every_second : loads::whole, Columns, In>(columns, own,
                                                                                       inner);

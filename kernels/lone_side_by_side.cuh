@@ -1,7 +1,8 @@
-/* What a thread keeps of neighbouring columns all of whose rows it takes in: as side_by_side.cuh
- * has it, or less, where results are of the elements' own type and nobody asks for more. */
+/* What a thread keeps of neighbouring columns where results are of the elements' own type: as
+ * side_by_side.cuh has it, or less, since nobody asks for more. */
 #pragma once
 
+#include "halves_side_by_side.cuh"
 #include "spreads_side_by_side.cuh"
 
 namespace KERNELS
@@ -53,10 +54,18 @@ struct lone_side_by_side<variance<V>, float16> {
         return deviation(c, 1 / float(count));
     }
 
-    __device__ __forceinline__ moments<double> moments_of(unsigned c, uint32_t count) const
+    __device__ __forceinline__ float mean(unsigned c, uint32_t count) const
     {
-        const float inverse = 1 / float(count);
-        return {double(count), double(from[c]) + double(sum[c] * inverse),
+        return fmaf(sum[c], 1 / float(count), from[c]);
+    }
+
+    __device__ __forceinline__ state_of<variance<V>> state(unsigned c, const rows_taken &taken,
+                                                           unsigned, unsigned) const
+    {
+        if (taken.count == 0)
+            return variance<V>::identity();
+        const float inverse = 1 / float(taken.count);
+        return {double(taken.count), double(from[c]) + double(sum[c] * inverse),
                 double(deviation(c, inverse))};
     }
 

@@ -44,6 +44,7 @@ __device__ __forceinline__ void merge_with_lane(Columns &own, rows_taken &taken,
 template <class Fold, class In>
 struct side_by_side {
     static constexpr unsigned columns = pack<In>::size;
+    struct leaves_no_registers; /* of 1024 threads a multiprocessor */
     using value = value_of<Fold>;
     value best[columns];
 

@@ -97,6 +97,7 @@ template <class V, class In>
 struct spreads_of_halves {
     static constexpr unsigned columns = pack<In>::size, words = columns / 2;
     static constexpr uint32_t most = 1 << 6;
+    struct leaves_no_registers; /* of 512 threads a multiprocessor */
     double sum[columns], squares[columns], mean[columns], deviation[columns];
     finite_halves<In> finite[words];
     uint32_t settled = 0;

@@ -213,6 +213,45 @@ struct results_place {
     unsigned count;
 };
 
+/* Whether less need be kept of columns where results are of the elements' own type. Otherwise these
+ * take so many registers that fewer rows are on their way, for what all threads leave in memory
+ * costs more. */
+template <class Fold, class In>
+constexpr bool takes_less = !std::is_base_of_v<side_by_side<Fold, In>, lone_side_by_side<Fold, In>>;
+
+/* What a thread's columns become. False: they have become results, and nothing is left to do. */
+template <class Columns, bool Apart, unsigned Ahead, class Fold, class In, unsigned N>
+__device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const kernel_axes &x,
+                                            const teammate &me, const columns_share &share)
+{
+    Columns own;
+    const uint32_t rows = take_rows_of_share<Apart, Ahead, Columns, In>(own, x, me, share);
+    if constexpr (Apart)
+        if (x.stores_usual) {
+            const bool is_there = share.is_there(x);
+            const uint64_t left = is_there ? share.length - share.place.first : 0;
+            const results_place mine = {
+                is_there ? place_of_result(x, share.column()).place : 0,
+                left < N ? unsigned(left) : N,
+            };
+            store_lone<Fold, In, N>(x, row_numbers(x.result), own, mine);
+            return false;
+        }
+    rows_taken taken = {uint64_t(share.split) << x.team, share.step, x.team, me.number, rows};
+    constexpr bool merges = columns_merge<Columns>::value;
+    const column_part part(x, me, merges);
+    if constexpr (merges)
+        merge_words(own, taken, me, part);
+    const bool has_all = !merges || (part.there && part.number == 0);
+#pragma unroll
+    for (unsigned c = 0; c < N && has_all; c++) {
+        const unsigned repeat =
+            is_indexed<Fold>::value && x.repeats > 1 ? (me.result * N + c) / columns_of_row(x) : 0;
+        states[c] = own.state(c, taken, x.repeats, repeat);
+    }
+    return true;
+}
+
 template <class Fold, class In, bool Apart>
 __global__ void __launch_bounds__(columns_block<Fold, In>(),
                                   COLUMNS_THREADS(sizeof(state_of<Fold>), sizeof(In)) /
@@ -229,33 +268,21 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
                   "a thread leaves what there is room for");
     const teammate me = place_in_team(x);
     const columns_share share(x, me, columns);
-    columns_type own;
     state_of<Fold> states[columns];
-    constexpr unsigned ahead = COLUMNS_AHEAD(sizeof(state_of<Fold>), sizeof(In));
-    const uint32_t rows = take_rows_of_share<Apart, ahead, columns_type, In>(own, x, me, share);
-    if constexpr (Apart)
-        if (x.stores_usual) {
-            const bool is_there = share.is_there(x);
-            const uint64_t left = is_there ? share.length - share.place.first : 0;
-            const results_place mine = {
-                is_there ? place_of_result(x, share.column()).place : 0,
-                left < columns ? unsigned(left) : columns,
-            };
-            store_lone<Fold, In, columns>(x, row_numbers(x.result), own, mine);
-            return;
+    constexpr unsigned ahead =
+        takes_less<Fold, In> ? ROWS_AHEAD / 2 : COLUMNS_AHEAD(sizeof(state_of<Fold>), sizeof(In));
+    bool are_made = false, are_left = true;
+    if constexpr (takes_less<Fold, In>)
+        if (x.usual) {
+            are_left = make_states<lone_side_by_side<Fold, In>, Apart, 2 * ROWS_AHEAD, Fold, In>(
+                states, x, me, share);
+            are_made = true;
         }
-    rows_taken taken = {uint64_t(share.split) << x.team, share.step, x.team, me.number, rows};
+    if (!are_made)
+        are_left = make_states<columns_type, Apart, ahead, Fold, In>(states, x, me, share);
+    if (!are_left)
+        return;
     const column_part part(x, me, merges);
-    if constexpr (merges)
-        merge_words(own, taken, me, part);
-    const bool has_all = !merges || (part.there && part.number == 0);
-#pragma unroll
-    for (unsigned c = 0; c < columns && has_all; c++) {
-        const unsigned repeat = is_indexed<Fold>::value && x.repeats > 1
-                                    ? (me.result * columns + c) / columns_of_row(x)
-                                    : 0;
-        states[c] = own.state(c, taken, x.repeats, repeat);
-    }
     if (stores_packs(x, share, columns)) {
         if (share.is_there(x))
             store_run_at_once<Fold>(x.result, states, place_of_result(x, share.column()).place);

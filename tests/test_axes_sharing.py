@@ -16,6 +16,7 @@ from gred import _core
 H200 = 132
 STAGED, TOGETHER = 16 << 10, 4
 AT_ONCE, SHARED = 4, 48 << 10
+SECTOR = 32
 
 
 class Sharing(NamedTuple):
@@ -352,6 +353,13 @@ def test_rows_off_boundaries_are_shifted(shape, size, shifted):
     )
 
 
+@pytest.mark.parametrize(("size", "abreast"), [(1, 3), (2, 4), (4, 5), (8, 5)])
+def test_more_threads_lie_abreast_where_rows_do_not_begin_at_sectors(size, abreast):
+    for columns, more in ((1024, 0), (1024 + SECTOR // size, 0), (1024 + LOAD // size, 1)):
+        sharing, _ = typed((1 << 18, columns), 0, size, 8)
+        assert sharing.block - sharing.team == min(abreast + more, 5)
+
+
 def test_rows_that_overlap_and_few_elements_are_for_other_kernels():
     assert typed((1 << 22, 64), 0)
     assert typed((1 << 22, 64), 0, strides=(8, 4)) is None
@@ -422,6 +430,14 @@ def test_columns_are_shared_where_few_would_be_left_over():
     assert typed((200, 1342177), 0, 1, 8, lone=True)[1].lone == 0
     assert typed((200, 1342177), 0, 1, 16, lone=True)[1].lone == 1
     assert typed((200, 1342177), 0, 2, 4, lone=True)[1].lone == 1
+
+
+@pytest.mark.parametrize("state", [4, 8, 16, 24])
+def test_columns_are_shared_where_threads_that_can_are_kept_busier(state):
+    """As of 2 GiB of float32: threads alone have 1.4 turns, or 2.1 with large states."""
+    assert typed((1000, 536870), 0, 4, state, lone=True)[1].lone == 0
+    assert typed((500, 2 * 536870), 0, 4, state, lone=True)[1].lone == 1
+    assert typed((31, 536870), 0, 4, state, lone=True)[1].lone == 1
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8])

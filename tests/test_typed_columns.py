@@ -42,6 +42,7 @@ SHARINGS = {
 SHAPES = [((rows, 48), 0) for rows in (1, 2, 3, 7, 8, 9, 16, 31)]
 SHAPES += [((300, 2), 0), ((611, 3), 0), ((517, 16), 0), ((523, 31), 0), ((130, 100), 0)]
 SHAPES += [((33, 257), 0), ((5, 1000), 0), ((2, 4097), 0), ((70, 1), 0), ((1, 70), 0)]
+SHAPES += [((300, 257), 0)]
 SHAPES += [((6, 20, 32), 1), ((4, 9, 31), 1), ((90, 8, 8), (0, 2)), ((90, 5, 4), (0, 2))]
 # Batches of short rows that are taken for one, and results of several neighbours in few rows.
 SHAPES += [((3, 517, 8), 1), ((2, 300, 3), 1), ((5, 611, 16), 1), ((2, 133, 100), 1)]
@@ -135,18 +136,21 @@ def test_columns_of_every_layout(place, sharing, name, view):
 
 
 @everywhere
-@pytest.mark.parametrize("dtype", TYPES[:3], ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("dtype", [*TYPES[:3], BFLOAT16], ids=lambda dtype: dtype.name)
 @pytest.mark.parametrize("name", ["min", "max", *PLACED])
 def test_nan_infinities_and_equals(place, sharing, name, dtype):
     """NaN wins, the first of several, as does the first of equals, be they negative zeros."""
-    drawn = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1, -1], dtype)
+    tiny = float(np.array(1, f"u{dtype.itemsize}").view(dtype))
+    drawn = np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1, -1, tiny, -tiny], dtype)
+    chosen = (drawn, drawn[:2], drawn[2:], drawn[2:3], drawn[3:4], drawn[4:6], drawn[4:])
     random = np.random.default_rng(len(name))
     wrong = []
     for shape in ((9, 32), (200, 16), (611, 3), (64, 33)):
-        for values in (drawn, drawn[1:], drawn[1:2], drawn[2:3], drawn[3:5]):
-            x = random.choice(values, shape)
-            got = on_device(name, x, place, 0)
-            if not np.array_equal(got, getattr(np, name)(x, 0), equal_nan=name not in PLACED):
+        for values in chosen:
+            x = values[random.integers(0, len(values), shape)]
+            got = np.asarray(on_device(name, x, place, 0), "f8")
+            want = getattr(np, name)(x.astype("f8"), 0)
+            if not np.array_equal(got, want, equal_nan=name not in PLACED):
                 wrong.append((shape, values))
     assert wrong == []
 
@@ -201,23 +205,45 @@ def test_spreads_far_from_zero_are_as_good_as_near_it(place, sharing, dtype):
 def test_spreads_of_columns_are_within_chans_bound(place, sharing, dtype, about):
     """However near to each other numbers are, or how far apart, and how many rows came before.
 
-    Rows lie apart from each other, so that none are taken for one. Lone columns' results are of the
-    elements' type.
+    Rows lie apart from each other, so that none are taken for one. Where results are of the
+    elements' type, as lone columns' are, less is kept of these.
     """
     random = np.random.default_rng(about)
-    options = {} if sharing == "lone" else {"dtype": "f8" if dtype == "f8" else "f4"}
+    every = [{}] if sharing == "lone" else [{"dtype": "f8" if dtype == "f8" else "f4"}, {}]
     wrong = []
     for shape in ((63, 9), (64, 16), (131, 8), (700, 9)):
         near = about + random.integers(-1, 2, shape) * max(about, 1) * 2.0**-8
         steps = near + about / 16 * (np.arange(shape[0]) // 64)[:, None] / 16
         for x in (near, near * 2.0 ** random.integers(-24, 1, shape), steps):
             typed = np.pad(x, ((0, 0), (3, 140))).astype(np.dtype(dtype))[:, 3:-140]
-            found = on_device("var", typed, place, 0, **options)
-            wrong += [
-                (shape, k, found[k], right)
-                for k, right in enumerate(answer("var", typed[:, k]) for k in range(shape[1]))
-                if not agrees(found[k], right._replace(dtype=found.dtype))
-            ]
+            truths = [answer("var", typed[:, k]) for k in range(shape[1])]
+            for options in every:
+                found = on_device("var", typed, place, 0, **options)
+                wrong += [
+                    (shape, k, found[k], right)
+                    for k, right in enumerate(truths)
+                    if not agrees(found[k], right._replace(dtype=found.dtype))
+                ]
+    assert wrong == []
+
+
+@everywhere
+@pytest.mark.parametrize("dtype", ["f2", BFLOAT16, "f4"], ids=str)
+@pytest.mark.parametrize("about", [0, 1, 1000, 60000])
+def test_spreads_of_neighbours_are_within_chans_bound(place, sharing, dtype, about):
+    """Columns of one result are merged, however near to each other they are, or how far apart."""
+    random = np.random.default_rng(about)
+    wrong = []
+    for shape in ((8, 33, 8), (70, 17, 2), (2, 5, 64)):
+        near = about + random.integers(-1, 2, shape) * max(about, 1) * 2.0**-8
+        apart = near + about / 16 * np.arange(shape[2]) / shape[2]
+        for x in (near, near * 2.0 ** random.integers(-24, 1, shape), apart):
+            typed = x.astype(np.dtype(dtype))
+            found = on_device("var", typed, place, (0, 2))
+            for k in range(shape[1]):
+                right = answer("var", typed[:, k].ravel())._replace(dtype=found.dtype)
+                if not agrees(found[k], right):
+                    wrong.append((shape, k, found[k], right))
     assert wrong == []
 
 

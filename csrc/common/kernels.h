@@ -172,6 +172,7 @@ struct kernel_axes {
     unsigned neighbours; /* splits whose last folds what they have left, before that of all does */
     uint64_t packs;      /* of COLUMN_BYTES, in the last dimension that is kept */
     bool shifted;        /* they are not at boundaries */
+    bool usual;          /* results are of usual types: nobody asks for more than these hold */
     bool stores_packs;   /* what a thread makes are results, which are neighbours */
     bool stores_usual;   /* and of usual types, where every second column counts */
     unsigned lone;       /* loads' columns that a thread makes alone, of usual types; 0: see team */

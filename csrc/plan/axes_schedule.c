@@ -294,6 +294,7 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
         argument->neighbours = typed->neighbours;
         argument->packs = typed->packs;
         argument->shifted = typed->shifted;
+        argument->usual = typed->usual;
         argument->stores_packs = typed->stores_packs;
         argument->stores_usual = typed->stores_usual;
         argument->lone = typed->lone;

@@ -50,7 +50,15 @@
  * and 0.80, 0.75, 0.89, 0.58; axis 1 of (n, 8, 8) of float32 0.87, 0.88, 0.91, 0.77 and 0.94,
  * 0.95, 0.95, 0.83. But (100, n) of float16, where threads have two turns, 0.86, 0.80, 0.69, 0.77
  * and 0.78, 0.81, 0.78, 0.80. Where they have little more than one, 100 rows of (200, n)[::2] of
- * int8, 0.64, 0.68, 0.68 and 0.61 of either, and 0.69, 0.79, 0.65 and 0.46 if columns are shared.
+ * int8, 0.64, 0.68, 0.68 and 0.61 of either, and 0.69, 0.79, 0.65 and 0.46 if columns are shared;
+ * sum, argmax and var of 2 GiB of float32, (1000, n), 0.65, 0.64 and 0.67, and 0.93, 0.95 and 0.94
+ * if they are.
+ *
+ * Shared columns, sum, max, argmax and var with 128 and 256 columns abreast. Rows that do not begin
+ * at sectors: (n, 1000) of float16 0.78, 0.80, 0.76, 0.72 and 0.82, 0.84, 0.78, 0.72, of int8 0.71,
+ * 0.71, 0.68, 0.69 and 0.79, 0.81, 0.73, 0.73; (n, 4097) of int8 0.77, 0.78, 0.72, 0.71 and 0.79,
+ * 0.80, 0.77, 0.77. Rows that do: (65536, n) of int8 0.87, 0.89, 0.85, 0.86 and 0.84, 0.87, 0.85,
+ * 0.84.
  */
 static const struct axes_tuning measured = {
     .block = 8,

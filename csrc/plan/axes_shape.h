@@ -11,7 +11,7 @@ struct typed_columns {
     unsigned repeats, leftover, neighbours;
     unsigned states; /* that a block's threads leave each other */
     uint64_t packs;
-    bool shifted, stores_packs, stores_usual;
+    bool shifted, usual, stores_packs, stores_usual;
     unsigned lone; /* loads' columns that a thread makes alone; 0: another kernel's */
     bool paired, unread;
 };

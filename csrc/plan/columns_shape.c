@@ -239,14 +239,23 @@ static unsigned block_alone(const struct columns *columns, size_t state, unsigne
     return few && state <= LONE_SMALL ? block : alone;
 }
 
-/* Whether few threads only would have a second turn, of many rows, so that threads had better share
- * columns: of bytes, whose sums take the most registers. */
-static bool leave_little(const struct columns *columns, size_t state, uint64_t threads)
+/* How busy so many threads are kept, in parts of 2^10: some have nothing to do in the last turn. */
+static uint64_t busy_parts(uint64_t packs, uint64_t threads)
 {
-    enum { MANY_ROWS = 4 * LONE_LOADS };
-    return columns->size == 1 && columns->inner == 1 && columns->rows > MANY_ROWS &&
-           !columns->paired && state <= LONE_SMALL && columns->all > threads &&
-           2 * columns->all <= 3 * threads;
+    const uint64_t some = threads ? threads : 1;
+    return (packs << THREADS) / (divide_up(packs, some) * some);
+}
+
+/* Whether so few threads would have a last turn, of many rows, that the larger number of those that
+ * can share columns is kept busier by a quarter. Of rows off boundaries some threads only load. */
+static bool leave_little(const struct columns *columns, uint64_t threads, uint64_t sharing)
+{
+    enum { MANY_ROWS = 4 * LONE_LOADS, LANES_OF_WARP = 1 << WARP };
+    const uint64_t packs = columns->shifted
+                               ? divide_up(columns->all * LANES_OF_WARP, LANES_OF_WARP - 1)
+                               : columns->all;
+    return columns->inner == 1 && columns->rows > MANY_ROWS && !columns->paired &&
+           4 * busy_parts(columns->all, sharing) > 5 * busy_parts(packs, threads);
 }
 
 /* More loads' columns for a thread where rows are too few for LONE_LOADS of them, but of batches,
@@ -298,15 +307,16 @@ static uint64_t bytes_worth_a_type(const struct axes_tuning *tuning, size_t stat
 }
 
 /* Columns that neighbouring threads read, as an exponent: of small arrays so few that there are
- * blocks for all multiprocessors. */
-static unsigned columns_across(const struct axes_tuning *tuning, uint64_t size, uint64_t bytes,
-                               unsigned multiprocessors)
+ * blocks for all multiprocessors; where rows do not begin at sectors, twice as many as elsewhere,
+ * for both ends of what they read are in sectors that others read, too. */
+static unsigned columns_across(const struct axes_tuning *tuning, const struct columns *columns,
+                               uintptr_t data, uint64_t bytes, unsigned multiprocessors)
 {
-    enum { NARROW = 4, NARROW_BYTES = 64 };
-    const unsigned narrow = (unsigned)least(exponent_up(NARROW_BYTES / size), NARROW);
+    enum { NARROW = 4, NARROW_BYTES = 64, SECTOR = 32 };
+    const unsigned narrow = (unsigned)least(exponent_up(NARROW_BYTES / columns->size), NARROW);
     return bytes < (uint64_t)multiprocessors * tuning->small
                ? (unsigned)least(narrow, tuning->across)
-               : tuning->across;
+               : tuning->across + ((data | columns->stride) % SECTOR != 0);
 }
 
 /* Blocks of up to 2^block threads. */
@@ -350,7 +360,7 @@ static void enlarge_blocks(const struct columns *columns, size_t state, unsigned
  * the kernel that makes columns alone. */
 static void let_threads_be_alone(const struct axes *axes, const struct axes_kernels *kernels,
                                  const struct columns *columns, unsigned multiprocessors,
-                                 struct axes_shape *shape)
+                                 uint64_t sharing, struct axes_shape *shape)
 {
     const struct axes_tuning *tuning = axes_tuning();
     const size_t state = kernels->state;
@@ -361,7 +371,7 @@ static void let_threads_be_alone(const struct axes *axes, const struct axes_kern
     shape->typed.stores_usual =
         shape->typed.stores_packs && kernels->lone_columns && tuning->lone && columns->step > 1;
     if (kernels->lone_columns && could_be_made_alone(axes, columns) &&
-        !leave_little(columns, state, threads))
+        !leave_little(columns, threads, sharing))
         make_alone(axes, columns, kernels->indexed, block_alone(columns, state, most, threads),
                    threads, shape);
 }
@@ -387,7 +397,7 @@ bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kern
     if (bytes < bytes_worth_a_type(tuning, state, columns.size, multiprocessors))
         return false;
     const unsigned abreast =
-        abreast_of(&columns, columns_across(tuning, columns.size, bytes, multiprocessors));
+        abreast_of(&columns, columns_across(tuning, &columns, data, bytes, multiprocessors));
     if (abreast > small)
         return false;
     *shape = (struct axes_shape){.columns = true,
@@ -405,7 +415,8 @@ bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kern
     shape->typed.leftover = (unsigned)(columns.rows % columns.repeats);
     shape->typed.packs = columns.packs;
     shape->typed.shifted = columns.shifted;
+    shape->typed.usual = kernels->lone_columns;
     if (are_made_alone(axes, &columns, shape))
-        let_threads_be_alone(axes, kernels, &columns, multiprocessors, shape);
+        let_threads_be_alone(axes, kernels, &columns, multiprocessors, threads, shape);
     return !columns.paired || shape->typed.lone;
 }
