@@ -14,10 +14,11 @@
 namespace KERNELS
 {
 
-/* A struct kernel_axes, under a name of this namespace. */
+/* A struct kernel_axes, under a name of this namespace, and one of any dimensions. */
 struct along : kernel_axes {};
+struct along_any : kernel_axes_of_any {};
 
-static_assert(sizeof(along) + 3 * sizeof(void *) <= 4096, "older GPUs take no more arguments");
+static_assert(sizeof(along_any) + 3 * sizeof(void *) <= 4096, "older GPUs take no more arguments");
 
 /* A thread's place among those of its block. */
 struct teammate {
@@ -99,32 +100,66 @@ struct result_place {
     int64_t place; /* among the results */
 };
 
-__device__ __forceinline__ result_place place_of_result(const kernel_axes &x, uint64_t result)
+/* A dimension that results differ in. */
+struct kept_dimension {
+    uint64_t length;
+    int64_t stride, mask_stride, place;
+};
+
+__device__ __forceinline__ kept_dimension kept_of(const kernel_axes &x, unsigned k)
 {
-    result_place at = {{0, 0}, x.first};
-    if (x.kept == 1) {
+    return {x.shape[k], x.strides[k], x.mask_strides[k], x.places[k]};
+}
+
+__device__ __forceinline__ kept_dimension kept_of(const kernel_axes_of_any &x, unsigned k)
+{
+    const unsigned at = x.from.dimensions + k;
+    return {x.from.shape[at], x.from.strides[at], x.from.mask_strides[at], x.places[k]};
+}
+
+/* Number `result` of those that differ in so many dimensions of x. */
+template <class Axes>
+__device__ __forceinline__ result_place place_among(const Axes &x, unsigned kept, int64_t first,
+                                                    uint64_t result)
+{
+    result_place at = {{0, 0}, first};
+    if (kept == 1) {
+        const kept_dimension only = kept_of(x, 0);
         const int64_t index = int64_t(result);
-        return {{index * x.strides[0], index * x.mask_strides[0]}, x.first + index * x.places[0]};
+        return {{index * only.stride, index * only.mask_stride}, first + index * only.place};
     }
 #pragma unroll 1
-    for (unsigned k = x.kept; k-- > 0;) {
-        const uint64_t rest = k > 0 ? divide(result, x.shape[k]) : 0;
-        const int64_t index = int64_t(result - rest * x.shape[k]);
-        at.base.data += index * x.strides[k];
-        at.base.mask += index * x.mask_strides[k];
-        at.place += index * x.places[k];
+    for (unsigned k = kept; k-- > 0;) {
+        const kept_dimension own = kept_of(x, k);
+        const uint64_t rest = k > 0 ? divide(result, own.length) : 0;
+        const int64_t index = int64_t(result - rest * own.length);
+        at.base.data += index * own.stride;
+        at.base.mask += index * own.mask_stride;
+        at.place += index * own.place;
         result = rest;
     }
     return at;
+}
+
+__device__ __forceinline__ result_place place_of_result(const kernel_axes &x, uint64_t result)
+{
+    return place_among(x, x.kept, x.first, result);
+}
+
+__device__ __forceinline__ result_place place_of_result(const kernel_axes_of_any &x,
+                                                        uint64_t result)
+{
+    return place_among(x, x.of_few.kept, x.of_few.first, result);
 }
 
 /* ---- elements ---- */
 
 /* Windows that are whole, of neighbours that loads take by runs: where the next one would begin. */
 template <class Fold>
-__device__ __forceinline__ int64_t take_whole_windows(state_of<Fold> &state,
-                                                      const kernel_rows &rows, const stretch &row,
-                                                      int64_t begin, int64_t end, unsigned lane)
+__device__ __forceinline__ int64_t take_whole_windows(state_of<Fold> &state, enum element input,
+                                                      const kernel_stretches &rows,
+                                                      const stretch &row, int64_t begin,
+                                                      int64_t end, unsigned lane)
 {
     constexpr unsigned N = slots_of<value_of<Fold>>;
     const unsigned packing = packs<Fold> ? rows.packing : 0,
@@ -139,7 +174,7 @@ __device__ __forceinline__ int64_t take_whole_windows(state_of<Fold> &state,
         load_words(words, 1u << (rows.bytes + packing), all_slots{at, step, true});
         for (unsigned part = 0;;) {
             value_of<Fold> values[N];
-            decode(values, words, rows.from.input);
+            decode(values, words, input);
             take_values<Fold>(state, values, places, all_shown());
             if (++part >> packing)
                 break;
@@ -154,9 +189,9 @@ __device__ __forceinline__ int64_t take_whole_windows(state_of<Fold> &state,
 /* The window of neighbours that loads take by runs where a row begins in it, or ends, or both:
  * where the next one would begin. */
 template <class Fold>
-__device__ __forceinline__ int64_t take_cut_window(state_of<Fold> &state, const kernel_rows &rows,
-                                                   const stretch &row, int64_t begin, int64_t end,
-                                                   unsigned lane)
+__device__ __forceinline__ int64_t take_cut_window(state_of<Fold> &state, enum element input,
+                                                   const kernel_stretches &rows, const stretch &row,
+                                                   int64_t begin, int64_t end, unsigned lane)
 {
     constexpr unsigned N = slots_of<value_of<Fold>>;
     const unsigned apart = rows.run + rows.lanes, own = lane << rows.run;
@@ -170,17 +205,19 @@ __device__ __forceinline__ int64_t take_cut_window(state_of<Fold> &state, const 
     load_words(words, 1u << rows.bytes,
                some_of_runs{row.data + (begin + int64_t(own)) * (int64_t(1) << rows.bytes),
                             int64_t(1) << (apart + rows.bytes), there, low_bits(1u << rows.run)});
-    decode(values, words, rows.from.input);
+    decode(values, words, input);
     take_values<Fold>(state, values, places, shown_bits{there});
     return begin + window;
 }
 
 /* This thread's share of the elements that lie `base` further on than the first result's. */
 template <class Fold>
-__device__ __forceinline__ void take_share(counted_state<Fold> &own, const kernel_axes &x,
+__device__ __forceinline__ void take_share(counted_state<Fold> &own, const kernel_axes_of_any &all,
                                            const teammate &me, const offsets &base, uint64_t split)
 {
-    const kernel_rows &rows = x.rows;
+    const layout &from = all.from;
+    const kernel_axes &x = all.of_few;
+    const kernel_stretches &rows = x.rows;
     const unsigned groups = 1u << (x.team - rows.lanes),
                    lane = me.number & ((1u << rows.lanes) - 1);
     const int64_t window = int64_t(slots_of<value_of<Fold>>)
@@ -188,17 +225,18 @@ __device__ __forceinline__ void take_share(counted_state<Fold> &own, const kerne
 #pragma unroll 1
     for (uint64_t item = split * groups + (me.number >> rows.lanes); item < rows.items;
          item += x.splits * groups) {
-        const stretch row = stretch_of(rows, item, base);
-        const int64_t end = end_of(rows, row);
+        const stretch row = stretch_of(from, rows, item, base);
+        const int64_t end = end_of(from, rows, row);
         unsigned shown = 0;
 #pragma unroll 1
         for (int64_t i = row.begin; i < end;) {
             if (!row.in_runs || row.mask)
-                i += take_window<Fold, true, false>(own.state, shown, rows, row, i, end, lane);
+                i +=
+                    take_window<Fold, true, false>(own.state, shown, from, rows, row, i, end, lane);
             else if (i < 0 || end - i < window)
-                i = take_cut_window<Fold>(own.state, rows, row, i, end, lane);
+                i = take_cut_window<Fold>(own.state, from.input, rows, row, i, end, lane);
             else
-                i = take_whole_windows<Fold>(own.state, rows, row, i, end, lane);
+                i = take_whole_windows<Fold>(own.state, from.input, rows, row, i, end, lane);
         }
         own.count += shown;
     }
@@ -237,15 +275,16 @@ exchange_splits(const kernel_axes &x, const teammate &me, uint64_t result, uint6
 /* ---- the kernel ---- */
 
 template <class Fold>
-__global__ void fold_along(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials,
+__global__ void fold_along(SHARED_PARAMETER(along_any) all, global<state_of<Fold>> partials,
                            global<uint64_t> counts, global<unsigned> tickets)
 {
+    const kernel_axes &x = all.of_few;
     const teammate me = place_in_team(x);
     const uint64_t group = divide(blockIdx.x, x.splits), split = blockIdx.x - group * x.splits,
                    result = group * me.teams + me.result;
     counted_state<Fold> own = {Fold::identity(), 0};
     if (result < x.results)
-        take_share<Fold>(own, x, me, place_of_result(x, result).base, split);
+        take_share<Fold>(own, all, me, place_of_result(all, result).base, split);
 #pragma unroll 1
     for (bool split_up = x.splits > 1;; split_up = false) {
         team_fold_counted<Fold>(x, me, own);
@@ -256,7 +295,7 @@ __global__ void fold_along(SHARED_PARAMETER(along) x, global<state_of<Fold>> par
     }
     if (me.number == 0 && result < x.results)
         store_result<Fold>(x.result, own.state, x.counts ? own.count : x.result.finish.count,
-                           place_of_result(x, result).place);
+                           place_of_result(all, result).place);
 }
 
 } // namespace KERNELS

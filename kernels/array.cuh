@@ -35,7 +35,8 @@ __device__ __forceinline__ uint64_t divide(uint64_t a, uint64_t b)
 }
 
 /* Position i of the dimensions before `end`, the last of them running fastest. */
-__device__ __forceinline__ offsets offsets_of(const layout &from, unsigned end, uint64_t i)
+template <class Layout>
+__device__ __forceinline__ offsets offsets_of(const Layout &from, unsigned end, uint64_t i)
 {
     offsets at = {0, 0};
 #pragma unroll 1 /* divisions are large, dimensions few */

@@ -103,9 +103,8 @@ __device__ __forceinline__ void take_leftover(const kernel_axes &x, const column
     const uint64_t row = x.rows.items * x.repeats;
     const unsigned columns = columns_of_row(x);
     const int64_t batch = are_batches(x) ? int64_t(group) * x.strides[0] : 0;
-    const global<const In> from =
-        seen_as<const In>(static_cast<const char *>(x.rows.from.data) + batch +
-                          int64_t(x.rows.items) * x.rows.from.strides[0]);
+    const global<const In> from = seen_as<const In>(static_cast<const char *>(x.from.data) + batch +
+                                                    int64_t(x.rows.items) * x.from.strides[0]);
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k < x.leftover * columns; k += blockDim.x) {
         const T state = Fold::lift(value_of<Fold>(from[Apart ? 2 * k : k]), row + k / columns);

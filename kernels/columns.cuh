@@ -43,7 +43,8 @@ __device__ __forceinline__ result_place place_of_column(const kernel_axes &x, ui
 
 /* ---- elements ---- */
 
-__device__ __forceinline__ const char *row_at(const layout &from, const char *data, uint64_t row)
+__device__ __forceinline__ const char *row_at(const layout_of_few &from, const char *data,
+                                              uint64_t row)
 {
     return data + (from.dimensions == 1 ? int64_t(row) * from.strides[0]
                                         : offsets_of(from, from.dimensions, row).data);
@@ -71,7 +72,7 @@ __device__ __forceinline__ void take_rows(state_of<Fold> (&states)[COLUMNS_A_THR
     for (unsigned r = 0; r < all; r++) {
         const bool is_there = All || row + r * own.step < x.rows.items;
         slots.rows |= uint32_t(is_there) << r;
-        slots.at[r] = is_there ? row_at(x.rows.from, own.data, row + r * own.step) : own.data;
+        slots.at[r] = is_there ? row_at(x.from, own.data, row + r * own.step) : own.data;
     }
     load_elements(loaded, slots);
 #pragma unroll
@@ -82,7 +83,7 @@ __device__ __forceinline__ void take_rows(state_of<Fold> (&states)[COLUMNS_A_THR
 #pragma unroll
         for (unsigned k = 0; k < columns * rows; k++)
             words[k] = loaded[time * columns * rows + k];
-        decode(values, words, x.rows.from.input);
+        decode(values, words, x.from.input);
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
 #pragma unroll
@@ -267,8 +268,8 @@ __global__ void fold_columns(SHARED_PARAMETER(along) x, global<state_of<Fold>> p
     result_place place = {{0, 0}, 0};
     if (there) {
         place = place_of_column(x, group * width + column_of(x, me, 0));
-        const own_columns own = {static_cast<const char *>(x.rows.from.data) + place.base.data,
-                                 there, int64_t(me.teams) << x.rows.bytes, x.splits << x.team};
+        const own_columns own = {static_cast<const char *>(x.from.data) + place.base.data, there,
+                                 int64_t(me.teams) << x.rows.bytes, x.splits << x.team};
         take_columns<Fold>(states, x, own, (split << x.team) + me.number);
     }
     if (store_alone<Fold>(x, me, states, there, place.place))

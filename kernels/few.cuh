@@ -9,7 +9,7 @@ namespace KERNELS
 
 /* Whether so many neighbours can be read by loads of up to 16 bytes. */
 template <unsigned N>
-__device__ __forceinline__ bool is_run(const kernel_rows &rows, const char *at)
+__device__ __forceinline__ bool is_run(const kernel_stretches &rows, const char *at)
 {
     constexpr unsigned most = sizeof(pack<unsigned>);
     const unsigned bytes = N << rows.bytes, load = bytes < most ? bytes : most;
@@ -24,8 +24,8 @@ __device__ __forceinline__ void take_few(counted_state<Fold> &own, const kernel_
 {
     constexpr unsigned N = 4;
     using word = typename slot<value_of<Fold>>::type;
-    const unsigned n = unsigned(x.rows.from.shape[0]), bytes = 1u << x.rows.bytes;
-    const int64_t stride = x.rows.from.strides[0], mask_stride = x.rows.from.mask_strides[0];
+    const unsigned n = unsigned(x.from.shape[0]), bytes = 1u << x.rows.bytes;
+    const int64_t stride = x.from.strides[0], mask_stride = x.from.mask_strides[0];
 #pragma unroll 1
     for (unsigned i = me.number * N; i < n; i += N << x.team) {
         word words[N];
@@ -41,7 +41,7 @@ __device__ __forceinline__ void take_few(counted_state<Fold> &own, const kernel_
             there = shown_by_bytes<N>(mask + i * mask_stride, mask_stride, places, there);
             own.count += __popc(there);
         }
-        decode(values, words, x.rows.from.input);
+        decode(values, words, x.from.input);
         take_values<Fold>(own.state, values, in_a_row{i}, shown_bits{there});
     }
 }
@@ -56,7 +56,7 @@ __global__ void fold_few(SHARED_PARAMETER(along) x, global<state_of<Fold>>, glob
         return fold_staged<Fold>(x);
     const teammate me = place_in_team(x);
     const uint64_t result = uint64_t(blockIdx.x) * me.teams + me.result;
-    const layout &from = x.rows.from;
+    const layout_of_few &from = x.from;
     counted_state<Fold> own = {Fold::identity(), 0};
     result_place at = {{0, 0}, 0};
     if (result < x.results) {

@@ -53,19 +53,19 @@ struct lone_pack {
                                    : x.packs <= 2 ? pack >> (x.packs - 1)
                                                   : divide(pack, x.packs),
                            column = (loads ? pack - outer * x.packs : 0) * Columns;
-            at = static_cast<const char *>(x.rows.from.data) + int64_t(outer) * x.strides[0] +
+            at = static_cast<const char *>(x.from.data) + int64_t(outer) * x.strides[0] +
                  column * sizeof(In);
             place = x.first + int64_t(outer) * x.places[0] + int64_t(column);
             return;
         }
         const result_place own = place_of_result(x, loads ? pack * Columns : 0);
-        at = static_cast<const char *>(x.rows.from.data) + own.base.data;
+        at = static_cast<const char *>(x.from.data) + own.base.data;
         place = own.place;
     }
 
     __device__ __forceinline__ void find(const kernel_axes &x, uint64_t column, bool makes)
     {
-        at = static_cast<const char *>(x.rows.from.data) + column * sizeof(In);
+        at = static_cast<const char *>(x.from.data) + column * sizeof(In);
         const uint64_t columns = x.results * x.inner, left = columns - column;
         place = x.first + int64_t(column);
         count = !makes || column >= columns ? 0 : left < Columns ? unsigned(left) : Columns;
@@ -76,8 +76,8 @@ struct lone_pack {
 
     __device__ __forceinline__ void find_boundaries(const kernel_axes &x)
     {
-        const uint64_t down = (x.rows.items - 1) * uint64_t(x.rows.from.strides[0]);
-        const uintptr_t begin = address_of(x.rows.from.data),
+        const uint64_t down = (x.rows.items - 1) * uint64_t(x.from.strides[0]);
+        const uintptr_t begin = address_of(x.from.data),
                         end = begin + down + x.results * sizeof(In),
                         lowest = address_of(at) / sizeof(row_words) * sizeof(row_words),
                         highest = (address_of(at) + down) / sizeof(row_words) * sizeof(row_words);
@@ -94,7 +94,7 @@ __device__ __forceinline__ void load_lone(row_words (&loaded)[Loads], const kern
                                           const Pack &own, uint32_t taken)
 {
     constexpr unsigned each = Paired ? 2 : 1;
-    const int64_t hop = x.rows.from.strides[0] * each;
+    const int64_t hop = x.from.strides[0] * each;
     const unsigned rows = unsigned(x.rows.items),
                    left = own.loads && taken < rows ? (rows - taken) / each : 0,
                    beyond = x.shifted ? unsigned(sizeof(row_words)) - 1 : 0;
@@ -122,11 +122,10 @@ template <class In, unsigned Loads, class Pack>
 __device__ __forceinline__ void join_lone(row_words (&loaded)[Loads], const kernel_axes &x,
                                           const Pack &own, uint32_t taken)
 {
-    const char *const at = own.at + taken * x.rows.from.strides[0];
+    const char *const at = own.at + taken * x.from.strides[0];
 #pragma unroll
     for (unsigned k = 0; k < Loads; k++) {
-        const unsigned begin =
-            unsigned(address_of(at + k * x.rows.from.strides[0]) % sizeof(row_words));
+        const unsigned begin = unsigned(address_of(at + k * x.from.strides[0]) % sizeof(row_words));
         row_words high;
 #pragma unroll
         for (unsigned w = 0; w < 4; w++)
@@ -198,7 +197,7 @@ __device__ __forceinline__ void take_lone_edge(Columns &columns, const kernel_ax
 {
 #pragma unroll 1
     for (uint32_t r = 0; r < uint32_t(x.rows.items); r++) {
-        const row_words row[1] = {edge_of_row<In>(own.at + r * x.rows.from.strides[0], own.count)};
+        const row_words row[1] = {edge_of_row<In>(own.at + r * x.from.strides[0], own.count)};
         columns.take(row, r);
     }
 }

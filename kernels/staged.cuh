@@ -76,7 +76,7 @@ struct row_share {
     __device__ __forceinline__ row_share(const kernel_axes &x, unsigned number, unsigned packs)
         : packing(packs)
     {
-        const unsigned words = unsigned(x.rows.from.shape[0]) >> packing, first = number << x.load,
+        const unsigned words = unsigned(x.from.shape[0]) >> packing, first = number << x.load,
                        apart = x.load + x.team, reach = slots_of_row << x.team;
         places = {first, x.load, apart};
         begin = first << (x.rows.bytes + packing);
@@ -98,7 +98,7 @@ __device__ __forceinline__ void take_from_row(state_of<Fold> &state, const kerne
                row_slots<Run, All>{at, share.step, share.rest});
     for (unsigned part = 0;;) {
         value_of<Fold> values[N];
-        decode(values, words, x.rows.from.input);
+        decode(values, words, x.from.input);
         if constexpr (All)
             take_values<Fold>(state, values, places, all_shown());
         else
@@ -170,7 +170,7 @@ __device__ __forceinline__ void fold_staged(const kernel_axes &x)
     const uint64_t first = uint64_t(blockIdx.x) * most, left = x.results - first;
     const unsigned rows = left < most ? unsigned(left) : most;
     const shared<const char> staged =
-        brought(static_cast<const char *>(x.rows.from.data) + first * bytes, rows * bytes);
+        brought(static_cast<const char *>(x.from.data) + first * bytes, rows * bytes);
     const int64_t place = x.first + int64_t(first) * x.places[0];
     switch (x.load) {
     case 0:

@@ -27,10 +27,10 @@ struct stretch {
 };
 
 /* Item number `item` of all stretches, of elements that lie `base` further on than the array's. */
-__device__ __forceinline__ stretch stretch_of(const kernel_rows &array, uint64_t item,
-                                              const offsets &base)
+template <class Layout>
+__device__ __forceinline__ stretch stretch_of(const Layout &from, const kernel_stretches &array,
+                                              uint64_t item, const offsets &base)
 {
-    const layout &from = array.from;
     const unsigned inner = from.dimensions - 1;
     const uint64_t number = array.stretches == 1 ? item
                             : inner == 0         ? 0
@@ -46,10 +46,12 @@ __device__ __forceinline__ stretch stretch_of(const kernel_rows &array, uint64_t
 }
 
 /* Where a stretch ends, at the latest with its row. */
-__device__ __forceinline__ int64_t end_of(const kernel_rows &array, const stretch &x)
+template <class Layout>
+__device__ __forceinline__ int64_t end_of(const Layout &from, const kernel_stretches &array,
+                                          const stretch &x)
 {
     const int64_t end = x.begin + (int64_t(1) << array.stretch),
-                  length = array.from.shape[array.from.dimensions - 1];
+                  length = from.shape[from.dimensions - 1];
     return end < length ? end : length;
 }
 
@@ -81,15 +83,16 @@ constexpr bool makes_means<sum<V>> = !std::is_integral_v<V>;
  * group's thread number `lane` takes it. Returns how many elements it has, and adds to `shown`, if
  * the fold `Counts`, how many of them a mask lets through. What to do where all slots are filled is
  * compiled `Twice`, without a look at which are. */
-template <class Fold, bool Counts = makes_means<Fold>, bool Twice = true>
+template <class Fold, bool Counts = makes_means<Fold>, bool Twice = true, class Layout>
 __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned &shown,
-                                                const kernel_rows &array, const stretch &x,
-                                                int64_t begin, int64_t end, unsigned lane)
+                                                const Layout &from, const kernel_stretches &array,
+                                                const stretch &x, int64_t begin, int64_t end,
+                                                unsigned lane)
 {
     constexpr unsigned N = slots_of<value_of<Fold>>;
     using word = typename slot<value_of<Fold>>::type;
-    const unsigned inner = array.from.dimensions - 1, window = N << array.lanes;
-    const int64_t stride = array.from.strides[inner], rest = end - begin;
+    const unsigned inner = from.dimensions - 1, window = N << array.lanes;
+    const int64_t stride = from.strides[inner], rest = end - begin;
     const bool whole = begin >= 0 && rest >= window;
     const bool packed = packs<Fold> && x.in_runs && !x.mask && begin >= 0 &&
                         rest >= int64_t(window) << array.packing;
@@ -110,10 +113,10 @@ __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned 
         load_words(words, 1u << array.bytes, some_slots{at, step, there});
     }
     if (x.mask) {
-        const int64_t mask_stride = array.from.mask_strides[inner];
+        const int64_t mask_stride = from.mask_strides[inner];
         const unsigned char *const mask = x.mask + (begin + own) * mask_stride;
         if (N >= 4 && run >= 2 && mask_stride == 1 && begin >= 4 &&
-            int64_t(array.from.shape[inner]) - begin >= window + 4)
+            int64_t(from.shape[inner]) - begin >= window + 4)
             there = shown_by_words<N>(mask, places);
         else
             there = shown_by_bytes<N>(mask, mask_stride, places, there);
@@ -122,7 +125,7 @@ __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned 
     }
     for (unsigned part = 0;;) {
         value_of<Fold> values[N];
-        decode(values, words, array.from.input);
+        decode(values, words, from.input);
         take_slots<Fold, Twice>(state, values, places, there);
         if (++part >> packing)
             return window << packing;
@@ -131,19 +134,21 @@ __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned 
 }
 
 template <class Fold>
-__device__ __forceinline__ state_of<Fold> fold_vectors(const strided &array, uint64_t)
+__device__ __forceinline__ state_of<Fold> fold_vectors(const strided &rows, uint64_t)
 {
+    const layout &from = rows.from;
+    const kernel_stretches &array = rows.how;
     const uint64_t groups = threads_in_grid() >> array.lanes;
     const unsigned lane = threadIdx.x & ((1u << array.lanes) - 1);
     state_of<Fold> state = Fold::identity();
     unsigned shown = 0;
 #pragma unroll 1
     for (uint64_t item = rank_in_grid() >> array.lanes; item < array.items; item += groups) {
-        const stretch x = stretch_of(array, item, {0, 0});
-        const int64_t end = end_of(array, x);
+        const stretch x = stretch_of(from, array, item, {0, 0});
+        const int64_t end = end_of(from, array, x);
 #pragma unroll 1
         for (int64_t i = x.begin; i < end;)
-            i += take_window<Fold>(state, shown, array, x, i, end, lane);
+            i += take_window<Fold>(state, shown, from, array, x, i, end, lane);
     }
     if (makes_means<Fold> && array.counted)
         add_count(array.counted, shown);

@@ -161,14 +161,14 @@ __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kerne
     constexpr unsigned step = Apart ? 2 : 1;
     if (!share.is_there(x) || first >= rows)
         return 0;
-    const int64_t stride = x.rows.from.strides[0], beside = int64_t(step * sizeof(In)),
+    const int64_t stride = x.from.strides[0], beside = int64_t(step * sizeof(In)),
                   offset = are_batches(x) ? int64_t(share.group) * x.strides[0] +
                                                 int64_t(share.place.first) * beside
                            : x.kept > 1   ? place_of_result(x, share.column()).base.data
                                           : int64_t(share.column()) * beside;
     const uint32_t end = uint32_t(divide(rows - first + share.step - 1, share.step));
     const char *const at =
-        static_cast<const char *>(x.rows.from.data) + offset + int64_t(first) * stride;
+        static_cast<const char *>(x.from.data) + offset + int64_t(first) * stride;
     const bool odd = Apart && (is_odd(seen_as<const In>(at)) ? share.place.first == 0
                                                              : left == Columns::columns);
     column_walk walk = {at, int64_t(share.step) * stride,

@@ -174,7 +174,7 @@ __device__ __forceinline__ void take_typed_stack(collected<Fold, In> &all, const
                                                  unsigned own, const reader &me,
                                                  global<const char> data)
 {
-    const layout &from = x.rows.from;
+    const layout_of_few &from = x.from;
     const uint64_t n = from.shape[1], first = uint64_t(own) * pack<In>::size;
     if (first < n)
         take_packs_of<Fold, In>(
@@ -188,7 +188,7 @@ template <class Fold, class In, bool Apart>
 __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, unsigned rank,
                                                           const offsets &base)
 {
-    const layout &from = x.rows.from;
+    const layout_of_few &from = x.from;
     const unsigned inner = from.dimensions - 1, readers = x.readers,
                    threads = unsigned(x.splits) << x.team;
     const bool together = readers == threads;

@@ -73,7 +73,7 @@ __device__ __forceinline__ void fold_last_in_registers(const kernel_axes &x,
                                                        const row_numbers &numbers, uint64_t first)
 {
     const global<result_of_row<Fold, In>> results = results_of<Fold, In>(x);
-    const global<const In> from = static_cast<const In *>(x.rows.from.data);
+    const global<const In> from = static_cast<const In *>(x.from.data);
 #pragma unroll 1
     for (uint64_t row = first + threadIdx.x; row < x.results; row += blockDim.x) {
         unit_of<In> own[(N * sizeof(In) + sizeof(unit_of<In>) - 1) / sizeof(unit_of<In>)] = {};
@@ -93,7 +93,7 @@ __device__ __forceinline__ void fold_in_registers(const kernel_axes &x)
     if (x.places[0] != 1 || x.results - first < most ||
         address_of(results_of<Fold, In>(x)) % sizeof(typename rows::together::store))
         return fold_last_in_registers<Fold, In, N>(x, numbers, first);
-    const auto from = static_cast<const typename rows::together::load *>(x.rows.from.data) +
+    const auto from = static_cast<const typename rows::together::load *>(x.from.data) +
                       first / rows::count + threadIdx.x;
     const auto to = seen_as<typename rows::together::store>(results_of<Fold, In>(x)) +
                     first / rows::count + threadIdx.x;
@@ -155,7 +155,7 @@ __device__ __forceinline__ unsigned
 fold_some_together(const kernel_axes &x, shared<const char> staged, unsigned rows, uint64_t result)
 {
     if constexpr (sizeof(In) <= 2 && sizeof(result_of_row<Fold, In>) == sizeof(In)) {
-        switch (x.rows.from.shape[0]) {
+        switch (x.from.shape[0]) {
         case 3:
             return fold_rows_together<Fold, In, 3>(x, staged, rows, result);
         case 6:
@@ -208,8 +208,7 @@ brought_rows(const kernel_axes &x, uint64_t result, unsigned rows, const turning
         return gathered<In>(x, result, rows, turning);
     } else {
         const unsigned bytes = unsigned(x.staged);
-        const global<const char> from =
-            static_cast<const char *>(x.rows.from.data) + result * bytes;
+        const global<const char> from = static_cast<const char *>(x.from.data) + result * bytes;
         return x.turned ? brought_turned(from, rows * (bytes / 16), turning)
                         : brought(from, rows * bytes);
     }
@@ -221,7 +220,7 @@ __device__ __forceinline__ void fold_brought(const kernel_axes &x)
     const unsigned most = (blockDim.x >> x.team) * x.rounds, bytes = unsigned(x.staged);
     const uint64_t result = uint64_t(blockIdx.x) * most, left = x.results - result;
     const unsigned rows = left < most ? unsigned(left) : most;
-    const unsigned n = unsigned(x.rows.from.shape[0]), size = unsigned(sizeof(In)) << x.load;
+    const unsigned n = unsigned(x.from.shape[0]), size = unsigned(sizeof(In)) << x.load;
     const team_share share = {
         n, bytes / size, x.team, threadIdx.x & ((1u << x.team) - 1), {x.turned, x.turns}};
     const shared<const char> staged = brought_rows<Apart, In>(x, result, rows, share.turning);

@@ -265,6 +265,34 @@ def test_many_dimensions_are_taken(place):
 
 
 @everywhere
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("layout", ["apart", "columns", "masked"])
+@pytest.mark.parametrize("reduced", [1, 4, 5, 6])
+@pytest.mark.parametrize("kept", [1, 4, 5, 6])
+def test_dimensions_that_no_two_are_one_of_are_taken(place, kept, reduced, layout, dtype):
+    """Launches bring few of them with most kernels, and any number with one."""
+    dimensions, rng = kept + reduced, np.random.default_rng(kept * reduced)
+    last = slice(None, None, 1 if layout == "columns" else 2)
+    shape, index = [3] * (dimensions - 1) + [4], [slice(None, None, 2)] * (dimensions - 1) + [last]
+    theirs = rng.integers(-99, 99, shape).astype(dtype)[tuple(index)]
+    x = laid_out(theirs, place)
+    among = dimensions - (layout == "columns")
+    axes = tuple(int(k) for k in rng.permutation(among)[:reduced])
+    where = {"where": rng.random(theirs.shape) < 0.7} if layout == "masked" else {}
+    with gred.thread_order("shuffled", kept):
+        for name, start in (("sum", 0), ("max", -100)):
+            got = getattr(gred, name)(x, axes, initial=start, **where)
+            expected = getattr(np, name)(theirs, axes, initial=start, **where)
+            np.testing.assert_array_equal(to_host(got), expected)
+        got = gred.count_nonzero(x, axes, **where)
+        np.testing.assert_array_equal(to_host(got), np.sum(theirs != 0, axes, **where))
+        if not where:
+            for name in ("sum", "argmax"):
+                got = getattr(gred, name)(x, axes[0])
+                np.testing.assert_array_equal(to_host(got), getattr(theirs, name)(axes[0]))
+
+
+@everywhere
 def test_minmax_gives_two_arrays(place):
     x = np.random.default_rng(6).normal(size=(5, 6, 7))
     least, greatest = gred.minmax(x, (0, 2), **on(place, x))

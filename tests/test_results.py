@@ -346,6 +346,8 @@ def take(address, out):
     if "untaken" in plan:
         return -1
     made = Library(tensors.pop(address))
+    if "seen" in plan:
+        plan["seen"].append(made.capsule.array.get())
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))
     ctypes.cast(out, ctypes.POINTER(ctypes.c_void_p))[0] = id(made)
     return 0
@@ -378,6 +380,16 @@ def test_a_library_with_an_exchange_makes_its_own(library, dtype):
     assert type(result) is Library
     np.testing.assert_array_equal(result.capsule.array.get(), x.max(1))
     assert allocations == [((3, 5), CODES[x.dtype.kind], 8 * x.itemsize, CUDA, 0)]
+
+
+def test_a_library_gets_its_tensors_once_the_launch_is_made(library):
+    """The device works meanwhile; the simulated one has done so by then."""
+    x = library(X)
+    plan["seen"] = seen = []
+    gred.minmax(x, 1)
+    least, greatest = seen
+    np.testing.assert_array_equal(least, X.min(1))
+    np.testing.assert_array_equal(greatest, X.max(1))
 
 
 def test_its_records_are_two_of_its_arrays(library):
@@ -467,8 +479,14 @@ def pretended(name, monkeypatch, **content):
 
 def pretended_cupy(monkeypatch, make, current=0):
     """CuPy's names that gred uses; `make` stands for its class."""
+
+    def alloc(nbytes):
+        memory = SimulatedArray(np.zeros(nbytes, np.uint8))
+        address = memory.__cuda_array_interface__["data"][0]
+        return types.SimpleNamespace(memory=memory, ptr=address, device_id=current)
+
     runtime = types.SimpleNamespace(getDevice=lambda: current)
-    cuda = types.SimpleNamespace(Device=Current, runtime=runtime)
+    cuda = types.SimpleNamespace(Device=Current, alloc=alloc, runtime=runtime)
     return pretended("cupy", monkeypatch, ndarray=make, cuda=cuda)
 
 
@@ -492,14 +510,17 @@ def test_cupys_arrays_come_back_on_their_own_device(monkeypatch, current):
     assert entered == [0, None] * current
 
 
-def pretended_cupys_class(monkeypatch, current, make=np.zeros):
-    """Put a class in the place of CuPy's; all that are made of a shape and a dtype are listed."""
+def pretended_cupys_class(monkeypatch, current, seen=lambda memory: None):
+    """Put a class in the place of CuPy's; all that are made of a shape and a type are listed."""
     made = []
 
     class Ndarray(SimulatedArray):
-        def __init__(self, shape, dtype):
-            super().__init__(make(shape, dtype))
-            self.data = types.SimpleNamespace(ptr=self.__cuda_array_interface__["data"][0])
+        def __init__(self, shape, dtype, pointer=None):
+            self.data = pointer or cupy.cuda.alloc(int(np.prod(shape)) * np.dtype(dtype).itemsize)
+            seen(self.data.memory)
+            flat = self.data.memory
+            self.memory, self._changes = flat.memory, {}
+            self._view = flat._view.view(dtype).reshape(shape)
             made.append(self)
 
     Ndarray.__module__ = "cupy"
@@ -522,6 +543,16 @@ def test_cupys_class_is_called_without_a_detour(monkeypatch, op):
     np.testing.assert_array_equal(result.get(), expected)
 
 
+def test_cupys_class_is_called_once_the_launch_is_made(monkeypatch):
+    """The device works meanwhile; the simulated one has done so by then."""
+    seen = []
+    _, array, _ = pretended_cupys_class(monkeypatch, 0, lambda memory: seen.append(memory.get()))
+    gred.minmax(array(X), 1)
+    least, greatest = (memory.view(X.dtype).reshape(3, 5) for memory in seen)
+    np.testing.assert_array_equal(least, X.min(1))
+    np.testing.assert_array_equal(greatest, X.max(1))
+
+
 def test_cupys_class_is_called_on_the_arrays_device(monkeypatch):
     entered.clear()
     made, array, _ = pretended_cupys_class(monkeypatch, 1)
@@ -529,19 +560,29 @@ def test_cupys_class_is_called_on_the_arrays_device(monkeypatch):
     assert entered == [0, None]
 
 
-@pytest.mark.parametrize("broken", ["getDevice", "ndarray", "data"])
-def test_what_goes_wrong_in_cupy_is_raised(monkeypatch, broken):
+@pytest.mark.parametrize("broken", ["alloc", "device_id", "ptr", "ndarray"])
+def test_what_goes_wrong_in_cupy_is_raised_and_keeps_no_memory(monkeypatch, broken):
     def fail(*_):
         raise ArithmeticError(broken)
 
+    class Pointer(types.SimpleNamespace):
+        pass
+
+    def alloc(nbytes):
+        pointer = Pointer(**vars(allocate(nbytes)))
+        left.append(weakref.ref(pointer))
+        if broken != "alloc" and len(left) == 2:
+            vars(pointer).pop(broken, None)
+            setattr(Pointer, broken, property(fail))
+        return pointer if broken != "alloc" or len(left) < 2 else fail()
+
+    left = []
     _, array, cupy = pretended_cupys_class(monkeypatch, 0, *[fail] * (broken == "ndarray"))
-    x = array(X)
-    if broken == "getDevice":
-        cupy.cuda.runtime.getDevice = fail
-    if broken == "data":
-        cupy.ndarray.data = property(fail, lambda _, value: None)
+    allocate, cupy.cuda.alloc = cupy.cuda.alloc, alloc
     with pytest.raises(ArithmeticError, match=broken):
-        gred.sum(x, 1)
+        gred.minmax(array(X), 1)
+    assert len(left) == 2
+    assert not any(pointer() for pointer in left)
 
 
 def test_numbas_arrays_come_back_on_the_same_stream(monkeypatch):

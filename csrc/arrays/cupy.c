@@ -4,8 +4,7 @@
 #include "arrays/shape.h"
 #include "common/newer_python.h"
 
-#define NAMES(NAME)                                                                                \
-    NAME(cupy) NAME(ndarray) NAME(cuda) NAME(runtime) NAME(getDevice) NAME(data) NAME(ptr)
+#define NAMES(NAME) NAME(cupy) NAME(ndarray) NAME(cuda) NAME(alloc) NAME(device_id) NAME(ptr)
 static struct {
 #define NAME(name) PyObject *name;
     NAMES(NAME)
@@ -36,66 +35,73 @@ static PyObject *cupy_of(PyObject *array, PyObject **class)
     return cupy;
 }
 
-/* object.first.second; NULL with an exception set. */
-static PyObject *attribute_of_attribute(PyObject *object, PyObject *first, PyObject *second)
+/* cupy.cuda.alloc(bytes), which asks the allocator that is in force. NULL with an exception set. */
+static PyObject *call_allocator(PyObject *cupy, size_t bytes)
 {
-    PyObject *between = PyObject_GetAttr(object, first);
-    PyObject *value = between ? PyObject_GetAttr(between, second) : NULL;
-    Py_XDECREF(between);
-    return value;
+    PyObject *cuda = PyObject_GetAttr(cupy, names.cuda);
+    PyObject *alloc = cuda ? PyObject_GetAttr(cuda, names.alloc) : NULL;
+    PyObject *size = alloc ? PyLong_FromSize_t(bytes) : NULL;
+    PyObject *pointer = size ? PyObject_CallOneArg(alloc, size) : NULL;
+    Py_XDECREF(size);
+    Py_XDECREF(alloc);
+    Py_XDECREF(cuda);
+    return pointer;
 }
 
-/* Where CuPy would make an array now; negative with an exception set. */
-static long current_device(PyObject *cupy)
+/* object.name, an integer. False with an exception set. */
+static bool read_integer(PyObject *object, PyObject *name, unsigned long long *value)
 {
-    PyObject *runtime = attribute_of_attribute(cupy, names.cuda, names.runtime);
-    PyObject *device = runtime ? PyObject_CallMethodNoArgs(runtime, names.getDevice) : NULL;
-    const long number = device ? PyLong_AsLong(device) : -1;
-    Py_XDECREF(device);
-    Py_XDECREF(runtime);
-    return number;
-}
-
-static bool find_elements(PyObject *array, void **at)
-{
-    PyObject *address = attribute_of_attribute(array, names.data, names.ptr);
-    *at = address ? PyLong_AsVoidPtr(address) : NULL;
-    Py_XDECREF(address);
+    PyObject *number = PyObject_GetAttr(object, name);
+    *value = number ? PyLong_AsUnsignedLongLong(number) : 0;
+    Py_XDECREF(number);
     return !PyErr_Occurred();
 }
 
-/* class(shape, type); takes over the references to these. NULL with an exception set. */
-static PyObject *call(PyObject *class, PyObject *shape, PyObject *type)
+/* CuPy allocates on its current device, which may be another than the array's. */
+static int allocate(PyObject *cupy, const struct result_request *request, PyObject **pointer,
+                    void **at)
 {
-    PyObject *arguments[] = {shape, type};
-    PyObject *array = shape && type ? PyObject_Vectorcall(class, arguments, 2, NULL) : NULL;
-    Py_XDECREF(type);
-    Py_XDECREF(shape);
-    return array;
+    unsigned long long device, address;
+    size_t bytes = element_size(request->type);
+    for (unsigned k = 0; k < request->dimensions; k++)
+        bytes *= request->shape[k];
+    *pointer = call_allocator(cupy, bytes);
+    if (!*pointer || !read_integer(*pointer, names.device_id, &device) ||
+        !read_integer(*pointer, names.ptr, &address))
+        return -1;
+    *at = (void *)(uintptr_t)address;
+    return device == (unsigned long long)request->device;
 }
 
-static int make(PyObject *cupy, PyObject *class, const struct result_request *request,
-                PyObject **array, void **at)
-{
-    const long device = current_device(cupy);
-    if (device != request->device)
-        return device < 0 && PyErr_Occurred() ? -1 : 0;
-    *array = call(class, shape_tuple(request->dimensions, request->shape),
-                  PyUnicode_FromString(element_name(request->type)));
-    if (*array && find_elements(*array, at))
-        return 1;
-    Py_CLEAR(*array);
-    return -1;
-}
-
-int cupy_make(const struct result_request *request, PyObject **array, void **at)
+int cupy_allocate(const struct result_request *request, struct cupy_memory *memory, void **at)
 {
     PyObject *class,
+        *pointer = NULL,
         *cupy = request->type == ELEMENT_BFLOAT16 ? NULL : cupy_of(request->like, &class);
     if (!cupy)
         return 0;
-    const int made = make(cupy, class, request, array, at);
-    Py_DECREF(class);
+    const int made = allocate(cupy, request, &pointer, at);
     Py_DECREF(cupy);
+    *memory = (struct cupy_memory){class, pointer};
+    if (made <= 0)
+        cupy_release(memory);
     return made;
+}
+
+PyObject *cupy_array(const struct result_request *request, const struct cupy_memory *memory)
+{
+    PyObject *arguments[] = {shape_tuple(request->dimensions, request->shape),
+                             PyUnicode_FromString(element_name(request->type)), memory->pointer};
+    PyObject *array = arguments[0] && arguments[1]
+                          ? PyObject_Vectorcall(memory->class, arguments, 3, NULL)
+                          : NULL;
+    Py_XDECREF(arguments[1]);
+    Py_XDECREF(arguments[0]);
+    return array;
+}
+
+void cupy_release(struct cupy_memory *memory)
+{
+    Py_CLEAR(memory->pointer);
+    Py_CLEAR(memory->class);
 }

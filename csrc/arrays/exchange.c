@@ -256,17 +256,6 @@ static struct dl_versioned *allocate(const struct exchange *exchange,
     return NULL;
 }
 
-/* Gives the tensor to its library, whose object it becomes. */
-static bool take(const struct exchange *exchange, struct dl_versioned *made, PyObject **array)
-{
-    void *object = NULL;
-    if (succeeded(exchange->take(made, &object)) && object) {
-        *array = object;
-        return true;
-    }
-    return raise_failure(&(struct complaint){.of_memory = false});
-}
-
 /* Deleters are anybody's code, and an exception is on its way. */
 static void drop(struct dl_versioned *made)
 {
@@ -277,27 +266,37 @@ static void drop(struct dl_versioned *made)
     PyErr_Restore(type, value, traceback);
 }
 
-/* 1 or -1. */
-static int make(const struct exchange *exchange, const struct result_request *request,
-                PyObject **array, void **at)
-{
-    struct dl_versioned *made = allocate(exchange, request);
-    if (!made)
-        return -1;
-    const bool fits = dltensor_check_new(made, request->dimensions, request->shape, at);
-    if (fits && take(exchange, made, array))
-        return 1;
-    if (!fits)
-        drop(made);
-    return -1;
-}
-
-int exchange_make(const struct result_request *request, PyObject **array, void **at)
+int exchange_allocate(const struct result_request *request, struct exchange_memory *memory,
+                      void **at)
 {
     PyObject *offer = find_offer(Py_TYPE(request->like));
     const struct exchange *exchange = offer ? find_exchange(offer) : NULL;
-    const int made =
-        exchange && exchange->allocate && exchange->take ? make(exchange, request, array, at) : 0;
-    Py_XDECREF(offer);
-    return made;
+    const bool can = exchange && exchange->allocate && exchange->take;
+    struct dl_versioned *made = can ? allocate(exchange, request) : NULL;
+    *memory = (struct exchange_memory){made ? offer : NULL, exchange, made};
+    if (!made)
+        Py_XDECREF(offer);
+    if (!can)
+        return 0;
+    if (made && dltensor_check_new(made, request->dimensions, request->shape, at))
+        return 1;
+    exchange_release(memory);
+    return -1;
+}
+
+PyObject *exchange_array(struct exchange_memory *memory)
+{
+    void *object = NULL;
+    const bool taken = succeeded(memory->functions->take(memory->tensor, &object));
+    Py_CLEAR(memory->offer);
+    if (!taken || !object)
+        raise_failure(&(struct complaint){.of_memory = false});
+    return taken ? object : NULL;
+}
+
+void exchange_release(struct exchange_memory *memory)
+{
+    if (memory->offer)
+        drop(memory->tensor);
+    Py_CLEAR(memory->offer);
 }

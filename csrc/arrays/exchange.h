@@ -21,10 +21,27 @@ struct result_request {
     const uint64_t *shape;
 };
 
-/* One of the library of request->like, in C order, not filled. 1: *array is it, and its elements
- * begin at *at. 0: its type offers no such
- * functions, or none that make tensors. -1 with an exception set. */
-int exchange_make(const struct result_request *, PyObject **array, void **at);
+struct exchange;
+struct dl_versioned;
+
+/* Memory that a library has given for such an array, which may be written before there is one. */
+struct exchange_memory {
+    PyObject *offer; /* keeps the functions; NULL: there is none */
+    const struct exchange *functions;
+    struct dl_versioned *tensor;
+};
+
+/* Memory of the library of request->like, for elements in C order, which begin at *at. 1: there it
+ * is. 0: the array's type offers no such functions, or none that make tensors. -1 with an exception
+ * set. */
+int exchange_allocate(const struct result_request *, struct exchange_memory *, void **at);
+
+/* The array in that memory, which is its own then or given back; a new reference. NULL with an
+ * exception set. */
+PyObject *exchange_array(struct exchange_memory *);
+
+/* Gives back memory that has become no array. */
+void exchange_release(struct exchange_memory *);
 
 /* Whether objects of the type offer to be viewed so. */
 bool exchange_is_offered(PyTypeObject *type);

@@ -46,13 +46,9 @@ static PyObject *ask_python(const struct result_request *request, PyObject *shap
     return made;
 }
 
-int result_make(const struct result_request *request, PyObject **array, void **at)
+/* 1, 0 or -1. */
+static int make_in_python(const struct result_request *request, PyObject **array, void **at)
 {
-    int known = exchange_make(request, array, at);
-    if (known == 0)
-        known = cupy_make(request, array, at);
-    if (known)
-        return known;
     PyObject *made = ask_python(request, result_shape(request));
     if (!made || made == Py_None) {
         Py_XDECREF(made);
@@ -66,6 +62,31 @@ int result_make(const struct result_request *request, PyObject **array, void **a
     }
     Py_DECREF(made);
     return parsed ? 1 : -1;
+}
+
+int result_allocate(const struct result_request *request, struct result_memory *result, void **at)
+{
+    *result = (struct result_memory){.array = NULL};
+    int known = exchange_allocate(request, &result->exchanged, at);
+    if (known == 0)
+        known = cupy_allocate(request, &result->of_cupy, at);
+    return known ? known : make_in_python(request, &result->array, at);
+}
+
+PyObject *result_array(const struct result_request *request, struct result_memory *result)
+{
+    if (result->exchanged.offer)
+        return exchange_array(&result->exchanged);
+    if (result->of_cupy.pointer)
+        return cupy_array(request, &result->of_cupy);
+    return Py_XNewRef(result->array);
+}
+
+void result_release(struct result_memory *result)
+{
+    exchange_release(&result->exchanged);
+    cupy_release(&result->of_cupy);
+    Py_CLEAR(result->array);
 }
 
 PyObject *result_own(const struct result_request *request, PyObject *memory)

@@ -109,10 +109,9 @@ enum { SHORT_ROWS_BLOCK = 8 };
  * elements. */
 enum { ROWS_IN_REGISTERS = 16, BYTES_IN_REGISTERS = 64 };
 
-/* The same of an array that is not flat, in at least one dimension; rows_of makes it. Rows are read
- * in stretches, by groups of threads. Powers of two are said by their exponents. */
-struct kernel_rows {
-    struct layout from;
+/* How rows of an array that is not flat are read: in stretches, by groups of threads. Powers of two
+ * are said by their exponents. */
+struct kernel_stretches {
     uint64_t base;
     uint64_t stretches, items; /* of a row, and of all */
     unsigned stretch;          /* elements of one */
@@ -124,6 +123,12 @@ struct kernel_rows {
 
     /* To which folds that make means add what a mask lets through; NULL: nobody asks. */
     unsigned long long *counted;
+};
+
+/* Such an array, in at least one dimension; rows_of makes it. */
+struct kernel_rows {
+    struct layout from;
+    struct kernel_stretches how;
 };
 
 /* Where many results go, and what they are made with. */
@@ -144,7 +149,7 @@ struct kernel_results {
 
 /* A reduction along axes as a kernel's argument; plan/axes_schedule.h makes it. */
 struct kernel_axes {
-    struct kernel_rows rows; /* of the first result */
+    struct kernel_stretches rows;
     uint64_t results;
     unsigned block;   /* threads of one, as an exponent */
     unsigned team;    /* so many threads fold one, said by the exponent */
@@ -185,9 +190,20 @@ struct kernel_axes {
     uint64_t splits; /* blocks that share a result */
     unsigned kept;   /* dimensions that results differ in; see struct axes */
     int64_t first;
-    uint64_t shape[DIMENSIONS_MAX];
-    int64_t strides[DIMENSIONS_MAX], mask_strides[DIMENSIONS_MAX], places[DIMENSIONS_MAX];
     struct kernel_results result;
+
+    /* Where the kernel is not the one of any dimensions. */
+    struct layout_of_few from; /* what is reduced, of the first result */
+    uint64_t shape[DIMENSIONS_FEW];
+    int64_t strides[DIMENSIONS_FEW], mask_strides[DIMENSIONS_FEW], places[DIMENSIONS_FEW];
+};
+
+/* The same of any dimensions, of which what is reduced and what is kept have no more than an array:
+ * in `from`, those that are kept come behind its own. */
+struct kernel_axes_of_any {
+    struct kernel_axes of_few;
+    struct layout from;
+    int64_t places[DIMENSIONS_MAX];
 };
 
 /* What the survey of offsets finds out: bits. */
@@ -275,9 +291,10 @@ struct kernels {
     const void *(*strided)(enum fold fold, enum method_index method, enum element input,
                            enum element accumulator);
 
-    /* Along axes, of the same elements: (kernel_axes, partials, counts, tickets). One for all; one
-     * for few elements each, without splits and with teams within a warp; and one that makes
-     * COLUMNS_A_THREAD neighbouring results at a time, of folds on the ladder. */
+    /* Along axes, of the same elements: (kernel_axes, partials, counts, tickets). One for all,
+     * which takes a kernel_axes_of_any; one for few elements each, without splits and with teams
+     * within a warp; and one that makes COLUMNS_A_THREAD neighbouring results at a time, of folds
+     * on the ladder. */
     const void *(*along)(enum fold fold, enum element input, enum element accumulator);
     const void *(*few)(enum fold fold, enum element input, enum element accumulator);
     const void *(*columns)(enum fold fold, enum element input, enum element accumulator);

@@ -16,6 +16,19 @@ void layout_copy(const struct layout *layout, struct layout *to)
     memcpy(to->mask_strides, layout->mask_strides, dimensions * sizeof *to->mask_strides);
 }
 
+void layout_copy_few(const struct layout *layout, struct layout_of_few *to)
+{
+    const unsigned dimensions = layout->dimensions;
+    to->data = layout->data;
+    to->mask = layout->mask;
+    to->input = layout->input;
+    to->type = layout->type;
+    to->dimensions = dimensions;
+    memcpy(to->shape, layout->shape, dimensions * sizeof *to->shape);
+    memcpy(to->strides, layout->strides, dimensions * sizeof *to->strides);
+    memcpy(to->mask_strides, layout->mask_strides, dimensions * sizeof *to->mask_strides);
+}
+
 static void become_empty(struct layout *layout)
 {
     layout->dimensions = 1;

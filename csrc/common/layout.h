@@ -25,8 +25,22 @@ struct layout {
     int64_t strides[DIMENSIONS_MAX], mask_strides[DIMENSIONS_MAX];
 };
 
+/* The same of few dimensions, which most arrays have once they are normalised: what a launch has to
+ * bring, and a kernel to look at first, takes time. */
+enum { DIMENSIONS_FEW = 4 };
+
+struct layout_of_few {
+    const void *data;
+    const unsigned char *mask;
+    enum element input, type;
+    unsigned dimensions;
+    uint64_t shape[DIMENSIONS_FEW];
+    int64_t strides[DIMENSIONS_FEW], mask_strides[DIMENSIONS_FEW];
+};
+
 /* As many dimensions as there are: a short call has little time for all the others. */
 void layout_copy(const struct layout *, struct layout *to);
+void layout_copy_few(const struct layout *, struct layout_of_few *to);
 
 /* Brings dimensions into their best order; see layout.c. `in_order`: elements are still walked in
  * the array's own order. */

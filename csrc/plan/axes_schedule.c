@@ -157,16 +157,19 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
     const bool brought = self->uploads || self->copy;
     const enum fold fold = self->plan->fold;
     const enum element input = axes->reduced.input;
-    const bool usual = makes_usual_results(self->plan, input, self->accumulator),
+    const bool is_of_few =
+                   axes->kept <= DIMENSIONS_FEW && axes->reduced.dimensions <= DIMENSIONS_FEW,
+               usual = is_of_few && makes_usual_results(self->plan, input, self->accumulator),
                masked = axes->reduced.mask;
-    const void *columns = kernels->columns(fold, input, self->accumulator),
-               *few = kernels->few(fold, input, self->accumulator),
+    const void *columns = is_of_few ? kernels->columns(fold, input, self->accumulator) : NULL,
+               *few = is_of_few ? kernels->few(fold, input, self->accumulator) : NULL,
                *lone =
                    usual && !masked ? kernels->lone_columns(fold, input, self->accumulator) : NULL;
     const bool short_rows =
                    usual && kernels->typed_short_rows(fold, input, self->accumulator, false),
-               long_rows = kernels->typed_rows(fold, input, self->accumulator, false);
+               long_rows = is_of_few && kernels->typed_rows(fold, input, self->accumulator, false);
     struct axes_shape *shape = &self->shape;
+    self->general = false;
     const uintptr_t data = brought ? 0 : (uintptr_t)axes->reduced.data;
     const struct axes_kernels made = {
         .accumulator = self->accumulator,
@@ -175,7 +178,8 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
         .few = few,
         .indexed = fold_is_indexed(fold),
         .packs = takes_words(fold, self->accumulator),
-        .typed_columns = !masked && kernels->typed_columns(fold, input, self->accumulator, false),
+        .typed_columns =
+            is_of_few && !masked && kernels->typed_columns(fold, input, self->accumulator, false),
         .lone_columns = lone,
     };
     if (lone && made.indexed && layout_length(&axes->reduced) == 1 &&
@@ -198,6 +202,7 @@ static void choose_shape(const struct kernels *kernels, unsigned multiprocessors
         return;
     }
     axes_shape_make(axes, &made, data, multiprocessors, shape);
+    self->general = !shape->columns && !shape->few;
     if (shape->columns)
         self->kernel = columns;
     else if (shape->few)
@@ -277,18 +282,43 @@ bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
     return true;
 }
 
-void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes *argument)
+/* What is kept lies behind what is reduced. */
+static void list_any(const struct axes *axes, const struct layout *reduced,
+                     struct kernel_axes_of_any *argument)
+{
+    struct layout *from = &argument->from;
+    const unsigned behind = reduced->dimensions, kept = axes->kept;
+    layout_copy(reduced, from);
+    memcpy(from->shape + behind, axes->shape, kept * sizeof *axes->shape);
+    memcpy(from->strides + behind, axes->strides, kept * sizeof *axes->strides);
+    memcpy(from->mask_strides + behind, axes->mask_strides, kept * sizeof *axes->mask_strides);
+    memcpy(argument->places, axes->places, kept * sizeof *axes->places);
+}
+
+static void list_few(const struct axes *axes, const struct layout *reduced,
+                     struct kernel_axes *argument)
+{
+    layout_copy_few(reduced, &argument->from);
+    memcpy(argument->shape, axes->shape, axes->kept * sizeof *axes->shape);
+    memcpy(argument->strides, axes->strides, axes->kept * sizeof *axes->strides);
+    memcpy(argument->mask_strides, axes->mask_strides, axes->kept * sizeof *axes->mask_strides);
+    memcpy(argument->places, axes->places, axes->kept * sizeof *axes->places);
+}
+
+void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes_of_any *of_any)
 {
     const struct axes *axes = &self->axes;
-    axes_shape_rows(&self->shape, axes, self->accumulator, &argument->rows);
+    struct kernel_axes *argument = &of_any->of_few;
+    struct kernel_rows rows;
+    axes_shape_rows(&self->shape, axes, self->accumulator, &rows);
     if (self->shape.columns)
-        argument->rows.items = layout_length(&axes->reduced) / self->shape.inner;
+        rows.how.items = layout_length(&axes->reduced) / self->shape.inner;
     if (self->shape.inner > 1)
-        argument->rows.from.dimensions--;
+        rows.from.dimensions--;
     if (self->shape.typed.load) {
         const struct typed_columns *typed = &self->shape.typed;
-        argument->rows.items = typed->unread ? 0 : argument->rows.items / typed->repeats;
-        argument->rows.from.strides[0] *= typed->repeats;
+        rows.how.items = typed->unread ? 0 : rows.how.items / typed->repeats;
+        rows.from.strides[0] *= typed->repeats;
         argument->repeats = typed->repeats;
         argument->leftover = typed->leftover;
         argument->neighbours = typed->neighbours;
@@ -301,7 +331,7 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
         argument->paired = typed->paired;
     }
     if (self->shape.long_rows)
-        argument->rows.items = long_rows_count(axes);
+        rows.how.items = long_rows_count(axes);
     argument->readers = self->shape.readers;
     argument->stacked = self->shape.stacked;
     argument->results = axes->results;
@@ -322,8 +352,9 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
     argument->splits = self->shape.splits;
     argument->kept = axes->kept;
     argument->first = axes->first;
-    memcpy(argument->shape, axes->shape, axes->kept * sizeof *axes->shape);
-    memcpy(argument->strides, axes->strides, axes->kept * sizeof *axes->strides);
-    memcpy(argument->mask_strides, axes->mask_strides, axes->kept * sizeof *axes->mask_strides);
-    memcpy(argument->places, axes->places, axes->kept * sizeof *axes->places);
+    argument->rows = rows.how;
+    if (self->general)
+        list_any(axes, &rows.from, of_any);
+    else
+        list_few(axes, &rows.from, argument);
 }

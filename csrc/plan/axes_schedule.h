@@ -14,6 +14,7 @@ struct axes_schedule {
     const struct plan *plan;
     enum element accumulator; /* the plan's, or one that holds more */
     const void *kernel, *copy;
+    bool general; /* the kernel is the one of any dimensions */
     bool uploads, uploads_mask;
     struct layout array, mask; /* all elements that differ, and their mask; what is brought */
     struct axes axes;          /* as the kernel sees them; without addresses of the arena's */
@@ -26,5 +27,6 @@ struct axes_schedule {
 bool axes_schedule_make(const struct plan *, const struct kernels *, unsigned multiprocessors,
                         struct axes_schedule *, struct failure *);
 
-/* The kernel's argument, but for where results go. */
-void axes_schedule_argument(const struct axes_schedule *, struct kernel_axes *);
+/* The kernel's argument, but for where results go. All kernels but the general one take what is of
+ * few dimensions, which comes first. */
+void axes_schedule_argument(const struct axes_schedule *, struct kernel_axes_of_any *);

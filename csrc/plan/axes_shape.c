@@ -6,9 +6,6 @@
 #include "common/arithmetic.h"
 #include "plan/rows.h"
 
-#include <stddef.h>
-#include <string.h>
-
 /* On an H200, 256 MiB of float32, device time in microseconds of sums; in brackets with twice the
  * threads and twice the blocks:
  *
@@ -141,10 +138,9 @@ void axes_shape_rows(const struct axes_shape *shape, const struct axes *axes,
         from->mask_strides[0] = 1;
     }
     if (layout_length(from) > 0)
-        rows_in_lanes(rows, 0, accumulator, shape->lanes, shape->windows);
+        rows_in_lanes(from, 0, accumulator, shape->lanes, shape->windows, &rows->how);
     else
-        memset((char *)rows + offsetof(struct kernel_rows, base), 0,
-               sizeof *rows - offsetof(struct kernel_rows, base));
+        rows->how = (struct kernel_stretches){.items = 0};
 }
 
 static unsigned inner_lanes(const struct axes *axes, enum element accumulator)
@@ -391,7 +387,7 @@ static uint64_t items_of(const struct axes *axes, enum element accumulator,
         return 1;
     struct kernel_rows rows;
     axes_shape_rows(shape, axes, accumulator, &rows);
-    return rows.items >> (shape->team - shape->lanes);
+    return rows.how.items >> (shape->team - shape->lanes);
 }
 
 void axes_shape_make(const struct axes *axes, const struct axes_kernels *kernels, uintptr_t data,

@@ -29,10 +29,9 @@ static unsigned packing_for(size_t size, size_t slot)
     return slot <= sizeof(uint64_t) ? exponent_of(slot / size) : 0;
 }
 
-void rows_in_lanes(struct kernel_rows *rows, uint64_t base, enum element accumulator,
-                   unsigned lanes, unsigned windows)
+void rows_in_lanes(const struct layout *layout, uint64_t base, enum element accumulator,
+                   unsigned lanes, unsigned windows, struct kernel_stretches *rows)
 {
-    const struct layout *layout = &rows->from;
     const unsigned inner = layout->dimensions - 1, slots = slots_for(accumulator);
     const uint64_t length = layout->shape[inner];
     const size_t size = element_size(layout->input);
@@ -57,7 +56,7 @@ struct kernel_rows rows_of(const struct layout *layout, uint64_t base, enum elem
     const unsigned inner = layout->dimensions - 1;
     struct kernel_rows rows;
     layout_copy(layout, &rows.from);
-    rows_in_lanes(&rows, base, accumulator, rows_lanes(layout->shape[inner], accumulator),
-                  WINDOWS_A_STRETCH);
+    rows_in_lanes(&rows.from, base, accumulator, rows_lanes(layout->shape[inner], accumulator),
+                  WINDOWS_A_STRETCH, &rows.how);
     return rows;
 }

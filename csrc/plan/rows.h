@@ -7,10 +7,10 @@
  * array; the kernel makes values of type `accumulator` of them. */
 struct kernel_rows rows_of(const struct layout *, uint64_t base, enum element accumulator);
 
-/* The same of the layout that is in `from` already, with groups of 2^lanes threads, and stretches
- * of 2^windows times what they take at once. */
-void rows_in_lanes(struct kernel_rows *, uint64_t base, enum element accumulator, unsigned lanes,
-                   unsigned windows);
+/* How it is read with groups of 2^lanes threads, and stretches of 2^windows times what they take at
+ * once. */
+void rows_in_lanes(const struct layout *, uint64_t base, enum element accumulator, unsigned lanes,
+                   unsigned windows, struct kernel_stretches *);
 
 /* How many threads, as an exponent, so many neighbours keep busy at least once and at most twice.
  */

@@ -1,6 +1,5 @@
 #include "python/array_results.h"
 
-#include "arrays/result.h"
 #include "plan/axes.h"
 #include "plan/axis_argument.h"
 #include "plan/wrong.h"
@@ -8,16 +7,28 @@
 #include "python/device_memory.h"
 #include "python/execute.h"
 
+#include <string.h>
+
 void array_results_begin(struct array_results *self, struct module_state *state, PyObject *like,
                          const struct view *view, struct output *output)
 {
-    *self = (struct array_results){.state = state, .like = like, .view = view, .output = output};
+    self->state = state;
+    self->like = like;
+    self->view = view;
+    self->beside = NULL;
+    self->output = output;
+    self->dimensions = 0;
+    self->own = false;
+    self->count = 0;
+    memset(self->arrays, 0, sizeof self->arrays);
 }
 
 void array_results_end(struct array_results *self)
 {
     for (unsigned k = 0; k < ANSWER_VALUES; k++)
         Py_XDECREF(self->arrays[k]);
+    while (self->count > 0)
+        result_release(&self->made[--self->count]);
 }
 
 static bool accepts_output(const struct array_results *self)
@@ -77,20 +88,27 @@ static PyObject *make_own(struct array_results *self, const struct result_reques
     return array;
 }
 
-/* Of the caller's own library, where the caller's array lies. */
+/* Value k, of the caller's own library, where the caller's array lies. */
+static struct result_request request_of(const struct array_results *self, const struct plan *plan,
+                                        unsigned k)
+{
+    return (struct result_request){.like = self->like,
+                                   .device = plan->device,
+                                   .type = plan->results.types[k],
+                                   .dimensions = self->dimensions,
+                                   .shape = self->shape};
+}
+
 static bool make_there(struct array_results *self, struct plan *plan)
 {
     struct results *results = &plan->results;
-    struct result_request request = {.like = self->like,
-                                     .device = plan->device,
-                                     .dimensions = self->dimensions,
-                                     .shape = self->shape};
     for (unsigned k = 0; k < results->values; k++) {
-        request.type = results->types[k];
-        const int made = result_make(&request, &self->arrays[k], &results->at[k]);
+        const struct result_request request = request_of(self, plan, k);
+        const int made = result_allocate(&request, &self->made[k], &results->at[k]);
         if (made == 0)
             self->arrays[k] = make_own(self, &request, plan, &results->at[k]);
-        if (!self->arrays[k])
+        self->count = k + 1;
+        if (made < 0 || (made == 0 && !self->arrays[k]))
             return false;
     }
     return true;
@@ -128,10 +146,14 @@ bool array_results_make(struct array_results *self, struct plan *plan)
     return self->output->view.on_device || make_there(self, plan);
 }
 
-/* As its owner gets it: in an array of the library that the caller's is of. */
-static PyObject *hand_over(const struct array_results *self, PyObject *array)
+/* Value k, as its owner gets it: in an array of the library that the caller's is of. */
+static PyObject *hand_over(struct array_results *self, const struct plan *plan, unsigned k)
 {
-    return self->own ? result_hand_over(array, self->like) : Py_NewRef(array);
+    PyObject *const array = self->arrays[k];
+    if (array)
+        return self->own ? result_hand_over(array, self->like) : Py_NewRef(array);
+    const struct result_request request = request_of(self, plan, k);
+    return result_array(&request, &self->made[k]);
 }
 
 PyObject *array_results_deliver(struct array_results *self, const struct plan *plan)
@@ -143,10 +165,10 @@ PyObject *array_results_deliver(struct array_results *self, const struct plan *p
         return Py_NewRef(self->output->object);
     }
     if (results->values == 1)
-        return hand_over(self, self->arrays[0]);
+        return hand_over(self, plan, 0);
     PyObject *tuple = PyTuple_New(results->values);
     for (unsigned k = 0; tuple && k < results->values; k++) {
-        PyObject *array = hand_over(self, self->arrays[k]);
+        PyObject *array = hand_over(self, plan, k);
         if (array)
             PyTuple_SET_ITEM(tuple, k, array);
         else

@@ -5,6 +5,7 @@
 #include <Python.h>
 
 #include "arrays/output.h"
+#include "arrays/result.h"
 #include "plan/request.h"
 #include "python/state.h"
 #include "run/backend.h"
@@ -18,8 +19,12 @@ struct array_results {
     struct output *output;
     unsigned dimensions;
     uint64_t shape[DIMENSIONS_MAX];
-    PyObject *arrays[ANSWER_VALUES]; /* that a plan's results are written to */
-    bool own;                        /* those are in memory of gred's own */
+    PyObject
+        *arrays[ANSWER_VALUES]; /* that a plan's results are written to, of NumPy's or gred's */
+    bool own;                   /* those are in device memory of gred's own */
+    struct result_memory
+        made[ANSWER_VALUES]; /* or memory that the caller's library has given for them */
+    unsigned count;          /* of those */
 };
 
 /* Everything but the shape. */

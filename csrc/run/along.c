@@ -171,14 +171,14 @@ static bool make_results(struct carrying *self)
 {
     struct machine *machine = self->machine;
     const struct axes_shape *shape = &self->schedule->shape;
-    struct kernel_axes axes;
+    struct kernel_axes_of_any axes;
     void *partials = address(self, PART_PARTIALS), *counts = address(self, PART_COUNTED),
          *tickets = tickets_of(self);
     void *arguments[] = {&axes, &partials, &counts, &tickets};
     axes_schedule_argument(self->schedule, &axes);
-    axes.result = along_results(self->plan, self->schedule->accumulator, address(self, PART_OUT),
-                                self->findings);
-    axes.result.means = address(self, PART_MEANS);
+    axes.of_few.result = along_results(self->plan, self->schedule->accumulator,
+                                       address(self, PART_OUT), self->findings);
+    axes.of_few.result.means = address(self, PART_MEANS);
     const struct launch launch = {
         .kernel = self->schedule->kernel,
         .arguments = arguments,

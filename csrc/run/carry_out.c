@@ -85,7 +85,7 @@ static struct kernel_rows rows_read(const struct carrying *self, const struct st
     const struct layout copied = copied_layout(self, step->n);
     struct kernel_rows rows =
         rows_of(reads_array(step) ? &self->upload.layout : &copied, start, accumulator);
-    rows.counted = address(self, PART_COUNTED);
+    rows.how.counted = address(self, PART_COUNTED);
     return rows;
 }
 
