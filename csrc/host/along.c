@@ -305,17 +305,6 @@ static void fold_run(void *context, uint64_t index, unsigned thread)
         memcpy(branches_of(self, first + k) + run * width, lanes[k].states, width);
 }
 
-/* Two neighbours become one, until one is left. */
-static void merge_branches(const struct along *self, char *states)
-{
-    const size_t width = self->chunks.width;
-    for (uint64_t n = self->runs / 2; n > 0; n /= 2)
-        for (uint64_t k = 0; k < n; k++) {
-            self->chunks.merge(states + 2 * k * width, 2);
-            memmove(states + k * width, states + 2 * k * width, width);
-        }
-}
-
 static void finish_group(void *context, uint64_t group, unsigned thread)
 {
     struct along *self = context;
@@ -326,7 +315,7 @@ static void finish_group(void *context, uint64_t group, unsigned thread)
     find_lanes(self, &bench, first, count, lanes);
     for (unsigned k = 0; k < count; k++) {
         char *const states = branches_of(self, first + k);
-        merge_branches(self, states);
+        self->chunks.merge(states, self->runs);
         finish_result(self, &bench, &lanes[k], states);
     }
     finish_bench(self, &bench);
