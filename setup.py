@@ -162,7 +162,16 @@ class BuildExt(build_ext):
     def slow_jobs(self) -> list[Job]:
         """Compile the host's loops, without the options that Python was built with."""
         cxx = os.environ.get("CXX", "g++").split()
-        loops = [*cxx, *HOST_CXX, "-O3", *CHECKS, "-DGRED_HOST_LOOPS=host_loops", "-x", "c++"]
+        loops = [
+            *cxx,
+            *HOST_CXX,
+            "-O3",
+            "-Wno-psabi",
+            *CHECKS,
+            "-DGRED_HOST_LOOPS=host_loops",
+            "-x",
+            "c++",
+        ]
         jobs = [Job(loops, Path(LOOPS), self.object(LOOPS))]
         for name, flags in INSTRUCTIONS.items():
             defines = [f"-DGRED_HOST_LOOPS=host_{name}", f"-DGRED_INSTRUCTIONS={name}"]

@@ -36,6 +36,7 @@ ROWS = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 255, 257, 513)
 TALL = (PART * MOST_PARTS - 1, PART * MOST_PARTS, PART * MOST_PARTS + 1, 5000)
 COLUMNS = (2, 3, 7, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129)
 WIDE = (1023, 1024, 1025, 2100)
+PARTED = 4096  # elements of a result, from which on it has several parts
 NAMES = ("sum", "prod", "min", "max", "argmin", "argmax", "mean", "var", "std", "count_nonzero")
 
 
@@ -282,8 +283,46 @@ def bits() -> None:
                 note(getattr(gred, name)(x, axis=axis))
 
 
+def runs() -> None:
+    """Few results, each in parts for several threads: rows, and what lies between others'."""
+    for dtype in chosen(EVERY_TYPE, "runs"):
+        x = elements(dtype, (3, 2 * (PARTED + 65)), 7)
+        for name in ("sum", "max", "argmin", "var"):
+            if takes(name, dtype):
+                for length in (PARTED, PARTED + 1, 2 * PARTED + 65):
+                    check(name, x[:, :length], 1)
+                check(name, x[:, ::2], 1)
+                check(name, x[:, ::-1], 1)
+        for shape in ((80, 5, 130), (1100, 18, 8)):
+            check_between(elements(dtype, shape, 8))
+    for first in (0, 17, PARTED - 1, PARTED, PARTED + 40):
+        x = np.zeros((5, 2 * PARTED), np.float32)
+        x[:, first:] = 1
+        check("argmax", x, 1)
+        x[1::2, first] = np.nan
+        check("argmax", x, 1)
+        wider = np.repeat(x, 3, axis=1)[:, ::3]
+        check("argmax", wider, 1)
+        shown = x == 1
+        got = note(gred.argmin(wider, axis=1, where=shown))
+        assert (got == np.where(shown, 0, 1).argmin(axis=1)).all()
+
+
+def check_between(x: np.ndarray) -> None:
+    """Sum what lies between other results' elements, and what of it a mask shows."""
+    for name in ("sum", "mean"):
+        got = note(getattr(gred, name)(x, axis=(0, 2)))
+        exact, error = right(name, x.transpose(1, 0, 2).reshape(x.shape[1], -1), 1)
+        wide = np.clongdouble if x.dtype in COMPLEX else np.longdouble
+        assert (np.abs(got.astype(wide) - exact) <= error).all(), (name, x.dtype, x.shape)
+    shown = np.arange(x.size).reshape(x.shape) % 3 > 0
+    counts = note(gred.count_nonzero(np.ones_like(x), axis=(0, 2), where=shown))
+    assert (counts == shown.sum(axis=(0, 2))).all()
+
+
 CHECKS: dict[str, Callable[[], None]] = {
-    f.__name__: f for f in (lengths, blocks, ends, places, few_columns, pages, alignments, bits)
+    f.__name__: f
+    for f in (lengths, blocks, ends, places, few_columns, runs, pages, alignments, bits)
 }
 
 

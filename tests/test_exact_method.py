@@ -4,7 +4,9 @@ import ctypes
 import math
 import os
 import platform
+import shutil
 import subprocess
+import sys
 import warnings
 from fractions import Fraction
 from pathlib import Path
@@ -342,3 +344,28 @@ def test_along_axes_of_a_devices_array_results_stay_there():
     out = SimulatedArray(np.zeros(3, np.float32))
     gred.sum(SimulatedArray(x), axis=0, method="exact", out=out)
     assert out.get().tolist() == [np.inf, 6.0, -np.inf]
+
+
+# ---- a processor that does not tell ----
+
+EMULATED = """
+import math
+import numpy as np
+import gred
+
+x = np.array([1.0, 2.0**-60, 2.0**-53, -1.0] * 8)
+assert gred.sum(x, method="exact") == math.fsum(x) != 0
+rng = np.random.default_rng(0)
+y = np.ldexp(rng.normal(size=(50, 96)), rng.integers(-40, 40, (50, 96)))
+assert gred.sum(y, method="exact") == math.fsum(y.ravel())
+assert gred.sum(y, axis=0, method="exact").tolist() == [math.fsum(column) for column in y.T]
+assert gred.sum(y.T.copy(), axis=1, method="exact").tolist() == [math.fsum(row) for row in y.T]
+"""
+
+
+@pytest.mark.unsanitized
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="there is no Valgrind")
+def test_an_emulator_that_leaves_out_the_inexact_flag_is_found_out():
+    command = ["valgrind", "-q", "--tool=none", sys.executable, "-c", EMULATED]
+    child = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert child.returncode == 0, child.stderr

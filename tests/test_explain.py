@@ -288,7 +288,9 @@ def test_results_are_explained_one_by_one_where_they_are_made_so():
         plan = gred.explain(MATRIX, axis=0, device="simulated")
     assert (plan.at_once, plan.steps[-1].size) == (1, 200)
     long = gred.explain(np.ones((2, 1 << 19)), axis=1)
-    assert (long.results, long.at_once) == (2, 1)
+    assert (long.results, long.at_once) == (2, 2)
+    huge = gred.explain(np.broadcast_to(1.0, (2, 1 << 26)), axis=1)
+    assert (huge.results, huge.at_once) == (2, 1)
     exact = gred.explain(np.ones((2, 1 << 19)), axis=1, method="exact")
     assert (exact.method, exact.results, exact.at_once) == ("exact", 2, 1)
 

@@ -40,6 +40,50 @@ def test_means_of_few_rows_are_divided_and_rounded_as_numpys(n, dtype):
         assert spread.tobytes() == expected.tobytes()
 
 
+EVERY_HALF = np.arange(1 << 16, dtype=np.uint16)
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_halves_are_rounded_to_nearest_and_ties_to_even(name):
+    """Two are added in float32, and divided in float64."""
+    half = np.dtype(name if name == "float16" else pytest.importorskip("ml_dtypes").bfloat16)
+    rng = np.random.default_rng(3)
+    for k in range(8):
+        x = np.stack([EVERY_HALF, rng.permutation(EVERY_HALF), np.zeros_like(EVERY_HALF)])
+        x = x.view(half)[:, : 65_530 + k]
+        pairs = x[0].astype(np.float32) + x[1].astype(np.float32)
+        for expected, result in (
+            (pairs, gred.sum(x[:2], axis=0)),
+            (pairs, gred.sum(np.ascontiguousarray(x[:2].T), axis=1)),
+            (pairs.astype(np.float64) / 2, gred.mean(x[:2], axis=0)),
+            (pairs.astype(np.float64) / 3, gred.mean(x, axis=0)),
+        ):
+            same(result, expected.astype(half))
+        spread = np.zeros((x.shape[1], 3), half)
+        gred.sum(x[:2], axis=0, out=spread[:, 1])
+        same(spread[:, 1], pairs.astype(half))
+        assert not spread[:, ::2].any()
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
+def test_spreads_of_halves_are_rounded_to_nearest_and_ties_to_even():
+    """Half the distance of two numbers is exact, and so is its square where those have few bits."""
+    x = np.zeros((2, 1 << 15), np.float16)
+    x[0] = EVERY_HALF[: 1 << 15].view(np.float16)
+    distances = np.where(np.isfinite(x[0]), x[0].astype(np.float64) / 2, np.nan)
+    for columns in (1, 3, 64, 67, 1 << 15):
+        same(gred.std(x[:, :columns], axis=0), distances[:columns].astype(np.float16))
+        same(gred.var(x[:, :columns], axis=0), (distances[:columns] ** 2).astype(np.float16))
+
+
+def same(result, expected):
+    """Tell halves by their bits; all NaNs are one."""
+    nan = np.isnan(expected)
+    assert (np.isnan(result) == nan).all()
+    assert result[~nan].tobytes() == expected[~nan].tobytes()
+
+
 @pytest.mark.parametrize("shape", [(40, 5, 6), (6, 5, 40), (3, 200, 4)])
 def test_spreads_and_places_are_stored_in_the_results_order(shape):
     """Neighbours in memory are no neighbours among the results."""

@@ -1,7 +1,8 @@
 /* Results that are folded one by one, a chunk of elements at a time, in parts of nearly one length,
  * 2^k of them, whose states merge as a tree, so that a result's bits depend on nothing but its own
  * elements and how they lie, and of floats no state takes part in many additions. Threads share the
- * results; where those are few and long, the elements of each, as of an array by itself. */
+ * results; where those are few, the branches of each one's tree, too; and of a single one, or of
+ * huge ones, the elements, as of an array by itself. */
 #include "host/along.h"
 
 #include "common/arithmetic.h"
@@ -25,11 +26,10 @@ enum {
     LEVELS = 34,       /* of states that wait for their like */
     DONE = 64,         /* states that wait to be finished, at most */
     MOVED = 4 << 10,   /* bytes that are brought together at a time, about */
-    FEW = 16,          /* results that threads do not share */
     FEW_APART = 4,     /* elements between two of a result */
-    LONG = 1 << 18,    /* elements of each of those, at least */
     STRETCH = 1 << 26, /* elements between two thoughts of the watch */
-    ELEMENTS_A_PIECE = 1 << 16
+    ELEMENTS_A_PIECE = 1 << 16,
+    PIECES = 512 /* for threads, about, where results are few */
 };
 
 /* 2^shift of them, which begin at multiples of a power of two; `count` is 0 of no elements. */
@@ -42,15 +42,16 @@ struct along {
     const struct job *job;
     const struct plan *plan;
     const struct axes *axes;
-    struct chunks chunks; /* of the first result */
-    struct parts parts;   /* of a result's elements */
-    uint64_t start;       /* the first piece of this stretch */
-    uint64_t results_a_piece;
+    struct chunks chunks;             /* of the first result */
+    struct parts parts;               /* of a result's elements */
+    uint64_t start;                   /* the first piece of this stretch */
+    uint64_t results_a_piece, groups; /* of so many results */
+    uint64_t runs;    /* branches of a result's tree, each for one thread: a power of 2 */
     unsigned abreast; /* of which so many are folded side by side */
     bool at_once;     /* each is, in one go */
     move_tile *move;  /* what brings its elements together first, or NULL */
     _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
-    char *benches;
+    char *benches, *branches; /* the latter: states of all runs, those of a result together */
     size_t states, done, bench_bytes; /* where states begin on a bench, and those that wait */
     _Atomic unsigned findings;
 };
@@ -94,9 +95,9 @@ static void move_to(const struct along *self, struct bench *bench, const struct 
 }
 
 /* Chunks' states merge as soon as there are two of as many chunks; where positions matter, what has
- * been found goes from one chunk to the next. */
+ * been found goes from one chunk to the next. `done`: chunks that were folded before. */
 static void fold_next_chunk(const struct along *self, struct bench *bench, struct lane *lane,
-                            uint64_t chunk)
+                            uint64_t chunk, uint64_t done)
 {
     const struct chunks *chunks = &bench->chunks;
     const uint64_t start = part_start(self->parts, chunk),
@@ -108,7 +109,7 @@ static void fold_next_chunk(const struct along *self, struct bench *bench, struc
     if (chunks->indexed)
         return;
     lane->depth++;
-    for (uint64_t done = chunk; done & 1; done >>= 1)
+    for (; done & 1; done >>= 1)
         chunks->merge(lane->states + (--lane->depth - 1) * chunks->width, 2);
 }
 
@@ -153,29 +154,45 @@ static uint64_t count_shown(const struct along *self, const struct bench *bench)
     return plan->counts && layout->mask ? gather_count(layout, 0, plan->n) : plan->n;
 }
 
-static void finish_lane(const struct along *self, struct bench *bench, struct lane *lane)
+/* Finishes the result that is at hand, or lets it wait for that. */
+static void finish_result(const struct along *self, struct bench *bench, const struct lane *lane,
+                          const char *state)
 {
-    const size_t width = self->chunks.width;
-    for (; lane->depth > 1; lane->depth--)
-        self->chunks.merge(lane->states + (lane->depth - 2) * width, 2);
-    move_to(self, bench, lane);
     uint64_t one = 1;
-    memcpy(let_wait(self, bench, lane->place, count_shown(self, bench), &one), lane->states, width);
+    move_to(self, bench, lane);
+    memcpy(let_wait(self, bench, lane->place, count_shown(self, bench), &one), state,
+           self->chunks.width);
 }
 
-/* Neighbours a chunk at a time, so that what lies between one's elements serves the next. */
-static void fold_abreast(const struct along *self, struct bench *bench, struct lane *lanes,
-                         unsigned count)
+/* Where so many neighbouring results begin. */
+static void find_lanes(const struct along *self, const struct bench *bench, uint64_t first,
+                       unsigned count, struct lane *lanes)
 {
+    struct walk_of_results walk;
+    results_start(&walk, self->axes, first);
+    for (unsigned k = 0; k < count; k++, results_next(&walk))
+        lanes[k] = (struct lane){.offset = walk.offset,
+                                 .mask_offset = walk.mask_offset,
+                                 .place = walk.place,
+                                 .states = bench->states + k * LEVELS * self->chunks.width};
+}
+
+/* Folds chunks of neighbours, one's and the next one's by turns, so that what lies between one's
+ * elements serves the next. Each one's state is its first then. */
+static void fold_abreast(const struct along *self, struct bench *bench, struct lane *lanes,
+                         unsigned count, uint64_t first, uint64_t end)
+{
+    const size_t width = self->chunks.width;
     for (unsigned k = 0; k < count; k++)
         if (self->chunks.indexed || self->plan->n == 0)
-            state_identity(self->plan->fold, self->plan->accumulator, lanes[k].states);
-    for (uint64_t chunk = 0; chunk < self->parts.count; chunk++)
+            memcpy(lanes[k].states, self->identity, width);
+    for (uint64_t chunk = first; chunk < end; chunk++)
         for (unsigned k = 0; k < count; k++)
             if (!lanes[k].settled)
-                fold_next_chunk(self, bench, &lanes[k], chunk);
+                fold_next_chunk(self, bench, &lanes[k], chunk, chunk - first);
     for (unsigned k = 0; k < count; k++)
-        finish_lane(self, bench, &lanes[k]);
+        for (; lanes[k].depth > 1; lanes[k].depth--)
+            self->chunks.merge(lanes[k].states + (lanes[k].depth - 2) * width, 2);
 }
 
 /* Elements of neighbouring results, up to a chunk of them: where they lie, or on the bench.
@@ -229,33 +246,79 @@ static void fold_at_once(const struct along *self, struct bench *bench, uint64_t
     }
 }
 
-static void fold_results(void *context, uint64_t index, unsigned thread)
+static struct bench bench_of(const struct along *self, unsigned thread)
 {
-    struct along *self = context;
     char *const memory = self->benches + thread * self->bench_bytes;
-    struct bench bench = {.buffer = memory,
+    return (struct bench){.buffer = memory,
                           .states = memory + self->states,
                           .done = memory + self->done,
                           .chunks = self->chunks};
+}
+
+static void finish_bench(struct along *self, struct bench *bench)
+{
+    finish_waiting(self, bench);
+    if (bench->findings)
+        atomic_fetch_or(&self->findings, bench->findings);
+}
+
+static void fold_results(void *context, uint64_t index, unsigned thread)
+{
+    struct along *self = context;
+    struct bench bench = bench_of(self, thread);
     const uint64_t first = (self->start + index) * self->results_a_piece,
                    end = least(first + self->results_a_piece, self->axes->results);
-    struct walk_of_results walk;
     struct lane lanes[LANES];
-    results_start(&walk, self->axes, first);
     if (self->at_once)
         fold_at_once(self, &bench, first, end);
     for (uint64_t result = first; result < end && !self->at_once; result += self->abreast) {
         const unsigned count = (unsigned)least(self->abreast, end - result);
-        for (unsigned k = 0; k < count; k++, results_next(&walk))
-            lanes[k] = (struct lane){.offset = walk.offset,
-                                     .mask_offset = walk.mask_offset,
-                                     .place = walk.place,
-                                     .states = bench.states + k * LEVELS * self->chunks.width};
-        fold_abreast(self, &bench, lanes, count);
+        find_lanes(self, &bench, result, count, lanes);
+        fold_abreast(self, &bench, lanes, count, 0, self->parts.count);
+        for (unsigned k = 0; k < count; k++)
+            finish_result(self, &bench, &lanes[k], lanes[k].states);
     }
-    finish_waiting(self, &bench);
-    if (bench.findings)
-        atomic_fetch_or(&self->findings, bench.findings);
+    finish_bench(self, &bench);
+}
+
+/* ---- few results, in runs of parts ---- */
+
+static char *branches_of(const struct along *self, uint64_t result)
+{
+    return self->branches + result * self->runs * self->chunks.width;
+}
+
+/* One run of results abreast. */
+static void fold_run(void *context, uint64_t index, unsigned thread)
+{
+    const struct along *self = context;
+    struct bench bench = bench_of(self, thread);
+    const uint64_t piece = self->start + index, run = piece / self->groups,
+                   first = piece % self->groups * self->abreast,
+                   parts = self->parts.count / self->runs;
+    const unsigned count = (unsigned)least(self->abreast, self->axes->results - first);
+    const size_t width = self->chunks.width;
+    struct lane lanes[LANES];
+    find_lanes(self, &bench, first, count, lanes);
+    fold_abreast(self, &bench, lanes, count, run * parts, (run + 1) * parts);
+    for (unsigned k = 0; k < count; k++)
+        memcpy(branches_of(self, first + k) + run * width, lanes[k].states, width);
+}
+
+static void finish_group(void *context, uint64_t group, unsigned thread)
+{
+    struct along *self = context;
+    struct bench bench = bench_of(self, thread);
+    const uint64_t first = group * self->abreast;
+    const unsigned count = (unsigned)least(self->abreast, self->axes->results - first);
+    struct lane lanes[LANES];
+    find_lanes(self, &bench, first, count, lanes);
+    for (unsigned k = 0; k < count; k++) {
+        char *const states = branches_of(self, first + k);
+        self->chunks.merge(states, self->runs);
+        finish_result(self, &bench, &lanes[k], states);
+    }
+    finish_bench(self, &bench);
 }
 
 /* ---- all of them ---- */
@@ -276,6 +339,21 @@ static void describe_moves(struct along *self)
     self->move = moves ? movers[self->job->instructions](self->chunks.size, 1, false) : NULL;
 }
 
+/* Pieces have so many elements that to take one costs little beside them, as any part has. */
+static void share_out(struct along *self)
+{
+    const uint64_t results = self->axes->results, fair = divide_up(results, PIECES),
+                   most = ELEMENTS_A_PIECE / (least(self->plan->n, ELEMENTS_A_PIECE) + 1);
+    self->results_a_piece = self->parts.count > 1 ? least(most, fair) : most;
+    if (self->results_a_piece < self->abreast)
+        self->results_a_piece = self->abreast;
+    self->groups = divide_up(results, self->results_a_piece);
+    self->runs = 1;
+    if (self->results_a_piece == self->abreast)
+        while (self->groups * self->runs < PIECES && self->runs < self->parts.count)
+            self->runs *= 2;
+}
+
 /* Room for what is gathered, for states that wait for their like, and for those that are done. */
 static void describe_along(struct along *self)
 {
@@ -285,9 +363,7 @@ static void describe_along(struct along *self)
     self->abreast = self->axes->kind == AXES_ROWS ? 1 : LANES;
     describe_moves(self);
     state_identity(self->plan->fold, self->plan->accumulator, self->identity);
-    self->results_a_piece = ELEMENTS_A_PIECE / (least(n, ELEMENTS_A_PIECE - 1) + 1);
-    if (self->results_a_piece < self->abreast)
-        self->results_a_piece = self->abreast;
+    share_out(self);
     self->states = self->chunks.buffer;
     self->done = self->states + chunk_aligned(LEVELS * self->abreast * self->chunks.width);
     self->bench_bytes = self->done + chunk_aligned(DONE * self->chunks.width);
@@ -308,35 +384,48 @@ static struct sharing sharing_of_all(const struct along *self)
                          results);
 }
 
-static bool fold_pieces(struct job *job, struct along *self, uint64_t pieces)
+static uint64_t pieces_of(const struct along *self)
 {
-    enum { LEAST_PIECES = 64 };
-    const uint64_t stretch = LEAST_PIECES + STRETCH / self->results_a_piece / (self->plan->n + 1);
-    return sharing_run(sharing_of_all(self), job, pieces, stretch, &self->start, fold_results,
-                       self);
+    return self->groups * self->runs;
 }
 
-static bool out_of_memory(struct job *job)
+static bool fold_pieces(struct job *job, struct along *self, threads_piece *piece)
 {
-    failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
-    return false;
+    enum { LEAST_PIECES = 64 };
+    const uint64_t each = self->results_a_piece * (self->plan->n + 1) / self->runs;
+    return sharing_run(sharing_of_all(self), job, pieces_of(self), LEAST_PIECES + STRETCH / each,
+                       &self->start, piece, self);
+}
+
+static bool fold_all(struct job *job, struct along *self)
+{
+    if (self->runs == 1)
+        return fold_pieces(job, self, fold_results);
+    if (!fold_pieces(job, self, fold_run))
+        return false;
+    threads_run(job->threads, self->groups, true, finish_group, self);
+    return true;
 }
 
 static bool share_results(struct job *job, struct along *self)
 {
     describe_along(self);
-    const uint64_t pieces = divide_up(self->axes->results, self->results_a_piece);
+    const size_t benches = threads_for(job->threads, pieces_of(self)) * self->bench_bytes,
+                 branches = self->axes->results * self->runs * self->chunks.width;
     self->benches =
-        aligned_alloc(chunk_aligned(1), threads_for(job->threads, pieces) * self->bench_bytes);
-    if (!self->benches)
-        return out_of_memory(job);
-    const bool folded = fold_pieces(job, self, pieces);
+        aligned_alloc(chunk_aligned(1), benches + (self->runs > 1 ? chunk_aligned(branches) : 0));
+    if (!self->benches) {
+        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
+        return false;
+    }
+    self->branches = self->benches + benches;
+    const bool folded = fold_all(job, self);
     job->run->findings |= self->findings;
     free(self->benches);
     return folded;
 }
 
-/* ---- few and long ones ---- */
+/* ---- a single one, and huge ones ---- */
 
 /* One after the other, each like an array by itself. */
 static bool share_elements(struct job *job, const struct along *self)
@@ -363,10 +452,9 @@ static bool share_elements(struct job *job, const struct along *self)
 
 /* ---- the whole ---- */
 
-static bool are_few_and_long(const struct plan *plan)
+static bool shares_elements(const struct plan *plan)
 {
-    const uint64_t results = plan->axes->results;
-    return results == 1 || (plan->n >= LONG && (results <= FEW || plan->n >= STRETCH));
+    return plan->axes->results == 1 || plan->n >= STRETCH;
 }
 
 bool along_run(struct job *job)
@@ -374,15 +462,14 @@ bool along_run(struct job *job)
     if (columns_suit(job))
         return columns_run(job);
     struct along self = {.job = job, .plan = job->plan, .axes = job->plan->axes};
-    return are_few_and_long(job->plan) ? share_elements(job, &self) : share_results(job, &self);
+    return shares_elements(job->plan) ? share_elements(job, &self) : share_results(job, &self);
 }
 
 static void explain_sharing(const struct job *job, struct loops *loops)
 {
     struct along self = {.job = job, .plan = job->plan, .axes = job->plan->axes};
     describe_along(&self);
-    const uint64_t pieces =
-        sharing_of_all(&self).pieces > 1 ? divide_up(self.axes->results, self.results_a_piece) : 1;
+    const uint64_t pieces = sharing_of_all(&self).pieces > 1 ? pieces_of(&self) : 1;
     *loops = (struct loops){.way = chunk_way_name(self.chunks.way),
                             .chunk = CHUNK,
                             .threads = threads_for(job->threads, pieces),
@@ -398,7 +485,7 @@ void along_explain(const struct job *job)
         loops->results = RESULTS_SIDE_BY_SIDE;
         return;
     }
-    if (are_few_and_long(job->plan)) {
+    if (shares_elements(job->plan)) {
         explanation->at_once = 1;
         folding_explain(job, loops);
     } else

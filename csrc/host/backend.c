@@ -9,6 +9,7 @@
 #include "host/folding.h"
 #include "host/measure.h"
 #include "host/segments.h"
+#include "host/unrounded.h"
 #include "host/work.h"
 
 #include <stdio.h>
@@ -17,6 +18,7 @@
 struct host {
     struct threads *threads;
     enum instructions instructions;
+    bool tells_rounding; /* the processor does */
 };
 
 static void *create(void)
@@ -28,7 +30,10 @@ static void *create(void)
         threads_destroy(threads);
         return NULL;
     }
-    *self = (struct host){.threads = threads, .instructions = instructions_here()};
+    const enum instructions instructions = instructions_here();
+    *self = (struct host){.threads = threads,
+                          .instructions = instructions,
+                          .tells_rounding = unrounded_is_told(instructions)};
     return self;
 }
 
@@ -85,7 +90,8 @@ static bool run(void *state, const struct plan *plan, struct run *run)
                         .job = {.plan = plan,
                                 .run = run,
                                 .threads = self->threads,
-                                .instructions = self->instructions}};
+                                .instructions = self->instructions,
+                                .tells_rounding = self->tells_rounding}};
     if (plan->segments)
         return segments_run(&work.job);
     if (run->explanation) {

@@ -42,7 +42,9 @@ void exact_adder_start(struct exact_adder *self, const struct job *job)
         windows_start_products(&self->ways.windows, job->instructions, type);
     else
         windows_start(&self->ways.windows, job->instructions, type, leaves_out(plan));
-    unrounded_start(&self->ways.unrounded, job->instructions, type, leaves_out(plan));
+    self->ways.unrounded = (struct unrounded_floats){0};
+    if (job->tells_rounding)
+        unrounded_start(&self->ways.unrounded, job->instructions, type, leaves_out(plan));
 }
 
 /* Adds floats of a complex type's parts in turn, or of a real type; squares of both are one sum. */

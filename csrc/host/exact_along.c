@@ -176,18 +176,23 @@ static void add_result(struct along *self, struct bench *bench, const struct wal
     finish(self, bench, &bench->lanes[0], walk);
 }
 
+/* The sum of n elements, which nothing has rounded. */
+static void add_pair(struct lane *lane, const double pair[2], uint64_t n)
+{
+    if (lane->state == FRESH)
+        exact_adder_clear(&lane->adder);
+    lane->state = ADDED;
+    exact_adder_add_pair(&lane->adder, pair, n);
+}
+
 /* Rows of elements of as many neighbours as there are lanes, where nothing is rounded. */
 static bool add_rows(struct bench *bench, const char *elements, int64_t stride, uint64_t rows)
 {
-    if (!unrounded_add_columns(&bench->unrounded, elements, rows, stride, LANES, bench->sums))
+    if (!unrounded_is_due(&bench->unrounded) ||
+        !unrounded_add_columns(&bench->unrounded, elements, rows, stride, LANES, bench->sums))
         return false;
-    for (unsigned k = 0; k < LANES; k++) {
-        struct lane *const lane = &bench->lanes[k];
-        if (lane->state == FRESH)
-            exact_adder_clear(&lane->adder);
-        lane->state = ADDED;
-        exact_adder_add_pair(&lane->adder, bench->sums[k], rows);
-    }
+    for (unsigned k = 0; k < LANES; k++)
+        add_pair(&bench->lanes[k], bench->sums[k], rows);
     return true;
 }
 
@@ -219,6 +224,21 @@ static void add_neighbours(struct along *self, struct bench *bench, struct walk_
         finish(self, bench, &bench->lanes[k], walk);
 }
 
+/* Of a result whose elements' sum that is. */
+static void finish_pair(struct along *self, struct bench *bench, const double pair[2],
+                        const struct walk_of_results *walk)
+{
+    const struct plan *one = &bench->one;
+    struct scalar_wide value;
+    if (!exact_round_pair(one, pair, self->plan->n, &value)) {
+        add_pair(&bench->lanes[0], pair, self->plan->n);
+        finish(self, bench, &bench->lanes[0], walk);
+    } else if (!store_float(one, value.real, walk->place)) {
+        run_answer_exact(&bench->run, one, NULL, value, self->plan->n);
+        store(one, &bench->run, walk->place);
+    }
+}
+
 /* As many neighbours as can be just added, from where the walk is on, which goes past them, or
  * none.
  */
@@ -230,7 +250,7 @@ static uint64_t add_columns(struct along *self, struct bench *bench, struct walk
     const char *elements = (const char *)reduced->data + walk->offset;
     int64_t stride = reduced->strides[0];
     count = least(count, self->columns) / UNROUNDED_COLUMNS * UNROUNDED_COLUMNS;
-    if (count == 0)
+    if (count == 0 || !unrounded_is_due(&bench->unrounded))
         return 0;
     if (self->across) {
         const struct turning turning = {.at = elements,
@@ -246,15 +266,8 @@ static uint64_t add_columns(struct along *self, struct bench *bench, struct walk
     if (!unrounded_add_columns(&bench->unrounded, elements, self->plan->n, stride, count,
                                bench->sums))
         return 0;
-    for (uint64_t k = 0; k < count; k++, results_next(walk)) {
-        struct scalar_wide value;
-        if (!exact_round_pair(&bench->one, bench->sums[k], self->plan->n, &value))
-            return k;
-        if (store_float(&bench->one, value.real, walk->place))
-            continue;
-        run_answer_exact(&bench->run, &bench->one, NULL, value, self->plan->n);
-        store(&bench->one, &bench->run, walk->place);
-    }
+    for (uint64_t k = 0; k < count; k++, results_next(walk))
+        finish_pair(self, bench, bench->sums[k], walk);
     return count;
 }
 

@@ -9,5 +9,6 @@ struct job {
     struct run *run;
     struct threads *threads;
     enum instructions instructions;
-    double asked; /* when the watch was asked last */
+    bool tells_rounding; /* the processor does: see host/unrounded.h */
+    double asked;        /* when the watch was asked last */
 };

@@ -2,30 +2,47 @@
 
 #include "common/arithmetic.h"
 
+#include <fenv.h>
 #include <string.h>
 
-void unrounded_start(struct unrounded_floats *self, enum instructions instructions,
-                     enum element type, bool leaves_out)
+static unrounded_values *loop_of(enum instructions instructions, enum element type, bool leaves_out)
 {
     static unrounded_values *(*const sets[])(enum element, bool) = {
 #define SET(name) UNROUNDED(name),
         INSTRUCTION_SETS(SET)};
 #undef SET
+    return sets[instructions](type, leaves_out);
+}
+
+bool unrounded_is_told(enum instructions instructions)
+{
+    static const double floats[] = {1, 0x1p-60};
+    struct unrounded unwanted;
+    fenv_t before;
+    fegetenv(&before);
+    fesetenv(FE_DFL_ENV);
+    const bool rounded = !loop_of(instructions, ELEMENT_FLOAT64, false)(floats, 2, &unwanted);
+    fesetenv(&before);
+    return rounded;
+}
+
+void unrounded_start(struct unrounded_floats *self, enum instructions instructions,
+                     enum element type, bool leaves_out)
+{
     static unrounded_columns *(*const column_sets[])(enum element) = {
 #define SET(name) UNROUNDED_COLUMNS_LOOP(name),
         INSTRUCTION_SETS(SET)};
 #undef SET
-    *self = (struct unrounded_floats){.loop = sets[instructions](type, leaves_out),
+    *self = (struct unrounded_floats){.loop = loop_of(instructions, type, leaves_out),
                                       .columns = column_sets[instructions](type),
                                       .parts = type == ELEMENT_FLOAT64 ? 2 : 1,
                                       .leaves_out = leaves_out};
 }
 
-/* Whether the next numbers are worth a try. */
-static bool is_due(struct unrounded_floats *self)
+bool unrounded_is_due(struct unrounded_floats *self)
 {
     if (self->waits == 0)
-        return true;
+        return self->loop != NULL;
     self->waits--;
     return false;
 }
@@ -51,7 +68,7 @@ bool unrounded_add(struct unrounded_floats *self, const void *floats, size_t n, 
                    struct exact *odd, uint64_t *numbers)
 {
     struct unrounded found;
-    if (!is_due(self) || !note(self, self->loop(floats, n, &found)))
+    if (!unrounded_is_due(self) || !note(self, self->loop(floats, n, &found)))
         return false;
     for (unsigned part = 0; part < self->parts; part++) {
         put(even, found.sums[part][0]);
@@ -64,5 +81,5 @@ bool unrounded_add(struct unrounded_floats *self, const void *floats, size_t n, 
 bool unrounded_add_columns(struct unrounded_floats *self, const void *floats, size_t n,
                            int64_t stride, size_t columns, double (*sums)[2])
 {
-    return is_due(self) && note(self, self->columns(floats, n, stride, columns, sums));
+    return note(self, self->columns(floats, n, stride, columns, sums));
 }

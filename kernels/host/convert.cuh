@@ -71,7 +71,8 @@ LANES_FUNCTION vector<float, Bytes> halves_converted(const void *x)
     using bits = vector<uint32_t, Bytes>;
     const bits half = bits_in_32<Bytes>(x), magnitude = half & 0x7fff, sign = (half & 0x8000) << 16,
                moved = magnitude << 13, bias = bits{} + (112u << 23);
-    const auto subnormal = vector<float, Bytes>(moved + bias + (1u << 23)) - 0x1p-14f;
+    const bits few = moved & bits(magnitude < 0x400);
+    const auto subnormal = vector<float, Bytes>(few + bias + (1u << 23)) - 0x1p-14f;
     const bits number = moved + bias + (magnitude >= 0x7c00 ? bias : bits{});
     return vector<float, Bytes>((magnitude < 0x400 ? bits(subnormal) : number) | sign);
 }

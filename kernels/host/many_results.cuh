@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../finishing.cuh"
+#include "to_halves.cuh"
 
 namespace KERNELS
 {
@@ -68,7 +69,51 @@ bool store_states(const many &self)
     return true;
 }
 
-/* Narrow integers are folded in wider ones. False: it takes more than that. */
+struct nearest_bfloat {
+    uint16_t bits;
+
+    explicit nearest_bfloat(float x) : bits(bfloat_of_float(x)) {}
+};
+
+/* `count` of them from k on, of a float or a double each, which `number` gives. */
+template <class Number>
+LANES_FUNCTION void store_abreast(const many &self, Number number, uint64_t k, unsigned count)
+{
+    using Float = decltype(number(k));
+    uint16_t *const at = static_cast<uint16_t *>(self.to.at[0]) + int64_t(k) * self.to.step;
+    abreast<Float> numbers = {};
+    for (unsigned j = 0; j < count; j++)
+        numbers[j] = number(k + j);
+    const abreast<uint16_t> halves = to_halves<Float>(numbers);
+    if (self.to.step == 1 && count == halves_abreast)
+        memcpy(at, &halves, sizeof halves);
+    else
+        for (unsigned j = 0; j < count; j++)
+            at[int64_t(j) * self.to.step] = halves[j];
+}
+
+template <class Number>
+void store_halves(const many &self, Number number)
+{
+    uint64_t k = 0;
+    for (; k + halves_abreast <= self.n; k += halves_abreast)
+        store_abreast(self, number, k, halves_abreast);
+    if (k < self.n)
+        store_abreast(self, number, k, unsigned(self.n - k));
+}
+
+template <class Fold>
+bool store_stored_halves(const many &self)
+{
+    const auto stored = [&](uint64_t k) { return Fold::stored(state_at<Fold>(self, k), 0); };
+    if (const double divisor = self.divisor)
+        store_halves(self, [=](uint64_t k) { return double(stored(k)) / divisor; });
+    else
+        store_halves(self, stored);
+    return true;
+}
+
+/* Halves and narrow integers are folded in wider ones. False: it takes more than that. */
 template <class Fold>
 bool store_plain(const many &self)
 {
@@ -77,6 +122,12 @@ bool store_plain(const many &self)
         return false;
     if (self.how.result == element_of<V>::value)
         return store_states<Fold, V>(self);
+    if constexpr (std::is_same_v<V, float>) {
+        if (self.how.result == ELEMENT_FLOAT16)
+            return store_stored_halves<Fold>(self);
+        if (self.how.result == ELEMENT_BFLOAT16)
+            return store_states<Fold, nearest_bfloat>(self);
+    }
     if constexpr (std::is_same_v<V, int32_t>)
         if (self.divisor == 0)
             switch (self.how.result) {
@@ -103,6 +154,22 @@ void store_numbers(const many &self)
             Result(Finishing::number(self.how, state_at<Fold>(self, k)));
 }
 
+/* A few at a time: what makes numbers has branches. */
+template <class Finishing, class Fold>
+void store_numbers_as_halves(const many &self)
+{
+    constexpr uint64_t most = 64;
+    double numbers[most];
+    many some = self;
+    for (uint64_t first = 0; first < self.n; first += most) {
+        some.n = self.n - first < most ? self.n - first : most;
+        for (uint64_t k = 0; k < some.n; k++)
+            numbers[k] = Finishing::number(self.how, state_at<Fold>(self, first + k));
+        store_halves(some, [&](uint64_t k) { return numbers[k]; });
+        some.to.at[0] = static_cast<uint16_t *>(some.to.at[0]) + int64_t(some.n) * some.to.step;
+    }
+}
+
 /* As the type that numbers of this kind are asked for as. False: it is another. */
 template <class Finishing, class Fold>
 bool store_as_numbers(const many &self)
@@ -119,6 +186,10 @@ bool store_as_numbers(const many &self)
             return store_numbers<double, Finishing, Fold>(self), true;
         if (type == ELEMENT_FLOAT32)
             return store_numbers<float, Finishing, Fold>(self), true;
+        if (type == ELEMENT_FLOAT16)
+            return store_numbers_as_halves<Finishing, Fold>(self), true;
+        if (type == ELEMENT_BFLOAT16)
+            return store_numbers<nearest_bfloat, Finishing, Fold>(self), true;
     }
     return false;
 }
