@@ -560,6 +560,63 @@ def test_cupys_class_is_called_on_the_arrays_device(monkeypatch):
     assert entered == [0, None]
 
 
+def test_memory_that_another_device_lacks_is_taken_from_the_arrays_own(monkeypatch):
+    entered.clear()
+    made, array, cupy = pretended_cupys_class(monkeypatch, 1)
+    allocate = cupy.cuda.alloc
+
+    def alloc(nbytes):
+        if entered[-1:] != [0]:
+            raise MemoryError("none of the current GPU's is left")
+        return allocate(nbytes)
+
+    cupy.cuda.alloc = alloc
+    result = gred.sum(array(X), 1)
+    assert result is made.pop()
+    np.testing.assert_array_equal(result.get(), X.sum(1))
+    assert entered == [0, None]
+
+
+@pytest.mark.parametrize(
+    ("current", "known", "error"),
+    [(0, True, MemoryError), (1, False, MemoryError), (1, True, KeyboardInterrupt)],
+)
+def test_an_allocators_error_is_raised_unless_the_array_is_elsewhere(
+    monkeypatch, current, known, error
+):
+    asked = []
+
+    def fail(nbytes):
+        asked.append(nbytes)
+        raise error("none of the GPU's is left")
+
+    def unknown():
+        raise ArithmeticError("no device")
+
+    _, array, cupy = pretended_cupys_class(monkeypatch, current)
+    cupy.cuda.alloc = fail
+    if not known:
+        cupy.cuda.runtime.getDevice = unknown
+    with pytest.raises(error, match="GPU's"):
+        gred.sum(array(X), 1)
+    assert asked == [X.sum(1).nbytes]
+
+
+def test_memory_of_a_device_without_a_number_is_not_taken(monkeypatch):
+    made, array, cupy = pretended_cupys_class(monkeypatch, 0)
+    allocate = cupy.cuda.alloc
+
+    def alloc(nbytes):
+        pointer = allocate(nbytes)
+        pointer.device_id = -1
+        return pointer
+
+    cupy.cuda.alloc = alloc
+    result = gred.sum(array(X), 1)
+    assert result is made.pop()
+    np.testing.assert_array_equal(result.get(), X.sum(1))
+
+
 @pytest.mark.parametrize("broken", ["alloc", "device_id", "ptr", "ndarray"])
 def test_what_goes_wrong_in_cupy_is_raised_and_keeps_no_memory(monkeypatch, broken):
     def fail(*_):

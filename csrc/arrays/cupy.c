@@ -4,7 +4,9 @@
 #include "arrays/shape.h"
 #include "common/newer_python.h"
 
-#define NAMES(NAME) NAME(cupy) NAME(ndarray) NAME(cuda) NAME(alloc) NAME(device_id) NAME(ptr)
+#define NAMES(NAME)                                                                                \
+    NAME(cupy)                                                                                     \
+    NAME(ndarray) NAME(cuda) NAME(alloc) NAME(device_id) NAME(ptr) NAME(runtime) NAME(getDevice)
 static struct {
 #define NAME(name) PyObject *name;
     NAMES(NAME)
@@ -48,29 +50,58 @@ static PyObject *call_allocator(PyObject *cupy, size_t bytes)
     return pointer;
 }
 
-/* object.name, an integer. False with an exception set. */
-static bool read_integer(PyObject *object, PyObject *name, unsigned long long *value)
+/* What CuPy has of a pointer. Either way false with an exception set. */
+static bool find_device(PyObject *pointer, long *device)
 {
-    PyObject *number = PyObject_GetAttr(object, name);
-    *value = number ? PyLong_AsUnsignedLongLong(number) : 0;
+    PyObject *number = PyObject_GetAttr(pointer, names.device_id);
+    *device = number ? PyLong_AsLong(number) : 0;
     Py_XDECREF(number);
     return !PyErr_Occurred();
 }
 
-/* CuPy allocates on its current device, which may be another than the array's. */
+static bool find_elements(PyObject *pointer, void **at)
+{
+    PyObject *address = PyObject_GetAttr(pointer, names.ptr);
+    *at = address ? PyLong_AsVoidPtr(address) : NULL;
+    Py_XDECREF(address);
+    return !PyErr_Occurred();
+}
+
+/* Whether CuPy's current device is known to be another one. An exception that is set stays. */
+static bool is_elsewhere(PyObject *cupy, long device)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *cuda = PyObject_GetAttr(cupy, names.cuda);
+    PyObject *runtime = cuda ? PyObject_GetAttr(cuda, names.runtime) : NULL;
+    PyObject *current = runtime ? PyObject_CallMethodNoArgs(runtime, names.getDevice) : NULL;
+    const long number = current ? PyLong_AsLong(current) : -1;
+    const bool known = !PyErr_Occurred();
+    Py_XDECREF(current);
+    Py_XDECREF(runtime);
+    Py_XDECREF(cuda);
+    PyErr_Restore(type, value, traceback);
+    return known && number != device;
+}
+
+/* CuPy allocates on its current device, which may be another than the array's. Few calls meet that,
+ * so it is asked for only where there is no memory; the array's own device may have some. */
 static int allocate(PyObject *cupy, const struct result_request *request, PyObject **pointer,
                     void **at)
 {
-    unsigned long long device, address;
+    long device;
     size_t bytes = element_size(request->type);
     for (unsigned k = 0; k < request->dimensions; k++)
         bytes *= request->shape[k];
     *pointer = call_allocator(cupy, bytes);
-    if (!*pointer || !read_integer(*pointer, names.device_id, &device) ||
-        !read_integer(*pointer, names.ptr, &address))
+    if (!*pointer && PyErr_ExceptionMatches(PyExc_Exception) &&
+        is_elsewhere(cupy, request->device)) {
+        PyErr_Clear();
+        return 0;
+    }
+    if (!*pointer || !find_device(*pointer, &device) || !find_elements(*pointer, at))
         return -1;
-    *at = (void *)(uintptr_t)address;
-    return device == (unsigned long long)request->device;
+    return device == request->device;
 }
 
 int cupy_allocate(const struct result_request *request, struct cupy_memory *memory, void **at)
