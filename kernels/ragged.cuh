@@ -60,7 +60,7 @@ struct tile_of_segments {
     uint64_t element, segment; /* the first of either */
     unsigned elements, ends;
 
-    __device__ __forceinline__ tile_of_segments() = default;
+    tile_of_segments() = default;
 
     /* So many ends come before it, and before the next. */
     __device__ __forceinline__ tile_of_segments(const ragged &x, uint64_t number, uint64_t first,
