@@ -219,6 +219,11 @@ struct results_place {
 template <class Fold, class In>
 constexpr bool takes_less = !std::is_base_of_v<side_by_side<Fold, In>, lone_side_by_side<Fold, In>>;
 
+/* Whether these may become results of usual types: not where less than they have is kept then. */
+template <class Columns, class Fold, class In>
+constexpr bool may_be_usual =
+    !takes_less<Fold, In> || std::is_same_v<Columns, lone_side_by_side<Fold, In>>;
+
 /* What a thread's columns become. False: they have become results, and nothing is left to do. */
 template <class Columns, bool Apart, unsigned Ahead, class Fold, class In, unsigned N>
 __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const kernel_axes &x,
@@ -226,7 +231,7 @@ __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const k
 {
     Columns own;
     const uint32_t rows = take_rows_of_share<Apart, Ahead, Columns, In>(own, x, me, share);
-    if constexpr (Apart)
+    if constexpr (Apart && may_be_usual<Columns, Fold, In>)
         if (x.stores_usual) {
             const bool is_there = share.is_there(x);
             const uint64_t left = is_there ? share.length - share.place.first : 0;
