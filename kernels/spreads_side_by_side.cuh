@@ -200,6 +200,7 @@ struct side_by_side<variance<V>, bfloat16> : spreads_of_halves<V, bfloat16> {};
 template <class V>
 struct side_by_side<variance<V>, int8_t> {
     static constexpr unsigned columns = 16;
+    struct leaves_no_registers; /* of 512 threads a multiprocessor */
     struct merges_words;
     int32_t totals[columns], squares[columns];
 
