@@ -120,52 +120,67 @@ constexpr unsigned columns_block(unsigned threads = COLUMNS_BLOCK)
                : threads;
 }
 
-/* Which columns and rows a thread has. */
+/* Columns of the last dimension. */
+__device__ __forceinline__ uint64_t columns_in_a_row(const kernel_axes &x)
+{
+    return x.repeats > 1 ? uint64_t(columns_of_row(x)) * x.repeats
+           : x.kept > 1  ? x.shape[x.kept - 1]
+                         : x.results * x.inner;
+}
+
+/* Which columns and rows a thread has. Where more than 512 share a multiprocessor's registers, two
+ * that keep how many columns there are would have others left in memory; so it is found anew. */
+template <bool Keeps>
 struct columns_share {
     unsigned group, split; /* the block's */
-    uint64_t length;       /* columns of the last dimension */
+    uint64_t kept;
     column_place place;
     uint64_t step; /* rows from one of its own to the next */
 
     __device__ __forceinline__ columns_share(const kernel_axes &x, const teammate &me,
                                              unsigned columns)
         : group(x.splits > 1 ? blockIdx.x / unsigned(x.splits) : blockIdx.x),
-          split(blockIdx.x - group * unsigned(x.splits)),
-          length(x.repeats > 1 ? uint64_t(columns_of_row(x)) * x.repeats
-                 : x.kept > 1  ? x.shape[x.kept - 1]
-                               : x.results * x.inner),
+          split(blockIdx.x - group * unsigned(x.splits)), kept(columns_in_a_row(x)),
           place(x, group, me, columns), step(x.splits << x.team)
     {
     }
 
-    /* The first of its columns. */
-    __device__ __forceinline__ uint64_t column() const
+    __device__ __forceinline__ uint64_t length(const kernel_axes &x) const
     {
-        return place.outer * length + place.first;
+        return Keeps ? kept : columns_in_a_row(x);
+    }
+
+    /* The first of its columns. */
+    __device__ __forceinline__ uint64_t column(const kernel_axes &x) const
+    {
+        return place.outer * length(x) + place.first;
     }
 
     __device__ __forceinline__ bool is_there(const kernel_axes &x) const
     {
-        return place.first < length && column() < x.results * x.inner * x.repeats;
+        return place.first < length(x) && column(x) < x.results * x.inner * x.repeats;
     }
 };
 
+/* Of what a thread of these makes. */
+template <class Fold, class In>
+using columns_share_of = columns_share<COLUMNS_THREADS(sizeof(state_of<Fold>), sizeof(In)) <= 512>;
+
 /* How many rows a thread has taken in. */
-template <bool Apart, unsigned Ahead, class Columns, class In>
+template <bool Apart, unsigned Ahead, class Columns, class In, class Share>
 __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kernel_axes &x,
-                                                       const teammate &me,
-                                                       const columns_share &share)
+                                                       const teammate &me, const Share &share)
 {
     const uint64_t first = (uint64_t(share.split) << x.team) + me.number, rows = x.rows.items,
-                   left = share.length - share.place.first;
+                   left = share.length(x) - share.place.first;
     constexpr unsigned step = Apart ? 2 : 1;
     if (!share.is_there(x) || first >= rows)
         return 0;
     const int64_t stride = x.from.strides[0], beside = int64_t(step * sizeof(In)),
                   offset = are_batches(x) ? int64_t(share.group) * x.strides[0] +
                                                 int64_t(share.place.first) * beside
-                           : x.kept > 1   ? place_of_result(x, share.column()).base.data
-                                          : int64_t(share.column()) * beside;
+                           : x.kept > 1   ? place_of_result(x, share.column(x)).base.data
+                                          : int64_t(share.column(x)) * beside;
     const uint32_t end = uint32_t(divide(rows - first + share.step - 1, share.step));
     const char *const at =
         static_cast<const char *>(x.from.data) + offset + int64_t(first) * stride;
@@ -200,11 +215,12 @@ bring_columns(const kernel_axes &x, const teammate &me, const state_of<Fold> (&s
 }
 
 /* Whether each thread's states are results, all of them, that few stores take. */
-__device__ __forceinline__ bool stores_packs(const kernel_axes &x, const columns_share &share,
+template <class Share>
+__device__ __forceinline__ bool stores_packs(const kernel_axes &x, const Share &share,
                                              unsigned columns)
 {
     return x.stores_packs && x.result.at_once && x.result.bytes[0] * columns <= STORED_TOGETHER &&
-           (share.group + 1 < gridDim.x || share.length % columns == 0);
+           (share.group + 1 < gridDim.x || share.length(x) % columns == 0);
 }
 
 /* Where a thread's results go, and how many they are. */
@@ -225,18 +241,18 @@ constexpr bool may_be_usual =
     !takes_less<Fold, In> || std::is_same_v<Columns, lone_side_by_side<Fold, In>>;
 
 /* What a thread's columns become. False: they have become results, and nothing is left to do. */
-template <class Columns, bool Apart, unsigned Ahead, class Fold, class In, unsigned N>
+template <class Columns, bool Apart, unsigned Ahead, class Fold, class In, class Share, unsigned N>
 __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const kernel_axes &x,
-                                            const teammate &me, const columns_share &share)
+                                            const teammate &me, const Share &share)
 {
     Columns own;
     const uint32_t rows = take_rows_of_share<Apart, Ahead, Columns, In>(own, x, me, share);
     if constexpr (Apart && may_be_usual<Columns, Fold, In>)
         if (x.stores_usual) {
             const bool is_there = share.is_there(x);
-            const uint64_t left = is_there ? share.length - share.place.first : 0;
+            const uint64_t left = is_there ? share.length(x) - share.place.first : 0;
             const results_place mine = {
-                is_there ? place_of_result(x, share.column()).place : 0,
+                is_there ? place_of_result(x, share.column(x)).place : 0,
                 left < N ? unsigned(left) : N,
             };
             store_lone<Fold, In, N>(x, row_numbers(x.result), own, mine);
@@ -272,7 +288,7 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
                                   : !merges,
                   "a thread leaves what there is room for");
     const teammate me = place_in_team(x);
-    const columns_share share(x, me, columns);
+    const columns_share_of<Fold, In> share(x, me, columns);
     state_of<Fold> states[columns];
     constexpr unsigned ahead =
         takes_less<Fold, In> ? ROWS_AHEAD / 2 : COLUMNS_AHEAD(sizeof(state_of<Fold>), sizeof(In));
@@ -290,7 +306,7 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     const column_part part(x, me, merges);
     if (stores_packs(x, share, columns)) {
         if (share.is_there(x))
-            store_run_at_once<Fold>(x.result, states, place_of_result(x, share.column()).place);
+            store_run_at_once<Fold>(x.result, states, place_of_result(x, share.column(x)).place);
         return;
     }
     const unsigned count =
