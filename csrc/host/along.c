@@ -7,6 +7,7 @@
 
 #include "common/arithmetic.h"
 #include "common/moves.h"
+#include "common/slab.h"
 #include "host/chunk.h"
 #include "host/columns.h"
 #include "host/finishing.h"
@@ -27,6 +28,7 @@ enum {
     DONE = 64,         /* states that wait to be finished, at most */
     MOVED = 4 << 10,   /* bytes that are brought together at a time, about */
     FEW_APART = 4,     /* elements between two of a result */
+    TURNED = 128,      /* elements of a result that are turned with its neighbours', at most */
     STRETCH = 1 << 26, /* elements between two thoughts of the watch */
     ELEMENTS_A_PIECE = 1 << 16,
     PIECES = 512 /* for threads, about, where results are few */
@@ -50,6 +52,7 @@ struct along {
     unsigned abreast; /* of which so many are folded side by side */
     bool at_once;     /* each is, in one go */
     move_tile *move;  /* what brings its elements together first, or NULL */
+    turn_rows *turn;  /* the same where those of several results lie side by side */
     _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
     char *benches, *branches; /* the latter: states of all runs, those of a result together */
     size_t states, done, bench_bytes; /* where states begin on a bench, and those that wait */
@@ -201,8 +204,19 @@ static const char *ready(const struct along *self, const struct bench *bench, co
                          uint64_t results, int64_t *distance)
 {
     const uint64_t n = self->plan->n;
-    if (!self->move)
+    if (!self->move && !self->turn)
         return at;
+    if (self->turn) {
+        const struct turning columns = {.at = at,
+                                        .rows = n,
+                                        .n = results,
+                                        .row_stride = self->axes->reduced.strides[0],
+                                        .stride = *distance,
+                                        .end = axes_end(self->axes)};
+        self->turn(&columns, n, bench->buffer);
+        *distance = (int64_t)(n * self->chunks.size);
+        return bench->buffer;
+    }
     const struct tile rows = {.at = at,
                               .rows = results,
                               .columns = n,
@@ -234,7 +248,8 @@ static void fold_at_once(const struct along *self, struct bench *bench, uint64_t
     const struct axes *axes = self->axes;
     const unsigned inner = axes->kept - 1;
     const uint64_t fitting = MOVED / (self->plan->n * self->chunks.size) + 1,
-                   most = self->move ? least(fitting, CHUNK / self->plan->n) : DONE;
+                   brought = self->turn ? DONE : fitting,
+                   most = self->move || self->turn ? least(brought, CHUNK / self->plan->n) : DONE;
     uint64_t results;
     for (uint64_t result = first; result < end; result += results) {
         struct walk_of_results walk;
@@ -326,16 +341,22 @@ static void finish_group(void *context, uint64_t group, unsigned thread)
 /* Rows that begin at no cost but for a loop's own. */
 static void describe_moves(struct along *self)
 {
-#define MOVERS(name) MOVER(name),
+#define MOVERS(name)  MOVER(name),
+#define TURNERS(name) TURNER(name),
     static move_tile *(*const movers[])(size_t, size_t, bool) = {INSTRUCTION_SETS(MOVERS)};
+    static turn_rows *(*const turners[])(size_t) = {INSTRUCTION_SETS(TURNERS)};
 #undef MOVERS
+#undef TURNERS
     const struct layout *reduced = &self->axes->reduced;
     /* A cache line holds no more than a few results' elements. */
     const bool moves = self->chunks.way == GATHERED && reduced->dimensions == 1 &&
                        !reduced->swapped && reduced->strides[0] > 0 &&
                        reduced->strides[0] <= FEW_APART * (int64_t)self->chunks.size;
+    const bool turns = self->chunks.way == GATHERED && !moves && self->plan->n <= TURNED &&
+                       reduced->dimensions == 1 && !reduced->swapped;
     self->at_once = self->parts.count == 1 && !self->plan->layout->mask &&
-                    (moves || self->chunks.way == IN_PLACE);
+                    (moves || turns || self->chunks.way == IN_PLACE);
+    self->turn = turns ? turners[self->job->instructions](self->chunks.size) : NULL;
     self->move = moves ? movers[self->job->instructions](self->chunks.size, 1, false) : NULL;
 }
 
@@ -371,7 +392,7 @@ static void describe_along(struct along *self)
 
 static enum bringing bringing_of(const struct along *self)
 {
-    if (self->move)
+    if (self->move || self->turn)
         return BRINGS_TILES;
     return way_gathers(self->chunks.way) ? BRINGS_ELEMENTS : BRINGS_NOTHING;
 }
