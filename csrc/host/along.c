@@ -350,14 +350,15 @@ static void describe_moves(struct along *self)
     const struct layout *reduced = &self->axes->reduced;
     /* A cache line holds no more than a few results' elements. */
     const bool moves = self->chunks.way == GATHERED && reduced->dimensions == 1 &&
-                       !reduced->swapped && reduced->strides[0] > 0 &&
+                       reduced->strides[0] > 0 &&
                        reduced->strides[0] <= FEW_APART * (int64_t)self->chunks.size;
+    const size_t part = reduced->swapped ? element_size(element_real_part(reduced->input)) : 1;
     const bool turns = self->chunks.way == GATHERED && !moves && self->plan->n <= TURNED &&
                        reduced->dimensions == 1 && !reduced->swapped;
     self->at_once = self->parts.count == 1 && !self->plan->layout->mask &&
                     (moves || turns || self->chunks.way == IN_PLACE);
     self->turn = turns ? turners[self->job->instructions](self->chunks.size) : NULL;
-    self->move = moves ? movers[self->job->instructions](self->chunks.size, 1, false) : NULL;
+    self->move = moves ? movers[self->job->instructions](self->chunks.size, part, false) : NULL;
 }
 
 /* Pieces have so many elements that to take one costs little beside them, as any part has. */

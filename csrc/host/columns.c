@@ -28,15 +28,26 @@ static int64_t magnitude(int64_t stride)
     return stride < 0 ? -stride : stride;
 }
 
-static enum columns_way way_of(const struct axes *axes)
+static bool lie_side_by_side(const struct axes *axes)
+{
+    return axes->strides[axes->kept - 1] == (int64_t)element_size(axes->reduced.input);
+}
+
+/* Whether a result's elements are no farther from each other than from its neighbour's. */
+static bool are_rows(const struct axes *axes)
 {
     const struct layout *reduced = &axes->reduced;
-    const int64_t size = (int64_t)element_size(reduced->input),
-                  beside = axes->strides[axes->kept - 1],
-                  below = reduced->dimensions ? reduced->strides[0] : 0;
-    if (beside == size && !reduced->swapped)
+    const int64_t below = reduced->dimensions ? reduced->strides[0] : 0;
+    return !lie_side_by_side(axes) && magnitude(below) <= axes->strides[axes->kept - 1];
+}
+
+static enum columns_way way_of(const struct axes *axes)
+{
+    if (axes->reduced.swapped)
+        return COLUMNS_MOVED;
+    if (lie_side_by_side(axes))
         return COLUMNS_IN_PLACE;
-    return magnitude(below) > beside || reduced->swapped ? COLUMNS_MOVED : COLUMNS_TURNED;
+    return are_rows(axes) ? COLUMNS_TURNED : COLUMNS_MOVED;
 }
 
 static fold_slab *loop_to(const struct job *job, enum element state)
@@ -75,14 +86,14 @@ static fold_slab *loop_to_results(const struct job *job)
  * turned sooner than folded one by one. */
 static bool pays(const struct plan *plan)
 {
-    enum { LONG_BYTES = 256, NEAR = 4, LONG_NEAR = 63, LONG_APART = 256 };
+    enum { LONG_BYTES = 256, SHORT = 16, NEAR = 4, LONG_NEAR = 63, LONG_APART = 256 };
     const struct axes *axes = plan->axes;
     const int64_t size = (int64_t)element_size(plan->layout->input),
                   stride = axes->reduced.dimensions ? axes->reduced.strides[0] : size;
-    if (way_of(axes) != COLUMNS_TURNED)
+    if (!are_rows(axes))
         return true;
     if (stride == size)
-        return plan->n * (uint64_t)size <= LONG_BYTES;
+        return axes->reduced.swapped ? plan->n <= SHORT : plan->n * (uint64_t)size <= LONG_BYTES;
     return plan->n <= (stride > 0 && stride <= NEAR * size ? LONG_NEAR : LONG_APART);
 }
 
