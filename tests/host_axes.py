@@ -363,6 +363,35 @@ def check_norms(x: np.ndarray) -> None:
             assert (away <= (unit + 30 * 2.0**-53) * expected).all(), (order, x.dtype, x.shape)
 
 
+def conversions() -> None:
+    """Sums and means in a type that was asked for, of columns and short rows, however they lie."""
+    pairs = [have + wanted for have in "?bBiqefd" for wanted in "bifd" if have != wanted]
+    for have, wanted in chosen([*pairs, "fe", "de", "FD"], "conversions"):
+        have, wanted = np.dtype(have), np.dtype(wanted)
+        for shape in chosen(((2, 65), (17, 33), (300, 129), (40, 3), (3000, 5), (5, 40)), wanted):
+            x = elements(have, shape, 6)
+            wider = np.zeros((2 * shape[0], 2 * shape[1]), have)
+            wider[::2, ::2] = x
+            others = [x.astype(have.newbyteorder())] if have.itemsize > 1 else []
+            for view in (x, x[:, ::-1], wider[::2, ::2], np.asfortranarray(x), *others):
+                check_converted(view, wanted)
+
+
+def check_converted(x: np.ndarray, wanted: np.dtype) -> None:
+    with np.errstate(all="ignore"):
+        values = x.astype(wanted)
+    for axis in (0, 1):
+        got = note(gred.sum(x, axis=axis, dtype=wanted))
+        if wanted in INTEGERS:
+            assert (got == values.sum(axis=axis, dtype=wanted)).all(), (x.dtype, wanted, x.shape)
+            continue
+        for name in ("sum", "mean"):
+            exact, error = right(name, values, axis)
+            got = gred.__dict__[name](x, axis=axis, dtype=wanted)
+            away = np.abs(got.astype(exact.dtype) - exact)
+            assert (away <= error).all(), (name, x.dtype, wanted, x.shape, x.strides, axis)
+
+
 def runs() -> None:
     """Few results, each in parts for several threads: rows, and what lies between others'."""
     for dtype in chosen(EVERY_TYPE, "runs"):
@@ -409,6 +438,7 @@ CHECKS: dict[str, Callable[[], None]] = {
         places,
         few_columns,
         numbers,
+        conversions,
         runs,
         pages,
         alignments,

@@ -28,12 +28,14 @@ static char *bench_of(const struct columns *self, unsigned thread)
     return self->benches + thread * self->bench_bytes;
 }
 
-/* Makes a slab of what does not lie as one. */
-static void bring(const struct columns *self, struct slab *slab, char *to)
+/* Of neighbouring columns. */
+static void bring_rows(const struct columns *self, const struct slab *slab, uint64_t rows, char *to)
 {
-    const uint64_t rows =
-        slab_row(slab->all, slab->first + slab->count) - slab_row(slab->all, slab->first);
-    if (self->way == COLUMNS_MOVED) {
+    if (self->way == COLUMNS_IN_PLACE) {
+        for (uint64_t row = 0; row < rows; row++)
+            self->convert(slab->at + (int64_t)row * slab->row_stride, slab->columns,
+                          to + row * slab->columns * self->size);
+    } else if (self->way == COLUMNS_MOVED) {
         const struct tile tile = {.at = slab->at,
                                   .rows = rows,
                                   .columns = slab->columns,
@@ -49,6 +51,18 @@ static void bring(const struct columns *self, struct slab *slab, char *to)
                                         .end = self->end};
         self->turn(&turning, slab->columns, to);
     }
+}
+
+/* Makes a slab of what does not lie as one. */
+static void bring(const struct columns *self, struct slab *slab, char *bench)
+{
+    char *const to = bench + self->brought, *const unconverted = bench + self->unconverted;
+    const uint64_t rows =
+        slab_row(slab->all, slab->first + slab->count) - slab_row(slab->all, slab->first);
+    const bool converts = self->convert && self->way != COLUMNS_IN_PLACE;
+    bring_rows(self, slab, rows, converts ? unconverted : to);
+    if (converts)
+        self->convert(unconverted, rows * slab->columns, to);
     slab->at = to;
     slab->row_stride = (int64_t)(slab->columns * self->size);
     slab->end = to + rows * slab->columns * self->size;
@@ -73,7 +87,7 @@ static void fold_run(const struct columns *self, const struct spot *spot, uint64
                              .end = self->end,
                              .ahead = self->ahead,
                              .room = bench};
-    if (self->way == COLUMNS_IN_PLACE) {
+    if (!self->brings) {
         self->fold(&all, states);
         return;
     }
@@ -82,7 +96,7 @@ static void fold_run(const struct columns *self, const struct spot *spot, uint64
         one.at += (int64_t)block * self->block_stride;
         one.blocks = 1;
         one.ahead = 0;
-        bring(self, &one, bench + self->brought);
+        bring(self, &one, bench);
         self->fold(&one, states + block * spot->columns * self->width);
     }
 }
@@ -115,8 +129,8 @@ static void fold_rest(const struct columns *self, const struct spot *spot, uint6
                         .row_stride = stride,
                         .end = self->end,
                         .room = bench};
-    if (self->way != COLUMNS_IN_PLACE)
-        bring(self, &slab, bench + self->brought);
+    if (self->brings)
+        bring(self, &slab, bench);
     self->fold(&slab, states);
 }
 
