@@ -392,6 +392,40 @@ def check_converted(x: np.ndarray, wanted: np.dtype) -> None:
             assert (away <= error).all(), (name, x.dtype, wanted, x.shape, x.strides, axis)
 
 
+def masks() -> None:
+    """What hidden elements leave of columns and of short rows, whatever the mask's own layout."""
+    for dtype in (*INTEGERS, *FLOATS):
+        for shape in chosen(((2, 65), (17, 33), (300, 129), (40, 3), (3000, 5), (5, 40)), dtype):
+            x = elements(dtype, shape, 7)
+            shown = np.random.default_rng(shape[1]).random(shape) > 0.4
+            shown[:, 1] = False
+            of_rows, of_columns = shown[:, :1], shown[:1]
+            for mask in (shown, np.asfortranarray(shown), shown[::-1], of_rows, of_columns):
+                for view in (x, np.asfortranarray(x), x[:, ::-1]):
+                    check_masked(view, mask)
+
+
+def check_masked(x: np.ndarray, mask: np.ndarray) -> None:
+    everywhere = np.broadcast_to(mask, x.shape)
+    hidden = np.zeros_like(x)
+    hidden[everywhere] = x[everywhere]
+    for axis in (0, 1):
+        exact, error = right("sum", hidden, axis)
+        got = note(gred.sum(x, axis=axis, where=mask))
+        assert (np.abs(got.astype(exact.dtype) - exact) <= error).all() or x.dtype in INTEGERS
+        assert (got == exact).all() or x.dtype not in INTEGERS, (x.dtype, x.shape, axis)
+        for name, first in (("max", 1), ("min", 0)):
+            values = plain(x)
+            expected = getattr(values, name)(axis, initial=first, where=mask)
+            got = note(getattr(gred, name)(x, axis=axis, initial=first, where=mask))
+            assert (plain(got) == expected).all(), (name, x.dtype, x.shape, axis)
+        counts = gred.count_nonzero(x, axis=axis, where=mask)
+        assert (counts == np.count_nonzero(plain(hidden), axis=axis)).all()
+        assert (gred.any(x, axis=axis, where=mask) == (counts > 0)).all()
+        every = gred.all(x, axis=axis, where=mask)
+        assert (every == (plain(x) != 0).all(axis=axis, where=mask)).all()
+
+
 def runs() -> None:
     """Few results, each in parts for several threads: rows, and what lies between others'."""
     for dtype in chosen(EVERY_TYPE, "runs"):
@@ -439,6 +473,7 @@ CHECKS: dict[str, Callable[[], None]] = {
         few_columns,
         numbers,
         conversions,
+        masks,
         runs,
         pages,
         alignments,

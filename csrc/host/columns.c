@@ -8,6 +8,7 @@
 
 #include "common/arithmetic.h"
 #include "host/columns_spot.h"
+#include "host/hidden.h"
 #include "host/sharing.h"
 
 #include <stdlib.h>
@@ -108,12 +109,21 @@ static bool pays(const struct plan *plan)
     return plan->n <= (stride > 0 && stride <= NEAR * size ? LONG_NEAR : LONG_APART);
 }
 
+/* Whether results need not know what their mask hides. */
+static bool may_hide(const struct plan *plan)
+{
+    union scalar nothing;
+    return !plan->counts && hidden_becomes(plan->fold, plan->accumulator, &nothing);
+}
+
 bool columns_suit(const struct job *job)
 {
     const struct plan *plan = job->plan;
     const struct axes *axes = plan->axes;
-    return !plan->layout->mask && axes->kept > 0 && axes->results > 1 && plan->n > 0 &&
-           axes->reduced.dimensions <= 1 && pays(plan) && (loop_of(job) || loop_of_converted(job));
+    if (axes->kept == 0 || axes->results <= 1 || plan->n == 0 || axes->reduced.dimensions > 1)
+        return false;
+    return (!plan->layout->mask || may_hide(plan)) && pays(plan) &&
+           (loop_of(job) || loop_of_converted(job));
 }
 
 static uint64_t power_of_2_from(uint64_t n)
@@ -156,7 +166,8 @@ static uint64_t folded_of(const struct columns *self)
     const uint64_t bytes = self->row * self->size;
     uint64_t folded = 1;
     if (bytes > ENOUGH || self->column_stride <= 0 ||
-        self->row_stride != (int64_t)self->row * self->column_stride)
+        self->row_stride != (int64_t)self->row * self->column_stride ||
+        self->mask_row_stride != (int64_t)self->row * self->mask_column_stride)
         return 1;
     while (2 * folded * bytes <= WANTED && 2 * folded * SLAB_PART_ROWS <= self->plan->n)
         folded *= 2;
@@ -168,6 +179,7 @@ static void fold_rows(struct columns *self)
     self->folded = folded_of(self);
     self->row *= self->folded;
     self->row_stride *= (int64_t)self->folded;
+    self->mask_row_stride *= (int64_t)self->folded;
     self->parts = slab_parts_of(self->plan->n / self->folded);
 }
 
@@ -212,7 +224,7 @@ static void describe_results(struct columns *self)
 {
     const struct axes *axes = self->axes;
     const unsigned inner = axes->kept - 1;
-    fold_slab *const fold = self->convert ? NULL : loop_to_results(self->job);
+    fold_slab *const fold = self->convert || axes->reduced.mask ? NULL : loop_to_results(self->job);
     self->direct = fold && self->runs == 1 && self->folded == 1 && axes->places[inner] == 1 &&
                    (self->group == 1 || axes->places[inner - 1] == (int64_t)self->row);
     if (self->direct) {
@@ -275,7 +287,9 @@ static void find_loop(struct columns *self)
         self->convert = converters[self->job->instructions](layout->input, layout->type);
         self->size = element_size(self->plan->accumulator);
     }
-    self->brings = self->convert || self->way != COLUMNS_IN_PLACE;
+    self->brings = self->convert || layout->mask || self->way != COLUMNS_IN_PLACE;
+    hidden_becomes(self->plan->fold, self->convert ? self->plan->accumulator : layout->input,
+                   &self->nothing);
 }
 
 static void describe(struct columns *self)
@@ -288,6 +302,10 @@ static void describe(struct columns *self)
     self->width = state_bytes(self->plan->fold, self->plan->accumulator);
     self->row_stride = axes->reduced.dimensions ? axes->reduced.strides[0] : 0;
     self->column_stride = axes->strides[inner];
+    if (axes->reduced.mask) {
+        self->mask_row_stride = axes->reduced.dimensions ? axes->reduced.mask_strides[0] : 0;
+        self->mask_column_stride = axes->mask_strides[inner];
+    }
     self->row = axes->shape[inner];
     self->blocks = inner ? axes->shape[inner - 1] : 1;
     self->block_stride = inner ? axes->strides[inner - 1] : 0;

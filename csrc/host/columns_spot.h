@@ -25,6 +25,8 @@ struct columns {
     size_t input_size, size,
         width; /* of an element, of one as the loop takes it, of a state, bytes */
     int64_t row_stride, column_stride, block_stride;
+    int64_t mask_row_stride, mask_column_stride;
+    union scalar nothing;   /* what hidden elements become */
     uint64_t row;           /* results in a block, times `folded` */
     uint64_t folded;        /* rows that are taken for one: a power of 2 */
     uint64_t tile, tiles;   /* results of a spot in a block, and spots of a block */

@@ -180,6 +180,16 @@ bool store_plain(const many &self)
     return store_values<Fold>(self, [](state_of<Fold> s) { return Fold::stored(s, 0); });
 }
 
+/* With what the caller wants them to begin with. */
+template <class Fold>
+bool store_begun(const many &self)
+{
+    if (self.divisor != 0 || self.how.result != self.to.held[0])
+        return false;
+    const auto first = Fold::lift(value_from<value_of<Fold>>(self.how.initial), 1);
+    return store_values<Fold>(self, [=](state_of<Fold> s) { return Fold::merge(first, s); });
+}
+
 /* ---- numbers ---- */
 
 /* A few at a time: what makes numbers has branches. */
@@ -289,7 +299,9 @@ __attribute__((noinline)) void finish_many(const many &self)
 {
     using state = state_of<Fold>;
     if constexpr (is_stored<Finishing>::value && std::is_arithmetic_v<value_of<Fold>>) {
-        if (is_plain(self) && store_plain<Fold>(self))
+        const bool stored = self.how.has_initial ? store_begun<Fold>(self)
+                                                 : is_plain(self) && store_plain<Fold>(self);
+        if (stored)
             return;
     } else if constexpr (has_own<Finishing, Fold>::value) {
         const auto own = [](const state &s) { return Finishing::template own<Fold>(s); };
