@@ -4,7 +4,6 @@ import doctest
 import importlib
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import gred

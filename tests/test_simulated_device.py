@@ -212,10 +212,14 @@ def long_run(call):
     )
 
 
+COLUMNS = "np.broadcast_to(np.float32(1), (20, 2**26))"
+ROWS = "np.broadcast_to(array[:4], (2**26, 4)).T"
 LONG_CALLS = {
     "a long array": "gred.sum(array, **options)",
     "a measured long array": "gred.kernel_time(array, samples=1, warmup=0, **options)",
     "many samples": "gred.kernel_time(array[:2**22], samples=200, **options)",
+    "many long columns": f'gred.sum({COLUMNS}, axis=0, device="simulated")',
+    "few long rows": f'gred.var({ROWS}, axis=1, mean=np.zeros((4, 1)), device="simulated")',
 }
 
 
