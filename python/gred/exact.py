@@ -174,11 +174,15 @@ class ExactSum:
         self._merge(other._words, -1)
         return self
 
-    def __add__(self, other: ExactSum) -> ExactSum:
-        """Make a new one, of all that both have been given."""
+    def __add__(self, other: ExactSum | int) -> ExactSum:
+        """Make a new one, of all that both have been given; 0, by which `sum` begins, is none."""
+        if type(other) is int and other == 0:
+            return _of_words(self._words.copy())
         if not isinstance(other, ExactSum):
             return NotImplemented
         return _of_words(_merged(self._words, other._words, 1))
+
+    __radd__ = __add__
 
     def __sub__(self, other: ExactSum) -> ExactSum:
         """Make a new one, of what this one has been given and the other one has not."""
