@@ -114,6 +114,7 @@ def test_python_adds_them_up():
     assert (total.value(), total.count) == (2.5, 5)
     assert sum(parts[:1]) == parts[0] + 0 == parts[0]
     added = 0 + parts[0]
+    added += 0
     added += parts[1]
     for part, words in zip(parts, before, strict=True):
         np.testing.assert_array_equal(part.words, words)

@@ -23,6 +23,10 @@ def thread_order(order: str, seed: SupportsIndex = 0) -> AbstractContextManager[
     seed : int
         Of the shuffled order, from 0 to 2**64 - 1; one seed is one order.
 
+    Returns
+    -------
+    context manager
+
     Raises
     ------
     ValueError

@@ -22,6 +22,10 @@ def workspace_limit(nbytes: SupportsIndex) -> AbstractContextManager[None]:
     nbytes : int
         At least 1. A piece is of 4096 elements or more, however low the limit is.
 
+    Returns
+    -------
+    context manager
+
     Raises
     ------
     ValueError
