@@ -30,6 +30,7 @@ enum nothing { NOTHING_value, NOTHING_initial, NOTHING_nan, NOTHING_error };
 
 struct reduction_row {
     const char *name;
+    const char *called; /* in messages */
     enum fold fold;
     enum reduction plain; /* what it is where elements cannot be NaN */
     enum reduction bools; /* what it is of truth values */
