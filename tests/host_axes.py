@@ -422,6 +422,9 @@ def check_masked(x: np.ndarray, mask: np.ndarray) -> None:
         counts = gred.count_nonzero(x, axis=axis, where=mask)
         assert (counts == np.count_nonzero(plain(hidden), axis=axis)).all()
         assert (gred.any(x, axis=axis, where=mask) == (counts > 0)).all()
+        if x.dtype in INTEGERS:
+            product = note(gred.prod(x, axis=axis, where=mask))
+            assert (product == np.prod(x, axis=axis, where=mask)).all(), (x.dtype, x.shape, axis)
         every = gred.all(x, axis=axis, where=mask)
         assert (every == (plain(x) != 0).all(axis=axis, where=mask)).all()
 
