@@ -54,6 +54,8 @@ ROUNDED = {"products": ["-ffp-contract=off"]}
 # All instructions are to make the same bits. What GCC says of vectors that cross a call, and of its
 # own headers, is of no concern where no call is left.
 VECTOR_FLAGS = ["-ffp-contract=off", "-Wno-psabi", "-Wno-maybe-uninitialized"]
+# What becomes of states: square roots of many, and nobody asks errno how they went.
+STATES_FLAGS = ["-O3", "-fno-math-errno", "-Wno-psabi"]
 # Of kernels/host/, compiled for each set of instructions. Moves trap nothing, so that what is
 # converted on one condition can be converted in any case.
 UNITS = {
@@ -162,16 +164,8 @@ class BuildExt(build_ext):
     def slow_jobs(self) -> list[Job]:
         """Compile the host's loops, without the options that Python was built with."""
         cxx = os.environ.get("CXX", "g++").split()
-        loops = [
-            *cxx,
-            *HOST_CXX,
-            "-O3",
-            "-Wno-psabi",
-            *CHECKS,
-            "-DGRED_HOST_LOOPS=host_loops",
-            "-x",
-            "c++",
-        ]
+        loops = [*cxx, *HOST_CXX, *STATES_FLAGS, *CHECKS, "-DGRED_HOST_LOOPS=host_loops"]
+        loops += ["-x", "c++"]
         jobs = [Job(loops, Path(LOOPS), self.object(LOOPS))]
         for name, flags in INSTRUCTIONS.items():
             defines = [f"-DGRED_HOST_LOOPS=host_{name}", f"-DGRED_INSTRUCTIONS={name}"]

@@ -20,7 +20,13 @@
  *
  *     static value stored(state s, double divisor);   divided unless the divisor is 0
  *
- * which the last block of a launch may store as the result. */
+ * which the last block of a launch may store as the result. What the host stores without an answer
+ * in between has one of
+ *
+ *     static value own(state s);                              the result, in the values' type
+ *     static double number(const struct finish &, state s);   or an integer
+ *
+ * beside `apply`, templates of the fold as that is. */
 #pragma once
 
 #include "values.cuh"
@@ -212,8 +218,14 @@ __host__ __device__ __forceinline__ state_of<Fold> with_initial(const struct fin
 }
 
 /* The finishing of many: the one value that a state is, with what the caller wants it to begin
- * with. */
+ * with. `own` is that in the values' own type, where it begins with nothing. */
 struct finishing_value {
+    template <class Fold>
+    FOLD_FUNCTION value_of<Fold> own(const state_of<Fold> &state)
+    {
+        return state;
+    }
+
     template <class Fold>
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)

@@ -10,6 +10,7 @@ be the same for all instructions and numbers of threads.
 import hashlib
 import math
 import sys
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -20,7 +21,7 @@ from host_loops import (
     FLOATS,
     HALVES,
     INTEGERS,
-    UNIT,
+    ROUNDING,
     Guarded,
     plain,
     random_elements,
@@ -47,6 +48,11 @@ def note(results: np.ndarray) -> np.ndarray:
     return results
 
 
+def unit_of(dtype: np.dtype) -> float:
+    """Tell what rounding a result to its type may change it by, relative to it."""
+    return ROUNDING.get(dtype, 2.0**-53)
+
+
 def right(name: str, x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray | float]:
     """Find the truth about every result, and by how much it may be missed."""
     wide = np.clongdouble if x.dtype in COMPLEX else np.longdouble
@@ -55,8 +61,7 @@ def right(name: str, x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray |
     if x.dtype in INTEGERS and name in ("sum", "prod"):
         return getattr(np, name)(x, axis=axis), 0
     values, n = x.astype(wide), x.shape[axis]
-    unit = {BFLOAT16: 2.0**-8, HALVES[0]: 2.0**-11}.get(x.dtype, UNIT.get(x.dtype, 2.0**-53))
-    unit = 2.0**-24 if x.dtype == COMPLEX[0] else unit
+    unit = unit_of(x.dtype)
     scale = np.abs(values).sum(axis=axis)
     additions = 12 + math.ceil(math.log2(n + 1))
     if name in ("sum", "mean"):
@@ -258,6 +263,9 @@ def pages() -> None:
                     for name in names:
                         check(name, view, 0)
                         check(name, view, 1)
+                if dtype in FLOATS:
+                    check_numbers(x)
+                    check_norms(x)
 
 
 def alignments() -> None:
@@ -278,9 +286,147 @@ def bits() -> None:
     random = np.random.default_rng(9)
     for shape in ((70_000, 9), (9, 70_000), (3000, 300), (60, 4000, 7), (200_000, 2), (12, 30_000)):
         x = random.normal(size=shape).astype(np.float32)
-        for name in chosen(("sum", "mean", "var", "argmax", "norm", "nansum"), shape):
+        names = ("sum", "mean", "var", "argmax", "norm", "nansum", "nanmax", "nanmean", "ptp")
+        for name in chosen(names, shape):
             for axis in range(x.ndim):
                 note(getattr(gred, name)(x, axis=axis))
+
+
+def numbers() -> None:
+    """What leaves NaN out, magnitudes and ranges, of columns and of short rows."""
+    for dtype in FLOATS:
+        for k, rows in chosen(enumerate((1, 2, 3, 8, 15, 16, 17, 33, 100, 257, 2049)), dtype):
+            columns = (*COLUMNS, *WIDE)[(7 * k + dtype.itemsize) % 19]
+            x = elements(dtype, (rows, columns), rows + columns)
+            check_ranges(x)
+            check_norms(x)
+            for scale in (1e-300, 1e-160, 1e160, 1e300) if dtype == np.float64 else ():
+                check_norms(np.where(np.arange(columns) % 3 > 0, x, 1) * scale)
+            for hidden in (3, 2, 1):
+                x[np.arange(x.size).reshape(x.shape) % 3 >= hidden] = np.nan
+                x[:, ::5] = np.nan
+                check_numbers(x)
+                check_numbers(np.repeat(x, 2, axis=1)[:, ::2])
+    for dtype in INTEGERS[1:]:
+        for shape in chosen(((2, 65), (17, 33), (300, 129)), dtype):
+            check_ranges(elements(dtype, shape, 5))
+            check_norms(elements(dtype, shape, 5))
+
+
+def check_numbers(x: np.ndarray) -> None:
+    values = x.astype(np.longdouble)
+    count, scale = (~np.isnan(values)).sum(axis=0), np.nansum(np.abs(values), axis=0)
+    some, unit = count > 0, unit_of(x.dtype)
+    error = (unit + 20 * min(unit, 2.0**-24)) * scale
+    least, greatest = (
+        np.where(some, best(np.where(np.isnan(values), end, values), axis=0), np.nan)
+        for best, end in ((np.min, np.inf), (np.max, -np.inf))
+    )
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        total = np.nansum(values, axis=0)
+        of_all = {
+            "nansum": (total, error),
+            "nanmean": (total / count, error / count),
+            "nanmin": (least, 0),
+            "nanmax": (greatest, 0),
+        }
+        for name, (expected, allowed) in of_all.items():
+            for view, axis in ((x, 0), (np.ascontiguousarray(x.T), 1)):
+                got = note(getattr(gred, name)(view, axis=axis)).astype(np.longdouble)
+                right = (np.abs(got - expected) <= allowed) | (np.isnan(got) & np.isnan(expected))
+                assert (right | (got == expected)).all(), (name, x.dtype, x.shape, axis)
+
+
+def check_ranges(x: np.ndarray) -> None:
+    for view, axis in ((x, 0), (np.ascontiguousarray(x.T), 1)) if x.dtype != BFLOAT16 else ():
+        expected = np.ptp(view, axis=axis)
+        np.testing.assert_array_equal(note(gred.ptp(view, axis=axis)), expected)
+        if x.dtype not in HALVES:
+            low, high = gred.minmax(view, axis=axis)
+            np.testing.assert_array_equal(low, view.min(axis=axis))
+            np.testing.assert_array_equal(high, view.max(axis=axis))
+
+
+def check_norms(x: np.ndarray) -> None:
+    sizes = np.abs(x.astype(np.longdouble))
+    unit = unit_of(x.dtype)
+    for view, axis in ((x, 0), (np.ascontiguousarray(x.T), 1)):
+        for order, expected in (
+            (2, np.sqrt((sizes**2).sum(axis=0))),
+            (1, sizes.sum(axis=0)),
+            (np.inf, sizes.max(axis=0)),
+            (-np.inf, sizes.min(axis=0)),
+        ):
+            got = note(gred.norm(view, order, axis=axis)).astype(np.longdouble)
+            away = np.abs(got - expected)
+            assert (away <= (unit + 30 * 2.0**-53) * expected).all(), (order, x.dtype, x.shape)
+
+
+def conversions() -> None:
+    """Sums and means in a type that was asked for, of columns and short rows, however they lie."""
+    pairs = [have + wanted for have in "?bBiqefd" for wanted in "bifd" if have != wanted]
+    for have, wanted in chosen([*pairs, "fe", "de", "FD"], "conversions"):
+        have, wanted = np.dtype(have), np.dtype(wanted)
+        for shape in chosen(((2, 65), (17, 33), (300, 129), (40, 3), (3000, 5), (5, 40)), wanted):
+            x = elements(have, shape, 6)
+            wider = np.zeros((2 * shape[0], 2 * shape[1]), have)
+            wider[::2, ::2] = x
+            others = [x.astype(have.newbyteorder())] if have.itemsize > 1 else []
+            for view in (x, x[:, ::-1], wider[::2, ::2], np.asfortranarray(x), *others):
+                check_converted(view, wanted)
+
+
+def check_converted(x: np.ndarray, wanted: np.dtype) -> None:
+    with np.errstate(all="ignore"):
+        values = x.astype(wanted)
+    for axis in (0, 1):
+        got = note(gred.sum(x, axis=axis, dtype=wanted))
+        if wanted in INTEGERS:
+            assert (got == values.sum(axis=axis, dtype=wanted)).all(), (x.dtype, wanted, x.shape)
+            continue
+        for name in ("sum", "mean"):
+            exact, error = right(name, values, axis)
+            got = gred.__dict__[name](x, axis=axis, dtype=wanted)
+            away = np.abs(got.astype(exact.dtype) - exact)
+            assert (away <= error).all(), (name, x.dtype, wanted, x.shape, x.strides, axis)
+
+
+def masks() -> None:
+    """What hidden elements leave of columns and of short rows, whatever the mask's own layout."""
+    for dtype in (*INTEGERS, *FLOATS):
+        for shape in chosen(((2, 65), (17, 33), (300, 129), (40, 3), (3000, 5), (5, 40)), dtype):
+            x = elements(dtype, shape, 7)
+            shown = np.random.default_rng(shape[1]).random(shape) > 0.4
+            shown[:, 1] = False
+            of_rows, of_columns = shown[:, :1], shown[:1]
+            for mask in (shown, np.asfortranarray(shown), shown[::-1], of_rows, of_columns):
+                for view in (x, np.asfortranarray(x), x[:, ::-1]):
+                    check_masked(view, mask)
+
+
+def check_masked(x: np.ndarray, mask: np.ndarray) -> None:
+    everywhere = np.broadcast_to(mask, x.shape)
+    hidden = np.zeros_like(x)
+    hidden[everywhere] = x[everywhere]
+    for axis in (0, 1):
+        exact, error = right("sum", hidden, axis)
+        got = note(gred.sum(x, axis=axis, where=mask))
+        assert (np.abs(got.astype(exact.dtype) - exact) <= error).all() or x.dtype in INTEGERS
+        assert (got == exact).all() or x.dtype not in INTEGERS, (x.dtype, x.shape, axis)
+        for name, first in (("max", 1), ("min", 0)):
+            values = plain(x)
+            expected = getattr(values, name)(axis, initial=first, where=mask)
+            got = note(getattr(gred, name)(x, axis=axis, initial=first, where=mask))
+            assert (plain(got) == expected).all(), (name, x.dtype, x.shape, axis)
+        counts = gred.count_nonzero(x, axis=axis, where=mask)
+        assert (counts == np.count_nonzero(plain(hidden), axis=axis)).all()
+        assert (gred.any(x, axis=axis, where=mask) == (counts > 0)).all()
+        if x.dtype in INTEGERS:
+            product = note(gred.prod(x, axis=axis, where=mask))
+            assert (product == np.prod(x, axis=axis, where=mask)).all(), (x.dtype, x.shape, axis)
+        every = gred.all(x, axis=axis, where=mask)
+        assert (every == (plain(x) != 0).all(axis=axis, where=mask)).all()
 
 
 def runs() -> None:
@@ -322,7 +468,20 @@ def check_between(x: np.ndarray) -> None:
 
 CHECKS: dict[str, Callable[[], None]] = {
     f.__name__: f
-    for f in (lengths, blocks, ends, places, few_columns, runs, pages, alignments, bits)
+    for f in (
+        lengths,
+        blocks,
+        ends,
+        places,
+        few_columns,
+        numbers,
+        conversions,
+        masks,
+        runs,
+        pages,
+        alignments,
+        bits,
+    )
 }
 
 

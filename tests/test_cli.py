@@ -360,6 +360,10 @@ def test_help_leads_to_every_job(command):
     assert all(f"python -m gred {job} --help" in out for job in JOBS)
 
 
+def test_the_command_tells_its_version(command):
+    assert command("--version")[:2] == (0, f"gred {gred.__version__}\n")
+
+
 def test_module_runs_as_a_command():
     line = [sys.executable, "-m", "gred", *SMALL, "--methods", "shared,7"]
     done = subprocess.run(line, capture_output=True, text=True)

@@ -95,8 +95,10 @@ def test_the_drawing_has_a_bar_a_rung_as_long_as_its_counts(command, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--methods", "bulk"), "'bulk' has no counters; rungs 0 to 22 have"),
-        (("--methods", "recursive"), "'recursive' has no counters"),
+        (("--methods", "bulk"), "'bulk' cannot be counted; rungs 0 to 22 can"),
+        (("--methods", "recursive"), "'recursive' cannot be counted"),
+        (("--methods", "30"), "'30' is not a method; rungs have numbers from 0 to 24"),
+        (("--size", "4KiB"), "'4KiB' is not a size; it counts elements, not bytes: write 1000000"),
         (("--block-size", "33"), "33 is not a block size"),
         (("--size", "nothing"), "'nothing' is not a size"),
         (("--multiprocessors", "0"), "'0' is not a whole number from 1 to 1024"),

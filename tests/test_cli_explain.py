@@ -127,7 +127,8 @@ def test_the_sources_come_with_the_package():
     ("arguments", "words"),
     [
         ((), "the following arguments are required: METHOD"),
-        (("cluster",), "'cluster' has no counters; rungs 0 to 22 have"),
+        (("cluster",), "'cluster' cannot be explained; rungs 0 to 22 can"),
+        (("cub",), "'cub' cannot be explained; rungs 0 to 22 can"),
         (("unrol8",), "did you mean 'unroll8'?"),
         (("unroll8,shuffle",), "more than one method"),
         (("unroll8", "--block-size", "1"), "1 is not a block size"),

@@ -172,7 +172,7 @@ def test_a_mask_of_another_type_than_bool_is_refused_whatever_offers_it():
 
     class Nothing(Only):
         def __dlpack__(self, **options):
-            raise BufferError
+            raise BufferError("nothing to see")
 
     a = np.arange(5)
     for dtype in EVERY_TYPE:
@@ -191,9 +191,11 @@ def test_a_mask_of_another_type_than_bool_is_refused_whatever_offers_it():
             return a > 2
 
     assert gred.sum(a, where=Array()) == 7
-    for opaque in (Nothing(a > 2), object(), {}, len):
+    for opaque in (object(), {}, len):
         with pytest.raises(TypeError, match="where"):
             gred.sum(a, where=opaque)
+    with pytest.raises(BufferError, match="nothing to see"):
+        gred.sum(a, where=Nothing(a > 2))
 
 
 # ---- capsules of our own ----
@@ -384,6 +386,29 @@ def test_a_buffer_error_leaves_the_other_ways_open():
             return np.array([1.0, 2.0])
 
     assert gred.sum(Declining()) == 3
+
+
+@pytest.mark.parametrize("method", ["__dlpack__", "__dlpack_device__"])
+def test_a_buffer_error_is_heard_where_there_is_no_other_way(method):
+    def declining(self, **options):
+        raise BufferError("tensor requires grad")
+
+    producer = type("Declining", (Producer,), {method: declining})(capsule_of(X))
+    for function in (gred.sum, gred.max, gred.ExactSum, gred.explain):
+        with pytest.raises(BufferError, match="tensor requires grad"):
+            function(producer)
+
+
+def test_what_numpy_says_of_an_object_that_declined_is_heard():
+    class Closed(Producer):
+        def __dlpack__(self, **options):
+            raise BufferError("not this way")
+
+        def __array__(self, dtype=None, copy=None):
+            raise TypeError("nor this way")
+
+    with pytest.raises(TypeError, match="nor this way"):
+        gred.sum(Closed(None))
 
 
 @pytest.mark.parametrize("method", ["__dlpack__", "__dlpack_device__"])

@@ -225,6 +225,8 @@ def test_a_masked_array_is_refused(mask):
     for op in OPS:
         with pytest.raises(TypeError, match=r"a: .*masked.*compressed"):
             reduce(op, masked)
+    with pytest.raises(TypeError, match=r"where: .*masked.* where\.filled\(value\)"):
+        gred.sum([1, 2, 3], where=np.ma.array([1, 0, 1], dtype=bool))
 
 
 def test_a_ragged_sequence_is_refused():

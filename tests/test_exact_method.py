@@ -363,6 +363,20 @@ assert gred.sum(y.T.copy(), axis=1, method="exact").tolist() == [math.fsum(row) 
 """
 
 
+@pytest.mark.parametrize("instructions", ["baseline", "avx2", "avx512"])
+def test_a_processors_inexact_flag_is_believed(instructions):
+    """All that loops are compiled for have one."""
+    program = "import gred; print(gred.explain([1.0], method='exact').array)"
+    told = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "GRED_INSTRUCTIONS": instructions},
+    )
+    assert "just added" in told.stdout
+
+
 @pytest.mark.unsanitized
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="there is no Valgrind")
 def test_an_emulator_that_leaves_out_the_inexact_flag_is_found_out():

@@ -107,6 +107,22 @@ def test_only_the_exact_sum_overflows():
     assert gred.ExactSum([GREATEST] * 3).mean() == GREATEST
 
 
+def test_python_adds_them_up():
+    parts = [gred.ExactSum([1e100, 1.0]), gred.ExactSum([1.0, -1e100]), gred.ExactSum([0.5])]
+    before = [part.words for part in parts]
+    total = sum(parts)
+    assert (total.value(), total.count) == (2.5, 5)
+    assert sum(parts[:1]) == parts[0] + 0 == parts[0]
+    added = 0 + parts[0]
+    added += 0
+    added += parts[1]
+    for part, words in zip(parts, before, strict=True):
+        np.testing.assert_array_equal(part.words, words)
+    for other in (1, 0.0, False, None):
+        with pytest.raises(TypeError):
+            other + parts[0]
+
+
 def test_infinities_and_nans_are_as_ieee_754_has_them():
     inf, nan = math.inf, math.nan
     for x in ([inf], [-inf], [inf, -inf], [nan], [nan, inf], [1.0, inf, -1e308], [-inf, nan, inf]):

@@ -300,6 +300,7 @@ def test_the_hosts_loops_along_axes_are_told():
     assert "one after the other, as it lies" in gred.explain(MATRIX, axis=1).array
     assert "one after the other, as it" in gred.explain(MATRIX, axis=1, method="exact").array
     assert "side by side, gathered" in gred.explain(MATRIX, axis=0, method="exact").array
+    assert "just added" not in gred.explain(MATRIX.astype(int), axis=0, method="exact").array
     assert "side by side" in gred.explain(MATRIX.T[:, ::2], axis=1).array
 
 

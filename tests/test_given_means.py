@@ -1,5 +1,7 @@
 """`mean=` of var and std: deviations from what is given, as NumPy takes them."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -62,8 +64,19 @@ def test_a_mean_that_does_not_fit_is_refused(name):
         function(x, mean=np.ones(4))
     with pytest.raises(TypeError, match="complex"):
         function(x, 0, mean=1j)
-    with pytest.raises((TypeError, ValueError)):
+    with pytest.raises(TypeError, match="mean must be a number or an array of numbers, not of <U1"):
         function(x, 0, mean="x")
+    with pytest.raises(ValueError, match="mean cannot be broadcast"):
+        function(x, 0, mean=np.ones((2, 1, 4)))
+
+
+@both
+@pytest.mark.parametrize("fits", [3, True, Fraction(7, 2), np.ones((1, 1, 4)), [[1, 2.5, 3, 4]]])
+def test_a_mean_may_be_whatever_numpy_broadcasts(name, fits):
+    x = np.arange(12.0).reshape(3, 4)
+    right = ((x - np.asarray(fits, float).reshape(-1)) ** 2).mean(0)
+    got = getattr(gred, name)(x, 0, mean=fits)
+    np.testing.assert_allclose(got if name == "var" else got**2, right)
 
 
 def at_home(got):

@@ -61,3 +61,20 @@ def test_any_number_of_threads_makes_the_same_bits():
 @pytest.mark.parametrize("asked", ["", "avx1024", "neon", "AVX2"])
 def test_instructions_that_are_not_there_are_not_asked_for(asked):
     assert run("settled", GRED_INSTRUCTIONS=asked)[0] == BEST
+
+
+@pytest.mark.parametrize("asked", ["avx9", "AVX2", "", *SETS])
+def test_the_name_of_no_instructions_is_warned_of(asked):
+    code = "import gred; print(gred.sum([1, 2]))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "GRED_INSTRUCTIONS": asked},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    known = asked in ("", *SETS)
+    warning = f"RuntimeWarning: GRED_INSTRUCTIONS={asked} names no set of instructions"
+    assert done.stdout == "3\n"
+    assert (warning in done.stderr) is not known
+    assert all(name in done.stderr for name in SETS) is not known

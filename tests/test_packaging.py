@@ -57,6 +57,25 @@ def test_the_laboratory_is_imported_when_somebody_goes_there():
     assert listed.split() == []
 
 
+@pytest.mark.parametrize("name", ["dask", "lab", "mpi", "testing", "torch"])
+def test_modules_are_imported_when_somebody_goes_there(name):
+    listed = printed(
+        f"""
+        import sys, gred
+        print("gred.{name}" in sys.modules, "{name}" in dir(gred))
+        assert gred.{name} is sys.modules["gred.{name}"]
+        assert gred.{name}.__all__
+        """
+    )
+    assert listed.split() == ["False", "True"]
+
+
+def test_dir_shows_what_is_public_and_no_more():
+    shown = {name for name in dir(gred) if not name.startswith("__")}
+    assert shown == {*gred.__all__, "dask", "lab", "mpi", "testing", "torch"}
+    assert "__version__" in dir(gred)
+
+
 def test_the_core_may_be_loaded_again():
     """It keeps its state in the module, so that a second one starts afresh beside the first."""
     printed(

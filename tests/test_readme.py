@@ -103,6 +103,9 @@ def test_readme_lists_every_reduction_and_says_which_every_rung_takes():
         function = getattr(gred, name.strip("`"))
         for rung in rungs if every else ():
             function([1, 2, 3], method=rung, device="simulated")
+            for of_rows in ({"axis": 0}, {"keepdims": True}):
+                with pytest.raises(ValueError, match="is for whole arrays"):
+                    function([1, 2, 3], method=rung, device="simulated", **of_rows)
         if not every:
             with pytest.raises(ValueError, match="climb the ladder"):
                 function([1.5, 2.5], method="unroll8")

@@ -300,7 +300,7 @@ def test_of_nothing_there_is_what_numpy_says(shape, device):
 def test_greatest_magnitudes_of_nothing_are_numpys(device):
     """NumPy has had 0 and an error for the greatest; for the least there is none."""
     x = np.zeros(0)
-    with pytest.raises(ValueError, match="norm"):
+    with pytest.raises(ValueError, match=r"^norm of order -inf of an empty array has no value"):
         gred.norm(x, -np.inf, device=device)
     try:
         right = np.linalg.norm(x, np.inf)

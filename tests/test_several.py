@@ -199,3 +199,27 @@ def test_arrays_on_all_gpus_are_added_where_they_lie():
     assert abs(gred.mean(parts) - math.fsum(x) / len(x)) < 1e-12
     if exact_works():
         assert same(gred.sum(parts, method="exact"), total(x, FLOAT64))
+
+
+def test_arrays_on_devices_are_found_behind_others():
+    x = np.arange(5.0)
+    assert gred.sum([x, SimulatedArray(x)]) == gred.sum([SimulatedArray(x), x]) == 20
+    assert gred.mean((1.0, x, SimulatedArray(np.ones((2, 3))))) == 17 / 12
+    with pytest.raises(TypeError, match=r"not axis"):
+        gred.sum([x, SimulatedArray(x)], axis=0)
+    with pytest.raises(TypeError, match=r"max does not take several"):
+        gred.max([x, SimulatedArray(x)])
+
+
+def test_a_list_with_none_on_a_device_has_numpys_error():
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        gred.sum([np.ones(2), np.ones(3)])
+
+
+@pytest.mark.parametrize("first", [SimulatedArray, np.asarray])
+def test_explain_says_that_it_takes_one_array(first):
+    x = np.arange(5.0)
+    with pytest.raises(TypeError, match="explain takes one array"):
+        gred.explain([first(x), SimulatedArray(x)])
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        gred.explain([x, x[:2]])

@@ -295,7 +295,7 @@ def test_explain_points_at_the_picture(capsys):
     ("arguments", "words"),
     [
         ((), "the following arguments are required: METHOD"),
-        (("cluster",), "'cluster' has no counters; rungs 0 to 22 have"),
+        (("cluster",), "'cluster' cannot be drawn; rungs 0 to 22 can"),
         (("unrol8",), "did you mean 'unroll8'?"),
         (("1,2",), "more than one method"),
         (("1", "--block-size", "16"), "16 is not a block size; accepted are 32, 64"),

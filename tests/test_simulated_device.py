@@ -9,10 +9,12 @@ import textwrap
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 from toy_kernels import toy_kernels
 
 import gred
+from gred.testing import SimulatedArray
 
 ROOT = Path(__file__).parent.parent
 DONE, FAILED = 0, 1
@@ -212,10 +214,14 @@ def long_run(call):
     )
 
 
+COLUMNS = "np.broadcast_to(np.float32(1), (20, 2**26))"
+ROWS = "np.broadcast_to(array[:4], (2**33, 4)).T"
 LONG_CALLS = {
     "a long array": "gred.sum(array, **options)",
     "a measured long array": "gred.kernel_time(array, samples=1, warmup=0, **options)",
     "many samples": "gred.kernel_time(array[:2**22], samples=200, **options)",
+    "many long columns": f'gred.sum({COLUMNS}, axis=0, device="simulated")',
+    "few long rows": f'gred.var({ROWS}, axis=1, mean=np.zeros((4, 1)), device="simulated")',
 }
 
 
@@ -232,6 +238,28 @@ def test_a_long_run_warns_with_an_estimate_and_ctrl_c_ends_it(call):
     seconds = next(int(word) for word in warning.split() if word.isdigit())
     assert seconds >= 10
     assert out == "KeyboardInterrupt\nand goes on\n"
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_trial_along_axes_leaves_no_trace(axis):
+    """Where elements are so many that a part of them is tried first."""
+    x = SimulatedArray(np.arange(9 << 20).reshape(-1, 9) % 251, np.float32)
+    x = x if axis == 0 else x.T
+    right = x.get()
+    least, greatest = gred.minmax(x, axis)
+    np.testing.assert_array_equal(least.to_numpy(), right.min(axis))
+    np.testing.assert_array_equal(greatest.to_numpy(), right.max(axis))
+    out = SimulatedArray(np.zeros(9), np.float64)
+    assert gred.sum(x, axis, out=out) is out
+    sums = right.sum(axis, np.float64)
+    np.testing.assert_allclose(out.get(), sums, rtol=1e-5)
+    exact = gred.sum(x, axis, method="exact").to_numpy()
+    np.testing.assert_array_equal(exact, sums.astype(np.float32))
+    about = SimulatedArray(np.full(9, 7.0) if axis == 0 else np.full((9, 1), 7.0))
+    spread = gred.var(x, axis, mean=about, where=right > 3, device="simulated")
+    hidden = np.where(right > 3, right.astype(np.float64), np.nan)
+    wanted = np.nanmean((hidden - 7.0) ** 2, axis)
+    np.testing.assert_allclose(spread.to_numpy(), wanted, rtol=1e-4)
 
 
 def test_the_warning_may_be_an_error():

@@ -111,25 +111,25 @@ def test_the_order_ends_with_its_with_block():
 
 def test_an_unknown_order_is_refused():
     with pytest.raises(ValueError, match=r"order.*'forwards'.*'shuffled'.*'sideways'"):
-        gred.thread_order("sideways").__enter__()
+        gred.thread_order("sideways")
 
 
 @pytest.mark.parametrize("order", [None, 3, ["forwards"]])
 def test_an_order_that_is_no_text_is_refused(order):
     with pytest.raises((TypeError, ValueError), match="order"):
-        gred.thread_order(order).__enter__()
+        gred.thread_order(order)
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64])
 def test_a_seed_out_of_range_is_refused(seed):
     with pytest.raises(ValueError, match=rf"seed.*{seed}"):
-        gred.thread_order("shuffled", seed).__enter__()
+        gred.thread_order("shuffled", seed)
 
 
 @pytest.mark.parametrize("seed", ["7", 1.5, None, np.float64(7), np.True_, np.arange(2)])
 def test_a_seed_that_is_no_integer_is_refused(seed):
     with pytest.raises(TypeError, match="seed"):
-        gred.thread_order("shuffled", seed).__enter__()
+        gred.thread_order("shuffled", seed)
 
 
 @pytest.mark.parametrize("integer", [np.int8, np.uint64, np.int64, lambda n: np.array(n)])

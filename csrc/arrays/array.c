@@ -238,19 +238,51 @@ PyObject *array_new(unsigned dimensions, const uint64_t *shape, enum element *el
     return array;
 }
 
+/* Whether these are numbers or what has them; NumPy would read strings as numbers. */
+static bool check_numbers(PyArrayObject *given, const char *name, bool takes_complex)
+{
+    const int type = PyArray_TYPE(given);
+    if (!PyTypeNum_ISNUMBER(type) && !PyTypeNum_ISBOOL(type) && !PyTypeNum_ISOBJECT(type) &&
+        !PyTypeNum_ISUSERDEF(type)) {
+        PyErr_Format(PyExc_TypeError, "%s must be a number or an array of numbers, not of %S", name,
+                     (PyObject *)PyArray_DESCR(given));
+        return false;
+    }
+    if (takes_complex || !PyTypeNum_ISCOMPLEX(type))
+        return true;
+    PyErr_Format(PyExc_TypeError, "%s of real elements must be real, not complex", name);
+    return false;
+}
+
+/* As NumPy assigns: dimensions in front of those that there are have one element. */
+static bool check_shape(PyArrayObject *given, const char *name, unsigned dimensions,
+                        const uint64_t *shape)
+{
+    const unsigned own = (unsigned)PyArray_NDIM(given);
+    bool fits = true;
+    for (unsigned k = 0; k < own; k++) {
+        const uint64_t length = (uint64_t)PyArray_DIM(given, (int)k);
+        const bool there = k + dimensions >= own;
+        fits = fits && (length == 1 || (there && length == shape[k + dimensions - own]));
+    }
+    if (!fits)
+        PyErr_Format(PyExc_ValueError,
+                     "%s cannot be broadcast to the shape of the results with keepdims=True", name);
+    return fits;
+}
+
 PyObject *array_broadcast(PyObject *object, const char *name, bool takes_complex,
                           unsigned dimensions, const uint64_t *shape,
                           const struct complex128 **elements)
 {
     enum element element = ELEMENT_COMPLEX128;
     void *to;
-    PyObject *given = PyArray_FROM_O(object);
-    PyObject *array = given ? array_new(dimensions, shape, &element, &to) : NULL;
-    if (array && !takes_complex && PyTypeNum_ISCOMPLEX(PyArray_TYPE((PyArrayObject *)given))) {
-        PyErr_Format(PyExc_TypeError, "%s of real elements must be real, not complex", name);
-        Py_CLEAR(array);
-    }
-    if (array && PyArray_CopyInto((PyArrayObject *)array, (PyArrayObject *)given) < 0)
+    PyArrayObject *given = (PyArrayObject *)PyArray_FROM_O(object);
+    PyObject *array = given && check_numbers(given, name, takes_complex) &&
+                              check_shape(given, name, dimensions, shape)
+                          ? array_new(dimensions, shape, &element, &to)
+                          : NULL;
+    if (array && PyArray_CopyInto((PyArrayObject *)array, given) < 0)
         Py_CLEAR(array);
     Py_XDECREF(given);
     *elements = array ? to : NULL;
@@ -276,8 +308,10 @@ static bool refuse_mask(PyObject *object, const char *name)
     if (!PyArray_Check(object) || PyArray_CheckExact(object) ||
         !PyObject_HasAttrString(object, "mask"))
         return true;
-    PyErr_Format(PyExc_TypeError, "%s: masked arrays are not supported; a.compressed() has no mask",
-                 name);
+    PyErr_Format(PyExc_TypeError,
+                 "%s: masked arrays are not supported; %s.compressed() leaves out what is masked, "
+                 "%s.filled(value) fills it in",
+                 name, name, name);
     return false;
 }
 
@@ -320,8 +354,25 @@ static bool is_plain(PyObject *object)
            object == Py_None || is_numpys_scalar(object);
 }
 
+/* Where DLPack was declined, with that exception set. */
+static int view_otherwise(PyObject *object, const struct view_request *request, struct view *view)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    const int viewed = cuda_interface_view(object, request, view);
+    if (viewed == 0) {
+        PyErr_Restore(type, value, traceback);
+        return 0;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return viewed;
+}
+
 /* An interface whose stream is known is as good as DLPack, and faster; one of which it is not may
- * hide work under way. 1, 0 if the object offers none of them, -1. */
+ * hide work under way. 1, 0 if the object offers none of them, with an exception set if it is one
+ * by which it declines, -1. */
 static int view_interfaces(PyObject *object, const struct view_request *request, struct view *view)
 {
     int viewed = cuda_interface_view_with_stream(object, request, view);
@@ -339,7 +390,7 @@ static int view_interfaces(PyObject *object, const struct view_request *request,
         Py_XDECREF(type);
         Py_XDECREF(value);
         Py_XDECREF(traceback);
-        return exported ? exported : cuda_interface_view(object, request, view);
+        return exported ? exported : view_otherwise(object, request, view);
     }
     PyErr_Restore(type, value, traceback);
     return viewed;
@@ -371,6 +422,36 @@ static int view_interface(PyObject *object, const struct view_request *request, 
     return viewed ? viewed : view_resolved(object, request, view);
 }
 
+/* What NumPy makes of an object. NULL with an exception set. */
+static PyObject *numpys_array(PyObject *object, const struct view_request *request)
+{
+    if (PyArray_Check(object))
+        return refuse_mask(object, request->name) ? Py_NewRef(object) : NULL;
+    if (!request->in_place)
+        return PyArray_FROM_O(object);
+    PyErr_Format(PyExc_TypeError, "%s must be an array, of NumPy or on a GPU; got %.200s",
+                 request->name, Py_TYPE(object)->tp_name);
+    return NULL;
+}
+
+/* Of an object that NumPy cannot look into either, the exception by which it declined tells more
+ * than that its type is "object". */
+static bool view_by_numpy(PyObject *object, const struct view_request *request, struct view *view)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *array = numpys_array(object, request);
+    const bool viewed = array && view_numpy((PyArrayObject *)array, request->name, view);
+    if (array && !viewed && type) {
+        PyErr_Restore(type, value, traceback);
+        return false;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return viewed;
+}
+
 bool array_view(PyObject *object, const struct view_request *request, struct view *view)
 {
     if (!PyArray_Check(object) && !is_plain(object)) {
@@ -378,15 +459,7 @@ bool array_view(PyObject *object, const struct view_request *request, struct vie
         if (viewed)
             return viewed > 0;
     }
-    if (!refuse_mask(object, request->name))
-        return false;
-    if (request->in_place && !PyArray_Check(object)) {
-        PyErr_Format(PyExc_TypeError, "%s must be an array, of NumPy or on a GPU; got %.200s",
-                     request->name, Py_TYPE(object)->tp_name);
-        return false;
-    }
-    PyObject *array = PyArray_Check(object) ? Py_NewRef(object) : PyArray_FROM_O(object);
-    return array && view_numpy((PyArrayObject *)array, request->name, view);
+    return view_by_numpy(object, request, view);
 }
 
 void array_release(struct view *view)

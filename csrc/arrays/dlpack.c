@@ -49,10 +49,7 @@ struct dl_device {
 /* A BufferError says that the object cannot do this, and may well have another way. */
 static int declined(void)
 {
-    if (!PyErr_ExceptionMatches(PyExc_BufferError))
-        return -1;
-    PyErr_Clear();
-    return 0;
+    return PyErr_ExceptionMatches(PyExc_BufferError) ? 0 : -1;
 }
 
 /* Devices have numbers from 0 on. */
@@ -82,7 +79,7 @@ static bool parse_device(PyObject *pair, const char *name, struct dl_device *dev
     return false;
 }
 
-/* 1, 0 if the object has none or declines, -1. */
+/* 1, 0 if the object has none or, with that exception set, declines, -1. */
 static int ask_device(PyObject *object, const char *name, struct dl_device *device)
 {
     PyObject *method;

@@ -4,8 +4,8 @@
 
 #include "arrays/view.h"
 
-/* 1: a view was made. 0: the object has no __dlpack__, or declines by a BufferError, and may have
- * something else to offer; no exception is set. -1: an exception is set. */
+/* 1: a view was made. 0: the object has no __dlpack__, or declines by a BufferError, which is set
+ * then, and may have something else to offer. -1: another exception is set. */
 int dlpack_view(PyObject *object, const struct view_request *, struct view *view);
 
 /* Makes the constants that dlpack_view uses; -1 with an exception set. */

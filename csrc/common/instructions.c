@@ -42,12 +42,30 @@ static enum instructions best_here(void)
 
 #endif
 
+static const char *asked(void)
+{
+    const char *const name = getenv("GRED_INSTRUCTIONS");
+    return name && *name ? name : NULL;
+}
+
+/* INSTRUCTIONS: the name of none. */
+static enum instructions named(const char *name)
+{
+    int set = 0;
+    while (set < INSTRUCTIONS && strcmp(name, instructions_name((enum instructions)set)) != 0)
+        set++;
+    return (enum instructions)set;
+}
+
+const char *instructions_misnamed(void)
+{
+    const char *const name = asked();
+    return name && named(name) == INSTRUCTIONS ? name : NULL;
+}
+
 enum instructions instructions_here(void)
 {
-    const char *const asked = getenv("GRED_INSTRUCTIONS");
-    const enum instructions best = best_here();
-    for (int set = 0; asked && set < (int)best; set++)
-        if (strcmp(asked, instructions_name((enum instructions)set)) == 0)
-            return (enum instructions)set;
-    return best;
+    const char *const name = asked();
+    const enum instructions best = best_here(), wanted = name ? named(name) : best;
+    return wanted < best ? wanted : best;
 }

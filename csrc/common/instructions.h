@@ -16,4 +16,7 @@ enum instructions { INSTRUCTION_SETS(INSTRUCTIONS_ENUMERATOR) INSTRUCTIONS };
  * that. */
 enum instructions instructions_here(void);
 
+/* What GRED_INSTRUCTIONS is, if it names none of them; else NULL. */
+const char *instructions_misnamed(void);
+
 const char *instructions_name(enum instructions);

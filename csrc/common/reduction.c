@@ -9,11 +9,15 @@ static const struct {
 #include "common/reductions.def"
 };
 
+/* Names are pasted at once: what another macro is given is expanded, and bool is a macro of C's. */
 static const struct reduction_row rows[REDUCTIONS] = {
+#define ROW(name, called, ...) [REDUCTION_##name] = {#name, called, __VA_ARGS__},
 #define REDUCTION(name, fold, plain, bools, values, result, nothing, counts, summary)              \
-    [REDUCTION_##name] = {#name,           FOLD_##fold,     REDUCTION_##plain, REDUCTION_##bools,  \
-                          VALUES_##values, RESULT_##result, NOTHING_##nothing, counts,             \
-                          summary},
+    ROW(name, #name, FOLD_##fold, REDUCTION_##plain, REDUCTION_##bools, VALUES_##values,           \
+        RESULT_##result, NOTHING_##nothing, counts, summary)
+#define VARIANT(called, name, fold, plain, bools, values, result, nothing, counts, summary)        \
+    ROW(name, called, FOLD_##fold, REDUCTION_##plain, REDUCTION_##bools, VALUES_##values,          \
+        RESULT_##result, NOTHING_##nothing, counts, summary)
 #include "common/reductions.def"
 };
 

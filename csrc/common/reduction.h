@@ -30,6 +30,7 @@ enum nothing { NOTHING_value, NOTHING_initial, NOTHING_nan, NOTHING_error };
 
 struct reduction_row {
     const char *name;
+    const char *called; /* in messages */
     enum fold fold;
     enum reduction plain; /* what it is where elements cannot be NaN */
     enum reduction bools; /* what it is of truth values */
@@ -118,6 +119,9 @@ struct finished {
 /* The same for n states that lie one after the other. */
 void states_finish(enum reduction, const struct finish *, const void *states, uint64_t n,
                    const struct finished *);
+
+/* Whether no number is in one of those states at least, of a fold that leaves NaN out. */
+bool states_lack_numbers(enum fold, enum element accumulator, const void *states, uint64_t n);
 
 /* Moments of the variance's fold, n states of them, as if about other means, `step` numbers apart.
  */

@@ -17,7 +17,7 @@ enum {
     SLAB_PART_ROWS = 16,         /* at most */
     SLAB_PARTS = 128,            /* at most, ... */
     SLAB_PARTS_OF_BYTES = 16,    /* and of elements of a byte where positions matter */
-    SLAB_ROOM = 192 << 10,
+    SLAB_ROOM = 208 << 10,
 };
 
 static inline struct slab_parts slab_parts_of(uint64_t n)

@@ -8,6 +8,7 @@
 
 #include "common/arithmetic.h"
 #include "host/columns_spot.h"
+#include "host/hidden.h"
 #include "host/sharing.h"
 
 #include <stdlib.h>
@@ -28,31 +29,53 @@ static int64_t magnitude(int64_t stride)
     return stride < 0 ? -stride : stride;
 }
 
-static enum columns_way way_of(const struct axes *axes)
+static bool lie_side_by_side(const struct axes *axes)
 {
-    const struct layout *reduced = &axes->reduced;
-    const int64_t size = (int64_t)element_size(reduced->input),
-                  beside = axes->strides[axes->kept - 1],
-                  below = reduced->dimensions ? reduced->strides[0] : 0;
-    if (beside == size && !reduced->swapped)
-        return COLUMNS_IN_PLACE;
-    return magnitude(below) > beside || reduced->swapped ? COLUMNS_MOVED : COLUMNS_TURNED;
+    return axes->strides[axes->kept - 1] == (int64_t)element_size(axes->reduced.input);
 }
 
-static fold_slab *loop_to(const struct job *job, enum element state)
+/* Whether a result's elements are no farther from each other than from its neighbour's. */
+static bool are_rows(const struct axes *axes)
+{
+    const struct layout *reduced = &axes->reduced;
+    const int64_t below = reduced->dimensions ? reduced->strides[0] : 0;
+    return !lie_side_by_side(axes) && magnitude(below) <= axes->strides[axes->kept - 1];
+}
+
+static enum columns_way way_of(const struct axes *axes)
+{
+    if (axes->reduced.swapped)
+        return COLUMNS_MOVED;
+    if (lie_side_by_side(axes))
+        return COLUMNS_IN_PLACE;
+    return are_rows(axes) ? COLUMNS_TURNED : COLUMNS_MOVED;
+}
+
+static fold_slab *loop_from(const struct job *job, enum element input, enum element state)
 {
 #define LOOPS(name) SLAB_LOOP(name),
     static fold_slab *(*const sets[])(enum fold, enum element,
                                       enum element) = {INSTRUCTION_SETS(LOOPS)};
 #undef LOOPS
-    return sets[job->instructions](job->plan->fold, job->plan->layout->input, state);
+    return sets[job->instructions](job->plan->fold, input, state);
 }
 
+static fold_slab *loop_to(const struct job *job, enum element state)
+{
+    return loop_from(job, job->plan->layout->input, state);
+}
+
+/* What takes elements as they are; NULL: they have to be converted. */
 static fold_slab *loop_of(const struct job *job)
 {
     const struct plan *plan = job->plan;
     const enum element input = plan->layout->input, type = plan->layout->type;
     return type == plan->accumulator || type == input ? loop_to(job, plan->accumulator) : NULL;
+}
+
+static fold_slab *loop_of_converted(const struct job *job)
+{
+    return loop_from(job, job->plan->accumulator, job->plan->accumulator);
 }
 
 /* Where results are what a state is, or that divided, and need nothing else; NULL: they do. */
@@ -75,23 +98,32 @@ static fold_slab *loop_to_results(const struct job *job)
  * turned sooner than folded one by one. */
 static bool pays(const struct plan *plan)
 {
-    enum { LONG_BYTES = 256, NEAR = 4, LONG_NEAR = 63, LONG_APART = 256 };
+    enum { LONG_BYTES = 256, SHORT = 16, NEAR = 4, LONG_NEAR = 63, LONG_APART = 256 };
     const struct axes *axes = plan->axes;
     const int64_t size = (int64_t)element_size(plan->layout->input),
                   stride = axes->reduced.dimensions ? axes->reduced.strides[0] : size;
-    if (way_of(axes) != COLUMNS_TURNED)
+    if (!are_rows(axes))
         return true;
     if (stride == size)
-        return plan->n * (uint64_t)size <= LONG_BYTES;
+        return axes->reduced.swapped ? plan->n <= SHORT : plan->n * (uint64_t)size <= LONG_BYTES;
     return plan->n <= (stride > 0 && stride <= NEAR * size ? LONG_NEAR : LONG_APART);
+}
+
+/* Whether results need not know what their mask hides. */
+static bool may_hide(const struct plan *plan)
+{
+    union scalar nothing;
+    return !plan->counts && hidden_becomes(plan->fold, plan->accumulator, &nothing);
 }
 
 bool columns_suit(const struct job *job)
 {
     const struct plan *plan = job->plan;
     const struct axes *axes = plan->axes;
-    return !plan->layout->mask && axes->kept > 0 && axes->results > 1 && plan->n > 0 &&
-           axes->reduced.dimensions <= 1 && pays(plan) && loop_of(job);
+    if (axes->kept == 0 || axes->results <= 1 || plan->n == 0 || axes->reduced.dimensions > 1)
+        return false;
+    return (!plan->layout->mask || may_hide(plan)) && pays(plan) &&
+           (loop_of(job) || loop_of_converted(job));
 }
 
 static uint64_t power_of_2_from(uint64_t n)
@@ -134,7 +166,8 @@ static uint64_t folded_of(const struct columns *self)
     const uint64_t bytes = self->row * self->size;
     uint64_t folded = 1;
     if (bytes > ENOUGH || self->column_stride <= 0 ||
-        self->row_stride != (int64_t)self->row * self->column_stride)
+        self->row_stride != (int64_t)self->row * self->column_stride ||
+        self->mask_row_stride != (int64_t)self->row * self->mask_column_stride)
         return 1;
     while (2 * folded * bytes <= WANTED && 2 * folded * SLAB_PART_ROWS <= self->plan->n)
         folded *= 2;
@@ -146,6 +179,7 @@ static void fold_rows(struct columns *self)
     self->folded = folded_of(self);
     self->row *= self->folded;
     self->row_stride *= (int64_t)self->folded;
+    self->mask_row_stride *= (int64_t)self->folded;
     self->parts = slab_parts_of(self->plan->n / self->folded);
 }
 
@@ -165,7 +199,7 @@ static void describe_runs(struct columns *self)
     const uint64_t parts = (uint64_t)1 << self->parts.shift;
     self->run = least(self->run, parts);
     self->shared = self->spots < FEW || parts / self->run > FEW_RUNS;
-    if (self->shared && self->way == COLUMNS_IN_PLACE) {
+    if (self->shared && !self->brings) {
         const uint64_t piece = PIECE / SLAB_PART_ROWS / 2 / least(self->tile, self->row) + 1,
                        wanted = parts / RUNS > piece ? parts / RUNS : piece;
         self->run = least(self->run, power_of_2_from(wanted > LEAST_RUN ? wanted : LEAST_RUN));
@@ -190,7 +224,7 @@ static void describe_results(struct columns *self)
 {
     const struct axes *axes = self->axes;
     const unsigned inner = axes->kept - 1;
-    fold_slab *const fold = loop_to_results(self->job);
+    fold_slab *const fold = self->convert || axes->reduced.mask ? NULL : loop_to_results(self->job);
     self->direct = fold && self->runs == 1 && self->folded == 1 && axes->places[inner] == 1 &&
                    (self->group == 1 || axes->places[inner - 1] == (int64_t)self->row);
     if (self->direct) {
@@ -202,12 +236,13 @@ static void describe_results(struct columns *self)
 
 static void describe_bench(struct columns *self)
 {
-    const bool brings = self->way != COLUMNS_IN_PLACE;
     const uint64_t columns = least(self->tile, self->row),
                    rows = least(self->run * SLAB_PART_ROWS, self->plan->n);
     self->spot_bytes = aligned(self->group * columns * self->width);
     self->brought = SLAB_ROOM;
-    self->states = self->brought + (brings ? aligned(rows * columns * self->size) : 0);
+    self->unconverted = self->brought + (self->brings ? aligned(rows * columns * self->size) : 0);
+    self->states =
+        self->unconverted + (self->convert ? aligned(rows * columns * self->input_size) : 0);
     self->bench_bytes = self->states + (self->shared ? 0 : self->runs * self->spot_bytes);
 }
 
@@ -234,8 +269,27 @@ static void find_movers(struct columns *self)
 #undef TURNERS
     const struct layout *layout = &self->axes->reduced;
     const size_t part = layout->swapped ? element_size(element_real_part(layout->input)) : 1;
-    self->move = movers[self->job->instructions](self->size, part, false);
-    self->turn = turners[self->job->instructions](self->size);
+    self->move = movers[self->job->instructions](self->input_size, part, false);
+    self->turn = turners[self->job->instructions](self->input_size);
+}
+
+static void find_loop(struct columns *self)
+{
+#define CONVERTERS(name) CONVERTER(name),
+    static convert_elements *(*const converters[])(enum element,
+                                                   enum element) = {INSTRUCTION_SETS(CONVERTERS)};
+#undef CONVERTERS
+    const struct layout *layout = self->plan->layout;
+    self->fold = loop_of(self->job);
+    self->input_size = self->size = element_size(layout->input);
+    if (!self->fold) {
+        self->fold = loop_of_converted(self->job);
+        self->convert = converters[self->job->instructions](layout->input, layout->type);
+        self->size = element_size(self->plan->accumulator);
+    }
+    self->brings = self->convert || layout->mask || self->way != COLUMNS_IN_PLACE;
+    hidden_becomes(self->plan->fold, self->convert ? self->plan->accumulator : layout->input,
+                   &self->nothing);
 }
 
 static void describe(struct columns *self)
@@ -243,12 +297,15 @@ static void describe(struct columns *self)
     const struct axes *axes = self->axes;
     const unsigned inner = axes->kept - 1;
     self->way = way_of(axes);
-    self->fold = loop_of(self->job);
+    find_loop(self);
     self->merge = loop_of_pairs(self->plan->fold, self->plan->accumulator);
-    self->size = element_size(axes->reduced.input);
     self->width = state_bytes(self->plan->fold, self->plan->accumulator);
     self->row_stride = axes->reduced.dimensions ? axes->reduced.strides[0] : 0;
     self->column_stride = axes->strides[inner];
+    if (axes->reduced.mask) {
+        self->mask_row_stride = axes->reduced.dimensions ? axes->reduced.mask_strides[0] : 0;
+        self->mask_column_stride = axes->mask_strides[inner];
+    }
     self->row = axes->shape[inner];
     self->blocks = inner ? axes->shape[inner - 1] : 1;
     self->block_stride = inner ? axes->strides[inner - 1] : 0;
@@ -256,10 +313,10 @@ static void describe(struct columns *self)
     self->ahead = ahead_of(self);
     fold_rows(self);
     find_movers(self);
-    if (self->way == COLUMNS_IN_PLACE)
-        describe_in_place(self);
-    else
+    if (self->brings)
         describe_brought(self);
+    else
+        describe_in_place(self);
     self->groups = divide_up(self->blocks, self->group);
     self->spots = spots_of(self);
     describe_runs(self);
@@ -278,8 +335,8 @@ static struct sharing sharing_of_all(const struct columns *self)
 {
     const struct plan *plan = self->plan;
     return sharing_along(plan->fold, plan->layout->input,
-                         self->way == COLUMNS_IN_PLACE ? BRINGS_NOTHING : BRINGS_TILES,
-                         elements_of(self), self->direct ? 0 : self->axes->results);
+                         self->brings ? BRINGS_TILES : BRINGS_NOTHING, elements_of(self),
+                         self->direct ? 0 : self->axes->results);
 }
 
 static bool run_pieces(struct job *job, struct columns *self, uint64_t pieces, threads_piece *piece)
@@ -324,13 +381,14 @@ bool columns_run(struct job *job)
 
 void columns_explain(const struct job *job, struct loops *loops)
 {
-    static const char *const ways[] = {[COLUMNS_IN_PLACE] = "as they lie",
-                                       [COLUMNS_MOVED] = "gathered first",
-                                       [COLUMNS_TURNED] = "turned first"};
+    static const char *const ways[][2] = {
+        [COLUMNS_IN_PLACE] = {"as they lie", "converted first"},
+        [COLUMNS_MOVED] = {"gathered first", "gathered first, and converted"},
+        [COLUMNS_TURNED] = {"turned first", "turned first, and converted"}};
     struct columns self = {.job = job, .plan = job->plan, .axes = job->plan->axes};
     describe(&self);
     const uint64_t pieces = sharing_of_all(&self).pieces > 1 ? pieces_of(&self) : 1;
-    *loops = (struct loops){.way = ways[self.way],
+    *loops = (struct loops){.way = ways[self.way][self.convert != NULL],
                             .threads = threads_for(job->threads, pieces),
                             .instructions = instructions_name(job->instructions)};
 }

@@ -4,6 +4,9 @@
 
 #include "common/arithmetic.h"
 #include "host/finishing.h"
+#include "host/hidden.h"
+
+#include <string.h>
 
 struct spot {
     uint64_t result, blocks, columns; /* the first result's number */
@@ -28,12 +31,21 @@ static char *bench_of(const struct columns *self, unsigned thread)
     return self->benches + thread * self->bench_bytes;
 }
 
-/* Makes a slab of what does not lie as one. */
-static void bring(const struct columns *self, struct slab *slab, char *to)
+static void bring_row(const struct columns *self, const char *at, uint64_t n, char *to)
 {
-    const uint64_t rows =
-        slab_row(slab->all, slab->first + slab->count) - slab_row(slab->all, slab->first);
-    if (self->way == COLUMNS_MOVED) {
+    if (self->convert)
+        self->convert(at, n, to);
+    else
+        memcpy(to, at, n * self->size);
+}
+
+static void bring_rows(const struct columns *self, const struct slab *slab, uint64_t rows, char *to)
+{
+    if (self->way == COLUMNS_IN_PLACE) {
+        for (uint64_t row = 0; row < rows; row++)
+            bring_row(self, slab->at + (int64_t)row * slab->row_stride, slab->columns,
+                      to + row * slab->columns * self->size);
+    } else if (self->way == COLUMNS_MOVED) {
         const struct tile tile = {.at = slab->at,
                                   .rows = rows,
                                   .columns = slab->columns,
@@ -49,17 +61,48 @@ static void bring(const struct columns *self, struct slab *slab, char *to)
                                         .end = self->end};
         self->turn(&turning, slab->columns, to);
     }
+}
+
+static void hide(const struct columns *self, const struct slab *slab, uint64_t rows,
+                 const unsigned char *mask, int64_t mask_stride, char *elements)
+{
+    for (uint64_t row = 0; row < rows; row++)
+        hidden_replace(elements + row * slab->columns * self->size, self->size, slab->columns,
+                       mask + (int64_t)row * mask_stride, self->mask_column_stride, &self->nothing);
+}
+
+/* Makes a slab of what does not lie as one, or is not to be folded as it lies. */
+static void bring(const struct columns *self, struct slab *slab, const unsigned char *mask,
+                  int64_t mask_stride, char *bench)
+{
+    char *const to = bench + self->brought, *const unconverted = bench + self->unconverted;
+    const uint64_t rows =
+        slab_row(slab->all, slab->first + slab->count) - slab_row(slab->all, slab->first);
+    const bool converts = self->convert && self->way != COLUMNS_IN_PLACE;
+    bring_rows(self, slab, rows, converts ? unconverted : to);
+    if (converts)
+        self->convert(unconverted, rows * slab->columns, to);
+    if (mask)
+        hide(self, slab, rows, mask, mask_stride, to);
     slab->at = to;
     slab->row_stride = (int64_t)(slab->columns * self->size);
     slab->end = to + rows * slab->columns * self->size;
 }
 
+/* Of a spot's rows from `row` on. */
+static const unsigned char *mask_at(const struct columns *self, const struct spot *spot,
+                                    int64_t row, int64_t mask_stride)
+{
+    const unsigned char *const mask = self->axes->reduced.mask;
+    return mask ? mask + spot->first.mask_offset + row * mask_stride : NULL;
+}
+
 static void fold_run(const struct columns *self, const struct spot *spot, uint64_t run, char *bench,
                      char *states)
 {
-    const struct slab all = {.at =
-                                 (const char *)self->axes->reduced.data + spot->first.offset +
-                                 (int64_t)slab_row(self->parts, run * self->run) * self->row_stride,
+    const int64_t row = (int64_t)slab_row(self->parts, run * self->run);
+    const struct slab all = {.at = (const char *)self->axes->reduced.data + spot->first.offset +
+                                   row * self->row_stride,
                              .blocks = spot->blocks,
                              .columns = spot->columns,
                              .all = self->parts,
@@ -73,7 +116,7 @@ static void fold_run(const struct columns *self, const struct spot *spot, uint64
                              .end = self->end,
                              .ahead = self->ahead,
                              .room = bench};
-    if (self->way == COLUMNS_IN_PLACE) {
+    if (!self->brings) {
         self->fold(&all, states);
         return;
     }
@@ -82,7 +125,8 @@ static void fold_run(const struct columns *self, const struct spot *spot, uint64
         one.at += (int64_t)block * self->block_stride;
         one.blocks = 1;
         one.ahead = 0;
-        bring(self, &one, bench + self->brought);
+        bring(self, &one, mask_at(self, spot, row, self->mask_row_stride), self->mask_row_stride,
+              bench);
         self->fold(&one, states + block * spot->columns * self->width);
     }
 }
@@ -101,11 +145,12 @@ static void merge_runs(const struct columns *self, const struct spot *spot, char
 static void fold_rest(const struct columns *self, const struct spot *spot, uint64_t block,
                       uint64_t rest, char *bench, char *states)
 {
-    const int64_t stride = self->row_stride / (int64_t)self->folded;
+    const int64_t stride = self->row_stride / (int64_t)self->folded,
+                  mask_stride = self->mask_row_stride / (int64_t)self->folded,
+                  row = (int64_t)(self->plan->n - rest);
     const struct slab_parts parts = slab_parts_of(rest);
     struct slab slab = {.at = (const char *)self->axes->reduced.data + spot->first.offset +
-                              (int64_t)block * self->block_stride +
-                              (int64_t)(self->plan->n - rest) * stride,
+                              (int64_t)block * self->block_stride + row * stride,
                         .blocks = 1,
                         .columns = spot->columns / self->folded,
                         .all = parts,
@@ -115,8 +160,8 @@ static void fold_rest(const struct columns *self, const struct spot *spot, uint6
                         .row_stride = stride,
                         .end = self->end,
                         .room = bench};
-    if (self->way != COLUMNS_IN_PLACE)
-        bring(self, &slab, bench + self->brought);
+    if (self->brings)
+        bring(self, &slab, mask_at(self, spot, row, mask_stride), mask_stride, bench);
     self->fold(&slab, states);
 }
 

@@ -20,8 +20,13 @@ struct columns {
     fold_pairs *merge;
     move_tile *move;
     turn_rows *turn;
-    size_t size, width; /* of an element and of a state, bytes */
+    convert_elements *convert; /* to the loop's type; NULL: they are of it, or it takes them */
+    bool brings;               /* into order, or into another type: not as they lie */
+    size_t input_size, size,
+        width; /* of an element, of one as the loop takes it, of a state, bytes */
     int64_t row_stride, column_stride, block_stride;
+    int64_t mask_row_stride, mask_column_stride;
+    union scalar nothing;   /* what hidden elements become */
     uint64_t row;           /* results in a block, times `folded` */
     uint64_t folded;        /* rows that are taken for one: a power of 2 */
     uint64_t tile, tiles;   /* results of a spot in a block, and spots of a block */
@@ -36,10 +41,10 @@ struct columns {
     const char *end;    /* of all elements */
     size_t ahead;       /* as struct slab has it */
     char *benches, *partials;
-    size_t bench_bytes, brought, states; /* and where those begin on a bench */
-    size_t spot_bytes;                   /* of a spot's states */
-    uint64_t start;                      /* the first piece of this stretch */
-    atomic_uint findings;                /* bits of common/findings.h */
+    size_t bench_bytes, brought, unconverted, states; /* and where those begin on a bench */
+    size_t spot_bytes;                                /* of a spot's states */
+    uint64_t start;                                   /* the first piece of this stretch */
+    atomic_uint findings;                             /* bits of common/findings.h */
 };
 
 /* Pieces for sharing_run, counted from columns->start: a spot and its results; and a run of a spot,

@@ -141,7 +141,9 @@ bool exact_run(struct job *job, struct exact_sums *sums)
 
 void exact_explain(const struct job *job, struct loops *loops)
 {
-    *loops = (struct loops){.way = job->plan->flat ? "as it lies" : "gathered first",
+    static const char *const ways[][2] = {{"gathered first", "gathered first, just added"},
+                                          {"as it lies", "as it lies, just added"}};
+    *loops = (struct loops){.way = ways[job->plan->flat][exact_adder_just_adds(job)],
                             .chunk = CHUNK,
                             .threads = threads_of(job),
                             .instructions = instructions_name(job->instructions)};

@@ -33,6 +33,11 @@ static bool fits_windows(const struct plan *plan)
            !(leaves_out(plan) && element_is_complex(input));
 }
 
+bool exact_adder_just_adds(const struct job *job)
+{
+    return job->tells_rounding && fits_windows(job->plan) && !is_squared(job->plan);
+}
+
 void exact_adder_start(struct exact_adder *self, const struct job *job)
 {
     const struct plan *plan = job->plan;

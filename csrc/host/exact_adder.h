@@ -18,6 +18,9 @@ struct exact_adder {
     struct exact_ways ways;
 };
 
+/* Whether elements are just added, as long as the processor tells that nothing was rounded. */
+bool exact_adder_just_adds(const struct job *);
+
 void exact_adder_start(struct exact_adder *, const struct job *);
 
 /* The next sum's numbers may be expected where the last one's were. */

@@ -4,18 +4,24 @@
 #include "run/result.h"
 
 /* Whether what is to be said of one result is to be said of all that are made of as many elements.
- * What leaves NaN out has to be asked one by one. */
-static bool tells_of_all(const struct plan *plan)
+ * Of what leaves NaN out nothing is, as long as there are numbers. */
+static bool tells_of_all(const struct plan *plan, const struct finishing *self)
 {
-    return plan->fold != FOLD_nanmin && plan->fold != FOLD_nanmax && plan->fold != FOLD_nansum &&
-           (!fold_is_indexed(plan->fold) || !plan->layout->mask);
+    switch (plan->fold) {
+    case FOLD_nanmin:
+    case FOLD_nanmax:
+    case FOLD_nansum:
+        return !states_lack_numbers(plan->fold, plan->accumulator, self->states, self->n);
+    default:
+        return !fold_is_indexed(plan->fold) || !plan->layout->mask;
+    }
 }
 
 static unsigned findings_in(const struct plan *plan, const struct finish *how,
                             const struct finishing *self)
 {
     unsigned found = 0;
-    const uint64_t asked = tells_of_all(plan) ? 1 : self->n;
+    const uint64_t asked = tells_of_all(plan, self) ? 1 : self->n;
     const size_t width = state_bytes(plan->fold, plan->accumulator);
     for (uint64_t k = 0; k < asked; k++) {
         struct answer answer;

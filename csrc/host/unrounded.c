@@ -16,12 +16,15 @@ static unrounded_values *loop_of(enum instructions instructions, enum element ty
 
 bool unrounded_is_told(enum instructions instructions)
 {
-    static const double floats[] = {1, 0x1p-60};
+    enum { MANY = 256 /* that every lane takes several of */ };
+    double floats[MANY];
     struct unrounded unwanted;
     fenv_t before;
+    for (unsigned k = 0; k < MANY; k++)
+        floats[k] = k < MANY / 2 ? 1 : 0x1p-60;
     fegetenv(&before);
     fesetenv(FE_DFL_ENV);
-    const bool rounded = !loop_of(instructions, ELEMENT_FLOAT64, false)(floats, 2, &unwanted);
+    const bool rounded = !loop_of(instructions, ELEMENT_FLOAT64, false)(floats, MANY, &unwanted);
     fesetenv(&before);
     return rounded;
 }

@@ -259,7 +259,7 @@ bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
     self->array.dimensions = self->mask.dimensions = 0;
     if (!choose_kernel(kernels, self)) {
         failure_note(failure, FAILURE_VALUE, "there is no kernel along axes for %s",
-                     reduction_row(plan->reduction)->name);
+                     reduction_row(plan->reduction)->called);
         return false;
     }
     if (!some && self->copy) { /* of nothing, any kernel for the accumulator is right */

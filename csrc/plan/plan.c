@@ -111,7 +111,7 @@ static bool check_method(const struct request *request, const struct plan *plan)
     PyErr_Format(PyExc_ValueError,
                  "method '%s' does not run %s: only sum, prod, min, max and mean climb the ladder; "
                  "leave method out, or say 'auto'",
-                 plan->method->name, row->name);
+                 plan->method->name, row->called);
     return false;
 }
 
@@ -160,7 +160,7 @@ static bool choose_exactness(const struct request *request, struct layout *layou
         PyErr_Format(PyExc_ValueError,
                      "method 'exact' is for sum, mean, nansum, nanmean and the norm of order 2; "
                      "not for %s",
-                     row->name);
+                     row->called);
         return false;
     }
     plan->exact = !element_is_integer(plan->finish.type);
@@ -183,14 +183,14 @@ static bool check_nothing(const struct request *request, const struct plan *plan
                            (row->nothing == NOTHING_value && !request->initial);
     const bool takes_initial = row->nothing != NOTHING_error;
     if (!has_value && plan->n == 0) {
-        PyErr_Format(PyExc_ValueError, "%s of an empty array has no value%s", row->name,
+        PyErr_Format(PyExc_ValueError, "%s of an empty array has no value%s", row->called,
                      takes_initial ? "; initial= gives it one" : "");
         return false;
     }
     if (!has_value && takes_initial && plan->layout->mask) {
         PyErr_Format(PyExc_ValueError,
                      "%s has no value where the mask hides all; where= needs initial=, too",
-                     row->name);
+                     row->called);
         return false;
     }
     return true;

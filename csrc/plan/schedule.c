@@ -91,7 +91,7 @@ static void note_missing_kernel(const struct plan *plan, enum element accumulato
                      plan->method->name, least / 10, least % 10);
     else
         failure_note(failure, FAILURE_RUNTIME, "%s has no kernel for the %s of %s as %s",
-                     plan->method->name, reduction_row(plan->reduction)->name,
+                     plan->method->name, reduction_row(plan->reduction)->called,
                      element_name(plan->layout->input), element_name(accumulator));
 }
 

@@ -201,7 +201,7 @@ bool segments_schedule_make(const struct plan *plan, const struct kernels *kerne
     self->plan = plan;
     if (!choose_kernels(kernels, self)) {
         failure_note(failure, FAILURE_VALUE, "there is no kernel of segments for %s",
-                     reduction_row(plan->reduction)->name);
+                     reduction_row(plan->reduction)->called);
         return false;
     }
     self->array = *plan->layout;

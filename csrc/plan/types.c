@@ -95,13 +95,13 @@ static bool check_types(const struct request *request, enum element input,
     if (row->fold == FOLD_extremes && row->result == RESULT_same &&
         types->elements == ELEMENT_BOOL) {
         PyErr_Format(PyExc_TypeError, "%s does not take bool: a difference of truth values is none",
-                     row->name);
+                     row->called);
         return false;
     }
     if (row->values == VALUES_floating && row->result == RESULT_real &&
         element_is_integer(types->elements)) {
         PyErr_Format(PyExc_TypeError, "dtype of %s must be a float or complex type; got %s",
-                     row->name, element_name(types->elements));
+                     row->called, element_name(types->elements));
         return false;
     }
     if (row->plain != request->reduction && !element_is_integer(input) &&
@@ -110,19 +110,19 @@ static bool check_types(const struct request *request, enum element input,
             PyExc_TypeError,
             "dtype of %s of floats must be a float or complex type, since NaN has no value "
             "in %s",
-            row->name, element_name(types->elements));
+            row->called, element_name(types->elements));
         return false;
     }
     if (row->plain != request->reduction && loses_imaginary_part(input, types->elements)) {
         PyErr_Format(PyExc_TypeError,
                      "dtype of %s of complex numbers must be a complex type, since NaN may be in "
                      "the part that %s lacks; take the array's real part first",
-                     row->name, element_name(types->elements));
+                     row->called, element_name(types->elements));
         return false;
     }
     if (row->result == RESULT_index && request->out && out_type(request) != ELEMENT_INT64) {
         PyErr_Format(PyExc_TypeError, "out of %s must be of int64, as positions are; it is of %s",
-                     row->name, element_name(out_type(request)));
+                     row->called, element_name(out_type(request)));
         return false;
     }
     return true;

@@ -20,7 +20,7 @@ bool answer_is_sound(const struct plan *plan, const struct run *run)
 {
     if (run->findings & FOUND_NOTHING) {
         PyErr_Format(PyExc_ValueError, "%s has no value: the mask hides all elements",
-                     reduction_row(plan->reduction)->name);
+                     reduction_row(plan->reduction)->called);
         return false;
     }
     return warn_of_findings(plan, run);

@@ -77,7 +77,8 @@
     "ord : {None, 2, 1, inf, -inf, 0}, optional\n"                                                 \
     "    Which norm of the vector x of all elements: the square root of the sum of\n"              \
     "    ``abs(x)**2`` (None and 2), the sum of ``abs(x)``, its greatest or least\n"               \
-    "    value, or how many elements are not zero.\n"
+    "    value, or how many elements are not zero. An array of two dimensions is one\n"            \
+    "    vector, too, where numpy.linalg.norm takes a matrix's norm if there is an `ord`.\n"
 #define PARAMETER_ddof                                                                             \
     "ddof : float, default 0\n"                                                                    \
     "    What is taken off the number of elements before dividing by it.\n"
@@ -93,7 +94,9 @@
     "method : str, default 'auto'\n"                                                               \
     "    ``'auto'``, or a method's name; `gred.methods` lists them. All take every real\n"         \
     "    type; complex numbers are for ``'auto'``, ``'recursive'`` and "                           \
-    "``'last_block'``.\n" METHOD_exact
+    "``'last_block'``.\n"                                                                          \
+    "    Those with a number, the ladder's rungs, reduce whole arrays: with `axis` or\n"           \
+    "    `keepdims` they are a ValueError.\n" METHOD_exact
 #define PARAMETER_method_default                                                                   \
     "method : str, default 'auto'\n"                                                               \
     "    ``'auto'``, or ``'last_block'``, which it is on a device: only sum, prod, min,\n"         \

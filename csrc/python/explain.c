@@ -8,6 +8,7 @@
 #include "python/execute.h"
 #include "python/reduction_argument.h"
 #include "python/schedule_tuple.h"
+#include "python/several.h"
 #include "run/explanation.h"
 
 /* It is called by gred/explanation.py, whose frame is not the user's. */
@@ -134,5 +135,10 @@ PyObject *explain_call(PyObject *module, PyObject *const *arguments, Py_ssize_t 
     array_release(&question.view);
     mask_release(&question.mask);
     output_release(&question.output);
+    if (!explained && several_were_given(slots[A]))
+        PyErr_SetString(
+            PyExc_TypeError,
+            "a: explain takes one array; of a list of arrays on devices each is reduced "
+            "by itself, so explain each");
     return explained;
 }

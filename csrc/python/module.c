@@ -2,6 +2,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "common/instructions.h"
 #include "python/counters.h"
 #include "python/describe.h"
 #include "python/device_memory.h"
@@ -133,10 +134,23 @@ static bool add(PyObject *module, const char *name, PyObject *object)
     return object && PyModule_AddObjectRef(module, name, object) == 0;
 }
 
+/* What the environment says is taken when the module is imported, and heard of then. */
+static int warn_of_environment(void)
+{
+#define NAME(name) " " #name
+    const char *const given = instructions_misnamed();
+    return given ? PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
+                                    "GRED_INSTRUCTIONS=%.100s names no set of instructions, and "
+                                    "the best ones here are used; there are" INSTRUCTION_SETS(NAME),
+                                    given)
+                 : 0;
+#undef NAME
+}
+
 static int setup(PyObject *module)
 {
     struct module_state *state = PyModule_GetState(module);
-    if (array_setup() < 0 || !state_open_backends(state))
+    if (warn_of_environment() < 0 || array_setup() < 0 || !state_open_backends(state))
         return -1;
     state->standing = standing_make(&state->platforms);
     state->thread_order = PyContextVar_New("gred.thread_order", NULL);

@@ -262,7 +262,10 @@ static PyObject *reduce(PyObject *module, const struct signature *signature,
         return several_reduce(reduction_row(reduction)->name, arguments, count, names);
     if (!arguments_parse(signature, arguments, count, names, slots))
         return NULL;
-    return reduce_as_asked(state, reduction, slots);
+    result = reduce_as_asked(state, reduction, slots);
+    if (!result && count && several_were_given(arguments[0]))
+        return several_reduce(reduction_row(reduction)->name, arguments, count, names);
+    return result;
 }
 
 /* ---- one function each ---- */

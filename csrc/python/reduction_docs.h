@@ -290,7 +290,9 @@
         ">>> gred.norm([3, 4])\n"                                                                  \
         "np.float64(5.0)\n"                                                                        \
         ">>> gred.norm([1e200, 1e200], 2), gred.norm([1, -5, 2], np.inf)\n"                        \
-        "(np.float64(1.414213562373095e+200), np.float64(5.0))\n")
+        "(np.float64(1.414213562373095e+200), np.float64(5.0))\n"                                  \
+        ">>> gred.norm(np.ones((2, 3)), 1), np.linalg.norm(np.ones((2, 3)), 1)\n"                  \
+        "(np.float64(6.0), np.float64(2.0))\n")
 
 #define DOC_minmax(summary)                                                                        \
     DOCUMENTED(                                                                                    \

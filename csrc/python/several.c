@@ -32,6 +32,38 @@ bool several_are_given(PyObject *object)
     return given;
 }
 
+/* Other elements than the first are asked only here: of a list of numbers that takes long. */
+static bool holds_any(PyObject *object)
+{
+    bool found = false;
+    for (Py_ssize_t k = 0; !found && k < PySequence_Size(object); k++) {
+        PyObject *one = PySequence_GetItem(object, k);
+        found = one && lies_on_device(one);
+        Py_XDECREF(one);
+    }
+    PyErr_Clear();
+    return found;
+}
+
+bool several_were_given(PyObject *object)
+{
+    if (!PyList_CheckExact(object) && !PyTuple_CheckExact(object))
+        return false;
+    if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError))
+        return false;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    const bool given = holds_any(object);
+    if (!given) {
+        PyErr_Restore(type, value, traceback);
+        return false;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return true;
+}
+
 /* A new reference. */
 static PyObject *function_of(PyObject *module, const char *name)
 {

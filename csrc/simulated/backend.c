@@ -13,6 +13,7 @@
 #include "run/substitute.h"
 #include "simulated/machine.h"
 #include "simulated/memory.h"
+#include "simulated/trial.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -138,42 +139,32 @@ static bool warn_of(double seconds, struct run *run)
     return false;
 }
 
-/* Leaves no more than about so many elements. */
-static void cut(struct layout *layout, uint64_t length)
-{
-    for (unsigned k = 0; k < layout->dimensions; k++) {
-        const uint64_t times = layout_length(layout) / length;
-        if (times > 1)
-            layout->shape[k] = layout->shape[k] > times ? layout->shape[k] / times : 1;
-    }
-}
-
-/* The work grows with the array's length, so a run on the first part of the array tells how long
- * all of it will take. */
+/* By a trial of a part of it. */
 static bool warn_if_slow(struct state *state, const struct plan *plan, struct run *run)
 {
     const uint64_t trial_length = 1 << 20, short_enough = 1 << 23;
     const unsigned runs = run->timing ? run->timing->warmup + run->timing->samples : 1;
-    const double elements = (double)plan->n * runs;
+    const double elements = trial_elements(plan) * runs;
     if (elements <= (double)short_enough)
         return true;
-    union scalar unwanted;
-    struct layout beginning = *plan->layout;
-    struct plan part = *plan;
-    struct run trial = {.watch = run->watch,
+    struct trial trial;
+    struct run apart = {.watch = run->watch,
                         .order = run->order,
                         .seed = run->seed,
                         .workspace_limit = run->workspace_limit};
-    cut(&beginning, trial_length);
-    part.layout = &beginning;
-    part.n = layout_length(&beginning);
-    part.out = plan->out ? &unwanted : NULL;
-    const double began = clock_now();
-    if (!run_job(state, &part, 0, &trial)) {
-        run->failure = trial.failure;
+    if (!trial_begin(&trial, plan, trial_length)) {
+        failure_note(&run->failure, FAILURE_MEMORY, "out of memory for the simulated device");
         return false;
     }
-    return warn_of((clock_now() - began) * (elements / (double)part.n), run);
+    const double began = clock_now();
+    const bool ran = run_job(state, &trial.plan, 0, &apart);
+    const double took = clock_now() - began, part = trial_elements(&trial.plan);
+    trial_end(&trial);
+    if (!ran) {
+        run->failure = apart.failure;
+        return false;
+    }
+    return warn_of(took * (elements / part), run);
 }
 
 /* The same for reading. */
@@ -196,10 +187,10 @@ static bool warn_if_reading_is_slow(struct state *state, size_t bytes, struct ru
 
 static bool run_as_planned(struct state *state, const struct plan *plan, struct run *run)
 {
-    if (plan->axes)
-        return run_job(state, plan, 0, run);
-    return schedule_fits(plan, &run->failure) &&
-           (run->explanation || warn_if_slow(state, plan, run)) && run_job(state, plan, 0, run);
+    if (!plan->axes && !schedule_fits(plan, &run->failure))
+        return false;
+    const bool tried = !run->explanation && !plan->segments; /* these may be of any lengths */
+    return (!tried || warn_if_slow(state, plan, run)) && run_job(state, plan, 0, run);
 }
 
 static bool run(void *opaque, const struct plan *plan, struct run *run)

@@ -99,6 +99,38 @@ struct column_extremes {
     }
 };
 
+/* The least and the greatest. */
+template <class In>
+struct column_ranges {
+    using element = In;
+    using joined = nothing_joined;
+    using lows = column_extremes<In, least>;
+    using highs = column_extremes<In, greatest>;
+    using K = key<In>;
+    static constexpr unsigned step = lows::step, abreast = 1;
+    static constexpr bool is_tree = false;
+    lows low[1];
+    highs high[1];
+
+    LANES_FUNCTION static void take(column_ranges (&groups)[1], const part_of<In> &part)
+    {
+        lows::take(groups[0].low, part);
+        highs::take(groups[0].high, part);
+    }
+
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    {
+        using V = decltype(to->least);
+        K greatest_keys[step];
+        memcpy(greatest_keys, &high[0].all.best, sizeof greatest_keys);
+        put_each<K>(low[0].all.best, n, [=, &greatest_keys](unsigned k, K best) {
+            to[k] = {lows::keys::template value<V>(best),
+                     highs::keys::template value<V>(greatest_keys[k])};
+        });
+    }
+};
+
 /* Positions have as many bits as elements. */
 template <class In, class Order>
 struct column_positions {

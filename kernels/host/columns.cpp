@@ -3,8 +3,11 @@
 #include "columns.cuh"
 #include "column_extremes.cuh"
 #include "column_moments.cuh"
+#include "column_norms.cuh"
+#include "column_numbers.cuh"
 #include "column_sums.cuh"
 #include "pairs.cuh"
+#include "products.cuh"
 #include "turns.cuh"
 
 namespace KERNELS
@@ -54,6 +57,43 @@ constexpr fold_slab *count_of()
     return fold_slab_by<column_sums<in, counted, truths>, uint64_t>;
 }
 
+template <class In, class V>
+fold_slab *norm_of(enum fold fold)
+{
+    switch (fold) {
+    case FOLD_norm1:
+        return fold_slab_by<column_sums<In, double, magnitudes>, double>;
+    case FOLD_norm2:
+        return fold_slab_by<column_squares<In>, state_of<norm2<V>>>;
+    case FOLD_norm_inf:
+        return fold_slab_by<column_sums<In, double, magnitudes, largest>, double>;
+    case FOLD_norm_neg_inf:
+        return fold_slab_by<column_sums<In, double, magnitudes, smallest>, double>;
+    default:
+        return nullptr;
+    }
+}
+
+/* Folds of floats alone. */
+template <class In, class V>
+fold_slab *float_loop_of(enum fold fold)
+{
+    switch (fold) {
+    case FOLD_variance:
+        return fold_slab_by<column_moments<In>, state_of<variance<V>>>;
+    case FOLD_nansum:
+        return fold_slab_by<column_number_sums<In, V>, state_of<nansum<V>>>;
+    case FOLD_nanprod:
+        return fold_slab_by<column_sums<In, V, ones_for_nan, prod>, V>;
+    case FOLD_nanmin:
+        return fold_slab_by<column_extreme_numbers<In, least>, V>;
+    case FOLD_nanmax:
+        return fold_slab_by<column_extreme_numbers<In, greatest>, V>;
+    default:
+        return norm_of<In, V>(fold);
+    }
+}
+
 /* Of values that are their accumulator's, or on their way there. */
 template <class In, class V>
 fold_slab *loop_of(enum fold fold)
@@ -74,13 +114,13 @@ fold_slab *loop_of(enum fold fold)
             return fold_slab_by<column_positions<In, least>, state_of<argmin<V>>>;
         case FOLD_argmax:
             return fold_slab_by<column_positions<In, greatest>, state_of<argmax<V>>>;
-        case FOLD_variance:
-            if constexpr (!std::is_integral_v<In> && !is_truth<In>)
-                return fold_slab_by<column_moments<In>, state_of<variance<V>>>;
-            return nullptr;
+        case FOLD_extremes:
+            return fold_slab_by<column_ranges<In>, state_of<extremes<V>>>;
         default:
-            return nullptr;
+            break;
         }
+        if constexpr (!std::is_integral_v<In> && !is_truth<In>)
+            return float_loop_of<In, V>(fold);
     }
     return nullptr;
 }
@@ -95,8 +135,8 @@ fold_slab *converting_loop_of(enum fold fold)
         if (fold == FOLD_prod)
             return product_of<In, V>();
     } else if constexpr (!is_truth<In>) {
-        if (fold == FOLD_variance)
-            return fold_slab_by<column_moments<In>, state_of<variance<V>>>;
+        return fold == FOLD_variance ? fold_slab_by<column_moments<In>, state_of<variance<V>>>
+                                     : norm_of<In, V>(fold);
     }
     return nullptr;
 }

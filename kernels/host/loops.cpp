@@ -133,6 +133,26 @@ bool is_settled_by(const void *state, size_t)
     return (value != 0) == Truth;
 }
 
+/* Without a branch in the loop. */
+template <class State, class Lacks>
+bool any_lacks(const void *states, uint64_t n, Lacks lacks)
+{
+    const State *const at = static_cast<const State *>(states);
+    bool any = false;
+    for (uint64_t k = 0; k < n; k++)
+        any |= lacks(at[k]);
+    return any;
+}
+
+template <class V>
+bool lack_numbers(enum fold fold, const void *states, uint64_t n)
+{
+    using sums = state_of<nansum<V>>;
+    if (fold == FOLD_nansum)
+        return any_lacks<sums>(states, n, [](const sums &s) { return s.count == 0; });
+    return any_lacks<V>(states, n, [](V x) { return is_nan(x); });
+}
+
 template <class W, class At>
 void move_moments(moments<W> *states, uint64_t n, At at)
 {
@@ -186,6 +206,34 @@ void states_finish(enum reduction reduction, const struct finish *how, const voi
         return finish_many_floats<REDUCTION_var, variance>(self);
     case REDUCTION_std:
         return finish_many_floats<REDUCTION_std, variance>(self);
+    case REDUCTION_prod:
+        return finish_many_all<REDUCTION_prod, prod>(self);
+    case REDUCTION_any:
+        return finish_many_all<REDUCTION_any, nonzero>(self);
+    case REDUCTION_all:
+        return finish_many_all<REDUCTION_all, nonzero>(self);
+    case REDUCTION_count_nonzero:
+        return finish_many_all<REDUCTION_count_nonzero, nonzero>(self);
+    case REDUCTION_ptp:
+        return finish_many_all<REDUCTION_ptp, extremes>(self);
+    case REDUCTION_nansum:
+        return finish_many_floats<REDUCTION_nansum, nansum>(self);
+    case REDUCTION_nanprod:
+        return finish_many_floats<REDUCTION_nanprod, nanprod>(self);
+    case REDUCTION_nanmin:
+        return finish_many_floats<REDUCTION_nanmin, nanmin>(self);
+    case REDUCTION_nanmax:
+        return finish_many_floats<REDUCTION_nanmax, nanmax>(self);
+    case REDUCTION_nanmean:
+        return finish_many_floats<REDUCTION_nanmean, nansum>(self);
+    case REDUCTION_norm:
+        return finish_many_floats<REDUCTION_norm, norm2>(self);
+    case REDUCTION_norm_1:
+        return finish_many_floats<REDUCTION_norm_1, norm1>(self);
+    case REDUCTION_norm_inf:
+        return finish_many_floats<REDUCTION_norm_inf, norm_inf>(self);
+    case REDUCTION_norm_neg_inf:
+        return finish_many_floats<REDUCTION_norm_neg_inf, norm_neg_inf>(self);
     default:
         break;
     }
@@ -193,6 +241,14 @@ void states_finish(enum reduction reduction, const struct finish *how, const voi
     finish_blocks(self, [&](uint64_t k, struct answer &answer) {
         state_finish(reduction, how, static_cast<const char *>(states) + k * width, &answer);
     });
+}
+
+bool states_lack_numbers(enum fold fold, enum element accumulator, const void *states, uint64_t n)
+{
+#define LACK(V) lack_numbers<V>(fold, states, n)
+    switch (accumulator) {
+        ACCUMULATORS_floats(LACK) default : return false;
+    }
 }
 
 void states_about(enum element accumulator, void *states, uint64_t n,
@@ -301,6 +357,24 @@ fold_pairs *loop_of_pairs(enum fold fold, enum element accumulator)
         return pairs_all<argmax>(accumulator);
     case FOLD_variance:
         return pairs_floats<variance>(accumulator);
+    case FOLD_extremes:
+        return pairs_all<extremes>(accumulator);
+    case FOLD_nansum:
+        return pairs_floats<nansum>(accumulator);
+    case FOLD_nanprod:
+        return pairs_floats<nanprod>(accumulator);
+    case FOLD_nanmin:
+        return pairs_floats<nanmin>(accumulator);
+    case FOLD_nanmax:
+        return pairs_floats<nanmax>(accumulator);
+    case FOLD_norm1:
+        return pairs_floats<norm1>(accumulator);
+    case FOLD_norm2:
+        return pairs_floats<norm2>(accumulator);
+    case FOLD_norm_inf:
+        return pairs_floats<norm_inf>(accumulator);
+    case FOLD_norm_neg_inf:
+        return pairs_floats<norm_neg_inf>(accumulator);
     default:
         return nullptr;
     }

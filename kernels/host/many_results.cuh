@@ -30,44 +30,32 @@ const state_of<Fold> &state_at(const many &self, uint64_t k)
     return static_cast<const state_of<Fold> *>(self.states)[k];
 }
 
-/* What is one number, and no answer with more to it. */
+/* Which of the two ways to do without an answer there is: see fold.cuh. */
+template <class Finishing, class Fold, class = void>
+struct has_own : std::false_type {};
+
+template <class Finishing, class Fold>
+struct has_own<Finishing, Fold,
+               std::void_t<decltype(Finishing::template own<Fold>(state_of<Fold>()))>>
+    : std::true_type {};
+
 template <class Finishing, class Fold, class = void>
 struct has_number : std::false_type {};
 
 template <class Finishing, class Fold>
-struct has_number<Finishing, Fold,
-                  std::void_t<decltype(Finishing::number(finish(), state_of<Fold>()))>>
+struct has_number<
+    Finishing, Fold,
+    std::void_t<decltype(Finishing::template number<Fold>(finish(), state_of<Fold>()))>>
     : std::true_type {};
 
-/* Whether a state, or that divided, is the result but for its type. */
+/* Whether a state says all, but for the result's type. */
 bool is_plain(const many &self)
 {
     return !self.how.has_initial && self.how.from_nothing && self.how.result == self.to.held[0] &&
-           self.divisor == self.divisor;
+           self.to.values == 1 && self.divisor == self.divisor;
 }
 
-template <class Fold, class Result>
-bool store_states(const many &self)
-{
-    const auto store = [&](auto stored) {
-        const state_of<Fold> *const __restrict states = &state_at<Fold>(self, 0);
-        Result *const __restrict at = static_cast<Result *>(self.to.at[0]);
-        const uint64_t n = self.n;
-        const int64_t step = self.to.step;
-        if (step == 1)
-            for (uint64_t k = 0; k < n; k++)
-                at[k] = Result(stored(states[k]));
-        else
-            for (uint64_t k = 0; k < n; k++)
-                at[int64_t(k) * step] = Result(stored(states[k]));
-    };
-    /* Loops without a branch: one that divides, and one that does not. */
-    if (const double divisor = self.divisor)
-        store([=](state_of<Fold> state) { return Fold::stored(state, divisor); });
-    else
-        store([](state_of<Fold> state) { return Fold::stored(state, 0); });
-    return true;
-}
+/* ---- of any type ---- */
 
 struct nearest_bfloat {
     uint16_t bits;
@@ -75,15 +63,38 @@ struct nearest_bfloat {
     explicit nearest_bfloat(float x) : bits(bfloat_of_float(x)) {}
 };
 
-/* `count` of them from k on, of a float or a double each, which `number` gives. */
-template <class Number>
-LANES_FUNCTION void store_abreast(const many &self, Number number, uint64_t k, unsigned count)
+struct truth_of {
+    uint8_t byte;
+
+    explicit truth_of(int64_t x) : byte(x != 0) {}
+};
+
+/* What `value` gives of each state. */
+template <class Result, class Fold, class Value>
+bool store_all(const many &self, Value value)
 {
-    using Float = decltype(number(k));
+    const state_of<Fold> *const __restrict states = &state_at<Fold>(self, 0);
+    Result *const __restrict at = static_cast<Result *>(self.to.at[0]);
+    const uint64_t n = self.n;
+    const int64_t step = self.to.step;
+    if (step == 1)
+        for (uint64_t k = 0; k < n; k++)
+            at[k] = Result(value(states[k]));
+    else
+        for (uint64_t k = 0; k < n; k++)
+            at[int64_t(k) * step] = Result(value(states[k]));
+    return true;
+}
+
+/* `count` of them from k on, of a float or a double each. */
+template <class Fold, class Value>
+LANES_FUNCTION void store_abreast(const many &self, Value value, uint64_t k, unsigned count)
+{
+    using Float = decltype(value(state_at<Fold>(self, k)));
     uint16_t *const at = static_cast<uint16_t *>(self.to.at[0]) + int64_t(k) * self.to.step;
     abreast<Float> numbers = {};
     for (unsigned j = 0; j < count; j++)
-        numbers[j] = number(k + j);
+        numbers[j] = value(state_at<Fold>(self, k + j));
     const abreast<uint16_t> halves = to_halves<Float>(numbers);
     if (self.to.step == 1 && count == halves_abreast)
         memcpy(at, &halves, sizeof halves);
@@ -92,107 +103,139 @@ LANES_FUNCTION void store_abreast(const many &self, Number number, uint64_t k, u
             at[int64_t(j) * self.to.step] = halves[j];
 }
 
-template <class Number>
-void store_halves(const many &self, Number number)
+template <class Fold, class Value>
+bool store_halves(const many &self, Value value)
 {
     uint64_t k = 0;
     for (; k + halves_abreast <= self.n; k += halves_abreast)
-        store_abreast(self, number, k, halves_abreast);
+        store_abreast<Fold>(self, value, k, halves_abreast);
     if (k < self.n)
-        store_abreast(self, number, k, unsigned(self.n - k));
-}
-
-template <class Fold>
-bool store_stored_halves(const many &self)
-{
-    const auto stored = [&](uint64_t k) { return Fold::stored(state_at<Fold>(self, k), 0); };
-    if (const double divisor = self.divisor)
-        store_halves(self, [=](uint64_t k) { return double(stored(k)) / divisor; });
-    else
-        store_halves(self, stored);
+        store_abreast<Fold>(self, value, k, unsigned(self.n - k));
     return true;
 }
 
-/* Halves and narrow integers are folded in wider ones. False: it takes more than that. */
-template <class Fold>
-bool store_plain(const many &self)
+/* ---- states that are results ---- */
+
+/* Halves and narrow integers are folded in wider values. False: it takes more than that. */
+template <class Fold, class Value>
+bool store_values(const many &self, Value value)
 {
     using V = value_of<Fold>;
-    if (!is_plain(self))
-        return false;
-    if (self.how.result == element_of<V>::value)
-        return store_states<Fold, V>(self);
+    const enum element type = self.how.result;
+    if (type == element_of<V>::value)
+        return store_all<V, Fold>(self, value);
     if constexpr (std::is_same_v<V, float>) {
-        if (self.how.result == ELEMENT_FLOAT16)
-            return store_stored_halves<Fold>(self);
-        if (self.how.result == ELEMENT_BFLOAT16)
-            return store_states<Fold, nearest_bfloat>(self);
+        if (type == ELEMENT_FLOAT16)
+            return store_halves<Fold>(self, value);
+        if (type == ELEMENT_BFLOAT16)
+            return store_all<nearest_bfloat, Fold>(self, value);
     }
+    if constexpr (std::is_same_v<V, int64_t>)
+        if (type == ELEMENT_UINT32)
+            return store_all<uint32_t, Fold>(self, value);
     if constexpr (std::is_same_v<V, int32_t>)
-        if (self.divisor == 0)
-            switch (self.how.result) {
-            case ELEMENT_INT8:
-                return store_states<Fold, int8_t>(self);
-            case ELEMENT_UINT8:
-                return store_states<Fold, uint8_t>(self);
-            case ELEMENT_INT16:
-                return store_states<Fold, int16_t>(self);
-            case ELEMENT_UINT16:
-                return store_states<Fold, uint16_t>(self);
-            default:
-                break;
-            }
+        switch (type) {
+        case ELEMENT_BOOL:
+            return store_all<truth_of, Fold>(self, value);
+        case ELEMENT_INT8:
+            return store_all<int8_t, Fold>(self, value);
+        case ELEMENT_UINT8:
+            return store_all<uint8_t, Fold>(self, value);
+        case ELEMENT_INT16:
+            return store_all<int16_t, Fold>(self, value);
+        case ELEMENT_UINT16:
+            return store_all<uint16_t, Fold>(self, value);
+        default:
+            break;
+        }
     return false;
 }
 
-template <class Result, class Finishing, class Fold>
-void store_numbers(const many &self)
+/* Loops without a branch. */
+template <class Fold>
+bool store_quotients(const many &self)
 {
-    Result *const at = static_cast<Result *>(self.to.at[0]);
-    for (uint64_t k = 0; k < self.n; k++)
-        at[int64_t(k) * self.to.step] =
-            Result(Finishing::number(self.how, state_at<Fold>(self, k)));
+    using V = value_of<Fold>;
+    using state = state_of<Fold>;
+    const double divisor = self.divisor;
+    const enum element type = self.how.result;
+    const auto quotient = [=](state s) { return Fold::stored(s, divisor); };
+    if (type == element_of<V>::value)
+        return store_all<V, Fold>(self, quotient);
+    if constexpr (std::is_same_v<V, float>) {
+        if (type == ELEMENT_FLOAT16)
+            return store_halves<Fold>(
+                self, [=](state s) { return double(Fold::stored(s, 0)) / divisor; });
+        if (type == ELEMENT_BFLOAT16)
+            return store_all<nearest_bfloat, Fold>(self, quotient);
+    }
+    return false;
 }
 
+template <class Fold>
+bool store_plain(const many &self)
+{
+    if (self.divisor != 0)
+        return store_quotients<Fold>(self);
+    return store_values<Fold>(self, [](state_of<Fold> s) { return Fold::stored(s, 0); });
+}
+
+/* With what the caller wants them to begin with. */
+template <class Fold>
+bool store_begun(const many &self)
+{
+    if (self.divisor != 0 || self.how.result != self.to.held[0])
+        return false;
+    const auto first = Fold::lift(value_from<value_of<Fold>>(self.how.initial), 1);
+    return store_values<Fold>(self, [=](state_of<Fold> s) { return Fold::merge(first, s); });
+}
+
+/* ---- numbers ---- */
+
 /* A few at a time: what makes numbers has branches. */
-template <class Finishing, class Fold>
-void store_numbers_as_halves(const many &self)
+template <class Fold, class Number>
+bool store_numbers_as_halves(const many &self, Number number)
 {
     constexpr uint64_t most = 64;
     double numbers[most];
     many some = self;
+    some.states = numbers;
     for (uint64_t first = 0; first < self.n; first += most) {
         some.n = self.n - first < most ? self.n - first : most;
         for (uint64_t k = 0; k < some.n; k++)
-            numbers[k] = Finishing::number(self.how, state_at<Fold>(self, first + k));
-        store_halves(some, [&](uint64_t k) { return numbers[k]; });
+            numbers[k] = number(state_at<Fold>(self, first + k));
+        store_halves<norm1<double>>(some, [](double x) { return x; });
         some.to.at[0] = static_cast<uint16_t *>(some.to.at[0]) + int64_t(some.n) * some.to.step;
     }
+    return true;
 }
 
 /* As the type that numbers of this kind are asked for as. False: it is another. */
-template <class Finishing, class Fold>
-bool store_as_numbers(const many &self)
+template <class Fold, class Number>
+bool store_as_numbers(const many &self, Number number)
 {
-    using number = decltype(Finishing::number(self.how, state_at<Fold>(self, 0)));
     const enum element type = self.how.result;
     if (type != self.to.held[0] || self.to.values > 1)
         return false;
-    if constexpr (std::is_integral_v<number>) {
+    if constexpr (std::is_integral_v<decltype(number(state_of<Fold>()))>) {
         if (type == ELEMENT_INT64)
-            return store_numbers<int64_t, Finishing, Fold>(self), true;
+            return store_all<int64_t, Fold>(self, number);
+        if (type == ELEMENT_BOOL)
+            return store_all<truth_of, Fold>(self, number);
     } else {
         if (type == ELEMENT_FLOAT64)
-            return store_numbers<double, Finishing, Fold>(self), true;
+            return store_all<double, Fold>(self, number);
         if (type == ELEMENT_FLOAT32)
-            return store_numbers<float, Finishing, Fold>(self), true;
+            return store_all<float, Fold>(self, number);
         if (type == ELEMENT_FLOAT16)
-            return store_numbers_as_halves<Finishing, Fold>(self), true;
+            return store_numbers_as_halves<Fold>(self, number);
         if (type == ELEMENT_BFLOAT16)
-            return store_numbers<nearest_bfloat, Finishing, Fold>(self), true;
+            return store_all<nearest_bfloat, Fold>(self, number);
     }
     return false;
 }
+
+/* ---- answers ---- */
 
 template <enum element Type>
 void store_answers(const struct answer *answers, unsigned v, unsigned n, char *at, int64_t step)
@@ -254,12 +297,23 @@ void finish_blocks(const many &self, Answer answer)
 template <class Finishing, class Fold>
 __attribute__((noinline)) void finish_many(const many &self)
 {
-    if constexpr (is_stored<Finishing>::value && std::is_arithmetic_v<value_of<Fold>>)
-        if (store_plain<Fold>(self))
+    using state = state_of<Fold>;
+    if constexpr (is_stored<Finishing>::value && std::is_arithmetic_v<value_of<Fold>>) {
+        const bool stored = self.how.has_initial ? store_begun<Fold>(self)
+                                                 : is_plain(self) && store_plain<Fold>(self);
+        if (stored)
             return;
-    if constexpr (has_number<Finishing, Fold>::value)
-        if (store_as_numbers<Finishing, Fold>(self))
+    } else if constexpr (has_own<Finishing, Fold>::value) {
+        const auto own = [](const state &s) { return Finishing::template own<Fold>(s); };
+        if (is_plain(self) && store_values<Fold>(self, own))
             return;
+    } else if constexpr (has_number<Finishing, Fold>::value) {
+        const auto number = [&](const state &s) {
+            return Finishing::template number<Fold>(self.how, s);
+        };
+        if (store_as_numbers<Fold>(self, number))
+            return;
+    }
     finish_blocks(self, [&](uint64_t k, struct answer &answer) {
         Finishing::template apply<Fold>(self.how, state_at<Fold>(self, k), answer);
     });

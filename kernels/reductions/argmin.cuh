@@ -126,8 +126,8 @@ template <class V>
 using argmax = position_of_best<V, by_greatest>;
 
 struct finishing_position {
-    template <class State>
-    FOLD_FUNCTION uint64_t number(const struct finish &, const State &state)
+    template <class Fold>
+    FOLD_FUNCTION uint64_t number(const struct finish &, const state_of<Fold> &state)
     {
         return state.index;
     }
@@ -136,7 +136,7 @@ struct finishing_position {
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
-        answer.values[0] = count_answer(number(how, state));
+        answer.values[0] = count_answer(number<Fold>(how, state));
     }
 };
 

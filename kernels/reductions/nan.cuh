@@ -91,6 +91,13 @@ struct nanmax : nanmin<V> {
 template <>
 struct finishing<REDUCTION_nansum> {
     template <class Fold>
+    FOLD_FUNCTION value_of<Fold> own(const state_of<Fold> &state)
+    {
+        using V = value_of<Fold>;
+        return sum<V>::merge(V(0), V(state.sum));
+    }
+
+    template <class Fold>
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
@@ -101,6 +108,13 @@ struct finishing<REDUCTION_nansum> {
 /* How many numbers there are is told, too. */
 template <>
 struct finishing<REDUCTION_nanmean> {
+    template <class Fold>
+    FOLD_FUNCTION std::enable_if_t<std::is_floating_point_v<value_of<Fold>>, double>
+    number(const struct finish &how, const state_of<Fold> &state)
+    {
+        return double(total_of(how, value_of<Fold>(state.sum))) / double(state.count);
+    }
+
     template <class Fold>
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)

@@ -41,40 +41,64 @@ struct nonzero {
 template <>
 struct finishing<REDUCTION_any> {
     template <class Fold>
-    FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
+    FOLD_FUNCTION int64_t number(const struct finish &, const state_of<Fold> &state)
+    {
+        return state > 0;
+    }
+
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
-        answer.values[0] = count_answer(state > 0);
+        answer.values[0] = count_answer(number<Fold>(how, state));
     }
 };
 
 template <>
 struct finishing<REDUCTION_all> {
     template <class Fold>
+    FOLD_FUNCTION int64_t number(const struct finish &how, const state_of<Fold> &state)
+    {
+        return state == how.count;
+    }
+
+    template <class Fold>
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
-        answer.values[0] = count_answer(state == how.count);
+        answer.values[0] = count_answer(number<Fold>(how, state));
     }
 };
 
 template <>
 struct finishing<REDUCTION_count_nonzero> {
     template <class Fold>
-    FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
+    FOLD_FUNCTION int64_t number(const struct finish &, const state_of<Fold> &state)
+    {
+        return int64_t(state);
+    }
+
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
-        answer.values[0] = count_answer(state);
+        answer.values[0] = count_answer(number<Fold>(how, state));
     }
 };
 
 template <>
 struct finishing<REDUCTION_norm_0> {
     template <class Fold>
-    FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
+    FOLD_FUNCTION double number(const struct finish &, const state_of<Fold> &state)
+    {
+        return double(state);
+    }
+
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
-        answer.values[0] = wide_answer(double(state));
+        answer.values[0] = wide_answer(number<Fold>(how, state));
     }
 };
 

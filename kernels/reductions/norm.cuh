@@ -101,10 +101,16 @@ struct norm2 {
 template <>
 struct finishing<REDUCTION_norm> {
     template <class Fold>
-    FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
+    FOLD_FUNCTION double number(const struct finish &, const state_of<Fold> &state)
+    {
+        return root(state.small, state.middle, state.large);
+    }
+
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
-        answer.values[0] = wide_answer(root(state.small, state.middle, state.large));
+        answer.values[0] = wide_answer(number<Fold>(how, state));
     }
 
   private:
@@ -171,10 +177,16 @@ struct norm_neg_inf : norm1<V> {
 
 struct finishing_magnitude {
     template <class Fold>
-    FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
+    FOLD_FUNCTION double number(const struct finish &, const state_of<Fold> &state)
+    {
+        return state;
+    }
+
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
-        answer.values[0] = wide_answer(state);
+        answer.values[0] = wide_answer(number<Fold>(how, state));
     }
 };
 

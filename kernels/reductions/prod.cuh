@@ -87,6 +87,12 @@ struct prod {
 /* A NaN that the caller begins with is not left out. */
 struct finishing_product {
     template <class Fold>
+    FOLD_FUNCTION value_of<Fold> own(const state_of<Fold> &state)
+    {
+        return one<value_of<Fold>>::ended(state);
+    }
+
+    template <class Fold>
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {

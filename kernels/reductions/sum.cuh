@@ -69,6 +69,12 @@ struct finishing<REDUCTION_sum> {
     using is_stored = void;
 
     template <class Fold>
+    FOLD_FUNCTION value_of<Fold> own(const state_of<Fold> &state)
+    {
+        return Fold::merge(value_of<Fold>(0), state);
+    }
+
+    template <class Fold>
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {

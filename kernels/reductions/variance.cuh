@@ -170,8 +170,8 @@ __host__ __device__ __forceinline__ double variance_of(const struct finish &how,
 
 template <>
 struct finishing<REDUCTION_var> {
-    template <class Moments>
-    FOLD_FUNCTION double number(const struct finish &how, const Moments &state)
+    template <class Fold>
+    FOLD_FUNCTION double number(const struct finish &how, const state_of<Fold> &state)
     {
         return variance_of(how, state);
     }
@@ -180,15 +180,15 @@ struct finishing<REDUCTION_var> {
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
-        answer.values[0] = wide_answer(number(how, state));
+        answer.values[0] = wide_answer(number<Fold>(how, state));
         answer.values[1] = wide_answer(state.count);
     }
 };
 
 template <>
 struct finishing<REDUCTION_std> {
-    template <class Moments>
-    FOLD_FUNCTION double number(const struct finish &how, const Moments &state)
+    template <class Fold>
+    FOLD_FUNCTION double number(const struct finish &how, const state_of<Fold> &state)
     {
         return sqrt(variance_of(how, state));
     }
@@ -197,7 +197,7 @@ struct finishing<REDUCTION_std> {
     FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
                              struct answer &answer)
     {
-        answer.values[0] = wide_answer(number(how, state));
+        answer.values[0] = wide_answer(number<Fold>(how, state));
         answer.values[1] = wide_answer(state.count);
     }
 };

@@ -115,14 +115,18 @@ _LABORATORY = {
 }
 
 
+# And modules, of which some need libraries that are installed apart.
+_MODULES = ("dask", "lab", "mpi", "testing", "torch")
+
+
 def __getattr__(name: str) -> object:
-    """Import a part of the laboratory."""
-    if name == "lab":
-        return _import_module("gred.lab")
+    """Import a part of the laboratory, or a module."""
+    if name in _MODULES:
+        return _import_module(f"gred.{name}")
     if name in _LABORATORY:
         return getattr(_import_module(_LABORATORY[name]), name)
     raise AttributeError(f"module 'gred' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})

@@ -1,7 +1,11 @@
 from contextlib import AbstractContextManager
 from typing import Literal, SupportsIndex
 
+from gred import dask as dask
 from gred import lab as lab
+from gred import mpi as mpi
+from gred import testing as testing
+from gred import torch as torch
 from gred._core import CudaError as CudaError
 from gred._core import all as all
 from gred._core import any as any

@@ -160,8 +160,10 @@ class ExactSum:
         with self._lock:
             self._words = _merged(self._words, words, sign)
 
-    def __iadd__(self, other: ExactSum) -> ExactSum:
-        """Add what another one has been given."""
+    def __iadd__(self, other: ExactSum | int) -> ExactSum:
+        """Add in place all that another one has been given; 0 is nothing."""
+        if _is_nothing(other):
+            return self
         if not isinstance(other, ExactSum):
             return NotImplemented
         self._merge(other._words, 1)
@@ -174,11 +176,15 @@ class ExactSum:
         self._merge(other._words, -1)
         return self
 
-    def __add__(self, other: ExactSum) -> ExactSum:
-        """Make a new one, of all that both have been given."""
+    def __add__(self, other: ExactSum | int) -> ExactSum:
+        """Make a new one, of all that both have been given; 0, by which `sum` begins, is none."""
+        if _is_nothing(other):
+            return _of_words(self._words.copy())
         if not isinstance(other, ExactSum):
             return NotImplemented
         return _of_words(_merged(self._words, other._words, 1))
+
+    __radd__ = __add__
 
     def __sub__(self, other: ExactSum) -> ExactSum:
         """Make a new one, of what this one has been given and the other one has not."""
@@ -364,6 +370,11 @@ class ExactSum:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).from_bytes, (self.to_bytes(),)
+
+
+def _is_nothing(other: object) -> bool:
+    """Tell Python's own 0, by which its `sum` begins."""
+    return type(other) is int and other == 0
 
 
 def _of_words(words: _Words) -> ExactSum:

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import SupportsIndex
 
 from gred import _core
@@ -10,8 +10,7 @@ from gred import _core
 _ORDERS = {"forwards": 0, "backwards": 1, "shuffled": 2}
 
 
-@contextmanager
-def thread_order(order: str, seed: SupportsIndex = 0) -> Iterator[None]:
+def thread_order(order: str, seed: SupportsIndex = 0) -> AbstractContextManager[None]:
     """Within a ``with`` block, run the simulated device's threads and blocks in another order.
 
     Between two barriers the threads of a block may run in any order, and so may the blocks of a
@@ -23,6 +22,10 @@ def thread_order(order: str, seed: SupportsIndex = 0) -> Iterator[None]:
         Shuffled: anew after every barrier.
     seed : int
         Of the shuffled order, from 0 to 2**64 - 1; one seed is one order.
+
+    Returns
+    -------
+    context manager
 
     Raises
     ------
@@ -48,7 +51,12 @@ def thread_order(order: str, seed: SupportsIndex = 0) -> Iterator[None]:
         raise TypeError(f"seed must be an integer; got {seed!r}") from None
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed must be from 0 to 2**64 - 1; got {seed!r}")
-    token = _core.thread_order.set((_ORDERS[order], seed))
+    return _within(_ORDERS[order], seed)
+
+
+@contextmanager
+def _within(order: int, seed: int) -> Iterator[None]:
+    token = _core.thread_order.set((order, seed))
     try:
         yield
     finally:

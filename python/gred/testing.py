@@ -17,7 +17,10 @@ _LEGACY_DEFAULT_STREAM = 1
 def _plain(a: ArrayLike, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:
     """Take `a` as an array whose elements are what their bytes are, or refuse it."""
     if isinstance(a, np.ma.MaskedArray):
-        raise TypeError("a: masked arrays are not supported; a.compressed() has no mask")
+        raise TypeError(
+            "a: masked arrays are not supported; a.compressed() leaves out what is masked, "
+            "a.filled(value) fills it in"
+        )
     array = np.asarray(a, dtype)
     if array.dtype.hasobject:
         raise TypeError(

@@ -2,14 +2,13 @@
 
 import operator
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import SupportsIndex
 
 from gred import _core
 
 
-@contextmanager
-def workspace_limit(nbytes: SupportsIndex) -> Iterator[None]:
+def workspace_limit(nbytes: SupportsIndex) -> AbstractContextManager[None]:
     """Within a ``with`` block, use at most so much of a device's memory as workspace.
 
     Host arrays are copied to the device they are reduced on, at most 16 MiB at a time, and the
@@ -22,6 +21,10 @@ def workspace_limit(nbytes: SupportsIndex) -> Iterator[None]:
     ----------
     nbytes : int
         At least 1. A piece is of 4096 elements or more, however low the limit is.
+
+    Returns
+    -------
+    context manager
 
     Raises
     ------
@@ -46,6 +49,11 @@ def workspace_limit(nbytes: SupportsIndex) -> Iterator[None]:
         raise TypeError(f"nbytes must be an integer; got {nbytes!r}") from None
     if not 1 <= nbytes < 2**64:
         raise ValueError(f"nbytes must be from 1 to 2**64 - 1; got {nbytes!r}")
+    return _within(nbytes)
+
+
+@contextmanager
+def _within(nbytes: int) -> Iterator[None]:
     token = _core.workspace_limit.set(nbytes)
     try:
         yield

@@ -104,18 +104,23 @@ def run(given: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def settings_of(given: argparse.Namespace, wanted: tuple[Any, ...] | None) -> Settings:
-    """Check what is to be counted: the methods that are wanted, by default all that can be."""
-    methods = countable(wanted)
+def settings_of(
+    given: argparse.Namespace, wanted: tuple[Any, ...] | None, done: str = "counted"
+) -> Settings:
+    """Check what is to be counted: the methods that are wanted, by default all that can be.
+
+    `done` is what the user asked for.
+    """
+    methods = countable(wanted, done)
     options.check_memory(options.resolve_device("simulated"), given.size, given.dtype)
     return Settings(methods, given.size, given.dtype, given.block_size, given.multiprocessors)
 
 
-def countable(wanted: tuple[Any, ...] | None) -> tuple[Any, ...]:
-    """Check that the methods have counters; without any, all that have."""
+def countable(wanted: tuple[Any, ...] | None, done: str = "counted") -> tuple[Any, ...]:
+    """Check that the methods have counters, which it takes to be `done`; by default all that do."""
     for method in wanted or ():
         if method.number is None or method.number > LATEST:
-            raise options.UsageError(f"{method.name!r} has no counters; rungs 0 to {LATEST} have")
+            raise options.UsageError(f"{method.name!r} cannot be {done}; rungs 0 to {LATEST} can")
     rungs = (m for m in gred.methods() if m.number is not None and m.number <= LATEST)
     return wanted or tuple(rungs)
 

@@ -81,7 +81,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
 
 def run(given: argparse.Namespace, console: Console) -> int:
     """Count the rung and its neighbours, print, write; the exit status."""
-    settings = counters.settings_of(given, (given.method,))
+    settings = counters.settings_of(given, (given.method,), "explained")
     files.check_file("--json", given.json)
     if given.json == files.STANDARD_OUTPUT:
         console.leave_stdout()

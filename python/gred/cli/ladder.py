@@ -57,6 +57,12 @@ def parser(prog: str) -> argparse.ArgumentParser:
     options.add_block_size(parser, "each method's own")
     files.add_place(parser, "--json", "write everything measured; - is standard output")
     files.add_place(parser, "--plot", "draw it (.svg, .png, .pdf)")
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"gred {gred.__version__}",
+        help="show gred's version and leave",
+    )
     return parser
 
 

@@ -25,7 +25,6 @@ _MOST_SECONDS = 1_000_000
 _MOST_DIGITS = 40
 EXTRA = "pip install 'gred[cli]'"
 
-# The longest names first: each ends in the next.
 _BYTES = {"TiB": 1 << 40, "GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10, "B": 1}
 
 _Value = TypeVar("_Value")
@@ -79,7 +78,8 @@ def parse_size(text: str) -> int:
     elif re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,2}", given):
         size = int(float(given)) if float(given).is_integer() else None
     if size is None:
-        raise UsageError(f"{text!r} is not a size; write 1000000, 1e6, 2**20 or 2^20")
+        elements = "it counts elements, not bytes: " if given.endswith(tuple(_BYTES)) else ""
+        raise UsageError(f"{text!r} is not a size; {elements}write 1000000, 1e6, 2**20 or 2^20")
     if not 1 <= size < 2**48:
         raise UsageError(f"{text!r} is out of range; a size is at least 1 and less than 2**48")
     return size
@@ -213,8 +213,13 @@ def parse_extents(text: str) -> tuple[Extent, ...]:
 
 def _extent(text: str) -> Extent:
     given = text.strip()
-    unit = next((u for u in _BYTES if given.endswith(u)), None)
-    if unit is None:
+    unit = re.sub(r".*[^A-Za-z]", "", given)
+    if unit not in ("", *_BYTES) or unit == given != "":
+        units = ", ".join(reversed(_BYTES))
+        raise UsageError(
+            f"{text!r} is not a size; write bytes with {units}, as in 64KiB, or elements: 2**20"
+        )
+    if not unit:
         return Extent(parse_size(given), in_bytes=False)
     return Extent(parse_size(given.removesuffix(unit)) * _BYTES[unit], in_bytes=True)
 
@@ -240,9 +245,14 @@ def parse_block_size(text: str) -> int:
 def parse_methods(text: str) -> tuple[Any, ...]:
     """Read methods, in climbing order, from a comma list of names, aliases and rung numbers."""
     known = {name: method for method in gred.methods() for name in (method.name, *method.aliases)}
-    known.update({str(m.number): m for m in gred.methods() if m.number is not None})
-    wanted = parse_names(text, known, "method", "`gred.methods()` lists them")
-    chosen = {known[name].name for name in wanted}
+    numbered = {str(m.number): m for m in gred.methods() if m.number is not None}
+    for number in (part.strip() for part in text.split(",")):
+        if number.isdecimal() and number not in numbered:
+            raise UsageError(
+                f"{number!r} is not a method; rungs have numbers from 0 to {len(numbered) - 1}"
+            )
+    wanted = parse_names(text, known | numbered, "method", "`gred.methods()` lists them")
+    chosen = {(known | numbered)[name].name for name in wanted}
     return tuple(method for method in gred.methods() if method.name in chosen)
 
 
@@ -269,7 +279,8 @@ def check_name(name: str, known: Collection[str], noun: str, where: str) -> None
     if name not in known:
         near = difflib.get_close_matches(name, known, 1)
         hint = f"did you mean {near[0]!r}?" if near else where
-        raise UsageError(f"{name!r} is not a {noun}; {hint}")
+        article = "an" if noun[0] in "aeiou" else "a"
+        raise UsageError(f"{name!r} is not {article} {noun}; {hint}")
 
 
 def names(known: Collection[str], noun: str) -> Callable[[str], tuple[str, ...]]:

@@ -86,7 +86,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
 
 def _settings(given: argparse.Namespace) -> Settings:
     """Check what is to be predicted."""
-    methods = counters.countable(given.methods)
+    methods = counters.countable(given.methods, "predicted")
     device = None
     if given.device is not None:
         device = options.resolve_device(given.device)

@@ -81,7 +81,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
             "`python -m gred counters` counts what more do"
         )
     given.size, given.block_size = size, block_size
-    counters.settings_of(given, (given.method,))
+    counters.settings_of(given, (given.method,), "drawn")
     _check_picture(given.out)
     if given.out == files.STANDARD_OUTPUT:
         console.leave_stdout()

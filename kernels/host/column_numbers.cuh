@@ -1,0 +1,106 @@
+/* What columns' elements that are not NaN add up to, and the best of those. */
+#pragma once
+
+#include "column_extremes.cuh"
+#include "sums.cuh"
+
+namespace KERNELS
+{
+namespace
+{
+
+/* Sums, and how many numbers are in each. */
+template <class In, class T>
+struct column_number_sums {
+    using element = In;
+    using joined = column_number_sums;
+    using sums = sum_lanes<In, T>;
+    static constexpr unsigned step = sums::step, abreast = 1;
+    static constexpr bool is_tree = true;
+    sums all;
+    decltype(vector<T>{} == vector<T>{}) numbers[lanes_registers] = {};
+
+    LANES_FUNCTION static void take(column_number_sums (&groups)[1], const part_of<In> &part)
+    {
+        for (unsigned row = 0; row < part.rows; row++)
+            groups[0].take(part[row]);
+    }
+
+    LANES_FUNCTION void join(const column_number_sums &other)
+    {
+        all.join(other.all);
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        numbers[r] += other.numbers[r];
+    }
+
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    {
+        bits_of<sizeof(T)> counts[step];
+        memcpy(counts, numbers, sizeof counts);
+        put_each<T>(all.totals, n, [=, &counts](unsigned k, T total) {
+            to[k] = {decltype(to->sum)(total), counts[k]};
+        });
+    }
+
+  private:
+    LANES_FUNCTION void take(const In *row)
+    {
+        const vector<T> nothing = in_all(sum<T>::identity());
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            const vector<T> x = converted<T>(row + r * sums::in_register);
+            const auto is_number = x == x;
+            numbers[r] -= is_number;
+            all.totals.at[r] += is_number ? x : nothing;
+        }
+    }
+};
+
+/* The first of equals; of no numbers, NaN. */
+template <class In, class Order>
+struct column_extreme_numbers {
+    using element = In;
+    using joined = nothing_joined;
+    using keys = key_of<In>;
+    using K = key<In>;
+    static constexpr unsigned in_register = register_bytes / sizeof(In),
+                              step = lanes_registers * in_register, abreast = 1;
+    static constexpr bool is_tree = false;
+    lanes<K> best;
+
+    LANES_FUNCTION column_extreme_numbers()
+    {
+        const K nan = std::is_integral_v<K> ? ends<K>::greatest : not_a_number<K>();
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        best.at[r] = in_all(nan);
+    }
+
+    LANES_FUNCTION static void take(column_extreme_numbers (&groups)[1], const part_of<In> &part)
+    {
+        lanes<K> best = groups[0].best;
+        for (unsigned row = 0; row < part.rows; row++)
+            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        best.at[r] = better(keys::of(loaded<vector<K>>(part[row] + r * in_register)), best.at[r]);
+        groups[0].best = best;
+    }
+
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    {
+        put_each<K>(best, n, [=](unsigned k, K x) { to[k] = State(keys::element(x)); });
+    }
+
+  private:
+    LANES_FUNCTION static vector<K> better(vector<K> x, vector<K> best)
+    {
+        auto is_better = Order::better(keys::rank(x), keys::rank(best));
+        if constexpr (!keys::nan_loses)
+            is_better &= ~keys::nan(x);
+        is_better |= keys::nan(best);
+        return is_better ? x : best;
+    }
+};
+
+} // namespace
+} // namespace KERNELS
