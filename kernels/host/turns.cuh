@@ -133,9 +133,8 @@ uint64_t turn_squares(const struct turning &from, uint64_t columns, char *target
     uint64_t row = 0;
     for (; row + square::rows <= from.rows; row += square::rows) {
         const char *const at = from.at + int64_t(row) * from.row_stride;
-        if (at + int64_t(square::rows - 1) * from.row_stride + last * Step * sizeof(T) +
-                square::read >
-            from.end)
+        const int64_t beyond = int64_t(square::rows - 1) * from.row_stride;
+        if (at + (beyond > 0 ? beyond : 0) + last * Step * sizeof(T) + square::read > from.end)
             break;
         const char *ahead = at + turned_ahead;
         for (uint64_t k = 0; k < n; k += square::side) {
