@@ -96,3 +96,17 @@ def test_spreads_and_places_are_stored_in_the_results_order(shape):
         gred.std(x, axis=1, ddof=ddof, out=spreads[..., 1])
         np.testing.assert_allclose(spreads[..., 1], expected, rtol=2**-23)
         assert (spreads[..., ::2] == -1).all()
+
+
+@pytest.mark.parametrize("given", ["int8", "uint16", "bool", "uint32"])
+@pytest.mark.parametrize("name", ["min", "max"])
+def test_what_is_hidden_loses_to_an_initial_value_beyond_the_elements_type(name, given):
+    """The worst of a narrow type would win against it."""
+    x = (np.arange(40) % 3).reshape(10, 4).astype(given)
+    shown = np.ones((10, 4), bool)
+    shown[:, 1] = False
+    first = 2**40 if name == "min" else -5
+    expected = getattr(np, name)(x.astype("int64"), axis=0, initial=first, where=shown)
+    result = getattr(gred, name)(x, axis=0, dtype="int64", initial=first, where=shown)
+    assert (result == expected).all()
+    assert result[1] == first

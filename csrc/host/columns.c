@@ -65,12 +65,20 @@ static fold_slab *loop_to(const struct job *job, enum element state)
     return loop_from(job, job->plan->layout->input, state);
 }
 
+/* Whether what hidden elements become has to be the worst of a wider type than theirs, which
+ * initial= may be of: theirs would be better than that. */
+static bool hides_worse(const struct plan *plan)
+{
+    return plan->layout->mask && (plan->fold == FOLD_min || plan->fold == FOLD_max);
+}
+
 /* What takes elements as they are; NULL: they have to be converted. */
 static fold_slab *loop_of(const struct job *job)
 {
     const struct plan *plan = job->plan;
     const enum element input = plan->layout->input, type = plan->layout->type;
-    return type == plan->accumulator || type == input ? loop_to(job, plan->accumulator) : NULL;
+    const bool as_they_are = type == input || (type == plan->accumulator && !hides_worse(plan));
+    return as_they_are ? loop_to(job, plan->accumulator) : NULL;
 }
 
 static fold_slab *loop_of_converted(const struct job *job)
@@ -206,6 +214,16 @@ static void describe_runs(struct columns *self)
     }
     self->runs = parts / self->run;
     self->shared = self->shared && self->runs > 1;
+    self->together = 1;
+    while (self->shared && self->together < least(self->runs, FEW_RUNS) &&
+           self->spots * self->runs / self->together > RUNS)
+        self->together *= 2;
+}
+
+/* States that threads leave of a spot whose runs they share. */
+static uint64_t shares_of(const struct columns *self)
+{
+    return self->runs / self->together;
 }
 
 static uint64_t spots_of(const struct columns *self)
@@ -243,7 +261,8 @@ static void describe_bench(struct columns *self)
     self->unconverted = self->brought + (self->brings ? aligned(rows * columns * self->size) : 0);
     self->states =
         self->unconverted + (self->convert ? aligned(rows * columns * self->input_size) : 0);
-    self->bench_bytes = self->states + (self->shared ? 0 : self->runs * self->spot_bytes);
+    self->bench_bytes =
+        self->states + (self->shared ? self->together : self->runs) * self->spot_bytes;
 }
 
 /* What a core's own cache holds comes by itself. On an EPYC, sums of 16 MiB, microseconds with
@@ -350,7 +369,7 @@ static bool run_all(struct job *job, struct columns *self)
 {
     if (!self->shared)
         return run_pieces(job, self, self->spots, columns_fold_spot);
-    if (!run_pieces(job, self, self->spots * self->runs, columns_fold_shared_run))
+    if (!run_pieces(job, self, self->spots * shares_of(self), columns_fold_shared_runs))
         return false;
     threads_run(job->threads, self->spots, true, columns_finish_spot, self);
     return true;
@@ -358,7 +377,7 @@ static bool run_all(struct job *job, struct columns *self)
 
 static uint64_t pieces_of(const struct columns *self)
 {
-    return self->shared ? self->spots * self->runs : self->spots;
+    return self->shared ? self->spots * shares_of(self) : self->spots;
 }
 
 bool columns_run(struct job *job)
@@ -366,7 +385,7 @@ bool columns_run(struct job *job)
     struct columns self = {.job = job, .plan = job->plan, .axes = job->plan->axes};
     describe(&self);
     const size_t benches = threads_for(job->threads, pieces_of(&self)) * self.bench_bytes,
-                 partials = self.shared ? self.spots * self.runs * self.spot_bytes : 0;
+                 partials = self.shared ? pieces_of(&self) * self.spot_bytes : 0;
     self.benches = aligned_alloc(CACHE_LINE, benches + partials);
     if (!self.benches) {
         failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");

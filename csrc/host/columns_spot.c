@@ -132,13 +132,23 @@ static void fold_run(const struct columns *self, const struct spot *spot, uint64
 }
 
 /* Neighbouring runs' states, and what has become of them, `apart` bytes from one to the next. */
-static void merge_runs(const struct columns *self, const struct spot *spot, char *states,
-                       size_t apart)
+static void merge_runs(const struct columns *self, const struct spot *spot, uint64_t runs,
+                       char *states, size_t apart)
 {
-    for (uint64_t gap = 1; gap < self->runs; gap *= 2)
-        for (uint64_t run = 0; run + gap < self->runs; run += 2 * gap)
+    for (uint64_t gap = 1; gap < runs; gap *= 2)
+        for (uint64_t run = 0; run + gap < runs; run += 2 * gap)
             self->merge(states + run * apart, states + (run + gap) * apart,
                         spot->blocks * spot->columns);
+}
+
+/* Leaves what becomes of so many at the first of the bench's states. */
+static void fold_runs(const struct columns *self, const struct spot *spot, uint64_t first,
+                      uint64_t runs, char *bench)
+{
+    char *const states = bench + self->states;
+    for (uint64_t run = 0; run < runs; run++)
+        fold_run(self, spot, first + run, bench, states + run * self->spot_bytes);
+    merge_runs(self, spot, runs, states, self->spot_bytes);
 }
 
 /* Rows that are too few to fold with the others. */
@@ -213,18 +223,19 @@ void columns_fold_spot(void *context, uint64_t index, unsigned thread)
                  (char *)self->plan->results.at[0] + spot.first.place * (int64_t)self->width);
         return;
     }
-    for (uint64_t run = 0; run < self->runs; run++)
-        fold_run(self, &spot, run, bench, states + run * self->spot_bytes);
-    merge_runs(self, &spot, states, self->spot_bytes);
+    fold_runs(self, &spot, 0, self->runs, bench);
     finish(self, &spot, bench, states);
 }
 
-void columns_fold_shared_run(void *context, uint64_t index, unsigned thread)
+void columns_fold_shared_runs(void *context, uint64_t index, unsigned thread)
 {
     const struct columns *self = context;
-    const uint64_t piece = self->start + index, run = piece / self->spots;
+    const uint64_t piece = self->start + index, first = piece / self->spots * self->together;
     const struct spot spot = spot_at(self, piece % self->spots);
-    fold_run(self, &spot, run, bench_of(self, thread), self->partials + piece * self->spot_bytes);
+    char *const bench = bench_of(self, thread);
+    fold_runs(self, &spot, first, self->together, bench);
+    memcpy(self->partials + piece * self->spot_bytes, bench + self->states,
+           spot.blocks * spot.columns * self->width);
 }
 
 void columns_finish_spot(void *context, uint64_t index, unsigned thread)
@@ -232,6 +243,6 @@ void columns_finish_spot(void *context, uint64_t index, unsigned thread)
     struct columns *self = context;
     const struct spot spot = spot_at(self, index);
     char *const states = self->partials + index * self->spot_bytes;
-    merge_runs(self, &spot, states, self->spots * self->spot_bytes);
+    merge_runs(self, &spot, self->runs / self->together, states, self->spots * self->spot_bytes);
     finish(self, &spot, bench_of(self, thread), states);
 }

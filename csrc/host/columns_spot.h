@@ -35,6 +35,7 @@ struct columns {
     uint64_t spots;
     struct slab_parts parts;
     uint64_t run, runs; /* parts of one, and how many there are */
+    uint64_t together;  /* of those that are shared, by one thread to one state: a power of 2 */
     bool shared;        /* a spot's runs are, among threads */
     bool direct;        /* states are results, and go where those do */
     double divisor;     /* of those; 0: none */
@@ -47,9 +48,9 @@ struct columns {
     atomic_uint findings;                             /* bits of common/findings.h */
 };
 
-/* Pieces for sharing_run, counted from columns->start: a spot and its results; and a run of a spot,
- * where these are shared. */
-threads_piece columns_fold_spot, columns_fold_shared_run;
+/* Pieces for sharing_run, counted from columns->start: a spot and its results; and some runs of a
+ * spot, where these are shared. */
+threads_piece columns_fold_spot, columns_fold_shared_runs;
 
 /* Of a spot whose runs were shared, counted from 0: what becomes of it in the end. */
 threads_piece columns_finish_spot;

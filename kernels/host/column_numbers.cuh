@@ -57,7 +57,8 @@ struct column_number_sums {
     }
 };
 
-/* The first of equals; of no numbers, NaN. */
+/* The first of equals; of no numbers, NaN. Floats that are NaN lose by themselves, and what has won
+ * against nothing else is told by whether there was any number. */
 template <class In, class Order>
 struct column_extreme_numbers {
     using element = In;
@@ -67,38 +68,39 @@ struct column_extreme_numbers {
     static constexpr unsigned in_register = register_bytes / sizeof(In),
                               step = lanes_registers * in_register, abreast = 1;
     static constexpr bool is_tree = false;
-    lanes<K> best;
-
-    LANES_FUNCTION column_extreme_numbers()
-    {
-        const K nan = std::is_integral_v<K> ? ends<K>::greatest : not_a_number<K>();
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        best.at[r] = in_all(nan);
-    }
+    best_lanes<In, Order> all;
+    decltype(vector<K>{} < vector<K>{}) numbers[lanes_registers] = {};
 
     LANES_FUNCTION static void take(column_extreme_numbers (&groups)[1], const part_of<In> &part)
     {
-        lanes<K> best = groups[0].best;
+        column_extreme_numbers taken = groups[0];
         for (unsigned row = 0; row < part.rows; row++)
             EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        best.at[r] = better(keys::of(loaded<vector<K>>(part[row] + r * in_register)), best.at[r]);
-        groups[0].best = best;
+        taken.take(r, keys::of(loaded<vector<K>>(part[row] + r * in_register)));
+        groups[0] = taken;
     }
 
     template <class State>
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
-        put_each<K>(best, n, [=](unsigned k, K x) { to[k] = State(keys::element(x)); });
+        bits_of<sizeof(K)> is_number[step];
+        memcpy(is_number, numbers, sizeof is_number);
+        put_each<K>(all.best, n, [=, &is_number](unsigned k, K x) {
+            to[k] = is_number[k] ? State(keys::element(x)) : not_a_number<State>();
+        });
     }
 
   private:
-    LANES_FUNCTION static vector<K> better(vector<K> x, vector<K> best)
+    LANES_FUNCTION void take(unsigned r, vector<K> x)
     {
-        auto is_better = Order::better(keys::rank(x), keys::rank(best));
-        if constexpr (!keys::nan_loses)
-            is_better &= ~keys::nan(x);
-        is_better |= keys::nan(best);
-        return is_better ? x : best;
+        vector<K> &best = all.best.at[r];
+        numbers[r] |= ~keys::nan(x);
+        if constexpr (keys::nan_loses) {
+            best = Order()(x, best);
+        } else {
+            const auto better = Order::better(keys::rank(x), keys::rank(best)) & ~keys::nan(x);
+            best = better ? x : best;
+        }
     }
 };
 
