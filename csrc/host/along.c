@@ -33,7 +33,8 @@ static struct parts parts_of(uint64_t n)
 
 /* ---- all of them ---- */
 
-/* Rows that begin at no cost but for a loop's own. */
+/* What brings the elements of a single part together, those of several results at a time: then a
+ * row begins at no cost but for a loop's own. */
 static void describe_moves(struct along *self)
 {
 #define MOVERS(name)  MOVER(name),

@@ -82,16 +82,20 @@ union folded {
     struct exact_sums exact;
 };
 
-static bool run(void *state, const struct plan *plan, struct run *run)
+struct job host_job(void *state)
 {
     const struct host *self = state;
+    return (struct job){.threads = self->threads,
+                        .instructions = self->instructions,
+                        .tells_rounding = self->tells_rounding};
+}
+
+static bool run(void *state, const struct plan *plan, struct run *run)
+{
     union folded folded;
-    struct work work = {.state = &folded,
-                        .job = {.plan = plan,
-                                .run = run,
-                                .threads = self->threads,
-                                .instructions = self->instructions,
-                                .tells_rounding = self->tells_rounding}};
+    struct work work = {.state = &folded, .job = host_job(state)};
+    work.job.plan = plan;
+    work.job.run = run;
     if (plan->segments)
         return segments_run(&work.job);
     if (run->explanation) {
@@ -108,12 +112,6 @@ static bool run(void *state, const struct plan *plan, struct run *run)
     ran = ran && work_finish(&work);
     work_end(&work);
     return ran;
-}
-
-struct job host_job(void *state)
-{
-    const struct host *self = state;
-    return (struct job){.threads = self->threads, .instructions = self->instructions};
 }
 
 static bool read_memory(void *state, int index, size_t bytes, struct run *run)

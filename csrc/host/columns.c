@@ -1,6 +1,8 @@
 /* Results whose elements lie at one distance are folded side by side, a lane for each. What is
  * ready for that is folded where it lies: neighbouring columns. The rest is brought into that order
- * first: columns that do not lie side by side, or rows, which are turned.
+ * first, a slab at a time: columns that do not lie side by side, or rows, which are turned; what no
+ * loop takes as it is, which is converted; and what has a mask, for what that hides becomes what
+ * changes nothing.
  *
  * Tall columns are folded in runs of rows, whose states merge as a tree. How long runs are follows
  * from shapes and types alone, and so do the bits of sums. */
@@ -307,8 +309,9 @@ static void find_loop(struct columns *self)
         self->size = element_size(self->plan->accumulator);
     }
     self->brings = self->convert || layout->mask || self->way != COLUMNS_IN_PLACE;
-    hidden_becomes(self->plan->fold, self->convert ? self->plan->accumulator : layout->input,
-                   &self->nothing);
+    if (layout->mask)
+        hidden_becomes(self->plan->fold, self->convert ? self->plan->accumulator : layout->input,
+                       &self->nothing);
 }
 
 static void describe(struct columns *self)

@@ -48,7 +48,7 @@ void exact_adder_start(struct exact_adder *self, const struct job *job)
     else
         windows_start(&self->ways.windows, job->instructions, type, leaves_out(plan));
     self->ways.unrounded = (struct unrounded_floats){0};
-    if (job->tells_rounding)
+    if (exact_adder_just_adds(job))
         unrounded_start(&self->ways.unrounded, job->instructions, type, leaves_out(plan));
 }
 
@@ -62,8 +62,7 @@ static bool add_floats(const struct plan *plan, const void *floats, size_t n,
         exact_reserve(&sums[part], WINDOWS_LOAD);
     struct exact *const even = &sums[EXACT_REAL];
     struct exact *const odd = &sums[apart ? EXACT_IMAGINARY : EXACT_REAL];
-    return (!is_squared(plan) &&
-            unrounded_add(&self->ways.unrounded, floats, n, even, odd, numbers)) ||
+    return unrounded_add(&self->ways.unrounded, floats, n, even, odd, numbers) ||
            windows_add(&self->ways.windows, floats, floats, n, even, odd, numbers);
 }
 

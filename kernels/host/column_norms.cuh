@@ -54,7 +54,8 @@ struct column_squares {
         if constexpr (is_scaled) {
             const vector<double> size = without_sign(x), none = {}, one = in_all(1.0),
                                  up = in_all(blue::times_small), down = in_all(blue::times_large);
-            const auto is_small = size<blue::small, is_large = size> blue::large;
+            const auto is_small = size < blue::small;
+            const auto is_large = size > blue::large;
             const vector<double> not_large = is_small ? up : one,
                                  scaled = size * (is_large ? down : not_large),
                                  square = scaled * scaled;

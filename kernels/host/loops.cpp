@@ -182,7 +182,6 @@ void state_finish(enum reduction reduction, const struct finish *how, const void
     finish_state(reduction, *how, state, *answer);
 }
 
-/* Those that there are loops over slabs for are inlined. */
 void states_finish(enum reduction reduction, const struct finish *how, const void *states,
                    uint64_t n, const struct finished *to)
 {
@@ -190,57 +189,13 @@ void states_finish(enum reduction reduction, const struct finish *how, const voi
     const double divisor = !divides ? 0 : how->count ? double(how->count) : not_a_number<double>();
     const many self = {*how, divisor, states, n, *to};
     switch (reduction) {
-    case REDUCTION_sum:
-        return finish_many_all<REDUCTION_sum, sum>(self);
-    case REDUCTION_mean:
-        return finish_many_all<REDUCTION_mean, sum>(self);
-    case REDUCTION_min:
-        return finish_many_all<REDUCTION_min, min>(self);
-    case REDUCTION_max:
-        return finish_many_all<REDUCTION_max, max>(self);
-    case REDUCTION_argmin:
-        return finish_many_all<REDUCTION_argmin, argmin>(self);
-    case REDUCTION_argmax:
-        return finish_many_all<REDUCTION_argmax, argmax>(self);
-    case REDUCTION_var:
-        return finish_many_floats<REDUCTION_var, variance>(self);
-    case REDUCTION_std:
-        return finish_many_floats<REDUCTION_std, variance>(self);
-    case REDUCTION_prod:
-        return finish_many_all<REDUCTION_prod, prod>(self);
-    case REDUCTION_any:
-        return finish_many_all<REDUCTION_any, nonzero>(self);
-    case REDUCTION_all:
-        return finish_many_all<REDUCTION_all, nonzero>(self);
-    case REDUCTION_count_nonzero:
-        return finish_many_all<REDUCTION_count_nonzero, nonzero>(self);
-    case REDUCTION_ptp:
-        return finish_many_all<REDUCTION_ptp, extremes>(self);
-    case REDUCTION_nansum:
-        return finish_many_floats<REDUCTION_nansum, nansum>(self);
-    case REDUCTION_nanprod:
-        return finish_many_floats<REDUCTION_nanprod, nanprod>(self);
-    case REDUCTION_nanmin:
-        return finish_many_floats<REDUCTION_nanmin, nanmin>(self);
-    case REDUCTION_nanmax:
-        return finish_many_floats<REDUCTION_nanmax, nanmax>(self);
-    case REDUCTION_nanmean:
-        return finish_many_floats<REDUCTION_nanmean, nansum>(self);
-    case REDUCTION_norm:
-        return finish_many_floats<REDUCTION_norm, norm2>(self);
-    case REDUCTION_norm_1:
-        return finish_many_floats<REDUCTION_norm_1, norm1>(self);
-    case REDUCTION_norm_inf:
-        return finish_many_floats<REDUCTION_norm_inf, norm_inf>(self);
-    case REDUCTION_norm_neg_inf:
-        return finish_many_floats<REDUCTION_norm_neg_inf, norm_neg_inf>(self);
+#define REDUCTION(name, fold, ...)                                                                 \
+    case REDUCTION_##name:                                                                         \
+        return finish_many_of_##fold<finishing<REDUCTION_##name>>(self);
+#include "common/reductions.def"
     default:
-        break;
+        return;
     }
-    const size_t width = state_bytes(reduction_row(reduction)->fold, how->accumulator);
-    finish_blocks(self, [&](uint64_t k, struct answer &answer) {
-        state_finish(reduction, how, static_cast<const char *>(states) + k * width, &answer);
-    });
 }
 
 bool states_lack_numbers(enum fold fold, enum element accumulator, const void *states, uint64_t n)
@@ -341,40 +296,10 @@ merge_states *loop_of_states(enum fold fold, enum element accumulator)
 fold_pairs *loop_of_pairs(enum fold fold, enum element accumulator)
 {
     switch (fold) {
-    case FOLD_sum:
-        return pairs_all<sum>(accumulator);
-    case FOLD_prod:
-        return pairs_all<prod>(accumulator);
-    case FOLD_min:
-        return pairs_all<min>(accumulator);
-    case FOLD_max:
-        return pairs_all<max>(accumulator);
-    case FOLD_nonzero:
-        return pairs_all<nonzero>(accumulator);
-    case FOLD_argmin:
-        return pairs_all<argmin>(accumulator);
-    case FOLD_argmax:
-        return pairs_all<argmax>(accumulator);
-    case FOLD_variance:
-        return pairs_floats<variance>(accumulator);
-    case FOLD_extremes:
-        return pairs_all<extremes>(accumulator);
-    case FOLD_nansum:
-        return pairs_floats<nansum>(accumulator);
-    case FOLD_nanprod:
-        return pairs_floats<nanprod>(accumulator);
-    case FOLD_nanmin:
-        return pairs_floats<nanmin>(accumulator);
-    case FOLD_nanmax:
-        return pairs_floats<nanmax>(accumulator);
-    case FOLD_norm1:
-        return pairs_floats<norm1>(accumulator);
-    case FOLD_norm2:
-        return pairs_floats<norm2>(accumulator);
-    case FOLD_norm_inf:
-        return pairs_floats<norm_inf>(accumulator);
-    case FOLD_norm_neg_inf:
-        return pairs_floats<norm_neg_inf>(accumulator);
+#define FOLD(name, ladder, indexed, types)                                                         \
+    case FOLD_##name:                                                                              \
+        return pairs_##types<name>(accumulator);
+#include "common/reductions.def"
     default:
         return nullptr;
     }

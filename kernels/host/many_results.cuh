@@ -319,22 +319,30 @@ __attribute__((noinline)) void finish_many(const many &self)
     });
 }
 
-template <enum reduction Reduction, template <class> class Fold>
+template <class Finishing, template <class> class Fold>
 void finish_many_all(const many &self)
 {
-#define FINISH_MANY(V) finish_many<finishing<Reduction>, Fold<V>>(self)
+#define FINISH_MANY(V) finish_many<Finishing, Fold<V>>(self)
     switch (self.how.accumulator) {
         ACCUMULATORS_all(FINISH_MANY) default : return;
     }
 }
 
-template <enum reduction Reduction, template <class> class Fold>
+template <class Finishing, template <class> class Fold>
 void finish_many_floats(const many &self)
 {
     switch (self.how.accumulator) {
         ACCUMULATORS_floats(FINISH_MANY) default : return;
     }
 }
+
+#define FOLD(name, ladder, indexed, types)                                                         \
+    template <class Finishing>                                                                     \
+    void finish_many_of_##name(const many &self)                                                   \
+    {                                                                                              \
+        finish_many_##types<Finishing, name>(self);                                                \
+    }
+#include "common/reductions.def"
 
 } // namespace
 } // namespace KERNELS
