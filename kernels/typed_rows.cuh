@@ -255,7 +255,9 @@ exchange_rows(unsigned splits, unsigned split, uint64_t result, state_of<Fold> &
     if (!__syncthreads_or(last))
         return false;
     __threadfence();
-    state = block_fold<Fold>(fold_partials<Fold>(partials, splits));
+    const unsigned left = splits < blockDim.x ? splits : blockDim.x;
+    state = fold_team_of_rows<Fold>(warp_size - __clz(int(left - 1)),
+                                    fold_partials<Fold>(partials, splits));
     return true;
 }
 

@@ -31,7 +31,7 @@ NONE = 1 << 31
 # Least elements and bytes of a row, threads of a block and of a team at least, as exponents, enough
 # threads of a multiprocessor, packs of a thread before a team grows, as an exponent, waves of
 # blocks that splits make, results that a team makes, least bytes of a row of several that are whole
-# packs, and packs for which half a team suffices.
+# packs, and packs for which half a team suffices. One block has no more than a batch.
 SHARINGS = {
     "measured": (0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
     "a thread each": (1, 1, 5, 0, 1, 16, 1, 1, NONE, 99),
@@ -41,6 +41,7 @@ SHARINGS = {
     "a block": (1, 1, 8, 8, 1, 16, 1, 2, 16, 0),
     "as many as can be": (1, 1, 7, 3, 1 << 20, 0, 1, 1, NONE, 0),
     "splits of a warp": (1, 1, 5, 5, 1 << 20, 0, 1 << 10, 1, NONE, 0),
+    "splits of two warps": (1, 1, 6, 6, 1 << 20, 0, 1 << 10, 1, NONE, 0),
     "splits": (1, 1, 6, 6, 1, 0, 1, 1, 16, 0),
 }
 everywhere = pytest.mark.parametrize(
@@ -390,6 +391,18 @@ def test_one_result_is_read_by_all_multiprocessors():
     got = long_rows((1, 1 << 26), 1)
     assert got.readers == got.splits << got.block
     assert got.splits >= 2 * H200
+
+
+def test_few_results_are_shared_by_blocks_once_one_has_much_to_do():
+    assert long_rows((16, 1 << 14), 1).splits == 1
+    assert long_rows((16, 1 << 20), 1).splits > 16
+    assert long_rows((256, 1 << 12), 1, size=8, state=8).splits == 1
+
+
+def test_many_results_of_a_few_kilobytes_are_made_by_small_teams():
+    for size in (2, 4, 8):
+        assert long_rows((1024, 8192 // size), 1, size, state=24).team == 5
+    assert long_rows((16, 8192), 1).team == 8
 
 
 def test_rows_of_one_distance_are_read_above_each_other():

@@ -42,6 +42,18 @@
  *     int8, (256, 256)            4.8 7.2    6.1 12      (10 8.9)
  *     int8, (512, 512)            5.2 8.3    4.9 6.4     (7.3 9.5)
  *
+ * The same of sum, argmax and var, by blocks of 256 threads and of 128, if large 1024 and 256; in
+ * brackets of the other kind of the two:
+ *
+ *     float32, (32, 32)           2.9 4.5 4.4    2.6 3.7 4.0
+ *     float32, (256, 256)         3.2 6.1 6.5    3.0 5.6 6.1    (... 5.0 5.4)
+ *     float32, (1024, 1024)       4.4 7.1 8.0    4.4 7.1 8.0
+ *     float64, (256, 256)         3.4 4.7 5.0    3.4 4.4 4.7
+ *     float16, (256, 256)         3.6 5.6 5.8    3.4 5.1 5.5    (3.4 8.1 8.9)
+ *     float16, (1024, 1024)       4.9 11 12      5.0 10 11      (5.1 8.3 8.8)
+ *     int8, (256, 256)            4.0 6.4 6.6    3.6 6.0 6.0    (5.0 8.1 6.8)
+ *     int8, (1024, 1024)          5.1 6.1 6.9    4.8 5.9 6.4    (8.7 14 16)
+ *
  * Columns made alone, of sum, max, argmax and var, by blocks of 256 and of 64 threads: (2, n) of
  * float16 0.86, 0.94, 0.86, 0.71 and 0.95, 0.95, 0.87, 0.72; (3, n) of it 0.71, 0.73, 0.80, 0.56
  * and 0.80, 0.75, 0.89, 0.58; axis 1 of (n, 8, 8) of float32 0.87, 0.88, 0.91, 0.77 and 0.94,
@@ -70,8 +82,10 @@ static const struct axes_tuning measured = {
     .across = 7,
     .typed = 8 << 10,
     .lone = LONE_PACKS,
-    .small = 64 << 10,
     .alone = 6,
+    .small = 64 << 10,
+    .small_block = 7,
+    .small_large = 8,
 };
 
 static struct axes_tuning forced;
@@ -84,6 +98,23 @@ void axes_tuning_force(struct axes_tuning tuning)
 const struct axes_tuning *axes_tuning(void)
 {
     return forced.block ? &forced : &measured;
+}
+
+bool axes_are_small(const struct axes *axes, unsigned multiprocessors)
+{
+    const uint64_t elements = axes->results * layout_length(&axes->reduced);
+    return elements * element_size(axes->reduced.input) <
+           (uint64_t)multiprocessors * axes_tuning()->small;
+}
+
+struct axes_tuning axes_tuning_of_columns(const struct axes *axes, unsigned multiprocessors)
+{
+    struct axes_tuning tuning = *axes_tuning();
+    if (axes_are_small(axes, multiprocessors)) {
+        tuning.block = (unsigned)least(tuning.block, tuning.small_block);
+        tuning.large = (unsigned)least(tuning.large, tuning.small_large);
+    }
+    return tuning;
 }
 
 enum {
@@ -233,12 +264,13 @@ static void enlarge_block(uint64_t columns, uint64_t rows, unsigned across, unsi
 
 /* Threads side by side at most, as an exponent: a warp's, or, of a small array whose blocks would
  * then leave most multiprocessors idle, fewer. All of a result's columns are one block's. */
-static unsigned threads_across(const struct axes_tuning *tuning, uint64_t columns, uint64_t rows,
-                               uint64_t bytes, unsigned inner, unsigned multiprocessors)
+static unsigned threads_across(const struct axes *axes, uint64_t rows, unsigned inner,
+                               unsigned multiprocessors)
 {
     enum { NARROW = 1 };
+    const uint64_t columns = axes->results * inner;
     unsigned across = WARP;
-    if (bytes >= (uint64_t)multiprocessors * tuning->small)
+    if (!axes_are_small(axes, multiprocessors))
         return across;
     while (across > NARROW && rows >> AT_ONCE > 1 && (unsigned)COLUMNS_A_THREAD << across > inner &&
            columns / COLUMNS_A_THREAD >> across < multiprocessors)
@@ -250,12 +282,12 @@ static unsigned threads_across(const struct axes_tuning *tuning, uint64_t column
  * alone it stores at once; what large states become it stores one by one, so that neighbouring
  * threads are better off with neighbouring results. False: they do not lie in columns. */
 static bool shape_columns(const struct axes *axes, const struct axes_kernels *kernels,
-                          uintptr_t data, unsigned multiprocessors,
-                          const struct axes_tuning *tuning, struct axes_shape *shape)
+                          uintptr_t data, unsigned multiprocessors, struct axes_shape *shape)
 {
     enum { LOAD_COLUMNS = 2 };
-    const uint64_t threads = (uint64_t)multiprocessors * tuning->threads,
-                   blocks = (uint64_t)multiprocessors * tuning->blocks;
+    const struct axes_tuning tuning = axes_tuning_of_columns(axes, multiprocessors);
+    const uint64_t threads = (uint64_t)multiprocessors * tuning.threads,
+                   blocks = (uint64_t)multiprocessors * tuning.blocks;
     const unsigned inner = axes_inner_columns(axes, kernels->indexed);
     if (!inner)
         return false;
@@ -264,13 +296,11 @@ static bool shape_columns(const struct axes *axes, const struct axes_kernels *ke
     const bool together = begin_at_boundaries(axes, inner, columns, data);
     if (!together && axes->kept > 1)
         return false;
-    const unsigned across = (unsigned)least(
-        exponent_up(divide_up(columns, COLUMNS_A_THREAD)),
-        threads_across(tuning, all, rows, all * rows * element_size(axes->reduced.input), inner,
-                       multiprocessors));
-    shape->block = block_of_columns(kernels->state, shape->block);
+    const unsigned across = (unsigned)least(exponent_up(divide_up(columns, COLUMNS_A_THREAD)),
+                                            threads_across(axes, rows, inner, multiprocessors));
+    shape->block = block_of_columns(kernels->state, tuning.block);
     shape->team = team_of_columns(all, rows, across, shape->block, threads);
-    enlarge_block(all, rows, across, block_of_columns(kernels->state, tuning->large), blocks,
+    enlarge_block(all, rows, across, block_of_columns(kernels->state, tuning.large), blocks,
                   threads, shape);
     shape->columns = shape->abreast = true;
     const bool stores_apart = shape->team == 0 && axes->kept == 1 &&
@@ -406,7 +436,7 @@ void axes_shape_make(const struct axes *axes, const struct axes_kernels *kernels
         .windows = WINDOWS_MIN,
     };
     if (!(kernels->columns && tuning->columns &&
-          shape_columns(axes, kernels, data, multiprocessors, tuning, shape))) {
+          shape_columns(axes, kernels, data, multiprocessors, shape))) {
         shape->abreast = axes_lie_abreast(axes);
         if (shape->abreast)
             shape_abreast(axes, accumulator, threads, shape);

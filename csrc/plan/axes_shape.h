@@ -58,13 +58,19 @@ struct axes_tuning {
                      * be made so, too, the kernel is taken that can share columns */
     unsigned alone; /* threads of a block that makes columns alone, as an exponent */
     unsigned small; /* bytes a multiprocessor below which columns are shared such that all
-                     * multiprocessors have some */
+                     * multiprocessors have some, */
+    unsigned small_block; /* by blocks of at most so many threads, as an exponent, */
+    unsigned small_large; /* or so many where they make them alone */
 };
 
 /* From now on this, for tests; of no threads a block: as measured. */
 void axes_tuning_force(struct axes_tuning);
 
 const struct axes_tuning *axes_tuning(void);
+
+/* Whether an array is small, and what the choice rests on where it is in columns. */
+bool axes_are_small(const struct axes *, unsigned multiprocessors);
+struct axes_tuning axes_tuning_of_columns(const struct axes *, unsigned multiprocessors);
 
 /* What kernels there are of a fold. */
 struct axes_kernels {

@@ -302,21 +302,24 @@ static uint64_t bytes_worth_a_type(const struct axes_tuning *tuning, size_t stat
     if (size > 4)
         return bytes >> 8;
     if (size == 4)
-        return state > 8 ? bytes >> 4 : 2 * bytes;
-    return size == 2 ? bytes : bytes >> 3;
+        return state > 8 ? bytes >> 1 : 2 * bytes;
+    if (size == 2)
+        return state > 8 ? 2 * bytes : bytes;
+    return bytes >> 3;
 }
 
 /* Columns that neighbouring threads read, as an exponent: of small arrays so few that there are
  * blocks for all multiprocessors; where rows do not begin at sectors, twice as many as elsewhere,
  * for both ends of what they read are in sectors that others read, too. */
-static unsigned columns_across(const struct axes_tuning *tuning, const struct columns *columns,
-                               uintptr_t data, uint64_t bytes, unsigned multiprocessors)
+static unsigned columns_across(const struct axes *axes, const struct columns *columns,
+                               uintptr_t data, unsigned multiprocessors)
 {
     enum { NARROW = 4, NARROW_BYTES = 64, SECTOR = 32 };
-    const unsigned narrow = (unsigned)least(exponent_up(NARROW_BYTES / columns->size), NARROW);
-    return bytes < (uint64_t)multiprocessors * tuning->small
-               ? (unsigned)least(narrow, tuning->across)
-               : tuning->across + ((data | columns->stride) % SECTOR != 0);
+    const unsigned narrow = (unsigned)least(exponent_up(NARROW_BYTES / columns->size), NARROW),
+                   across = axes_tuning()->across;
+    return axes_are_small(axes, multiprocessors)
+               ? (unsigned)least(narrow, across)
+               : across + ((data | columns->stride) % SECTOR != 0);
 }
 
 /* Blocks of up to 2^block threads. */
@@ -359,10 +362,10 @@ static void enlarge_blocks(const struct columns *columns, size_t state, unsigned
 /* Of threads that make results of their own: how these store them, and whether they are those of
  * the kernel that makes columns alone. */
 static void let_threads_be_alone(const struct axes *axes, const struct axes_kernels *kernels,
-                                 const struct columns *columns, unsigned multiprocessors,
-                                 uint64_t sharing, struct axes_shape *shape)
+                                 const struct columns *columns, const struct axes_tuning *tuning,
+                                 unsigned multiprocessors, uint64_t sharing,
+                                 struct axes_shape *shape)
 {
-    const struct axes_tuning *tuning = axes_tuning();
     const size_t state = kernels->state;
     const uint64_t threads =
         (uint64_t)multiprocessors * LONE_THREADS(state, columns->size) * tuning->threads >> THREADS;
@@ -379,25 +382,25 @@ static void let_threads_be_alone(const struct axes *axes, const struct axes_kern
 bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kernels, uintptr_t data,
                         unsigned multiprocessors, struct axes_shape *shape)
 {
-    const struct axes_tuning *tuning = axes_tuning();
+    const struct axes_tuning tuning = axes_tuning_of_columns(axes, multiprocessors);
     struct columns columns;
     const size_t state = kernels->state;
     const unsigned most = exponent_up(COLUMNS_BLOCK),
                    small = block_for(state, element_size(axes->reduced.input),
-                                     (unsigned)least(tuning->block, most));
+                                     (unsigned)least(tuning.block, most));
     const uint64_t room = (uint64_t)multiprocessors *
                           COLUMNS_THREADS(state, element_size(axes->reduced.input)),
-                   threads = room * tuning->threads >> THREADS,
-                   splitting = room * tuning->blocks >> (THREADS - tuning->block);
+                   threads = room * tuning.threads >> THREADS,
+                   splitting = room * tuning.blocks >> (THREADS - tuning.block);
     if (!kernels->typed_columns ||
         !lie_in_columns(axes, kernels->indexed, lanes_for(state, columns_a_load(axes), small),
                         threads, data, &columns))
         return false;
     const uint64_t bytes = axes->results * layout_length(&axes->reduced) * columns.size;
-    if (bytes < bytes_worth_a_type(tuning, state, columns.size, multiprocessors))
+    if (bytes < bytes_worth_a_type(&tuning, state, columns.size, multiprocessors))
         return false;
     const unsigned abreast =
-        abreast_of(&columns, columns_across(tuning, &columns, data, bytes, multiprocessors));
+        abreast_of(&columns, columns_across(axes, &columns, data, multiprocessors));
     if (abreast > small)
         return false;
     *shape = (struct axes_shape){.columns = true,
@@ -409,7 +412,7 @@ bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kern
     if (abreast > shape->block)
         return false;
     enlarge_blocks(&columns, state, abreast, threads, splitting,
-                   (unsigned)least(tuning->large, most), shape);
+                   (unsigned)least(tuning.large, most), shape);
     shape->typed.load = (unsigned)columns.load;
     shape->typed.repeats = (unsigned)columns.repeats;
     shape->typed.leftover = (unsigned)(columns.rows % columns.repeats);
@@ -417,6 +420,6 @@ bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kern
     shape->typed.shifted = columns.shifted;
     shape->typed.usual = kernels->lone_columns;
     if (are_made_alone(axes, &columns, shape))
-        let_threads_be_alone(axes, kernels, &columns, multiprocessors, threads, shape);
+        let_threads_be_alone(axes, kernels, &columns, &tuning, multiprocessors, threads, shape);
     return !columns.paired || shape->typed.lone;
 }

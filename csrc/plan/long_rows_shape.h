@@ -12,6 +12,7 @@ struct long_rows_tuning {
     unsigned least;    /* of a team, as an exponent */
     unsigned threads;  /* of a multiprocessor, that are enough to be busy with */
     unsigned packs;    /* of a thread, as an exponent, before a team grows */
+    unsigned alone;    /* batches of a thread, at most, where one block makes a result */
     unsigned waves;    /* of all blocks that there is room for, that splits may make */
     unsigned rounds;   /* results that a team makes at most */
     unsigned stacked;  /* bytes of a row, at least, of results of several that are whole packs */

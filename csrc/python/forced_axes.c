@@ -27,7 +27,8 @@ PyObject *forced_axes(PyObject *module, PyObject *arguments)
                                           "and up to 4 loads' columns made alone");
         return NULL;
     }
-    tuning.staging = tuning.block;
+    tuning.staging = tuning.small_block = tuning.block;
+    tuning.small_large = tuning.large;
     axes_tuning_force(tuning);
     Py_RETURN_NONE;
 }

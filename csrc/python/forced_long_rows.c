@@ -7,9 +7,10 @@ PyObject *forced_long_rows(PyObject *module, PyObject *arguments)
     enum { LEAST = 5, MOST = LONG_ROWS_BLOCK, MOST_PACKS = 16 };
     struct long_rows_tuning tuning = {.words = 0};
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "IIIIIIIIII:forced_long_rows", &tuning.elements, &tuning.bytes,
-                          &tuning.block, &tuning.least, &tuning.threads, &tuning.packs,
-                          &tuning.waves, &tuning.rounds, &tuning.stacked, &tuning.few))
+    if (!PyArg_ParseTuple(arguments, "IIIIIIIIII|I:forced_long_rows", &tuning.elements,
+                          &tuning.bytes, &tuning.block, &tuning.least, &tuning.threads,
+                          &tuning.packs, &tuning.waves, &tuning.rounds, &tuning.stacked,
+                          &tuning.few, &tuning.alone))
         return NULL;
     if (tuning.block &&
         (tuning.block < LEAST || tuning.block > MOST || tuning.least > tuning.block ||

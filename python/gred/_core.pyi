@@ -950,6 +950,7 @@ def forced_long_rows(
     rounds: int,
     stacked: int,
     few: int,
+    alone: int = 0,
     /,
 ) -> None: ...
 def forced_segments(
