@@ -248,18 +248,27 @@ def typed(shape, axis, size=4, accumulator=4, multiprocessors=H200, strides=None
     [
         (1, 8, 1 << 17),
         (2, 4, 1 << 20),
-        (2, 16, 1 << 21),
         (4, 4, 1 << 21),
-        (4, 16, 1 << 19),
+        (4, 16, 1 << 16),
         (8, 8, 1 << 12),
     ],
 )
 def test_types_of_columns_are_known_from_a_size_on(size, state, least):
     def rows_of(nbytes):
-        return nbytes // (64 * size)
+        return nbytes // (16 * size)
 
-    assert typed((rows_of(least // 2), 64), 0, size, state) is None
-    assert typed((rows_of(least * 3 // 2), 64), 0, size, state)
+    assert typed((rows_of(least // 2), 16), 0, size, state) is None
+    assert typed((rows_of(least * 3 // 2), 16), 0, size, state)
+
+
+@pytest.mark.parametrize(("size", "least"), [(2, 1 << 21), (4, 1 << 19)])
+def test_of_few_rows_and_large_states_the_type_matters_later(size, least):
+    def columns_of(nbytes):
+        return nbytes // (1024 * size)
+
+    assert typed((1024, columns_of(least // 2)), 0, size, 16) is None
+    assert typed((1024, columns_of(least * 3 // 2)), 0, size, 16)
+    assert typed((2048, columns_of(least // 2)), 0, size, 16)
 
 
 @pytest.mark.parametrize(
@@ -273,12 +282,13 @@ def test_columns_of_a_known_type_go_to_many_blocks_where_they_are_few(size, stat
     assert large.block - large.team > abreast
 
 
-@pytest.mark.parametrize(("size", "rows"), [(1, 1280), (2, 4096), (4, 4096), (8, 4096)])
-def test_columns_of_small_arrays_go_to_smaller_blocks(size, rows):
-    small, _ = typed((rows, 1024 // size), 0, size, 8)
-    large, _ = typed((1 << 15, 1024 // size), 0, size, 8)
-    assert small.block == 7
-    assert large.block >= 8
+@pytest.mark.parametrize(("size", "state"), [(1, 8), (2, 8), (4, 16), (8, 8)])
+def test_columns_of_small_arrays_go_to_smaller_blocks(size, state):
+    small, _ = typed((1024, 2048 // size), 0, size, state)
+    tall, _ = typed((2048, 2048 // size), 0, size, state)
+    large, _ = typed((1 << 15, 2048 // size), 0, size, state)
+    assert small.block <= 8 <= min(tall.block, large.block)
+    assert small.block < tall.block
 
 
 @settings(max_examples=examples(300), deadline=None)

@@ -46,7 +46,7 @@
  * brackets of the other kind of the two:
  *
  *     float32, (32, 32)           2.9 4.5 4.4    2.6 3.7 4.0
- *     float32, (256, 256)         3.2 6.1 6.5    3.0 5.6 6.1    (... 5.0 5.4)
+ *     float32, (256, 256)         3.2 6.1 6.5    3.0 5.6 6.1    (3.0 5.0 5.4)
  *     float32, (1024, 1024)       4.4 7.1 8.0    4.4 7.1 8.0
  *     float64, (256, 256)         3.4 4.7 5.0    3.4 4.4 4.7
  *     float16, (256, 256)         3.6 5.6 5.8    3.4 5.1 5.5    (3.4 8.1 8.9)
@@ -110,7 +110,7 @@ bool axes_are_small(const struct axes *axes, unsigned multiprocessors)
 struct axes_tuning axes_tuning_of_columns(const struct axes *axes, unsigned multiprocessors)
 {
     struct axes_tuning tuning = *axes_tuning();
-    if (axes_are_small(axes, multiprocessors)) {
+    if (axes_are_small(axes, multiprocessors) && layout_length(&axes->reduced) <= AXES_SMALL_ROWS) {
         tuning.block = (unsigned)least(tuning.block, tuning.small_block);
         tuning.large = (unsigned)least(tuning.large, tuning.small_large);
     }

@@ -294,17 +294,19 @@ static bool could_be_made_alone(const struct axes *axes, const struct columns *c
 
 /* Bytes of an array from which on there is use in knowing its type: a thread takes 16 at a time
  * then, which of narrow elements are many columns, and wide ones and large states it converts and
- * merges faster. */
+ * merges faster; but of few rows it has few of them to merge. */
 static uint64_t bytes_worth_a_type(const struct axes_tuning *tuning, size_t state, uint64_t size,
-                                   unsigned multiprocessors)
+                                   uint64_t rows, unsigned multiprocessors)
 {
+    enum { LARGE = 8 };
     const uint64_t bytes = (uint64_t)multiprocessors * tuning->typed;
+    const bool few = rows <= AXES_SMALL_ROWS;
     if (size > 4)
         return bytes >> 8;
     if (size == 4)
-        return state > 8 ? bytes >> 1 : 2 * bytes;
+        return state <= LARGE ? 2 * bytes : few ? bytes >> 1 : bytes >> 4;
     if (size == 2)
-        return state > 8 ? 2 * bytes : bytes;
+        return state > LARGE && few ? 2 * bytes : bytes;
     return bytes >> 3;
 }
 
@@ -397,7 +399,7 @@ bool columns_shape_make(const struct axes *axes, const struct axes_kernels *kern
                         threads, data, &columns))
         return false;
     const uint64_t bytes = axes->results * layout_length(&axes->reduced) * columns.size;
-    if (bytes < bytes_worth_a_type(&tuning, state, columns.size, multiprocessors))
+    if (bytes < bytes_worth_a_type(&tuning, state, columns.size, columns.rows, multiprocessors))
         return false;
     const unsigned abreast =
         abreast_of(&columns, columns_across(axes, &columns, data, multiprocessors));
