@@ -12,7 +12,7 @@
 
 enum {
     CHUNK = LOOP_MOST, /* elements at a time */
-    STRETCH = 1 << 24, /* elements between two thoughts of the watch */
+    STRETCH = 1 << 24, /* elements of each thread between two thoughts of the watch */
     CACHE_LINE = 64,
     WIDEST_ELEMENT = 16 /* bytes */
 };
@@ -79,13 +79,21 @@ static void add_piece(void *context, uint64_t index, unsigned thread)
     fesetenv(&callers);
 }
 
+/* Were it as short for all of them, they would wait for the last of them as long as they add: 16
+ * threads are through with 2^24 elements in a quarter of a millisecond. */
+static uint64_t stretch_of(const struct job *job)
+{
+    return (uint64_t)threads_for(job->threads, UINT64_MAX) * STRETCH;
+}
+
 static bool add_stretches(struct job *job, struct exact_adder *own, struct buffer *buffers)
 {
     const struct plan *plan = job->plan;
-    for (uint64_t start = 0; start < plan->n; start += STRETCH) {
+    const uint64_t stretch = stretch_of(job);
+    for (uint64_t start = 0; start < plan->n; start += stretch) {
         if (start && watch_interrupted_lately(job->run, &job->asked))
             return false;
-        const uint64_t n = least(plan->n - start, STRETCH);
+        const uint64_t n = least(plan->n - start, stretch);
         struct part part = {job->instructions, plan, start, n, piece_of(n), own, buffers};
         threads_run(job->threads, divide_up(n, part.piece), false, add_piece, &part);
     }
@@ -94,7 +102,7 @@ static bool add_stretches(struct job *job, struct exact_adder *own, struct buffe
 
 static unsigned threads_of(const struct job *job)
 {
-    const uint64_t n = least(job->plan->n, STRETCH);
+    const uint64_t n = least(job->plan->n, stretch_of(job));
     return threads_for(job->threads, divide_up(n, piece_of(n)));
 }
 
