@@ -283,13 +283,12 @@ struct filled_up {
     }
 };
 
-/* Asks for what a loop takes some steps later, at least so far ahead, if it is there: what a
- * processor asks for by itself ends with each page, and a loop that is as fast as memory feels
- * that. */
-template <size_t Bytes, size_t Least = 0>
+/* Asks for what a loop takes some steps later, if it is there: what a processor asks for by itself
+ * ends with each page, and a loop that is as fast as memory feels that. */
+template <size_t Bytes>
 LANES_FUNCTION void fetch_ahead(const void *at)
 {
-    constexpr size_t ahead = Least > 2048 ? Least : 2048, line = 64;
+    constexpr size_t ahead = 2048, line = 64;
     EACH_REGISTER(size_t k = 0; k < Bytes; k += line)
     __builtin_prefetch(static_cast<const char *>(at) + ahead + k);
 }
