@@ -1,6 +1,7 @@
 #include "arrays/cupy.h"
 
 #include "arrays/name.h"
+#include "arrays/raised.h"
 #include "arrays/shape.h"
 #include "common/newer_python.h"
 
@@ -70,8 +71,7 @@ static bool find_elements(PyObject *pointer, void **at)
 /* Whether CuPy's current device is known to be another one. An exception that is set stays. */
 static bool is_elsewhere(PyObject *cupy, long device)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    const struct raised under_way = raised_set_aside();
     PyObject *cuda = PyObject_GetAttr(cupy, names.cuda);
     PyObject *runtime = cuda ? PyObject_GetAttr(cuda, names.runtime) : NULL;
     PyObject *current = runtime ? PyObject_CallMethodNoArgs(runtime, names.getDevice) : NULL;
@@ -80,7 +80,7 @@ static bool is_elsewhere(PyObject *cupy, long device)
     Py_XDECREF(current);
     Py_XDECREF(runtime);
     Py_XDECREF(cuda);
-    PyErr_Restore(type, value, traceback);
+    raised_again(under_way);
     return known && number != device;
 }
 

@@ -4,6 +4,7 @@
 #include "arrays/dlpack.h"
 #include "arrays/dltensor.h"
 #include "arrays/protocol.h"
+#include "arrays/raised.h"
 #include "arrays/stream_handle.h"
 #include "arrays/torch.h"
 #include "common/newer_python.h"
@@ -243,10 +244,9 @@ static bool read_capsule(PyObject *capsule, const char *name, const struct dl_de
 /* A capsule's destructor is anybody's code, and runs while an exception may be on its way. */
 static void drop(PyObject *capsule)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    const struct raised under_way = raised_set_aside();
     Py_DECREF(capsule);
-    PyErr_Restore(type, value, traceback);
+    raised_again(under_way);
 }
 
 static int view_export(PyObject *object, PyObject *method, const struct dl_device *device,

@@ -1,6 +1,7 @@
 #include "arrays/dltensor.h"
 
 #include "arrays/protocol.h"
+#include "arrays/raised.h"
 
 enum { DEVICE_CPU = 1, DEVICE_CUDA = 2, DEVICE_CUDA_HOST = 3, DEVICE_CUDA_MANAGED = 13 };
 
@@ -193,12 +194,11 @@ bool dltensor_check_new(const struct dl_versioned *made, unsigned dimensions, co
 #define DEFINE_RELEASE(form)                                                                       \
     static void release_##form(PyObject *holder)                                                   \
     {                                                                                              \
-        PyObject *type, *value, *traceback;                                                        \
         struct dl_##form *managed = PyCapsule_GetPointer(holder, HOLDER);                          \
-        PyErr_Fetch(&type, &value, &traceback);                                                    \
+        const struct raised under_way = raised_set_aside();                                        \
         if (managed->deleter)                                                                      \
             managed->deleter(managed);                                                             \
-        PyErr_Restore(type, value, traceback);                                                     \
+        raised_again(under_way);                                                                   \
     }
 
 DEFINE_RELEASE(managed)

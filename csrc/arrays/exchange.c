@@ -2,6 +2,7 @@
 
 #include "arrays/dltensor.h"
 #include "arrays/name.h"
+#include "arrays/raised.h"
 #include "arrays/stream.h"
 #include "arrays/torch.h"
 #include "common/newer_python.h"
@@ -259,11 +260,10 @@ static struct dl_versioned *allocate(const struct exchange *exchange,
 /* Deleters are anybody's code, and an exception is on its way. */
 static void drop(struct dl_versioned *made)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    const struct raised under_way = raised_set_aside();
     if (made->deleter)
         made->deleter(made);
-    PyErr_Restore(type, value, traceback);
+    raised_again(under_way);
 }
 
 int exchange_allocate(const struct result_request *request, struct exchange_memory *memory,

@@ -1,5 +1,7 @@
 #include "arrays/mask.h"
 
+#include "arrays/numpys.h"
+
 /* A mask that offers its memory is taken as it lies; anything else becomes NumPy's. */
 static bool view_mask(PyObject *where, const struct view_request *request, struct mask *mask)
 {
@@ -60,7 +62,7 @@ bool mask_apply(PyObject *where, const struct view_request *request, struct view
     mask->producer = (struct stream){.given = false};
     mask->view.owner = NULL;
     mask->view.pin = NULL;
-    if (!where || where == Py_True || array_is_no_value(where))
+    if (!where || where == Py_True || numpys_is_no_value(where))
         return true;
     if (!view_mask(where, request, mask) || !check_place(array, &mask->view) ||
         !broadcast(&mask->view.layout, &array->layout))

@@ -1,5 +1,7 @@
 #include "arrays/means.h"
 
+#include "arrays/numpys.h"
+
 void means_begin(struct means *self)
 {
     self->here = NULL;
@@ -94,7 +96,7 @@ bool means_view(PyObject *object, const struct view_request *request, struct vie
         if (self->view.on_device)
             return take_there(&asked, array, dimensions, shape, self);
     }
-    self->array = array_broadcast(object, asked.name, element_is_complex(array->layout.input),
-                                  dimensions, shape, &self->here);
+    self->array = numpys_broadcast(object, asked.name, element_is_complex(array->layout.input),
+                                   dimensions, shape, &self->here);
     return self->array;
 }

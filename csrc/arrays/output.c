@@ -1,6 +1,7 @@
 #include "arrays/output.h"
 
 #include "arrays/shape.h"
+#include "common/scalar.h"
 
 bool output_view(PyObject *out, const struct view_request *request, struct output *output)
 {

@@ -5,6 +5,7 @@
 
 #include "arrays/mask.h"
 #include "arrays/means.h"
+#include "arrays/numpys.h"
 #include "arrays/output.h"
 #include "plan/axes.h"
 #include "plan/method_argument.h"
@@ -268,7 +269,7 @@ static bool choose_initial(const struct request *request, struct plan *plan)
     finish->has_initial = argument_given(request->initial);
     if (!finish->has_initial)
         return true;
-    if (!array_value(request->initial, finish->type, &initial))
+    if (!numpys_value(request->initial, finish->type, &initial))
         return wrong_initial(request->initial, finish->type);
     finish->initial = scalar_convert(initial, finish->type, plan->accumulator);
     return true;

@@ -3,7 +3,7 @@
 
 #include "plan/types.h"
 
-#include "arrays/array.h"
+#include "arrays/numpys.h"
 #include "arrays/output.h"
 #include "plan/wrong.h"
 
@@ -57,14 +57,14 @@ static bool promote_with_output(const struct request *request, enum element inpu
     else if (mean && input == ELEMENT_FLOAT16)
         *type = ELEMENT_FLOAT32;
     else
-        return array_promote(input, out_type(request), type);
+        return numpys_promote(input, out_type(request), type);
     return true;
 }
 
 static bool choose_elements(const struct request *request, enum element input, enum element *type)
 {
     if (argument_given(request->dtype))
-        return array_element(request->dtype, "dtype", type);
+        return numpys_element(request->dtype, "dtype", type);
     if (request->out)
         return promote_with_output(request, input, type);
     *type = default_type(reduction_row(request->reduction)->values, input);

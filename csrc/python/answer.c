@@ -1,6 +1,6 @@
 #include "python/answer.h"
 
-#include "arrays/array.h"
+#include "arrays/numpys.h"
 #include "common/findings.h"
 
 static bool warn(const struct run *run, const char *text)
@@ -28,7 +28,7 @@ bool answer_is_sound(const struct plan *plan, const struct run *run)
 
 static PyObject *value(const struct run *run, int k, enum element type)
 {
-    return array_scalar(scalar_narrow(run->answer.values[k], type), type);
+    return numpys_scalar(scalar_narrow(run->answer.values[k], type), type);
 }
 
 /* A new tuple of `count` new references; NULL with an exception set if one of them is. */

@@ -1,5 +1,6 @@
 #include "python/array_results.h"
 
+#include "arrays/numpys.h"
 #include "plan/axes.h"
 #include "plan/axis_argument.h"
 #include "plan/wrong.h"
@@ -66,7 +67,7 @@ static bool make_here(struct array_results *self, struct plan *plan)
     }
     for (unsigned k = 0; k < results->values; k++) {
         self->arrays[k] =
-            array_new(self->dimensions, self->shape, &results->types[k], &results->at[k]);
+            numpys_new(self->dimensions, self->shape, &results->types[k], &results->at[k]);
         if (!self->arrays[k])
             return false;
     }

@@ -1,6 +1,7 @@
 #include "python/dot.h"
 
 #include "arrays/array.h"
+#include "arrays/numpys.h"
 #include "arrays/shape.h"
 #include "arrays/stream.h"
 #include "common/arithmetic.h"
@@ -48,7 +49,7 @@ static bool have_one_shape(const struct layout *a, const struct layout *b)
 static bool find_types(struct factors *factors)
 {
     struct layout *const a = &factors->a.layout, *const b = &factors->b.layout;
-    if (!array_promote(a->input, b->input, &factors->type))
+    if (!numpys_promote(a->input, b->input, &factors->type))
         return false;
     a->type = b->type = factors->type;
     layout_normalise(a, true);
@@ -158,7 +159,7 @@ static PyObject *dot_on_host(const struct module_state *state, const struct fact
         dot_sums(dot, &sums);
     const struct scalar_wide value = exactly ? rounded(&sums, type) : dot_value(dot);
     dot_end(dot);
-    return array_scalar(scalar_narrow(value, type), type);
+    return numpys_scalar(scalar_narrow(value, type), type);
 }
 
 static PyObject *dot_of(struct module_state *state, const struct factors *factors,
@@ -168,7 +169,7 @@ static PyObject *dot_of(struct module_state *state, const struct factors *factor
     if (plan->n == 0) {
         union scalar nothing;
         memset(&nothing, 0, sizeof nothing);
-        return array_scalar(nothing, products_type(factors->type));
+        return numpys_scalar(nothing, products_type(factors->type));
     }
     if (plan->platform->place == METHOD_ON_HOST)
         return dot_on_host(state, factors, plan->exact);

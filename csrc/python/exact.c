@@ -1,6 +1,7 @@
 #include "python/exact.h"
 
 #include "arrays/array.h"
+#include "arrays/numpys.h"
 #include "common/exact.h"
 #include "plan/plan.h"
 #include "python/dot.h"
@@ -65,7 +66,7 @@ PyObject *exact_rounded(PyObject *Py_UNUSED(module), PyObject *const *arguments,
     enum element type;
     if (count != 3)
         return PyErr_Format(PyExc_TypeError, "exact_rounded() takes 3 arguments; got %zd", count);
-    if (!read_words(arguments[0], &sum) || !array_element(arguments[2], "dtype", &type))
+    if (!read_words(arguments[0], &sum) || !numpys_element(arguments[2], "dtype", &type))
         return NULL;
     const long long divisor = PyLong_AsLongLong(arguments[1]);
     if (divisor == -1 && PyErr_Occurred())
@@ -75,7 +76,7 @@ PyObject *exact_rounded(PyObject *Py_UNUSED(module), PyObject *const *arguments,
                             "dtype must be float16, bfloat16, float32 or float64; got %s",
                             element_name(type));
     exact_normalise(&sum);
-    return array_scalar(exact_value(&sum, divisor, type), type);
+    return numpys_scalar(exact_value(&sum, divisor, type), type);
 }
 
 /* ---- sums ---- */

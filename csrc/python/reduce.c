@@ -3,6 +3,7 @@
 #include "arrays/array.h"
 #include "arrays/mask.h"
 #include "arrays/means.h"
+#include "arrays/numpys.h"
 #include "arrays/output.h"
 #include "arrays/stream.h"
 #include "plan/axes.h"
@@ -63,7 +64,7 @@ static bool parse_number(PyObject *object, const char *name, double *number)
 /* ddof= and correction= are two names for one thing. */
 static bool parse_ddof(PyObject *const *slots, double *ddof)
 {
-    PyObject *correction = array_is_no_value(slots[CORRECTION]) ? NULL : slots[CORRECTION];
+    PyObject *correction = numpys_is_no_value(slots[CORRECTION]) ? NULL : slots[CORRECTION];
     *ddof = 0;
     if (slots[DDOF] && correction) {
         PyErr_SetString(PyExc_ValueError, "ddof and correction are two names for one thing; only "
@@ -150,7 +151,7 @@ static bool view_means(struct call *call, PyObject *means)
     const struct view_request asked = {.where = &call->state->platforms.where,
                                        .consumer = request->consumer,
                                        .in_background = true};
-    if (!means || array_is_no_value(means))
+    if (!means || numpys_is_no_value(means))
         return true;
     uint64_t shape[DIMENSIONS_MAX];
     const unsigned dimensions = axes_left(&call->view.layout, request->reduced, true, shape);
@@ -182,7 +183,7 @@ static bool make_request(struct call *call, enum reduction reduction, PyObject *
                                 .initial = slots[INITIAL],
                                 .frames = frames_of(reduction)};
     /* How the signature writes that there is none, and how NumPy does. */
-    if (request->initial == Py_Ellipsis || array_is_no_value(request->initial))
+    if (request->initial == Py_Ellipsis || numpys_is_no_value(request->initial))
         request->initial = NULL;
     if (reduction == REDUCTION_norm)
         return parse_order(slots[ORD], slots[AXIS], &request->reduction);

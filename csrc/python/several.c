@@ -1,5 +1,7 @@
 #include "python/several.h"
 
+#include "arrays/raised.h"
+
 /* DLPack's name for memory of the host. */
 enum { DLPACK_CPU = 1 };
 
@@ -51,17 +53,13 @@ bool several_were_given(PyObject *object)
         return false;
     if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError))
         return false;
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    const struct raised why = raised_set_aside();
     const bool given = holds_any(object);
-    if (!given) {
-        PyErr_Restore(type, value, traceback);
-        return false;
-    }
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(traceback);
-    return true;
+    if (given)
+        raised_forget(why);
+    else
+        raised_again(why);
+    return given;
 }
 
 /* A new reference. */

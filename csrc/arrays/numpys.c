@@ -1,0 +1,286 @@
+#define IMPORTS_NUMPY
+#include "arrays/numpys_c.h"
+
+#include "arrays/numpys.h"
+
+#include "arrays/protocol.h"
+
+#include <numpy/arrayscalars.h>
+
+#include <string.h>
+
+static PyObject *no_value; /* found at import, constant from then on */
+
+static int find_no_value(void)
+{
+    PyObject *numpy = no_value ? NULL : PyImport_ImportModule("numpy");
+    if (numpy)
+        no_value = PyObject_GetAttrString(numpy, "_NoValue");
+    Py_XDECREF(numpy);
+    return no_value ? 0 : -1;
+}
+
+bool numpys_is_no_value(PyObject *object)
+{
+    return object == no_value;
+}
+
+int numpys_setup(void)
+{
+    import_array1(-1);
+    return find_no_value();
+}
+
+/* ---- element types ---- */
+
+/* NumPy's numbers: the element type, and what NumPy calls it in C. */
+#define NUMPY_NUMBERS(ROW)                                                                         \
+    ROW(INT8, INT8, Int8)                                                                          \
+    ROW(INT16, INT16, Int16)                                                                       \
+    ROW(INT32, INT32, Int32)                                                                       \
+    ROW(INT64, INT64, Int64)                                                                       \
+    ROW(UINT8, UINT8, UInt8)                                                                       \
+    ROW(UINT16, UINT16, UInt16)                                                                    \
+    ROW(UINT32, UINT32, UInt32)                                                                    \
+    ROW(UINT64, UINT64, UInt64)                                                                    \
+    ROW(FLOAT16, HALF, Half)                                                                       \
+    ROW(FLOAT32, FLOAT32, Float32)                                                                 \
+    ROW(FLOAT64, FLOAT64, Float64)                                                                 \
+    ROW(COMPLEX64, COMPLEX64, Complex64)                                                           \
+    ROW(COMPLEX128, COMPLEX128, Complex128)
+
+static const int numpy_types[ELEMENTS] = {[ELEMENT_BOOL] = NPY_BOOL,
+                                          [ELEMENT_BFLOAT16] = NPY_NOTYPE,
+#define TYPE(NAME, TYPE, Scalar) [ELEMENT_##NAME] = NPY_##TYPE,
+                                          NUMPY_NUMBERS(TYPE)
+#undef TYPE
+};
+
+enum element numpys_common_element(int type)
+{
+    switch (type) {
+#define ELEMENT(NAME, TYPE, Scalar)                                                                \
+    case NPY_##TYPE:                                                                               \
+        return ELEMENT_##NAME;
+        NUMPY_NUMBERS(ELEMENT)
+#undef ELEMENT
+    case NPY_BOOL:
+        return ELEMENT_BOOL;
+    default:
+        return ELEMENTS;
+    }
+}
+
+/* NumPy has bfloat16 from ml_dtypes, as a type of a user's own: of the kind of raw bytes, and known
+ * by its scalars' type. */
+static bool is_bfloat16(PyArray_Descr *descr)
+{
+    if (!PyTypeNum_ISUSERDEF(descr->type_num))
+        return false;
+    const char *name = descr->typeobj ? descr->typeobj->tp_name : "";
+    const char *point = strrchr(name, '.');
+    return PyDataType_ELSIZE(descr) == 2 && strcmp(point ? point + 1 : name, "bfloat16") == 0;
+}
+
+/* One kind and size is one element type, whatever C calls it: NumPy has two names for a 64-bit
+ * integer. */
+bool numpys_element_of(PyArray_Descr *descr, const char *name, enum element *element)
+{
+    *element = is_bfloat16(descr) ? ELEMENT_BFLOAT16
+                                  : protocol_element(descr->kind, (size_t)PyDataType_ELSIZE(descr));
+    if (*element != ELEMENTS && (descr->kind != 'V' || is_bfloat16(descr)))
+        return true;
+    PyErr_Format(PyExc_TypeError, "%s: element type %S is not supported; the supported ones are %s",
+                 name, (PyObject *)descr, element_names());
+    return false;
+}
+
+/* NumPy's classes of dtypes stand for their one instance. */
+static int convert_dtype(PyObject *dtype, PyArray_Descr **descr)
+{
+    if (!PyType_Check(dtype) || !PyType_IsSubtype((PyTypeObject *)dtype, &PyArrayDescr_Type))
+        return PyArray_DescrConverter(dtype, descr);
+    PyObject *instance = PyObject_CallNoArgs(dtype);
+    const int converted = instance ? PyArray_DescrConverter(instance, descr) : NPY_FAIL;
+    Py_XDECREF(instance);
+    return converted;
+}
+
+bool numpys_element(PyObject *dtype, const char *name, enum element *element)
+{
+    PyArray_Descr *descr = NULL;
+    if (convert_dtype(dtype, &descr) != NPY_SUCCEED) {
+        PyErr_Format(PyExc_TypeError, "%s: %R is not an element type; the supported ones are %s",
+                     name, dtype, element_names());
+        return false;
+    }
+    bool supported = numpys_element_of(descr, name, element);
+    if (supported && !PyArray_ISNBO(descr->byteorder)) {
+        PyErr_Format(PyExc_TypeError,
+                     "%s: %R is not in this machine's byte order, and no other is supported", name,
+                     dtype);
+        supported = false;
+    }
+    Py_DECREF(descr);
+    return supported;
+}
+
+/* ml_dtypes' bfloat16; NULL without an exception where ml_dtypes is not installed. */
+static PyArray_Descr *bfloat16_descr(void)
+{
+    PyArray_Descr *descr = NULL;
+    PyObject *module = PyImport_ImportModule("ml_dtypes");
+    PyObject *type = module ? PyObject_GetAttrString(module, "bfloat16") : NULL;
+    if (!type || PyArray_DescrConverter(type, &descr) != NPY_SUCCEED)
+        PyErr_Clear();
+    Py_XDECREF(type);
+    Py_XDECREF(module);
+    return descr;
+}
+
+/* Without ml_dtypes a bfloat16 becomes a float32, which holds it exactly. */
+static PyArray_Descr *descr_for(enum element *element)
+{
+    if (*element != ELEMENT_BFLOAT16)
+        return PyArray_DescrFromType(numpy_types[*element]);
+    PyArray_Descr *descr = bfloat16_descr();
+    if (descr)
+        return descr;
+    *element = ELEMENT_FLOAT32;
+    return PyArray_DescrFromType(NPY_FLOAT32);
+}
+
+/* bfloat16 has 8 significant bits, in which all of bool, int8 and uint8 is exact. */
+static bool fits_bfloat16(enum element element)
+{
+    return element == ELEMENT_BFLOAT16 || element_size(element) == 1;
+}
+
+/* NumPy's rules end at bfloat16, and ml_dtypes, where it is installed, has none for float16 or
+ * integers of more than 8 bits. float32 holds all of bfloat16, so that NumPy's rules for float32 go
+ * on: with float16 or 16-bit integers float32, with longer integers float64. */
+bool numpys_promote(enum element a, enum element b, enum element *promoted)
+{
+    if (fits_bfloat16(a) && fits_bfloat16(b) && (a == ELEMENT_BFLOAT16 || b == ELEMENT_BFLOAT16)) {
+        *promoted = ELEMENT_BFLOAT16;
+        return true;
+    }
+    a = a == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : a;
+    b = b == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : b;
+    PyArray_Descr *of_a = PyArray_DescrFromType(numpy_types[a]),
+                  *of_b = PyArray_DescrFromType(numpy_types[b]);
+    PyArray_Descr *descr = of_a && of_b ? PyArray_PromoteTypes(of_a, of_b) : NULL;
+    const bool found = descr && numpys_element_of(descr, "out", promoted);
+    Py_XDECREF(descr);
+    Py_XDECREF(of_a);
+    Py_XDECREF(of_b);
+    return found;
+}
+
+/* ---- values, and arrays of them ---- */
+
+static PyObject *scalar_of_descr(union scalar value, enum element element)
+{
+    enum element shown = element;
+    PyArray_Descr *descr = descr_for(&shown);
+    if (!descr)
+        return NULL;
+    value = scalar_convert(value, element, shown);
+    PyObject *scalar = PyArray_Scalar(&value, descr, NULL);
+    Py_DECREF(descr);
+    return scalar;
+}
+
+/* A number is made by its scalar's type, which takes less time than by its descriptor. */
+PyObject *numpys_scalar(union scalar value, enum element element)
+{
+    PyObject *scalar;
+    switch (element) {
+#define NEW(NAME, TYPE, Scalar)                                                                    \
+    case ELEMENT_##NAME:                                                                           \
+        scalar = PyArrayScalar_New(Scalar);                                                        \
+        if (scalar)                                                                                \
+            memcpy(&PyArrayScalar_VAL(scalar, Scalar), &value,                                     \
+                   sizeof PyArrayScalar_VAL(scalar, Scalar));                                      \
+        return scalar;
+        NUMPY_NUMBERS(NEW)
+#undef NEW
+    default:
+        return scalar_of_descr(value, element);
+    }
+}
+
+PyObject *numpys_new(unsigned dimensions, const uint64_t *shape, enum element *element,
+                     void **elements)
+{
+    npy_intp lengths[DIMENSIONS_MAX];
+    for (unsigned k = 0; k < dimensions; k++)
+        lengths[k] = (npy_intp)shape[k];
+    PyArray_Descr *descr = descr_for(element);
+    PyObject *array = descr ? PyArray_Empty((int)dimensions, lengths, descr, false) : NULL;
+    if (array)
+        *elements = PyArray_DATA((PyArrayObject *)array);
+    return array;
+}
+
+/* Whether these are numbers or what has them; NumPy would read strings as numbers. */
+static bool check_numbers(PyArrayObject *given, const char *name, bool takes_complex)
+{
+    const int type = PyArray_TYPE(given);
+    if (!PyTypeNum_ISNUMBER(type) && !PyTypeNum_ISBOOL(type) && !PyTypeNum_ISOBJECT(type) &&
+        !PyTypeNum_ISUSERDEF(type)) {
+        PyErr_Format(PyExc_TypeError, "%s must be a number or an array of numbers, not of %S", name,
+                     (PyObject *)PyArray_DESCR(given));
+        return false;
+    }
+    if (takes_complex || !PyTypeNum_ISCOMPLEX(type))
+        return true;
+    PyErr_Format(PyExc_TypeError, "%s of real elements must be real, not complex", name);
+    return false;
+}
+
+/* As NumPy assigns: dimensions in front of those that there are have one element. */
+static bool check_shape(PyArrayObject *given, const char *name, unsigned dimensions,
+                        const uint64_t *shape)
+{
+    const unsigned own = (unsigned)PyArray_NDIM(given);
+    bool fits = true;
+    for (unsigned k = 0; k < own; k++) {
+        const uint64_t length = (uint64_t)PyArray_DIM(given, (int)k);
+        const bool there = k + dimensions >= own;
+        fits = fits && (length == 1 || (there && length == shape[k + dimensions - own]));
+    }
+    if (!fits)
+        PyErr_Format(PyExc_ValueError,
+                     "%s cannot be broadcast to the shape of the results with keepdims=True", name);
+    return fits;
+}
+
+PyObject *numpys_broadcast(PyObject *object, const char *name, bool takes_complex,
+                           unsigned dimensions, const uint64_t *shape,
+                           const struct complex128 **elements)
+{
+    enum element element = ELEMENT_COMPLEX128;
+    void *to;
+    PyArrayObject *given = (PyArrayObject *)PyArray_FROM_O(object);
+    PyObject *array = given && check_numbers(given, name, takes_complex) &&
+                              check_shape(given, name, dimensions, shape)
+                          ? numpys_new(dimensions, shape, &element, &to)
+                          : NULL;
+    if (array && PyArray_CopyInto((PyArrayObject *)array, given) < 0)
+        Py_CLEAR(array);
+    Py_XDECREF(given);
+    *elements = array ? to : NULL;
+    return array;
+}
+
+bool numpys_value(PyObject *object, enum element element, union scalar *value)
+{
+    enum element held = element;
+    PyArray_Descr *descr = descr_for(&held);
+    memset(value, 0, sizeof *value);
+    const bool packed = descr && PyArray_Pack(descr, value, object) == 0;
+    Py_XDECREF(descr);
+    *value = scalar_convert(*value, held, element);
+    return packed;
+}
