@@ -110,3 +110,63 @@ def test_what_is_hidden_loses_to_an_initial_value_beyond_the_elements_type(name,
     result = getattr(gred, name)(x, axis=0, dtype="int64", initial=first, where=shown)
     assert (result == expected).all()
     assert result[1] == first
+
+
+def masks_of(shape):
+    """Masks of every kind: drawn, broadcast either way, apart, backwards, of bytes beyond 1."""
+    rng = np.random.default_rng(sum(shape))
+    rows, columns = shape
+    drawn = rng.random((2 * rows, 2 * columns)) > 0.3
+    drawn[:, 0] = drawn[0] = False
+    yield drawn[:rows, :columns].copy()
+    yield drawn[::2, ::2]
+    yield drawn[rows - 1 :: -1, columns - 1 :: -1][:rows, :columns]
+    yield np.broadcast_to(drawn[1, :columns], shape)
+    yield np.broadcast_to(drawn[:rows, 1:2], shape)
+    yield np.zeros(shape, bool)
+    some = (drawn * rng.integers(1, 256, drawn.shape)).astype(np.uint8).view(bool)
+    yield some[:rows, :columns].copy()
+    yield some[::2, ::2]
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "uint32", "complex64"])
+@pytest.mark.parametrize(
+    "shape", [(1, 9), (2, 3000), (3, 257), (16, 65), (255, 20), (256, 3), (300, 1025), (70_001, 3)]
+)
+def test_means_are_of_what_the_mask_shows(shape, dtype):
+    """Of integers sums are exact, and so the quotient is rounded once."""
+    x = np.random.default_rng(1).integers(0, 9, shape).astype(dtype)
+    for mask in masks_of(shape):
+        shown = mask.view(np.uint8) != 0
+        hiding = x.copy()
+        if x.dtype.kind in "fc":
+            hiding[~shown] = np.nan
+        for values, where, axis in ((hiding, mask, 0), (hiding.T, mask.T, 1), (hiding, mask, 1)):
+            known = shown.T if values is not hiding else shown
+            count = known.sum(axis)
+            totals = np.where(known, values, 0).astype("complex128").sum(axis)
+            result = gred.mean(values, axis=axis, where=where)
+            for part in ("real", "imag")[: 1 + (x.dtype.kind == "c")]:
+                expected = np.full(totals.shape, np.nan)
+                np.divide(getattr(totals, part), count, out=expected, where=count > 0)
+                got = np.ascontiguousarray(getattr(result, part))
+                same(got, expected.astype(got.dtype))
+
+
+def test_a_mean_of_nothing_warns_and_what_is_shown_is_not_left_out():
+    x = np.arange(12.0).reshape(4, 3)
+    x[2, 1] = np.nan
+    mask = np.ones((4, 3), bool)
+    assert np.array_equal(gred.mean(x, axis=0, where=mask), x.mean(0), equal_nan=True)
+    mask[:, 2] = False
+    with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
+        result = gred.mean(x, axis=0, where=mask)
+    assert result[0] == x[:, 0].mean()
+    assert np.isnan(result[1:]).all()
+    spread = np.zeros((3, 2))
+    with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
+        gred.mean(x, axis=0, where=mask, out=spread[:, 1])
+    assert np.array_equal(spread[:, 1], result, equal_nan=True)
+    assert not spread[:, 0].any()

@@ -116,9 +116,10 @@ struct finished {
     unsigned values; /* of one result; one alone is rounded to finish.result first */
 };
 
-/* The same for n states that lie one after the other. */
-void states_finish(enum reduction, const struct finish *, const void *states, uint64_t n,
-                   const struct finished *);
+/* The same for n states that lie one after the other. Unless it is NULL, `counts` is of how many
+ * elements each is, which the reduction counts. */
+void states_finish(enum reduction, const struct finish *, const uint32_t *counts,
+                   const void *states, uint64_t n, const struct finished *);
 
 /* Whether no number is in one of those states at least, of a fold that leaves NaN out. */
 bool states_lack_numbers(enum fold, enum element accumulator, const void *states, uint64_t n);

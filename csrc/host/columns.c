@@ -119,11 +119,12 @@ static bool pays(const struct plan *plan)
     return plan->n <= (stride > 0 && stride <= NEAR * size ? LONG_NEAR : LONG_APART);
 }
 
-/* Whether results need not know what their mask hides. */
+/* Whether results need not know what their mask hides, or only how much. */
 static bool may_hide(const struct plan *plan)
 {
     union scalar nothing;
-    return !plan->counts && hidden_becomes(plan->fold, plan->accumulator, &nothing);
+    return (!plan->counts || (plan->fold == FOLD_sum && plan->n <= UINT32_MAX)) &&
+           hidden_becomes(plan->fold, plan->accumulator, &nothing);
 }
 
 bool columns_suit(const struct job *job)
@@ -261,8 +262,9 @@ static void describe_bench(struct columns *self)
     self->spot_bytes = aligned(self->group * columns * self->width);
     self->brought = SLAB_ROOM;
     self->unconverted = self->brought + (self->brings ? aligned(rows * columns * self->size) : 0);
-    self->states =
+    self->counts =
         self->unconverted + (self->convert ? aligned(rows * columns * self->input_size) : 0);
+    self->states = self->counts + (self->counted ? aligned(columns * sizeof(uint32_t)) : 0);
     self->bench_bytes =
         self->states + (self->shared ? self->together : self->runs) * self->spot_bytes;
 }
@@ -309,6 +311,7 @@ static void find_loop(struct columns *self)
         self->size = element_size(self->plan->accumulator);
     }
     self->brings = self->convert || layout->mask || self->way != COLUMNS_IN_PLACE;
+    self->counted = layout->mask && self->plan->counts;
     if (layout->mask)
         hidden_becomes(self->plan->fold, self->convert ? self->plan->accumulator : layout->input,
                        &self->nothing);

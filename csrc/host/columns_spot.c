@@ -5,6 +5,7 @@
 #include "common/arithmetic.h"
 #include "host/finishing.h"
 #include "host/hidden.h"
+#include "host/shown.h"
 
 #include <string.h>
 
@@ -191,6 +192,23 @@ static void unfold(const struct columns *self, const struct spot *spot, char *be
     }
 }
 
+/* What the mask shows of each of a spot's results; NULL: nobody asks. */
+static const uint32_t *counts_of(const struct columns *self, const struct spot *spot, char *bench)
+{
+    const int64_t folded = (int64_t)self->folded;
+    const struct shown shown = {.mask = mask_at(self, spot, 0, 0),
+                                .rows = self->plan->n,
+                                .columns = spot->columns / self->folded,
+                                .row_stride = self->mask_row_stride / folded,
+                                .column_stride = self->mask_column_stride};
+    uint32_t *const counts = (uint32_t *)(void *)(bench + self->counts);
+    if (!self->counted)
+        return NULL;
+    shown_count(&shown, counts);
+    return counts;
+}
+
+/* What has a mask is of one block. */
 static void finish(struct columns *self, const struct spot *spot, char *bench, char *states)
 {
     unsigned found = 0;
@@ -198,6 +216,7 @@ static void finish(struct columns *self, const struct spot *spot, char *bench, c
         unfold(self, spot, bench, states);
     struct finishing finishing = {.n = spot->columns / self->folded,
                                   .count = self->plan->n,
+                                  .counts = counts_of(self, spot, bench),
                                   .step = self->axes->places[self->axes->kept - 1]};
     struct walk_of_results walk = spot->first;
     for (uint64_t block = 0; block < spot->blocks; block++) {

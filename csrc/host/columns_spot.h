@@ -41,11 +41,12 @@ struct columns {
     double divisor;     /* of those; 0: none */
     const char *end;    /* of all elements */
     size_t ahead;       /* as struct slab has it */
+    bool counted;       /* how many elements of each result the mask shows has to be */
     char *benches, *partials;
-    size_t bench_bytes, brought, unconverted, states; /* and where those begin on a bench */
-    size_t spot_bytes;                                /* of a spot's states */
-    uint64_t start;                                   /* the first piece of this stretch */
-    atomic_uint findings;                             /* bits of common/findings.h */
+    size_t bench_bytes, brought, unconverted, counts, states; /* and where those begin on a bench */
+    size_t spot_bytes;                                        /* of a spot's states */
+    uint64_t start;                                           /* the first piece of this stretch */
+    atomic_uint findings;                                     /* bits of common/findings.h */
 };
 
 /* Pieces for sharing_run, counted from columns->start: a spot and its results; and some runs of a

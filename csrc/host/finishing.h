@@ -7,7 +7,8 @@
 struct finishing {
     void *states;
     uint64_t n;
-    uint64_t count; /* elements that took part in each, where that has to be known */
+    uint64_t count;         /* elements that took part in each, where that has to be known, */
+    const uint32_t *counts; /* or, unless this is NULL, in which it is not so many in all */
     int64_t place, step;
 };
 

@@ -182,12 +182,12 @@ void state_finish(enum reduction reduction, const struct finish *how, const void
     finish_state(reduction, *how, state, *answer);
 }
 
-void states_finish(enum reduction reduction, const struct finish *how, const void *states,
-                   uint64_t n, const struct finished *to)
+void states_finish(enum reduction reduction, const struct finish *how, const uint32_t *counts,
+                   const void *states, uint64_t n, const struct finished *to)
 {
     const bool divides = reduction_row(reduction)->counts;
     const double divisor = !divides ? 0 : how->count ? double(how->count) : not_a_number<double>();
-    const many self = {*how, divisor, states, n, *to};
+    const many self = {*how, counts ? 1 : divisor, counts, states, n, *to};
     switch (reduction) {
 #define REDUCTION(name, fold, ...)                                                                 \
     case REDUCTION_##name:                                                                         \

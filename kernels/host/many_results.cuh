@@ -18,7 +18,8 @@ struct is_stored<Finishing, typename Finishing::is_stored> : std::true_type {};
 
 struct many {
     struct finish how;
-    double divisor; /* 0: states are not divided; NaN: by nothing */
+    double divisor;         /* 0: states are not divided; NaN: by nothing */
+    const uint32_t *counts; /* what each state is divided by; NULL: by the divisor */
     const void *states;
     uint64_t n;
     struct finished to;
@@ -69,6 +70,16 @@ struct truth_of {
     explicit truth_of(int64_t x) : byte(x != 0) {}
 };
 
+/* Of a state, or of number k. */
+template <class Value, class State>
+LANES_FUNCTION auto value_of_number(Value value, const State &state, uint64_t k)
+{
+    if constexpr (std::is_invocable_v<Value, State, uint64_t>)
+        return value(state, k);
+    else
+        return value(state);
+}
+
 /* What `value` gives of each state. */
 template <class Result, class Fold, class Value>
 bool store_all(const many &self, Value value)
@@ -79,10 +90,10 @@ bool store_all(const many &self, Value value)
     const int64_t step = self.to.step;
     if (step == 1)
         for (uint64_t k = 0; k < n; k++)
-            at[k] = Result(value(states[k]));
+            at[k] = Result(value_of_number(value, states[k], k));
     else
         for (uint64_t k = 0; k < n; k++)
-            at[int64_t(k) * step] = Result(value(states[k]));
+            at[int64_t(k) * step] = Result(value_of_number(value, states[k], k));
     return true;
 }
 
@@ -90,11 +101,11 @@ bool store_all(const many &self, Value value)
 template <class Fold, class Value>
 LANES_FUNCTION void store_abreast(const many &self, Value value, uint64_t k, unsigned count)
 {
-    using Float = decltype(value(state_at<Fold>(self, k)));
+    using Float = decltype(value_of_number(value, state_at<Fold>(self, k), k));
     uint16_t *const at = static_cast<uint16_t *>(self.to.at[0]) + int64_t(k) * self.to.step;
     abreast<Float> numbers = {};
     for (unsigned j = 0; j < count; j++)
-        numbers[j] = value(state_at<Fold>(self, k + j));
+        numbers[j] = value_of_number(value, state_at<Fold>(self, k + j), k + j);
     const abreast<uint16_t> halves = to_halves<Float>(numbers);
     if (self.to.step == 1 && count == halves_abreast)
         memcpy(at, &halves, sizeof halves);
@@ -151,21 +162,20 @@ bool store_values(const many &self, Value value)
     return false;
 }
 
-/* Loops without a branch. */
-template <class Fold>
-bool store_quotients(const many &self)
+/* Loops without a branch: `divisor` is number k's. */
+template <class Fold, class Divisor>
+bool store_quotients(const many &self, Divisor divisor)
 {
     using V = value_of<Fold>;
     using state = state_of<Fold>;
-    const double divisor = self.divisor;
     const enum element type = self.how.result;
-    const auto quotient = [=](state s) { return Fold::stored(s, divisor); };
+    const auto quotient = [=](state s, uint64_t k) { return Fold::stored(s, divisor(k)); };
     if (type == element_of<V>::value)
         return store_all<V, Fold>(self, quotient);
     if constexpr (std::is_same_v<V, float>) {
         if (type == ELEMENT_FLOAT16)
             return store_halves<Fold>(
-                self, [=](state s) { return double(Fold::stored(s, 0)) / divisor; });
+                self, [=](state s, uint64_t k) { return double(Fold::stored(s, 0)) / divisor(k); });
         if (type == ELEMENT_BFLOAT16)
             return store_all<nearest_bfloat, Fold>(self, quotient);
     }
@@ -175,8 +185,14 @@ bool store_quotients(const many &self)
 template <class Fold>
 bool store_plain(const many &self)
 {
-    if (self.divisor != 0)
-        return store_quotients<Fold>(self);
+    const double divisor = self.divisor;
+    const uint32_t *const __restrict counts = self.counts;
+    if (counts)
+        return store_quotients<Fold>(self, [=](uint64_t k) {
+            return counts[k] ? double(counts[k]) : not_a_number<double>();
+        });
+    if (divisor != 0)
+        return store_quotients<Fold>(self, [=](uint64_t) { return divisor; });
     return store_values<Fold>(self, [](state_of<Fold> s) { return Fold::stored(s, 0); });
 }
 
@@ -314,8 +330,10 @@ __attribute__((noinline)) void finish_many(const many &self)
         if (store_as_numbers<Fold>(self, number))
             return;
     }
+    struct finish how = self.how;
     finish_blocks(self, [&](uint64_t k, struct answer &answer) {
-        Finishing::template apply<Fold>(self.how, state_at<Fold>(self, k), answer);
+        how.count = self.counts ? self.counts[k] : self.how.count;
+        Finishing::template apply<Fold>(how, state_at<Fold>(self, k), answer);
     });
 }
 

@@ -1,0 +1,14 @@
+/* How many elements a mask shows. */
+#pragma once
+
+#include <stdint.h>
+
+/* A mask's bytes: of results that lie side by side, so many elements each. */
+struct shown {
+    const unsigned char *mask;
+    uint64_t rows, columns;
+    int64_t row_stride, column_stride;
+};
+
+/* Of each result: no more than 32 bits hold. */
+void shown_count(const struct shown *, uint32_t *counts);
