@@ -16,6 +16,7 @@ import json
 import random
 import statistics
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,6 +34,15 @@ TYPES = ("float32", "float16", "float64", "int8", "int32", "bool")
 PROMISED_TYPES = TYPES[:4]
 OPS = ("sum", "max", "mean", "argmax", "var")
 SIZES = (1, 16, 256)
+# What is measured at the smaller sizes alone, with no promise but to be no slower.
+MASKED = "masked-"
+OTHERS = (
+    *("prod", "min", "any", "count_nonzero", "nansum", "nanmax", "norm", "ptp"),
+    *(f"{MASKED}{op}" for op in ("sum", "mean", "var")),
+)
+OTHER_SIZES = SIZES[:2]
+# Of these NumPy's takes one axis, or another meaning with two.
+OF_ONE_AXIS = ("argmax", "norm")
 NEVER_SLOWER, MEDIAN_TARGET = 1.0, 2.0
 # A case takes so many turns and seconds, but no more turns once it has taken long. A first call may
 # be the first to touch memory, and counts only where it takes far too long for another.
@@ -87,20 +97,28 @@ def flat(dtype: str, nbytes: int) -> Any:
 
 
 def calls(op: str, x: Any, axis: Any) -> dict[str, Call]:
-    """List each library's call; NumPy's argmax takes one axis."""
-    ours, numpys = getattr(gred, op), getattr(np, op)
+    """List each library's call."""
+    name = op.removeprefix(MASKED)
+    ours, numpys = getattr(gred, name), getattr(np.linalg if name == "norm" else np, name)
+    given = {} if name == op else {"where": mask_for(x)}
     found: dict[str, Call] = {
-        "gred": lambda: ours(x, axis=axis),
-        "NumPy": lambda: numpys(x, axis=axis),
+        "gred": lambda: ours(x, axis=axis, **given),
+        "NumPy": lambda: numpys(x, axis=axis, **given),
     }
     bottleneck = library("bottleneck")
-    theirs = getattr(bottleneck, {"argmax": "nanargmax"}.get(op, f"nan{op}"), None)
+    theirs = getattr(bottleneck, op if op.startswith("nan") else f"nan{op}", None)
     if theirs and isinstance(axis, int) and x.dtype.name in ("float32", "float64", "int32"):
         found["bottleneck"] = lambda: theirs(x, axis=axis)
     torch = library("torch")
-    if torch:
+    if torch and op in OPS:
         found["PyTorch"] = torchs(torch, op, x, axis)
     return found
+
+
+def mask_for(x: Any) -> Any:
+    """Draw a mask that shows two of three."""
+    drawn = np.random.default_rng(1).random(min(x.size, PERIOD), np.float32) < 2 / 3
+    return np.resize(drawn, x.shape)
 
 
 def torchs(torch: Any, op: str, x: Any, axis: Any) -> Call:
@@ -156,7 +174,8 @@ def ratio(
 ) -> tuple[float, str, float] | None:
     """Compare with the best of those that can: its time over gred's, its name, and gred's rate."""
     mine = {name: call for name, call in calls(op, x, axis).items() if name in ("gred", *beside)}
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
         taken = typical(mine)
     ours = taken.pop("gred")
     best = min(taken, key=taken.__getitem__, default=None)
@@ -178,7 +197,7 @@ def cases(
     """Measure every layout, or those whose names have that in them."""
     array = flat(dtype, nbytes)
     for name, shaped, axis in shapes(array.size):
-        if only in name and not (op == "argmax" and isinstance(axis, tuple)):
+        if only in name and not (op in OF_ONE_AXIS and isinstance(axis, tuple)):
             compared = ratio(op, shaped(array), axis, beside)
             if compared:
                 yield Measured(name, *compared)

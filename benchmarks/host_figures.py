@@ -343,6 +343,14 @@ WORK: dict[str, Work] = {
         for mib in host_axes.SIZES
     },
     **{
+        f"axes/{op}/{mib}MiB": (
+            CORES,
+            partial(host_axes.measure, "2 cores", None, op, mib * MIB),
+        )
+        for op in host_axes.OTHERS
+        for mib in host_axes.OTHER_SIZES
+    },
+    **{
         f"axes-many/{op}": (
             MANY_CORES,
             partial(
