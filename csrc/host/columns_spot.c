@@ -5,7 +5,7 @@
 #include "common/arithmetic.h"
 #include "host/finishing.h"
 #include "host/hidden.h"
-#include "host/shown.h"
+#include "run/shown.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
 
 #include "common/arithmetic.h"
 #include "common/bits.h"
+#include "run/shown.h"
 #include "run/walk.h"
 
 #include <endian.h>
@@ -138,18 +139,6 @@ uint64_t gather(enum instructions instructions, const struct layout *layout, uin
 
 /* ---- counting ---- */
 
-static uint64_t count_row(const unsigned char *mask, int64_t stride, uint64_t n)
-{
-    uint64_t count = 0;
-    if (stride == 1)
-        for (uint64_t i = 0; i < n; i++)
-            count += mask[i] != 0;
-    else
-        for (uint64_t i = 0; i < n; i++)
-            count += mask[(int64_t)i * stride] != 0;
-    return count;
-}
-
 uint64_t gather_count(const struct layout *layout, uint64_t start, uint64_t length)
 {
     if (!layout->mask)
@@ -160,8 +149,8 @@ uint64_t gather_count(const struct layout *layout, uint64_t start, uint64_t leng
     while (walk.left) {
         const struct tile tile = walk_next(&walk, walk.left);
         for (uint64_t row = 0; row < tile.rows; row++)
-            count += count_row(tile.mask + (int64_t)row * tile.mask_row_stride,
-                               tile.mask_column_stride, tile.columns);
+            count += shown_in_row(tile.mask + (int64_t)row * tile.mask_row_stride,
+                                  tile.mask_column_stride, tile.columns);
     }
     return count;
 }

@@ -1,6 +1,6 @@
 /* Bytes that are neighbours are counted side by side, in whichever direction they lie; others one
  * after the other. */
-#include "host/shown.h"
+#include "run/shown.h"
 
 #include "common/arithmetic.h"
 
@@ -30,15 +30,15 @@ static void count_columns(const struct shown *self, uint32_t *counts)
                    least(self->columns - column, ABREAST), counts + column);
 }
 
-static uint32_t count_of(const unsigned char *mask, uint64_t n, int64_t stride)
+uint64_t shown_in_row(const unsigned char *mask, int64_t stride, uint64_t n)
 {
-    uint32_t count = 0;
+    uint64_t count = 0;
     if (stride == 1)
         for (uint64_t k = 0; k < n; k++)
             count += mask[k] != 0;
     else
-        for (uint64_t k = 0; k < n; k++, mask += stride)
-            count += *mask != 0;
+        for (uint64_t k = 0; k < n; k++)
+            count += mask[(int64_t)k * stride] != 0;
     return count;
 }
 
@@ -49,6 +49,6 @@ void shown_count(const struct shown *self, uint32_t *counts)
         return;
     }
     for (uint64_t column = 0; column < self->columns; column++)
-        counts[column] = count_of(self->mask + (int64_t)column * self->column_stride, self->rows,
-                                  self->row_stride);
+        counts[column] = (uint32_t)shown_in_row(self->mask + (int64_t)column * self->column_stride,
+                                                self->row_stride, self->rows);
 }
