@@ -1,17 +1,19 @@
 #include "python/pretended_axes.h"
 
+#include "common/arithmetic.h"
 #include "plan/axes_shape.h"
 #include "plan/columns_shape.h"
 #include "plan/long_rows_shape.h"
 
 enum element pretended_element(unsigned size)
 {
+    enum { WIDEST = 16 }; /* states may be wider */
     static const enum element elements[] = {[1] = ELEMENT_INT8,
                                             [2] = ELEMENT_INT16,
                                             [4] = ELEMENT_INT32,
                                             [8] = ELEMENT_INT64,
-                                            [16] = ELEMENT_COMPLEX128};
-    return elements[size];
+                                            [WIDEST] = ELEMENT_COMPLEX128};
+    return elements[least(size, WIDEST)];
 }
 
 /* False with an exception set. */
