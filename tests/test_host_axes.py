@@ -170,3 +170,18 @@ def test_a_mean_of_nothing_warns_and_what_is_shown_is_not_left_out():
         gred.mean(x, axis=0, where=mask, out=spread[:, 1])
     assert np.array_equal(spread[:, 1], result, equal_nan=True)
     assert not spread[:, 0].any()
+
+
+@pytest.mark.parametrize("result", ["int32", "int64", "uint64", "int16"])
+@pytest.mark.parametrize("given", ["int8", "int32", "uint32", "bool"])
+@pytest.mark.parametrize("shape", [(35, 2), (35, 700), (3, 5), (300, 20)])
+def test_means_that_are_to_be_integers_are_divided(shape, given, result):
+    """As NumPy casts quotients: towards zero."""
+    x = np.random.default_rng(2).integers(0, 50, shape).astype(given)
+    mask = np.arange(x.size).reshape(shape) % 11 > 0
+    for values, where in ((x, mask), (np.asfortranarray(x), np.asfortranarray(mask))):
+        for axis in (0, 1):
+            exact = values.sum(axis, "int64") // values.shape[axis]
+            assert (gred.mean(values, axis=axis, dtype=result) == exact).all()
+            exact = values.sum(axis, "int64", where=where) // where.sum(axis)
+            assert (gred.mean(values, axis=axis, dtype=result, where=where) == exact).all()

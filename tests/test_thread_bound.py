@@ -105,3 +105,32 @@ def test_results_are_the_same_bits():
         gred.threads(n)
         found.append((gred.sum(x), gred.var(x), gred.argmax(x), gred.norm(x)))
     assert all(other == found[0] for other in found)
+
+
+@several
+def test_calls_have_the_threads_that_they_began_with():
+    """Memory for each of them is taken before all have a part in the work."""
+    code = """
+import threading
+x = np.random.default_rng(0).integers(-99, 99, 1 << 21).astype("float64")[::2]
+y = np.arange(1_600_000.0, dtype="float32").reshape(400, 4000) % 8
+shown = y % 3 > 0
+calls = (
+    lambda: gred.sum(x, method="exact"), lambda: gred.dot(x, x, method="exact"),
+    lambda: gred.mean(y, axis=0, where=shown).tobytes(), lambda: gred.max(y.T, axis=1).tobytes(),
+    lambda: gred.sum(y[::-1, ::2], axis=1).tobytes(), lambda: gred.sum(x),
+)
+expected, ended = [call() for call in calls], []
+def change():
+    for k in range(10**9):
+        if ended:
+            return
+        gred.threads(1 + k % 2)
+changing = threading.Thread(target=change)
+changing.start()
+right = all([call() for call in calls] == expected for _ in range(200))
+ended.append(True)
+changing.join()
+print(right)
+"""
+    assert alone(code) == "True"

@@ -14,8 +14,6 @@
 #include "arrays/stream.h"
 #include "arrays/torch.h"
 
-#include <numpy/arrayscalars.h>
-
 int array_setup(void)
 {
     if (numpys_setup() < 0 || jax_setup() < 0)

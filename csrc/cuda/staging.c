@@ -158,10 +158,10 @@ static void add_up(uint64_t *places, uint64_t stretches)
 
 /* Under a mask nobody knows where a stretch's elements will go before those that come first have
  * been counted. */
-static void count_all(struct gathering *self, uint64_t stretches)
+static void count_all(struct gathering *self, const struct crew *crew, uint64_t stretches)
 {
     if (self->feed->layout->mask)
-        threads_run(self->feed->threads, stretches, false, count_stretch, self);
+        threads_run(crew, stretches, false, count_stretch, self);
     else
         for (uint64_t k = 0; k < stretches; k++)
             count_stretch(self, k, 0);
@@ -173,9 +173,10 @@ static uint64_t gather_by_all(const struct cuda_feed *feed, void *buffer)
     const uint64_t stretch = STRETCH_BYTES / element_size(feed->layout->input);
     const uint64_t stretches = divide_up(feed->length, stretch);
     struct gathering self = {.feed = feed, .stretch = stretch, .buffer = buffer};
-    count_all(&self, stretches);
+    const struct crew crew = threads_crew(feed->threads);
+    count_all(&self, &crew, stretches);
     add_up(self.places, stretches);
-    threads_run(feed->threads, stretches, false, gather_stretch, &self);
+    threads_run(&crew, stretches, false, gather_stretch, &self);
     return self.places[stretches];
 }
 

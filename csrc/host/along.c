@@ -121,14 +121,14 @@ static bool fold_all(struct job *job, struct along *self)
         return fold_pieces(job, self, along_fold_results);
     if (!fold_pieces(job, self, along_fold_run))
         return false;
-    threads_run(job->threads, self->groups, true, along_finish_group, self);
+    threads_run(&job->threads, self->groups, true, along_finish_group, self);
     return true;
 }
 
 static bool share_results(struct job *job, struct along *self)
 {
     describe_along(self);
-    const size_t benches = threads_for(job->threads, pieces_of(self)) * self->bench_bytes,
+    const size_t benches = threads_for(&job->threads, pieces_of(self)) * self->bench_bytes,
                  branches = self->axes->results * self->runs * self->chunks.width;
     self->benches =
         aligned_alloc(chunk_aligned(1), benches + (self->runs > 1 ? chunk_aligned(branches) : 0));
@@ -190,7 +190,7 @@ static void explain_sharing(const struct job *job, struct loops *loops)
     const uint64_t pieces = sharing_of_all(&self).pieces > 1 ? pieces_of(&self) : 1;
     *loops = (struct loops){.way = chunk_way_name(self.chunks.way),
                             .chunk = CHUNK,
-                            .threads = threads_for(job->threads, pieces),
+                            .threads = threads_for(&job->threads, pieces),
                             .instructions = instructions_name(job->instructions)};
 }
 

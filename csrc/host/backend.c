@@ -85,7 +85,7 @@ union folded {
 struct job host_job(void *state)
 {
     const struct host *self = state;
-    return (struct job){.threads = self->threads,
+    return (struct job){.threads = threads_crew(self->threads),
                         .instructions = self->instructions,
                         .tells_rounding = self->tells_rounding};
 }

@@ -93,7 +93,8 @@ static fold_slab *loop_to_results(const struct job *job)
 {
     const struct plan *plan = job->plan;
     const struct finish *finish = &plan->finish;
-    const bool divided = reduction_row(plan->reduction)->counts && plan->fold != FOLD_sum;
+    const bool divided = reduction_row(plan->reduction)->counts &&
+                         (plan->fold != FOLD_sum || element_is_integer(finish->result));
     const bool stored = reduction_is_stored(plan->reduction) && !divided && !finish->has_initial &&
                         finish->from_nothing && !element_is_complex(finish->result) &&
                         finish->result == plan->results.types[0];
@@ -377,7 +378,7 @@ static bool run_all(struct job *job, struct columns *self)
         return run_pieces(job, self, self->spots, columns_fold_spot);
     if (!run_pieces(job, self, self->spots * shares_of(self), columns_fold_shared_runs))
         return false;
-    threads_run(job->threads, self->spots, true, columns_finish_spot, self);
+    threads_run(&job->threads, self->spots, true, columns_finish_spot, self);
     return true;
 }
 
@@ -390,7 +391,7 @@ bool columns_run(struct job *job)
 {
     struct columns self = {.job = job, .plan = job->plan, .axes = job->plan->axes};
     describe(&self);
-    const size_t benches = threads_for(job->threads, pieces_of(&self)) * self.bench_bytes,
+    const size_t benches = threads_for(&job->threads, pieces_of(&self)) * self.bench_bytes,
                  partials = self.shared ? pieces_of(&self) * self.spot_bytes : 0;
     self.benches = aligned_alloc(CACHE_LINE, benches + partials);
     if (!self.benches) {
@@ -414,6 +415,6 @@ void columns_explain(const struct job *job, struct loops *loops)
     describe(&self);
     const uint64_t pieces = sharing_of_all(&self).pieces > 1 ? pieces_of(&self) : 1;
     *loops = (struct loops){.way = ways[self.way][self.convert != NULL],
-                            .threads = threads_for(job->threads, pieces),
+                            .threads = threads_for(&job->threads, pieces),
                             .instructions = instructions_name(job->instructions)};
 }

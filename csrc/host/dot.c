@@ -216,7 +216,7 @@ void dot_add(struct dot *self, uint64_t start, uint64_t length)
 {
     self->start = start;
     self->length = length;
-    threads_run(self->job.threads, divide_up(length, DOT_PIECE), false, add_piece, self);
+    threads_run(&self->job.threads, divide_up(length, DOT_PIECE), false, add_piece, self);
 }
 
 static void start(struct dot *self, struct own *own)
@@ -230,7 +230,7 @@ static bool find_room(struct dot *self)
 {
     const bool needs_buffers = !self->ready || (self->exactly && element_is_complex(self->type));
     const uint64_t pieces = self->pairs.n ? divide_up(self->pairs.n, DOT_PIECE) : 1;
-    self->threads = threads_for(self->job.threads, pieces);
+    self->threads = threads_for(&self->job.threads, pieces);
     if (needs_buffers)
         self->buffers = aligned_alloc(CACHE_LINE, self->threads * sizeof *self->buffers);
     if (self->exactly)

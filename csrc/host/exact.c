@@ -83,7 +83,7 @@ static void add_piece(void *context, uint64_t index, unsigned thread)
  * threads are through with 2^24 elements in a quarter of a millisecond. */
 static uint64_t stretch_of(const struct job *job)
 {
-    return (uint64_t)threads_for(job->threads, UINT64_MAX) * STRETCH;
+    return (uint64_t)threads_for(&job->threads, UINT64_MAX) * STRETCH;
 }
 
 static bool add_stretches(struct job *job, struct exact_adder *own, struct buffer *buffers)
@@ -95,7 +95,7 @@ static bool add_stretches(struct job *job, struct exact_adder *own, struct buffe
             return false;
         const uint64_t n = least(plan->n - start, stretch);
         struct part part = {job->instructions, plan, start, n, piece_of(n), own, buffers};
-        threads_run(job->threads, divide_up(n, part.piece), false, add_piece, &part);
+        threads_run(&job->threads, divide_up(n, part.piece), false, add_piece, &part);
     }
     return true;
 }
@@ -103,7 +103,7 @@ static bool add_stretches(struct job *job, struct exact_adder *own, struct buffe
 static unsigned threads_of(const struct job *job)
 {
     const uint64_t n = least(job->plan->n, stretch_of(job));
-    return threads_for(job->threads, divide_up(n, piece_of(n)));
+    return threads_for(&job->threads, divide_up(n, piece_of(n)));
 }
 
 /* What takes one thread, and lies ready, takes no memory. */

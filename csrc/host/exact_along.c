@@ -401,8 +401,9 @@ static bool share_results(struct job *job)
 {
     struct along self = {.start = 0};
     describe(&self, job);
-    self.benches = aligned_alloc(
-        _Alignof(struct bench), threads_for(job->threads, pieces_of(&self)) * sizeof *self.benches);
+    self.benches =
+        aligned_alloc(_Alignof(struct bench),
+                      threads_for(&job->threads, pieces_of(&self)) * sizeof *self.benches);
     const bool added = self.benches && add_stretches(job, &self);
     if (!self.benches || self.failed)
         failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for exact sums");
@@ -427,7 +428,7 @@ void exact_along_explain(const struct job *job)
         return;
     }
     describe(&self, job);
-    loops->threads = threads_for(job->threads, pieces_of(&self));
+    loops->threads = threads_for(&job->threads, pieces_of(&self));
     if (self.turn)
         loops->results = RESULTS_SIDE_BY_SIDE;
 }

@@ -21,20 +21,20 @@ static bool tells_of_all(const struct plan *plan, const struct finishing *self)
 static uint64_t of_the_fewest(const struct finishing *self)
 {
     uint64_t fewest = 0;
-    for (uint64_t k = 1; k < self->n; k++)
+    for (uint64_t k = 1; self->counts && k < self->n; k++)
         if (self->counts[k] < self->counts[fewest])
             fewest = k;
     return fewest;
 }
 
 static unsigned findings_in(const struct plan *plan, const struct finish *how,
-                            const struct finishing *self)
+                            const struct finishing *self, uint64_t fewest)
 {
     unsigned found = 0;
-    const uint64_t first = self->counts ? of_the_fewest(self) : 0,
-                   asked = tells_of_all(plan, self) ? 1 : self->n;
+    const bool one = tells_of_all(plan, self);
+    const uint64_t first = one ? fewest : 0, end = one ? fewest + 1 : self->n;
     const size_t width = state_bytes(plan->fold, plan->accumulator);
-    for (uint64_t k = first; k < first + asked; k++) {
+    for (uint64_t k = first; k < end; k++) {
         struct answer answer;
         state_finish(plan->reduction, how, (const char *)self->states + k * width, &answer);
         found |= result_findings(plan, &answer, how->count);
@@ -47,7 +47,8 @@ unsigned finishing_run(const struct plan *plan, const struct finishing *self)
     const struct results *results = &plan->results;
     struct finish how = plan->finish;
     struct finished to = {.step = self->step, .values = results->values};
-    how.count = self->counts ? self->counts[of_the_fewest(self)] : self->count;
+    const uint64_t fewest = of_the_fewest(self);
+    how.count = self->counts ? self->counts[fewest] : self->count;
     for (unsigned v = 0; v < results->values; v++) {
         to.held[v] = results->types[v];
         to.at[v] = (char *)results->at[v] + self->place * (int64_t)element_size(results->types[v]);
@@ -55,7 +56,7 @@ unsigned finishing_run(const struct plan *plan, const struct finishing *self)
     if (plan->means)
         states_about(plan->accumulator, self->states, self->n, plan->means->here + self->place,
                      self->step);
-    const unsigned found = findings_in(plan, &how, self);
+    const unsigned found = findings_in(plan, &how, self, fewest);
     states_finish(plan->reduction, &how, self->counts, self->states, self->n, &to);
     return found;
 }

@@ -106,7 +106,7 @@ static bool fold_stretch(struct job *job, struct folding *self, uint64_t start, 
                             .chunks = sharing.chunks,
                             .states = states + at / CHUNK * self->all.width,
                             .matter = chunks_of(length)};
-        threads_run(job->threads, sharing.pieces, sharing.brief, fold_piece, &part);
+        threads_run(&job->threads, sharing.pieces, sharing.brief, fold_piece, &part);
         self->hidden += part.hidden;
         chunks = at / CHUNK + part.matter;
         *over = part.matter < chunks_of(length);
@@ -139,7 +139,7 @@ static bool fold_in_memory(struct job *job, struct folding *self, void *state)
     const uint64_t n = job->plan->n, stretches = divide_up(n, STRETCH);
     const struct sharing sharing =
         sharing_for(job->plan, self->all.way, least(n, part_length(self->all.way)));
-    const unsigned threads = threads_for(job->threads, sharing.pieces);
+    const unsigned threads = threads_for(&job->threads, sharing.pieces);
     const size_t of_stretches = chunk_aligned(stretches * self->all.width),
                  of_chunks = chunk_aligned(chunks_of(least(n, STRETCH)) * self->all.width);
     char *const memory =
@@ -225,6 +225,6 @@ void folding_explain(const struct job *job, struct loops *loops)
     const uint64_t n = plan->n ? least(plan->n, part_length(way)) : 1;
     *loops = (struct loops){.way = chunk_way_name(way),
                             .chunk = CHUNK,
-                            .threads = threads_for(job->threads, sharing_for(plan, way, n).pieces),
+                            .threads = threads_for(&job->threads, sharing_for(plan, way, n).pieces),
                             .instructions = instructions_name(job->instructions)};
 }

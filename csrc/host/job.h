@@ -7,7 +7,7 @@
 struct job {
     const struct plan *plan; /* NULL: memory is read and nothing reduced */
     struct run *run;
-    struct threads *threads;
+    struct crew threads;
     enum instructions instructions;
     bool tells_rounding; /* the processor does: see host/unrounded.h */
     double asked;        /* when the watch was asked last */

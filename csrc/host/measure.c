@@ -107,7 +107,8 @@ static bool read_often(struct job *job, struct reading *reading, struct scratch 
             return false;
         flush(scratch);
         const double began = clock_now();
-        threads_run(job->threads, divide_up(reading->n, WORDS_A_PIECE), false, read_piece, reading);
+        threads_run(&job->threads, divide_up(reading->n, WORDS_A_PIECE), false, read_piece,
+                    reading);
         if (s >= timing->warmup)
             timing->seconds[s - timing->warmup] = clock_now() - began;
     }

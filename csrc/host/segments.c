@@ -169,7 +169,7 @@ static bool fold_pieces(struct work *self)
     for (; self->start < pieces; self->start += PIECES_A_STRETCH) {
         if (self->start && watch_interrupted_lately(job->run, &job->asked))
             return false;
-        threads_run(job->threads, least(pieces - self->start, PIECES_A_STRETCH), false, fold_piece,
+        threads_run(&job->threads, least(pieces - self->start, PIECES_A_STRETCH), false, fold_piece,
                     self);
     }
     return true;
@@ -219,7 +219,7 @@ bool segments_run(struct job *job)
     enum { CACHE_LINE = 64 };
     struct work self = describe(job);
     const uint64_t pieces = divide_up(self.segments->count, self.segments_a_piece);
-    self.benches = aligned_alloc(CACHE_LINE, threads_for(job->threads, pieces) * self.bench_bytes);
+    self.benches = aligned_alloc(CACHE_LINE, threads_for(&job->threads, pieces) * self.bench_bytes);
     if (!self.benches) {
         failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
         return false;

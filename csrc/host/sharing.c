@@ -85,7 +85,7 @@ bool sharing_run(struct sharing sharing, struct job *job, uint64_t pieces, uint6
         if (*start && watch_interrupted_lately(job->run, &job->asked))
             return false;
         if (sharing.pieces > 1)
-            threads_run(job->threads, count, sharing.brief, piece, context);
+            threads_run(&job->threads, count, sharing.brief, piece, context);
         else
             for (uint64_t k = 0; k < count; k++)
                 piece(context, k, 0);

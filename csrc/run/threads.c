@@ -38,19 +38,25 @@ static unsigned most_threads(struct threads *self)
     return atomic_compare_exchange_strong(&self->most, &most, found) ? found : most;
 }
 
-unsigned threads_for(struct threads *self, uint64_t pieces)
+struct crew threads_crew(struct threads *self)
 {
-    const unsigned bound = atomic_load(&self->bound);
+    return (struct crew){self, atomic_load(&self->bound)};
+}
+
+unsigned threads_for(const struct crew *self, uint64_t pieces)
+{
+    const uint64_t bound = self->bound ? self->bound : UINT64_MAX;
     if (pieces <= 1 || bound == 1)
         return 1;
-    return (unsigned)least(pieces, least(most_threads(self), bound ? bound : UINT64_MAX));
+    return (unsigned)least(pieces, least(most_threads(self->threads), bound));
 }
 
 unsigned threads_bound(struct threads *self, unsigned most)
 {
     if (most)
         atomic_store(&self->bound, most);
-    return threads_for(self, UINT64_MAX);
+    const struct crew crew = threads_crew(self);
+    return threads_for(&crew, UINT64_MAX);
 }
 
 /* ---- the pool ---- */
@@ -96,11 +102,11 @@ static void run_alone(uint64_t pieces, threads_piece *piece, void *context)
         piece(context, index, 0);
 }
 
-void threads_run(struct threads *self, uint64_t pieces, bool brief, threads_piece *piece,
+void threads_run(const struct crew *self, uint64_t pieces, bool brief, threads_piece *piece,
                  void *context)
 {
     const unsigned most = threads_for(self, pieces);
-    struct pool *const pool = most > 1 ? pool_here(self) : NULL;
+    struct pool *const pool = most > 1 ? pool_here(self->threads) : NULL;
     if (!pool || !pool_run(pool, most, pieces, brief, piece, context))
         run_alone(pieces, piece, context);
 }

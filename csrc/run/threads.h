@@ -19,8 +19,17 @@ struct threads *threads_create(void);
 /* Ends the threads; no job may be under way. */
 void threads_destroy(struct threads *);
 
+/* Threads as one call has them: what bounds their number meanwhile is for calls to come, so that
+ * memory that was taken for each of them suffices. */
+struct crew {
+    struct threads *threads;
+    unsigned bound; /* 0: none */
+};
+
+struct crew threads_crew(struct threads *);
+
 /* How many threads may take part in a job of so many pieces. */
-unsigned threads_for(struct threads *, uint64_t pieces);
+unsigned threads_for(const struct crew *, uint64_t pieces);
 
 /* Lets at most so many take part in jobs from now on; 0: as many as until now. Returns how many may
  * take part in a job of many pieces. */
@@ -31,5 +40,5 @@ unsigned threads_bound(struct threads *, unsigned most);
  * waits for another; beyond some thirty jobs at once a caller does its own alone. `brief`: threads
  * that sleep would come too late, so only those that watch take part; they are woken for the sake
  * of the next jobs, where one follows another. */
-void threads_run(struct threads *, uint64_t pieces, bool brief, threads_piece *piece,
+void threads_run(const struct crew *, uint64_t pieces, bool brief, threads_piece *piece,
                  void *context);

@@ -187,10 +187,14 @@ bool store_plain(const many &self)
 {
     const double divisor = self.divisor;
     const uint32_t *const __restrict counts = self.counts;
-    if (counts)
-        return store_quotients<Fold>(self, [=](uint64_t k) {
-            return counts[k] ? double(counts[k]) : not_a_number<double>();
-        });
+    if (counts) {
+        if constexpr (std::is_integral_v<value_of<Fold>>) /* of which NaN is none */
+            return false;
+        else
+            return store_quotients<Fold>(self, [=](uint64_t k) {
+                return counts[k] ? double(counts[k]) : not_a_number<double>();
+            });
+    }
     if (divisor != 0)
         return store_quotients<Fold>(self, [=](uint64_t) { return divisor; });
     return store_values<Fold>(self, [](state_of<Fold> s) { return Fold::stored(s, 0); });
