@@ -256,8 +256,8 @@ exchange_rows(unsigned splits, unsigned split, uint64_t result, state_of<Fold> &
         return false;
     __threadfence();
     const unsigned left = splits < blockDim.x ? splits : blockDim.x;
-    state = fold_team_of_rows<Fold>(warp_size - __clz(int(left - 1)),
-                                    fold_partials<Fold>(partials, splits));
+    state =
+        fold_team_of_rows<Fold>(32 - __clz(int(left - 1)), fold_partials<Fold>(partials, splits));
     return true;
 }
 
