@@ -38,6 +38,13 @@ unsigned cgroup_cores(const char *root)
 
 static struct threads *threads;
 
+/* As one call has them. */
+static void run(uint64_t pieces, bool brief, threads_piece *piece, void *context)
+{
+    const struct crew crew = threads_crew(threads);
+    threads_run(&crew, pieces, brief, piece, context);
+}
+
 /* ---- every piece once ---- */
 
 struct tally {
@@ -54,13 +61,14 @@ static void count_piece(void *context, uint64_t index, unsigned thread)
 
 static void run_and_check(uint64_t pieces)
 {
+    const struct crew crew = threads_crew(threads);
     struct tally tally = {0};
-    threads_run(threads, pieces, pieces % 2, count_piece, &tally);
+    run(pieces, pieces % 2, count_piece, &tally);
     unsigned all = 0;
     for (uint64_t k = 0; k < PIECES_MAX; k++)
         assert(tally.done[k] == (k < pieces));
     for (unsigned k = 0; k < CORES; k++) {
-        assert(k < threads_for(threads, pieces) || !tally.of_thread[k]);
+        assert(k < threads_for(&crew, pieces) || !tally.of_thread[k]);
         all += tally.of_thread[k];
     }
     assert(all == pieces);
@@ -113,7 +121,7 @@ static void try_meeting(void)
 {
     for (unsigned round = 0; round < 20; round++) {
         struct meeting meeting = {0};
-        threads_run(threads, CORES, false, meet, &meeting);
+        run(CORES, false, meet, &meeting);
     }
 }
 
@@ -136,7 +144,7 @@ static void wait_at_gate(void *context, uint64_t index, unsigned thread)
 
 static void *hold_all(void *gate)
 {
-    threads_run(threads, 2 * CORES, false, wait_at_gate, gate);
+    run(2 * CORES, false, wait_at_gate, gate);
     return NULL;
 }
 
@@ -189,7 +197,7 @@ static void wait_until_alone(void)
 static void try_sleep(void)
 {
     struct meeting meeting = {0};
-    threads_run(threads, CORES, false, meet, &meeting);
+    run(CORES, false, meet, &meeting);
     wait_until_alone();
 }
 
@@ -208,7 +216,7 @@ static void note_thread(void *context, uint64_t index, unsigned thread)
 static unsigned run_briefly(void)
 {
     atomic_uint most = 0;
-    threads_run(threads, 2 * CORES, true, note_thread, &most);
+    run(2 * CORES, true, note_thread, &most);
     return most;
 }
 
@@ -268,7 +276,7 @@ static void try_threads(void)
     for (unsigned round = 0; round < 3; round++) {
         struct seen seen = {0};
         fesetround(modes[round]);
-        threads_run(threads, CORES, false, look, &seen);
+        run(CORES, false, look, &seen);
         fesetround(FE_TONEAREST);
         for (unsigned k = 0; k < CORES; k++) {
             assert(seen.open[k] == (k == 0));
