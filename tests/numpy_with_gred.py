@@ -198,13 +198,14 @@ def spread(name):
     def of_array(
         a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=None
     ):
-        found = array_of(a, name) if mean is None else None
+        found = array_of(a, name)
         options = options_of(name, found, axis, dtype, out, keepdims, _NoValue, where)
         kinds = [np.dtype(dtype).kind for _ in [0] if dtype is not None]
         kinds += [out.dtype.kind for _ in [0] if out is not None]
         if options is None or set(kinds) - {"f"}:
             return numpys[name](a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
-        return reduce(name, found, options | {"ddof": ddof})
+        given = {} if mean is None or mean is _NoValue else {"mean": mean}
+        return reduce(name, found, options | {"ddof": ddof} | given)
 
     return of_array
 

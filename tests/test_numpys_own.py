@@ -30,7 +30,6 @@ FILES = {
     "matrixlib/tests/test_defmatrix.py": "",
     "ma/tests/test_core.py": "TestMaskedArrayMathMethods or sum or mean or min or max",
 }
-NONARRAY = "_core/tests/test_numeric.py::TestNonarrayArgs"
 NAN_FUNCTIONS = "lib/tests/test_nanfunctions.py"
 # What is NumPy's promise and not gred's, each with its reason.
 DESELECTED = {
@@ -41,12 +40,6 @@ DESELECTED = {
     "lib/tests/test_function_base.py::TestMedian::test_empty": "counts the warning that NumPy's"
     " division of 0 by 0 adds to the one of an empty mean",
     f"{NAN_FUNCTIONS}::TestNanFunctions_ArgminArgmax::test_empty": "reads NumPy's words",
-    **{
-        f"{NONARRAY}::test_{name}_with_mean_keyword_keepdims_false": (
-            "holds NumPy's own result with mean=, to the last bit, against gred's without it"
-        )
-        for name in ("var", "std")
-    },
     **{
         f"{NAN_FUNCTIONS}::TestNanFunctions_NumberTypes::test_nanfunc_ddof[{case}]": (
             "holds std of float32 against nanstd to more digits than it has; gred rounds once"
