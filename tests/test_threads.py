@@ -190,6 +190,7 @@ FORKING = """
 import os, signal, threading, time, warnings
 import numpy as np
 import gred
+import gred.several  # else a thread would first import it: of that Python has locks of its own
 from gred.testing import SimulatedArray
 
 warnings.simplefilter("ignore")
