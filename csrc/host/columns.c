@@ -88,7 +88,8 @@ static fold_slab *loop_of_converted(const struct job *job)
     return loop_from(job, job->plan->accumulator, job->plan->accumulator);
 }
 
-/* Where results are what a state is, or that divided, and need nothing else; NULL: they do. */
+/* Where results are what a state is, or that divided, and need nothing else; NULL: they do. Loops
+ * divide sums of floats alone: a mean that is to be an integer is divided before it is cast. */
 static fold_slab *loop_to_results(const struct job *job)
 {
     const struct plan *plan = job->plan;

@@ -1,5 +1,5 @@
 /* Bytes that are neighbours are counted side by side, in whichever direction they lie; others one
- * after the other. */
+ * after the other, and those that are all results' once. */
 #include "run/shown.h"
 
 #include "common/arithmetic.h"
@@ -48,7 +48,10 @@ void shown_count(const struct shown *self, uint32_t *counts)
         count_columns(self, counts);
         return;
     }
-    for (uint64_t column = 0; column < self->columns; column++)
+    const uint64_t own = self->column_stride ? self->columns : least(self->columns, 1);
+    for (uint64_t column = 0; column < own; column++)
         counts[column] = (uint32_t)shown_in_row(self->mask + (int64_t)column * self->column_stride,
                                                 self->row_stride, self->rows);
+    for (uint64_t column = own; column < self->columns; column++)
+        counts[column] = counts[0];
 }
