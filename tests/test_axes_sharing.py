@@ -291,6 +291,14 @@ def test_columns_of_small_arrays_go_to_smaller_blocks(size, state):
     assert small.block < tall.block
 
 
+@pytest.mark.parametrize(("size", "state"), [(1, 8), (2, 4), (4, 16), (8, 8)])
+def test_narrow_columns_of_small_arrays_go_to_smaller_blocks_however_tall(size, state):
+    narrow, _ = typed((1 << 16, 32 // size), 0, size, state)
+    wider, _ = typed((1 << 16, 64 // size), 0, size, state)
+    large, _ = typed((1 << 22, 32 // size), 0, size, state)
+    assert (narrow.block, wider.block, large.block) == (7, 8, 8)
+
+
 @settings(max_examples=examples(300), deadline=None)
 @given(
     rows=st.integers(1, 1 << 40),

@@ -394,7 +394,8 @@ def test_one_result_is_read_by_all_multiprocessors():
 
 
 def test_few_results_are_shared_by_blocks_once_one_has_much_to_do():
-    assert long_rows((16, 1 << 14), 1).splits == 1
+    assert long_rows((128, 1 << 15), 1).splits == 1
+    assert long_rows((64, 1 << 16), 1).splits > 1
     assert long_rows((16, 1 << 20), 1).splits > 16
     assert long_rows((256, 1 << 12), 1, size=8, state=8).splits == 1
 

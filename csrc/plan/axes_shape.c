@@ -53,6 +53,10 @@
  *     float16, (1024, 1024)       4.9 11 12      5.0 10 11      (5.1 8.3 8.8)
  *     int8, (256, 256)            4.0 6.4 6.6    3.6 6.0 6.0    (5.0 8.1 6.8)
  *     int8, (1024, 1024)          5.1 6.1 6.9    4.8 5.9 6.4    (8.7 14 16)
+ *     float16, (65536, 3)         11 17 18       9.0 13 14
+ *     float16, (4096, 16)         6.5 13 13      7.8 11 11
+ *     int8, (4096, 16)            11 14 14       8.4 12 12
+ *     int8, (4096, 256)           9.1 14 13      12 18 18
  *
  * Columns made alone, of sum, max, argmax and var, by blocks of 256 and of 64 threads: (2, n) of
  * float16 0.86, 0.94, 0.86, 0.71 and 0.95, 0.95, 0.87, 0.72; (3, n) of it 0.71, 0.73, 0.80, 0.56
@@ -109,8 +113,11 @@ bool axes_are_small(const struct axes *axes, unsigned multiprocessors)
 
 struct axes_tuning axes_tuning_of_columns(const struct axes *axes, unsigned multiprocessors)
 {
+    enum { NARROW_ROW = 32 }; /* bytes */
     struct axes_tuning tuning = *axes_tuning();
-    if (axes_are_small(axes, multiprocessors) && layout_length(&axes->reduced) <= AXES_SMALL_ROWS) {
+    const bool narrow = axes->results * element_size(axes->reduced.input) <= NARROW_ROW,
+               few = layout_length(&axes->reduced) <= AXES_SMALL_ROWS;
+    if (axes_are_small(axes, multiprocessors) && (few || narrow)) {
         tuning.block = (unsigned)least(tuning.block, tuning.small_block);
         tuning.large = (unsigned)least(tuning.large, tuning.small_large);
     }

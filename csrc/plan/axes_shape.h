@@ -69,7 +69,7 @@ void axes_tuning_force(struct axes_tuning);
 const struct axes_tuning *axes_tuning(void);
 
 /* Whether an array is small, and what the choice rests on where it is in columns: what was found of
- * small ones holds for up to so many rows. */
+ * small ones holds for up to so many rows, and for any number of narrow ones. */
 enum { AXES_SMALL_ROWS = 1024 };
 bool axes_are_small(const struct axes *, unsigned multiprocessors);
 struct axes_tuning axes_tuning_of_columns(const struct axes *, unsigned multiprocessors);

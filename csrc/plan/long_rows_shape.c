@@ -32,8 +32,18 @@
  *     (1024, 4096) float16     13 17     7.1 9.1    4.7 5.6    4.2 5.1
  *     (1024, 16384) int8       9.8 9.8   7.9 7.0    5.6 5.9    5.8 5.8
  *
- * Of few results a block has argmax and var of (16, 4096) of float32 ready in 3.4 and 4.1; two
- * share (16, 16384) in 7.9 and 12, for which one should take some 6 and 7, at 0.9 a batch.
+ * Of few results, sum, argmax and var, where a block has a result to itself up to 4, 8 and 16
+ * batches of a thread:
+ *
+ *     (64, 16384) float64      7.5 5.1 5.3    4.3 5.1 5.2    4.3 5.1 5.2
+ *     (1, 65536) float64       5.8 9.2 10     5.8 9.2 10     5.9 9.1 8.5
+ *     (64, 65536) float32      8.2 10 11      8.2 6.7 7.9    6.0 6.7 7.9
+ *     (128, 32768) float32     8.3 5.6 6.3    4.9 5.6 6.3    4.9 5.6 6.3
+ *
+ * and without a graph, where blocks share less dearly:
+ *
+ *     (1, 65536) float64       4.9 8.3 9.5    4.9 8.3 9.6    4.9 10 9.4
+ *     (1, 65536) float32       4.7 7.6 8.9    4.8 7.0 8.3    6.4 7.0 8.2
  *
  * Where several blocks share a result, twice and four times as many as there is room for at a time
  * take 2^26 of float32 at 0.90 and 0.86 of it instead of 0.93. Four results one after the other
@@ -45,7 +55,7 @@ static const struct long_rows_tuning measured = {
     .least = 3,
     .threads = 128,
     .packs = 7,
-    .alone = 4,
+    .alone = 8,
     .waves = 1,
     .rounds = 4,
     .stacked = 64,
