@@ -19,8 +19,7 @@ enum {
     FEW_APART = 4,     /* elements between two of a result */
     TURNED = 128,      /* elements of a result that are turned with its neighbours', at most */
     STRETCH = 1 << 26, /* elements between two thoughts of the watch */
-    ELEMENTS_A_PIECE = 1 << 16,
-    PIECES = 512 /* for threads, about, where results are few */
+    ELEMENTS_A_PIECE = 1 << 16
 };
 
 static struct parts parts_of(uint64_t n)
@@ -57,18 +56,36 @@ static void describe_moves(struct along *self)
     self->move = moves ? movers[self->job->instructions](self->chunks.size, part, false) : NULL;
 }
 
-/* Pieces have so many elements that to take one costs little beside them, as any part has. */
+static enum bringing bringing_of(const struct along *self)
+{
+    if (self->move || self->turn)
+        return BRINGS_TILES;
+    return way_gathers(self->chunks.way) ? BRINGS_ELEMENTS : BRINGS_NOTHING;
+}
+
+static struct sharing sharing_of_all(const struct along *self)
+{
+    const struct plan *plan = self->plan;
+    const uint64_t results = self->axes->results;
+    return sharing_along(plan->fold, plan->layout->input, bringing_of(self), plan->n * results + 1,
+                         results);
+}
+
+/* Pieces have so many elements that to take one costs little beside them, as any part has; one
+ * thread by itself takes all as one piece. */
 static void share_out(struct along *self)
 {
-    const uint64_t results = self->axes->results, fair = divide_up(results, PIECES),
-                   most = ELEMENTS_A_PIECE / (least(self->plan->n, ELEMENTS_A_PIECE) + 1);
-    self->results_a_piece = self->parts.count > 1 ? least(most, fair) : most;
+    const uint64_t results = self->axes->results, pieces = sharing_of_all(self).pieces,
+                   fair = divide_up(results, pieces),
+                   most = ELEMENTS_A_PIECE / (least(self->plan->n, ELEMENTS_A_PIECE) + 1),
+                   some = self->parts.count > 1 ? least(most, fair) : most;
+    self->results_a_piece = pieces == 1 ? results : some;
     if (self->results_a_piece < self->abreast)
         self->results_a_piece = self->abreast;
     self->groups = divide_up(results, self->results_a_piece);
     self->runs = 1;
     if (self->results_a_piece == self->abreast)
-        while (self->groups * self->runs < PIECES && self->runs < self->parts.count)
+        while (self->groups * self->runs < pieces && self->runs < self->parts.count)
             self->runs *= 2;
 }
 
@@ -85,21 +102,6 @@ static void describe_along(struct along *self)
     self->states = self->chunks.buffer;
     self->done = self->states + chunk_aligned(ALONG_LEVELS * self->abreast * self->chunks.width);
     self->bench_bytes = self->done + chunk_aligned(ALONG_DONE * self->chunks.width);
-}
-
-static enum bringing bringing_of(const struct along *self)
-{
-    if (self->move || self->turn)
-        return BRINGS_TILES;
-    return way_gathers(self->chunks.way) ? BRINGS_ELEMENTS : BRINGS_NOTHING;
-}
-
-static struct sharing sharing_of_all(const struct along *self)
-{
-    const struct plan *plan = self->plan;
-    const uint64_t results = self->axes->results;
-    return sharing_along(plan->fold, plan->layout->input, bringing_of(self), plan->n * results + 1,
-                         results);
 }
 
 static uint64_t pieces_of(const struct along *self)
