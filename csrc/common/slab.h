@@ -12,7 +12,7 @@ struct slab_parts {
 };
 
 enum {
-    SLAB_COLUMNS = 1024,         /* at most, ... */
+    SLAB_COLUMNS = 1024,         /* at most, of complex numbers half as many, ... */
     SLAB_COLUMNS_OF_PART = 4096, /* and where there is only one part */
     SLAB_PART_ROWS = 16,         /* at most */
     SLAB_PARTS = 128,            /* at most, ... */

@@ -105,15 +105,36 @@ static fold_slab *loop_to_results(const struct job *job)
                                                                      : NULL;
 }
 
+/* Complex numbers, where registers have no lanes for what is made of them: see
+ * kernels/host/columns.cpp. */
+static bool is_made_state_by_state(const struct plan *plan)
+{
+    if (!element_is_complex(plan->accumulator))
+        return false;
+    switch (plan->fold) {
+    case FOLD_sum:
+    case FOLD_prod:
+    case FOLD_nonzero:
+    case FOLD_variance:
+    case FOLD_nansum:
+    case FOLD_norm2:
+        return false;
+    default:
+        return true;
+    }
+}
+
 /* Columns always, whatever is beside them: so all results of an array are folded in one order,
  * which that of other arrays may differ from, where rows are taken for one. Rows that are short are
  * turned sooner than folded one by one. */
 static bool pays(const struct plan *plan)
 {
-    enum { LONG_BYTES = 256, SHORT = 16, NEAR = 4, LONG_NEAR = 63, LONG_APART = 256 };
+    enum { LONG_BYTES = 256, SHORT = 16, NEAR = 4, LONG_NEAR = 63, LONG_APART = 256, WIDE = 64 };
     const struct axes *axes = plan->axes;
     const int64_t size = (int64_t)element_size(plan->layout->input),
                   stride = axes->reduced.dimensions ? axes->reduced.strides[0] : size;
+    if (is_made_state_by_state(plan))
+        return plan->n <= SLAB_PART_ROWS && axes->shape[axes->kept - 1] >= WIDE;
     if (!are_rows(axes))
         return true;
     if (stride == size)
@@ -155,6 +176,11 @@ static void cut_columns(struct columns *self, uint64_t most)
     self->tiles = divide_up(self->row, self->tile);
 }
 
+static uint64_t columns_most(const struct columns *self)
+{
+    return element_is_complex(self->plan->accumulator) ? SLAB_COLUMNS / 2 : SLAB_COLUMNS;
+}
+
 static uint64_t parts_most(const struct columns *self)
 {
     return self->size == 1 && fold_is_indexed(self->plan->fold) ? SLAB_PARTS_OF_BYTES : SLAB_PARTS;
@@ -165,10 +191,18 @@ static void describe_brought(struct columns *self)
 {
     const uint64_t n = self->plan->n, elements = BROUGHT / self->size,
                    turned = divide_up(elements / n + 1, CACHE_LINE) * CACHE_LINE;
-    cut_columns(self, self->way == COLUMNS_TURNED ? least(SLAB_COLUMNS, turned) : SLAB_COLUMNS);
+    const uint64_t most = columns_most(self);
+    cut_columns(self, self->way == COLUMNS_TURNED ? least(most, turned) : most);
     self->run = power_of_2_from(
         least(elements / least(self->tile, self->row) / SLAB_PART_ROWS + 1, parts_most(self)));
     self->group = 1;
+}
+
+/* Whether a result's first element counts for something else than others do, so that it has to be
+ * in a row of its own. */
+static bool needs_its_first(const struct plan *plan)
+{
+    return plan->fold == FOLD_prod && element_is_complex(plan->accumulator);
 }
 
 /* Rows of few results leave most of a register's lanes idle: where they lie one after the other,
@@ -178,7 +212,7 @@ static uint64_t folded_of(const struct columns *self)
     enum { ENOUGH = 256, WANTED = 512 };
     const uint64_t bytes = self->row * self->size;
     uint64_t folded = 1;
-    if (bytes > ENOUGH || self->column_stride <= 0 ||
+    if (bytes > ENOUGH || needs_its_first(self->plan) || self->column_stride <= 0 ||
         self->row_stride != (int64_t)self->row * self->column_stride ||
         self->mask_row_stride != (int64_t)self->row * self->mask_column_stride)
         return 1;
@@ -199,7 +233,7 @@ static void fold_rows(struct columns *self)
 static void describe_in_place(struct columns *self)
 {
     const uint64_t n = self->plan->n / self->folded,
-                   most = n <= SLAB_PART_ROWS ? SLAB_COLUMNS_OF_PART : SLAB_COLUMNS;
+                   most = n <= SLAB_PART_ROWS ? SLAB_COLUMNS_OF_PART : columns_most(self);
     cut_columns(self, most);
     self->run = parts_most(self);
     self->group = self->tiles > 1 ? 1 : least(self->blocks, most / self->row);

@@ -9,6 +9,8 @@ namespace KERNELS
 namespace
 {
 
+/* Of a complex number each part's lane has the squares of both. */
+template <unsigned Parts>
 struct moments_in_lanes {
     double count = 0;
     lanes<double> mean, squares;
@@ -21,16 +23,18 @@ struct moments_in_lanes {
         {
             const auto delta = other.mean.at[r] - mean.at[r];
             mean.at[r] += delta * share;
-            squares.at[r] = squares.at[r] + other.squares.at[r] + delta * delta * (count * share);
+            squares.at[r] = squares.at[r] + other.squares.at[r] +
+                            of_all_parts<Parts>(delta * delta) * (count * share);
         }
         count = all;
     }
 };
 
-template <class In>
-struct column_moments : moments_in_lanes {
+template <class In, unsigned Parts = 1>
+struct column_moments : moments_in_lanes<Parts> {
     using element = In;
-    using joined = moments_in_lanes;
+    using joined = moments_in_lanes<Parts>;
+    using joined::count, joined::mean, joined::squares;
     static constexpr unsigned in_register = register_bytes / sizeof(double),
                               step = lanes_registers * in_register, abreast = 1;
     static constexpr bool is_tree = true;
@@ -43,10 +47,10 @@ struct column_moments : moments_in_lanes {
     template <class State>
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
-        double means[step];
-        memcpy(means, &mean, sizeof means);
-        put_each<double>(squares, n, [=, &means](unsigned k, double deviation) {
-            to[k] = {count, means[k], deviation};
+        const values_in_lanes<decltype(to->mean)> means(mean);
+        const values_in_lanes<double> deviations(squares);
+        each_value<step, Parts>(n, [=, &means, &deviations](unsigned k) {
+            to[k] = {count, means[k], deviations[Parts * k]};
         });
     }
 
@@ -66,7 +70,7 @@ struct column_moments : moments_in_lanes {
             EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
             {
                 const auto away = converted<double>(part[row] + r * in_register) - mean.at[r];
-                squares.at[r] += away * away;
+                squares.at[r] += of_all_parts<Parts>(away * away);
             }
     }
 };

@@ -9,8 +9,9 @@ namespace KERNELS
 namespace
 {
 
-/* Sums of squares, those of small and of large magnitudes scaled and apart: see struct blue. */
-template <class In>
+/* Sums of squares, those of small and of large magnitudes scaled and apart: see struct blue. Of
+ * a complex number each part's lane has both. */
+template <class In, unsigned Parts = 1>
 struct column_squares {
     using element = In;
     using joined = column_squares;
@@ -35,16 +36,15 @@ struct column_squares {
     template <class State>
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
+        const values_in_lanes<double> middle(all[0].totals);
         if constexpr (is_scaled) {
-            double small[step], large[step];
-            memcpy(small, &all[1].totals, sizeof small);
-            memcpy(large, &all[2].totals, sizeof large);
-            put_each<double>(all[0].totals, n, [=, &small, &large](unsigned k, double middle) {
-                to[k] = {small[k], middle, large[k]};
+            const values_in_lanes<double> small(all[1].totals), large(all[2].totals);
+            each_value<step, Parts>(n, [=, &small, &middle, &large](unsigned k) {
+                to[k] = {small[Parts * k], middle[Parts * k], large[Parts * k]};
             });
         } else {
-            put_each<double>(all[0].totals, n,
-                             [=](unsigned k, double middle) { to[k] = {0, middle, 0}; });
+            each_value<step, Parts>(
+                n, [=, &middle](unsigned k) { to[k] = {0, middle[Parts * k], 0}; });
         }
     }
 
@@ -59,12 +59,17 @@ struct column_squares {
             const vector<double> not_large = is_small ? up : one,
                                  scaled = size * (is_large ? down : not_large),
                                  square = scaled * scaled;
-            all[0].totals.at[r] += is_small | is_large ? none : square;
-            all[1].totals.at[r] += is_small ? square : none;
-            all[2].totals.at[r] += is_large ? square : none;
+            add(0, r, is_small | is_large ? none : square);
+            add(1, r, is_small ? square : none);
+            add(2, r, is_large ? square : none);
         } else {
-            all[0].totals.at[r] += x * x;
+            add(0, r, x * x);
         }
+    }
+
+    LANES_FUNCTION void add(unsigned size, unsigned r, vector<double> squares)
+    {
+        all[size].totals.at[r] += of_all_parts<Parts>(squares);
     }
 };
 

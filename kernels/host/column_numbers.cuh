@@ -9,10 +9,11 @@ namespace KERNELS
 namespace
 {
 
-/* Sums, and how many numbers are in each. */
-template <class In, class T>
+/* Sums, and how many numbers are in each; of a complex one each part is in a lane. */
+template <class In, class V>
 struct column_number_sums {
     using element = In;
+    using T = typename parts_of<V>::type;
     using joined = column_number_sums;
     using sums = sum_lanes<In, T>;
     static constexpr unsigned step = sums::step, abreast = 1;
@@ -36,10 +37,12 @@ struct column_number_sums {
     template <class State>
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
+        constexpr unsigned parts = parts_of<V>::count;
+        const values_in_lanes<V> totals(all.totals);
         bits_of<sizeof(T)> counts[step];
         memcpy(counts, numbers, sizeof counts);
-        put_each<T>(all.totals, n, [=, &counts](unsigned k, T total) {
-            to[k] = {decltype(to->sum)(total), counts[k]};
+        each_value<step, parts>(n, [=, &totals, &counts](unsigned k) {
+            to[k] = {decltype(to->sum)(totals[k]), counts[parts * k]};
         });
     }
 
@@ -50,7 +53,7 @@ struct column_number_sums {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
             const vector<T> x = converted<T>(row + r * sums::in_register);
-            const auto is_number = x == x;
+            const auto is_number = where_numbers<parts_of<V>::count>(x);
             numbers[r] -= is_number;
             all.totals.at[r] += is_number ? x : nothing;
         }

@@ -52,8 +52,15 @@ constexpr unsigned rows_in_a_row = SLAB_PART_ROWS / 2;
 struct column_part {
     const char *at;
     int64_t stride;
-    unsigned rows, first; /* the latter's number in its slab */
-    size_t ahead;         /* as struct slab has it */
+    unsigned rows, first; /* the latter's number in its slab, before which there are others */
+    uint64_t before;
+    size_t ahead; /* as struct slab has it */
+
+    /* A row's number among all, where no neighbours are taken for one. */
+    LANES_FUNCTION uint64_t index_of(unsigned row) const
+    {
+        return before + first + row;
+    }
 };
 
 template <class In>
@@ -79,6 +86,18 @@ struct places {
     }
 };
 
+/* Visits what the first n lanes hold, of which `Parts` hold one value's; mostly that is all. */
+template <unsigned Lanes, unsigned Parts = 1, class Visit>
+LANES_FUNCTION void each_value(unsigned n, Visit visit)
+{
+    if (n == Lanes)
+        for (unsigned k = 0; k < Lanes / Parts; k++)
+            visit(k);
+    else
+        for (unsigned k = 0; k < n / Parts; k++)
+            visit(k);
+}
+
 /* Puts the first n lanes' values where they belong. */
 template <class T, class Put>
 LANES_FUNCTION void put_each(const lanes<T> &from, unsigned n, Put put)
@@ -86,13 +105,39 @@ LANES_FUNCTION void put_each(const lanes<T> &from, unsigned n, Put put)
     constexpr unsigned all = lanes_bytes / sizeof(T);
     T values[all];
     memcpy(values, &from, sizeof values);
-    if (n == all)
-        for (unsigned k = 0; k < all; k++)
-            put(k, values[k]);
-    else
-        for (unsigned k = 0; k < n; k++)
-            put(k, values[k]);
+    each_value<all>(n, [=, &values](unsigned k) { put(k, values[k]); });
 }
+
+/* What the parts of a value have together, in the lanes of each. */
+template <unsigned Parts, class Values>
+LANES_FUNCTION Values of_all_parts(Values x)
+{
+    if constexpr (Parts == 1)
+        return x;
+    else
+        return x + neighbours(x, std::make_index_sequence<sizeof x / sizeof x[0]>());
+}
+
+/* What lanes hold, value by value, real or complex. */
+template <class V>
+struct values_in_lanes {
+    using T = typename parts_of<V>::type;
+    static constexpr unsigned parts = parts_of<V>::count, all = lanes_bytes / sizeof(T);
+    T at[all];
+
+    LANES_FUNCTION explicit values_in_lanes(const lanes<T> &from)
+    {
+        memcpy(at, &from, sizeof at);
+    }
+
+    LANES_FUNCTION V operator[](unsigned k) const
+    {
+        if constexpr (parts == 1)
+            return at[k];
+        else
+            return {at[2 * k], at[2 * k + 1]};
+    }
+};
 
 } // namespace
 } // namespace KERNELS

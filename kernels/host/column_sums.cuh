@@ -30,6 +30,19 @@ struct truths {
     }
 };
 
+/* Whether complex numbers are, in the lanes of both parts: one is as true as either of them. */
+struct truths_of_pairs {
+    static constexpr unsigned elements = 1;
+
+    template <class T, class In>
+    LANES_FUNCTION static vector<T> of(const In *x)
+    {
+        const vector<T> part = truths::of<T>(x);
+        constexpr auto all = std::make_index_sequence<sizeof part / sizeof(T)>();
+        return part | neighbours(part, all);
+    }
+};
+
 /* Integers, within the bits that a slab's rows need, are told apart by their signs. */
 template <class In>
 using room_for = std::conditional_t<
@@ -60,7 +73,7 @@ struct column_sums {
         }
     }
 
-    /* Of a complex number each part is a total. */
+    /* Of a complex number each part is a total; or both parts' lanes have the same. */
     template <class State>
     LANES_FUNCTION void put(State *to, unsigned n, const places &at) const
     {
@@ -71,6 +84,8 @@ struct column_sums {
         put_each<T>(all.totals, n, [=](unsigned k, T total) {
             if constexpr (parts_of<State>::count > 1)
                 reinterpret_cast<T *>(to)[k] = total;
+            else if constexpr (std::is_same_v<Of, truths_of_pairs>)
+                to[k / 2] = State(total);
             else
                 to[k] = State(total + zero);
         });

@@ -5,6 +5,8 @@
 #include "column_moments.cuh"
 #include "column_norms.cuh"
 #include "column_numbers.cuh"
+#include "column_products.cuh"
+#include "column_states.cuh"
 #include "column_sums.cuh"
 #include "pairs.cuh"
 #include "products.cuh"
@@ -94,14 +96,53 @@ fold_slab *float_loop_of(enum fold fold)
     }
 }
 
+template <class Fold>
+constexpr fold_slab *states_by = fold_slab_by<column_states<Fold>, made_state<Fold>>;
+
+template <class V>
+fold_slab *states_loop_of(enum fold fold)
+{
+    switch (fold) {
+#define FOLD(name, ladder, indexed, types)                                                         \
+    case FOLD_##name:                                                                              \
+        return states_by<name<V>>;
+#include "common/reductions.def"
+    default:
+        return nullptr;
+    }
+}
+
+/* Folds of complex numbers that their parts' lanes take, and others of few rows. */
+template <class T>
+fold_slab *complex_loop_of(enum fold fold)
+{
+    using V = complex<T>;
+    switch (fold) {
+    case FOLD_sum:
+        return sum_of<V, V>();
+    case FOLD_prod:
+        return fold_slab_by<column_products<T>, V>;
+    case FOLD_nonzero:
+        return fold_slab_by<column_sums<T, bits_of<sizeof(T)>, truths_of_pairs>, uint64_t, 2>;
+    case FOLD_variance:
+        return fold_slab_by<column_moments<T, 2>, state_of<variance<V>>, 2>;
+    case FOLD_nansum:
+        return fold_slab_by<column_number_sums<T, V>, state_of<nansum<V>>, 2>;
+    case FOLD_norm2:
+        return fold_slab_by<column_squares<T, 2>, state_of<norm2<V>>, 2>;
+    default:
+        return states_loop_of<V>(fold);
+    }
+}
+
 /* Of values that are their accumulator's, or on their way there. */
 template <class In, class V>
 fold_slab *loop_of(enum fold fold)
 {
-    if (fold == FOLD_sum)
-        return sum_of<In, V>();
     if constexpr (!is_complex<V>) {
         switch (fold) {
+        case FOLD_sum:
+            return sum_of<In, V>();
         case FOLD_prod:
             return product_of<In, V>();
         case FOLD_nonzero:
@@ -121,8 +162,10 @@ fold_slab *loop_of(enum fold fold)
         }
         if constexpr (!std::is_integral_v<In> && !is_truth<In>)
             return float_loop_of<In, V>(fold);
+        return nullptr;
+    } else {
+        return complex_loop_of<typename parts_of<V>::type>(fold);
     }
-    return nullptr;
 }
 
 /* Of wider values than elements are. */

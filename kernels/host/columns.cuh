@@ -90,7 +90,11 @@ struct slab_of_columns {
         const unsigned column = column_of(group), there = columns - column;
         const size_t size = way->step * way->element;
         struct column_part part = {at + int64_t(row) * slab->row_stride + column * way->element,
-                                   slab->row_stride, end - row, row, slab->ahead};
+                                   slab->row_stride,
+                                   end - row,
+                                   row,
+                                   slab->before + slab_row(slab->all, slab->first),
+                                   slab->ahead};
         const int64_t last = int64_t(part.rows - 1) * part.stride;
         if (there >= way->step || part.at + (last > 0 ? last : 0) + size <= slab->end)
             return part;
@@ -218,19 +222,19 @@ void join_lanes(void *lanes, const void *others)
     static_cast<Joined *>(lanes)->join(*static_cast<const Joined *>(others));
 }
 
-template <class State>
+template <class State, unsigned Parts>
 LANES_FUNCTION State *state_at(void *states, const struct places *places)
 {
-    return static_cast<State *>(states) + places->column / parts_of<State>::count;
+    return static_cast<State *>(states) + places->column / Parts;
 }
 
-template <class Way, class State>
+template <class Way, class State, unsigned Parts>
 void put_lanes(const void *lanes, void *states, unsigned n, const struct places *places)
 {
-    static_cast<const Way *>(lanes)->put(state_at<State>(states, places), n, *places);
+    static_cast<const Way *>(lanes)->put(state_at<State, Parts>(states, places), n, *places);
 }
 
-template <class Way, class State>
+template <class Way, class State, unsigned Parts>
 void make_states(const struct column_part *rows, unsigned groups, void *states, unsigned n,
                  const struct places *places)
 {
@@ -241,16 +245,16 @@ void make_states(const struct column_part *rows, unsigned groups, void *states, 
         {
             struct places at = *places;
             at.column += (group + g) * Way::step;
-            taken[g].put(state_at<State>(states, &at), n, at);
+            taken[g].put(state_at<State, Parts>(states, &at), n, at);
         }
     });
 }
 
-template <class Way, class State>
+/* A result's column is of so many parts, in lanes of their own. */
+template <class Way, class State, unsigned Parts = parts_of<State>::count>
 void fold_slab_by(const struct slab *slab, void *states)
 {
-    constexpr unsigned parts = parts_of<State>::count,
-                       groups = SLAB_COLUMNS * parts / Way::step + 1;
+    constexpr unsigned groups = SLAB_COLUMNS / Way::step + 1;
     static_assert((Way::is_tree ? tree_levels : 1) * groups * sizeof(Way) <= SLAB_ROOM,
                   "a slab needs more room");
     static constexpr column_way way = {sizeof(Way),
@@ -259,9 +263,9 @@ void fold_slab_by(const struct slab *slab, void *states)
                                        Way::is_tree,
                                        take_part<Way>,
                                        join_lanes<typename Way::joined>,
-                                       put_lanes<Way, State>,
-                                       make_states<Way, State>};
-    fold_blocks(slab, &way, parts, sizeof(State), static_cast<char *>(states));
+                                       put_lanes<Way, State, Parts>,
+                                       make_states<Way, State, Parts>};
+    fold_blocks(slab, &way, Parts, sizeof(State), static_cast<char *>(states));
 }
 
 } // namespace
