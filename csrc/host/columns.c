@@ -206,17 +206,22 @@ static bool needs_its_first(const struct plan *plan)
 }
 
 /* Rows of few results leave most of a register's lanes idle: where they lie one after the other,
- * several are taken for one, in whichever byte order. */
+ * several are taken for one, in whichever byte order, as long as that saves more rows than it costs
+ * states that merge. On an EPYC, microseconds with 4 rows for one and with one alone, 64 rows of
+ * each block: argmax of (4096, 64, 64) of float16 7100 and 930, its maximum 2300 and 530, sums of
+ * (16384, 64, 8) of it 490 and 1160. */
 static uint64_t folded_of(const struct columns *self)
 {
-    enum { ENOUGH = 256, WANTED = 512 };
-    const uint64_t bytes = self->row * self->size;
+    enum { ENOUGH = 256, WANTED = 512, WORTH = 3 /* bytes of states a row */ };
+    const uint64_t bytes = self->row * self->size,
+                   states = self->row * self->width << fold_is_indexed(self->plan->fold);
     uint64_t folded = 1;
     if (bytes > ENOUGH || needs_its_first(self->plan) || self->column_stride <= 0 ||
         self->row_stride != (int64_t)self->row * self->column_stride ||
         self->mask_row_stride != (int64_t)self->row * self->mask_column_stride)
         return 1;
-    while (2 * folded * bytes <= WANTED && 2 * folded * SLAB_PART_ROWS <= self->plan->n)
+    while (2 * folded * bytes <= WANTED && 2 * folded * SLAB_PART_ROWS <= self->plan->n &&
+           folded * folded * states <= WORTH * self->plan->n)
         folded *= 2;
     return folded;
 }
