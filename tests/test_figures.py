@@ -456,6 +456,22 @@ def test_calls_on_the_host_are_told_by_the_median_without_the_first_of_a_row(ben
     assert {*calls} == {*seconds}
 
 
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_no_call_on_the_host_always_comes_after_the_same_one(benchmarks, clock, n):
+    turns = []
+
+    def call(name):
+        turns.extend([name] if turns[-1:] != [name] else [])
+        clock.now += 0.002
+
+    names = "abcde"[:n]
+    benchmarks.host.typical({name: partial(call, name) for name in names})
+    assert {*itertools.permutations(names, 2)} <= {*itertools.pairwise(turns)}
+    orders = benchmarks.host.balanced(list(names))
+    pairs = [pair for order in orders for pair in itertools.pairwise(order)]
+    assert {*map(pairs.count, itertools.permutations(names, 2))} == {len(orders) // n}
+
+
 def test_a_library_takes_part_in_what_it_has(benchmarks, monkeypatch):
     def evaluate(expression, given, _):
         if expression != "sum(array)":
