@@ -74,7 +74,8 @@ extern "C" {
 #endif
 
 /* Of elements that are folded in the accumulator, or that are results as they are, where that is
- * the elements' own type; NULL: there is none. */
+ * the elements' own type, or whose truth values' extremes are, where it is ELEMENT_BOOL; NULL:
+ * there is none. */
 #define DECLARE_SLAB_LOOP(name)                                                                    \
     fold_slab *SLAB_LOOP(name)(enum fold, enum element input, enum element accumulator);           \
     turn_rows *TURNER(name)(size_t size);

@@ -53,13 +53,19 @@ static enum columns_way way_of(const struct axes *axes)
     return are_rows(axes) ? COLUMNS_TURNED : COLUMNS_MOVED;
 }
 
-static fold_slab *loop_from(const struct job *job, enum element input, enum element state)
+static fold_slab *loop_by(const struct job *job, enum fold fold, enum element input,
+                          enum element state)
 {
 #define LOOPS(name) SLAB_LOOP(name),
     static fold_slab *(*const sets[])(enum fold, enum element,
                                       enum element) = {INSTRUCTION_SETS(LOOPS)};
 #undef LOOPS
-    return sets[job->instructions](job->plan->fold, input, state);
+    return sets[job->instructions](fold, input, state);
+}
+
+static fold_slab *loop_from(const struct job *job, enum element input, enum element state)
+{
+    return loop_by(job, job->plan->fold, input, state);
 }
 
 static fold_slab *loop_to(const struct job *job, enum element state)
@@ -88,6 +94,27 @@ static fold_slab *loop_of_converted(const struct job *job)
     return loop_from(job, job->plan->accumulator, job->plan->accumulator);
 }
 
+/* Whether any element is true is their greatest truth value, whether all are the least. */
+static fold_slab *loop_to_truths(const struct job *job)
+{
+    const struct plan *plan = job->plan;
+    const enum fold fold = plan->reduction == REDUCTION_any ? FOLD_max : FOLD_min;
+    return plan->finish.result == ELEMENT_BOOL
+               ? loop_by(job, fold, plan->layout->input, ELEMENT_BOOL)
+               : NULL;
+}
+
+/* Where there is nothing but NaN, that has to be said. */
+static bool is_best_number(const struct plan *plan)
+{
+    return plan->fold == FOLD_nanmin || plan->fold == FOLD_nanmax;
+}
+
+static bool is_its_state(const struct plan *plan)
+{
+    return reduction_is_stored(plan->reduction) || is_best_number(plan);
+}
+
 /* Where results are what a state is, or that divided, and need nothing else; NULL: they do. Loops
  * divide sums of floats alone: a mean that is to be an integer is divided before it is cast. */
 static fold_slab *loop_to_results(const struct job *job)
@@ -96,13 +123,15 @@ static fold_slab *loop_to_results(const struct job *job)
     const struct finish *finish = &plan->finish;
     const bool divided = reduction_row(plan->reduction)->counts &&
                          (plan->fold != FOLD_sum || element_is_integer(finish->result));
-    const bool stored = reduction_is_stored(plan->reduction) && !divided && !finish->has_initial &&
-                        finish->from_nothing && !element_is_complex(finish->result) &&
-                        finish->result == plan->results.types[0];
     const bool narrow =
         finish->result == plan->layout->input && (plan->fold == FOLD_min || plan->fold == FOLD_max);
-    return stored && (finish->result == plan->accumulator || narrow) ? loop_to(job, finish->result)
-                                                                     : NULL;
+    if (finish->has_initial || !finish->from_nothing || finish->result != plan->results.types[0])
+        return NULL;
+    if (plan->fold == FOLD_nonzero)
+        return loop_to_truths(job);
+    if (!is_its_state(plan) || divided || element_is_complex(finish->result))
+        return NULL;
+    return finish->result == plan->accumulator || narrow ? loop_to(job, finish->result) : NULL;
 }
 
 /* Complex numbers, where registers have no lanes for what is made of them: see
@@ -291,6 +320,7 @@ static void describe_results(struct columns *self)
                    (self->group == 1 || axes->places[inner - 1] == (int64_t)self->row);
     if (self->direct) {
         self->fold = fold;
+        self->tells = is_best_number(self->plan);
         self->width = element_size(self->plan->finish.result);
         self->divisor = reduction_row(self->plan->reduction)->counts ? (double)self->plan->n : 0;
     }
@@ -397,12 +427,20 @@ static uint64_t elements_of(const struct columns *self)
     return self->plan->n * self->axes->results;
 }
 
+/* What a result takes beside its elements: nothing where it is stored with its neighbours. */
+static uint64_t results_made(const struct columns *self)
+{
+    const struct plan *plan = self->plan;
+    const bool stored = self->direct && !self->tells && !element_is_complex(plan->layout->input);
+    return stored ? 0 : self->axes->results;
+}
+
 static struct sharing sharing_of_all(const struct columns *self)
 {
     const struct plan *plan = self->plan;
     return sharing_along(plan->fold, plan->layout->input,
                          self->brings ? BRINGS_TILES : BRINGS_NOTHING, elements_of(self),
-                         self->direct ? 0 : self->axes->results);
+                         results_made(self));
 }
 
 static bool run_pieces(struct job *job, struct columns *self, uint64_t pieces, threads_piece *piece)

@@ -230,6 +230,21 @@ static void finish(struct columns *self, const struct spot *spot, char *bench, c
         atomic_fetch_or(&self->findings, found);
 }
 
+/* Results that states are at once: of those that leave NaN out it may have to be said. */
+static void make_results(struct columns *self, const struct spot *spot, char *bench)
+{
+    const struct finishing made = {.states = (char *)self->plan->results.at[0] +
+                                             spot->first.place * (int64_t)self->width,
+                                   .n = spot->blocks * spot->columns,
+                                   .count = self->plan->n};
+    fold_run(self, spot, 0, bench, made.states);
+    if (self->tells) {
+        const unsigned found = finishing_findings(self->plan, &made);
+        if (found)
+            atomic_fetch_or(&self->findings, found);
+    }
+}
+
 /* ---- pieces ---- */
 
 void columns_fold_spot(void *context, uint64_t index, unsigned thread)
@@ -238,8 +253,7 @@ void columns_fold_spot(void *context, uint64_t index, unsigned thread)
     const struct spot spot = spot_at(self, self->start + index);
     char *const bench = bench_of(self, thread), *const states = bench + self->states;
     if (self->direct) {
-        fold_run(self, &spot, 0, bench,
-                 (char *)self->plan->results.at[0] + spot.first.place * (int64_t)self->width);
+        make_results(self, &spot, bench);
         return;
     }
     fold_runs(self, &spot, 0, self->runs, bench);

@@ -38,6 +38,7 @@ struct columns {
     uint64_t together;  /* of those that are shared, by one thread to one state: a power of 2 */
     bool shared;        /* a spot's runs are, among threads */
     bool direct;        /* states are results, and go where those do */
+    bool tells;         /* which of these are NaN */
     double divisor;     /* of those; 0: none */
     const char *end;    /* of all elements */
     size_t ahead;       /* as struct slab has it */

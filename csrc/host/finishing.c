@@ -27,6 +27,15 @@ static uint64_t of_the_fewest(const struct finishing *self)
     return fewest;
 }
 
+/* What a state's finishing goes by. */
+static struct finish finish_of(const struct plan *plan, const struct finishing *self,
+                               uint64_t fewest)
+{
+    struct finish how = plan->finish;
+    how.count = self->counts ? self->counts[fewest] : self->count;
+    return how;
+}
+
 static unsigned findings_in(const struct plan *plan, const struct finish *how,
                             const struct finishing *self, uint64_t fewest)
 {
@@ -42,13 +51,19 @@ static unsigned findings_in(const struct plan *plan, const struct finish *how,
     return found;
 }
 
+unsigned finishing_findings(const struct plan *plan, const struct finishing *self)
+{
+    const uint64_t fewest = of_the_fewest(self);
+    const struct finish how = finish_of(plan, self, fewest);
+    return findings_in(plan, &how, self, fewest);
+}
+
 unsigned finishing_run(const struct plan *plan, const struct finishing *self)
 {
     const struct results *results = &plan->results;
-    struct finish how = plan->finish;
-    struct finished to = {.step = self->step, .values = results->values};
     const uint64_t fewest = of_the_fewest(self);
-    how.count = self->counts ? self->counts[fewest] : self->count;
+    const struct finish how = finish_of(plan, self, fewest);
+    struct finished to = {.step = self->step, .values = results->values};
     for (unsigned v = 0; v < results->values; v++) {
         to.held[v] = results->types[v];
         to.at[v] = (char *)results->at[v] + self->place * (int64_t)element_size(results->types[v]);

@@ -15,3 +15,6 @@ struct finishing {
 /* Fills the plan's results, which uses the states up, and returns what is to be said of them: bits
  * of common/findings.h. */
 unsigned finishing_run(const struct plan *, const struct finishing *);
+
+/* The latter alone, of states that are results. */
+unsigned finishing_findings(const struct plan *, const struct finishing *);

@@ -43,6 +43,33 @@ struct truths_of_pairs {
     }
 };
 
+/* Folds of truths, each 0 or 1. */
+template <class T>
+struct either {
+    LANES_FUNCTION static T identity()
+    {
+        return 0;
+    }
+
+    LANES_FUNCTION static T merge(T a, T b)
+    {
+        return a | b;
+    }
+};
+
+template <class T>
+struct both {
+    LANES_FUNCTION static T identity()
+    {
+        return 1;
+    }
+
+    LANES_FUNCTION static T merge(T a, T b)
+    {
+        return a & b;
+    }
+};
+
 /* Integers, within the bits that a slab's rows need, are told apart by their signs. */
 template <class In>
 using room_for = std::conditional_t<
@@ -50,7 +77,7 @@ using room_for = std::conditional_t<
     std::conditional_t<std::is_same_v<In, uint32_t> || std::is_same_v<In, uint64_t>, uint64_t,
                        int64_t>>;
 
-/* Or products. */
+/* Or products, or what is true of them. */
 template <class In, class T, class Of = as_they_are, template <class> class Fold = sum>
 struct column_sums {
     using element = In;

@@ -49,14 +49,28 @@ constexpr fold_slab *product_of()
 }
 
 /* Bits tell which elements are true, but for the signs of zeros. */
+template <class In>
+using telling_element =
+    std::conditional_t<std::is_integral_v<In> || is_truth<In>, bits_of<sizeof(In)>,
+                       std::conditional_t<sizeof(In) == 2, float16, In>>;
+
 template <class In, class V>
 constexpr fold_slab *count_of()
 {
     using counted = std::conditional_t<sizeof(In) == 8, int64_t, int32_t>;
-    using real = std::conditional_t<sizeof(In) == 2, float16, In>;
-    using in =
-        std::conditional_t<std::is_integral_v<In> || is_truth<In>, bits_of<sizeof(In)>, real>;
-    return fold_slab_by<column_sums<in, counted, truths>, uint64_t>;
+    return fold_slab_by<column_sums<telling_element<In>, counted, truths>, uint64_t>;
+}
+
+/* Whether any element is true, or all are. */
+template <class In, template <class> class Fold>
+constexpr fold_slab *truth_of_columns()
+{
+    using part = typename parts_of<In>::type;
+    using bits = bits_of<sizeof(part)>;
+    if constexpr (is_complex<In>)
+        return fold_slab_by<column_sums<part, bits, truths_of_pairs, Fold>, uint8_t, 2>;
+    else
+        return fold_slab_by<column_sums<telling_element<In>, bits, truths, Fold>, uint8_t>;
 }
 
 template <class In, class V>
@@ -184,6 +198,20 @@ fold_slab *converting_loop_of(enum fold fold)
     return nullptr;
 }
 
+/* Of elements as truth values: the greatest and the least. */
+template <class In>
+fold_slab *loop_of_truths(enum fold fold)
+{
+    switch (fold) {
+    case FOLD_max:
+        return truth_of_columns<In, either>();
+    case FOLD_min:
+        return truth_of_columns<In, both>();
+    default:
+        return nullptr;
+    }
+}
+
 /* Of elements that are narrower than their accumulators, as results: the element itself. */
 template <class In>
 fold_slab *extremes_as_they_are(enum fold fold)
@@ -215,6 +243,10 @@ fold_slab *SLAB_LOOP(GRED_INSTRUCTIONS)(enum fold fold, enum element input,
     case pair_of(ELEMENT_##IN, ELEMENT_##ACC):                                                     \
         return converting_loop_of<In, V>(fold);
         WIDER_ACCUMULATORS(SUMMED)
+#define TRUTHS(IN, In, ACC, V)                                                                     \
+    case pair_of(ELEMENT_##IN, ELEMENT_BOOL):                                                      \
+        return loop_of_truths<In>(fold);
+        OWN_ACCUMULATORS(TRUTHS)
 #define NARROW(NAME, T)                                                                            \
     case pair_of(ELEMENT_##NAME, ELEMENT_##NAME):                                                  \
         return extremes_as_they_are<T>(fold);
