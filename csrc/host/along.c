@@ -14,6 +14,7 @@
 #include "run/explanation.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     FEW_APART = 4,     /* elements between two of a result */
@@ -101,7 +102,8 @@ static void describe_along(struct along *self)
     share_out(self);
     self->states = self->chunks.buffer;
     self->done = self->states + chunk_aligned(ALONG_LEVELS * self->abreast * self->chunks.width);
-    self->bench_bytes = self->done + chunk_aligned(ALONG_DONE * self->chunks.width);
+    self->chunks_at = self->done + chunk_aligned(ALONG_DONE * self->chunks.width);
+    self->bench_bytes = self->chunks_at + chunk_aligned(sizeof self->chunks);
 }
 
 static uint64_t pieces_of(const struct along *self)
@@ -130,7 +132,8 @@ static bool fold_all(struct job *job, struct along *self)
 static bool share_results(struct job *job, struct along *self)
 {
     describe_along(self);
-    const size_t benches = threads_for(&job->threads, pieces_of(self)) * self->bench_bytes,
+    const unsigned threads = threads_for(&job->threads, pieces_of(self));
+    const size_t benches = threads * self->bench_bytes,
                  branches = self->axes->results * self->runs * self->chunks.width;
     self->benches =
         aligned_alloc(chunk_aligned(1), benches + (self->runs > 1 ? chunk_aligned(branches) : 0));
@@ -139,6 +142,9 @@ static bool share_results(struct job *job, struct along *self)
         return false;
     }
     self->branches = self->benches + benches;
+    for (unsigned k = 0; k < threads; k++)
+        memcpy(self->benches + k * self->bench_bytes + self->chunks_at, &self->chunks,
+               sizeof self->chunks);
     const bool folded = fold_all(job, self);
     job->run->findings |= self->findings;
     free(self->benches);

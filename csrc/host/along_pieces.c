@@ -19,7 +19,7 @@ static uint64_t part_start(struct parts parts, uint64_t part)
 /* What one thread works with. */
 struct bench {
     char *buffer, *states, *done;
-    struct chunks chunks; /* of the result that it is at */
+    struct chunks *chunks; /* of the result that it is at */
     struct finishing waiting;
     unsigned findings;
 };
@@ -37,7 +37,7 @@ struct lane {
 static void move_to(const struct along *self, struct bench *bench, const struct lane *lane)
 {
     const struct layout *first = &self->axes->reduced;
-    chunks_move(&bench->chunks, (const char *)first->data + lane->offset,
+    chunks_move(bench->chunks, (const char *)first->data + lane->offset,
                 first->mask ? first->mask + lane->mask_offset : NULL);
 }
 
@@ -46,7 +46,7 @@ static void move_to(const struct along *self, struct bench *bench, const struct 
 static void fold_next_chunk(const struct along *self, struct bench *bench, struct lane *lane,
                             uint64_t chunk, uint64_t done)
 {
-    const struct chunks *chunks = &bench->chunks;
+    const struct chunks *chunks = bench->chunks;
     const uint64_t start = part_start(self->parts, chunk),
                    n = part_start(self->parts, chunk + 1) - start;
     char *const state = lane->states + (chunks->indexed ? 0 : lane->depth * chunks->width);
@@ -97,7 +97,7 @@ static char *let_wait(const struct along *self, struct bench *bench, int64_t pla
 static uint64_t count_shown(const struct along *self, const struct bench *bench)
 {
     const struct plan *plan = self->plan;
-    const struct layout *layout = &bench->chunks.layout;
+    const struct layout *layout = &bench->chunks->layout;
     return plan->counts && layout->mask ? gather_count(layout, 0, plan->n) : plan->n;
 }
 
@@ -212,7 +212,7 @@ static struct bench bench_of(const struct along *self, unsigned thread)
     return (struct bench){.buffer = memory,
                           .states = memory + self->states,
                           .done = memory + self->done,
-                          .chunks = self->chunks};
+                          .chunks = (struct chunks *)(void *)(memory + self->chunks_at)};
 }
 
 static void finish_bench(struct along *self, struct bench *bench)

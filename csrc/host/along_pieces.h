@@ -36,7 +36,8 @@ struct along {
     turn_rows *turn;  /* the same where those of several results lie side by side */
     _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
     char *benches, *branches; /* the latter: states of all runs, those of a result together */
-    size_t states, done, bench_bytes; /* where states begin on a bench, and those that wait */
+    /* Where states begin on a bench, those that wait, and what a thread makes of `chunks`. */
+    size_t states, done, chunks_at, bench_bytes;
     _Atomic unsigned findings;
 };
 
