@@ -63,9 +63,22 @@ static fold_slab *loop_by(const struct job *job, enum fold fold, enum element in
     return sets[job->instructions](fold, input, state);
 }
 
+/* What registers have no lanes for is folded state by state, where that pays: few rows of many. */
+static fold_slab *states_loop(const struct job *job, enum element type)
+{
+#define LOOPS(name) STATES_LOOP(name),
+    static fold_slab *(*const sets[])(enum fold, enum element) = {INSTRUCTION_SETS(LOOPS)};
+#undef LOOPS
+    enum { WIDE = 64 };
+    const struct axes *axes = job->plan->axes;
+    const bool pays = job->plan->n <= SLAB_PART_ROWS && axes->shape[axes->kept - 1] >= WIDE;
+    return pays ? sets[job->instructions](job->plan->fold, type) : NULL;
+}
+
 static fold_slab *loop_from(const struct job *job, enum element input, enum element state)
 {
-    return loop_by(job, job->plan->fold, input, state);
+    fold_slab *const loop = loop_by(job, job->plan->fold, input, state);
+    return loop || input != state ? loop : states_loop(job, state);
 }
 
 static fold_slab *loop_to(const struct job *job, enum element state)
@@ -134,36 +147,15 @@ static fold_slab *loop_to_results(const struct job *job)
     return finish->result == plan->accumulator || narrow ? loop_to(job, finish->result) : NULL;
 }
 
-/* Complex numbers, where registers have no lanes for what is made of them: see
- * kernels/host/columns.cpp. */
-static bool is_made_state_by_state(const struct plan *plan)
-{
-    if (!element_is_complex(plan->accumulator))
-        return false;
-    switch (plan->fold) {
-    case FOLD_sum:
-    case FOLD_prod:
-    case FOLD_nonzero:
-    case FOLD_variance:
-    case FOLD_nansum:
-    case FOLD_norm2:
-        return false;
-    default:
-        return true;
-    }
-}
-
 /* Columns always, whatever is beside them: so all results of an array are folded in one order,
  * which that of other arrays may differ from, where rows are taken for one. Rows that are short are
  * turned sooner than folded one by one. */
 static bool pays(const struct plan *plan)
 {
-    enum { LONG_BYTES = 256, SHORT = 16, NEAR = 4, LONG_NEAR = 63, LONG_APART = 256, WIDE = 64 };
+    enum { LONG_BYTES = 256, SHORT = 16, NEAR = 4, LONG_NEAR = 63, LONG_APART = 256 };
     const struct axes *axes = plan->axes;
     const int64_t size = (int64_t)element_size(plan->layout->input),
                   stride = axes->reduced.dimensions ? axes->reduced.strides[0] : size;
-    if (is_made_state_by_state(plan))
-        return plan->n <= SLAB_PART_ROWS && axes->shape[axes->kept - 1] >= WIDE;
     if (!are_rows(axes))
         return true;
     if (stride == size)

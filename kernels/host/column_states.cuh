@@ -2,7 +2,7 @@
  * one definition of the fold. There is a single part of them: more rows lie too far apart. */
 #pragma once
 
-#include "column_parts.cuh"
+#include "column_extremes.cuh"
 
 namespace KERNELS
 {
@@ -23,7 +23,7 @@ struct made_state {
 template <class Fold>
 struct column_states {
     using element = value_of<Fold>;
-    using joined = column_states;
+    using joined = nothing_joined;
     static constexpr unsigned step = 8, abreast = 1;
     static constexpr bool is_tree = false;
     state_of<Fold> all[step];
@@ -39,8 +39,6 @@ struct column_states {
         for (unsigned k = 0; k < step; k++)
             groups[0].all[k] = with_rows(groups[0].all[k], part, k);
     }
-
-    LANES_FUNCTION void join(const column_states &) {}
 
     template <class State>
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const

@@ -126,7 +126,7 @@ fold_slab *states_loop_of(enum fold fold)
     }
 }
 
-/* Folds of complex numbers that their parts' lanes take, and others of few rows. */
+/* Folds of complex numbers that their parts' lanes take. */
 template <class T>
 fold_slab *complex_loop_of(enum fold fold)
 {
@@ -145,7 +145,7 @@ fold_slab *complex_loop_of(enum fold fold)
     case FOLD_norm2:
         return fold_slab_by<column_squares<T, 2>, state_of<norm2<V>>, 2>;
     default:
-        return states_loop_of<V>(fold);
+        return nullptr;
     }
 }
 
@@ -257,6 +257,18 @@ fold_slab *SLAB_LOOP(GRED_INSTRUCTIONS)(enum fold fold, enum element input,
         NARROW(UINT32, uint32_t)
         NARROW(FLOAT16, float16)
         NARROW(BFLOAT16, bfloat16)
+    default:
+        return nullptr;
+    }
+}
+
+fold_slab *STATES_LOOP(GRED_INSTRUCTIONS)(enum fold fold, enum element type)
+{
+    switch (type) {
+    case ELEMENT_COMPLEX64:
+        return states_loop_of<complex<float>>(fold);
+    case ELEMENT_COMPLEX128:
+        return states_loop_of<complex<double>>(fold);
     default:
         return nullptr;
     }

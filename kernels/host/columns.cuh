@@ -84,8 +84,10 @@ struct slab_of_columns {
             visit(end, 1);
     }
 
-    /* The columns of groups that are there, of which more may be read. */
-    struct column_part part(const char *at, unsigned group, unsigned row, unsigned end)
+    /* The columns of groups that are there, of which more may be read; the slab begins with row
+     * number `first`. */
+    struct column_part part(const char *at, unsigned group, uint64_t first, unsigned row,
+                            unsigned end)
     {
         const unsigned column = column_of(group), there = columns - column;
         const size_t size = way->step * way->element;
@@ -93,7 +95,7 @@ struct slab_of_columns {
                                    slab->row_stride,
                                    end - row,
                                    row,
-                                   slab->before + slab_row(slab->all, slab->first),
+                                   slab->before + first,
                                    slab->ahead};
         const int64_t last = int64_t(part.rows - 1) * part.stride;
         if (there >= way->step || part.at + (last > 0 ? last : 0) + size <= slab->end)
@@ -118,7 +120,7 @@ struct slab_of_columns {
         const uint64_t first = slab_row(slab->all, slab->first);
         const unsigned rows = unsigned(slab_row(slab->all, slab->first + 1) - first);
         each_run([&](unsigned group, unsigned count) {
-            const struct column_part taken = part(at, group, 0, rows);
+            const struct column_part taken = part(at, group, first, 0, rows);
             const struct places places = {slab, first, column_of(group)};
             way->make(&taken, count, states, columns_of(group), &places);
         });
@@ -134,7 +136,7 @@ struct slab_of_columns {
             const unsigned row = unsigned(slab_row(slab->all, slab->first + number) - first),
                            end = unsigned(slab_row(slab->all, slab->first + number + 1) - first);
             each_run([&](unsigned group, unsigned count) {
-                const struct column_part taken = part(at, group, row, end);
+                const struct column_part taken = part(at, group, first, row, end);
                 way->take(group_at(top, group), &taken, count, way->is_tree || number == 0);
             });
             if (!way->is_tree)
