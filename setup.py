@@ -6,6 +6,7 @@ The host's C++ compiler makes kernels for the simulated device, nvcc, if it is t
 
 import os
 import platform
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -20,15 +21,15 @@ sys.path.insert(0, str(Path(__file__).parent / "build_backend"))
 from toolkit import HOPPER, Toolkit, find_nvcc, without_nvcc
 from wheels import driver_version
 
-HEADERS = [path for suffix in ("h", "def") for path in Path("csrc").rglob(f"*.{suffix}")]
-HEADERS += [path for path in Path("kernels").rglob("*") if path.is_file()]
 LADDER_FOLDS = ("sum", "prod", "min", "max")
-FOLD_GROUPS = ("places", "counts", "numbers", "moments")
-TYPED = ("typed_columns", "lone_columns", "typed_rows", "typed_short_rows")
+FOLD_GROUPS = ("moments", "norms", "infinity_norms", "argmins", "argmaxs", "ranges", "nan_extremes")
+FOLD_GROUPS += ("nan_sums", "nonzeros")
+TYPED_FOLDS = ("variance", "argmin", "argmax", "sum", "min", "max")
 LOOPS = "kernels/host/loops.cpp"
 # As csrc/common/instructions.h has them.
 INSTRUCTIONS = {"baseline": []}
 if platform.machine() in ("x86_64", "AMD64"):
+    INSTRUCTIONS["baseline"] = ["-O1"]  # for the few processors that lack AVX2
     INSTRUCTIONS["avx2"] = ["-mavx2", "-mf16c", "-mfma"]
     INSTRUCTIONS["avx512"] = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mf16c"]
 LIBRARY = "library.cu"
@@ -47,8 +48,10 @@ CHECKS = CHECKS if SANITIZED else []
 HOST_C = ["-Icsrc", "-std=c11", "-O3", "-fvisibility=hidden", *WARNINGS, *CHECKS]
 HOST_CXX = ["-Icsrc", "-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", *WARNINGS]
 HOST_CXX += ["-fno-exceptions", "-fno-rtti", "-Wno-unknown-pragmas"]
-# To optimize more takes a third longer, and the simulated device is no quicker for it.
-SIMULATED_CXX = [*HOST_CXX, "-O1", *CHECKS]
+# The rungs that people run and count are optimized, all else for the simulated device compiles in
+# half the time without.
+SIMULATED_CXX = [*HOST_CXX, *CHECKS]
+OPTIMIZED_SOURCES = ("methods.cu", "counting.cu", "library.cu")
 # Products are rounded before anything is added to them, also where one instruction does both.
 ROUNDED = {"products": ["-ffp-contract=off"]}
 # All instructions are to make the same bits. What GCC says of vectors that cross a call, and of its
@@ -71,14 +74,14 @@ LIBRARIES = ["-lpthread", "-lm", "-lstdc++", "-Wl,--exclude-libs,ALL"]
 
 
 def kernel_units(table: str) -> list[tuple[str, str, list[str]]]:
-    """List the compilations of the kernels: source, name, definitions. The slowest is first."""
-    units = [(LIBRARY, "library", [])]
+    """List the compilations of the kernels: source, name, definitions. The slowest are first."""
+    units = [("typed.cu", f"typed_{fold}", [f"-DGRED_FOLD={fold}"]) for fold in TYPED_FOLDS]
+    units += [("folds.cu", group, [f"-DGRED_GROUP={group}"]) for group in FOLD_GROUPS]
+    units += [(LIBRARY, "library", [])]
     for fold in LADDER_FOLDS:
         widens, averages = fold in ("sum", "prod"), fold == "sum"
         defines = [f"-DGRED_FOLD={fold}", f"-DGRED_WIDENS={widens:d}"]
         units.append(("methods.cu", fold, [*defines, f"-DGRED_AVERAGES={averages:d}"]))
-    units += [("folds.cu", group, [f"-DGRED_GROUP={group}"]) for group in FOLD_GROUPS]
-    units += [(f"{name}.cu", name, []) for name in TYPED]
     units += [(LATER, "later_methods", []), ("exact.cu", "exact", [])]
     units += [("segments.cu", "segments", []), ("products.cu", "products", [])]
     return [*units, ("kernels.cu", "kernels", [f"-DGRED_TABLE={table}"])]
@@ -92,19 +95,25 @@ class Job(NamedTuple):
     target: Path
 
     def run(self) -> None:
-        """Compile, unless the same command has seen the same sources before."""
-        command = [*self.words, "-c", str(self.source), "-o", str(self.target)]
-        stamp = self.target.with_suffix(".command")
-        newest = max(os.path.getmtime(path) for path in (self.source, *HEADERS))
-        same = stamp.exists() and stamp.read_text() == repr(command)
-        if same and self.target.stat().st_mtime > newest:
+        """Compile, unless the same command has seen the same files before."""
+        listing, stamp = self.target.with_suffix(".d"), self.target.with_suffix(".command")
+        command = [*self.words, "-MMD", "-MF", str(listing), "-c", str(self.source)]
+        command += ["-o", str(self.target)]
+        if stamp.exists() and stamp.read_text() == repr(command) and self.is_current(listing):
             return
         stamp.unlink(missing_ok=True)
         self.target.parent.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+        sys.stderr.write(done.stderr)
         stamp.write_text(repr(command))
+
+    def is_current(self, listing: Path) -> bool:
+        """Tell whether the object is younger than every file that the compiler listed."""
+        files = re.split(r"(?<!\\)\s+", listing.read_text().replace("\\\n", " "))[1:]
+        built = self.target.stat().st_mtime
+        return all(os.path.exists(file) and os.path.getmtime(file) < built for file in files)
 
 
 class BuildExt(build_ext):
@@ -115,8 +124,7 @@ class BuildExt(build_ext):
         nvcc = find_nvcc(os.environ)
         toolkit = Toolkit(nvcc, os.environ) if nvcc else None
         if toolkit:
-            shown = f"architectures {' '.join(toolkit.architectures)}, by {nvcc}"
-            print(f"gred: kernels for CUDA {toolkit.version}, {shown}", flush=True)
+            print(toolkit, flush=True)
             ext.include_dirs.append(str(toolkit.libraries.parent / "include"))
             ext.extra_link_args += [f"-L{toolkit.libraries}", "-lcudart_static", "-ldl", "-lrt"]
         else:
@@ -127,7 +135,7 @@ class BuildExt(build_ext):
             ("GRED_ARCHITECTURES", f'"{" ".join(toolkit.architectures) if toolkit else ""}"'),
         ]
         jobs = self.cuda_jobs(toolkit) if toolkit else []
-        jobs += self.slow_jobs() + self.simulated_jobs()
+        jobs += self.host_jobs() + self.simulated_jobs()
         jobs += self.plain_jobs(ext, CUDA_SOURCES if toolkit else [ABSENT_CUDA])
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             list(pool.map(Job.run, jobs))
@@ -151,17 +159,16 @@ class BuildExt(build_ext):
 
     def simulated_jobs(self) -> list[Job]:
         """One call of the host's C++ compiler a unit, and one for the rungs that count."""
-        compiler = os.environ.get("CXX", "g++").split()
-        return [
-            Job(
-                [*compiler, *SIMULATED_CXX, *ROUNDED.get(name, []), *defines, "-x", "c++"],
-                Path("kernels", source),
-                self.object(f"kernels/simulated_{name}"),
-            )
-            for source, name, defines in [*kernel_units("kernels_simulated"), COUNTING]
-        ]
+        words = [*os.environ.get("CXX", "g++").split(), *SIMULATED_CXX]
+        jobs = []
+        for source, name, defines in [*kernel_units("kernels_simulated"), COUNTING]:
+            level = "-O1" if source in OPTIMIZED_SOURCES and not SANITIZED else "-Og"
+            command = [*words, level, *ROUNDED.get(name, []), *defines, "-x", "c++"]
+            target = self.object(f"kernels/simulated_{name}")
+            jobs.append(Job(command, Path("kernels", source), target))
+        return jobs
 
-    def slow_jobs(self) -> list[Job]:
+    def host_jobs(self) -> list[Job]:
         """Compile the host's loops, without the options that Python was built with."""
         cxx = os.environ.get("CXX", "g++").split()
         loops = [*cxx, *HOST_CXX, *STATES_FLAGS, *CHECKS, "-DGRED_HOST_LOOPS=host_loops"]

@@ -16,6 +16,7 @@ import wheels
 FLAGS = ["-std=c++17", "-O1", "-Xcompiler", "-fPIC,-fvisibility=hidden"]
 FLAGS += ["-Xfatbin", "-compress-all"]
 HOPPER, BLACKWELL = 90, 100
+EVERY, PTX = "all", "ptx"
 
 
 def toolkit_nvcc(environment: Mapping[str, str]) -> Path | None:
@@ -102,22 +103,34 @@ def known_architectures(nvcc: Path) -> list[int]:
     return sorted({int(number) for number in re.findall(r"compute_(\d+)", listing)})
 
 
-def default_architectures(known: list[int], present: list[str]) -> list[str]:
-    """Choose the GPUs' that are here, if nvcc knows them, else one of every major version."""
-    if present and all(int(architecture) in known for architecture in present):
-        return present
+def every_architecture(known: list[int]) -> list[str]:
+    """List one of every major version, the first."""
     first_of_major = {number // 10: number for number in reversed(known) if number >= 75}
     return [str(number) for number in sorted(first_of_major.values())]
 
 
+def default_architectures(known: list[int], present: list[str]) -> list[str]:
+    """Choose the GPUs' that are here, if nvcc knows them, else PTX.
+
+    Machine code for every major version takes minutes, and who builds without a GPU may never use
+    one; PTX runs on all of them, once a driver has compiled it.
+    """
+    here = present and all(int(architecture) in known for architecture in present)
+    return present if here else [PTX]
+
+
 def asked_architectures(text: str) -> list[str]:
-    """Read GRED_CUDA_ARCHS: numbers such as 80 or 90a, between semicolons, commas or spaces."""
+    """Read GRED_CUDA_ARCHS: "all", "ptx", or numbers such as 80 or 90a.
+
+    These are between semicolons, commas or spaces.
+    """
     asked = [word for word in re.split(r"[;, ]+", text) if word]
     for word in asked:
-        if not re.fullmatch(r"\d+[af]?", word):
+        if not re.fullmatch(r"\d+[af]?", word) and asked not in ([EVERY], [PTX]):
             sys.exit(
                 f"gred: {word!r} in GRED_CUDA_ARCHS is not an architecture: it takes compute "
-                "capabilities without the dot, such as '80;90a', or 'none' to build without CUDA"
+                "capabilities without the dot, such as '80;90a', 'all' for one of each major "
+                "version, 'ptx' for what a driver compiles later, or 'none' to build without CUDA"
             )
     return asked
 
@@ -158,18 +171,37 @@ class Toolkit:
     """One nvcc, what it compiles for, and the libraries beside it."""
 
     def __init__(self, nvcc: Path, environment: Mapping[str, str]):
-        """Settle the architectures: GRED_CUDA_ARCHS, else the GPU's that is here, else all."""
+        """Settle the architectures: GRED_CUDA_ARCHS, else the GPU's that is here, else PTX."""
         self.nvcc = nvcc
         self.version = cuda_version(nvcc)
+        known = known_architectures(nvcc)
         asked = asked_architectures(environment.get("GRED_CUDA_ARCHS", ""))
-        chosen = asked or default_architectures(known_architectures(nvcc), present_architectures())
-        self.architectures = sorted(chosen, key=number_of)
+        chosen = asked or default_architectures(known, present_architectures())
+        if chosen == [EVERY]:
+            chosen = every_architecture(known)
+        self.architectures = chosen if chosen == [PTX] else sorted(chosen, key=number_of)
+        self.lowest = min(number for number in known if number >= 75)
         self.libraries = library_folder(nvcc)
+
+    def __str__(self) -> str:
+        """Say in one line what is compiled, and what else could be."""
+        kernels = f"gred: kernels for CUDA {self.version}, by {self.nvcc}"
+        if self.architectures != [PTX]:
+            return f"{kernels}, in machine code for {' '.join(self.architectures)}"
+        return (
+            f"{kernels}, as PTX: a driver compiles them when a GPU first calls them; "
+            "GRED_CUDA_ARCHS=90, say, or 'all' does so now"
+        )
 
     def command(self, *, tuned: bool, least: int = 0) -> list[str]:
         """Call nvcc with what all kernels are compiled with; CUB's are tuned, some are for few."""
+        if self.architectures == [PTX]:
+            virtual = f"compute_{max(self.lowest, least)}"
+            return [str(self.nvcc), *FLAGS, f"-gencode=arch={virtual},code={virtual}"]
         return [str(self.nvcc), *FLAGS, *architecture_flags(self.from_on(least), tuned=tuned)]
 
     def from_on(self, least: int) -> list[str]:
         """List the architectures that have what the first with some number has brought."""
+        if self.architectures == [PTX]:
+            return [PTX]
         return [one for one in self.architectures if number_of(one) >= least]

@@ -88,19 +88,20 @@ const void *of_floats(enum element input, enum element accumulator)
 }
 
 /* GROUP_n(FOLD): FOLD(fold, its flat kernels, its strided ones). */
-#define GROUP_places(FOLD)                                                                         \
-    FOLD(argmin, of_own_values, strided_all)                                                       \
-    FOLD(argmax, of_own_values, strided_all)                                                       \
-    FOLD(extremes, of_own_values, strided_all)
-#define GROUP_counts(FOLD)                                                                         \
-    FOLD(nonzero, of_own_values, strided_all)                                                      \
+#define GROUP_argmins(FOLD)  FOLD(argmin, of_own_values, strided_all)
+#define GROUP_argmaxs(FOLD)  FOLD(argmax, of_own_values, strided_all)
+#define GROUP_ranges(FOLD)   FOLD(extremes, of_own_values, strided_all)
+#define GROUP_nonzeros(FOLD) FOLD(nonzero, of_own_values, strided_all)
+#define GROUP_norms(FOLD)                                                                          \
     FOLD(norm1, of_floats, strided_floats)                                                         \
-    FOLD(norm2, of_averages, strided_floats)                                                       \
+    FOLD(norm2, of_averages, strided_floats)
+#define GROUP_infinity_norms(FOLD)                                                                 \
     FOLD(norm_inf, of_floats, strided_floats)                                                      \
     FOLD(norm_neg_inf, of_floats, strided_floats)
-#define GROUP_numbers(FOLD)                                                                        \
+#define GROUP_nan_sums(FOLD)                                                                       \
     FOLD(nansum, of_floats, strided_floats)                                                        \
-    FOLD(nanprod, of_floats, strided_floats)                                                       \
+    FOLD(nanprod, of_floats, strided_floats)
+#define GROUP_nan_extremes(FOLD)                                                                   \
     FOLD(nanmin, of_floats, strided_floats)                                                        \
     FOLD(nanmax, of_floats, strided_floats)
 #define GROUP_moments(FOLD)                                                                        \

@@ -6,6 +6,7 @@
 #include "merge.cuh"
 #include "read.cuh"
 #include "store.cuh"
+#include "typed.cuh"
 #include "unpack.cuh"
 #include "working_copy.cuh"
 
@@ -24,22 +25,26 @@ DECLARE_FOLD(prod);
 DECLARE_FOLD(min);
 DECLARE_FOLD(max);
 
-#define DECLARE_GROUP(name)                                                                        \
-    const void *name##_flat(enum fold, enum element input, enum element accumulator);              \
-    const void *name##_strided(enum fold, enum element input, enum element accumulator);           \
-    const void *name##_along(enum fold, enum element input, enum element accumulator);             \
-    const void *name##_few(enum fold, enum element input, enum element accumulator);               \
-    const void *name##_columns(enum fold, enum element input, enum element accumulator)
-DECLARE_GROUP(places);
-DECLARE_GROUP(counts);
-DECLARE_GROUP(numbers);
-DECLARE_GROUP(moments);
+/* The groups of folds.cu. */
+#define EACH_GROUP(GROUP, ...)                                                                     \
+    GROUP(argmins, __VA_ARGS__)                                                                    \
+    GROUP(argmaxs, __VA_ARGS__)                                                                    \
+    GROUP(ranges, __VA_ARGS__)                                                                     \
+    GROUP(nonzeros, __VA_ARGS__)                                                                   \
+    GROUP(norms, __VA_ARGS__)                                                                      \
+    GROUP(infinity_norms, __VA_ARGS__)                                                             \
+    GROUP(nan_sums, __VA_ARGS__)                                                                   \
+    GROUP(nan_extremes, __VA_ARGS__)                                                               \
+    GROUP(moments, __VA_ARGS__)
 
-const void *typed_columns(enum fold fold, enum element input, enum element accumulator, bool apart);
-const void *lone_columns(enum fold fold, enum element input, enum element accumulator);
-const void *typed_rows(enum fold fold, enum element input, enum element accumulator, bool apart);
-const void *typed_short_rows(enum fold fold, enum element input, enum element accumulator,
-                             bool apart);
+using group_entry = const void *(enum fold, enum element input, enum element accumulator);
+#define DECLARE_GROUP(group, ...)                                                                  \
+    group_entry group##_flat, group##_strided, group##_along, group##_few, group##_columns;
+EACH_GROUP(DECLARE_GROUP)
+
+using typed_entry = const void *(enum typed_kernel, enum element input, enum element accumulator,
+                                 bool apart);
+typed_entry sum_typed, min_typed, max_typed, argmin_typed, argmax_typed, variance_typed;
 
 const void *later_flat(enum fold, enum method_index, enum element input, enum element accumulator);
 
@@ -65,12 +70,16 @@ namespace
 
 enum { ON_LADDER = FOLD_max + 1 };
 
-#define FOLDS_OF(what) {sum_##what, prod_##what, min_##what, max_##what}
+#define FOLDS_OF(what)        {sum_##what, prod_##what, min_##what, max_##what}
+#define ENTRY_OF(group, what) group##_##what,
+#define GROUPS_OF(what)       {EACH_GROUP(ENTRY_OF, what)}
 
-const void *first_of(const void *const (&entries)[4])
+template <size_t Groups>
+const void *first_of(group_entry *const (&groups)[Groups], enum fold fold, enum element input,
+                     enum element accumulator)
 {
-    for (const void *entry : entries)
-        if (entry)
+    for (group_entry *group : groups)
+        if (const void *entry = group(fold, input, accumulator))
             return entry;
     return nullptr;
 }
@@ -79,43 +88,63 @@ const void *flat_entry(enum fold fold, enum method_index method, enum element in
                        enum element accumulator, unsigned block)
 {
     static decltype(&sum_flat) const of_fold[ON_LADDER] = FOLDS_OF(flat);
+    static group_entry *const of_group[] = GROUPS_OF(flat);
     if (method == METHOD_bulk || method == METHOD_cluster)
         return later_flat(fold, method, input, accumulator);
     if (fold_is_on_ladder(fold))
         return of_fold[fold](method, input, accumulator, block);
     if (method != METHOD_last_block)
         return nullptr;
-    return first_of({places_flat(fold, input, accumulator), counts_flat(fold, input, accumulator),
-                     numbers_flat(fold, input, accumulator),
-                     moments_flat(fold, input, accumulator)});
+    return first_of(of_group, fold, input, accumulator);
 }
 
 const void *strided_entry(enum fold fold, enum method_index method, enum element input,
                           enum element accumulator)
 {
     static decltype(&sum_strided) const of_fold[ON_LADDER] = FOLDS_OF(strided);
+    static group_entry *const of_group[] = GROUPS_OF(strided);
     if (fold_is_on_ladder(fold))
         return of_fold[fold](method, input, accumulator);
     if (method != METHOD_last_block)
         return nullptr;
-    return first_of(
-        {places_strided(fold, input, accumulator), counts_strided(fold, input, accumulator),
-         numbers_strided(fold, input, accumulator), moments_strided(fold, input, accumulator)});
+    return first_of(of_group, fold, input, accumulator);
 }
 
 #define ALONG_AXES(what)                                                                           \
     const void *what##_entry(enum fold fold, enum element input, enum element accumulator)         \
     {                                                                                              \
         static decltype(&sum_##what) const of_fold[ON_LADDER] = FOLDS_OF(what);                    \
+        static group_entry *const of_group[] = GROUPS_OF(what);                                    \
         if (fold_is_on_ladder(fold))                                                               \
             return of_fold[fold](input, accumulator);                                              \
-        return first_of(                                                                           \
-            {places_##what(fold, input, accumulator), counts_##what(fold, input, accumulator),     \
-             numbers_##what(fold, input, accumulator), moments_##what(fold, input, accumulator)}); \
+        return first_of(of_group, fold, input, accumulator);                                       \
     }
 ALONG_AXES(along)
 ALONG_AXES(few)
 ALONG_AXES(columns)
+
+const void *typed_of(enum typed_kernel kernel, enum fold fold, enum element input,
+                     enum element accumulator, bool apart)
+{
+    switch (fold) {
+#define TYPED(name)                                                                                \
+    case FOLD_##name:                                                                              \
+        return name##_typed(kernel, input, accumulator, apart);
+        TYPED(sum)
+        TYPED(min) TYPED(max) TYPED(argmin) TYPED(argmax) TYPED(variance) default : return nullptr;
+    }
+}
+
+template <enum typed_kernel Kernel>
+const void *typed_entry_of(enum fold fold, enum element input, enum element accumulator, bool apart)
+{
+    return typed_of(Kernel, fold, input, accumulator, apart);
+}
+
+const void *lone_columns_entry(enum fold fold, enum element input, enum element accumulator)
+{
+    return typed_of(TYPED_LONE_COLUMNS, fold, input, accumulator, false);
+}
 
 const void *copy_flat_entry(enum element input, enum element accumulator)
 {
@@ -184,10 +213,10 @@ const struct kernels GRED_TABLE = {
     KERNELS::along_entry,
     KERNELS::few_entry,
     KERNELS::columns_entry,
-    KERNELS::typed_columns,
-    KERNELS::lone_columns,
-    KERNELS::typed_rows,
-    KERNELS::typed_short_rows,
+    KERNELS::typed_entry_of<KERNELS::TYPED_COLUMNS>,
+    KERNELS::lone_columns_entry,
+    KERNELS::typed_entry_of<KERNELS::TYPED_ROWS>,
+    KERNELS::typed_entry_of<KERNELS::TYPED_SHORT_ROWS>,
     KERNELS::segments_follow,
     KERNELS::segments_survey,
     KERNELS::segments_tiles,

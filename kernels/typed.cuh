@@ -11,68 +11,42 @@
 namespace KERNELS
 {
 
-/* Kernel<Fold, In>::entry() is a kernel's address; a fold's values are what the accumulator is. */
+enum typed_kernel { TYPED_COLUMNS, TYPED_LONE_COLUMNS, TYPED_ROWS, TYPED_SHORT_ROWS };
+
+/* Of integers, the accumulator that a fold of 8-bit ones has: positions and extremes of 64 bits,
+ * sums of 64 bits or, of means, of double precision, and variances of double precision. */
 template <template <class, class> class Kernel, template <class> class Fold>
-const void *of_float_type(enum element input, enum element accumulator)
+const void *of_bytes(enum element accumulator, bool apart)
 {
+    constexpr bool averages = std::is_same_v<Fold<double>, sum<double>>,
+                   spreads = std::is_same_v<Fold<double>, variance<double>>;
+    if constexpr (!spreads)
+        if (accumulator == ELEMENT_INT64)
+            return Kernel<Fold<int64_t>, int8_t>::entry(apart);
+    if constexpr (averages || spreads)
+        if (accumulator == ELEMENT_FLOAT64)
+            return Kernel<Fold<double>, int8_t>::entry(apart);
+    return nullptr;
+}
+
+/* Kernel<Fold, In>::entry(apart) is a kernel's address; a fold's values are what the accumulator
+ * is. */
+template <template <class, class> class Kernel, template <class> class Fold>
+const void *of_type(enum element input, enum element accumulator, bool apart)
+{
+    if (input == ELEMENT_INT8)
+        return of_bytes<Kernel, Fold>(accumulator, apart);
     if (accumulator == ELEMENT_FLOAT64)
-        return input == ELEMENT_FLOAT64 ? Kernel<Fold<double>, double>::entry() : nullptr;
+        return input == ELEMENT_FLOAT64 ? Kernel<Fold<double>, double>::entry(apart) : nullptr;
     if (accumulator != ELEMENT_FLOAT32)
         return nullptr;
     switch (input) {
     case ELEMENT_FLOAT16:
-        return Kernel<Fold<float>, float16>::entry();
+        return Kernel<Fold<float>, float16>::entry(apart);
     case ELEMENT_BFLOAT16:
-        return Kernel<Fold<float>, bfloat16>::entry();
+        return Kernel<Fold<float>, bfloat16>::entry(apart);
     case ELEMENT_FLOAT32:
-        return Kernel<Fold<float>, float>::entry();
-    default:
-        return nullptr;
-    }
-}
-
-template <template <class, class> class Kernel, template <class> class Fold>
-const void *of_type(enum element input, enum element accumulator)
-{
-    if (input == ELEMENT_INT8 && accumulator == ELEMENT_INT64)
-        return Kernel<Fold<int64_t>, int8_t>::entry();
-    return of_float_type<Kernel, Fold>(input, accumulator);
-}
-
-/* The same of sums, which of integers are of float64 where they make means. */
-template <template <class, class> class Kernel>
-const void *sum_of_type(enum element input, enum element accumulator)
-{
-    if (input == ELEMENT_INT8 && accumulator == ELEMENT_FLOAT64)
-        return Kernel<sum<double>, int8_t>::entry();
-    return of_type<Kernel, sum>(input, accumulator);
-}
-
-/* The same of spreads, which are of float64 where elements are integers. */
-template <template <class, class> class Kernel>
-const void *variance_of_type(enum element input, enum element accumulator)
-{
-    if (input == ELEMENT_INT8)
-        return accumulator == ELEMENT_FLOAT64 ? Kernel<variance<double>, int8_t>::entry() : nullptr;
-    return of_float_type<Kernel, variance>(input, accumulator);
-}
-
-template <template <class, class> class Kernel>
-const void *of_fold_and_type(enum fold fold, enum element input, enum element accumulator)
-{
-    switch (fold) {
-    case FOLD_sum:
-        return sum_of_type<Kernel>(input, accumulator);
-    case FOLD_min:
-        return of_type<Kernel, min>(input, accumulator);
-    case FOLD_max:
-        return of_type<Kernel, max>(input, accumulator);
-    case FOLD_argmin:
-        return of_type<Kernel, argmin>(input, accumulator);
-    case FOLD_argmax:
-        return of_type<Kernel, argmax>(input, accumulator);
-    case FOLD_variance:
-        return variance_of_type<Kernel>(input, accumulator);
+        return Kernel<Fold<float>, float>::entry(apart);
     default:
         return nullptr;
     }

@@ -358,14 +358,35 @@ def test_what_later_gpus_brought_is_compiled_for_these_alone(building):
     assert toolkit.from_on(90) == []
 
 
-def test_the_gpus_that_are_here_are_built_for_or_one_of_each_major(building):
-    choose = building("toolkit").default_architectures
-    known = [75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121]
-    assert choose(known, ["86", "90"]) == ["86", "90"]
+KNOWN = [75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121]
+
+
+@pytest.mark.parametrize(
+    ("present", "chosen"),
+    [(["86", "90"], ["86", "90"]), ([], ["ptx"]), (["70"], ["ptx"]), (["90", "130"], ["ptx"])],
+)
+def test_the_gpus_that_are_here_are_built_for_or_ptx(building, present, chosen):
+    assert building("toolkit").default_architectures(KNOWN, present) == chosen
+
+
+def test_all_are_one_of_each_major_version(building):
     every = ["75", "80", "90", "100", "110", "120"]
-    assert choose(known, []) == every
-    assert choose(known, ["70"]) == every
-    assert choose(known, ["90", "130"]) == every
+    assert building("toolkit").every_architecture(KNOWN) == every
+
+
+def test_ptx_is_of_the_lowest_architecture_that_has_what_a_unit_needs(building):
+    toolkit = object.__new__(building("toolkit").Toolkit)
+    toolkit.nvcc, toolkit.version, toolkit.architectures, toolkit.lowest = (
+        "nvcc",
+        "13.0",
+        ["ptx"],
+        75,
+    )
+    assert toolkit.command(tuned=True)[-1] == "-gencode=arch=compute_75,code=compute_75"
+    later = toolkit.command(tuned=False, least=90)[-1]
+    assert later == "-gencode=arch=compute_90,code=compute_90"
+    assert toolkit.from_on(90)
+    assert "GRED_CUDA_ARCHS" in str(toolkit)
 
 
 @pytest.mark.parametrize("text", ["80;90a", "80,90a", " 80 90a; "])
@@ -373,7 +394,12 @@ def test_architectures_are_read_between_whatever_separates(building, text):
     assert building("toolkit").asked_architectures(text) == ["80", "90a"]
 
 
-@pytest.mark.parametrize("text", ["all", "sm_90", "8.0", "90;None"])
+@pytest.mark.parametrize("text", ["all", "ptx"])
+def test_architectures_have_names_for_all_and_for_none_yet(building, text):
+    assert building("toolkit").asked_architectures(text) == [text]
+
+
+@pytest.mark.parametrize("text", ["sm_90", "8.0", "90;None", "90;all", "ptx 80"])
 def test_what_is_no_architecture_is_refused_by_name(building, text):
     with pytest.raises(SystemExit, match=r"GRED_CUDA_ARCHS.*'80;90a'"):
         building("toolkit").asked_architectures(text)

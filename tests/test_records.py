@@ -161,7 +161,7 @@ def test_build_info_says_how_it_was_built():
     else:
         assert re.fullmatch(r"\d+\.\d+", info["cuda"])
         assert info["architectures"]
-        assert all(re.fullmatch(r"\d{2,3}[a-z]?", a) for a in info["architectures"])
+        assert all(re.fullmatch(r"\d{2,3}[a-z]?|ptx", a) for a in info["architectures"])
 
 
 # ---- names and documents ----

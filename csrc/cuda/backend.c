@@ -14,6 +14,7 @@
 #include "run/results.h"
 #include "run/substitute.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -32,6 +33,7 @@ struct state {
     _Atomic(cudaStream_t) streams[CUDA_GPUS_MAX][OWN_STREAMS];
     struct substitute substitute;
     struct kernels with_substitute;
+    atomic_flag warned[CUDA_GPUS_MAX]; /* of what the driver has to compile */
 };
 
 static void *create(void)
@@ -277,6 +279,21 @@ static void settle(struct cuda_session *session, bool ran, const struct failure 
     }
 }
 
+/* Once a GPU. */
+static bool warn_of_compiling(struct state *state, const struct cuda_session *session,
+                              struct run *run)
+{
+    char text[320];
+    if (session->machine_code || atomic_flag_test_and_set(&state->warned[session->device]))
+        return true;
+    snprintf(text, sizeof text,
+             "gred was installed without machine code for this GPU (compute capability %d.%d): the "
+             "driver compiles kernels from PTX as they are first called, which takes seconds, and "
+             "keeps them in its cache; an installation with GRED_CUDA_ARCHS=%d has them at once",
+             session->capability / 10, session->capability % 10, session->capability);
+    return run_warn(run, text);
+}
+
 static bool run_on_current_device(const struct job *job)
 {
     const struct plan *plan = job->plan;
@@ -295,9 +312,10 @@ static bool run_on_current_device(const struct job *job)
     struct cuda_machine on = cuda_machine_over(session, failure);
     if (substitute_is_for(&job->state->substitute, plan))
         on.machine.kernels = &job->state->with_substitute;
-    const bool ran = plan         ? run_plan(&on, plan, job->run)
-                     : job->bytes ? passes_read(&on.machine, job->bytes, job->run)
-                                  : passes_launch(&on.machine, job->run);
+    const bool ran = warn_of_compiling(job->state, session, job->run) &&
+                     (plan         ? run_plan(&on, plan, job->run)
+                      : job->bytes ? passes_read(&on.machine, job->bytes, job->run)
+                                   : passes_launch(&on.machine, job->run));
     settle(session, ran, failure);
     cuda_session_return(sessions, session, failure);
     return ran && failure->kind == FAILURE_NONE;

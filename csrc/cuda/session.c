@@ -62,6 +62,22 @@ static bool make_events(struct cuda_session *self, struct failure *failure)
                       "cudaEventCreateWithFlags");
 }
 
+/* Machine code runs on later minor versions, too; that of "90a" and "100f" is for their own. */
+static bool has_machine_code(int capability)
+{
+    for (const char *at = GRED_ARCHITECTURES; *at;) {
+        char *end;
+        const long compiled = strtol(at, &end, 10);
+        const bool own = *end == 'a' || *end == 'f';
+        if (compiled == capability ||
+            (!own && compiled / 10 == capability / 10 && compiled < capability))
+            return true;
+        const size_t rest = strcspn(at, " ");
+        at += rest + (at[rest] != 0);
+    }
+    return false;
+}
+
 static bool ask_device(struct cuda_session *self, int device, struct failure *failure)
 {
     enum { MULTIPROCESSORS, L2_BYTES, MAJOR, MINOR, ANSWERS };
@@ -78,6 +94,7 @@ static bool ask_device(struct cuda_session *self, int device, struct failure *fa
             return false;
     self->multiprocessors = (unsigned)answers[MULTIPROCESSORS];
     self->capability = answers[MAJOR] * 10 + answers[MINOR];
+    self->machine_code = has_machine_code(self->capability);
     self->scratch_bytes = SCRATCH_L2_TIMES * (size_t)answers[L2_BYTES];
     return true;
 }

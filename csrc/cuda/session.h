@@ -17,6 +17,7 @@ struct cuda_session {
     int device;
     unsigned multiprocessors;
     int capability;                 /* 90 for 9.0 */
+    bool machine_code;              /* kernels were compiled for it; else the driver does so */
     struct cuda_pointers *pointers; /* all sessions' */
     struct threads *threads;        /* too */
     enum instructions instructions; /* too */

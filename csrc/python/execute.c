@@ -30,16 +30,11 @@ static bool interrupted(void *context)
     return raised;
 }
 
-static bool warn_slow(void *context, double seconds)
+static bool warn(void *context, const char *text)
 {
     struct waiting *waiting = context;
     come_back(waiting);
-    const bool fine =
-        PyErr_WarnFormat(
-            PyExc_RuntimeWarning, 1 + waiting->frames,
-            "this will take about %ld seconds on the simulated device; fewer elements or "
-            "device='host' take less, and Ctrl-C ends it",
-            (long)(seconds + 0.5)) == 0;
+    const bool fine = PyErr_WarnEx(PyExc_RuntimeWarning, text, 1 + waiting->frames) == 0;
     leave_again(waiting);
     return fine;
 }
@@ -86,7 +81,7 @@ static bool run_on_backend(struct module_state *state, const struct platform *pl
     void *backend_state = platforms_state(&state->platforms, platform);
     struct waiting waiting = {is_brief(backend, plan, run) ? NULL : PyEval_SaveThread(),
                               run->frames};
-    const struct watch watch = {interrupted, warn_slow, &waiting};
+    const struct watch watch = {interrupted, warn, &waiting};
     run->watch = &watch;
     const bool ran = plan ? backend->run(backend_state, plan, run)
                           : backend->read(backend_state, index, bytes, run);

@@ -18,8 +18,8 @@ struct device {
 
 /* What a run asks of Python. Called from the thread that the plan runs in, without the GIL. */
 struct watch {
-    bool (*interrupted)(void *context);               /* true: a Python exception is set, stop */
-    bool (*warn_slow)(void *context, double seconds); /* false: a Python exception is set, stop */
+    bool (*interrupted)(void *context);            /* true: a Python exception is set, stop */
+    bool (*warn)(void *context, const char *text); /* false: a Python exception is set, stop */
     void *context;
 };
 
@@ -54,6 +54,15 @@ struct run {
     struct answer answer; /* unless the plan has an `out`; from here on run_begin sets nothing */
     struct failure failure;
 };
+
+/* Issues a RuntimeWarning. False if it became an exception, which is noted. */
+static inline bool run_warn(struct run *run, const char *text)
+{
+    if (run->watch->warn(run->watch->context, text))
+        return true;
+    failure_note(&run->failure, FAILURE_EXCEPTION, "the warning was raised");
+    return false;
+}
 
 /* A run that is neither measured nor explained. Its last members, most of its length, stay as they
  * are: a short call has better things to do. */

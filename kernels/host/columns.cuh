@@ -14,18 +14,24 @@ namespace KERNELS
 namespace
 {
 
-/* A way's functions, of so many groups that lie side by side. */
+/* Where lanes' results go: n of each group's columns. */
+struct slab_states {
+    void *states;
+    unsigned n;
+    struct places places;
+};
+
+/* A way's functions, of so many groups that lie side by side. What is taken goes to states at once
+ * where these are given, and is kept in lanes otherwise. */
 struct column_way {
     size_t bytes, element; /* of a group's lanes, and of an element */
     unsigned step;
     bool is_tree;
     /* `anew`: what lanes hold so far is nothing. */
-    void (*take)(void *lanes, const struct column_part *, unsigned groups, bool anew);
+    void (*take)(void *lanes, const struct column_part *, unsigned groups, bool anew,
+                 const struct slab_states *);
     void (*join)(void *lanes, const void *others);
-    void (*put)(const void *lanes, void *states, unsigned n, const struct places *);
-    /* All of that, of a single part; n columns of each group. */
-    void (*make)(const struct column_part *, unsigned groups, void *states, unsigned n,
-                 const struct places *);
+    void (*put)(const void *lanes, const struct slab_states *);
 };
 
 constexpr unsigned tree_levels = 8;
@@ -121,8 +127,9 @@ struct slab_of_columns {
         const unsigned rows = unsigned(slab_row(slab->all, slab->first + 1) - first);
         each_run([&](unsigned group, unsigned count) {
             const struct column_part taken = part(at, group, first, 0, rows);
-            const struct places places = {slab, first, column_of(group)};
-            way->make(&taken, count, states, columns_of(group), &places);
+            const struct slab_states to = {
+                states, columns_of(group), {slab, first, column_of(group)}};
+            way->take(nullptr, &taken, count, true, &to);
         });
     }
 
@@ -137,7 +144,8 @@ struct slab_of_columns {
                            end = unsigned(slab_row(slab->all, slab->first + number + 1) - first);
             each_run([&](unsigned group, unsigned count) {
                 const struct column_part taken = part(at, group, first, row, end);
-                way->take(group_at(top, group), &taken, count, way->is_tree || number == 0);
+                way->take(group_at(top, group), &taken, count, way->is_tree || number == 0,
+                          nullptr);
             });
             if (!way->is_tree)
                 continue;
@@ -146,8 +154,9 @@ struct slab_of_columns {
             top += level;
         }
         for (unsigned group = 0; group < groups; group++) {
-            const struct places places = {slab, first, column_of(group)};
-            way->put(group_at(bottom, group), states, columns_of(group), &places);
+            const struct slab_states to = {
+                states, columns_of(group), {slab, first, column_of(group)}};
+            way->put(group_at(bottom, group), &to);
         }
     }
 };
@@ -203,8 +212,17 @@ LANES_FUNCTION void each_abreast(struct part_of<typename Way::element> part, uns
     }
 }
 
-template <class Way>
-void take_part(void *lanes, const struct column_part *rows, unsigned groups, bool anew)
+template <class Way, class State, unsigned Parts>
+LANES_FUNCTION void put_group(const Way &lanes, const struct slab_states &to, unsigned group)
+{
+    struct places at = to.places;
+    at.column += group * Way::step;
+    lanes.put(static_cast<State *>(to.states) + at.column / Parts, to.n, at);
+}
+
+template <class Way, class State, unsigned Parts>
+void take_part(void *lanes, const struct column_part *rows, unsigned groups, bool anew,
+               const struct slab_states *to)
 {
     Way *const all = static_cast<Way *>(lanes);
     each_abreast<Way>({*rows}, groups, [=](auto &taken, const auto &part, unsigned group) {
@@ -213,8 +231,13 @@ void take_part(void *lanes, const struct column_part *rows, unsigned groups, boo
             EACH_REGISTER(unsigned g = 0; g < n; g++)
         taken[g] = all[group + g];
         Way::take(taken, part);
-        EACH_REGISTER(unsigned g = 0; g < n; g++)
-        all[group + g] = taken[g];
+        if (to) {
+            EACH_REGISTER(unsigned g = 0; g < n; g++)
+            put_group<Way, State, Parts>(taken[g], *to, group + g);
+        } else {
+            EACH_REGISTER(unsigned g = 0; g < n; g++)
+            all[group + g] = taken[g];
+        }
     });
 }
 
@@ -224,32 +247,10 @@ void join_lanes(void *lanes, const void *others)
     static_cast<Joined *>(lanes)->join(*static_cast<const Joined *>(others));
 }
 
-template <class State, unsigned Parts>
-LANES_FUNCTION State *state_at(void *states, const struct places *places)
-{
-    return static_cast<State *>(states) + places->column / Parts;
-}
-
 template <class Way, class State, unsigned Parts>
-void put_lanes(const void *lanes, void *states, unsigned n, const struct places *places)
+void put_lanes(const void *lanes, const struct slab_states *to)
 {
-    static_cast<const Way *>(lanes)->put(state_at<State, Parts>(states, places), n, *places);
-}
-
-template <class Way, class State, unsigned Parts>
-void make_states(const struct column_part *rows, unsigned groups, void *states, unsigned n,
-                 const struct places *places)
-{
-    each_abreast<Way>({*rows}, groups, [=](auto &taken, const auto &part, unsigned group) {
-        constexpr unsigned several = sizeof taken / sizeof(Way);
-        Way::take(taken, part);
-        EACH_REGISTER(unsigned g = 0; g < several; g++)
-        {
-            struct places at = *places;
-            at.column += (group + g) * Way::step;
-            taken[g].put(state_at<State, Parts>(states, &at), n, at);
-        }
-    });
+    put_group<Way, State, Parts>(*static_cast<const Way *>(lanes), *to, 0);
 }
 
 /* A result's column is of so many parts, in lanes of their own. */
@@ -263,10 +264,9 @@ void fold_slab_by(const struct slab *slab, void *states)
                                        sizeof(typename Way::element),
                                        Way::step,
                                        Way::is_tree,
-                                       take_part<Way>,
+                                       take_part<Way, State, Parts>,
                                        join_lanes<typename Way::joined>,
-                                       put_lanes<Way, State, Parts>,
-                                       make_states<Way, State, Parts>};
+                                       put_lanes<Way, State, Parts>};
     fold_blocks(slab, &way, Parts, sizeof(State), static_cast<char *>(states));
 }
 

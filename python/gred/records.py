@@ -179,7 +179,8 @@ def build_info() -> dict[str, object]:
     -------
     dict
         ``cuda``: the toolkit's version, or None without one; ``architectures``: the compute
-        capabilities that kernels were compiled for, without the dot.
+        capabilities that kernels were compiled for, without the dot, or ``("ptx",)`` where a GPU's
+        driver compiles them as they are first called.
 
     """
     return {

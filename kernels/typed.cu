@@ -1,0 +1,66 @@
+/* Kernels along axes of elements of a known type, for one fold, GRED_FOLD. One fold a compilation,
+ * so that they can be compiled side by side. */
+#include "typed.cuh"
+#include "typed_columns.cuh"
+#include "typed_rows.cuh"
+#include "typed_short_rows.cuh"
+
+namespace KERNELS
+{
+namespace
+{
+
+/* Listed by whether elements lie apart. */
+template <class Fold, class In>
+struct columns {
+    static const void *entry(bool apart)
+    {
+        return apart ? KERNEL_ENTRY(fold_columns_of_type<Fold, In, true>)
+                     : KERNEL_ENTRY(fold_columns_of_type<Fold, In, false>);
+    }
+};
+
+template <class Fold, class In>
+struct lone_columns {
+    static const void *entry(bool)
+    {
+        return KERNEL_ENTRY(fold_lone_columns<Fold, In>);
+    }
+};
+
+template <class Fold, class In>
+struct rows {
+    static const void *entry(bool apart)
+    {
+        return apart ? KERNEL_ENTRY(fold_rows_of_type<Fold, In, true>)
+                     : KERNEL_ENTRY(fold_rows_of_type<Fold, In, false>);
+    }
+};
+
+template <class Fold, class In>
+struct short_rows {
+    static const void *entry(bool apart)
+    {
+        return apart ? KERNEL_ENTRY(fold_short_rows<Fold, In, true>)
+                     : KERNEL_ENTRY(fold_short_rows<Fold, In, false>);
+    }
+};
+
+} // namespace
+
+const void *OF_FOLD(typed)(enum typed_kernel kernel, enum element input, enum element accumulator,
+                           bool apart)
+{
+    switch (kernel) {
+    case TYPED_COLUMNS:
+        return of_type<columns, GRED_FOLD>(input, accumulator, apart);
+    case TYPED_LONE_COLUMNS:
+        return of_type<lone_columns, GRED_FOLD>(input, accumulator, apart);
+    case TYPED_ROWS:
+        return of_type<rows, GRED_FOLD>(input, accumulator, apart);
+    default:
+        return of_type<short_rows, GRED_FOLD>(input, accumulator, apart);
+    }
+}
+
+} // namespace KERNELS
