@@ -313,6 +313,12 @@ def test_a_terminal_of_20_columns_is_believed(program):
     assert "halving" in table
 
 
+@pytest.mark.parametrize(("given", "width"), [("64", 64), ("0", 100), ("wide", 100), ("", 100)])
+def test_piped_output_is_as_wide_as_columns_says(given, width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", given)
+    assert streams.Stream(io.StringIO()).columns() == width
+
+
 def test_a_stream_that_is_lost_takes_the_rest_in_silence():
     class Full(io.StringIO):
         def write(self, text):

@@ -15,9 +15,9 @@ from gred.cli.console import Column, Console, Table
 from gred.cli.ladder import introduce, tell_written
 
 DESCRIPTION = """\
-Counts what every rung of the ladder does to memory, as a profiler does on a GPU: requests of warps
-and the sectors they move, wavefronts of shared memory and bank conflicts, barriers, active lanes.
-The rungs' own kernels run on the simulated device; no GPU is needed."""
+Counts what every rung of the ladder does to memory, as a profiler does on a GPU: warp-level memory
+requests and the sectors that they move, wavefronts of shared memory and bank conflicts, barriers,
+active lanes. The rungs' own kernels run on the simulated device; no GPU is needed."""
 
 EPILOG = """\
 All passes of a rung are counted together. Grids are those of a GPU with --multiprocessors, by
@@ -26,13 +26,6 @@ default an H200's. Exit status: 0 counted, 2 bad arguments, 130 interrupted, 141
 SIZE, BLOCK_SIZE = 1 << 20, 256
 # Rungs for later GPUs have no counters.
 LATEST = 22
-
-LEGEND = (
-    "loads, stores: requests of warps to global memory; sectors: 32 bytes each that these move",
-    "used: bytes that lanes ask for, of those that are moved",
-    "shared: wavefronts of shared memory; conflicts: those that lanes cost that meet in a bank",
-    "barriers: a block's; lanes: of a warp, active in a step of arithmetic, on average",
-)
 
 
 class Settings(NamedTuple):
@@ -149,43 +142,43 @@ _COLUMNS = (
     Column("#", style="dim", rank=6),
     Column("method", right=False, style="bold"),
     Column("passes", style="dim", rank=9),
-    Column("loads", rank=4),
-    Column("sectors", style="bold"),
-    Column("used", rank=1),
-    Column("stores", rank=7),
-    Column("sectors", rank=3),
-    Column("used", rank=8),
-    Column("shared", rank=2),
-    Column("conflicts", style="bold"),
-    Column("atomics", rank=11),
-    Column("shuffles", rank=10),
-    Column("barriers", rank=5),
-    Column("lanes", rank=1),
+    Column("loads", rank=4, about="warp-level global load requests"),
+    Column("load sectors", style="bold", about="of 32 bytes, that global loads move"),
+    Column("used", rank=1, about="bytes that lanes ask for, over bytes that loads move"),
+    Column("stores", rank=7, about="warp-level global store requests"),
+    Column("store sectors", rank=3, about="that global stores move"),
+    Column("shared", rank=2, about="wavefronts of shared memory, loads and stores"),
+    Column("conflicts", style="bold", about="wavefronts that are bank conflicts"),
+    Column("atomics", rank=11, about="warp-level atomic requests"),
+    Column("shuffles", rank=10, about="warp-level shuffles"),
+    Column("barriers", rank=5, about="barriers of a block"),
+    Column("lanes", rank=1, about="of a warp's 32, active in a step of arithmetic on average"),
 )
 
 
 def _cells(row: Row) -> list[str]:
-    total, passes = row.counters.total, row.counters.passes
-    numbers = (
-        (total.global_load_requests, total.global_load_sectors, total.global_load_efficiency),
-        (total.global_store_requests, total.global_store_sectors, total.global_store_efficiency),
-    )
-    cells = [str(row.number), row.counters.method, str(len(passes))]
-    for requests, sectors, used in numbers:
-        cells += [
-            f"{requests:,}",
-            f"{sectors:,}",
-            "-" if used is None else units.percent_text(used),
-        ]
-    cells.append(f"{total.shared_load_wavefronts + total.shared_store_wavefronts:,}")
-    cells.append(f"{total.shared_load_conflicts + total.shared_store_conflicts:,}")
-    cells += [f"{total.atomic_requests:,}", f"{total.shuffle_requests:,}"]
-    lanes = total.active_lanes
-    return [*cells, f"{total.block_barriers:,}", "-" if lanes is None else f"{lanes:.1f}"]
+    total, lanes = row.counters.total, row.counters.total.active_lanes
+    used = total.global_load_efficiency
+    return [
+        str(row.number),
+        row.counters.method,
+        str(len(row.counters.passes)),
+        f"{total.global_load_requests:,}",
+        f"{total.global_load_sectors:,}",
+        "-" if used is None else units.percent_text(used),
+        f"{total.global_store_requests:,}",
+        f"{total.global_store_sectors:,}",
+        f"{total.shared_load_wavefronts + total.shared_store_wavefronts:,}",
+        f"{total.shared_load_conflicts + total.shared_store_conflicts:,}",
+        f"{total.atomic_requests:,}",
+        f"{total.shuffle_requests:,}",
+        f"{total.block_barriers:,}",
+        "-" if lanes is None else f"{lanes:.1f}",
+    ]
 
 
 def show_rows(console: Console, settings: Settings, rows: Sequence[Row]) -> None:
-    """Show what was counted, of which array, and what the columns are."""
+    """Show what was counted, and of which array."""
     nbytes = units.bytes_text(settings.size * np.dtype(settings.dtype).itemsize)
     console.pairs(
         [
@@ -195,8 +188,6 @@ def show_rows(console: Console, settings: Settings, rows: Sequence[Row]) -> None
         ]
     )
     console.table(Table(_COLUMNS, [_cells(row) for row in rows]))
-    for text in LEGEND:
-        console.line(text, "dim")
     console.line()
 
 
