@@ -23,7 +23,10 @@ PLAIN = (
     *(sys.executable, "-c"),
     "import sys; sys.modules['rich'] = None; from gred.cli.command import main; sys.exit(main())",
 )
-FEW = ("--size", "700", "--device", "simulated", "--methods", "halving,shuffle,recursive")
+FEW = (
+    *("--size", "700", "--device", "simulated", "--time"),
+    *("--methods", "halving,shuffle,recursive"),
+)
 SWEEP = (
     *("sweep", "--device", "simulated", "--sizes", "64", "--block-sizes", "32"),
     *("--samples", "2", "--methods", "neighbored,atomic"),
@@ -306,7 +309,7 @@ def test_a_terminal_of_20_columns_is_believed(program):
     os.close(master)
     assert child.wait(900) == 0
     text = seen.decode()
-    table = text[text.index("share") :]
+    table = text[text.index("device") :]
     assert "…" not in table
     assert "answer" in table
     assert "right" in table

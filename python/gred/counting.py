@@ -266,7 +266,14 @@ def counters_from(
     op: str, told: Sequence[Any], multiprocessors: int, result: Any, launches: Iterable[Any]
 ) -> Counters:
     """Make the record of what C has told and counted."""
-    passes = Passes(_pass(launch) for launch in launches)
+    return counters_of(op, told, multiprocessors, result, map(_pass, launches))
+
+
+def counters_of(
+    op: str, told: Sequence[Any], multiprocessors: int, result: Any, counts: Iterable[Counts]
+) -> Counters:
+    """Make the record of what each launch counts."""
+    passes = Passes(counts)
     return Counters._make([op, *told, multiprocessors, passes, _total(passes), result])
 
 

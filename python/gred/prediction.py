@@ -14,11 +14,23 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gred import scaled
-from gred.counting import ELEMENT_TYPES, SECTOR_NBYTES, WARP, Counts, Line, counters, integer_from
+from gred.counting import (
+    ELEMENT_TYPES,
+    SECTOR_NBYTES,
+    WARP,
+    Counters,
+    Counts,
+    Line,
+    counters,
+    counters_of,
+    integer_from,
+)
 from gred.gpus import H200, Gpu
 from gred.measure import kernel_time, read_limit
 from gred.records import Records, devices, methods
 
+# The last rung that is predicted: of those for later GPUs nothing is fitted.
+LATEST = 22
 # Loads that fewer warps make than a sixteenth of the blocks are of one block alone.
 _ALONE = 16
 _GRID_MOST = 2**31 - 1
@@ -42,12 +54,12 @@ class Terms(NamedTuple):
 
 
 _WORDS = {
-    "memory": "the memory's bandwidth",
-    "blocks": "the start of its blocks",
-    "work": "the multiprocessors' pipelines",
-    "waiting": "waiting for loads and barriers",
+    "memory": "memory bandwidth",
+    "blocks": "the rate at which blocks start",
+    "work": "multiprocessor throughput",
+    "waiting": "latency",
     "atomics": "atomics on one address",
-    "launches": "launching, and what one block does alone",
+    "launches": "launch overhead",
 }
 
 
@@ -194,7 +206,7 @@ class _Block:
         return gpu.block_life + self._trips(read) * latency + self.arrivals * gpu.arrival
 
     def _trips(self, read: int) -> float:
-        """Tell how often a warp goes for the array's elements: by the line that loads most."""
+        """Count a warp's dependent loads of the array's elements: by the line that loads most."""
         loads = {line[:2]: line for line in self.counts.lines if line.event == "global_load"}
         most = max(loads.values(), key=lambda line: line.transfers)
         fresh = min(1.0, read / SECTOR_NBYTES / most.transfers)
@@ -205,7 +217,7 @@ class _Block:
         return [line for line in self.counts.lines if line.event == "global_load_trip"]
 
     def turns_alone(self) -> int:
-        """Tell how often the block that drew the last ticket goes for partials; and the ticket."""
+        """Count the dependent loads of the block that drew the last ticket, and the ticket."""
         if not self.counts.atomic_requests:
             return 0
         alone = [
@@ -231,6 +243,14 @@ def predict(launch: scaled.Launch, size: int, gpu: Gpu) -> Roofline:
     seconds = gpu.start + sum(one.seconds for one in passes)
     name, block = launch.method.name, launch.block_size
     return Roofline(name, block, launch.dtype.name, size, gpu, passes, seconds, None)
+
+
+def counted(launch: scaled.Launch, size: int) -> Counters:
+    """Count a sum of `size` elements, without its result."""
+    passes = [counts for _, counts in scaled.passes(launch, size)]
+    dtype = launch.dtype.name
+    call = (launch.method.name, launch.block_size, dtype, size, dtype)
+    return counters_of("sum", call, launch.multiprocessors, None, passes)
 
 
 def pass_times(counted: list[tuple[int, Counts]], itemsize: int, gpu: Gpu) -> PassTimes:

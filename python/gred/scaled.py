@@ -8,6 +8,7 @@ for a turn of a grid that is as large as the device, where multiprocessors' shar
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -55,14 +56,19 @@ class Launch(NamedTuple):
 
     def first_pass(self, size: int, multiprocessors: int | None = None) -> Counts:
         """Count the first pass, element by element."""
-        first: Counts = counters(
-            np.ones(size, self.dtype),
-            method=self.method.name,
-            block_size=self.block_size,
-            dtype=self.dtype,
-            multiprocessors=multiprocessors or self.multiprocessors,
-        ).passes[0]
-        return first
+        return _first_pass(self, size, multiprocessors or self.multiprocessors)
+
+
+@functools.lru_cache(maxsize=256)  # arrays of all lengths are counted by the same few short ones
+def _first_pass(launch: Launch, size: int, multiprocessors: int) -> Counts:
+    first: Counts = counters(
+        np.ones(size, launch.dtype),
+        method=launch.method.name,
+        block_size=launch.block_size,
+        dtype=launch.dtype,
+        multiprocessors=multiprocessors,
+    ).passes[0]
+    return first
 
 
 def passes(launch: Launch, size: int) -> list[tuple[int, Counts]]:

@@ -12,7 +12,7 @@ import numpy as np
 import gred
 from gred.cli import files, options, record, units
 from gred.cli.console import Column, Console, Table
-from gred.cli.ladder import introduce, tell_written
+from gred.cli.opening import introduce, tell_written
 
 DESCRIPTION = """\
 Counts what every rung of the ladder does to memory, as a profiler does on a GPU: warp-level memory
@@ -109,12 +109,14 @@ def settings_of(
     return Settings(methods, given.size, given.dtype, given.block_size, given.multiprocessors)
 
 
-def countable(wanted: tuple[Any, ...] | None, done: str = "counted") -> tuple[Any, ...]:
-    """Check that the methods have counters, which it takes to be `done`; by default all that do."""
+def countable(
+    wanted: tuple[Any, ...] | None, done: str = "counted", latest: int = LATEST
+) -> tuple[Any, ...]:
+    """Check that the methods are rungs up to the `latest`; by default all that can be `done`."""
     for method in wanted or ():
-        if method.number is None or method.number > LATEST:
-            raise options.UsageError(f"{method.name!r} cannot be {done}; rungs 0 to {LATEST} can")
-    rungs = (m for m in gred.methods() if m.number is not None and m.number <= LATEST)
+        if method.number is None or method.number > latest:
+            raise options.UsageError(f"{method.name!r} cannot be {done}; rungs 0 to {latest} can")
+    rungs = (m for m in gred.methods() if m.number is not None and m.number <= latest)
     return wanted or tuple(rungs)
 
 

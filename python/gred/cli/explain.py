@@ -12,7 +12,7 @@ import gred
 from gred.cli import counters, files, options, record, units
 from gred.cli.console import Column, Console, Table
 from gred.cli.counters import Settings
-from gred.cli.ladder import tell_written
+from gred.cli.opening import tell_written
 from gred.cli.source import Listing, listings
 from gred.counting import Line
 
@@ -30,7 +30,12 @@ A rung drawn step by step: python -m gred show --help
 What all should take on a GPU: python -m gred roofline --help"""
 
 # From where on something is a rung's limit.
-_POOR, _OFTEN, _DIVERGENT, _CONFLICTS = 0.5, 1.5, 16, 0.25
+_POOR, _OFTEN, _DIVERGENT, _CONFLICTS, _LAUNCHES = 0.5, 1.2, 16, 0.25, 4
+# Elements for each barrier of a block, and bytes that a warp's loads have in flight.
+_BARRIER, _IN_FLIGHT = 256, 500
+
+# What is said of a rung that nothing else limits.
+FREE = "every byte is read once"
 
 # Elements that the prediction is for: enough that launching does not count.
 PREDICTED = 1 << 28
@@ -43,30 +48,30 @@ _EVENTS = {
     "shared_store": ("shared stores", "wavefronts"),
     "atomic": ("atomics", "sectors"),
     "shuffle": ("shuffles", ""),
-    "merge": ("merges", ""),
-    "block_barrier": ("warps at a barrier of the block", ""),
-    "warp_barrier": ("barriers of a warp", ""),
-    "grid_barrier": ("warps at the grid's barrier", ""),
-    "global_load_trip": ("trips to global memory", ""),
+    "merge": ("additions", ""),
+    "block_barrier": ("arrivals of warps at a block barrier", ""),
+    "warp_barrier": ("warp barriers", ""),
+    "grid_barrier": ("arrivals of warps at a grid barrier", ""),
+    "global_load_trip": ("dependent global loads", ""),
 }
 
 # What is compared between rungs, and what it is called.
 _COMPARED = {
     "passes": "launches",
     "blocks": "blocks",
-    "global_load_requests": "requests of global loads",
-    "global_load_sectors": "sectors of global loads",
-    "global_load_trips": "trips for these",
-    "global_store_sectors": "sectors of global stores",
-    "shared_load_wavefronts": "wavefronts of shared loads",
-    "shared_store_wavefronts": "wavefronts of shared stores",
+    "global_load_requests": "global load requests",
+    "global_load_sectors": "global load sectors",
+    "global_load_trips": "dependent global loads",
+    "global_store_sectors": "global store sectors",
+    "shared_load_wavefronts": "shared load wavefronts",
+    "shared_store_wavefronts": "shared store wavefronts",
     "conflicts": "bank conflicts",
-    "merge_requests": "steps of arithmetic, of warps",
+    "merge_requests": "warp-level additions",
     "active_lanes": "active lanes in these",
     "shuffle_requests": "shuffles",
     "atomic_requests": "atomics",
-    "block_barriers": "barriers of blocks",
-    "warp_barriers": "barriers of warps",
+    "block_barriers": "block barriers",
+    "warp_barriers": "warp barriers",
 }
 
 
@@ -105,27 +110,31 @@ def _neighbours(method: Any) -> tuple[Any, ...]:
 
 
 def limits(counted: gred.Counters) -> Iterator[str]:
-    """Say what keeps a rung from running at the memory's pace, the worst first."""
-    total = counted.total
+    """Say what keeps a rung from running at the memory's bandwidth, the worst first."""
+    total, launches = counted.total, len(counted.passes)
     nbytes = counted.size * np.dtype(counted.dtype).itemsize
     moved = 32 * (total.global_load_sectors + total.global_store_sectors)
     wavefronts = total.shared_load_wavefronts + total.shared_store_wavefronts
     conflicts = total.shared_load_conflicts + total.shared_store_conflicts
     used = total.global_load_efficiency
     if moved > _OFTEN * nbytes:
-        yield f"global memory moves {moved / nbytes:.1f} times the array's bytes"
+        yield f"global memory traffic is {moved / nbytes:.1f} times the array"
     if used is not None and used < _POOR:
-        yield f"of a loaded sector {units.percent_text(used)} are used: lanes' elements lie apart"
+        yield f"{units.percent_text(used)} of the loaded bytes are used"
     if conflicts > _CONFLICTS * wavefronts:
-        share = units.percent_text(conflicts / wavefronts)
-        yield f"{share} of shared memory's wavefronts are bank conflicts"
+        yield f"{units.percent_text(conflicts / wavefronts)} of wavefronts are bank conflicts"
     if total.active_lanes is not None and total.active_lanes < _DIVERGENT:
-        yield f"{total.active_lanes:.1f} of 32 lanes are active in a step of arithmetic: divergence"
-    if wavefronts > 2 * total.global_load_requests:
+        yield f"divergence leaves {total.active_lanes:.1f} of 32 lanes active"
+    if counted.size < _BARRIER * total.block_barriers:
+        yield f"a block barrier every {counted.size / total.block_barriers:.0f} elements"
+    if launches > _LAUNCHES:
+        yield f"{launches} dependent launches"
+    if total.global_load_requests and wavefronts > 2 * total.global_load_requests:
         times = wavefronts / total.global_load_requests
-        yield f"shared memory is asked {times:.1f} times for each request of a global load"
-    if len(counted.passes) > 4:
-        yield f"{len(counted.passes)} launches, each of which waits for the one before it"
+        yield f"{times:.1f} shared-memory wavefronts per global load request"
+    if total.global_load_nbytes < _IN_FLIGHT * total.global_load_trips:
+        flight = total.global_load_nbytes / total.global_load_trips
+        yield f"loads of {flight:.0f} bytes in flight per warp"
 
 
 # ---- shown ----
@@ -135,7 +144,7 @@ def _print(console: Console, settings: Settings, method: Any, counted: list[gred
     own = next(one for one in counted if one.method == method.name)
     console.title(f"{method.number} {method.name}: {method.title}")
     nbytes = units.bytes_text(settings.size * np.dtype(settings.dtype).itemsize)
-    reasons = list(limits(own)) or ["the memory itself: each byte is read about once"]
+    reasons = list(limits(own)) or [f"memory bandwidth: {FREE}"]
     console.pairs(
         [
             ("idea", method.idea),

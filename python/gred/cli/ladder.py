@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import gred
-from gred.cli import files, options, record, units
+from gred.cli import files, lesson, options, record, roofline, units
 from gred.cli.answer import numpy_answer
 from gred.cli.console import Cell, Column, Console, Table, bar
 from gred.cli.data import random_array
 from gred.cli.measure import Row, Sampling, device_for, measure, read_limit
+from gred.cli.opening import introduce, tell_written
 
 DESCRIPTION = """\
-Climbs the ladder of parallel reduction: runs every method on the same random array, checks each
-answer against NumPy, and shows how fast its kernels are beside what the device's memory allows."""
+Climbs the ladder of parallel reduction: runs every method on the same random array and checks each
+answer against NumPy. On a GPU it shows how fast the kernels are beside what the memory allows.
+Without one they run on the simulated device, and it shows what each rung does to memory, what that
+takes on an H200, predicted and measured, and what limits it."""
 
 EPILOG = """\
 Sums and products accumulate in the array's own element type, int32 in int32, as the published
@@ -31,9 +33,19 @@ Each drawn step by step: python -m gred show --help
 What each should take: python -m gred roofline --help
 A rung of your own: python -m gred lab --help"""
 
+_NEXT = """\
+A rung's source with its counters: python -m gred explain shared_strided. Drawn step by step:
+python -m gred show shared_strided. What the simulated device itself takes: python -m gred --time"""
 
+# Elements that are run where nothing is timed, and those that are counted and predicted.
+_CHECKED, _COUNTED = 1 << 16, 1 << 28
 # Columns that the table needs when it draws no bars.
 _WIDTH_WITHOUT_BAR = 80
+
+
+# What is said of the simulated device's times, and the columns that they do not have.
+_SIMULATED = (("times", "this processor's, which simulates the GPU's threads: no GPU's"),)
+_OF_A_GPU = ("GB/s", "share", "", "speed-up")
 
 
 class Settings(NamedTuple):
@@ -52,9 +64,10 @@ class Settings(NamedTuple):
 def parser(prog: str) -> argparse.ArgumentParser:
     """Make the options of `python -m gred`."""
     parser = options.parser(prog, DESCRIPTION, EPILOG)
-    options.add_size(parser, "2**28 on a GPU, else 2**20")
+    options.add_size(parser, "2**28; 2**20 to time the simulated device")
     add_common(parser)
     options.add_block_size(parser, "each method's own")
+    add_time(parser)
     files.add_place(parser, "--json", "write everything measured; - is standard output")
     files.add_place(parser, "--plot", "draw it (.svg, .png, .pdf)")
     parser.add_argument(
@@ -64,6 +77,15 @@ def parser(prog: str) -> argparse.ArgumentParser:
         help="show gred's version and leave",
     )
     return parser
+
+
+def add_time(parser: argparse.ArgumentParser) -> None:
+    """Add the option that asks for times which are no GPU's."""
+    parser.add_argument(
+        "--time",
+        action="store_true",
+        help="time the simulated device, which says nothing of a GPU; so do files that are written",
+    )
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +111,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
     """Climb, print, write; the exit status."""
     files.check_apart({"--json": given.json, "--plot": given.plot})
     options.check_plot("--plot", given.plot)
-    settings = _settings(given)
+    settings, taught = _settings(given)
     files.check_file("--json", given.json)
     files.check_file("--plot", given.plot)
     if given.json == files.STANDARD_OUTPUT:
@@ -98,9 +120,15 @@ def run(given: argparse.Namespace, console: Console) -> int:
     with console.files_first(bool(given.json or given.plot)):
         introduce(console, machine, "the ladder of parallel reduction, climbed")
         limit, rows = climb(settings, console)
+        lessons = lesson.learn(taught, console) if taught else []
         kept = record_of(machine, settings, limit, rows)
         written, failure = files.write_all(_jobs(given, kept, console))
-    show(console, settings, limit, rows)
+    if taught:
+        lesson.show(console, taught, lessons)
+        _print_answers(console, rows, _checked(settings))
+        console.text(_NEXT, "dim")
+    else:
+        show(console, settings, limit, rows)
     tell_written(console, written, failure)
     return 0 if all(row.right for row in rows) else 1
 
@@ -117,15 +145,6 @@ def _jobs(given: argparse.Namespace, kept: record.Record, console: Console) -> l
     if given.plot:
         jobs.append(files.Job(given.plot, draw))
     return jobs
-
-
-def tell_written(console: Console, written: Sequence[Path], failure: OSError | None) -> None:
-    """Name the files there are now; why one is not there comes last, as the command's error."""
-    for path in written:
-        if path != files.STANDARD_OUTPUT:
-            console.line(f"wrote {path}")
-    if failure:
-        raise failure
 
 
 def choose_methods(wanted: tuple[Any, ...] | None, device: Any, host_too: bool) -> tuple[Any, ...]:
@@ -157,21 +176,33 @@ def is_able(device: Any, method: Any) -> bool:
     return int(needed.replace(".", "")) <= min(latest, int(here.replace(".", "")))
 
 
-def _settings(given: argparse.Namespace) -> Settings:
+def is_timed(given: argparse.Namespace, device: Any, files_named: bool) -> bool:
+    """Tell whether times are asked for: the simulated device's are no GPU's, and not by default."""
+    return device.name != "simulated" or given.time or files_named
+
+
+def _settings(given: argparse.Namespace) -> tuple[Settings, roofline.Settings | None]:
+    """Say what to run, and what to tell of it where it is not timed."""
     device = options.resolve_device(given.device)
     fast = device.name.startswith("cuda")
+    timed = is_timed(given, device, bool(given.json or given.plot))
     size = given.size or (1 << 28 if fast else 1 << 20)
     options.check_memory(device, size, given.dtype)
-    return Settings(
+    methods = choose_methods(given.methods, device, host_too=timed)
+    rungs = tuple(method for method in methods if method.number is not None)
+    counted = given.size or _COUNTED
+    taught = roofline.Settings(rungs, counted, given.dtype, given.block_size, None)
+    settings = Settings(
         device=device,
-        methods=choose_methods(given.methods, device, host_too=True),
-        size=size,
+        methods=methods,
+        size=size if timed else min(counted, _CHECKED),
         dtype=given.dtype,
         op=given.op,
         block_size=given.block_size,
         seed=given.seed,
-        sampling=Sampling(20, 2, None if fast else 0.5),
+        sampling=Sampling(20, 2, None if fast else 0.5) if timed else Sampling(1, 0),
     )
+    return settings, None if timed or not rungs else taught
 
 
 def climb(settings: Settings, console: Console) -> tuple[float, list[Row]]:
@@ -199,40 +230,6 @@ def climb(settings: Settings, console: Console) -> tuple[float, list[Row]]:
     return limit, rows
 
 
-def introduce(console: Console, machine: record.Record, what: str) -> None:
-    """Name the machine and its devices."""
-    versions = [f"{name} {machine[name.lower()]}" for name in ("gred", "Python", "NumPy")]
-    if machine["cuda"]:
-        versions.append(f"CUDA {machine['cuda']}")
-    if machine["driver"]:
-        versions.append(f"driver {machine['driver']}")
-    cores = f"{machine['cores']} core{'s' * (machine['cores'] != 1)}"
-    memory = units.bytes_text(machine["memory"])
-    pairs = [
-        ("machine", f"{machine['processor']}, {cores}, {memory}"),
-        ("", f"{machine['system']}; {', '.join(versions)}"),
-    ]
-    for device in gred.devices():
-        pairs.append(("" if len(pairs) > 2 else "devices", _device_text(device)))
-    console.title(f"gred: {what}")
-    console.pairs(pairs)
-
-
-def _device_text(device: Any) -> str:
-    if device.name == "host":
-        return "host: plain C on the processor"
-    if device.name == "simulated":
-        return "simulated: the GPU's kernels, thread by thread on the processor"
-    parts = [
-        f"{device.name}: {device.title}",
-        f"{device.units} multiprocessors",
-        units.bytes_text(device.memory),
-    ]
-    if device.bandwidth:
-        parts.append(units.bandwidth_text(device.bandwidth))
-    return ", ".join(parts)
-
-
 def peak_of(device: Any, limit: float) -> tuple[float, str]:
     """Say what a share is of: the memory's own figure or, without one, the read limit."""
     if device.bandwidth:
@@ -244,30 +241,37 @@ def show(console: Console, settings: Settings, limit: float, rows: Sequence[Row]
     """Print what was measured of which array, and the verdict."""
     device, size = settings.device, settings.size
     peak, meaning = peak_of(device, limit)
-    nbytes = units.bytes_text(rows[0].nbytes)
+    simulated, nbytes = device.name == "simulated", units.bytes_text(rows[0].nbytes)
+    limits = (
+        ("read limit", f"{units.bandwidth_text(limit)}, measured in this run"),
+        ("share", f"of {units.bandwidth_text(peak)}, {meaning}"),
+    )
     console.pairs(
         [
             ("array", f"{size:,} random {settings.dtype} ({nbytes}), seed {settings.seed}"),
             ("op", _op_text(settings)),
             ("device", device.name),
-            ("read limit", f"{units.bandwidth_text(limit)}, measured in this run"),
-            ("share", f"of {units.bandwidth_text(peak)}, {meaning}"),
+            *(_SIMULATED if simulated else limits),
         ]
     )
     first = next((row for row in rows if row.number is not None), rows[0])
     columns = _columns(console.width)
+    columns = [column for column in columns if not (simulated and column.title in _OF_A_GPU)]
     entries = [_entries(console, row, first, peak, device) for row in rows]
     cells = [[line[column.title] for column in columns] for line in entries]
     console.table(Table(columns, cells))
     few, many = min(len(r.samples) for r in rows), max(len(r.samples) for r in rows)
     samples = str(few) if few == many else f"{few} to {many}"
-    for text in (
-        f"time: median of {samples} samples, all passes",
-        f"±: half the way from the {record.SPREAD}, over the median",
-        f"speed-up: over {first.method}; answers compared with NumPy's",
-    ):
-        console.line(text, "dim")
+    console.text(
+        f"time: median of {samples} samples, all passes; ±: half of the {record.SPREAD}, over the "
+        f"median" + ("" if simulated else f"; speed-up: over {first.method}"),
+        "dim",
+    )
     _print_answers(console, rows)
+
+
+def _checked(settings: Settings) -> str:
+    return f": NumPy's, for {settings.size:,} random {settings.dtype} on the simulated device"
 
 
 def _op_text(settings: Settings) -> str:
@@ -319,13 +323,13 @@ def _entries(
     }
 
 
-def _print_answers(console: Console, rows: Sequence[Row]) -> None:
+def _print_answers(console: Console, rows: Sequence[Row], how: str = "") -> None:
     """Say the verdict, and for every wrong answer what it was and should have been."""
     wrong = [row for row in rows if not row.right]
     console.line()
     if not wrong:
         verdict = f"all {len(rows)} answers right" if len(rows) > 1 else "the answer is right"
-        console.line(verdict, "green")
+        console.text(verdict + how, "green")
     for row in wrong:
         within = f" within {row.bound:.3g}" if row.bound else ""
         console.line(

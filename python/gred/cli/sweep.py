@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from gred.cli import files, ladder, options, places, record, units
+from gred.cli import files, ladder, opening, options, places, record, units
 from gred.cli.answer import numpy_answer
 from gred.cli.clock import Clock
 from gred.cli.console import Cell, Column, Console, Step, Table
@@ -101,7 +101,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
         console.leave_stdout()
     machine = record.describe_machine(plan.device)
     with console.files_first(True):
-        ladder.introduce(console, machine, "a sweep over array sizes and block sizes")
+        opening.introduce(console, machine, "a sweep over array sizes and block sizes")
         _print_plan(console, plan)
         rows, left_out = _measure_all(plan, console)
         kept = record.sweep_record(machine, _run_record(plan, left_out), rows)
@@ -116,7 +116,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
             f"where NumPy has {row.expected}",
             "bold red",
         )
-    ladder.tell_written(console, written, failure)
+    opening.tell_written(console, written, failure)
     return 0 if all(row.right for row in rows) else 1
 
 
