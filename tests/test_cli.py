@@ -129,7 +129,8 @@ def test_the_simulators_seconds_are_shown_where_they_are_asked_for_and_named(
     assert "777 s" not in out
     assert "H200" in out
     assert not any(tmp_path.iterdir())
-    status, out, _ = command(*few, "--time")
+    kept = ("--csv", "kept.csv") if "sweep" in few else ()
+    status, out, _ = command(*few, "--time", *kept)
     assert status == 0
     assert "777 s" in out
     assert "no GPU's" in out
@@ -284,6 +285,26 @@ def test_sweep_writes_json_csv_and_plots(command, tmp_path):
         assert f"{name}.svg" in out
 
 
+def test_a_sweep_that_times_nothing_shows_the_best_block_size_of_an_h200(command):
+    rungs, sizes, blocks = ("neighbored_less", "shuffle"), (2**16, 2**26), (32, 1024)
+    given = ("--sizes", "2**16,2**26", "--block-sizes", "32,1024", "--methods", ",".join(rungs))
+    status, out, _ = command("sweep", *SIMULATED, *given)
+    assert status == 0
+    for rung in rungs:
+        paces = []
+        for size in sizes:
+            of_blocks = (
+                gred.roofline(size, method=rung, block_size=block, dtype="int32")
+                for block in blocks
+            )
+            best, worst = sorted(of_blocks, key=lambda told: told.seconds)
+            paces.append(units.gigabytes_text(4 * size / best.seconds))
+        slower = units.speedup_text(worst.seconds / best.seconds)
+        cells, _ = shown(out, rung)
+        ends = [str(best.block_size), f"{worst.block_size}, {slower}", best.why()]
+        assert cells[2:] == [*paces, *ends]
+
+
 def test_sweep_without_plots_needs_no_matplotlib(command, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     path = tmp_path / "sweep.csv"
@@ -396,6 +417,7 @@ def test_missing_matplotlib_names_the_extra(command, monkeypatch, tmp_path, argu
         (("swep",), "swep"),
         (("sweep", "--sizes", "2**20:2**10"), "not a range"),
         (("sweep", "--sizes", "3:9"), "not a range"),
+        (("sweep", *SIMULATED, "--methods", "bulk"), "'bulk' cannot be predicted; rungs 0 to 22"),
         (("sweep", "--block-sizes", "2:64"), "2 is not a block size"),
         (("sweep", "--samples", "0"), "'0'"),
         (("sweep", "--samples", str(options.MOST_SAMPLES + 1)), f"to {options.MOST_SAMPLES}"),

@@ -99,6 +99,10 @@ class Table(NamedTuple):
         """Keep what is never left out."""
         return self._where([column.rank == 0 for column in self.columns])
 
+    def without(self, titles: Sequence[str]) -> Table:
+        """Leave out the columns of these titles."""
+        return self._where([column.title not in titles for column in self.columns])
+
     def _where(self, kept: Sequence[bool]) -> Table:
         rows = [list(itertools.compress(row, kept)) for row in self.rows]
         return Table(list(itertools.compress(self.columns, kept)), rows, self.notes)

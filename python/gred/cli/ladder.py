@@ -44,8 +44,8 @@ _WIDTH_WITHOUT_BAR = 80
 
 
 # What is said of the simulated device's times, and the columns that they do not have.
-_SIMULATED = (("times", "this processor's, which simulates the GPU's threads: no GPU's"),)
-_OF_A_GPU = ("GB/s", "share", "", "speed-up")
+SIMULATED_TIMES = (("times", "this processor's, which simulates the GPU's threads: no GPU's"),)
+OF_A_GPU = ("GB/s", "share", "", "speed-up", "read limit")
 
 
 class Settings(NamedTuple):
@@ -251,15 +251,14 @@ def show(console: Console, settings: Settings, limit: float, rows: Sequence[Row]
             ("array", f"{size:,} random {settings.dtype} ({nbytes}), seed {settings.seed}"),
             ("op", _op_text(settings)),
             ("device", device.name),
-            *(_SIMULATED if simulated else limits),
+            *(SIMULATED_TIMES if simulated else limits),
         ]
     )
     first = next((row for row in rows if row.number is not None), rows[0])
     columns = _columns(console.width)
-    columns = [column for column in columns if not (simulated and column.title in _OF_A_GPU)]
     entries = [_entries(console, row, first, peak, device) for row in rows]
     cells = [[line[column.title] for column in columns] for line in entries]
-    console.table(Table(columns, cells))
+    console.table(Table(columns, cells).without(OF_A_GPU if simulated else ()))
     few, many = min(len(r.samples) for r in rows), max(len(r.samples) for r in rows)
     samples = str(few) if few == many else f"{few} to {many}"
     console.text(

@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from gred.cli import files, ladder, opening, options, places, record, units
+from gred.cli import files, forecast, ladder, opening, options, places, record, units
 from gred.cli.answer import numpy_answer
 from gred.cli.clock import Clock
 from gred.cli.console import Cell, Column, Console, Step, Table
@@ -18,12 +18,13 @@ from gred.cli.measure import Row, Sampling, device_for, measure, read_limit
 
 DESCRIPTION = """\
 Measures methods over array sizes and block sizes. The device's own read limit is measured in the
-same run at every size; every answer is checked against NumPy."""
+same run at every size; every answer is checked against NumPy. Without a GPU it shows what an H200
+is predicted to take, and nothing is timed or written."""
 
 EPILOG = """\
 A range is of powers of two, both ends included: 2**10:2**28. Times are medians over the samples
 kept, their spread is from the 16th to the 84th percentile; JSON has every sample. With no place to
-write to, everything goes to the folder gred-sweep. Drawing needs matplotlib."""
+write to, all that is timed goes to the folder gred-sweep. Drawing needs matplotlib."""
 
 _QUICK_SECONDS = 45.0
 
@@ -89,13 +90,17 @@ def parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--quick", action="store_true", help="few sizes and blocks, and an end within a minute"
     )
+    ladder.add_time(parser)
     places.add_options(parser)
     return parser
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
     """Measure, print, write; the exit status."""
-    plan = _plan(given)
+    device = options.resolve_device(given.device)
+    if not ladder.is_timed(given, device, any((given.out, given.json, given.csv, given.plots))):
+        return _forecast(given, device, console)
+    plan = _plan(given, device)
     where = places.choose(given, "sweep", _figures)
     if files.STANDARD_OUTPUT in where:
         console.leave_stdout()
@@ -120,14 +125,28 @@ def run(given: argparse.Namespace, console: Console) -> int:
     return 0 if all(row.right for row in rows) else 1
 
 
+def _forecast(given: argparse.Namespace, device: Any, console: Console) -> int:
+    """Show what an H200 is predicted to take, where the times of this machine mean nothing."""
+    plan = forecast.plan_of(
+        given.methods,
+        given.sizes or options.parse_sizes(_FAST.sizes[1]),
+        given.block_sizes or options.parse_block_sizes(_SLOW.block_sizes[1]),
+        given.dtype,
+    )
+    machine = record.describe_machine(device)
+    opening.introduce(console, machine, "a sweep over array sizes and block sizes, predicted")
+    forecast.run(plan, console)
+    console.text("What the simulated device itself takes: python -m gred sweep --time", "dim")
+    return 0
+
+
 def _figures() -> Any:
     from gred.cli import plots
 
     return plots.SWEEP_FIGURES
 
 
-def _plan(given: argparse.Namespace) -> Plan:
-    device = options.resolve_device(given.device)
+def _plan(given: argparse.Namespace, device: Any) -> Plan:
     fast = device.name.startswith("cuda")
     scale, quick = (_FAST if fast else _SLOW), int(given.quick)
     sizes = given.sizes or options.parse_sizes(scale.sizes[quick])
@@ -222,6 +241,7 @@ def _print_plan(console: Console, plan: Plan) -> None:
             ("arrays", f"{span}; random {plan.dtype}, seed {plan.seed}"),
             ("op", f"{plan.op} on {plan.device.name}, block sizes {blocks}"),
             ("rows", f"{rows} of {plan.sampling.samples} samples after warm-up{quick}"),
+            *(ladder.SIMULATED_TIMES if plan.device.name == "simulated" else ()),
         ]
     )
 
@@ -240,12 +260,9 @@ def _print_best(console: Console, plan: Plan, rows: Sequence[Row]) -> None:
         Column("share", rank=2),
         Column("answers", right=False),
     ]
-    entries = []
-    for method in plan.methods:
-        mine = [row for row in rows if row.method == method.name]
-        if mine:
-            entries.append(_best(mine))
-    console.table(Table(columns, entries))
+    mine = ([row for row in rows if row.method == method.name] for method in plan.methods)
+    table = Table(columns, [_best(some) for some in mine if some])
+    console.table(table.without(ladder.OF_A_GPU if plan.device.name == "simulated" else ()))
 
 
 def _best(rows: Sequence[Row]) -> list[str | Cell]:

@@ -14,8 +14,8 @@ import gred
 from gred.cli import (
     cases,
     files,
-    ladder,
     libraries,
+    opening,
     options,
     outcome,
     places,
@@ -123,7 +123,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
         console.leave_stdout()
     machine = record.describe_machine(plan.device)
     with console.files_first(True):
-        ladder.introduce(console, machine, "beside what else there is")
+        opening.introduce(console, machine, "beside what else there is")
         _print_plan(console, plan, field)
         floor, entries, left_out = _measure_all(plan, field, clock, console)
         rows = [entry.record() for entry in sorted(entries, key=_table_order)]
@@ -133,7 +133,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
     versus_table.show(console, kept, found)
     if left_out:
         console.line(f"left out to end in time: {len(left_out)} cases, {left_out[0]} on", "yellow")
-    ladder.tell_written(console, written, failure)
+    opening.tell_written(console, written, failure)
     return 1 if any(one.wrong for one in found) else 0
 
 
