@@ -8,6 +8,7 @@ its launch, and what one block does alone when all others have ended.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -208,6 +209,8 @@ class _Block:
     def _trips(self, read: int) -> float:
         """Count a warp's dependent loads of the array's elements: by the line that loads most."""
         loads = {line[:2]: line for line in self.counts.lines if line.event == "global_load"}
+        if not loads:
+            return 1.0
         most = max(loads.values(), key=lambda line: line.transfers)
         fresh = min(1.0, read / SECTOR_NBYTES / most.transfers)
         trips = sum(line.requests for line in self._trip_lines() if line[:2] == most[:2])
@@ -233,16 +236,28 @@ class _Block:
 
 def predict(launch: scaled.Launch, size: int, gpu: Gpu) -> Roofline:
     """Predict a sum of `size` elements."""
-    counted = scaled.passes(launch, size)
-    if counted and counted[0][1].blocks > _GRID_MOST:
+    return predict_counted(counted(launch, size), gpu)
+
+
+def predict_counted(counted: Counters, gpu: Gpu) -> Roofline:
+    """Predict a sum from the counts of its passes, which are launched as the method's are."""
+    method, block, size = counted.method, counted.block_size, counted.size
+    if counted.passes and counted.passes[0].blocks > _GRID_MOST:
         raise ValueError(
-            f"{launch.method.name} of {size} elements in blocks of {launch.block_size} needs more "
-            "blocks than a grid can have; choose a larger block_size"
+            f"{method} of {size} elements in blocks of {block} needs more blocks than a grid can "
+            "have; choose a larger block_size"
         )
-    passes = pass_times(counted, launch.dtype.itemsize, gpu)
+    passes = pass_times(list(_sized(counted)), np.dtype(counted.dtype).itemsize, gpu)
     seconds = gpu.start + sum(one.seconds for one in passes)
-    name, block = launch.method.name, launch.block_size
-    return Roofline(name, block, launch.dtype.name, size, gpu, passes, seconds, None)
+    return Roofline(method, block, counted.dtype, size, gpu, passes, seconds, None)
+
+
+def _sized(counted: Counters) -> Iterator[tuple[int, Counts]]:
+    """Yield how many elements each pass takes in, and its counts."""
+    size = counted.size
+    for counts in counted.passes:
+        yield size, counts
+        size = size - size // 2 if counted.method == "halving" else counts.blocks
 
 
 def counted(launch: scaled.Launch, size: int) -> Counters:

@@ -99,6 +99,11 @@ class Table(NamedTuple):
         """Keep what is never left out."""
         return self._where([column.rank == 0 for column in self.columns])
 
+    def beside(self, other: Table) -> Table:
+        """Put another table's columns behind these, row by row, and take its notes."""
+        rows = [[*mine, *theirs] for mine, theirs in zip(self.rows, other.rows, strict=True)]
+        return Table([*self.columns, *other.columns], rows, other.notes)
+
     def without(self, titles: Sequence[str]) -> Table:
         """Leave out the columns of these titles."""
         return self._where([column.title not in titles for column in self.columns])

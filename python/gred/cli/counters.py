@@ -141,19 +141,19 @@ def count(settings: Settings, console: Console) -> list[Row]:
 # ---- shown ----
 
 _COLUMNS = (
-    Column("#", style="dim", rank=6),
+    Column("#", style="dim", rank=2),
     Column("method", right=False, style="bold"),
     Column("passes", style="dim", rank=9),
-    Column("loads", rank=4, about="warp-level global load requests"),
+    Column("loads", rank=5, about="warp-level global load requests"),
     Column("load sectors", style="bold", about="of 32 bytes, that global loads move"),
     Column("used", rank=1, about="bytes that lanes ask for, over bytes that loads move"),
     Column("stores", rank=7, about="warp-level global store requests"),
-    Column("store sectors", rank=3, about="that global stores move"),
-    Column("shared", rank=2, about="wavefronts of shared memory, loads and stores"),
+    Column("store sectors", rank=4, about="that global stores move"),
+    Column("shared", rank=3, about="wavefronts of shared memory, loads and stores"),
     Column("conflicts", style="bold", about="wavefronts that are bank conflicts"),
     Column("atomics", rank=11, about="warp-level atomic requests"),
     Column("shuffles", rank=10, about="warp-level shuffles"),
-    Column("barriers", rank=5, about="barriers of a block"),
+    Column("barriers", rank=6, about="barriers of a block"),
     Column("lanes", rank=1, about="of a warp's 32, active in a step of arithmetic on average"),
 )
 
@@ -179,8 +179,10 @@ def _cells(row: Row) -> list[str]:
     ]
 
 
-def show_rows(console: Console, settings: Settings, rows: Sequence[Row]) -> None:
-    """Show what was counted, and of which array."""
+def show_rows(
+    console: Console, settings: Settings, rows: Sequence[Row], more: Table | None = None
+) -> None:
+    """Show what was counted, and of which array; `more` is to stand beside it."""
     nbytes = units.bytes_text(settings.size * np.dtype(settings.dtype).itemsize)
     console.pairs(
         [
@@ -189,7 +191,8 @@ def show_rows(console: Console, settings: Settings, rows: Sequence[Row]) -> None
             ("grids", f"as on {settings.multiprocessors} multiprocessors"),
         ]
     )
-    console.table(Table(_COLUMNS, [_cells(row) for row in rows]))
+    table = Table(_COLUMNS, [_cells(row) for row in rows])
+    console.table(table.beside(more) if more else table)
     console.line()
 
 

@@ -137,6 +137,15 @@ def limits(counted: gred.Counters) -> Iterator[str]:
         yield f"loads of {flight:.0f} bytes in flight per warp"
 
 
+def limit(counted: gred.Counters, predicted: gred.Roofline) -> str:
+    """Say in a sentence what limits a rung."""
+    cause = next(limits(counted), FREE)
+    if predicted.limit == "launches":
+        launches = len(counted.passes)
+        cause = "a short array" if launches == 1 else f"{launches} dependent launches"
+    return f"limited by {predicted.why()}: {cause}"
+
+
 # ---- shown ----
 
 

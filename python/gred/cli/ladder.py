@@ -84,7 +84,7 @@ def add_time(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--time",
         action="store_true",
-        help="time the simulated device, which says nothing of a GPU; so do files that are written",
+        help="time the simulated device, too: this processor's seconds, which are no GPU's",
     )
 
 

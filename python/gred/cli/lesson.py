@@ -44,11 +44,7 @@ class Lesson(NamedTuple):
         """Say what the rung's idea is, and what limits it."""
         if self.counted is None or self.predicted is None:
             return f"{self.method.title}; needs compute capability {self.method.compute_capability}"
-        launches = len(self.counted.passes)
-        cause = next(explain.limits(self.counted), explain.FREE)
-        if self.predicted.limit == "launches":
-            cause = "a short array" if launches == 1 else f"{launches} dependent launches"
-        return f"{self.method.title}; limited by {self.predicted.why()}: {cause}"
+        return f"{self.method.title}; {explain.limit(self.counted, self.predicted)}"
 
 
 def learn(settings: roofline.Settings, console: Console) -> list[Lesson]:
@@ -64,7 +60,7 @@ def learn(settings: roofline.Settings, console: Console) -> list[Lesson]:
                     method.name, settings.block_size, settings.dtype, H200
                 )
                 counted = prediction.counted(launch, settings.size)
-                predicted = prediction.predict(launch, settings.size, H200)
+                predicted = prediction.predict_counted(counted, H200)
             lessons.append(Lesson(method, counted, predicted, measured.get(method.name)))
     return lessons
 
