@@ -28,7 +28,7 @@ FEW = (*SMALL, "--methods", "halving,shuffle,recursive")
 PACKAGED_FROM = BENCHMARKS / "results" / "nvidia-h200" / "ladder.json"
 TINY_SWEEP = (
     *("sweep", "--device", "simulated", "--sizes", "64,2**7:2**9", "--block-sizes", "32,64"),
-    *("--samples", "2", "--methods", "neighbored,atomic"),
+    *("--samples", "2", "--methods", "neighbored,atomic", "--time"),
 )
 
 
@@ -109,7 +109,7 @@ def test_the_first_screen_shows_ideas_pay_off_and_what_is_left(command, monkeypa
         (
             "neighbours, in place; limited by multiprocessor throughput: global memory traffic is",
             "limited by latency: global memory traffic is 3.1 times the array",
-            "limited by multiprocessor throughput: 70 % of wavefronts are bank conflicts",
+            "throughput: 70 % of shared-memory wavefronts are bank conflicts",
             "limited by latency: a block barrier every 28 elements",
             "limited by memory bandwidth: every byte is read once",
         ),

@@ -59,7 +59,7 @@ def test_what_a_line_does_is_told_in_words():
         ("neighbored", ["12.0 times the array", "25 % of the loaded bytes", "5.4 of 32 lanes"]),
         ("neighbored_less", ["12.0 times the array", "25 % of the loaded bytes"]),
         ("shared_modulo", ["18.8 shared-memory wavefronts per", "5.4 of 32 lanes"]),
-        ("shared_strided", ["70 % of wavefronts are bank conflicts"]),
+        ("shared_strided", ["70 % of shared-memory wavefronts are bank conflicts"]),
         ("halving", ["16 dependent launches"]),
         (
             "shared_sequential",
@@ -81,12 +81,12 @@ def test_what_limits_a_rung_follows_from_its_counts(command, rung, words):
 
 
 @pytest.mark.parametrize("rung", ["neighbored", "shared_sequential"])
-def test_what_a_rung_should_take_is_predicted(command, rung):
+def test_the_time_of_a_rung_is_predicted(command, rung):
     _, out, _ = command(rung, "--size", "5000", "--block-size", "32")
-    (line,) = (line for line in out.splitlines() if "should take" in line)
+    (line,) = (line for line in out.splitlines() if "  predicted " in line)
     told = gred.roofline(2**28, method=rung, block_size=32, dtype="int32")
     words = f"{units.time_text(told.seconds)} for 2^28 elements on one NVIDIA H200, bound by"
-    assert line.split("should take")[1].strip() == f"{words} {told.why()}"
+    assert line.split("predicted")[1].strip() == f"{words} {told.why()}"
 
 
 @pytest.mark.parametrize(

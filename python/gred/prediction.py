@@ -204,19 +204,19 @@ class _Block:
     def waits(self, gpu: Gpu, read: int, number: int) -> float:
         """Sum up what the block waits for; only a first pass reads from memory itself."""
         latency = gpu.cache_latency if number else gpu.memory_latency
-        return gpu.block_life + self._trips(read) * latency + self.arrivals * gpu.arrival
+        return gpu.block_life + self._dependent_loads(read) * latency + self.arrivals * gpu.arrival
 
-    def _trips(self, read: int) -> float:
+    def _dependent_loads(self, read: int) -> float:
         """Count a warp's dependent loads of the array's elements: by the line that loads most."""
         loads = {line[:2]: line for line in self.counts.lines if line.event == "global_load"}
         if not loads:
             return 1.0
         most = max(loads.values(), key=lambda line: line.transfers)
         fresh = min(1.0, read / SECTOR_NBYTES / most.transfers)
-        trips = sum(line.requests for line in self._trip_lines() if line[:2] == most[:2])
-        return max(1.0, trips * fresh / (self.warps * self.counts.blocks))
+        dependent = sum(line.requests for line in self._dependent_lines() if line[:2] == most[:2])
+        return max(1.0, dependent * fresh / (self.warps * self.counts.blocks))
 
-    def _trip_lines(self) -> list[Line]:
+    def _dependent_lines(self) -> list[Line]:
         return [line for line in self.counts.lines if line.event == "global_load_trip"]
 
     def turns_alone(self) -> int:
@@ -225,7 +225,7 @@ class _Block:
             return 0
         alone = [
             math.ceil(line.requests / self.warps)
-            for line in self._trip_lines()
+            for line in self._dependent_lines()
             if line.requests * _ALONE <= self.counts.blocks
         ]
         return 1 + sum(alone) if alone else 0

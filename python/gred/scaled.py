@@ -93,7 +93,7 @@ def _pass(launch: Launch, size: int) -> Counts:
         share = size // launch.multiprocessors // _PACK * _PACK
         if share > stride.at_least * resident:
             return _of_share(launch, share, stride, resident)
-    if stride is _VECTORS:  # which of its loads make a trip together depends on the whole grid
+    if stride is _VECTORS:  # which of its loads are in flight together depends on the whole grid
         return launch.first_pass(size)
     period = _A_THREAD * launch.block_size
     return _extrapolated(launch.first_pass, size, period, period)

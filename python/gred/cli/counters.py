@@ -21,7 +21,7 @@ active lanes. The rungs' own kernels run on the simulated device; no GPU is need
 
 EPILOG = """\
 All passes of a rung are counted together. Grids are those of a GPU with --multiprocessors, by
-default an H200's. Exit status: 0 counted, 2 bad arguments, 130 interrupted, 141 nobody reads."""
+default an H200's. Exit status: 0 counted, 2 bad arguments, 130 interrupted, 141 broken pipe."""
 
 SIZE, BLOCK_SIZE = 1 << 20, 256
 # Rungs for later GPUs have no counters.

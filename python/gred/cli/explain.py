@@ -22,12 +22,12 @@ and what differs from the rungs before and after it. The kernel runs on the simu
 every access is counted; no GPU is needed."""
 
 EPILOG = """\
-All passes are counted together. Exit status: 0 shown, 2 bad arguments, 130 interrupted, 141 nobody
-reads.
+All passes are counted together. Exit status: 0 shown, 2 bad arguments, 130 interrupted, 141 broken
+pipe.
 
 All rungs in one table: python -m gred counters --help
 A rung drawn step by step: python -m gred show --help
-What all should take on a GPU: python -m gred roofline --help"""
+Predicted times of all: python -m gred roofline --help"""
 
 # From where on something is a rung's limit.
 _POOR, _OFTEN, _DIVERGENT, _CONFLICTS, _LAUNCHES = 0.5, 1.2, 16, 0.25, 4
@@ -122,7 +122,8 @@ def limits(counted: gred.Counters) -> Iterator[str]:
     if used is not None and used < _POOR:
         yield f"{units.percent_text(used)} of the loaded bytes are used"
     if conflicts > _CONFLICTS * wavefronts:
-        yield f"{units.percent_text(conflicts / wavefronts)} of wavefronts are bank conflicts"
+        share = units.percent_text(conflicts / wavefronts)
+        yield f"{share} of shared-memory wavefronts are bank conflicts"
     if total.active_lanes is not None and total.active_lanes < _DIVERGENT:
         yield f"divergence leaves {total.active_lanes:.1f} of 32 lanes active"
     if counted.size < _BARRIER * total.block_barriers:
@@ -160,13 +161,13 @@ def _print(console: Console, settings: Settings, method: Any, counted: list[gred
             ("array", f"{settings.size:,} {settings.dtype} ({nbytes}), summed in {settings.dtype}"),
             ("blocks", f"of {settings.block_size} threads"),
             *(("limits" if k == 0 else "", text) for k, text in enumerate(reasons)),
-            ("should take", _predicted(settings, method.name)),
+            ("predicted", _predicted(settings, method.name)),
         ]
     )
     for listing in listings(method.name, own.total.lines):
         _print_listing(console, listing)
     _print_neighbours(console, method, counted)
-    console.line(f"drawn step by step: python -m gred show {method.name}", "dim")
+    console.text(f"drawn step by step: python -m gred show {method.name}", "dim")
     console.line()
 
 

@@ -28,7 +28,7 @@ a GPU, if there is one. It runs in a process of its own.
 EPILOG = """\
 How it is launched says the file, in a comment (launched like unroll8), or --like. Exit status: 0
 right, 1 something is wrong with it, 2 it cannot be compiled, or other bad arguments, 130
-interrupted, 141 nobody reads.
+interrupted, 141 broken pipe.
 
 The exercise sheet: python -m gred lab --exercise 1 --out mine.cuh; python -m gred lab mine.cuh"""
 

@@ -24,13 +24,13 @@ EPILOG = """\
 Sums and products accumulate in the array's own element type, int32 in int32, as the published
 ladders do; gred.sum itself, like NumPy, adds int32 in int64. `recursive` always runs on the host,
 `cub` only on a GPU. Exit status: 0 every answer right, 1 an answer wrong, 2 bad arguments,
-130 interrupted, 141 nobody reads the output.
+130 interrupted, 141 broken pipe.
 
 The same over many array sizes and block sizes, with plots: python -m gred sweep --help
 Beside other libraries: python -m gred versus --help
 What each does to memory: python -m gred counters --help, python -m gred explain --help
 Each drawn step by step: python -m gred show --help
-What each should take: python -m gred roofline --help
+Predicted times: python -m gred roofline --help
 A rung of your own: python -m gred lab --help"""
 
 _NEXT = """\
@@ -270,7 +270,7 @@ def show(console: Console, settings: Settings, limit: float, rows: Sequence[Row]
 
 
 def _checked(settings: Settings) -> str:
-    return f": NumPy's, for {settings.size:,} random {settings.dtype} on the simulated device"
+    return f": as NumPy's, for {settings.size:,} random {settings.dtype} on the simulated device"
 
 
 def _op_text(settings: Settings) -> str:

@@ -1,4 +1,4 @@
-"""The job `roofline`: what every rung's time should be on a GPU, beside what it was."""
+"""The job `roofline`: every rung's predicted time on a GPU, beside the measured one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ throughput, latency, or launch overhead. Without a GPU it does so for an H200.""
 EPILOG = """\
 With --device every rung is measured, too; --measured takes the times from a file that
 `python -m gred --json FILE` has written, by default those that gred itself took on an H200. Exit
-status: 0 predicted, 2 bad arguments, 130 interrupted, 141 nobody reads.
+status: 0 predicted, 2 bad arguments, 130 interrupted, 141 broken pipe.
 
 What is counted: python -m gred counters --help"""
 
@@ -73,7 +73,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
     machine = record.describe_machine(options.resolve_device(given.device or "simulated"))
     with console.files_first(bool(given.json or given.plot)):
         told = predict(settings, measured, console)
-        introduce(console, machine, "what the rungs should take, predicted")
+        introduce(console, machine, "predicted times of the rungs")
         kept = roofline_record(machine, settings, told)
         written, failure = files.write_all(_jobs(given, kept, console))
     _print(console, settings, told)
@@ -194,7 +194,7 @@ def _print(console: Console, settings: Settings, told: Sequence[gred.Roofline]) 
     errors = [abs(one.error) for one in told if one.error is not None]
     if errors:
         middle, most = (units.percent_text(f(errors)) for f in (np.median, max))
-        console.line(f"errors: median {middle}, at most {most}", "dim")
+        console.text(f"errors: median {middle}, at most {most}", "dim")
     console.line()
 
 

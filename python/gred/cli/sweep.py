@@ -113,7 +113,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
         written, failure = files.write_all(where.jobs(kept, lambda: record.csv_text(rows), console))
     _print_best(console, plan, rows)
     if left_out:
-        console.line(f"left out to end in time: {left_out}", "yellow")
+        console.text(f"left out to end in time: {left_out}", "yellow")
     for row in (row for row in rows if not row.right):
         block = f", block {row.block_size}" if row.block_size else ""
         console.line(
