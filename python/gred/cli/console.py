@@ -12,7 +12,7 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from gred.cli.streams import Stream
 
@@ -52,7 +52,7 @@ def make_console() -> Console:
     try:
         import rich  # noqa: F401
     except ImportError:
-        return PlainConsole()
+        return Console()
     return RichConsole()
 
 
@@ -146,7 +146,7 @@ class _Streams:
         self.width = stream.columns()
 
 
-class PlainConsole(_Streams):
+class Console(_Streams):
     """Aligned text, no colour; the progress bar rewrites its line where there is a terminal."""
 
     bar_characters = " #"
@@ -238,29 +238,28 @@ class PlainConsole(_Streams):
 
     @contextmanager
     def progress(self, total: int) -> Iterator[Step]:
-        """Yield a function to call with what is done next."""
+        """Yield a function to call with what is done next; a terminal shows it in one line."""
         start, done, live = time.monotonic(), 0, self.stderr.isatty()
         room = self.stderr.columns() - 1
+
+        def draw(text: str) -> None:
+            if live:
+                print(f"\r{text[:room]:<{min(80, room)}}\r", end="", file=self.stderr, flush=True)
 
         def step(label: str) -> None:
             nonlocal done
             left = (time.monotonic() - start) / done * (total - done) if done else None
             text = f"{done:>4}/{total} {label}" + (f", {_clock(left)} left" if left else "")
-            if live:
-                drawn = f"[{bar(done / total, 24, self.bar_characters)}] {text:<52.52}"
-                print(f"\r{drawn[:room]}", end="", file=self.stderr, flush=True)
-            elif done * 10 // total != (done - 1) * 10 // total:
-                print(text, file=self.stderr, flush=True)
+            draw(f"[{bar(done / total, 24, self.bar_characters)}] {text:<52.52}")
             done += 1
 
         try:
             yield step
         finally:
-            if live:
-                print("\r" + " " * min(80, room) + "\r", end="", file=self.stderr, flush=True)
+            draw("")
 
 
-class RichConsole(PlainConsole):
+class RichConsole(Console):
     """The same with rich."""
 
     bar_characters = " ▏▎▍▌▋▊▉█"
@@ -284,33 +283,6 @@ class RichConsole(PlainConsole):
     def note(self, text: str, style: str = "yellow") -> None:
         """Write a line beside the results."""
         self._err.print(text, style=style, markup=False, soft_wrap=True)
-
-    @contextmanager
-    def progress(self, total: int) -> Iterator[Step]:
-        """Yield a function to call with what is done next."""
-        from rich import progress
-
-        columns = (
-            progress.TextColumn(" "),
-            progress.BarColumn(bar_width=32),
-            progress.MofNCompleteColumn(),
-            progress.TextColumn("{task.description}"),
-            progress.TimeRemainingColumn(compact=True),
-            progress.TextColumn("left"),
-        )
-        with progress.Progress(*columns, console=self._err, transient=True) as display:
-            task = display.add_task("", total=total)
-            started = False
-
-            def step(label: str) -> None:
-                nonlocal started
-                display.update(task, description=f"{label:<30}", advance=1 if started else 0)
-                started = True
-
-            yield step
-
-
-Console: TypeAlias = PlainConsole
 
 
 def _terminal(stream: Stream, width: int | None = None) -> Any:

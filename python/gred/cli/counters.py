@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 import gred
 from gred.cli import files, options, record, units
 from gred.cli.console import Column, Console, Table
-from gred.cli.opening import introduce, tell_written
+from gred.cli.opening import check_places, introduce, tell_written, write
 
 DESCRIPTION = """\
 Counts what every rung of the ladder does to memory, as a profiler does on a GPU: warp-level memory
@@ -79,19 +78,14 @@ def _parse_multiprocessors(text: str) -> int:
 
 def run(given: argparse.Namespace, console: Console) -> int:
     """Count, print, write; the exit status."""
-    files.check_apart({"--json": given.json, "--plot": given.plot})
-    options.check_plot("--plot", given.plot)
+    check_places(given, console)
     settings = settings_of(given, given.methods)
-    files.check_file("--json", given.json)
-    files.check_file("--plot", given.plot)
-    if given.json == files.STANDARD_OUTPUT:
-        console.leave_stdout()
     machine = record.describe_machine(options.resolve_device("simulated"))
     with console.files_first(bool(given.json or given.plot)):
         introduce(console, machine, "what the rungs do to memory, counted")
         rows = count(settings, console)
         kept = counters_record(machine, settings, rows)
-        written, failure = files.write_all(_jobs(given, kept, console))
+        written, failure = write(given, kept, console, figure)
     show_rows(console, settings, rows)
     tell_written(console, written, failure)
     return 0
@@ -232,18 +226,8 @@ def _row_record(row: Row) -> record.Record:
     }
 
 
-def json_jobs(path: Path | None, kept: record.Record, console: Console) -> list[files.Job]:
-    """Make the job of writing the record, if it is to be written."""
-    if path is None:
-        return []
-    return [files.text_job(path, lambda: record.json_text(kept), console.stdout)]
+def figure() -> Any:
+    """Find what draws the record."""
+    from gred.cli import counters_plot
 
-
-def _jobs(given: argparse.Namespace, kept: record.Record, console: Console) -> list[files.Job]:
-    def draw() -> None:
-        from gred.cli import counters_plot, plots
-
-        plots.save(counters_plot.counters_figure(kept), given.plot, kept)
-
-    jobs = json_jobs(given.json, kept, console)
-    return [*jobs, files.Job(given.plot, draw)] if given.plot else jobs
+    return counters_plot.counters_figure

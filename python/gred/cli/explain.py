@@ -12,7 +12,7 @@ import gred
 from gred.cli import counters, files, options, record, units
 from gred.cli.console import Column, Console, Table
 from gred.cli.counters import Settings
-from gred.cli.opening import tell_written
+from gred.cli.opening import check_places, tell_written, write
 from gred.cli.source import Listing, listings
 from gred.counting import Line
 
@@ -87,14 +87,12 @@ def parser(prog: str) -> argparse.ArgumentParser:
 def run(given: argparse.Namespace, console: Console) -> int:
     """Count the rung and its neighbours, print, write; the exit status."""
     settings = counters.settings_of(given, (given.method,), "explained")
-    files.check_file("--json", given.json)
-    if given.json == files.STANDARD_OUTPUT:
-        console.leave_stdout()
+    check_places(given, console)
     machine = record.describe_machine(options.resolve_device("simulated"))
     with console.files_first(bool(given.json)):
         rows = counters.count(settings._replace(methods=_neighbours(given.method)), console)
         kept = counters.counters_record(machine, settings, rows)
-        written, failure = files.write_all(counters.json_jobs(given.json, kept, console))
+        written, failure = write(given, kept, console)
     _print(console, settings, given.method, [row.counters for row in rows])
     tell_written(console, written, failure)
     return 0

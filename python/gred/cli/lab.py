@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import gred
-from gred.cli import counters, explain, files, ladder, measure, options, record, units
+from gred.cli import counters, explain, files, ladder, measure, opening, options, record, units
 from gred.cli.answer import numpy_answer
 from gred.cli.console import Column, Console, Table
 from gred.cli.data import random_array
@@ -182,11 +182,9 @@ def _show_counts(
     counters.show_rows(console, settings, rows, _predicted(rows, rung))
 
     def draw(path: Path) -> None:
-        from gred.cli import counters_plot, plots
-
         machine = record.describe_machine(options.resolve_device("simulated"))
         kept = counters.counters_record(machine, settings, rows)
-        plots.save(counters_plot.counters_figure(kept), path, kept)
+        opening.draw(counters.figure, path, kept)
 
     return draw
 
@@ -227,11 +225,9 @@ def _show_climb(
     ladder.show(console, settings, limit, rows)
 
     def draw(path: Path) -> None:
-        from gred.cli import plots
-
         machine = record.describe_machine(settings.device)
         kept = ladder.record_of(machine, settings, limit, rows)
-        plots.save(plots.ladder_figure(kept), path, kept)
+        opening.draw(ladder.figure, path, kept)
 
     return draw
 

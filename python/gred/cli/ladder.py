@@ -12,7 +12,7 @@ from gred.cli.answer import numpy_answer
 from gred.cli.console import Cell, Column, Console, Table, bar
 from gred.cli.data import random_array
 from gred.cli.measure import Row, Sampling, device_for, measure, read_limit
-from gred.cli.opening import introduce, tell_written
+from gred.cli.opening import check_places, introduce, tell_written, write
 
 DESCRIPTION = """\
 Climbs the ladder of parallel reduction: runs every method on the same random array and checks each
@@ -109,20 +109,15 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, console: Console) -> int:
     """Climb, print, write; the exit status."""
-    files.check_apart({"--json": given.json, "--plot": given.plot})
-    options.check_plot("--plot", given.plot)
+    check_places(given, console)
     settings, taught = _settings(given)
-    files.check_file("--json", given.json)
-    files.check_file("--plot", given.plot)
-    if given.json == files.STANDARD_OUTPUT:
-        console.leave_stdout()
     machine = record.describe_machine(settings.device)
     with console.files_first(bool(given.json or given.plot)):
         introduce(console, machine, "the ladder of parallel reduction, climbed")
         limit, rows = climb(settings, console)
         lessons = lesson.learn(taught, console) if taught else []
         kept = record_of(machine, settings, limit, rows)
-        written, failure = files.write_all(_jobs(given, kept, console))
+        written, failure = write(given, kept, console, figure)
     if taught:
         lesson.show(console, taught, lessons)
         _print_answers(console, rows, _checked(settings))
@@ -133,18 +128,11 @@ def run(given: argparse.Namespace, console: Console) -> int:
     return 0 if all(row.right for row in rows) else 1
 
 
-def _jobs(given: argparse.Namespace, kept: record.Record, console: Console) -> list[files.Job]:
-    def draw() -> None:
-        from gred.cli import plots
+def figure() -> Any:
+    """Find what draws the record."""
+    from gred.cli import plots
 
-        plots.save(plots.ladder_figure(kept), given.plot, kept)
-
-    jobs = []
-    if given.json:
-        jobs.append(files.text_job(given.json, lambda: record.json_text(kept), console.stdout))
-    if given.plot:
-        jobs.append(files.Job(given.plot, draw))
-    return jobs
+    return plots.ladder_figure
 
 
 def choose_methods(wanted: tuple[Any, ...] | None, device: Any, host_too: bool) -> tuple[Any, ...]:

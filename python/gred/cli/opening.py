@@ -1,14 +1,48 @@
-"""How every job begins and ends: the machine it runs on, and the files it has written."""
+"""How jobs begin and end: where results go, the machine, and the files that were written."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import argparse
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import gred
-from gred.cli import files, record, units
+from gred.cli import files, options, record, units
 from gred.cli.console import Console
+
+
+def check_places(given: argparse.Namespace, console: Console) -> None:
+    """Refuse a --json and a --plot that cannot be written, before any work."""
+    json, plot = given.json, getattr(given, "plot", None)
+    files.check_apart({"--json": json, "--plot": plot})
+    options.check_plot("--plot", plot)
+    files.check_file("--json", json)
+    files.check_file("--plot", plot)
+    if json == files.STANDARD_OUTPUT:
+        console.leave_stdout()
+
+
+def write(
+    given: argparse.Namespace,
+    kept: record.Record,
+    console: Console,
+    figure: Callable[[], Any] | None = None,
+) -> tuple[list[Path], OSError | None]:
+    """Write a record where --json says, and draw it where --plot does, by what `figure` finds."""
+    jobs = []
+    if given.json:
+        jobs.append(files.text_job(given.json, lambda: record.json_text(kept), console.stdout))
+    if figure and given.plot:
+        jobs.append(files.Job(given.plot, lambda: draw(figure, given.plot, kept)))
+    return files.write_all(jobs)
+
+
+def draw(figure: Callable[[], Any], path: Path, kept: record.Record) -> None:
+    """Draw a record by what `figure` finds; matplotlib is only imported now."""
+    from gred.cli import plots
+
+    plots.save(figure()(kept), path, kept)
 
 
 def introduce(console: Console, machine: record.Record, what: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import gred
 from gred.cli import counters, files, options, record, units
 from gred.cli.console import Column, Console, Table
-from gred.cli.opening import introduce, tell_written
+from gred.cli.opening import check_places, introduce, tell_written, write
 from gred.gpus import Gpu
 from gred.prediction import LATEST, Terms, checked_size
 
@@ -60,22 +60,17 @@ def parser(prog: str) -> argparse.ArgumentParser:
 
 def run(given: argparse.Namespace, console: Console) -> int:
     """Predict, print, write; the exit status."""
-    files.check_apart({"--json": given.json, "--plot": given.plot})
-    options.check_plot("--plot", given.plot)
+    check_places(given, console)
     if given.measured and given.device:
         raise options.UsageError("--measured and --device both say what was measured; give one")
     settings = _settings(given)
     measured = _measured(given.measured, settings) if given.measured else packaged_times(settings)
-    files.check_file("--json", given.json)
-    files.check_file("--plot", given.plot)
-    if given.json == files.STANDARD_OUTPUT:
-        console.leave_stdout()
     machine = record.describe_machine(options.resolve_device(given.device or "simulated"))
     with console.files_first(bool(given.json or given.plot)):
         told = predict(settings, measured, console)
         introduce(console, machine, "predicted times of the rungs")
         kept = roofline_record(machine, settings, told)
-        written, failure = files.write_all(_jobs(given, kept, console))
+        written, failure = write(given, kept, console, figure)
     _print(console, settings, told)
     tell_written(console, written, failure)
     return 0
@@ -236,11 +231,8 @@ def row_record(told: gred.Roofline) -> record.Record:
     }
 
 
-def _jobs(given: argparse.Namespace, kept: record.Record, console: Console) -> list[files.Job]:
-    def draw() -> None:
-        from gred.cli import plots, roofline_plot
+def figure() -> Any:
+    """Find what draws the record."""
+    from gred.cli import roofline_plot
 
-        plots.save(roofline_plot.roofline_figure(kept), given.plot, kept)
-
-    jobs = counters.json_jobs(given.json, kept, console)
-    return [*jobs, files.Job(given.plot, draw)] if given.plot else jobs
+    return roofline_plot.roofline_figure
