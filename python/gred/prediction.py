@@ -58,7 +58,7 @@ _WORDS = {
     "memory": "memory bandwidth",
     "blocks": "the rate at which blocks start",
     "work": "multiprocessor throughput",
-    "waiting": "latency",
+    "waiting": "waiting for loads and barriers",
     "atomics": "atomics on one address",
     "launches": "launch overhead",
 }
