@@ -135,7 +135,9 @@ T atomicCAS(global<T> at, T expected, T desired, CALLER)
 
 inline unsigned atomicInc(global<unsigned> at, unsigned limit, CALLER)
 {
-    count(SIMULATOR_ATOMIC, at.plain(), sizeof(unsigned), file, line);
+    const unsigned seen = __atomic_load_n(at.plain(), __ATOMIC_SEQ_CST);
+    const unsigned left = seen >= limit ? 0 : seen + 1;
+    count(SIMULATOR_ATOMIC, at.plain(), sizeof(unsigned), file, line, &left);
     return ::atomicInc(at.plain(), limit);
 }
 

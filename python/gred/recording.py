@@ -156,7 +156,7 @@ def _values(event: str, nbytes: int, kind: str, raw: bytes) -> tuple[Any, ...]:
     return struct.unpack_from(f"{count}{kind}", raw)
 
 
-def _access(row: tuple[Any, ...], kinds: dict[str, str]) -> Access:
+def _access(row: tuple[Any, ...], kinds: dict[str, str], *, unordered: bool) -> Access:
     block, thread, interval, event, memory, offset, nbytes, source, raw, path, number = row
     kind = kinds["array" if memory == "shared" and nbytes == PACK_NBYTES else memory]
     return Access(
@@ -166,7 +166,7 @@ def _access(row: tuple[Any, ...], kinds: dict[str, str]) -> Access:
         event,
         memory or None,
         offset // struct.calcsize(kind) if memory else None,
-        () if memory == "tickets" and event == "atomic" else _values(event, nbytes, kind, raw),
+        () if unordered and memory == "tickets" else _values(event, nbytes, kind, raw),
         nbytes,
         _source(row, kind),
         place_of(path),
@@ -185,10 +185,11 @@ def _source(row: tuple[Any, ...], kind: str) -> int | None:
 def _launch(launch: tuple[Any, ...], first: bool, dtype: str, accumulator: str) -> Launch:
     grid, block_size, _, rows, array_offset = launch
     own = _FORMATS[accumulator]
+    together = any(row[3] == "grid_barrier" for row in rows)  # in no order that counts
     array = _FORMATS[_array_type(rows, first, dtype, accumulator)]
     kinds = {"array": array, "partials": own, "shared": own, "tickets": "I", "": own}
     in_order = sorted(rows, key=lambda row: (row[0], row[2], row[1]))
-    told = Recorded(_access(row, kinds) for row in in_order)
+    told = Recorded(_access(row, kinds, unordered=together) for row in in_order)
     return Launch(grid, block_size, array_offset, told)
 
 
@@ -217,8 +218,9 @@ def accesses(
 
     The rung's own kernels run on the simulated device, as for `gred.counters`, and every load,
     store, atomic, shuffle, merge and barrier of each thread is kept: what a picture of the rung is
-    drawn from. The records are the same in every order of threads, but for the block that happens
-    to be the last of 'last_block', and for what each atomic of 'atomic' leaves.
+    drawn from. Blocks come one after the other, but for a cooperative launch's. The records are the
+    same in every order of threads, but for what depends on which block comes last: what atomics
+    leave, and who folds the partials.
 
     Parameters
     ----------
