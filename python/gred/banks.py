@@ -1,4 +1,4 @@
-"""The picture of bank conflicts: the lanes of a warp, stacked on the bank of shared memory they ask.
+"""The picture of bank conflicts: lanes of a warp, stacked on the bank of shared memory they ask.
 
 It is drawn of blocks that are too wide for a column a thread. Of each step it shows the request
 that costs most; every row of a stack is a wavefront.
@@ -6,7 +6,7 @@ that costs most; every row of a stack is a wavefront.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from gred.counting import WARP
 from gred.recording import Launch
@@ -16,9 +16,14 @@ from gred.steps import BANKS, Request, Step
 
 _LEFT, _RIGHT, _COLUMN, _CHIP, _LINE = 92, 262, 26, 17, 14
 _INTRODUCTION = (
-    "Shared memory has 32 banks, and each serves one 4-byte word at a time. Of every step the picture shows",
-    "one warp's request: the threads stand on the bank that they ask, and every row is a wavefront of its own.",
+    "Shared memory has 32 banks, and each serves one 4-byte word at a time. Of every step one",
+    "warp's request is shown: its threads stand on the bank that they ask, and each row is one",
+    "wavefront.",
 )
+_LEGEND = {
+    ("rect", "read"): "a thread alone on its bank",
+    ("rect", "conflict"): "threads whose words share a bank: they are served one after the other",
+}
 
 
 def draw_banks(sheet: Sheet, launch: Launch, steps: Sequence[Step]) -> float:
@@ -35,7 +40,7 @@ def draw_banks(sheet: Sheet, launch: Launch, steps: Sequence[Step]) -> float:
             sheet.group("step", data={"step": number})
             _draw_step(sheet, launch, number, step, max(shared, key=lambda r: r.transfers))
     _draw_numbers(sheet)
-    _legend(sheet)
+    sheet.legend(_LEGEND)
     return right + _RIGHT
 
 
@@ -54,7 +59,7 @@ def _draw_step(sheet: Sheet, launch: Launch, number: int, step: Step, request: R
             kind = "conflict" if len(threads) > 1 else "read"
             sheet.add("rect", kind, x=x + 1, y=y + 1, width=_COLUMN - 2, height=_CHIP - 2)
             text = str(thread)
-            sheet.write("thread", x + _COLUMN / 2, y + _CHIP / 2 + 3.6, text, font_size=10)
+            sheet.write("thread chip", x + _COLUMN / 2, y + _CHIP / 2 + 3.6, text, font_size=10)
     what = "load" if request.event == "shared_load" else "store"
     warp = min(request.words) // WARP
     sheet.write("head label", _LEFT - 8, sheet.y + 11, f"step {number}")
@@ -81,17 +86,3 @@ def _draw_numbers(sheet: Sheet) -> None:
     for bank in range(BANKS):
         sheet.write("note soft middle", _LEFT + (bank + 0.5) * _COLUMN, sheet.y + 4, str(bank))
     sheet.y += 20
-
-
-def _legend(sheet: Sheet) -> None:
-    sheet.group("legend")
-    entries: Iterable[tuple[str, str]] = (
-        ("read", "a thread alone on its bank"),
-        ("conflict", "threads whose words share a bank: they are served one after the other"),
-    )
-    x = 20.0
-    for kind, text in entries:
-        sheet.add("rect", kind, x=x, y=sheet.y + 3, width=13, height=10)
-        sheet.write("note soft", x + 19, sheet.y + 12, text)
-        x += 32 + 6.1 * len(text)
-    sheet.y += 22

@@ -14,8 +14,7 @@ from xml.etree import ElementTree
 from gred.banks import draw_banks
 from gred.counting import WARP
 from gred.recording import Accesses, Launch
-from gred.records import methods
-from gred.sheet import Sheet
+from gred.sheet import READABLE, WIDTH, Page, Sheet
 from gred.showing import (
     MEMORIES,
     Boundary,
@@ -30,16 +29,27 @@ from gred.showing import (
     told_node,
     told_notes,
     told_picture,
+    told_rung,
     told_span,
     told_ticket,
     told_value,
 )
 from gred.steps import ACROSS_BLOCKS, Block, Element, Node, Step, blocks
 
-_LEFT, _RIGHT, _TOP = 132, 262, 24
-_WIDTH, _COLUMN_MAX, _COLUMN_MIN = 1088, 26, 3
+_LEFT, _RIGHT = 132, 262
 _CELL, _FLAT, _GAP, _ROW, _LINE = 18, 6, 28, 20, 14
-_READABLE = 15  # columns as wide have room for text
+_LEGEND = {
+    ("circle", "active"): "an active thread",
+    ("circle", "active unused"): "its result is discarded",
+    ("circle", "idle"): "idle",
+    ("line", "line load"): "reads",
+    ("line", "line store"): "writes",
+    ("line", "line copy"): "a bulk copy",
+    ("line", "line own"): "its own register",
+    ("line", "line shuffle"): "a shuffle",
+    ("rect", "wasted"): "moved, not used",
+    ("rect", "conflict"): "bank conflict",
+}
 _ROWS = 8  # more of one memory are drawn flat, without values
 
 
@@ -49,68 +59,34 @@ def drawn(told: Accesses, *, small: bool = False) -> str:
     A small one looks the same, without data and texts for a mouse.
     """
     made = [blocks(launch, shown(launch)) for launch in told.passes]
-    title, idea = _told_rung(told.method)
+    title, idea = told_rung(told.method)
     sheet = Sheet(title, told_picture(told, idea, made))
-    _title(sheet, told, title, idea)
+    what = f"{told.op} of {told.size:,} {told.dtype} in blocks of {told.block_size} threads"
+    sheet.head(title, idea, f"{what}: {told.result}")
     conflicts = any(r.conflicts for step in made[0][0].steps for r in step.requests)
-    if conflicts and told.block_size * _READABLE > _WIDTH:
+    if conflicts and told.block_size * READABLE > WIDTH:
         width = draw_banks(sheet, told.passes[0], made[0][0].steps)
         return sheet.text(width, small=small)
     columns = max(
         _columns(launch, of_pass) for launch, of_pass in zip(told.passes, made, strict=True)
     )
-    page = _Page(sheet, columns)
-    for number, launch in enumerate(told.passes):
-        _draw_pass(page, told, number, made[number])
-    _legend(page)
+    page = Page(sheet, _LEFT, columns)
+    for number, of_pass in enumerate(made):
+        _draw_pass(page, told, number, of_pass)
+    sheet.legend(_LEGEND)
     return sheet.text(page.right + _RIGHT, small=small)
 
 
 def _columns(launch: Launch, made: Sequence[Block]) -> int:
     """Tell how many columns a pass takes; between blocks one is left free."""
     beside = (launch.block_size + 1) * len(made) - 1
-    return beside if beside * _READABLE <= _WIDTH else launch.block_size
-
-
-def _told_rung(name: str) -> tuple[str, str]:
-    """Give a rung's title and its idea; one of a user's own has a name alone."""
-    for method in methods():
-        if method.name == name:
-            return f"{method.number} {name}: {method.title}", method.idea
-    return name, "a rung of one's own"
-
-
-def _title(sheet: Sheet, told: Accesses, title: str, idea: str) -> None:
-    sheet.y = _TOP
-    sheet.group("titles")
-    sheet.write("title", 16, sheet.y + 4, title)
-    sheet.write("note soft", 16, sheet.y + 24, idea)
-    what = f"{told.op} of {told.size:,} {told.dtype} in blocks of {told.block_size} threads"
-    sheet.write("note soft", 16, sheet.y + 40, f"{what}: {told.result}")
-    sheet.y += 58
-
-
-class _Page:
-    """A sheet with so many columns."""
-
-    def __init__(self, sheet: Sheet, columns: int) -> None:
-        self.sheet = sheet
-        self.column = min(_COLUMN_MAX, max(_COLUMN_MIN, _WIDTH // columns // 2 * 2))
-        self.right = _LEFT + columns * self.column
-
-    @property
-    def is_readable(self) -> bool:
-        return self.column >= _READABLE
-
-    def x(self, column: int) -> float:
-        """Tell where the middle of a column is."""
-        return _LEFT + (column + 0.5) * self.column
+    return beside if beside * READABLE <= WIDTH else launch.block_size
 
 
 # ---- a pass ----
 
 
-def _draw_pass(page: _Page, told: Accesses, number: int, made: Sequence[Block]) -> None:
+def _draw_pass(page: Page, told: Accesses, number: int, made: Sequence[Block]) -> None:
     launch, sheet = told.passes[number], page.sheet
     memory, ends = _at_first(made), lengths(launch, made)
     beside = _columns(launch, made) > launch.block_size
@@ -161,7 +137,7 @@ class _Panel:
 
     def __init__(
         self,
-        page: _Page,
+        page: Page,
         launch: Launch,
         number: int,
         together: Sequence[Block],
@@ -173,26 +149,29 @@ class _Panel:
         wide = launch.block_size + 1
         self.tracks = [_Track(launch, block, k * wide) for k, block in enumerate(together)]
         self.arrived: list[Element] = []  # what other blocks of a cluster have stored
+        self.labelled: set[float] = set()  # where memory is named
         self.noted: float = 0  # where the last note is
         self.row: float = 0  # where the last threads are
 
     def draw(self) -> None:
         beneath = self.sheet.group("beneath")
         skipped: list[int] = []
+        left = 0
         for number in range(max(len(track.boundaries) for track in self.tracks)):
             here = [(t, b) for t in self.tracks if (b := t.at(number))]
             steps = [boundary.after for _, boundary in here if boundary.after]
             if steps and all(n.changes_nothing for s in steps for n in _useful(s)):
                 skipped.append(number + 1)
+                left = min(track.left for track, _ in here)
                 for track, boundary in here:
                     _pass_on(track, boundary.after)
                 continue
-            self._draw_skipped(skipped)
+            self._draw_skipped(skipped, left)
             self._draw_boundary(number, here, beneath)
             skipped = []
         self.sheet.y += 8
 
-    def _draw_skipped(self, skipped: Sequence[int]) -> None:
+    def _draw_skipped(self, skipped: Sequence[int], left: int) -> None:
         if not skipped:
             return
         sheet, last = self.sheet, skipped[-1]
@@ -200,7 +179,7 @@ class _Panel:
         steps = f"step {last}" if len(skipped) == 1 else f"steps {skipped[0]} to {last}"
         sheet.write("head label", _LEFT - 8, sheet.y + 8, steps)
         text = "merge the neutral element alone: no value changes"
-        sheet.write("note soft", self.page.x(1) - 4, sheet.y + 8, text)
+        sheet.write("note soft", self.page.x(left + 2) - 4, sheet.y + 8, text)
         sheet.y += _ROW + 4
 
     def _draw_boundary(
@@ -263,9 +242,11 @@ class _Panel:
         """Show what is new in threads' registers, is used and cannot be seen in memory."""
         useful = (n for n in _useful(boundary.before) if not _in_memory(n) and not n.copies)
         alone = [n for n in useful if not n.own or n.terms > n.own.terms]
+        size = self._size(node.value for node in alone)
         for node in alone:
             x, y = self.page.x(track.left + node.thread), self.sheet.y
-            self._draw_cell("held", x, y, node.value, "value fresh")
+            self._draw_cell("held", x, y)
+            self._write_value("value fresh", x, y, node.value, size)
             track.held[node] = y + _CELL
         if alone:
             self._label(track, "registers")
@@ -277,8 +258,7 @@ class _Panel:
         arrived = [e for e in self.arrived if (e.memory, e.owner) == (memory, owner)]
         written = {e.number: e for e in (*boundary.written(memory), *arrived)}
         read = {e.number: e for e in boundary.read(memory)}
-        for element in (*written.values(), *read.values()):
-            self.memory[element.cell] = element.value
+        self._remember(boundary, (*written.values(), *read.values()))
         copied = [
             to for n in nodes_of(boundary.before) for _, to in n.copies if to.memory == memory
         ]
@@ -289,13 +269,16 @@ class _Panel:
         height = _CELL if len(rows) <= _ROWS else _FLAT
         for row in rows:
             elements = shape.elements(row, self.ends[memory])
-            if height == _CELL or row == rows[0]:
+            if row == rows[0] or (height == _CELL and len(self.tracks) == 1):
                 self._label(track, f"{memory} {told_span(elements)}")
-            for number in elements:
+            values = {n: self.memory.get((memory, n, owner)) for n in elements}
+            size = self._size(values.values())
+            for number, value in values.items():
                 x, y = self.page.x(track.left + shape.column(number)), sheet.y
                 kind = "fresh" if number in written else "asked" if number in read else ""
-                value = self.memory.get((memory, number, owner)) if height == _CELL else None
-                self._draw_cell("cell", x, y, value, f"value {kind}".strip(), height)
+                self._draw_cell("cell", x, y, height)
+                if height == _CELL:
+                    self._write_value(f"value {kind}".strip(), x, y, value, size)
                 for (told, asked), at in zip(bars, (y, y + height - 4), strict=True):
                     self._draw_bar(x, at, told.get(number), asked)
                 track.places[memory, number, owner] = y, y + height
@@ -303,20 +286,31 @@ class _Panel:
         if memory == "tickets":
             self._draw_ticket(track, written.values())
 
+    def _remember(self, boundary: Boundary, elements: Iterable[Element]) -> None:
+        """Keep what elements hold, but for what is used by nobody."""
+        unused = [node for node in nodes_of(boundary.before) if not node.useful]
+        discarded = {element.cell for node in unused for element in node.writes}
+        for element in elements:
+            self.memory[element.cell] = None if element.cell in discarded else element.value
+
     def _draw_ticket(self, track: _Track, written: Iterable[Element]) -> None:
         text = told_ticket([element.value for element in written], self.launch.blocks)
         sheet = self.sheet
         sheet.write("note soft", self.page.x(track.left + 1), sheet.y - _CELL + 10, text)
 
-    def _draw_cell(
-        self, kind: str, x: float, y: float, value: Any, how: str, height: float = _CELL
-    ) -> None:
-        width = self.page.column
-        self.sheet.add("rect", kind, x=x - width / 2, y=y, width=width, height=height)
+    def _draw_cell(self, kind: str, x: float, y: float, height: float = _CELL) -> None:
+        width, flat = self.page.column, "" if height == _CELL else " flat"
+        self.sheet.add("rect", kind + flat, x=x - width / 2, y=y, width=width, height=height)
+
+    def _size(self, values: Iterable[Any]) -> float:
+        """Choose letters in which the longest of a row's values fits into its cell."""
+        longest = max((len(told_value(v)) for v in values if v is not None), default=0)
+        return min(10.5, 1.45 * self.page.column / max(longest, 2))
+
+    def _write_value(self, kind: str, x: float, y: float, value: Any, size: float) -> None:
         if value is not None and self.page.is_readable:
-            text = told_value(value)
-            size = min(10.5, 1.45 * width / max(len(text), 2))
-            self.sheet.write(how, x, y + _CELL / 2 + size * 0.36, text, font_size=size)
+            at = y + _CELL / 2 + size * 0.36
+            self.sheet.write(kind, x, at, told_value(value), font_size=size)
 
     def _draw_bar(self, x: float, y: float, told: str | None, asked: str) -> None:
         if told:
@@ -326,8 +320,9 @@ class _Panel:
 
     def _label(self, track: _Track, text: str) -> None:
         """Name what is to the right; of several blocks the memory alone."""
-        if track is self.tracks[0] or track.block.number == len(self.tracks) - 1:
-            text = text if len(self.tracks) == 1 else text.split()[0]
+        text = text if len(self.tracks) == 1 else text.split()[0]
+        if self.sheet.y not in self.labelled:
+            self.labelled.add(self.sheet.y)
             self.sheet.write("label", _LEFT - 8, self.sheet.y + 13, text)
 
     # links
@@ -454,33 +449,3 @@ def _clashing(step: Step | None) -> set[tuple[str, int]]:
 
 def _in_memory(node: Node) -> bool:
     return any(element.memory in MEMORIES for element in node.writes)
-
-
-# ---- the legend ----
-
-
-def _legend(page: _Page) -> None:
-    sheet = page.sheet
-    sheet.group("legend")
-    entries: tuple[tuple[str, str, str], ...] = (
-        ("circle", "active", "an active thread"),
-        ("circle", "active unused", "its result is discarded"),
-        ("circle", "idle", "idle"),
-        ("line", "line load", "reads"),
-        ("line", "line store", "writes"),
-        ("line", "line copy", "a bulk copy"),
-        ("line", "line own", "its own register"),
-        ("line", "line shuffle", "a shuffle"),
-        ("rect", "wasted", "moved, not used"),
-    )
-    x, y = 20.0, sheet.y + 8
-    for tag, kind, text in (entry for entry in entries if entry[1] in sheet.kinds):
-        if tag == "circle":
-            sheet.add(tag, kind, cx=x + 6, cy=y, r=2.5 if kind == "idle" else 6)
-        elif tag == "line":
-            sheet.add(tag, kind, x1=x - 2, y1=y, x2=x + 14, y2=y)
-        else:
-            sheet.add(tag, kind, x=x, y=y - 2, width=13, height=4)
-        sheet.write("note soft", x + 19, y + 4, text)
-        x += 32 + 6.1 * len(text)
-    sheet.y += 20

@@ -157,7 +157,7 @@ def _values(event: str, nbytes: int, kind: str, raw: bytes) -> tuple[Any, ...]:
 
 
 def _access(row: tuple[Any, ...], kinds: dict[str, str], *, unordered: bool) -> Access:
-    block, thread, interval, event, memory, offset, nbytes, source, raw, path, number = row
+    block, thread, interval, event, memory, offset, nbytes, _, raw, path, number = row
     kind = kinds["array" if memory == "shared" and nbytes == PACK_NBYTES else memory]
     return Access(
         block,

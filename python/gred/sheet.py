@@ -12,6 +12,9 @@ from itertools import groupby, pairwise
 from typing import Any
 from xml.etree import ElementTree
 
+# Of all columns; of one, at most and at least; and from where on it has room for text.
+WIDTH, _COLUMN_MAX, _COLUMN_MIN, READABLE = 1088, 26, 3, 15
+
 # Colours of the light scheme, and of the dark one.
 _COLOURS = {
     "paper": ("#ffffff", "#0d1117"),
@@ -39,6 +42,7 @@ _SHAPES = """
 .gred .mono { font-family: ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace; }
 .gred .title { font-size: 17px; font-weight: bold; }
 .gred .head { font-size: 12px; font-weight: bold; }
+.gred .fact { font-size: 13px; }
 .gred .note, .gred .label { font-size: 10.5px; }
 .gred .value, .gred .thread, .gred .middle { text-anchor: middle; }
 .gred .label { text-anchor: end; }
@@ -71,6 +75,7 @@ _FILLS = {
     "active.unused": "paper",
     "idle": "rule",
     "thread": "on_active",
+    "chip": "paper",
 }
 _STROKES = {
     "cell": "rule",
@@ -146,6 +151,31 @@ class Sheet:
         """Write a text, whose line is at `y`."""
         self.add("text", kind, x=x, y=y, **attributes).text = text
 
+    def head(self, title: str, *lines: str) -> None:
+        """Write the title, and under it what is shown."""
+        self.group("titles")
+        self.write("title", 16, 28, title)
+        for k, line in enumerate(lines):
+            self.write("note soft", 16, 48 + 16 * k, line)
+        self.y = 50 + 16 * len(lines)
+
+    def legend(self, entries: Mapping[tuple[str, str], str]) -> None:
+        """Say what signs stand for, as far as they were drawn."""
+        self.group("legend")
+        x, y = 20.0, self.y + 8
+        for (tag, kind), text in entries.items():
+            if kind not in self.kinds:
+                continue
+            if tag == "circle":
+                self.add(tag, kind, cx=x + 6, cy=y, r=2.5 if kind == "idle" else 6)
+            elif tag == "line":
+                self.add(tag, kind, x1=x - 2, y1=y, x2=x + 14, y2=y)
+            else:
+                self.add(tag, kind, x=x, y=y - 3, width=13, height=6)
+            self.write("note soft", x + 19, y + 4, text)
+            x += 32 + 6.1 * len(text)
+        self.y += 20
+
     def text(self, width: float, *, small: bool) -> str:
         """Give the document; a small one has everything of a kind in one path."""
         height = self.y + 12
@@ -161,6 +191,24 @@ class Sheet:
                 _put_together(group)
         self.root[:0] = [*first, paper]
         return ElementTree.tostring(self.root, encoding="unicode") + "\n"
+
+
+class Page:
+    """A sheet with so many columns, one a thread, from `left` on."""
+
+    def __init__(self, sheet: Sheet, left: float, columns: int) -> None:
+        self.sheet, self.left = sheet, left
+        self.column = min(_COLUMN_MAX, max(_COLUMN_MIN, WIDTH // columns // 2 * 2))
+        self.right = left + columns * self.column
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether columns have room for text."""
+        return self.column >= READABLE
+
+    def x(self, column: int) -> float:
+        """Tell where the middle of a column is."""
+        return self.left + (column + 0.5) * self.column
 
 
 # ---- everything of a kind in one path ----
@@ -212,7 +260,7 @@ def _of_rectangles(kind: str, ones: list[ElementTree.Element]) -> list[ElementTr
         (x, y, _, height), right = run[0], run[-1][0] + run[-1][2]
         wide = number(right - x)
         steps.append(f"M{number(x)} {number(y)}h{wide}v{number(height)}h-{wide}z")
-        if kind.startswith(("cell", "held")):
+        if kind in ("cell", "held"):
             tall = number(height)
             steps.append(f"M{number(x)} {number(y + height)}")
             steps += [f"m{number(b[0] - a[0])}-{tall}v{tall}" for a, b in pairwise(run)]

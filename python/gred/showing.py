@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from gred.counting import SECTOR_NBYTES, WARP
 from gred.recording import Accesses, Launch
+from gred.records import methods
 from gred.steps import Block, Element, Node, Request, Step
 
 BLOCKS_MAX = 4
@@ -50,12 +51,15 @@ def shapes(block: Block, columns: int) -> dict[str, Shape]:
 
 def lengths(launch: Launch, made: Iterable[Block]) -> dict[str, int]:
     """Tell how long each memory is, as far as the blocks use it."""
-    steps = [step for block in made for step in block.steps]
+    used_by = list(made)
+    steps = [step for block in used_by for step in block.steps]
     nodes = [node for step in steps for node in step.nodes.values()]
     used = dict.fromkeys(MEMORIES, 0)
     for element in (e for n in nodes for e in (*n.reads, *n.writes, *itertools.chain(*n.copies))):
         used[element.memory] = max(used[element.memory], element.number + 1)
-    return used | {"partials": launch.blocks}
+    if launch.blocks > len(used_by):
+        used["partials"] = launch.blocks
+    return used
 
 
 class Boundary(NamedTuple):
@@ -120,6 +124,14 @@ def told_block(launch: Launch, block: Block, number: int, passes: int) -> str:
     in_pass = f"pass {number} of {passes}, " if passes > 1 else ""
     of_grid = "the only block" if launch.blocks == 1 else f"block {block.number}"
     return f"{in_pass}{of_grid}".capitalize()
+
+
+def told_rung(name: str) -> tuple[str, str]:
+    """Give a rung's title and its idea; one of a user's own has a name alone."""
+    for method in methods():
+        if method.name == name:
+            return f"{method.number} {name}: {method.title}", method.idea
+    return name, "a rung of one's own"
 
 
 def told_span(elements: range) -> str:

@@ -168,13 +168,15 @@ class _Builder:
             for access in of_thread:
                 if access.event in BARRIERS:
                     continue
-                begun = begun or access.event not in _STORES
+                waits = access.event in _LOADS and access.memory == "tickets"
+                begun = begun or not (waits or access.event in _STORES)
                 (own if begun else late).append(access)
         return late, own
 
     def _store(self, accesses: Iterable[Access]) -> None:
         for access in accesses:
-            self.now[access.thread].writes.extend(_elements(access))
+            if access.event in _STORES:
+                self.now[access.thread].writes.extend(_elements(access))
 
     def _carry_out(self, step: Step, number: int, accesses: list[Access]) -> None:
         before = dict(self.now)

@@ -24,8 +24,7 @@ All passes of a rung are counted together. Grids are those of a GPU with --multi
 default an H200's. Exit status: 0 counted, 2 bad arguments, 130 interrupted, 141 nobody reads."""
 
 SIZE, BLOCK_SIZE = 1 << 20, 256
-# Rungs for later GPUs have no counters.
-LATEST = 22
+LATEST = 24
 
 LEGEND = (
     "loads, stores: requests of warps to global memory; sectors: 32 bytes each that these move",
@@ -116,12 +115,14 @@ def settings_of(
     return Settings(methods, given.size, given.dtype, given.block_size, given.multiprocessors)
 
 
-def countable(wanted: tuple[Any, ...] | None, done: str = "counted") -> tuple[Any, ...]:
-    """Check that the methods have counters, which it takes to be `done`; by default all that do."""
+def countable(
+    wanted: tuple[Any, ...] | None, done: str = "counted", latest: int = LATEST
+) -> tuple[Any, ...]:
+    """Check that the methods are rungs up to `latest`, which can be `done`; by default all."""
     for method in wanted or ():
-        if method.number is None or method.number > LATEST:
-            raise options.UsageError(f"{method.name!r} cannot be {done}; rungs 0 to {LATEST} can")
-    rungs = (m for m in gred.methods() if m.number is not None and m.number <= LATEST)
+        if method.number is None or method.number > latest:
+            raise options.UsageError(f"{method.name!r} cannot be {done}; rungs 0 to {latest} can")
+    rungs = (m for m in gred.methods() if m.number is not None and m.number <= latest)
     return wanted or tuple(rungs)
 
 
