@@ -33,12 +33,12 @@ const void *template_entry(unsigned block)
     return entries[__builtin_ctz(block / BLOCK_SIZE_MIN)];
 }
 
-#define IN_PLACE_any_block(name)    KERNEL_ENTRY(name<counted<sum<Acc>>>)
-#define IN_PLACE_each_block(name)   template_entry<Acc>(block)
-#define READS_any_block(name)       KERNEL_ENTRY(name<counted<sum<Acc>>, global<const In>>)
-#define READS_each_block(name)      KERNEL_ENTRY(name<counted<sum<Acc>>, global<const In>, 0>)
-#define READS_default_block(name)   READS_each_block(name)
-#define ELEMENTS_any_block(name)    KERNEL_ENTRY(name<counted<sum<Acc>>, In>)
+#define IN_PLACE_any_block(name)  KERNEL_ENTRY(name<counted<sum<Acc>>>)
+#define IN_PLACE_each_block(name) template_entry<Acc>(block)
+#define READS_any_block(name)     KERNEL_ENTRY(name<counted<sum<Acc>>, global<const In>>)
+#define READS_each_block(name)    KERNEL_ENTRY(name<counted<sum<Acc>>, global<const In>, 0>)
+#define READS_default_block(name) READS_each_block(name)
+#define ELEMENTS_any_block(name)  KERNEL_ENTRY(name<counted<sum<Acc>>, In>)
 
 #define KIND_levels(blocks)      IN_PLACE_##blocks
 #define KIND_in_place(blocks)    IN_PLACE_##blocks

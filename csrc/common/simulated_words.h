@@ -57,7 +57,7 @@ enum simulator_event {
     SIMULATOR_CLUSTER_BARRIER,
     SIMULATOR_MBARRIER_WAIT,
     SIMULATOR_BULK_COPY, /* from global to shared memory, asynchronously */
-    SIMULATOR_TRIP, /* to global memory: loads with nothing in between make it together */
+    SIMULATOR_TRIP,      /* to global memory: loads with nothing in between make it together */
     SIMULATOR_EVENTS
 };
 

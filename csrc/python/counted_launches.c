@@ -27,7 +27,8 @@ static const char *event_name(enum simulator_event event)
                                                         [SIMULATOR_WARP_BARRIER] = "warp_barrier",
                                                         [SIMULATOR_BLOCK_BARRIER] = "block_barrier",
                                                         [SIMULATOR_GRID_BARRIER] = "grid_barrier",
-                                                        [SIMULATOR_CLUSTER_BARRIER] = "cluster_barrier",
+                                                        [SIMULATOR_CLUSTER_BARRIER] =
+                                                            "cluster_barrier",
                                                         [SIMULATOR_MBARRIER_WAIT] = "mbarrier_wait",
                                                         [SIMULATOR_BULK_COPY] = "bulk_copy",
                                                         [SIMULATOR_TRIP] = "global_load_trip"};

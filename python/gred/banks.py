@@ -14,7 +14,7 @@ from gred.sheet import Sheet
 from gred.showing import told_notes
 from gred.steps import BANKS, Request, Step
 
-_LEFT, _RIGHT, _COLUMN, _CHIP, _LINE = 92, 262, 26, 17, 14
+_LEFT, _RIGHT, _COLUMN, _CHIP, _LINE = 100, 276, 26, 17, 14
 _INTRODUCTION = (
     "Shared memory has 32 banks, and each serves one 4-byte word at a time. Of every step one",
     "warp's request is shown: its threads stand on the bank that they ask, and each row is one",
@@ -38,10 +38,15 @@ def draw_banks(sheet: Sheet, launch: Launch, steps: Sequence[Step]) -> float:
         shared = [r for r in step.requests if r.memory == "shared"]
         if shared:
             sheet.group("step", data={"step": number})
-            _draw_step(sheet, launch, number, step, max(shared, key=lambda r: r.transfers))
+            _draw_step(sheet, launch, number, step, max(shared, key=_cost))
     _draw_numbers(sheet)
     sheet.legend(_LEGEND)
     return right + _RIGHT
+
+
+def _cost(request: Request) -> tuple[int, int]:
+    """Order requests: of those that take as long, the one of the first words is the last."""
+    return request.transfers, -min(request.words.values())
 
 
 def _draw_step(sheet: Sheet, launch: Launch, number: int, step: Step, request: Request) -> None:

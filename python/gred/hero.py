@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -88,7 +88,7 @@ class _Tree(NamedTuple):
 
     def _draw_lines(self, top: float, step: Step) -> None:
         for node in (node for node in step.nodes.values() if node.useful):
-            ends = {"x2": self.x(node.thread), "y2": top + _LEVEL, "y1": top}
+            ends: dict[str, Any] = {"x2": self.x(node.thread), "y2": top + _LEVEL, "y1": top}
             for element in node.reads:
                 self.sheet.add("line", "line load", x1=self.x(element.number), **ends)
             for source in (node.own, node.lane) if node.lane else ():

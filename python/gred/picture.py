@@ -36,7 +36,7 @@ from gred.showing import (
 )
 from gred.steps import ACROSS_BLOCKS, Block, Element, Node, Step, blocks
 
-_LEFT, _RIGHT = 132, 262
+_LEFT, _RIGHT = 142, 276
 _CELL, _FLAT, _GAP, _ROW, _LINE = 18, 6, 28, 20, 14
 _LEGEND = {
     ("circle", "active"): "an active thread",
@@ -63,14 +63,12 @@ def drawn(told: Accesses, *, small: bool = False) -> str:
     sheet = Sheet(title, told_picture(told, idea, made))
     what = f"{told.op} of {told.size:,} {told.dtype} in blocks of {told.block_size} threads"
     sheet.head(title, idea, f"{what}: {told.result}")
-    conflicts = any(r.conflicts for step in made[0][0].steps for r in step.requests)
+    steps = made[0][0].steps if told.passes else ()
+    conflicts = any(request.conflicts for step in steps for request in step.requests)
     if conflicts and told.block_size * READABLE > WIDTH:
-        width = draw_banks(sheet, told.passes[0], made[0][0].steps)
-        return sheet.text(width, small=small)
-    columns = max(
-        _columns(launch, of_pass) for launch, of_pass in zip(told.passes, made, strict=True)
-    )
-    page = Page(sheet, _LEFT, columns)
+        return sheet.text(draw_banks(sheet, told.passes[0], steps), small=small)
+    columns = map(_columns, told.passes, made)
+    page = Page(sheet, _LEFT, max(columns, default=told.block_size))
     for number, of_pass in enumerate(made):
         _draw_pass(page, told, number, of_pass)
     sheet.legend(_LEGEND)

@@ -13,6 +13,7 @@ import gred
 from gred.cli import files, options, record, units
 from gred.cli.console import Column, Console, Table
 from gred.cli.ladder import introduce, tell_written
+from gred.counting import SECTOR_NBYTES
 
 DESCRIPTION = """\
 Counts what every rung of the ladder does to memory, as a profiler does on a GPU: requests of warps
@@ -27,7 +28,8 @@ SIZE, BLOCK_SIZE = 1 << 20, 256
 LATEST = 24
 
 LEGEND = (
-    "loads, stores: requests of warps to global memory; sectors: 32 bytes each that these move",
+    "loads, stores: requests of warps to global memory, bulk copies among the loads",
+    "sectors: 32 bytes each that these move",
     "used: bytes that lanes ask for, of those that are moved",
     "shared: wavefronts of shared memory; conflicts: those that lanes cost that meet in a bank",
     "barriers: a block's; lanes: of a warp, active in a step of arithmetic, on average",
@@ -167,8 +169,14 @@ _COLUMNS = (
 
 def _cells(row: Row) -> list[str]:
     total, passes = row.counters.total, row.counters.passes
+    requests, sectors = (
+        getattr(total, f"global_load_{what}") + getattr(total, f"bulk_copy_{what}")
+        for what in ("requests", "sectors")
+    )
+    asked = total.global_load_nbytes + total.bulk_copy_nbytes
+    used = asked / (SECTOR_NBYTES * sectors) if sectors else None
     numbers = (
-        (total.global_load_requests, total.global_load_sectors, total.global_load_efficiency),
+        (requests, sectors, used),
         (total.global_store_requests, total.global_store_sectors, total.global_store_efficiency),
     )
     cells = [str(row.number), row.counters.method, str(len(passes))]
