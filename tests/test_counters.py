@@ -429,11 +429,7 @@ def test_counters_print_as_a_table():
     [
         ({"op": "prod"}, ValueError, "sums and means alone"),
         ({"method": "exact"}, ValueError, "method 'exact' has no counters; rungs 0 to 24 have"),
-        (
-            {"a": np.ones(3), "method": "exact"},
-            ValueError,
-            "method 'exact' has no counters; rungs 0 to 24 have",
-        ),
+        ({"a": np.ones(3), "method": "exact"}, ValueError, "'exact' has no counters"),
         ({"method": "recursive"}, ValueError, "does not run on 'simulated'"),
         ({"dtype": np.float64}, ValueError, "float32 in float64"),
         ({"a": np.ones(3, np.float16)}, ValueError, "got float16 in float32"),

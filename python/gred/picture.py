@@ -294,7 +294,7 @@ class _Panel:
     def _draw_ticket(self, track: _Track, written: Iterable[Element]) -> None:
         text = told_ticket([element.value for element in written], self.launch.blocks)
         sheet = self.sheet
-        sheet.write("note soft", self.page.x(track.left + 1), sheet.y - _CELL + 10, text)
+        sheet.write("note soft", self.page.x(track.left + 2), sheet.y - _CELL + 10, text)
 
     def _draw_cell(self, kind: str, x: float, y: float, height: float = _CELL) -> None:
         width, flat = self.page.column, "" if height == _CELL else " flat"
