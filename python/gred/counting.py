@@ -342,7 +342,9 @@ def counters(
     first level at once, 8 bytes a lane, in half the wavefronts; here they are two loads.
     'cooperative': waiting blocks look whether all have arrived as often as time allows; here each
     but the last looks once; and all blocks of its grid are kept at a time, in up to 2 GiB. Shared
-    loads on a GPU come with up to 2 % of wavefronts more, from the hardware's arbitration.
+    loads on a GPU come with up to 2 % of wavefronts more, from the hardware's arbitration. 'bulk'
+    and 'cluster' have not been beside a profiler: a bulk copy is one request, no load and no shared
+    store, and a store to another block's shared memory counts as one to the block's own.
 
     Examples
     --------

@@ -25,7 +25,6 @@ from gred.showing import (
     shapes,
     shown,
     told_block,
-    told_cells,
     told_node,
     told_notes,
     told_picture,
@@ -257,12 +256,8 @@ class _Panel:
         written = {e.number: e for e in (*boundary.written(memory), *arrived)}
         read = {e.number: e for e in boundary.read(memory)}
         self._remember(boundary, (*written.values(), *read.values()))
-        copied = [
-            to for n in nodes_of(boundary.before) for _, to in n.copies if to.memory == memory
-        ]
-        writes = dict.fromkeys((e.number for e in (*arrived, *copied)), "asked")
-        writes |= told_cells(boundary.writes(memory))
-        bars = (writes, "written"), (told_cells(boundary.reads(memory)), "read")
+        writes = dict.fromkeys((e.number for e in arrived), "asked") | boundary.told_writes(memory)
+        bars = (writes, "written"), (boundary.told_reads(memory), "read")
         rows = boundary.rows(memory, shape)
         height = _CELL if len(rows) <= _ROWS else _FLAT
         for row in rows:

@@ -86,13 +86,15 @@ class Boundary(NamedTuple):
         found = [e for n in nodes for e in (*n.reads, *(at for at, _ in n.copies))]
         return [e for e in found if e.memory == memory]
 
-    def writes(self, memory: str) -> list[Request]:
-        """List what warps have asked to be written."""
-        return _asked(self.before, memory, ("global_store", "shared_store", "atomic"))
+    def told_writes(self, memory: str) -> dict[int, str]:
+        """Say what warps, and bulk copies, have done to elements by writing."""
+        copied = (to for n in nodes_of(self.before) for _, to in n.copies if to.memory == memory)
+        asked = _asked(self.before, memory, ("global_store", "shared_store", "atomic"))
+        return {element.number: "asked" for element in copied} | told_cells(asked)
 
-    def reads(self, memory: str) -> list[Request]:
-        """List what warps ask to read."""
-        return _asked(self.after, memory, ("global_load", "shared_load", "bulk_copy"))
+    def told_reads(self, memory: str) -> dict[int, str]:
+        """Say what warps do to elements by reading."""
+        return told_cells(_asked(self.after, memory, ("global_load", "shared_load", "bulk_copy")))
 
 
 def boundaries(block: Block) -> list[Boundary]:

@@ -226,7 +226,7 @@ class _Screen:
 
     def _memory(self, boundary: Boundary, asked: int) -> None:
         for memory, shape in self.shapes.items():
-            told = showing.told_cells([*boundary.reads(memory), *boundary.writes(memory)])
+            told = boundary.told_reads(memory) | boundary.told_writes(memory)
             for row in boundary.rows(memory, shape):
                 elements = shape.elements(row, self.ends[memory])
                 marks = [asked if told.get(n) == "asked" else _CELLS[told.get(n)] for n in elements]
