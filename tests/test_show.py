@@ -26,6 +26,7 @@ def test_every_rung_is_shown(command, rung):
     assert f"{method.number} {rung}: {method.title}" in out
     total = out.partition("summed in int32: ")[2].split()[0]
     values = [line.split()[-1] for line in out.splitlines() if line.split()[:1] == ["values"]]
+    assert "None" not in out
     assert total in values or rung == "atomic"  # which no thread sees
 
 

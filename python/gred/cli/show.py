@@ -51,7 +51,7 @@ _ELEMENTS = {
     **dict.fromkeys(("atomic", "last_block", "cooperative"), 40),
 }
 
-_LABEL = 20
+_LABEL = 23
 _STYLES = ("bold", "dim", "dim", "blue", "green", "yellow", "red")
 _ACTIVE, _DISCARDED, _IDLE, _READ, _WRITTEN, _WASTED, _CONFLICT = range(7)
 _CELLS = {None: _IDLE, "wasted": _WASTED, "conflict": _CONFLICT}
@@ -211,7 +211,7 @@ class _Screen:
             self._memory(Boundary(None, step), _READ)
             self._marks("threads", [_work(step.nodes.get(t)) for t in range(self.threads)])
             self._memory(Boundary(step, None), _WRITTEN)
-            self._values(n for n in step.nodes.values() if n.useful)
+            self._values(n for n in step.nodes.values() if n.useful and not n.copies)
             self.console.line()
 
     def _head(self, number: int, step: Step) -> None:
