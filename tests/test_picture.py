@@ -1,6 +1,7 @@
 """A rung's picture has what its run had: lines, values, conflicts, tickets, and words for all."""
 
 import functools
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -9,6 +10,7 @@ import pytest
 
 import gred
 from gred.cli import show
+from gred.hero import hero
 from gred.picture import drawn
 
 ROOT = Path(__file__).parent.parent
@@ -291,20 +293,26 @@ def boxes_of(root):
     for text in root.iter(f"{SVG}text"):
         kinds = text.get("class").split()
         size = float(text.get("font-size") or sizes[next(k for k in sizes if k in kinds)])
-        width = 0.6 * size * len(text.text)
-        x, y = float(text.get("x")), float(text.get("y"))
-        middle = {"value", "thread", "middle"} & set(kinds)
-        left = x - width / 2 if middle else x - width if "label" in kinds else x
-        yield text.text, left, left + width, y - 0.72 * size, y
+        y = float(text.get("y"))
+        for part in (part for part in (text, *text) if part.text):
+            x, width = float(part.get("x")), 0.6 * size * len(part.text)
+            middle = {"value", "thread", "middle"} & set(kinds)
+            left = x - width / 2 if middle else x - width if "label" in kinds else x
+            yield part.text, left, left + width, y - 0.72 * size, y
 
 
-@every_rung
-def test_labels_neither_collide_nor_leave_the_picture(rung):
+def picture_by_default(rung):
+    if rung == "hero":
+        return hero()
     elements = show._ELEMENTS.get(rung, 1)
     block = show._BLOCK_SIZES.get(rung, 32)
     x = np.random.default_rng(0).integers(1, 10, block * elements).astype(np.int32)
-    told = gred.accesses(x, method=rung, block_size=block, dtype=np.int32)
-    root = ElementTree.fromstring(told.svg())
+    return gred.accesses(x, method=rung, block_size=block, dtype=np.int32).svg()
+
+
+@pytest.mark.parametrize("rung", [*RUNGS, "hero"])
+def test_labels_neither_collide_nor_leave_the_picture(rung):
+    root = ElementTree.fromstring(picture_by_default(rung))
     width = float(root.get("width"))
     boxes = sorted(boxes_of(root), key=lambda box: box[3])
     for k, (text, left, right, top, bottom) in enumerate(boxes):
@@ -366,3 +374,16 @@ def test_the_pictures_of_the_documentation_are_what_show_draws(command, tmp_path
         drawn = (tmp_path / name).read_text(encoding="utf-8")
         assert drawn == (ROOT / "docs" / "pictures" / name).read_text(encoding="utf-8"), name
         assert len(drawn) < 70_000, name
+
+
+def test_the_hero_says_what_is_counted_and_folds_in_five_levels():
+    """Of 32 elements a level leaves half; every rung's facts are those of its counters."""
+    root = ElementTree.fromstring(hero())
+    texts = [part.text for text in root.iter(f"{SVG}text") for part in (text, *text) if part.text]
+    for rung in ("neighbored", "shared_sequential", "shuffle"):
+        counted = gred.counters(np.ones(2**14, np.float32), method=rung, block_size=256).passes[0]
+        assert f"{counted.active_lanes:.0f} of 32 lanes active on average" in texts
+        assert f"{counted.global_load_efficiency:.0%} of the loaded bytes are used" in texts
+        assert f"{counted.block_barriers // counted.blocks} barrier" in " ".join(texts)
+    lanes = [path.get("d") for path in root.iter(f"{SVG}path") if path.get("class") == "dot active"]
+    assert [len(re.findall("[Mm]", d)) for d in lanes] == [16 + 8 + 4 + 2 + 1] * 3 + [1]
