@@ -16,9 +16,9 @@ from gred.steps import BANKS, Request, Step
 
 _LEFT, _RIGHT, _COLUMN, _CHIP, _LINE = 100, 276, 26, 17, 14
 _INTRODUCTION = (
-    "Shared memory has 32 banks, and each serves one 4-byte word at a time. Of every step one",
-    "warp's request is shown: its threads stand on the bank that they ask, and each row is one",
-    "wavefront.",
+    "Shared memory has 32 banks, and each serves one 4-byte word at a time. "
+    "Of every step one warp's request is shown:",
+    "its threads stand on the bank that they ask, and each row is a wavefront.",
 )
 _LEGEND = {
     ("rect", "read"): "a thread alone on its bank",
