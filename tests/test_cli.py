@@ -108,7 +108,7 @@ def test_the_first_screen_shows_ideas_pay_off_and_what_is_left(command, monkeypa
         rungs,
         (
             "neighbours, in place; limited by multiprocessor throughput: global memory traffic is",
-            "limited by waiting for loads and barriers: global memory traffic is 3.1 times the array",
+            "waiting for loads and barriers: global memory traffic is 3.1 times the array",
             "throughput: 70 % of shared-memory wavefronts are bank conflicts",
             "limited by waiting for loads and barriers: a block barrier every 28 elements",
             "limited by memory bandwidth: every byte is read once",

@@ -56,11 +56,10 @@ class Launch(NamedTuple):
 
     def first_pass(self, size: int, multiprocessors: int | None = None) -> Counts:
         """Count the first pass, element by element."""
-        return _first_pass(self, size, multiprocessors or self.multiprocessors)
+        return _counted(self, size, multiprocessors or self.multiprocessors)
 
 
-@functools.lru_cache(maxsize=256)  # arrays of all lengths are counted by the same few short ones
-def _first_pass(launch: Launch, size: int, multiprocessors: int) -> Counts:
+def _count(launch: Launch, size: int, multiprocessors: int) -> Counts:
     first: Counts = counters(
         np.ones(size, launch.dtype),
         method=launch.method.name,
@@ -69,6 +68,10 @@ def _first_pass(launch: Launch, size: int, multiprocessors: int) -> Counts:
         multiprocessors=multiprocessors,
     ).passes[0]
     return first
+
+
+# Arrays of all lengths are counted by the same few short ones.
+_counted = functools.lru_cache(maxsize=256)(_count)
 
 
 def passes(launch: Launch, size: int) -> list[tuple[int, Counts]]:

@@ -12,6 +12,7 @@ import gred
 from gred.cli import files, options, record, units
 from gred.cli.console import Column, Console, Table
 from gred.cli.opening import check_places, introduce, tell_written, write
+from gred.counting import SECTOR_NBYTES
 
 DESCRIPTION = """\
 Counts what every rung of the ladder does to memory, as a profiler does on a GPU: warp-level memory
@@ -23,8 +24,7 @@ All passes of a rung are counted together. Grids are those of a GPU with --multi
 default an H200's. Exit status: 0 counted, 2 bad arguments, 130 interrupted, 141 broken pipe."""
 
 SIZE, BLOCK_SIZE = 1 << 20, 256
-# Rungs for later GPUs have no counters.
-LATEST = 22
+LATEST = 24
 
 
 class Settings(NamedTuple):
@@ -138,7 +138,7 @@ _COLUMNS = (
     Column("#", style="dim", rank=2),
     Column("method", right=False, style="bold"),
     Column("passes", style="dim", rank=9),
-    Column("loads", rank=5, about="warp-level global load requests"),
+    Column("loads", rank=5, about="warp-level global load requests, and bulk copies"),
     Column("load sectors", style="bold", about="of 32 bytes, that global loads move"),
     Column("used", rank=1, about="bytes that lanes ask for, over bytes that loads move"),
     Column("stores", rank=7, about="warp-level global store requests"),
@@ -152,15 +152,23 @@ _COLUMNS = (
 )
 
 
+def loads(total: gred.Counts) -> tuple[int, int, float | None]:
+    """Count what is loaded, bulk copies too: requests, sectors, and the share of them in use."""
+    sectors = total.global_load_sectors + total.bulk_copy_sectors
+    asked = total.global_load_nbytes + total.bulk_copy_nbytes
+    requests = total.global_load_requests + total.bulk_copy_requests
+    return requests, sectors, asked / (SECTOR_NBYTES * sectors) if sectors else None
+
+
 def _cells(row: Row) -> list[str]:
     total, lanes = row.counters.total, row.counters.total.active_lanes
-    used = total.global_load_efficiency
+    requests, sectors, used = loads(total)
     return [
         str(row.number),
         row.counters.method,
         str(len(row.counters.passes)),
-        f"{total.global_load_requests:,}",
-        f"{total.global_load_sectors:,}",
+        f"{requests:,}",
+        f"{sectors:,}",
         "-" if used is None else units.percent_text(used),
         f"{total.global_store_requests:,}",
         f"{total.global_store_sectors:,}",

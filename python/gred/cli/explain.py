@@ -15,6 +15,7 @@ from gred.cli.counters import Settings
 from gred.cli.opening import check_places, tell_written, write
 from gred.cli.source import Listing, listings
 from gred.counting import Line
+from gred.prediction import LATEST
 
 DESCRIPTION = """\
 Shows a rung of the ladder: its source, with what every line does to memory, what limits the rung,
@@ -53,6 +54,9 @@ _EVENTS = {
     "warp_barrier": ("warp barriers", ""),
     "grid_barrier": ("arrivals of warps at a grid barrier", ""),
     "global_load_trip": ("dependent global loads", ""),
+    "bulk_copy": ("bulk copies", "sectors"),
+    "mbarrier_wait": ("waits of warps at an mbarrier", ""),
+    "cluster_barrier": ("arrivals of warps at a cluster barrier", ""),
 }
 
 # What is compared between rungs, and what it is called.
@@ -72,6 +76,9 @@ _COMPARED = {
     "atomic_requests": "atomics",
     "block_barriers": "block barriers",
     "warp_barriers": "warp barriers",
+    "bulk_copy_sectors": "bulk copy sectors",
+    "mbarrier_waits": "mbarrier waits",
+    "cluster_barriers": "cluster barriers",
 }
 
 
@@ -111,10 +118,10 @@ def limits(counted: gred.Counters) -> Iterator[str]:
     """Say what keeps a rung from running at the memory's bandwidth, the worst first."""
     total, launches = counted.total, len(counted.passes)
     nbytes = counted.size * np.dtype(counted.dtype).itemsize
-    moved = 32 * (total.global_load_sectors + total.global_store_sectors)
+    requests, loaded, used = counters.loads(total)
+    moved = 32 * (loaded + total.global_store_sectors)
     wavefronts = total.shared_load_wavefronts + total.shared_store_wavefronts
     conflicts = total.shared_load_conflicts + total.shared_store_conflicts
-    used = total.global_load_efficiency
     if moved > _OFTEN * nbytes:
         yield f"global memory traffic is {moved / nbytes:.1f} times the array"
     if used is not None and used < _POOR:
@@ -128,11 +135,11 @@ def limits(counted: gred.Counters) -> Iterator[str]:
         yield f"a block barrier every {counted.size / total.block_barriers:.0f} elements"
     if launches > _LAUNCHES:
         yield f"{launches} dependent launches"
-    if total.global_load_requests and wavefronts > 2 * total.global_load_requests:
-        times = wavefronts / total.global_load_requests
+    if wavefronts > 2 * requests and not total.bulk_copy_requests:
+        times = wavefronts / requests
         yield f"{times:.1f} shared-memory wavefronts per global load request"
-    if total.global_load_nbytes < _IN_FLIGHT * total.global_load_trips:
-        flight = total.global_load_nbytes / total.global_load_trips
+    flight = total.global_load_nbytes / (total.global_load_trips or 1)
+    if flight < _IN_FLIGHT and not total.bulk_copy_requests:
         yield f"loads of {flight:.0f} bytes in flight per warp"
 
 
@@ -159,7 +166,7 @@ def _print(console: Console, settings: Settings, method: Any, counted: list[gred
             ("array", f"{settings.size:,} {settings.dtype} ({nbytes}), summed in {settings.dtype}"),
             ("blocks", f"of {settings.block_size} threads"),
             *(("limits" if k == 0 else "", text) for k, text in enumerate(reasons)),
-            ("predicted", _predicted(settings, method.name)),
+            *_predicted(settings, method),
         ]
     )
     for listing in listings(method.name, own.total.lines):
@@ -169,14 +176,17 @@ def _print(console: Console, settings: Settings, method: Any, counted: list[gred
     console.line()
 
 
-def _predicted(settings: Settings, method: str) -> str:
+def _predicted(settings: Settings, method: Any) -> Iterator[tuple[str, str]]:
     """Say how long an array as long as benchmarks take keeps a GPU, and what binds it."""
+    if method.number > LATEST:
+        return
     told = gred.roofline(
-        PREDICTED, method=method, block_size=settings.block_size, dtype=settings.dtype
+        PREDICTED, method=method.name, block_size=settings.block_size, dtype=settings.dtype
     )
     time = units.time_text(told.seconds)
     size = units.size_text(PREDICTED)
-    return f"{time} for {size} elements on one {told.gpu.title}, bound by {told.why()}"
+    text = f"{time} for {size} elements on one {told.gpu.title}, bound by {told.why()}"
+    yield "predicted", text
 
 
 def _print_listing(console: Console, listing: Listing) -> None:

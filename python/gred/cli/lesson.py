@@ -43,7 +43,8 @@ class Lesson(NamedTuple):
     def note(self) -> str:
         """Say what the rung's idea is, and what limits it."""
         if self.counted is None or self.predicted is None:
-            return f"{self.method.title}; needs compute capability {self.method.compute_capability}"
+            needed = f"needs compute capability {self.method.compute_capability}"
+            return f"{self.method.title}; not predicted, {needed}"
         return f"{self.method.title}; {explain.limit(self.counted, self.predicted)}"
 
 
