@@ -273,7 +273,7 @@ def test_tables_are_readable_in_any_width(arguments, rich, width, monkeypatch, c
 
 
 def test_the_least_important_columns_go_first(monkeypatch):
-    columns = ladder._columns(200)
+    columns = ladder._COLUMNS
     rows = [["12", "shared", "512", "1.00 ms", "1 %", "5", "9 %", "#", "1x", "right"]]
     table, seen = console.Table(columns, rows), []
     for width in range(200, 20, -1):

@@ -39,9 +39,6 @@ python -m gred show shared_strided. What the simulated device itself takes: pyth
 
 # Elements that are run where nothing is timed, and those that are counted and predicted.
 _CHECKED, _COUNTED = 1 << 16, 1 << 28
-# Columns that the table needs when it draws no bars.
-_WIDTH_WITHOUT_BAR = 80
-
 
 # What is said of the simulated device's times, and the columns that they do not have.
 SIMULATED_TIMES = (("times", "this processor's, which simulates the GPU's threads: no GPU's"),)
@@ -84,7 +81,7 @@ def add_time(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--time",
         action="store_true",
-        help="time the simulated device, too: this processor's seconds, which are no GPU's",
+        help="time the simulated device itself, as files do: this processor's seconds, no GPU's",
     )
 
 
@@ -243,10 +240,8 @@ def show(console: Console, settings: Settings, limit: float, rows: Sequence[Row]
         ]
     )
     first = next((row for row in rows if row.number is not None), rows[0])
-    columns = _columns(console.width)
-    entries = [_entries(console, row, first, peak, device) for row in rows]
-    cells = [[line[column.title] for column in columns] for line in entries]
-    console.table(Table(columns, cells).without(OF_A_GPU if simulated else ()))
+    cells = [_entries(console, row, first, peak, device) for row in rows]
+    console.table(Table(_COLUMNS, cells).without(OF_A_GPU if simulated else ()))
     few, many = min(len(r.samples) for r in rows), max(len(r.samples) for r in rows)
     samples = str(few) if few == many else f"{few} to {many}"
     console.text(
@@ -268,46 +263,37 @@ def _op_text(settings: Settings) -> str:
     return f"{settings.op}, accumulated in {settings.dtype}{published}"
 
 
-def _columns(width: int) -> list[Column]:
-    """List the table's columns, with bars where the terminal has room for them."""
-    columns = (
-        Column("#", style="dim", rank=5),
-        Column("method", right=False, style="bold"),
-        Column("block", style="dim", rank=6),
-        Column("time"),
-        Column("±", style="dim", rank=4),
-        Column("GB/s", style="bold", rank=1),
-        Column("share", rank=2),
-        Column("", right=False, style="cyan", rank=7),
-        Column("speed-up", rank=3),
-        Column("answer", right=False),
-    )
-    return [column for column in columns if column.title or _bar_width(width)]
+_BAR = 18
+_COLUMNS = (
+    Column("#", style="dim", rank=5),
+    Column("method", right=False, style="bold"),
+    Column("block", style="dim", rank=6),
+    Column("time"),
+    Column("±", style="dim", rank=4),
+    Column("GB/s", style="bold", rank=1),
+    Column("share", rank=2),
+    Column("", right=False, style="cyan", rank=7),
+    Column("speed-up", rank=3),
+    Column("answer", right=False),
+)
 
 
-def _bar_width(width: int) -> int:
-    room = width - _WIDTH_WITHOUT_BAR - 2
-    return min(room, 18) if room >= 6 else 0
-
-
-def _entries(
-    console: Console, row: Row, first: Row, peak: float, device: Any
-) -> dict[str, str | Cell]:
-    """Write a row by column. One that another device ran, the host's, has no share."""
+def _entries(console: Console, row: Row, first: Row, peak: float, device: Any) -> list[str | Cell]:
+    """Write a row. One that another device ran, the host's, has no share."""
     here = row.device == device.name
     share = row.bandwidth / peak
-    return {
-        "#": "-" if row.number is None else str(row.number),
-        "method": row.method if here else f"{row.method} ({row.device})",
-        "block": str(row.block_size or "-"),
-        "time": units.time_text(row.seconds),
-        "±": units.percent_text(row.noise),
-        "GB/s": units.gigabytes_text(row.bandwidth),
-        "share": units.percent_text(share) if here else "-",
-        "": bar(share if here else 0, _bar_width(console.width), console.bar_characters),
-        "speed-up": units.speedup_text(first.seconds / row.seconds) if here else "-",
-        "answer": Cell("right", "green") if row.right else Cell("WRONG", "bold red"),
-    }
+    return [
+        "-" if row.number is None else str(row.number),
+        row.method if here else f"{row.method} ({row.device})",
+        str(row.block_size or "-"),
+        units.time_text(row.seconds),
+        units.percent_text(row.noise),
+        units.gigabytes_text(row.bandwidth),
+        units.percent_text(share) if here else "-",
+        bar(share if here else 0, _BAR, console.bar_characters),
+        units.speedup_text(first.seconds / row.seconds) if here else "-",
+        Cell("right", "green") if row.right else Cell("WRONG", "bold red"),
+    ]
 
 
 def _print_answers(console: Console, rows: Sequence[Row], how: str = "") -> None:

@@ -72,13 +72,15 @@ def parser(prog: str) -> argparse.ArgumentParser:
         "--sizes",
         metavar="A:B",
         type=options.argument(options.parse_sizes),
-        help="array sizes, 2**10:2**28 or 1000,2**20 (default: to 2**28 on a GPU, else 2**20)",
+        help="array sizes, 2**10:2**28 or 1000,2**20 (default: to 2**28, or 2**20 where the "
+        "simulated device is timed)",
     )
     parser.add_argument(
         "--block-sizes",
         metavar="A:B",
         type=options.argument(options.parse_block_sizes),
-        help="threads in a block, 128,256 or 32:1024 (default: 32:1024)",
+        help="threads in a block, 128,256 or 32:1024 (default: 32:1024, or 64,256,1024 where "
+        "nothing is timed)",
     )
     ladder.add_common(parser)
     parser.add_argument(
