@@ -142,13 +142,13 @@ def predict(
 
 _COLUMNS = (
     Column("method", right=False, style="bold"),
-    Column("block", style="dim", rank=3, about="threads in a block"),
-    Column("memory", rank=1, about="its bandwidth"),
-    Column("blocks", rank=2, about="starting them"),
-    Column("work", rank=1, about="of the multiprocessors' pipelines"),
-    Column("waiting", rank=1, about="latency of loads and barriers"),
-    Column("launches", rank=2, about="of passes, and what one block does alone"),
-    Column("predicted", style="bold", about="the longest of these, and launches"),
+    Column("block", style="dim", rank=6, about="threads in a block"),
+    Column("memory", rank=2, about="if bound by its bandwidth alone"),
+    Column("blocks", rank=5, about="if bound by starting them alone"),
+    Column("work", rank=1, about="if bound by the multiprocessors' pipelines alone"),
+    Column("waiting", rank=3, about="if bound by the latency of loads and barriers alone"),
+    Column("launches", rank=4, about="of passes, and what one block does alone"),
+    Column("predicted", style="bold", about="launches, and the longest of the other times"),
     Column("measured"),
     Column("error"),
     Column("bound by", right=False),
@@ -183,9 +183,7 @@ def _print(console: Console, settings: Settings, told: Sequence[gred.Roofline]) 
         ]
     )
     console.table(Table(_COLUMNS, [_cells(one) for one in told]))
-    console.text(
-        "times: us, over all passes; each is the time if nothing else bound the rung", "dim"
-    )
+    console.text("times: us, over all passes", "dim")
     errors = [abs(one.error) for one in told if one.error is not None]
     if errors:
         middle, most = (units.percent_text(f(errors)) for f in (np.median, max))
