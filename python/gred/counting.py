@@ -40,8 +40,8 @@ class Line(NamedTuple):
 class Counts(NamedTuple):
     """What one launch, or several, did to memory.
 
-    ``requests`` are warp-level, ``sectors`` are 32 bytes of global memory, ``nbytes`` are those that
-    lanes asked for. ``lanes`` are the active lanes over all requests. ``global_load_trips`` are
+    ``requests`` are warp-level, ``sectors`` 32 bytes of global memory, ``nbytes`` those that lanes
+    asked for. ``lanes`` are the active lanes over all requests. ``global_load_trips`` are
     dependent global loads: those with nothing in between are in flight together, and count as one.
     ``bulk_copy_requests`` are asynchronous copies from global to shared memory, which are no loads;
     ``mbarrier_waits`` are how often a block waited for the bytes of such copies.
