@@ -159,6 +159,8 @@ def test_nothing_is_shown_as_measured_that_was_not(command, more):
         ("9.0", ("80",), False),
         ("9.0", ("90a",), True),
         ("12.0", ("80", "90", "100f"), True),
+        ("9.0", ("ptx",), True),
+        ("8.0", ("ptx",), False),
     ],
 )
 def test_what_a_gpu_is_too_old_for_is_left_out_or_refused(

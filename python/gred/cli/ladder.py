@@ -157,8 +157,10 @@ def is_able(device: Any, method: Any) -> bool:
     if needed is None or here is None:
         return True
     built: Any = gred.build_info()["architectures"]
-    latest = max(int(text.rstrip("af")) for text in built)
-    return int(needed.replace(".", "")) <= min(latest, int(here.replace(".", "")))
+    able = int(here.replace(".", ""))
+    if "ptx" not in built:
+        able = min(able, max(int(text.rstrip("af")) for text in built))
+    return int(needed.replace(".", "")) <= able
 
 
 def is_timed(given: argparse.Namespace, device: Any, files_named: bool) -> bool:
