@@ -27,6 +27,7 @@ from drawn import examples
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from inputs import shown
+from processes import printed
 
 import gred
 from gred.testing import SimulatedArray
@@ -624,3 +625,91 @@ def test_after_all_that_everything_works():
     assert gred.sum(X) == X.sum()
     assert gred.sum(SimulatedArray(X).T) == X.sum()
     assert gred.sum(Producer(capsule_of(X))) == X.sum()
+
+
+# ---- arguments whose code calls again, or frees what was viewed ----
+
+RECURSIVE = {
+    "__array__ of sum": "class R: __array__ = lambda s, *a, **k: gred.sum(R())\ngred.sum(R())",
+    "__index__": "class R: __index__ = lambda s: gred.sum([1], axis=R())\ngred.sum([1], axis=R())",
+    "__dlpack__": "class R:\n    __dlpack_device__ = lambda s: (1, 0)\n"
+    "    __dlpack__ = lambda s, **k: gred.sum(R())\ngred.sum(R())",
+    "__array__ of explain": "class R: __array__ = lambda s, *a, **k: gred.explain(R())\n"
+    "gred.explain(R())",
+    "__array__ of dot": "class R: __array__ = lambda s, *a, **k: gred.dot(R(), [1])\n"
+    "gred.dot(R(), [1])",
+}
+
+
+@pytest.mark.parametrize("calls", RECURSIVE.values(), ids=RECURSIVE.keys())
+def test_recursion_through_an_argument_is_a_recursion_error(calls):
+    """In a process of its own, which a stack overflow would end."""
+    code = (
+        "import gred\ndef recurse():\n"
+        + "".join(
+            f"    {line}\n" for line in calls.replace("class R", "global R\nclass R").split("\n")
+        )
+        + "try:\n    recurse()\nexcept RecursionError:\n    print('RecursionError')"
+    )
+    assert printed(code) == "RecursionError\n"
+
+
+ELEMENTS = 1 << 16
+
+
+class Resizes:
+    """Resizes an array when it is asked for what it is."""
+
+    def __init__(self, array, shape=()):
+        self.array = array
+        self.shape = shape
+
+    def __index__(self):
+        self.array.resize(3, refcheck=False)
+        return 0
+
+    def __array__(self, *_, **__):
+        self.array.resize(3, refcheck=False)
+        return np.ones(self.shape, bool)
+
+    @property
+    def dtype(self):
+        self.array.resize(3, refcheck=False)
+        return np.dtype(float)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda a, resizes: gred.sum(a, axis=resizes),
+        lambda a, resizes: gred.sum(a, keepdims=resizes),
+        lambda a, resizes: gred.sum(a, where=resizes),
+        lambda a, resizes: gred.sum(a, dtype=resizes),
+        lambda a, resizes: gred.var(a, mean=resizes),
+        lambda a, resizes: gred.dot(a, Resizes(a, a.shape)),
+        lambda a, resizes: gred.sum(np.ones((2, a.size)), axis=resizes, out=a),
+    ],
+    ids=["axis", "keepdims", "where", "dtype", "mean", "dot", "out"],
+)
+def test_an_array_that_another_argument_resizes_is_refused(call):
+    array = np.ones(ELEMENTS)
+    with pytest.raises(ValueError, match="was resized by the code of another argument"):
+        call(array, Resizes(array))
+
+
+def test_a_small_stack_is_enough():
+    """32 KiB, of which Python itself takes some; a stack overflow would end the process."""
+    code = """
+        import threading
+        import numpy as np, gred
+        a, answers = np.ones((300, 300)), []
+        def reduce():
+            answers.append(gred.var(a, axis=1).sum() + gred.describe(a, axis=0).sum.sum())
+            answers.append(gred.sum(a[::2, ::3]))
+        gred.sum(a)
+        threading.stack_size(32 * 1024)
+        thread = threading.Thread(target=reduce)
+        thread.start(); thread.join()
+        print(*map(float, answers))
+    """
+    assert printed(code) == "90000.0 15000.0\n"

@@ -51,3 +51,75 @@ def test_a_mean_is_divided_in_the_type_of_out(dtype, kind, device):
         np.mean([1, 2], dtype=dtype, out=theirs)
     gred.mean([1, 2], dtype=dtype, out=out, device=device)
     assert out == theirs
+
+
+# ---- arguments at the edges of what NumPy takes ----
+
+INTEGERS = np.array([3, 1, 2])
+
+
+def test_nan_as_initial_is_left_out_of_integers_too():
+    given = {"initial": np.nan, "axis": 0}
+    expected = np.nanmax(INTEGERS, out=np.zeros(()), **given)
+    assert gred.nanmax(INTEGERS, out=np.zeros(()), **given) == expected == 3
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "i4", "u4"])
+@pytest.mark.parametrize("name", ["argmin", "argmax"])
+def test_positions_go_to_any_integers_that_int64_holds(name, dtype):
+    out, expected = np.full(1, 9, dtype), np.full(1, 9, dtype)
+    getattr(np, name)(INTEGERS[None], axis=1, out=expected)
+    assert getattr(gred, name)(INTEGERS[None], axis=1, out=out) is out
+    assert out.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["u8", "f4", "f8", "c16"])
+def test_positions_go_to_nothing_else(dtype):
+    for library in (np, gred):
+        with pytest.raises(TypeError):
+            library.argmax(INTEGERS, out=np.zeros((), dtype))
+
+
+@pytest.mark.parametrize("name", ["ptp", "nanmean"])
+@pytest.mark.parametrize("dtype", ["i8", "u1"])
+def test_floats_are_not_cut_off_in_an_integer_out(name, dtype):
+    for library in (np, gred):
+        with pytest.raises(TypeError):
+            getattr(library, name)(np.array([1.5, 2, 4]), out=np.zeros((), dtype))
+
+
+@pytest.mark.parametrize("name", ["sum", "argmax", "var"])
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_bool_of_numpys_says_whether_dimensions_are_kept(name, kept):
+    expected = getattr(np, name)(INTEGERS, keepdims=kept)
+    got = getattr(gred, name)(INTEGERS, keepdims=np.bool_(kept))
+    assert np.shape(got) == np.shape(expected)
+
+
+def test_a_number_has_no_second_axis():
+    with pytest.raises(np.exceptions.AxisError, match=r"axis 1 is .* array of dimension 0"):
+        gred.sum(3.0, axis=1)
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_a_mask_that_hides_one_slice_warns(name):
+    a, where = np.array([[1.0, 2], [3, 4]]), np.array([[True, True], [False, False]])
+    with pytest.warns(RuntimeWarning, match="Degrees of freedom"):
+        assert np.isnan(getattr(gred, name)(a, axis=1, where=where)).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("op", ["minimum", "maximum", "add"])
+def test_reduceat_of_no_values(op):
+    for offsets in ([], [0]):
+        for values in (np.array([]), np.array([], int)):
+            if offsets:
+                with pytest.raises(IndexError):
+                    gred.reduceat(op, values, offsets)
+            else:
+                expected = getattr(np, op).reduceat(values, np.array([], int))
+                got = gred.reduceat(op, values, offsets)
+                assert got.dtype == expected.dtype
+                assert got.shape == (0,)
+    assert gred.reduceat("min", np.array([]), [0, 0], empty="identity").tolist() == [np.inf] * 2
+    least = np.iinfo("i2").min
+    assert gred.reduceat("max", np.array([], "i2"), [0], empty="identity").tolist() == [least]

@@ -399,9 +399,9 @@ def test_out_on_the_host_takes_what_a_device_makes(name, device):
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_out_of_a_place_is_int64(name, device):
+def test_out_of_a_place_is_of_integers_that_int64_holds(name, device):
     for dtype in EVERY_TYPE:
-        if dtype != np.int64:
+        if not np.can_cast(dtype, np.int64, "safe"):
             with pytest.raises(TypeError, match="out"):
                 getattr(gred, name)(A, out=np.zeros((), dtype), device=device)
     out = np.zeros((), np.int64)

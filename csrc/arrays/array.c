@@ -49,7 +49,7 @@ static bool view_numpy(PyArrayObject *array, const char *name, struct view *view
         return false;
     }
     layout->type = layout->input;
-    layout->data = PyArray_DATA(array);
+    layout->data = view->began = PyArray_DATA(array);
     layout->swapped = !PyArray_ISNBO(PyArray_DESCR(array)->byteorder);
     layout->dimensions = (unsigned)PyArray_NDIM(array);
     for (unsigned k = 0; k < layout->dimensions; k++) {
@@ -172,6 +172,18 @@ bool array_view(PyObject *object, const struct view_request *request, struct vie
             return viewed > 0;
     }
     return view_by_numpy(object, request, view);
+}
+
+bool array_still_lies(const struct view *view, const char *name)
+{
+    if (!view->owner || !PyArray_Check(view->owner))
+        return true;
+    PyArrayObject *const array = (PyArrayObject *)view->owner;
+    if (PyArray_DATA(array) == view->began && (uint64_t)PyArray_SIZE(array) == view->n)
+        return true;
+    PyErr_Format(PyExc_ValueError,
+                 "%s was resized by the code of another argument; its elements are gone", name);
+    return false;
 }
 
 void array_release(struct view *view)

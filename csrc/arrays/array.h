@@ -20,6 +20,11 @@ bool array_offers_memory(PyObject *object);
  * converted to; the object keeps the memory. */
 bool array_lies_flat(PyObject *object, struct layout *layout);
 
+/* Whether the elements are still where they were when the array was viewed: the code of a later
+ * argument may have resized NumPy's array, whoever else refers to it. To be asked once no more of
+ * that code runs, before the first element is read. False with an exception set. */
+bool array_still_lies(const struct view *, const char *name);
+
 /* Needs the GIL. */
 void array_release(struct view *view);
 

@@ -25,6 +25,11 @@ bool numpys_is_no_value(PyObject *object)
     return object == no_value;
 }
 
+bool numpys_is_bool(PyObject *object)
+{
+    return PyArray_IsScalar(object, Bool);
+}
+
 int numpys_setup(void)
 {
     import_array1(-1);

@@ -24,8 +24,9 @@ struct view {
     struct stream producer;          /* its work comes first */
     const struct platform *platform; /* where device memory is, once somebody has asked */
     int device;
-    PyObject *owner; /* keeps the memory alive; the view's own reference */
-    void *pin;       /* the same, for simulated memory */
+    const void *began; /* where NumPy's array, which is the owner, had its elements; or NULL */
+    PyObject *owner;   /* keeps the memory alive; the view's own reference */
+    void *pin;         /* the same, for simulated memory */
     void (*unpin)(void *pin);
 };
 

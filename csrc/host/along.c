@@ -187,8 +187,18 @@ bool along_run(struct job *job)
 {
     if (columns_suit(job))
         return columns_run(job);
-    struct along self = {.job = job, .plan = job->plan, .axes = job->plan->axes};
-    return shares_elements(job->plan) ? share_elements(job, &self) : share_results(job, &self);
+    struct along *self = calloc(1, sizeof *self); /* threads' stacks may be small */
+    if (!self) {
+        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
+        return false;
+    }
+    self->job = job;
+    self->plan = job->plan;
+    self->axes = job->plan->axes;
+    const bool ran =
+        shares_elements(job->plan) ? share_elements(job, self) : share_results(job, self);
+    free(self);
+    return ran;
 }
 
 static void explain_sharing(const struct job *job, struct loops *loops)

@@ -12,8 +12,8 @@ static bool tells_of_all(const struct plan *plan, const struct finishing *self)
     case FOLD_nanmax:
     case FOLD_nansum:
         return !states_lack_numbers(plan->fold, plan->accumulator, self->states, self->n);
-    default:
-        return !fold_is_indexed(plan->fold) || !plan->layout->mask;
+    default: /* indices and variances tell of how many they are made themselves */
+        return (!fold_is_indexed(plan->fold) && plan->fold != FOLD_variance) || !plan->layout->mask;
     }
 }
 

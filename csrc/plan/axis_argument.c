@@ -1,5 +1,6 @@
 #include "plan/axis_argument.h"
 
+#include "arrays/numpys.h"
 #include "plan/wrong.h"
 
 /* numpy.exceptions.AxisError, which is a ValueError and an IndexError. */
@@ -30,8 +31,8 @@ static bool has_axis_of_one(enum reduction reduction)
     }
 }
 
-/* Adds one axis; true and false are none, as in NumPy. */
-static bool add_axis(PyObject *object, unsigned dimensions, uint64_t *axes)
+/* Adds one axis of those that are there; true and false are none, as in NumPy. */
+static bool add_axis(PyObject *object, unsigned dimensions, unsigned axes_there, uint64_t *axes)
 {
     static const char accepted[] = "None, an int or a tuple of ints";
     if (!PyIndex_Check(object) || PyBool_Check(object))
@@ -39,8 +40,8 @@ static bool add_axis(PyObject *object, unsigned dimensions, uint64_t *axes)
     const Py_ssize_t axis = PyNumber_AsSsize_t(object, PyExc_OverflowError);
     if (axis == -1 && PyErr_Occurred()) /* of arrays: those of one integer are an index */
         return PyErr_ExceptionMatches(PyExc_TypeError) && wrong_type("axis", accepted, object);
-    const Py_ssize_t positive = axis < 0 ? axis + (Py_ssize_t)dimensions : axis;
-    if (positive < 0 || positive >= (Py_ssize_t)dimensions) {
+    const Py_ssize_t positive = axis < 0 ? axis + (Py_ssize_t)axes_there : axis;
+    if (positive < 0 || positive >= (Py_ssize_t)axes_there) {
         out_of_bounds(axis, dimensions);
         return false;
     }
@@ -59,7 +60,7 @@ static bool add_axes(PyObject *tuple, enum reduction reduction, unsigned dimensi
     if (fold_is_indexed(reduction_row(reduction)->fold))
         return wrong_type("axis", "None or an int", tuple);
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(tuple); k++)
-        if (!add_axis(PyTuple_GET_ITEM(tuple, k), dimensions, axes))
+        if (!add_axis(PyTuple_GET_ITEM(tuple, k), dimensions, dimensions, axes))
             return false;
     return true;
 }
@@ -74,9 +75,9 @@ bool axis_parse(PyObject *axis, enum reduction reduction, unsigned dimensions, u
     if (PyTuple_Check(axis))
         return add_axes(axis, reduction, dimensions, axes);
     if (dimensions > 0 || !has_axis_of_one(reduction))
-        return add_axis(axis, dimensions, axes);
+        return add_axis(axis, dimensions, dimensions, axes);
     uint64_t none = 0;
-    return add_axis(axis, 1, &none);
+    return add_axis(axis, 0, 1, &none);
 }
 
 bool keepdims_parse(PyObject *keepdims, bool *kept)
@@ -84,9 +85,10 @@ bool keepdims_parse(PyObject *keepdims, bool *kept)
     *kept = false;
     if (!keepdims)
         return true;
-    if (!PyIndex_Check(keepdims))
+    const bool is_bool = numpys_is_bool(keepdims);
+    if (!is_bool && !PyIndex_Check(keepdims))
         return wrong_type("keepdims", "a bool", keepdims);
-    PyObject *number = PyNumber_Index(keepdims);
+    PyObject *number = is_bool ? Py_NewRef(keepdims) : PyNumber_Index(keepdims);
     const int truth = number ? PyObject_IsTrue(number) : -1;
     Py_XDECREF(number);
     *kept = truth > 0;

@@ -175,9 +175,12 @@ static bool choose_exactness(const struct request *request, struct layout *layou
     return true;
 }
 
-/* Where nothing is needed of a reduction that has no value then, or the mask may leave nothing. */
+/* Where nothing is needed of a reduction that has no value then, or the mask may leave nothing.
+ * Segments of no elements have the neutral element. */
 static bool check_nothing(const struct request *request, const struct plan *plan)
 {
+    if (request->offsets)
+        return true;
     const struct reduction_row *row = reduction_row(request->reduction);
     const bool named = plan->finish.has_initial;
     const bool has_value = named || row->nothing == NOTHING_nan ||
@@ -241,9 +244,14 @@ static bool choose_method(const struct request *request, struct view *view, stru
 }
 
 /* What the reduction is of these values. */
-static enum reduction resolved(enum reduction asked, enum element input, enum element type)
+static enum reduction resolved(const struct request *request, enum element input, enum element type)
 {
-    const enum reduction plain = element_is_integer(input) ? reduction_row(asked)->plain : asked;
+    const enum reduction asked = request->reduction;
+    const bool extreme = asked == REDUCTION_nanmin || asked == REDUCTION_nanmax;
+    const bool may_be_nan =
+        extreme && argument_given(request->initial) && !element_is_integer(type);
+    const enum reduction plain =
+        element_is_integer(input) && !may_be_nan ? reduction_row(asked)->plain : asked;
     return type == ELEMENT_BOOL ? reduction_row(plain)->bools : plain;
 }
 
@@ -290,7 +298,7 @@ static bool choose_reduction(const struct request *request, struct layout *layou
     if (!types_choose(request, layout, &types))
         return false;
     layout->type = types.elements;
-    plan->reduction = resolved(request->reduction, layout->input, types.elements);
+    plan->reduction = resolved(request, layout->input, types.elements);
     plan->fold = reduction_row(plan->reduction)->fold;
     plan->accumulator = element_accumulator(types.elements);
     plan->finish = (struct finish){.accumulator = plan->accumulator,

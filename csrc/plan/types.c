@@ -88,6 +88,39 @@ static enum element result_type(const struct request *request, enum element elem
     }
 }
 
+/* bool, unsigned, signed, float, complex: NumPy's "same kind" casts never go back. */
+static int kind_of(enum element type)
+{
+    if (element_is_complex(type))
+        return 4;
+    if (!element_is_integer(type))
+        return 3;
+    return type == ELEMENT_BOOL ? 0 : type <= ELEMENT_INT64 ? 2 : 1;
+}
+
+/* Where NumPy refuses an out that its other reductions would cast to. */
+static bool check_output(const struct request *request, enum element input)
+{
+    const struct reduction_row *row = reduction_row(request->reduction);
+    const enum element out = out_type(request);
+    const enum element from = request->reduction == REDUCTION_ptp ? input : ELEMENT_FLOAT64;
+    const bool casts = request->reduction == REDUCTION_ptp ||
+                       (request->reduction == REDUCTION_nanmean && !element_is_integer(input));
+    if (casts && !argument_given(request->dtype) && kind_of(out) < kind_of(from)) {
+        PyErr_Format(PyExc_TypeError, "out of %s of %s cannot be of %s, which is a lesser kind",
+                     row->called, element_name(input), element_name(out));
+        return false;
+    }
+    if (row->result == RESULT_index && (!element_is_integer(out) || out == ELEMENT_UINT64)) {
+        PyErr_Format(PyExc_TypeError,
+                     "out of %s must be of integers that int64 holds, as positions are; it is of "
+                     "%s",
+                     row->called, element_name(out));
+        return false;
+    }
+    return true;
+}
+
 static bool check_types(const struct request *request, enum element input,
                         const struct types *types)
 {
@@ -120,12 +153,7 @@ static bool check_types(const struct request *request, enum element input,
                      row->called, element_name(types->elements));
         return false;
     }
-    if (row->result == RESULT_index && request->out && out_type(request) != ELEMENT_INT64) {
-        PyErr_Format(PyExc_TypeError, "out of %s must be of int64, as positions are; it is of %s",
-                     row->called, element_name(out_type(request)));
-        return false;
-    }
-    return true;
+    return !request->out || check_output(request, input);
 }
 
 /* Positions, counts and truth values have no parts to lose, and magnitudes are meant. */

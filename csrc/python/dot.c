@@ -13,10 +13,12 @@
 #include "python/execute.h"
 #include "python/real_argument.h"
 
-/* Two arrays, and what they become. */
+/* Two arrays, what they become and how they are multiplied. On the heap, since arguments' own code
+ * may call again. */
 struct factors {
     struct view a, b;
     enum element type;
+    struct plan plan;
 };
 
 /* ---- what is multiplied ---- */
@@ -69,10 +71,25 @@ static bool view_factors(const struct request *request, PyObject *a, PyObject *b
     return array_view(b, &asked, &factors->b);
 }
 
+/* b's code, and that of arguments behind it, may have resized a. */
+static bool still_lie(const struct factors *factors)
+{
+    return array_still_lies(&factors->a, "a") && array_still_lies(&factors->b, "b");
+}
+
 static void release(struct factors *factors)
 {
     array_release(&factors->a);
     array_release(&factors->b);
+    PyMem_Free(factors);
+}
+
+static struct factors *new_factors(void)
+{
+    struct factors *factors = PyMem_Calloc(1, sizeof *factors);
+    if (!factors)
+        PyErr_NoMemory();
+    return factors;
 }
 
 /* ---- adding ---- */
@@ -122,16 +139,17 @@ static bool add_exactly(struct module_state *state, const struct factors *factor
 bool dot_exactly(struct module_state *state, PyObject *a, PyObject *b, struct exact_sums *sums)
 {
     const struct request request = {.platforms = &state->platforms};
-    struct factors factors = {0};
-    struct plan plan;
-    const bool added = view_factors(&request, a, b, &factors) &&
-                       is_real_argument(&factors.a, "a") && is_real_argument(&factors.b, "b") &&
-                       (have_one_shape(&factors.a.layout, &factors.b.layout) ||
-                        refuse_shapes(&factors, "have one shape")) &&
-                       find_types(&factors) &&
-                       products_plan(&request, &factors.a, &factors.b, true, &plan) &&
-                       add_exactly(state, &factors, &plan, sums);
-    release(&factors);
+    struct factors *factors = new_factors();
+    if (!factors)
+        return false;
+    const bool added = view_factors(&request, a, b, factors) &&
+                       is_real_argument(&factors->a, "a") && is_real_argument(&factors->b, "b") &&
+                       (have_one_shape(&factors->a.layout, &factors->b.layout) ||
+                        refuse_shapes(factors, "have one shape")) &&
+                       find_types(factors) &&
+                       products_plan(&request, &factors->a, &factors->b, true, &factors->plan) &&
+                       still_lie(factors) && add_exactly(state, factors, &factors->plan, sums);
+    release(factors);
     return added;
 }
 
@@ -203,19 +221,21 @@ PyObject *dot_call(PyObject *module, PyObject *const *arguments, Py_ssize_t coun
     struct module_state *state = PyModule_GetState(module);
     PyObject *slots[ARGUMENTS_MAX];
     struct request request = {.platforms = &state->platforms};
-    struct factors factors = {0};
-    struct plan plan;
+    struct factors *factors;
     bool exactly;
     if (!arguments_parse(&signature, arguments, count, names, slots) ||
         !parse_method(slots[METHOD], &exactly) || !stream_parse(slots[STREAM], &request.consumer))
         return NULL;
+    if (!(factors = new_factors()))
+        return NULL;
     request.device = slots[DEVICE];
     PyObject *result = NULL;
-    if (view_factors(&request, slots[A], slots[B], &factors) && are_vectors(&factors) &&
-        find_types(&factors) &&
-        products_plan(&request, &factors.a, &factors.b,
-                      exactly && !element_is_integer(factors.type), &plan))
-        result = dot_of(state, &factors, &plan);
-    release(&factors);
+    if (view_factors(&request, slots[A], slots[B], factors) && are_vectors(factors) &&
+        find_types(factors) &&
+        products_plan(&request, &factors->a, &factors->b,
+                      exactly && !element_is_integer(factors->type), &factors->plan) &&
+        still_lie(factors))
+        result = dot_of(state, factors, &factors->plan);
+    release(factors);
     return result;
 }

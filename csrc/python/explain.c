@@ -14,7 +14,8 @@
 /* It is called by gred/explanation.py, whose frame is not the user's. */
 enum { WRAPPER_FRAMES = 1 };
 
-/* What is asked about, and what keeps it alive. */
+/* What is asked about, what keeps it alive, and the answer. On the heap, since arguments' own code
+ * may ask again. */
 struct question {
     struct module_state *state;
     struct request request;
@@ -23,6 +24,9 @@ struct question {
     struct output output;
     struct axes axes;
     struct array_results results; /* which are never made */
+    struct plan plan;
+    struct explanation explanation;
+    struct run run;
 };
 
 enum { A, OP, AXIS, KEEPDIMS, METHOD, BLOCK_SIZE, DTYPE, DEVICE, WHERE, OUT, INITIAL };
@@ -78,9 +82,10 @@ static PyObject *how_tuple(const struct explanation *explanation, const struct p
     }
 }
 
-static PyObject *answer(const struct question *self, const struct plan *plan,
-                        const struct explanation *explanation)
+static PyObject *answer(const struct question *self)
 {
+    const struct plan *const plan = &self->plan;
+    const struct explanation *const explanation = &self->explanation;
     const struct plan *run = explanation->by == EXPLAINED_SCHEDULE ? &explanation->plan : plan;
     const bool named = run->method && (explanation->by == EXPLAINED_SCHEDULE || !plan->axes);
     const char *method = plan->exact ? "exact" : named ? run->method->name : "auto";
@@ -95,11 +100,48 @@ static PyObject *answer(const struct question *self, const struct plan *plan,
 }
 
 /* What there is to reduce, and results for it, is a backend's to explain. */
-static bool explain_plan(const struct question *self, struct plan *plan, struct run *run)
+static bool explain_plan(struct question *self)
 {
+    const struct plan *plan = &self->plan;
     if (plan->axes)
-        array_results_describe(&self->results, plan);
-    return (plan->axes && plan->axes->results == 0) || execute_plan(self->state, plan, run);
+        array_results_describe(&self->results, &self->plan);
+    return (plan->axes && plan->axes->results == 0) || execute_plan(self->state, plan, &self->run);
+}
+
+static PyObject *explain(struct question *self, PyObject *const *slots)
+{
+    const bool explained =
+        reduction_parse(slots[OP], &self->request.reduction) && view_arguments(self, slots) &&
+        plan_make(&self->request, &self->view, &self->mask, &self->plan) && explain_plan(self);
+    PyObject *result = explained ? answer(self) : NULL;
+    array_release(&self->view);
+    mask_release(&self->mask);
+    output_release(&self->output);
+    return result;
+}
+
+static struct question *new_question(struct module_state *state, PyObject *const *slots)
+{
+    struct question *self = PyMem_Calloc(1, sizeof *self);
+    if (!self) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    self->state = state;
+    self->request = (struct request){.platforms = &state->platforms,
+                                     .method = slots[METHOD],
+                                     .block_size = slots[BLOCK_SIZE],
+                                     .dtype = slots[DTYPE],
+                                     .device = slots[DEVICE],
+                                     .initial = slots[INITIAL],
+                                     .frames = WRAPPER_FRAMES};
+    array_results_begin(&self->results, state, slots[A], &self->view, &self->output);
+    if (self->request.initial == Py_Ellipsis) /* how the signature writes that there is none */
+        self->request.initial = NULL;
+    self->explanation.by = EXPLAINED_LOOPS;
+    self->run.explanation = &self->explanation;
+    self->run.frames = WRAPPER_FRAMES;
+    return self;
 }
 
 PyObject *explain_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
@@ -109,32 +151,13 @@ PyObject *explain_call(PyObject *module, PyObject *const *arguments, Py_ssize_t 
                                            "device", "where",    "out",    "initial",    NULL};
     static const struct signature signature = {"explain", 1, 2, 2, keywords, NULL};
     PyObject *slots[ARGUMENTS_MAX];
-    struct question question = {.state = PyModule_GetState(module)};
     if (!arguments_parse(&signature, arguments, count, names, slots))
         return NULL;
-    question.request = (struct request){.platforms = &question.state->platforms,
-                                        .method = slots[METHOD],
-                                        .block_size = slots[BLOCK_SIZE],
-                                        .dtype = slots[DTYPE],
-                                        .device = slots[DEVICE],
-                                        .initial = slots[INITIAL],
-                                        .frames = WRAPPER_FRAMES};
-    array_results_begin(&question.results, question.state, slots[A], &question.view,
-                        &question.output);
-    if (question.request.initial == Py_Ellipsis) /* how the signature writes that there is none */
-        question.request.initial = NULL;
-    struct plan plan;
-    struct explanation explanation = {.by = EXPLAINED_LOOPS};
-    struct run run = {.explanation = &explanation, .frames = WRAPPER_FRAMES};
-    PyObject *explained = NULL;
-    if (reduction_parse(slots[OP], &question.request.reduction) &&
-        view_arguments(&question, slots) &&
-        plan_make(&question.request, &question.view, &question.mask, &plan) &&
-        explain_plan(&question, &plan, &run))
-        explained = answer(&question, &plan, &explanation);
-    array_release(&question.view);
-    mask_release(&question.mask);
-    output_release(&question.output);
+    struct question *question = new_question(PyModule_GetState(module), slots);
+    if (!question)
+        return NULL;
+    PyObject *explained = explain(question, slots);
+    PyMem_Free(question);
     if (!explained && several_were_given(slots[A]))
         PyErr_SetString(
             PyExc_TypeError,

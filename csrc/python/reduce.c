@@ -18,7 +18,9 @@
 
 #include <math.h>
 
-/* A call's arguments and all that they keep alive. */
+/* A call's arguments and all that they keep alive, and what becomes of them. On the heap: an
+ * argument's own code may call again, to any depth that Python allows, and threads' stacks may be
+ * small. */
 struct call {
     struct module_state *state;
     struct request request;
@@ -28,6 +30,8 @@ struct call {
     struct axes axes;
     struct array_results results; /* where there are several or keepdims= asks for them */
     struct means means;
+    struct plan plan;
+    struct run run;
 };
 
 enum {
@@ -190,8 +194,10 @@ static bool make_request(struct call *call, enum reduction reduction, PyObject *
     return parse_ddof(slots, &request->ddof);
 }
 
-static PyObject *deliver(struct call *call, const struct plan *plan, const struct run *run)
+static PyObject *deliver(struct call *call)
 {
+    const struct plan *const plan = &call->plan;
+    const struct run *const run = &call->run;
     struct output *output = &call->output;
     const bool known = !plan->out || plan->n == 0;
     if (known && !answer_is_sound(plan, run))
@@ -207,29 +213,45 @@ static PyObject *deliver(struct call *call, const struct plan *plan, const struc
     return Py_NewRef(output->object);
 }
 
+/* What arguments' code has done to the arrays, now that no more of it runs. */
+static bool arrays_still_lie(const struct call *call)
+{
+    return array_still_lies(&call->view, "a") && array_still_lies(&call->mask.view, "where") &&
+           array_still_lies(&call->output.view, "out");
+}
+
+static PyObject *run_call(struct call *call, PyObject *const *slots)
+{
+    struct array_results *results = &call->results;
+    struct plan *plan = &call->plan;
+    run_begin(&call->run, call->request.frames);
+    const bool ran = view_arguments(call, slots) && choose_axes(call, slots) &&
+                     plan_make(&call->request, &call->view, &call->mask, plan) &&
+                     array_results_make(results, plan) && arrays_still_lie(call) &&
+                     array_results_run(results, plan, &call->run);
+    return ran ? deliver(call) : NULL;
+}
+
 /* All that can be asked. */
 static PyObject *reduce_as_asked(struct module_state *state, enum reduction reduction,
                                  PyObject *const *slots)
 {
-    struct call call; /* most of which a short call never touches */
-    struct plan plan;
-    struct run run;
+    struct call *call = PyMem_Malloc(sizeof *call); /* most of which a short call never touches */
     PyObject *result = NULL;
-    call.state = state;
-    means_begin(&call.means);
-    if (!make_request(&call, reduction, slots))
-        return NULL;
-    array_results_begin(&call.results, state, slots[A], &call.view, &call.output);
-    run_begin(&run, call.request.frames);
-    if (view_arguments(&call, slots) && choose_axes(&call, slots) &&
-        plan_make(&call.request, &call.view, &call.mask, &plan) &&
-        array_results_make(&call.results, &plan) && array_results_run(&call.results, &plan, &run))
-        result = deliver(&call, &plan, &run);
-    array_results_end(&call.results);
-    means_release(&call.means);
-    array_release(&call.view);
-    mask_release(&call.mask);
-    output_release(&call.output);
+    if (!call)
+        return PyErr_NoMemory();
+    call->state = state;
+    if (make_request(call, reduction, slots)) {
+        means_begin(&call->means);
+        array_results_begin(&call->results, state, slots[A], &call->view, &call->output);
+        result = run_call(call, slots);
+        array_results_end(&call->results);
+        means_release(&call->means);
+        array_release(&call->view);
+        mask_release(&call->mask);
+        output_release(&call->output);
+    }
+    PyMem_Free(call);
     return result;
 }
 

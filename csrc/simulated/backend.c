@@ -118,11 +118,16 @@ static bool run_job(struct state *state, const struct plan *plan, size_t bytes, 
     simulator_set(simulator, run->order, run->seed, &watch);
     uint64_t words[MAILBOX_WORDS] = {0};
     struct mailbox mailbox = {.words = words, .on_device = words};
-    struct simulated_machine simulated;
-    simulated_machine_open(&simulated, simulator, &mailbox, plan, &state->substitute, run);
-    const bool ran = plan    ? results_run(&simulated.machine, plan, run)
-                     : bytes ? passes_read(&simulated.machine, bytes, run)
-                             : passes_launch(&simulated.machine, run);
+    struct simulated_machine *simulated = malloc(sizeof *simulated); /* stacks may be small */
+    bool ran = simulated;
+    if (simulated) {
+        simulated_machine_open(simulated, simulator, &mailbox, plan, &state->substitute, run);
+        ran = plan    ? results_run(&simulated->machine, plan, run)
+              : bytes ? passes_read(&simulated->machine, bytes, run)
+                      : passes_launch(&simulated->machine, run);
+    } else
+        failure_note(&run->failure, FAILURE_MEMORY, "out of memory for the simulated device");
+    free(simulated);
     const bool ordinary = simulator_multiprocessors(simulator) == processor_cores();
     give_back(state, simulator, ran && ordinary);
     return ran;
