@@ -9,6 +9,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#ifndef __CUDACC__
+
+#include "simulated/last_words.h"
+
+#include <unistd.h>
+
+/* Threads of several multiprocessors may call these at once, which the C library leaves undefined:
+ * exit handlers would run twice. A kernel's process ends without them. The library is linked such
+ * that its own calls come here. */
+extern "C" void exit(int status) noexcept
+{
+    _exit(status);
+}
+
+extern "C" void quick_exit(int status) noexcept
+{
+    _exit(status);
+}
+
+#endif
+
 namespace KERNELS
 {
 namespace

@@ -48,7 +48,7 @@ def test_a_wrong_rung_is_marked_as_wrong(command, tmp_path):
     assert (status, path.read_text(encoding="utf-8")) == (0, gred.lab.exercise(2).source)
     status, out, _ = command("lab", path)
     assert status == 1
-    assert "mine.cuh:26: a race: " in out
+    assert "mine.cuh:26: a data race: " in out
 
 
 def test_a_rung_that_does_not_compile_is_refused_in_the_compilers_words(command, tmp_path):

@@ -22,21 +22,21 @@ _SAID_BY_CUDA = {
 }
 
 KINDS = {
-    "race": "a race",
-    "barrier": "a barrier that not all threads reach",
-    "bounds": "an access out of bounds",
-    "unwritten": "a load of what nobody has written",
-    "missing": "a result that is missing",
+    "race": "a data race",
+    "barrier": "a divergent barrier",
+    "bounds": "an out-of-bounds access",
+    "unwritten": "an uninitialized read",
+    "missing": "a missing result",
     "alignment": "a misaligned access",
-    "endless": "a loop without an end",
-    "answer": "a wrong answer",
-    "time": "no end",
-    "memory": "too much memory",
+    "endless": "an endless loop",
+    "answer": "a wrong result",
+    "time": "a timeout",
+    "memory": "out of memory",
     "crash": "a crash",
     "exit": "an exit",
     "fork": "a fork",
     "failed": "a failure",
-    "goal": "an exercise's goal that is missed",
+    "goal": "the exercise's goal is missed",
 }
 
 
@@ -134,7 +134,8 @@ def _heard(build: Build, job: dict[str, Any], answer: processes.Answer) -> Findi
 def _finding(build: Build, job: dict[str, Any], answer: processes.Answer) -> Finding | None:
     case = job["size"], job["block_size"], job["order"]
     if answer.failure:
-        return Finding(_kind(answer), answer.text, None, None, *case)
+        own = build.line_at(answer.frames) or (None, None)
+        return Finding(_kind(answer), answer.text, *own, *case)
     fault = answer.answer.get("fault")
     if fault:
         kind, file, line, text, frames = _fault(*fault)

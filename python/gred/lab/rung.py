@@ -55,10 +55,10 @@ class Rung:
         """Look for mistakes: at all edges, in all orders of threads, at every access.
 
         Lengths are around a warp, a block and what a block takes, in blocks of 32 to 1024 threads,
-        forwards, backwards and shuffled. It is named, with its line, where two threads are at one
-        word, one of them stores, and no barrier lies between; where not all threads come to a
-        barrier; where an access is out of bounds or misaligned, or loads what nobody has written.
-        A race is found whether or not it shows in an answer. Answers are compared with NumPy's.
+        forwards, backwards and shuffled. It names, with their lines, data races, divergent
+        barriers, out-of-bounds and misaligned accesses, uninitialized reads, crashes and loops
+        that do not end. A race is found whether or not it shows in an answer. Answers are compared
+        with NumPy's.
 
         All of that is on the simulated device. If nothing is wrong there and the rung is compiled
         for a GPU, it runs there at the same lengths, and answers are compared; an access to memory
@@ -88,8 +88,13 @@ class Rung:
             total = self.counters(np.ones(size, np.float32), block_size=256).total
         except RuntimeError as error:
             return Report([Finding("failed", str(error), None, None, *case)])
-        missed = exercise.missed(total, size)
-        return Report([Finding("goal", missed, None, None, *case)] if missed else [])
+        own_lines = tuple(line for line in total.lines if Path(line.file) == self.path)
+        missed = exercise.missed(total._replace(lines=own_lines), size)
+        if missed is None:
+            return Report([])
+        text, line = missed
+        own = (line.file, line.number) if line else (None, None)
+        return Report([Finding("goal", text, *own, *case)])
 
     def counters(
         self,
@@ -254,7 +259,10 @@ class Rung:
             name, _, text = answer.text.partition(": ")
             raise {"ValueError": ValueError, "TypeError": TypeError}.get(name, RuntimeError)(text)
         if answer.failure:
-            raise RuntimeError(f"{self.name}: {checking.KINDS[answer.failure]}: {answer.text}")
+            own = self._build.line_at(answer.frames) if kind == "counting" else None
+            where = f", in {Path(own[0]).name}:{own[1]}" if own else ""
+            what = checking.KINDS[answer.failure]
+            raise RuntimeError(f"{self.name}: {what}: {answer.text}{where}")
         return answer.answer
 
     @contextlib.contextmanager
@@ -300,7 +308,7 @@ def compile(
     Raises
     ------
     gred.lab.CompileError
-        If the compiler refuses it; the text is the compiler's own, with the lines of the file.
+        If the compiler refuses it; the text is its first error, with the line of the file.
     ValueError
         If the file has not one kernel of that form, it cannot be told how to launch it,
         `data_blocks` is not from 1 to 1024, or there is no such device.
