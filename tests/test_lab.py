@@ -306,7 +306,7 @@ def test_a_type_error_is_said_once_at_the_files_line(tmp_path, there, wrong, tex
     said = str(caught.value)
     assert said.startswith(f"{path}:8:")
     assert said.count("error:") == 1
-    assert len(said.splitlines()) <= 3
+    assert len(said.splitlines()) <= 4
     assert "store_partial" in said.splitlines()[1]
     assert not re.search(r"_kernels::|simulator_event|SIMULATOR|required from|\[with", said)
 

@@ -302,7 +302,9 @@ static void find_target(struct checker *self, struct target *target)
 {
     const enum simulator_event event = target->access->event;
     const uintptr_t at = (uintptr_t)target->access->address;
-    if (event != SIMULATOR_SHARED_LOAD && event != SIMULATOR_SHARED_STORE) {
+    const bool is_shared = event == SIMULATOR_SHARED_LOAD || event == SIMULATOR_SHARED_STORE;
+    const bool is_in_shared = at - target->block->shared < self->launch.shared_bytes;
+    if (!is_shared && !(is_atomic(event) && is_in_shared)) {
         find_region(self, at, target);
         return;
     }

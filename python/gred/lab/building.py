@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
+from gred.lab import plain
 from gred.lab.diagnostics import first_error
 from gred.lab.form import Form
 from gred.lab.nvcc import Gpu
@@ -67,10 +68,11 @@ class Build:
         # What the compiler says, and what is counted, is of the user's own file.
         name = str(path).replace("\\", "\\\\").replace('"', '\\"')
         own = self.folder / "rung.cuh"
-        own.write_text(f'#line 1 "{name}"\n{source}', encoding="utf-8")
+        text = f'#line 1 "{name}"\n{source}'
+        own.write_text(plain.unit(source, str(path), form.plain) if form.plain else text, "utf-8")
         self._unit = self.folder / "unit.cpp"
         includes = ("own.cuh", own, "own_entries.cuh")
-        lines = [f"#define GRED_RUNG(In, Acc, Block) {form.instance}"]
+        lines = [f"#define GRED_RUNG(In, Acc, Block) {form.instance}", *_defines(form, source)]
         lines += [f'#include "{one}"' for one in includes]
         self._unit.write_text("\n".join([*lines, ""]), "utf-8")
 
@@ -135,6 +137,18 @@ class Build:
             if file == str(self._user) and number.isdecimal():
                 return file, int(number)
         return None
+
+
+def _defines(form: Form, source: str) -> list[str]:
+    """Tell own_entries.cuh what an ordinary kernel is of."""
+    if form.plain is None:
+        return []
+    lines = ["#define GRED_PLAIN", f"#define GRED_PLAIN_IS_DYNAMIC {int(plain.is_dynamic(source))}"]
+    if form.dtype is None:
+        return lines
+    kind = {"float32": "float", "float64": "double"}.get(form.dtype, f"{form.dtype}_t")
+    element = f"ELEMENT_{form.dtype.upper()}"
+    return [*lines, f"#define GRED_RUNG_TYPE {kind}", f"#define GRED_RUNG_ELEMENT {element}"]
 
 
 def _run_bounded(command: list[str], folder: Path) -> tuple[int, str]:

@@ -13,6 +13,7 @@ from gred.records import Records
 
 FINDINGS_MAX = 4
 _SECONDS_OF_A_FAULT = 3  # so long more is looked for once something is found
+_COUNTED_EXACTLY = 4096  # the sum of so many numbers is below 2**24
 _FRAMES_MAX = 16  # more than its thread is said to have been in
 _WITHOUT_A_LINE = {"missing"}
 _SAID_BY_CUDA = {
@@ -186,7 +187,10 @@ def _explained(build: Build, job: dict[str, Any], finding: Finding) -> Finding:
     """
     if finding.kind != "answer":
         return finding
-    again = [{**job, "dtype": "int64", "values": kind} for kind in ("ones", "counted")]
+    dtype = build.form.dtype or "int64"
+    if dtype == "float32" and job["size"] > _COUNTED_EXACTLY:
+        return finding
+    again = [{**job, "dtype": dtype, "values": kind} for kind in ("ones", "counted")]
     told = list(_answers(build, again))
     try:
         counted, numbered = (

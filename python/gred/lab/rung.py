@@ -249,9 +249,16 @@ class Rung:
     ) -> Any:
         """Have one job done, by kernels of one of the build's libraries."""
         asked = self._build.asked(kind)
+        a, own = np.asarray(a), self._build.form
+        if own.dtype and a.dtype != own.dtype:
+            raise ValueError(f"{self.name} sums {own.dtype}; got an array of {a.dtype}")
+        if own.plain and dtype is None:
+            dtype = a.dtype
+        if options.get("block_size") is None:
+            options["block_size"] = own.block_size
         with TemporaryDirectory(dir=self._build.folder) as folder:
             array = Path(folder) / "array.npy"
-            np.save(array, np.asarray(a), allow_pickle=False)
+            np.save(array, a, allow_pickle=False)
             job = {"kind": what, "method": self.like, "array": str(array), **options}
             job["dtype"] = None if dtype is None else np.dtype(dtype).str
             (answer,) = processes.answers({**asked, "jobs": [job]}, _SECONDS)

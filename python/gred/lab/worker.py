@@ -93,8 +93,10 @@ def _load(asked: dict[str, Any]) -> None:
     from gred import _core
 
     ctypes.CDLL(_core.__file__, ctypes.RTLD_GLOBAL)
-    addresses = [_flat(asked[kind]) for kind in ("plain", "counting")]
-    _core.substitute(asked["device"], asked["like"], asked["data_blocks"], *addresses)
+    paths = [asked[kind] for kind in ("plain", "counting")]
+    addresses = [_address(path, "lab_flat") for path in paths]
+    own_memory = _address(paths[0] or paths[1], "lab_shared_bytes")
+    _core.substitute(asked["device"], asked["like"], asked["data_blocks"], *addresses, own_memory)
 
 
 def _exit_without_handlers() -> None:
@@ -108,10 +110,9 @@ def _exit_without_handlers() -> None:
         libc.on_exit(libc._exit, None)
 
 
-def _flat(path: str | None) -> int:
-    if path is None:
-        return 0
-    return ctypes.cast(ctypes.CDLL(path).lab_flat, ctypes.c_void_p).value or 0
+def _address(path: str | None, name: str) -> int:
+    function = getattr(ctypes.CDLL(path), name, None) if path else None
+    return ctypes.cast(function, ctypes.c_void_p).value or 0 if function else 0
 
 
 def _say(pipe: Any, number: int, answer: Any) -> None:
