@@ -1,6 +1,6 @@
 /* Kernels in ordinary CUDA, for gred.lab: what python/gred/lab/plain.py writes in the place of
  * pointers and of shared memory, on the simulated device. memory<T> is T *, but where accesses are
- * counted: there it knows whether it is shared. On a GPU nothing is rewritten. */
+ * counted: there it knows whether it is shared. On a GPU they stay as they are. */
 #pragma once
 
 #include "device.cuh"
@@ -12,7 +12,21 @@
 #include <stddef.h>
 #include <type_traits>
 
-#ifndef __CUDACC__
+#ifdef __CUDACC__
+
+namespace KERNELS
+{
+
+/* extern __shared__ T name[]; which CUDA takes of one T alone. */
+template <class T>
+__device__ __forceinline__ T *dynamic_shared()
+{
+    return block_memory<T>();
+}
+
+} // namespace KERNELS
+
+#else
 
 #define CALLER const char *file = __builtin_FILE(), unsigned line = __builtin_LINE()
 
@@ -44,6 +58,30 @@ template <class T, class X>
 T atomicAdd(T *at, const X &x)
 {
     return ::atomicAdd(at, T(x));
+}
+
+#endif
+
+/* What stands before the asterisk of *p, an operator that cannot be told its line. */
+struct here {
+    const char *file;
+    unsigned line;
+
+    here(CALLER) : file(file), line(line) {}
+};
+
+template <class T>
+T &operator*(here, T *at)
+{
+    return *at;
+}
+
+#ifdef GRED_COUNTING
+
+template <class T>
+element<T> operator*(here place, memory<T> at)
+{
+    return {at.plain(), at.is_in_shared(), place.file, place.line};
 }
 
 #endif

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from labs import LAB
+from labs import LAB, found, line_of
 
 import gred
 from gred.lab import building, checking, edges, processes
@@ -28,15 +28,6 @@ def faults():
     return gred.lab.compile(FAULTS, device="simulated")
 
 
-def found(rung, *jobs, seconds=600.0):
-    """Run in one process, and give what is found in each run."""
-    answers = processes.answers({**rung._build.asked("counting"), "jobs": jobs}, seconds)
-    return [
-        checking._heard(rung._build, job, answer)
-        for job, answer in zip(jobs, answers, strict=False)
-    ]
-
-
 def case(rung, size, **options):
     return edges.case(rung._build.form, size, 64, **options)
 
@@ -46,13 +37,6 @@ def findings(faults):
     """All mistakes that a process survives."""
     sizes = [*range(101, 114), 1, 64, 100, 1000]
     return dict(zip(sizes, found(faults, *(case(faults, size) for size in sizes)), strict=True))
-
-
-def line_of(text):
-    """Find the line of the faults' source that ends with a remark."""
-    lines = FAULTS.read_text(encoding="utf-8").splitlines()
-    (number,) = (k for k, line in enumerate(lines, 1) if line.endswith(f"// {text}"))
-    return number
 
 
 # ---- mistakes ----
@@ -80,7 +64,7 @@ def test_a_mistake_is_named_with_its_line(findings, size, kind, remark, text):
     finding = findings[size]
     assert finding.kind == kind
     assert Path(finding.file) == FAULTS
-    assert finding.line == line_of(remark)
+    assert finding.line == line_of(FAULTS, remark)
     assert re.search(text, finding.text)
     assert f"faults.cuh:{finding.line}: " in str(finding)
 
@@ -92,14 +76,14 @@ def test_a_race_is_found_in_every_order_of_threads(faults):
 
 def test_threads_that_leave_before_a_barrier_are_told_of_at_the_barrier(findings):
     finding = findings[111]
-    assert (finding.kind, finding.line) == ("barrier", line_of("early return"))
+    assert (finding.kind, finding.line) == ("barrier", line_of(FAULTS, "early return"))
     assert "23 have ended, thread 41 among them" in finding.text
 
 
 def test_two_barriers_are_not_one(findings):
     finding = findings[104]
-    assert (finding.kind, finding.line) == ("barrier", line_of("and another"))
-    assert f"faults.cuh:{line_of('another barrier')}" in finding.text
+    assert (finding.kind, finding.line) == ("barrier", line_of(FAULTS, "and another"))
+    assert f"faults.cuh:{line_of(FAULTS, 'another barrier')}" in finding.text
 
 
 def test_a_block_that_leaves_nothing_is_missed(findings):
@@ -156,7 +140,7 @@ def test_the_line_is_named_that_a_kernel_crashes_or_never_ends_in(
 ):
     (finding,) = found(faults, case(faults, size), seconds=seconds)
     assert (finding.kind, finding.file) == (kind, str(FAULTS))
-    assert finding.line == line_of(remark)
+    assert finding.line == line_of(FAULTS, remark)
 
 
 @pytest.mark.parametrize(
@@ -403,10 +387,10 @@ def test_reading_a_source_takes_a_time_in_proportion_to_it(text):
 
 def test_a_rung_says_how_it_is_launched():
     told = "/* launched like unroll8, 16 data blocks */" + RIGHT
-    assert form_of(told, None, None)[2:] == ("unroll8", 16)
-    assert form_of(told, "shuffle", None)[2:] == ("shuffle", 8)
-    assert form_of(told, None, 2)[2:] == ("unroll8", 2)
-    assert form_of(RIGHT.replace("mine", "unroll4"), None, None)[2:] == ("unroll4", 4)
+    assert form_of(told, None, None)[2:4] == ("unroll8", 16)
+    assert form_of(told, "shuffle", None)[2:4] == ("shuffle", 8)
+    assert form_of(told, None, 2)[2:4] == ("unroll8", 2)
+    assert form_of(RIGHT.replace("mine", "unroll4"), None, None)[2:4] == ("unroll4", 4)
 
 
 def test_files_that_are_none_are_refused(tmp_path):

@@ -135,6 +135,11 @@ class memory
         return at < other.at;
     }
 
+    bool is_in_shared() const
+    {
+        return is_shared;
+    }
+
     T *plain() const
     {
         return at;

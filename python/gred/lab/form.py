@@ -72,6 +72,7 @@ def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
     (kernel,) = kernels
     own = plain.plain_of(code, kernel)
     name = kernel["name"]
+    instance = plain.instance(own) if own else _instance(name, kernel["template"] or "")
     said = _LAUNCHED.search(source)
     rung = like or (said and said[1]) or name
     if own and not like and not said and not _is_rung(name):
@@ -82,7 +83,6 @@ def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
         told = said and not like and said[2]
         data_blocks = int(told) if told else _data_blocks(method)
     number = number_from(data_blocks, "data_blocks", DATA_BLOCKS_MAX)
-    instance = plain.instance(own) if own else _instance(name, kernel["template"] or "")
     sizes = own.block_sizes if own else BLOCK_SIZES
     sizes = (_block_size(int(said[3])),) if said and said[3] else sizes
     return Form(name, instance, method, number, sizes, own)

@@ -50,6 +50,11 @@ _SHARED = re.compile(
     r"(?P<type>\w[\w\s]*?)\s*(?P<names>\b\w+\s*(?:\[[^\[\];]*\])?(?:\s*,\s*\w+\s*(?:\[[^\[\];]*\])?)*)"
     r"\s*;"
 )
+# A * that is no multiplication: after what ends no operand, or before what is assigned to.
+_INDIRECTION = (
+    r"((?:[;{}(=,+<>&|?:!]|\breturn\b|\belse\b)\s*(?=\*\s*[\w(])"
+    r"|\)\s*(?=\*\s*(?:\w+|\([^()]*\))\s*[-+*/]?=[^=]))\*"
+)
 _BLOCKS = (32, 64, 128, 256, 512, 1024)
 
 
@@ -186,7 +191,7 @@ namespace KERNELS
 {{
 #ifdef __CUDACC__
 #line 1 "{name}"
-{_as_function(own)}
+{_on_gpu(own)}
 #define PLAIN(pointer) pointer
 #else
 #line 1 "{name}"
@@ -221,6 +226,18 @@ def _as_function(source: str) -> str:
     return f"{source[:start]}__device__ void {lines}{source[end:]}"
 
 
+def _on_gpu(source: str) -> str:
+    """Leave all as it is, but for extern arrays: of one name they cannot be of several types."""
+    text = _as_function(source)
+    for found in reversed(list(_SHARED.finditer(masked(text)))):
+        if found["extern"]:
+            kind, name = " ".join(found["type"].split()), found["names"].partition("[")[0].strip()
+            lines = "\n" * found[0].count("\n")
+            made = f"{kind} *{name} = dynamic_shared<{kind}>();{lines}"
+            text = f"{text[: found.start()]}{made}{text[found.end() :]}"
+    return text
+
+
 def _on_host(source: str) -> str:
     """Rewrite shared memory and pointers, from the end on, so that positions stay true."""
     text = _as_function(source)
@@ -241,17 +258,12 @@ def _on_host(source: str) -> str:
         rf"({_QUALIFIERS})\b({types})\s*({_QUALIFIERS})\*\s*"
         r"(?:(?:const|__restrict__|__restrict)\b\s*)*(\w+)(?=\s*[,)=;])"
     )
-    names = set()
 
     def memory(found: re.Match[str]) -> str:
-        names.add(found[4])
         const = "const " if "const" in found[1] + found[3] else ""
         return f"memory<{const}{found[2]}> {found[4]}" + "\n" * found[0].count("\n")
 
-    text = _elsewhere(text, pointers, memory)
-    for name in names:
-        text = _elsewhere(text, rf"(?<=[;{{}}(=,+\-*/<>&|!?:])(\s*)\*\s*{name}\b", rf"\1{name}[0]")
-    return text
+    return _elsewhere(_elsewhere(text, pointers, memory), _INDIRECTION, r"\1here() *")
 
 
 def _refuse_others(code: str, declared: list[re.Match[str]]) -> None:
