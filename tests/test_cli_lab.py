@@ -20,6 +20,8 @@ def test_the_page_is_true(tmp_path, monkeypatch):
     text = PAGE.read_text(encoding="utf-8")
     (source,) = re.findall(r"```cuda\n(.*?)```", text, re.DOTALL)
     Path("unroll16.cuh").write_text(source, encoding="utf-8")
+    (ordinary,) = re.findall(r"```cpp\n(.*?)```", text, re.DOTALL)
+    Path("tree.cu").write_text(ordinary, encoding="utf-8")
     examples = doctest.DocTestParser().get_doctest(text, {}, PAGE.name, str(PAGE), 0)
     results = doctest.DocTestRunner(optionflags=OPTIONS).run(examples)
     assert results.attempted > 10

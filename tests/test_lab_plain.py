@@ -141,7 +141,8 @@ MISTAKES = [
 def findings():
     rung = gred.lab.compile(FAULTS, device="simulated")
     form = rung._build.form
-    jobs = [edges.case(form, size, 64, order="backwards") for size, *_ in MISTAKES]
+    orders = {108: "backwards"}  # in which no thread reads first what another stores later
+    jobs = [edges.case(form, size, 64, order=orders.get(size, "forwards")) for size, *_ in MISTAKES]
     return dict(zip([size for size, *_ in MISTAKES], found(rung, *jobs), strict=True))
 
 

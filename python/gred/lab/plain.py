@@ -38,7 +38,7 @@ _OF_CUDA |= {'"device_launch_parameters.h"', '"cuda.h"'}
 KERNEL = re.compile(
     r"(?:template\s*<(?P<template>[^<>]*)>\s*)?(?P<head>(?:extern\s*\"?\s*C?\s*\"?\s+|static\s+)?"
     r"__global__\s+(?:void\s+)?(?:__launch_bounds__\s*\((?P<bounds>[^()]*)\)\s*)?(?:void\s+)?)"
-    r"(?P<name>\w+)\s*\((?P<parameters>[^()]*)\)"
+    r"(?P<name>\w+)\s*\((?P<parameters>(?:[^()]|\([^()]*\))*)\)"
 )
 _TYPE = (
     r"(?:unsigned\s+long\s+long(?:\s+int)?|unsigned\s+long|unsigned\s+int|unsigned\s+char|unsigned"

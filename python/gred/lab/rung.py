@@ -288,18 +288,20 @@ def compile(
     data_blocks: int | None = None,
     device: str | None = None,
 ) -> Rung:
-    """Compile a rung of your own: one file with a kernel in the form of the ladder's.
+    """Compile a rung of your own: one file with a kernel, in ordinary CUDA or the ladder's form.
 
     Parameters
     ----------
     path : path
         A file as those of ``gred/kernels/ladder``; it may include what they do. Its template takes
         ``<class Fold>`` if it works in place, ``<class Fold, class Array>`` if it only reads, and
-        either may have ``unsigned Block``, the block size, as its last parameter.
+        either may have ``unsigned Block``, the block size, as its last parameter. Or a kernel in
+        ordinary CUDA, ``__global__ void reduce(const float *in, float *out, int n)``.
     like : str, optional
         The rung of the ladder that it is launched as: how many blocks, how much shared memory, what
         is done with partials. By default what the file says in a comment, ``launched like unroll8``
         or ``launched like unroll8, 16 data blocks``, and else the kernel's name, if it is a rung's.
+        Ordinary CUDA is launched like shared_sequential, or like atomic if it calls atomicAdd.
     data_blocks : int, optional
         How many elements a thread should get at least; by default as many as with `like`.
     device : str, optional
