@@ -44,6 +44,18 @@ def test_a_right_rung_stands_beside_the_ladders(command):
     assert re.search(r"simulated +[\d.]+ .s; interleaved takes [\d.]+ .s", out)
 
 
+def test_an_ordinary_kernel_stands_beside_the_ladders(command, tmp_path):
+    (source,) = re.findall(r"```cpp\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    path = tmp_path / "tree.cu"
+    path.write_text(source, encoding="utf-8")
+    simulated = "--size", "4096", "--methods", "13", "--device", "simulated"
+    status, out, _ = command("lab", path, *simulated)
+    assert status == 0
+    rows = [line.split()[:2] for line in out.splitlines()]
+    assert ["*", "reduce"] in rows
+    assert ["13", "shared_sequential"] in rows
+
+
 def test_a_wrong_rung_is_marked_as_wrong(command, tmp_path):
     path = tmp_path / "mine.cuh"
     status, out, _ = command("lab", "--exercise", "2", "--out", path)

@@ -45,7 +45,7 @@ class Form(NamedTuple):
     @property
     def block_size(self) -> int | None:
         """The block size that it is for, unless it is for any."""
-        return None if 256 in self.block_sizes else self.block_sizes[-1]
+        return None if self.block_sizes == BLOCK_SIZES else self.block_sizes[-1]
 
 
 def read(path: Path) -> str:

@@ -36,6 +36,10 @@ class Rung:
         The rung of the ladder that it is launched as.
     data_blocks : int
         How many elements a thread should get at least.
+    dtype : str or None
+        The one type of elements that it sums, as ``'float32'``; None if it is a template.
+    block_size : int or None
+        The one block size that it is for, as its shared arrays say; None if it is for any.
     gpu : str or None
         The GPU that it is compiled for, as ``'cuda:0'``, besides the simulated device.
 
@@ -45,6 +49,7 @@ class Rung:
         self.path = path
         self.name, self.like = build.form.name, build.form.like
         self.data_blocks = build.form.data_blocks
+        self.dtype, self.block_size = build.form.dtype, build.form.block_size
         self.gpu = build.gpu.name if build.gpu else None
         self._build = build
 
@@ -249,13 +254,12 @@ class Rung:
     ) -> Any:
         """Have one job done, by kernels of one of the build's libraries."""
         asked = self._build.asked(kind)
-        a, own = np.asarray(a), self._build.form
-        if own.dtype and a.dtype != own.dtype:
-            raise ValueError(f"{self.name} sums {own.dtype}; got an array of {a.dtype}")
-        if own.plain and dtype is None:
+        a = np.asarray(a)
+        if self.dtype and a.dtype != self.dtype:
+            raise ValueError(f"{self.name} sums {self.dtype}; got an array of {a.dtype}")
+        if self._build.form.plain and dtype is None:
             dtype = a.dtype
-        if options.get("block_size") is None:
-            options["block_size"] = own.block_size
+        options["block_size"] = options["block_size"] or self.block_size
         with TemporaryDirectory(dir=self._build.folder) as folder:
             array = Path(folder) / "array.npy"
             np.save(array, a, allow_pickle=False)
