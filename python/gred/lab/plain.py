@@ -71,7 +71,11 @@ class Plain(NamedTuple):
 
 def masked(source: str) -> str:
     """Put spaces in the place of comments and strings, so that positions stay."""
-    return _HIDDEN.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
+
+    def blank(found: re.Match[str]) -> str:
+        return "\n".join(" " * len(line) for line in found[0].split("\n"))
+
+    return _HIDDEN.sub(blank, source)
 
 
 def line_of(source: str, at: int) -> int:
