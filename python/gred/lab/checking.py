@@ -135,8 +135,8 @@ def _heard(build: Build, job: dict[str, Any], answer: processes.Answer) -> Findi
 def _finding(build: Build, job: dict[str, Any], answer: processes.Answer) -> Finding | None:
     case = job["size"], job["block_size"], job["order"]
     if answer.failure:
-        own = build.line_at(answer.frames) or (None, None)
-        return Finding(_kind(answer), answer.text, *own, *case)
+        file, line = build.line_at(answer.frames) or (None, None)
+        return Finding(_kind(answer), answer.text, file, line, *case)
     fault = answer.answer.get("fault")
     if fault:
         kind, file, line, text, frames = _fault(*fault)

@@ -98,8 +98,8 @@ class Rung:
         if missed is None:
             return Report([])
         text, line = missed
-        own = (line.file, line.number) if line else (None, None)
-        return Report([Finding("goal", text, *own, *case)])
+        file, number = (line.file, line.number) if line else (None, None)
+        return Report([Finding("goal", text, file, number, *case)])
 
     def counters(
         self,
