@@ -94,9 +94,11 @@ def _load(asked: dict[str, Any]) -> None:
 
     ctypes.CDLL(_core.__file__, ctypes.RTLD_GLOBAL)
     paths = [asked[kind] for kind in ("plain", "counting")]
-    addresses = [_address(path, "lab_flat") for path in paths]
+    plain, counting = (_address(path, "lab_flat") for path in paths)
     own_memory = _address(paths[0] or paths[1], "lab_shared_bytes")
-    _core.substitute(asked["device"], asked["like"], asked["data_blocks"], *addresses, own_memory)
+    _core.substitute(
+        asked["device"], asked["like"], asked["data_blocks"], plain, counting, own_memory
+    )
 
 
 def _exit_without_handlers() -> None:
