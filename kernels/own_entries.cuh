@@ -1,13 +1,35 @@
 /* The entries of a rung of a user's own, for sums: what comes behind it.
  *
  *     GRED_RUNG(In, Acc, Block)     its kernel, as in my_rung<counted<sum<Acc>>, global<const In>>
- */
+ *
+ * and of one in ordinary CUDA that is of one type GRED_RUNG_TYPE, GRED_RUNG_ELEMENT. */
 #pragma once
 
 #include "own.cuh"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+#ifndef __CUDACC__
+
+#include "simulated/last_words.h"
+
+#include <unistd.h>
+
+/* Threads of several multiprocessors may call these at once, which the C library leaves undefined:
+ * exit handlers would run twice. A kernel's process ends without them. The library is linked such
+ * that its own calls come here. */
+extern "C" void exit(int status) noexcept
+{
+    _exit(status);
+}
+
+extern "C" void quick_exit(int status) noexcept
+{
+    _exit(status);
+}
+
+#endif
 
 namespace KERNELS
 {
@@ -52,6 +74,17 @@ const void *entry(unsigned block)
 } // namespace
 } // namespace KERNELS
 
+#if defined(GRED_PLAIN) && !defined(__CUDACC__)
+
+/* A block's shared memory is what an ordinary kernel declares; the rung's, if that is extern. */
+extern "C" __attribute__((visibility("default"))) size_t lab_shared_bytes(size_t bytes)
+{
+    using namespace KERNELS;
+    return bytes_before(most_declarations) + (GRED_PLAIN_IS_DYNAMIC ? bytes : 0);
+}
+
+#endif
+
 /* As kernels.flat. Unsigned 64-bit sums are the same bits as signed ones. */
 extern "C" __attribute__((visibility("default"))) const void *
 lab_flat(enum fold fold, enum method_index, enum element input, enum element accumulator,
@@ -60,8 +93,15 @@ lab_flat(enum fold fold, enum method_index, enum element input, enum element acc
     using namespace KERNELS;
     if (fold != FOLD_sum)
         return nullptr;
+#ifdef GRED_RUNG_TYPE
+    return input == accumulator && input == GRED_RUNG_ELEMENT
+               ? entry<GRED_RUNG_TYPE, GRED_RUNG_TYPE>(block)
+               : nullptr;
+#else
+#ifndef GRED_PLAIN
     if (input == ELEMENT_INT32 && accumulator == ELEMENT_INT64)
         return entry<int32_t, int64_t>(block);
+#endif
     if (input != accumulator)
         return nullptr;
     switch (input) {
@@ -77,4 +117,5 @@ lab_flat(enum fold fold, enum method_index, enum element input, enum element acc
     default:
         return nullptr;
     }
+#endif
 }

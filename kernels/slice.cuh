@@ -98,7 +98,7 @@ __device__ __forceinline__ void fold_interleaved(slice<T> x, T &value, unsigned 
         fold_strides<Fold, false>(x, value, last);
 }
 
-/* The last 64 elements, by the first warp alone. Its lanes no longer march in step since Volta, so
+/* The last 64 elements, by the first warp alone. Its lanes do not run in lockstep since Volta, so
  * each level ends at a barrier of the warp, which also makes the stores visible to the other lanes.
  * A block of 32 lacks the first level. */
 template <class Fold, class T>

@@ -156,6 +156,7 @@ def patient_lab():
         (building, "_SECONDS"): 1800,
         (processes, "SECONDS"): 600,
         (processes, "_END_SECONDS"): 120,
+        (processes, "_GRACE_SECONDS"): 60,
         (checking, "_SECONDS_OF_A_FAULT"): 600,
     }
     with pytest.MonkeyPatch.context() as patch:

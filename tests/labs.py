@@ -4,6 +4,8 @@ import shutil
 
 import pytest
 
+from gred.lab import checking, processes
+
 LAB = [
     pytest.mark.unsanitized,
     pytest.mark.usefixtures("patient_lab"),
@@ -12,3 +14,19 @@ LAB = [
         reason="there is no C++ compiler here",
     ),
 ]
+
+
+def found(rung, *jobs, seconds=600.0):
+    """Run in one process, and give what is found in each run."""
+    answers = processes.answers({**rung._build.asked("counting"), "jobs": jobs}, seconds)
+    return [
+        checking._heard(rung._build, job, answer)
+        for job, answer in zip(jobs, answers, strict=False)
+    ]
+
+
+def line_of(path, text):
+    """Find the line of a source that ends with a remark."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    (number,) = (k for k, line in enumerate(lines, 1) if line.endswith(f"// {text}"))
+    return number

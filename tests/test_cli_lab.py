@@ -24,6 +24,8 @@ def test_the_page_is_true(tmp_path, monkeypatch):
     text = PAGE.read_text(encoding="utf-8")
     (source,) = re.findall(r"```cuda\n(.*?)```", text, re.DOTALL)
     Path("unroll16.cuh").write_text(source, encoding="utf-8")
+    (ordinary,) = re.findall(r"```cpp\n(.*?)```", text, re.DOTALL)
+    Path("tree.cu").write_text(ordinary, encoding="utf-8")
     examples = doctest.DocTestParser().get_doctest(text, {}, PAGE.name, str(PAGE), 0)
     results = doctest.DocTestRunner(optionflags=OPTIONS).run(examples)
     assert results.attempted > 10
@@ -52,13 +54,25 @@ def test_a_right_rung_stands_beside_the_ladders(command):
     assert "no GPU's" in out
 
 
+def test_an_ordinary_kernel_stands_beside_the_ladders(command, tmp_path):
+    (source,) = re.findall(r"```cpp\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    path = tmp_path / "tree.cu"
+    path.write_text(source, encoding="utf-8")
+    simulated = "--size", "4096", "--methods", "13", "--device", "simulated"
+    status, out, _ = command("lab", path, *simulated)
+    assert status == 0
+    rows = [line.split()[:2] for line in out.splitlines()]
+    assert ["*", "reduce"] in rows
+    assert ["13", "shared_sequential"] in rows
+
+
 def test_a_wrong_rung_is_marked_as_wrong(command, tmp_path):
     path = tmp_path / "mine.cuh"
     status, out, _ = command("lab", "--exercise", "2", "--out", path)
     assert (status, path.read_text(encoding="utf-8")) == (0, gred.lab.exercise(2).source)
     status, out, _ = command("lab", path)
     assert status == 1
-    assert "mine.cuh:26: a race: " in out
+    assert "mine.cuh:26: a data race: " in out
 
 
 def test_a_rung_that_does_not_compile_is_refused_in_the_compilers_words(command, tmp_path):

@@ -8,13 +8,14 @@ import pytest
 from labs import LAB
 
 import gred
+from gred.lab import checking
 
 pytestmark = LAB
 
 # What the check names, of the exercise as it is.
 LACKS = {
     1: ("bounds", "loads element 1, of which there are 1"),
-    2: ("unwritten", "shared element 1, which nobody has written yet"),
+    2: ("unwritten", "shared element 1, which is uninitialized"),
     3: ("goal", "lanes"),
     4: ("goal", "bank conflicts"),
     5: ("answer", "element 32 is left out"),
@@ -71,6 +72,11 @@ ANSWERS = {
 NUMBERS = range(1, 8)
 
 
+def hole_above(number, line):
+    """Give the exercise's few lines before one that it is at fault in."""
+    return gred.lab.exercise(number).source.splitlines()[max(0, line - 9) : line]
+
+
 def answered(number):
     source = gred.lab.exercise(number).source
     head, hole = source.split("/* The hole", 1)
@@ -94,7 +100,8 @@ def reports(tmp_path_factory):
             gred.lab.exercise(number).save(path)
         return key, gred.lab.compile(path).check()
 
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(2) as pool, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checking, "FINDINGS_MAX", 1)
         return dict(pool.map(checked, [(n, right) for n in NUMBERS for right in (False, True)]))
 
 
@@ -105,6 +112,8 @@ def test_an_exercise_says_what_it_lacks(reports, number):
     assert not report.right
     assert report[0].kind == kind
     assert text in report[0].text
+    if kind != "answer":
+        assert "/* The hole" in "".join(hole_above(number, report[0].line))
 
 
 @pytest.mark.parametrize("number", NUMBERS)

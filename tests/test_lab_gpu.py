@@ -124,7 +124,7 @@ def test_only_a_rung_on_what_launches_kernels_has_a_substitute():
         ("simulated", "shuffle", 0),
     ):
         with pytest.raises(ValueError, match=f"there is no rung '{name}' of {data_blocks} data"):
-            _core.substitute(where, name, data_blocks, 0, 0)
+            _core.substitute(where, name, data_blocks, 0, 0, 0)
 
 
 def test_what_cuda_says_is_told_as_a_kind_of_mistake():

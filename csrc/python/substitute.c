@@ -9,9 +9,9 @@ PyObject *substitute(PyObject *module, PyObject *arguments)
     PyObject *device;
     const char *name;
     unsigned data_blocks;
-    unsigned long long plain, counting;
-    if (!PyArg_ParseTuple(arguments, "OsIKK:substitute", &device, &name, &data_blocks, &plain,
-                          &counting))
+    unsigned long long plain, counting, shared_bytes;
+    if (!PyArg_ParseTuple(arguments, "OsIKKK:substitute", &device, &name, &data_blocks, &plain,
+                          &counting, &shared_bytes))
         return NULL;
     struct module_state *state = PyModule_GetState(module);
     const struct platform *platform;
@@ -23,6 +23,7 @@ PyObject *substitute(PyObject *module, PyObject *arguments)
         .data_blocks = data_blocks,
         .plain = (substitute_flat *)(uintptr_t)plain,
         .counting = (substitute_flat *)(uintptr_t)counting,
+        .shared_bytes = (substitute_shared_bytes *)(uintptr_t)shared_bytes,
     };
     const struct backend *backend = backend_of(platform);
     if (!own.method || data_blocks == 0 || !backend->substitute) {

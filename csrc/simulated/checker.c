@@ -264,7 +264,7 @@ static bool visit_word(struct checker *self, const struct target *target, struct
         return blame_race(self, target, &word->store);
     if (is_load(now.event)) {
         if (!word->is_there)
-            return blame_access(self, FAULT_UNWRITTEN, target, ", which nobody has written yet");
+            return blame_access(self, FAULT_UNWRITTEN, target, ", which is uninitialized");
         keep_load(word, &now);
         return true;
     }
@@ -302,7 +302,9 @@ static void find_target(struct checker *self, struct target *target)
 {
     const enum simulator_event event = target->access->event;
     const uintptr_t at = (uintptr_t)target->access->address;
-    if (event != SIMULATOR_SHARED_LOAD && event != SIMULATOR_SHARED_STORE) {
+    const bool is_shared = event == SIMULATOR_SHARED_LOAD || event == SIMULATOR_SHARED_STORE;
+    const bool is_in_shared = at - target->block->shared < self->launch.shared_bytes;
+    if (!is_shared && !(is_atomic(event) && is_in_shared)) {
         find_region(self, at, target);
         return;
     }
@@ -420,7 +422,7 @@ static bool check_region(struct checker *self, unsigned k)
     char text[256];
     for (size_t w = 0; region->is_to_be_written && w < words_in(region->bytes); w++)
         if (!self->words[k][w].is_there) {
-            snprintf(text, sizeof text, "nobody has written %s %zu", region->name,
+            snprintf(text, sizeof text, "no thread has stored %s %zu", region->name,
                      w * WORD_BYTES / region->element);
             return blame(self, FAULT_MISSING, NULL, 0, text);
         }

@@ -1,5 +1,5 @@
-/* Looks for what a GPU would not forgive in what threads access: races, loads of what nobody has
- * stored, and whatever lies outside the memory that a kernel was given.
+/* Looks for what a GPU would not forgive in what threads access: data races, uninitialized
+ * reads, and accesses outside the memory that a kernel was given.
  *
  * Two accesses may be a race in whatever order threads happen to run. Of every word it is
  * known who stored and who loaded it last; another thread may follow if a barrier lies between the

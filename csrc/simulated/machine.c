@@ -103,13 +103,19 @@ static bool is_pass(const struct simulated_machine *self, const struct launch *l
     return launch->kernel == self->kernels.flat(plan->fold, method, type, type, plan->block);
 }
 
+/* A kernel of a user's own may declare shared memory itself. */
+static size_t shared_bytes(const struct simulated_machine *self, const struct launch *launch)
+{
+    return self->shared_bytes ? self->shared_bytes(launch->shared_bytes) : launch->shared_bytes;
+}
+
 /* *checker is NULL where nothing is to be checked. False when memory is short. */
 static bool make_checker(struct simulated_machine *self, const struct launch *launch,
                          struct checker **checker)
 {
     struct checked_launch checked = {.grid = launch->grid,
                                      .block = launch->block,
-                                     .shared_bytes = launch->shared_bytes,
+                                     .shared_bytes = shared_bytes(self, launch),
                                      .cores = simulator_multiprocessors(self->simulator)};
     *checker = NULL;
     if (!self->counting || !self->counting->fault || !is_pass(self, launch))
@@ -142,7 +148,7 @@ static bool launch_checked(struct simulated_machine *self, const struct launch *
         .arguments = launch->arguments,
         .grid = launch->grid,
         .block = launch->block,
-        .shared_bytes = launch->shared_bytes,
+        .shared_bytes = shared_bytes(self, launch),
         .cluster = launch->cluster,
         .cooperative = launch->cooperative,
         .counts = self->counting ? &counts : NULL,
@@ -236,8 +242,10 @@ static void choose_kernels(struct simulated_machine *self, const struct substitu
         self->kernels.flat = counting_flat;
         self->machine.multiprocessors = self->counting->multiprocessors;
     }
-    if (substitute_is_for(substitute, self->plan))
+    if (substitute_is_for(substitute, self->plan)) {
         self->kernels.flat = self->counting ? substitute->counting : substitute->plain;
+        self->shared_bytes = substitute->shared_bytes;
+    }
 }
 
 void simulated_machine_open(struct simulated_machine *self, struct simulator *simulator,

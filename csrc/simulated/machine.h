@@ -12,6 +12,7 @@ struct simulated_machine {
     struct counting *counting; /* NULL: nobody counts */
     const struct plan *plan;   /* NULL: there is none */
     struct kernels kernels;
+    substitute_shared_bytes *shared_bytes; /* NULL: as many as a launch asks for */
     double moments[MOMENTS];
 };
 

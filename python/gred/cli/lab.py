@@ -19,10 +19,10 @@ from gred.gpus import H200
 from gred.prediction import LATEST, predict_counted
 
 DESCRIPTION = """\
-Compiles a rung of your own, a kernel in the form of the ladder's, by the host's C++ compiler, and
-by nvcc for a GPU; checks it at every edge, in every order of threads, access by access; counts what
-it does to memory, beside the ladder's rungs, and predicts what it takes on an H200; and times it on
-a GPU, if there is one. It runs in a process of its own.
+Compiles a rung of your own, a kernel in ordinary CUDA or in the ladder's form, by the host's C++
+compiler, and by nvcc for a GPU; checks it at every edge, in every order of threads, access by
+access; counts what it does to memory, beside the ladder's rungs, and predicts what it takes on an
+H200; and times it on a GPU, if there is one. It runs in a process of its own.
 """
 
 EPILOG = """\
@@ -83,7 +83,9 @@ def run(given: argparse.Namespace, console: Console) -> int:
         for line in str(refused).splitlines():
             console.line(line)
         return 2
-    return _show(given, rung, console)
+    own = {"dtype": rung.dtype, "block_size": rung.block_size}
+    only = {name: value for name, value in own.items() if value}
+    return _show(argparse.Namespace(**{**vars(given), **only}), rung, console)
 
 
 def _check(given: argparse.Namespace) -> None:

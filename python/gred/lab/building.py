@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -13,6 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
+from gred.lab import plain
+from gred.lab.diagnostics import first_error
 from gred.lab.form import Form
 from gred.lab.nvcc import Gpu
 from gred.lab.processes import printable
@@ -20,18 +21,19 @@ from gred.lab.processes import printable
 _SECONDS = 60
 _MEMORY_KIB = 4 << 20
 _FILE_NBYTES = 64 << 20  # of what it writes, its words among that
-_FLAGS = ("-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti")
+_FLAGS = (
+    *("-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"),
+    "-Wl,-Bsymbolic",  # its own exit, of own_entries.cuh, before the C library's
+)
 _QUIET = ("-Wall", "-Wno-unknown-pragmas", "-Wno-unused", "-fdiagnostics-color=never")
 # Of kernels that count most time goes into looking at what they access, and into compiling them.
 _OPTIMISED = {"counting": ("-O0", "-g1", "-DGRED_COUNTING"), "plain": ("-O2",)}
 _WORDS_NBYTES = 1 << 20
-_MESSAGE = 4000
-_IN_A_LINE = re.compile(r":\d+: |\(\d+\): ")  # as C++ compilers and nvcc say where
 _GPU_START_SECONDS = 60  # that CUDA may take to begin, of a process with many GPUs
 
 
 class CompileError(RuntimeError):
-    """A rung's source that the compiler refuses; the text is the compiler's own."""
+    """A rung's source that the compiler refuses; the text is its first error."""
 
 
 def compiler() -> list[str]:
@@ -66,10 +68,11 @@ class Build:
         # What the compiler says, and what is counted, is of the user's own file.
         name = str(path).replace("\\", "\\\\").replace('"', '\\"')
         own = self.folder / "rung.cuh"
-        own.write_text(f'#line 1 "{name}"\n{source}', encoding="utf-8")
+        text = f'#line 1 "{name}"\n{source}'
+        own.write_text(plain.unit(source, str(path), form.plain) if form.plain else text, "utf-8")
         self._unit = self.folder / "unit.cpp"
         includes = ("own.cuh", own, "own_entries.cuh")
-        lines = [f"#define GRED_RUNG(In, Acc, Block) {form.instance}"]
+        lines = [f"#define GRED_RUNG(In, Acc, Block) {form.instance}", *_defines(form, source)]
         lines += [f'#include "{one}"' for one in includes]
         self._unit.write_text("\n".join([*lines, ""]), "utf-8")
 
@@ -107,7 +110,7 @@ class Build:
         status, text = _run_bounded([*command, str(self._unit), "-o", str(target)], self.folder)
         if status:
             raise CompileError(
-                _of_the_user(text, str(self._user)) or f"the compiler ended with {status}"
+                first_error(text, str(self._user)) or f"the compiler ended with {status}"
             )
 
     def users_line(self, frames: Sequence[Sequence[Any]]) -> tuple[str, int] | None:
@@ -117,7 +120,12 @@ class Build:
         compiler, knows them. None where it is not there, or there is no such line.
         """
         library = str(self.folder / "counting.so")
-        offsets = [f"{offset - 1:x}" for file, offset in frames if file == library]
+        return self.line_at([offset for file, offset in frames if file == library])
+
+    def line_at(self, frames: Sequence[int]) -> tuple[str, int] | None:
+        """Find the same for addresses within the library of kernels that count."""
+        library = str(self.folder / "counting.so")
+        offsets = [f"{offset - 1:x}" for offset in frames]
         if not offsets or not shutil.which("addr2line"):
             return None
         command = ["addr2line", "-i", "-e", library, *offsets]
@@ -129,6 +137,18 @@ class Build:
             if file == str(self._user) and number.isdecimal():
                 return file, int(number)
         return None
+
+
+def _defines(form: Form, source: str) -> list[str]:
+    """Tell own_entries.cuh what an ordinary kernel is of."""
+    if form.plain is None:
+        return []
+    lines = ["#define GRED_PLAIN", f"#define GRED_PLAIN_IS_DYNAMIC {int(plain.is_dynamic(source))}"]
+    if form.dtype is None:
+        return lines
+    kind = {"float32": "float", "float64": "double"}.get(form.dtype, f"{form.dtype}_t")
+    element = f"ELEMENT_{form.dtype.upper()}"
+    return [*lines, f"#define GRED_RUNG_TYPE {kind}", f"#define GRED_RUNG_ELEMENT {element}"]
 
 
 def _run_bounded(command: list[str], folder: Path) -> tuple[int, str]:
@@ -144,7 +164,7 @@ def _run_bounded(command: list[str], folder: Path) -> tuple[int, str]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=words,
-            env={**os.environ, "TMPDIR": str(folder)},
+            env={**os.environ, "TMPDIR": str(folder), "LC_ALL": "C"},
             start_new_session=True,
         ) as child,
     ):
@@ -161,15 +181,3 @@ def _run_bounded(command: list[str], folder: Path) -> tuple[int, str]:
 def _end_all(child: subprocess.Popen[bytes]) -> None:
     if child.poll() is None:
         os.killpg(child.pid, signal.SIGKILL)
-
-
-def _of_the_user(text: str, path: str) -> str:
-    """Keep what is said of the user's file, with the lines that belong to it, in bounds."""
-    kept, is_own = [], False
-    for line in text.splitlines():
-        if not line.startswith(" "):
-            is_own = line.startswith(path) and _IN_A_LINE.search(line) is not None
-        if is_own:
-            kept.append(line)
-    is_told = any("error:" in line for line in kept)
-    return ("\n".join(kept) if is_told else text)[:_MESSAGE]

@@ -13,6 +13,7 @@ from gred.records import Records
 
 FINDINGS_MAX = 4
 _SECONDS_OF_A_FAULT = 3  # so long more is looked for once something is found
+_COUNTED_EXACTLY = 4096  # the sum of so many numbers is below 2**24
 _FRAMES_MAX = 16  # more than its thread is said to have been in
 _WITHOUT_A_LINE = {"missing"}
 _SAID_BY_CUDA = {
@@ -22,21 +23,21 @@ _SAID_BY_CUDA = {
 }
 
 KINDS = {
-    "race": "a race",
-    "barrier": "a barrier that not all threads reach",
-    "bounds": "an access out of bounds",
-    "unwritten": "a load of what nobody has written",
-    "missing": "a result that is missing",
+    "race": "a data race",
+    "barrier": "a divergent barrier",
+    "bounds": "an out-of-bounds access",
+    "unwritten": "an uninitialized read",
+    "missing": "a missing result",
     "alignment": "a misaligned access",
-    "endless": "a loop without an end",
-    "answer": "a wrong answer",
-    "time": "no end",
-    "memory": "too much memory",
+    "endless": "an endless loop",
+    "answer": "a wrong result",
+    "time": "a timeout",
+    "memory": "out of memory",
     "crash": "a crash",
     "exit": "an exit",
     "fork": "a fork",
     "failed": "a failure",
-    "goal": "an exercise's goal that is missed",
+    "goal": "the exercise's goal is missed",
 }
 
 
@@ -134,7 +135,8 @@ def _heard(build: Build, job: dict[str, Any], answer: processes.Answer) -> Findi
 def _finding(build: Build, job: dict[str, Any], answer: processes.Answer) -> Finding | None:
     case = job["size"], job["block_size"], job["order"]
     if answer.failure:
-        return Finding(_kind(answer), answer.text, None, None, *case)
+        file, line = build.line_at(answer.frames) or (None, None)
+        return Finding(_kind(answer), answer.text, file, line, *case)
     fault = answer.answer.get("fault")
     if fault:
         kind, file, line, text, frames = _fault(*fault)
@@ -185,7 +187,10 @@ def _explained(build: Build, job: dict[str, Any], finding: Finding) -> Finding:
     """
     if finding.kind != "answer":
         return finding
-    again = [{**job, "dtype": "int64", "values": kind} for kind in ("ones", "counted")]
+    dtype = build.form.dtype or "int64"
+    if dtype == "float32" and job["size"] > _COUNTED_EXACTLY:
+        return finding
+    again = [{**job, "dtype": dtype, "values": kind} for kind in ("ones", "counted")]
     told = list(_answers(build, again))
     try:
         counted, numbered = (

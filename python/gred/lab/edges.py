@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gred.lab.form import Form
+from gred.lab.form import BLOCK_SIZES, Form
 
-BLOCK_SIZES = (32, 64, 256, 1024)
 ORDERS = ("forwards", "backwards", "shuffled")
 _WARP = 32
 _LONGEST = 1 << 16
@@ -22,21 +21,21 @@ def cases(form: Form) -> Iterator[dict[str, Any]]:
     The largest blocks, most of the work, run in one order alone: what is a race in another is one
     there, too.
     """
-    for block_size in BLOCK_SIZES:
+    for block_size in form.block_sizes:
         for size in sizes(block_size, form.data_blocks):
             for order in ORDERS if block_size < BLOCK_SIZES[-1] else ORDERS[-1:]:
                 yield case(form, size, block_size, order=order)
-    for block_size in BLOCK_SIZES[:2]:
+    for block_size in form.block_sizes[:2]:
         for size in sizes(block_size, form.data_blocks)[-2:]:
-            yield case(form, size, block_size, dtype="float64")
+            yield case(form, size, block_size, dtype=form.dtype or "float64")
             yield case(form, size, block_size, offset=1)
 
 
 def cases_on(gpu: str, form: Form) -> Iterator[dict[str, Any]]:
     """List those for a GPU: the same lengths and blocks, and nobody chooses an order of threads."""
-    for block_size in BLOCK_SIZES:
+    for block_size in form.block_sizes:
         for size in sizes(block_size, form.data_blocks):
-            for dtype in ("int32", "float64"):
+            for dtype in [form.dtype] if form.dtype else ["int32", "float64"]:
                 one = case(form, size, block_size, dtype=dtype, order=f"on {gpu}")
                 yield one | {"kind": "answer", "device": gpu}
 
@@ -47,7 +46,7 @@ def case(
     block_size: int,
     *,
     order: str = "forwards",
-    dtype: str = "int32",
+    dtype: str | None = None,
     values: str = "random",
     offset: int = 0,
 ) -> dict[str, Any]:
@@ -58,7 +57,7 @@ def case(
         "size": size,
         "block_size": block_size,
         "order": order,
-        "dtype": dtype,
+        "dtype": dtype or form.dtype or "int32",
         "values": values,
         "offset": offset,
         "multiprocessors": _MULTIPROCESSORS,
@@ -91,10 +90,11 @@ def array_of(job: dict[str, Any]) -> np.ndarray[Any, Any]:
     if job["values"] == "counted":
         return np.arange(length, dtype=dtype)
     random = np.random.default_rng(length)
-    whole = np.iinfo(dtype) if dtype.kind == "i" else None
-    least, most = (whole.min, whole.max) if whole else (-(2**20), 2**20)
-    numbers: np.ndarray[Any, Any] = random.integers(least, most, length, np.int64, endpoint=True)
-    return numbers.astype(dtype)
+    if dtype.kind in "iu":
+        whole = np.iinfo(dtype)
+        return random.integers(whole.min, whole.max, length, dtype, endpoint=True)
+    most = max(1, 2**23 // length) if dtype == np.float32 else 2**20
+    return random.integers(-most, most, length, np.int64, endpoint=True).astype(dtype)
 
 
 def truth(job: dict[str, Any]) -> int | float:

@@ -9,18 +9,19 @@ from typing import NamedTuple
 
 import gred
 from gred.counting import number_from
+from gred.lab import plain
 
 LATEST = 22  # the checker knows no asynchronous copies, and no clusters
 DATA_BLOCKS_MAX = 1024
 _BYTES_MAX = 1 << 20
 
-# Both take a time in proportion to the source, whatever that is.
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
-_KERNEL = re.compile(
-    r"template\s*<([^<>]*)>\s*__global__\s+(?:__launch_bounds__\s*\([^()]*\)\s*)?void\s+(\w+)\s*\("
+# It takes a time in proportion to the source, whatever that is.
+_LAUNCHED = re.compile(
+    r"[Ll]aunched\s+like\s+(\w+)(?:,\s*(\d+)\s+data\s+blocks?)?(?:,\s*blocks\s+of\s+(\d+))?"
 )
-_LAUNCHED = re.compile(r"[Ll]aunched\s+like\s+(\w+)(?:,\s*(\d+)\s+data\s+blocks?)?")
+BLOCK_SIZES = (32, 64, 256, 1024)
 _FORMS = """
+    __global__ void my_rung(const float *in, float *out, unsigned n)
     template <class Fold> __global__ void my_rung(global<state_of<Fold>> data, uint64_t n, ...)
     template <class Fold, class Array> __global__ void my_rung(Array data, uint64_t n, ...)
 and either of them with `unsigned Block` as the last parameter of the template"""
@@ -33,6 +34,18 @@ class Form(NamedTuple):
     instance: str  # of the template, of types In and Acc and the number Block
     like: str  # the rung of the ladder that it is launched as
     data_blocks: int  # so many elements a thread should get at least
+    block_sizes: tuple[int, ...] = BLOCK_SIZES  # that it is checked in
+    plain: plain.Plain | None = None  # how it is called, if it is ordinary CUDA
+
+    @property
+    def dtype(self) -> str | None:
+        """The only type of elements that it takes, if there is one."""
+        return self.plain.dtype if self.plain else None
+
+    @property
+    def block_size(self) -> int | None:
+        """The block size that it is for, unless it is for any."""
+        return None if self.block_sizes == BLOCK_SIZES else self.block_sizes[-1]
 
 
 def read(path: Path) -> str:
@@ -49,21 +62,40 @@ def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
 
     Raises ValueError where that cannot be told.
     """
-    kernels = _KERNEL.findall(_COMMENT.sub(" ", source))
+    code = plain.masked(source)
+    kernels = list(plain.KERNEL.finditer(code))
     if len(kernels) != 1:
-        found = "none" if not kernels else ", ".join(name for _, name in kernels)
+        found = ", ".join(one["name"] for one in kernels) or "none"
         raise ValueError(
             f"a rung's file has one kernel, of one of the forms{_FORMS}; found {found}"
         )
-    ((parameters, name),) = kernels
+    (kernel,) = kernels
+    own = plain.plain_of(code, kernel)
+    name = kernel["name"]
+    instance = plain.instance(own) if own else _instance(name, kernel["template"] or "")
     said = _LAUNCHED.search(source)
     rung = like or (said and said[1]) or name
+    if own and not like and not said and not _is_rung(name):
+        rung = "atomic" if own.adds_to_one else "shared_sequential"
+        data_blocks = data_blocks or 1
     method = _rung(rung, is_told=rung != name)
     if data_blocks is None:
         told = said and not like and said[2]
         data_blocks = int(told) if told else _data_blocks(method)
     number = number_from(data_blocks, "data_blocks", DATA_BLOCKS_MAX)
-    return Form(name, _instance(name, parameters), method, number)
+    sizes = own.block_sizes if own else BLOCK_SIZES
+    sizes = (_block_size(int(said[3])),) if said and said[3] else sizes
+    return Form(name, instance, method, number, sizes, own)
+
+
+def _block_size(size: int) -> int:
+    if not 32 <= size <= 1024 or size & (size - 1):
+        raise ValueError(f"blocks are of 32, 64, 128, 256, 512 or 1024 threads; got {size}")
+    return size
+
+
+def _is_rung(name: str) -> bool:
+    return any(name in (one.name, *one.aliases) for one in gred.methods() if one.number is not None)
 
 
 def _rung(name: str, is_told: bool) -> str:

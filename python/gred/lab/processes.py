@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -34,18 +35,25 @@ UNREADABLE_ERRORS = (
 )
 _CPU_SECONDS = 600
 _END_SECONDS = 5
+_GRACE_SECONDS = 2  # to tell where it is
 _ANSWER_NBYTES = 1 << 28  # a recorded access takes about 130
-_WORDS = 400
+_WORDS = 800
+_MARK = "kernel at:"
+_OFFSETS = re.compile("( [0-9a-f]{1,8}){0,16}")
 _WANTING_MEMORY = "bad_alloc", "MemoryError", "allocate memory", "out of memory"
 
 
 class Answer(NamedTuple):
-    """What came of a job: its answer, or the kind of its failure and a text."""
+    """What came of a job: its answer, or the kind of its failure, a text, and where it was.
+
+    That is addresses within the kernel's library, the innermost first, as far as they are known.
+    """
 
     number: int
     answer: Any
     failure: str = ""
     text: str = ""
+    frames: tuple[int, ...] = ()
 
 
 def answers(asked: dict[str, Any], seconds: float | None = None) -> Iterator[Answer]:
@@ -55,9 +63,11 @@ def answers(asked: dict[str, Any], seconds: float | None = None) -> Iterator[Ans
     default SECONDS.
     """
     seconds = SECONDS if seconds is None else seconds
-    request = {"memory": MEMORY, "seconds": _CPU_SECONDS, **asked}
-    limits = [seconds] * len(asked["jobs"])
-    limits[0] += asked.get("start", 0)
+    start = asked.get("start", 0)
+    limit = seconds + start  # the worker's own, which tells where the kernel is
+    request = {"memory": MEMORY, "seconds": _CPU_SECONDS, "limit": limit, **asked}
+    limits = [seconds + _GRACE_SECONDS] * len(asked["jobs"])
+    limits[0] += start
     ours, theirs = os.pipe()
     with (
         os.fdopen(ours, "rb", buffering=0) as pipe,
@@ -67,7 +77,10 @@ def answers(asked: dict[str, Any], seconds: float | None = None) -> Iterator[Ans
         try:
             os.close(theirs)
             _ask(child, request)
-            yield from _heard(child, pipe, words, limits)
+            for answer in _heard(child, pipe, words, limits):
+                is_late = answer.failure == "time"
+                text = f"it was not done in {seconds:g} seconds" if is_late else answer.text
+                yield answer._replace(text=text)
         finally:
             _end(child)
 
@@ -115,7 +128,7 @@ def _heard(
         until = time.monotonic() + seconds
         line, rest = _line(pipe, rest, until)
         if line is None:
-            yield Answer(number, None, *_silence(child, words, seconds, until))
+            yield Answer(number, None, *_silence(child, words, until))
             return
         answer = _read(line, child.pid, number)
         yield answer
@@ -167,20 +180,29 @@ def printable(text: str) -> str:
 
 
 def _silence(
-    child: subprocess.Popen[bytes], words: Any, seconds: float, until: float
-) -> tuple[str, str]:
+    child: subprocess.Popen[bytes], words: Any, until: float
+) -> tuple[str, str, tuple[int, ...]]:
     """Tell why no answer came: where the pipe is closed, the process may be about to end."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(max(0.5, until - time.monotonic()))
     status = child.poll()
-    said = _last_words(words)
-    if status is None:
-        return "time", f"it was not done in {seconds:g} seconds"
+    said, frames = _frames(_last_words(words))
+    if status is None or status == -signal.SIGALRM:
+        return "time", "", frames
     if any(words in said for words in _WANTING_MEMORY):
-        return "memory", f"it wants more than {MEMORY >> 30} GiB of memory"
+        return "memory", f"it wants more than {MEMORY >> 30} GiB of memory", frames
     if status < 0:
-        return "crash", f"its process was ended by {_signal_name(-status)}{_after(said)}"
-    return "exit", f"it has left its process, with status {status}{_after(said)}"
+        text = f"its process was ended by {_signal_name(-status)}{_after(said)}"
+        return "crash", text, frames
+    return "exit", f"it has left its process, with status {status}{_after(said)}", frames
+
+
+def _frames(said: str) -> tuple[str, tuple[int, ...]]:
+    """Part what kernels/simulated/last_words.h adds from what was said before."""
+    before, mark, frames = said.rpartition(_MARK)
+    if not mark or not _OFFSETS.fullmatch(frames):
+        return said, ()
+    return before.rstrip(), tuple(int(offset, 16) for offset in frames.split())
 
 
 def _signal_name(number: int) -> str:

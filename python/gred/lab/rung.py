@@ -36,6 +36,10 @@ class Rung:
         The rung of the ladder that it is launched as.
     data_blocks : int
         How many elements a thread should get at least.
+    dtype : str or None
+        The one type of elements that it sums, as ``'float32'``; None if it is a template.
+    block_size : int or None
+        The one block size that it is for, as its shared arrays say; None if it is for any.
     gpu : str or None
         The GPU that it is compiled for, as ``'cuda:0'``, besides the simulated device.
 
@@ -45,6 +49,7 @@ class Rung:
         self.path = path
         self.name, self.like = build.form.name, build.form.like
         self.data_blocks = build.form.data_blocks
+        self.dtype, self.block_size = build.form.dtype, build.form.block_size
         self.gpu = build.gpu.name if build.gpu else None
         self._build = build
 
@@ -55,10 +60,10 @@ class Rung:
         """Look for mistakes: at all edges, in all orders of threads, at every access.
 
         Lengths are around a warp, a block and what a block takes, in blocks of 32 to 1024 threads,
-        forwards, backwards and shuffled. It is named, with its line, where two threads are at one
-        word, one of them stores, and no barrier lies between; where not all threads come to a
-        barrier; where an access is out of bounds or misaligned, or loads what nobody has written.
-        A race is found whether or not it shows in an answer. Answers are compared with NumPy's.
+        forwards, backwards and shuffled. It names, with their lines, data races, divergent
+        barriers, out-of-bounds and misaligned accesses, uninitialized reads, crashes and loops
+        that do not end. A race is found whether or not it shows in an answer. Answers are compared
+        with NumPy's.
 
         All of that is on the simulated device. If nothing is wrong there and the rung is compiled
         for a GPU, it runs there at the same lengths, and answers are compared; an access to memory
@@ -88,8 +93,13 @@ class Rung:
             total = self.counters(np.ones(size, np.float32), block_size=256).total
         except RuntimeError as error:
             return Report([Finding("failed", str(error), None, None, *case)])
-        missed = exercise.missed(total, size)
-        return Report([Finding("goal", missed, None, None, *case)] if missed else [])
+        own_lines = tuple(line for line in total.lines if Path(line.file) == self.path)
+        missed = exercise.missed(total._replace(lines=own_lines), size)
+        if missed is None:
+            return Report([])
+        text, line = missed
+        file, number = (line.file, line.number) if line else (None, None)
+        return Report([Finding("goal", text, file, number, *case)])
 
     def counters(
         self,
@@ -244,9 +254,15 @@ class Rung:
     ) -> Any:
         """Have one job done, by kernels of one of the build's libraries."""
         asked = self._build.asked(kind)
+        a = np.asarray(a)
+        if self.dtype and a.dtype != self.dtype:
+            raise ValueError(f"{self.name} sums {self.dtype}; got an array of {a.dtype}")
+        if self._build.form.plain and dtype is None:
+            dtype = a.dtype
+        options["block_size"] = options["block_size"] or self.block_size
         with TemporaryDirectory(dir=self._build.folder) as folder:
             array = Path(folder) / "array.npy"
-            np.save(array, np.asarray(a), allow_pickle=False)
+            np.save(array, a, allow_pickle=False)
             job = {"kind": what, "method": self.like, "array": str(array), **options}
             job["dtype"] = None if dtype is None else np.dtype(dtype).str
             (answer,) = processes.answers({**asked, "jobs": [job]}, _SECONDS)
@@ -254,7 +270,10 @@ class Rung:
             name, _, text = answer.text.partition(": ")
             raise {"ValueError": ValueError, "TypeError": TypeError}.get(name, RuntimeError)(text)
         if answer.failure:
-            raise RuntimeError(f"{self.name}: {checking.KINDS[answer.failure]}: {answer.text}")
+            own = self._build.line_at(answer.frames) if kind == "counting" else None
+            where = f", in {Path(own[0]).name}:{own[1]}" if own else ""
+            what = checking.KINDS[answer.failure]
+            raise RuntimeError(f"{self.name}: {what}: {answer.text}{where}")
         return answer.answer
 
     @contextlib.contextmanager
@@ -273,18 +292,20 @@ def compile(
     data_blocks: int | None = None,
     device: str | None = None,
 ) -> Rung:
-    """Compile a rung of your own: one file with a kernel in the form of the ladder's.
+    """Compile a rung of your own: one file with a kernel, in ordinary CUDA or the ladder's form.
 
     Parameters
     ----------
     path : path
         A file as those of ``gred/kernels/ladder``; it may include what they do. Its template takes
         ``<class Fold>`` if it works in place, ``<class Fold, class Array>`` if it only reads, and
-        either may have ``unsigned Block``, the block size, as its last parameter.
+        either may have ``unsigned Block``, the block size, as its last parameter. Or a kernel in
+        ordinary CUDA, ``__global__ void reduce(const float *in, float *out, int n)``.
     like : str, optional
         The rung of the ladder that it is launched as: how many blocks, how much shared memory, what
         is done with partials. By default what the file says in a comment, ``launched like unroll8``
         or ``launched like unroll8, 16 data blocks``, and else the kernel's name, if it is a rung's.
+        Ordinary CUDA is launched like shared_sequential, or like atomic if it calls atomicAdd.
     data_blocks : int, optional
         How many elements a thread should get at least; by default as many as with `like`.
     device : str, optional
@@ -300,7 +321,7 @@ def compile(
     Raises
     ------
     gred.lab.CompileError
-        If the compiler refuses it; the text is the compiler's own, with the lines of the file.
+        If the compiler refuses it; the text is its first error, with the line of the file.
     ValueError
         If the file has not one kernel of that form, it cannot be told how to launch it,
         `data_blocks` is not from 1 to 1024, or there is no such device.

@@ -8,10 +8,12 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
-from gred.counting import Counts
+from gred.counting import Counts, Line
 from gred.records import Records
 
-_Goal = Callable[[Counts, int], str | None]
+# What is missed, and the line that it is most missed in; None where nothing is.
+_Missed = tuple[str, Line | None] | None
+_Goal = Callable[[Counts, int], "_Missed"]
 
 
 class Exercise(NamedTuple):
@@ -49,34 +51,45 @@ class Exercises(Records):
 # ---- what is asked for besides the right answer ----
 
 
-def _nothing(_total: Counts, _size: int) -> str | None:
+def _nothing(_total: Counts, _size: int) -> _Missed:
     return None
 
 
-def _busy_lanes(total: Counts, _size: int) -> str | None:
+def _worst(total: Counts, events: tuple[str, ...], cost: Callable[[Line], int]) -> Line | None:
+    """Find the line that costs most, among those of some events."""
+    return max((line for line in total.lines if line.event in events), key=cost, default=None)
+
+
+def _busy_lanes(total: Counts, _size: int) -> _Missed:
     lanes = total.active_lanes or 0
     if lanes >= 12:
         return None
-    return f"of a warp's 32 lanes {lanes:.1f} work in a step of arithmetic; 12 are asked for"
+    text = f"of a warp's 32 lanes {lanes:.1f} are active in a step of arithmetic; 12 are asked for"
+    return text, _worst(total, ("merge",), lambda line: 32 * line.requests - line.lanes)
 
 
-def _no_conflicts(total: Counts, _size: int) -> str | None:
+def _no_conflicts(total: Counts, _size: int) -> _Missed:
     conflicts = total.shared_load_conflicts + total.shared_store_conflicts
-    return f"there are {conflicts:,} bank conflicts; none is asked for" if conflicts else None
+    if not conflicts:
+        return None
+    worst = _worst(total, ("shared_load", "shared_store"), lambda line: line.conflicts)
+    return f"there are {conflicts:,} bank conflicts; none is asked for", worst
 
 
-def _few_barriers(total: Counts, _size: int) -> str | None:
+def _few_barriers(total: Counts, _size: int) -> _Missed:
     most = 4 * total.blocks
     if total.block_barriers <= most:
         return None
     each = total.block_barriers / total.blocks
-    return f"a block of 256 waits at {each:.0f} barriers of all its threads; 4 are enough"
+    text = f"a block of 256 waits at {each:.0f} barriers of all its threads; 4 are enough"
+    return text, _worst(total, ("block_barrier",), lambda line: line.requests)
 
 
-def _shuffles(total: Counts, _size: int) -> str | None:
+def _shuffles(total: Counts, _size: int) -> _Missed:
     if total.shuffle_requests and total.block_barriers <= total.blocks:
         return None
-    return "it is to be done by shuffles, with one barrier of the block"
+    text = "it is to be done by shuffles, with one barrier of the block"
+    return text, _worst(total, ("block_barrier",), lambda line: line.requests)
 
 
 _SHEET: tuple[tuple[str, str, _Goal], ...] = (

@@ -89,7 +89,7 @@ def ladder(
     a : array_like of any shape
         As for `gred.counters`.
     block_size : int, default 256
-        Of all rungs.
+        Of all rungs, but for `rung` if that is for another one.
     timed : array_like of any shape, optional
         What is reduced on the GPU that `rung` is compiled for: a longer array than can be counted
         in good time. By default `a`.
@@ -117,7 +117,8 @@ def ladder(
 
 
 def _counted(rung: Rung, a: ArrayLike, block_size: int) -> Iterator[LadderRow]:
-    own = LadderRow(None, rung.name, rung.counters(a, block_size=block_size))
+    own_size = rung.block_size or block_size
+    own = LadderRow(None, rung.name, rung.counters(a, block_size=own_size))
     for method in gred.methods():
         if method.number is None or method.number > LATEST:
             continue
@@ -136,7 +137,7 @@ def _timed(
     limit = read.nbytes / float(np.median(read.seconds))
     for row in rows:
         time = (
-            rung.kernel_time(a, **options)
+            rung.kernel_time(a, **{**options, "block_size": rung.block_size or block_size})
             if row.number is None
             else gred.kernel_time(a, method=row.name, **options)
         )

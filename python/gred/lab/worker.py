@@ -20,6 +20,7 @@ from typing import Any
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _FILE_NBYTES = 1 << 20
+_THREADS_MAX = 1024  # as many as a simulated device has multiprocessors
 
 
 def main() -> None:
@@ -37,7 +38,9 @@ def main() -> None:
     _bound(asked)
     with os.fdopen(int(sys.argv[1]), "wb", buffering=0) as pipe:
         _load(asked)
+        _exit_without_handlers()
         for number, job in enumerate(asked["jobs"]):
+            signal.setitimer(signal.ITIMER_REAL, asked["limit"])  # the kernel's library says where
             _say(pipe, number, _done(job) | {"forks": _end_children()})
 
 
@@ -90,14 +93,28 @@ def _load(asked: dict[str, Any]) -> None:
     from gred import _core
 
     ctypes.CDLL(_core.__file__, ctypes.RTLD_GLOBAL)
-    addresses = [_flat(asked[kind]) for kind in ("plain", "counting")]
-    _core.substitute(asked["device"], asked["like"], asked["data_blocks"], *addresses)
+    paths = [asked[kind] for kind in ("plain", "counting")]
+    plain, counting = (_address(path, "lab_flat") for path in paths)
+    own_memory = _address(paths[0] or paths[1], "lab_shared_bytes")
+    _core.substitute(
+        asked["device"], asked["like"], asked["data_blocks"], plain, counting, own_memory
+    )
 
 
-def _flat(path: str | None) -> int:
-    if path is None:
-        return 0
-    return ctypes.cast(ctypes.CDLL(path).lab_flat, ctypes.c_void_p).value or 0
+def _exit_without_handlers() -> None:
+    """Let whichever thread exits first end the process: exit handlers are not for two at once.
+
+    A kernel's own calls of exit are _exit; this is for those within libraries. Each thread that
+    exits takes one handler off the list, and none comes back from _exit.
+    """
+    libc = ctypes.CDLL(None)
+    for _ in range(_THREADS_MAX):
+        libc.on_exit(libc._exit, None)
+
+
+def _address(path: str | None, name: str) -> int:
+    function = getattr(ctypes.CDLL(path), name, None) if path else None
+    return ctypes.cast(function, ctypes.c_void_p).value or 0 if function else 0
 
 
 def _say(pipe: Any, number: int, answer: Any) -> None:

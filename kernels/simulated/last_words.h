@@ -1,0 +1,77 @@
+/* Where a kernel is when a signal ends its process: on standard error, as addresses within this
+ * library, which gred.lab makes lines of the source of. */
+#pragma once
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <unwind.h>
+
+namespace last_words
+{
+
+constexpr int most_frames = 16;
+
+struct frames {
+    uintptr_t base, at[most_frames];
+    int count;
+};
+
+inline uintptr_t library_of(uintptr_t address)
+{
+    Dl_info info;
+    return dladdr(reinterpret_cast<void *>(address), &info) ? uintptr_t(info.dli_fbase) : 0;
+}
+
+/* Addresses to return to: one past that of the instruction. */
+inline _Unwind_Reason_Code keep(struct _Unwind_Context *context, void *kept)
+{
+    frames *all = static_cast<frames *>(kept);
+    int is_exact = 0;
+    const uintptr_t at = _Unwind_GetIPInfo(context, &is_exact) + uintptr_t(is_exact != 0);
+    if (library_of(at) == all->base)
+        all->at[all->count++] = at - all->base;
+    return all->count == most_frames ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+/* The kernel is in none of this thread's functions: another one is asked. */
+inline void ask_another_thread(int signal)
+{
+    kill(getpid(), signal);
+    sleep(1);
+}
+
+inline void tell(int signal)
+{
+    frames all = {};
+    all.base = library_of(reinterpret_cast<uintptr_t>(&tell));
+    _Unwind_Backtrace(keep, &all);
+    const int own = 1; /* this function */
+    if (signal == SIGALRM && all.count <= own)
+        ask_another_thread(signal);
+    char text[32 * most_frames];
+    int length = snprintf(text, sizeof text, "\nkernel at:");
+    for (int k = own; k < all.count; k++)
+        length += snprintf(text + length, sizeof text - size_t(length), " %lx",
+                           static_cast<unsigned long>(all.at[k]));
+    if (write(STDERR_FILENO, text, size_t(length)) < 0)
+        _exit(1);
+    sigset_t mask;
+    sigemptyset(&mask);
+    sigaddset(&mask, signal);
+    ::signal(signal, SIG_DFL);
+    raise(signal);
+    pthread_sigmask(SIG_UNBLOCK, &mask, nullptr);
+}
+
+__attribute__((constructor)) inline void listen()
+{
+    struct sigaction action = {};
+    action.sa_handler = tell;
+    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM})
+        sigaction(signal, &action, nullptr);
+}
+
+} // namespace last_words

@@ -1,0 +1,306 @@
+"""Ordinary CUDA: a kernel as courses write it, in the form that gred launches, counts and checks.
+
+Understood are kernels of one array, one array of results, and a length,
+
+    __global__ void reduce(const float *in, float *out, unsigned n)
+
+of int, long long, unsigned long long, float or double, or of a template's <class T>, with or
+without <unsigned Block>. For the simulated device their pointers become memory<T>, which counts
+accesses, and __shared__ declarations pieces of the simulated block's memory (kernels/plain.cuh);
+for a GPU they stay what they are. Either way the kernel becomes a __device__ function that a
+kernel of the ladder's form calls. Lines stay where they are, so messages are of the user's own.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_ELEMENTS = {
+    "int": "int32",
+    "int32_t": "int32",
+    "long": "int64",
+    "long long": "int64",
+    "int64_t": "int64",
+    "unsigned long long": "uint64",
+    "unsigned long": "uint64",
+    "uint64_t": "uint64",
+    "size_t": "uint64",
+    "float": "float32",
+    "double": "float64",
+}
+_HIDDEN = re.compile(
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL
+)
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"][^>\"\n]*[>\"])[^\n]*", re.MULTILINE)
+_OF_CUDA = {"<cuda_runtime.h>", '"cuda_runtime.h"', "<cuda.h>", "<device_launch_parameters.h>"}
+_OF_CUDA |= {'"device_launch_parameters.h"', '"cuda.h"'}
+KERNEL = re.compile(
+    r"(?:template\s*<(?P<template>[^<>]*)>\s*)?(?P<head>(?:extern\s*\"?\s*C?\s*\"?\s+|static\s+)?"
+    r"__global__\s+(?:void\s+)?(?:__launch_bounds__\s*\((?P<bounds>[^()]*)\)\s*)?(?:void\s+)?)"
+    r"(?P<name>\w+)\s*\((?P<parameters>(?:[^()]|\([^()]*\))*)\)"
+)
+_TYPE = (
+    r"(?:unsigned\s+long\s+long(?:\s+int)?|unsigned\s+long|unsigned\s+int|unsigned\s+char|unsigned"
+    r"|long\s+long(?:\s+int)?|long|int|float|double|bool|char|short|size_t|u?int(?:8|16|32|64)_t{})"
+)
+_QUALIFIERS = r"(?:\b(?:const|volatile)\b\s*)*"
+_SHARED = re.compile(
+    r"(?P<extern>\bextern\s+)?(?:\bstatic\s+)?__shared__\s+(?:__align__\s*\([^()]*\)\s*)?(?:volatile\s+)?"
+    r"(?P<type>\w[\w\s]*?)\s*(?P<names>\b\w+\s*(?:\[[^\[\];]*\])?(?:\s*,\s*\w+\s*(?:\[[^\[\];]*\])?)*)"
+    r"\s*;"
+)
+# A * that is no multiplication: after what ends no operand, or before what is assigned to.
+_INDIRECTION = (
+    r"((?:[;{}(=,+<>&|?:!]|\breturn\b|\belse\b)\s*(?=\*\s*[\w(])"
+    r"|\)\s*(?=\*\s*(?:\w+|\([^()]*\))\s*[-+*/]?=[^=]))\*"
+)
+_BLOCKS = (32, 64, 128, 256, 512, 1024)
+
+
+class Plain(NamedTuple):
+    """What is to be known of such a kernel."""
+
+    name: str
+    dtype: str | None  # None: a template's
+    call: str  # of the kernel, with Block, T, data, n and partials
+    has_block: bool
+    adds_to_one: bool  # by atomicAdd to the first of its results
+    block_sizes: tuple[int, ...]
+
+
+def masked(source: str) -> str:
+    """Put spaces in the place of comments and strings, so that positions stay."""
+
+    def blank(found: re.Match[str]) -> str:
+        return "\n".join(" " * len(line) for line in found[0].split("\n"))
+
+    return _HIDDEN.sub(blank, source)
+
+
+def line_of(source: str, at: int) -> int:
+    """Count the lines up to a position."""
+    return source.count("\n", 0, at) + 1
+
+
+def plain_of(code: str, kernel: re.Match[str]) -> Plain | None:
+    """Read a kernel's template and parameters, of masked code; None if they are of another form."""
+    arguments, dtype = _template(kernel["template"])
+    parameters = [" ".join(one.split()) for one in kernel["parameters"].split(",")]
+    pointers = [one for one in parameters if "*" in one]
+    others = [one for one in parameters if "*" not in one]
+    if arguments is None or len(pointers) != 2 or len(others) != 1:
+        return None
+    _refuse_host_code(code)
+    data = next((one for one in pointers if one.startswith("const ")), pointers[0])
+    types = {_pointed_to(one) for one in pointers}
+    if len(types) != 1 or (dtype is None and not types <= set(_ELEMENTS)):
+        raise ValueError(
+            f"{kernel['name']} takes {' and '.join(pointers)}; both are to be pointers to one of "
+            "int, long long, unsigned long long, float and double"
+        )
+    is_template = dtype is not None and types == {dtype}
+    given = {one: "data" if one == data else "partials" for one in pointers}
+    call = ", ".join(given.get(one, "n") for one in parameters)
+    template = f"<{', '.join(arguments)}>" if arguments else ""
+    out = re.escape(re.split(r"[\s*]+", next(one for one in pointers if one != data))[-1])
+    return Plain(
+        name=kernel["name"],
+        dtype=None if is_template else _ELEMENTS[types.pop()],
+        call=f"{kernel['name']}{template}({call})",
+        has_block="Block" in arguments,
+        adds_to_one=re.search(rf"\batomicAdd\s*\(\s*&?\s*{out}\b", code) is not None,
+        block_sizes=_block_sizes(code, kernel["bounds"]),
+    )
+
+
+def _template(text: str | None) -> tuple[list[str] | None, str | None]:
+    """Give what the template is called with, and the name of its type; None, None if unknown."""
+    arguments, dtype = [], None
+    for one in (text or "").split(",") if text else []:
+        words = one.split()
+        if words[:1] in (["class"], ["typename"]) and dtype is None and len(words) == 2:
+            dtype = words[1]
+            arguments.append("T")
+        elif (
+            words[:-1] in (["unsigned"], ["unsigned", "int"], ["int"]) and "Block" not in arguments
+        ):
+            arguments.append("Block")
+        elif words[:-1] == ["bool"]:
+            arguments.append("false")
+        else:
+            return None, None
+    return arguments, dtype
+
+
+def _pointed_to(parameter: str) -> str:
+    before = parameter.partition("*")[0]
+    words = [word for word in before.split() if word not in ("const", "volatile", "int")]
+    return " ".join(words) or "int"
+
+
+def _refuse_host_code(code: str) -> None:
+    for what in (r"<<<", r"\bint\s+main\s*\("):
+        if found := re.search(what, code):
+            raise ValueError(
+                f"line {line_of(code, found.start())} is host code ({found[0]}): gred launches the "
+                "kernel; leave it out"
+            )
+
+
+def _block_sizes(code: str, bounds: str | None) -> tuple[int, ...]:
+    """Tell which blocks it is for: of __launch_bounds__, or as long as its shared arrays.
+
+    An array of a warp's length or less is of one value a warp.
+    """
+    lengths = {
+        _number(code, size) for size in re.findall(r"__shared__[^;\[]*\[([^\[\];]+)\]", code)
+    }
+    whole = sorted(length for length in lengths if length in _BLOCKS[1:])
+    if whole:
+        return (whole[0],)
+    most = _number(code, (bounds or "").partition(",")[0])
+    return tuple(size for size in (32, 64, 256, 1024) if most is None or size <= most)
+
+
+def _number(code: str, text: str) -> int | None:
+    """Read a number, or the constant that stands for one."""
+    word = text.strip()
+    if word.isidentifier():
+        named = re.search(
+            rf"#define\s+{word}\s+(\d+)|\b(?:int|unsigned|size_t)\s+{word}\s*=\s*(\d+)", code
+        )
+        word = (named[1] or named[2]) if named else ""
+    return int(word) if word.isdecimal() and len(word) < 9 else None
+
+
+# ---- in gred's form ----
+
+
+def unit(source: str, path: str, plain: Plain) -> str:
+    """Write what is compiled: the source with its kernel as a function, and a kernel around it."""
+    name = path.replace("\\", "\\\\").replace('"', '\\"')
+    includes = []
+    for found in _INCLUDE.finditer(source):
+        if found[1] not in _OF_CUDA:
+            includes.append(
+                f'#line {line_of(source, found.start())} "{name}"\n#include {found[1]}\n'
+            )
+    own = _INCLUDE.sub("", source)
+    on_host = _on_host(own)
+    template = "template <class T, unsigned Block>" if plain.has_block else "template <class T>"
+    return f"""{"".join(includes)}
+#include "plain.cuh"
+namespace KERNELS
+{{
+#ifdef __CUDACC__
+#line 1 "{name}"
+{_on_gpu(own)}
+#define PLAIN(pointer) pointer
+#else
+#line 1 "{name}"
+{on_host}
+#define PLAIN(pointer) memory_from(pointer, false)
+#endif
+{template}
+__global__ void lab_launched(global<T> at, uint64_t n, global<T> results)
+{{
+    const auto data = PLAIN(at), partials = PLAIN(results);
+    {plain.call};
+}}
+}}
+"""
+
+
+def instance(plain: Plain) -> str:
+    """Give what is launched for elements In, states Acc, and blocks of Block."""
+    return f"lab_launched<Acc{', Block' if plain.has_block else ''}>"
+
+
+def is_dynamic(source: str) -> bool:
+    """Tell whether it has shared memory of a size that the launch decides."""
+    return any(found["extern"] for found in _SHARED.finditer(masked(source)))
+
+
+def _as_function(source: str) -> str:
+    kernel = KERNEL.search(masked(source))
+    assert kernel is not None
+    start, end = kernel.span("head")
+    lines = "\n" * source.count("\n", start, end)
+    return f"{source[:start]}__device__ void {lines}{source[end:]}"
+
+
+def _on_gpu(source: str) -> str:
+    """Leave all as it is, but for extern arrays: of one name they cannot be of several types."""
+    text = _as_function(source)
+    for found in reversed(list(_SHARED.finditer(masked(text)))):
+        if found["extern"]:
+            kind, name = " ".join(found["type"].split()), found["names"].partition("[")[0].strip()
+            lines = "\n" * found[0].count("\n")
+            made = f"{kind} *{name} = dynamic_shared<{kind}>();{lines}"
+            text = f"{text[: found.start()]}{made}{text[found.end() :]}"
+    return text
+
+
+def _on_host(source: str) -> str:
+    """Rewrite shared memory and pointers, from the end on, so that positions stay true."""
+    text = _as_function(source)
+    code = masked(text)
+    declared = list(_SHARED.finditer(code))
+    _refuse_others(code, declared)
+    for number, found in reversed(list(enumerate(declared))):
+        texts, scalars = _declarations(found, number)
+        lines = "\n" * found[0].count("\n")
+        rest = text[found.end() :]
+        for scalar in scalars:
+            rest = _elsewhere(rest, rf"\b{scalar}\b", f"{scalar}[0]")
+        text = f"{text[: found.start()]}{texts}{lines}{rest}"
+    types = _TYPE.format(
+        "".join(f"|{name}" for name in re.findall(r"(?:class|typename)\s+(\w+)", code))
+    )
+    pointers = (
+        rf"({_QUALIFIERS})\b({types})\s*({_QUALIFIERS})\*\s*"
+        r"(?:(?:const|__restrict__|__restrict)\b\s*)*(\w+)(?=\s*[,)=;])"
+    )
+
+    def memory(found: re.Match[str]) -> str:
+        const = "const " if "const" in found[1] + found[3] else ""
+        return f"memory<{const}{found[2]}> {found[4]}" + "\n" * found[0].count("\n")
+
+    return _elsewhere(_elsewhere(text, pointers, memory), _INDIRECTION, r"\1here() *")
+
+
+def _refuse_others(code: str, declared: list[re.Match[str]]) -> None:
+    for found in re.finditer(r"\b__shared__\b", code):
+        if not any(one.start() <= found.start() < one.end() for one in declared):
+            raise ValueError(
+                f"line {line_of(code, found.start())}: of shared memory, __shared__ T name[N], "
+                "__shared__ T name and extern __shared__ T name[] are understood"
+            )
+
+
+def _declarations(found: re.Match[str], number: int) -> tuple[str, list[str]]:
+    """Write a declaration's names as pieces of the block's memory; and which are no arrays."""
+    kind = " ".join(found["type"].split())
+    texts, scalars = [], []
+    for place, one in enumerate(found["names"].split(",")):
+        name, _, size = one.strip().removesuffix("]").partition("[")
+        name = name.strip()
+        if found["extern"]:
+            made = f"dynamic_shared<{kind}>()"
+        else:
+            made = f"static_shared<{number * 4 + place}, {kind}, ({size or 1})>()"
+        if "[" not in one:
+            scalars.append(name)
+        texts.append(f"memory<{kind}> {name} = {made};")
+    return " ".join(texts), scalars
+
+
+def _elsewhere(text: str, pattern: str, instead: object) -> str:
+    """Substitute outside of comments and strings."""
+    code, pieces, last = masked(text), [], 0
+    for found in re.finditer(pattern, code):
+        new = instead(found) if callable(instead) else found.expand(str(instead))
+        pieces += [text[last : found.start()], new]
+        last = found.end()
+    return "".join([*pieces, text[last:]])

@@ -1,0 +1,175 @@
+"""A rung's source: what is compiled, what is refused, and what is said of a mistake in it."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from labs import LAB
+
+import gred
+from gred.lab import building
+from gred.lab.form import form_of
+
+pytestmark = LAB
+LADDER = Path(gred.__file__).parent / "kernels/ladder"
+
+RIGHT = """
+template <class Fold, class Array>
+__global__ void mine(Array data, uint64_t n, global<state_of<Fold>> partials)
+{
+    store_partial(partials, fold_grid_stride<Fold>(data, n));
+}
+"""
+
+
+def test_what_does_not_compile_is_told_in_the_compilers_words(tmp_path):
+    path = tmp_path / "mine.cuh"
+    path.write_text(f'// launched like shuffle\n#include "../warp.cuh"\n{RIGHT}', encoding="utf-8")
+    with pytest.raises(gred.lab.CompileError) as caught:  # it is in no namespace
+        gred.lab.compile(path)
+    assert str(caught.value).startswith(f"{path}:")
+    assert re.search(r"mine.cuh:\d:\d+: error: ", str(caught.value))
+    assert "entries.cuh" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("there", "wrong", "text"),
+    [
+        ("fold_grid_stride<Fold>(data, n)", "fold_grid_stride<Fold>(odd, n)", "no matching"),
+        ("partials, fold", "odd, fold", "no matching"),
+        ("store_partial", "int k = odd; store_partial", "cannot convert"),
+    ],
+)
+def test_a_type_error_is_said_once_at_the_files_line(tmp_path, there, wrong, text):
+    path = tmp_path / "mine.cuh"
+    right = f'// launched like shuffle\n#include "../warp.cuh"\nnamespace KERNELS {{{RIGHT}}}'
+    source = right.replace(there, wrong).replace("{\n    ", "{\n    struct what {} odd;\n    ")
+    path.write_text(source, encoding="utf-8")
+    with pytest.raises(gred.lab.CompileError, match=text) as caught:
+        gred.lab.compile(path, device="simulated")
+    said = str(caught.value)
+    assert said.startswith(f"{path}:8:")
+    assert said.count("error:") == 1
+    assert len(said.splitlines()) <= 4
+    assert "store_partial" in said.splitlines()[1]
+    assert not re.search(r"_kernels::|simulator_event|SIMULATOR|required from|\[with", said)
+
+
+def test_the_compilers_words_are_no_commands_to_a_terminal(tmp_path):
+    path = tmp_path / "mine.cuh"
+    path.write_text(
+        f"// launched like shuffle\n#error \x1b]0;mine\x07 \x1b[31mred\n{RIGHT}", "utf-8"
+    )
+    with pytest.raises(gred.lab.CompileError, match="red") as caught:
+        gred.lab.compile(path)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", str(caught.value))
+
+
+def test_a_source_that_is_never_done_with_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(building, "_SECONDS", 1)
+    left = tmp_path / "left"
+    left.mkdir()
+    monkeypatch.setenv("TMPDIR", str(left))
+    os.mkfifo(tmp_path / "never.cuh")
+    path = tmp_path / "mine.cuh"
+    path.write_text(f'// launched like shuffle\n#include "never.cuh"\n{RIGHT}', "utf-8")
+    with pytest.raises(gred.lab.CompileError, match="not done in 1 seconds"):
+        gred.lab.compile(path)
+    assert list(left.iterdir()) == []
+
+
+MUCH = {
+    "words": """
+#if __INCLUDE_LEVEL__ < 100
+#warning "so much to say"
+#include __FILE__
+#include __FILE__
+#endif
+""",
+    "data": "__attribute__((used)) static char much[1 << 24] = {1};",
+    "memory": '#include "/dev/zero"',
+}
+
+
+@pytest.mark.parametrize("what", MUCH)
+def test_a_compiler_writes_and_takes_so_much_and_no_more(tmp_path, monkeypatch, what):
+    monkeypatch.setattr(building, "_FILE_NBYTES", 1 << 20)
+    monkeypatch.setattr(building, "_MEMORY_KIB", 1 << 20)
+    path = tmp_path / "mine.cuh"
+    path.write_text(f"{MUCH[what]}\n// launched like shuffle\n{RIGHT}", encoding="utf-8")
+    with pytest.raises(gred.lab.CompileError) as caught:
+        building.Build(path, path.read_text(), form_of(RIGHT, "shuffle", 1)).compiled("counting")
+    assert "not done" not in str(caught.value)
+    assert len(str(caught.value)) < 5000
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("", "found none"),
+        (RIGHT * 2, "found mine, mine"),
+        (RIGHT, "how is mine launched"),
+        ("/* launched like nothing */" + RIGHT, "'nothing' is no rung"),
+        ("/* launched like cluster */" + RIGHT, "rungs 0 to 22 can"),
+        ("/* launched like shuffle */" + RIGHT.replace("class Array", "int Array"), "its form is"),
+        (f"/* {RIGHT} */", "found none"),
+        (f"/* {RIGHT}", "found none"),
+        (
+            "// launched like shuffle, 20000000000 data blocks" + RIGHT,
+            "from 1 to 1024; got 20000000000",
+        ),
+        ("// launched like shuffle, 0 data blocks" + RIGHT, "from 1 to 1024; got 0"),
+    ],
+)
+def test_a_source_of_another_form_is_refused_with_a_reason(source, message):
+    with pytest.raises(ValueError, match=message):
+        form_of(source, None, None)
+
+
+@pytest.mark.parametrize("number", ["3", 2.5, True])
+def test_data_blocks_are_an_integer(number):
+    with pytest.raises(TypeError, match="data_blocks must be an integer"):
+        form_of(RIGHT, "shuffle", number)
+
+
+LONG = ["/* ", "template <class A> __global__ __launch_bounds__("]
+
+
+@pytest.mark.parametrize("text", LONG)
+def test_reading_a_source_takes_a_time_in_proportion_to_it(text):
+    """At a few million characters the square would take hours."""
+    code = f"import gred.lab.form as f; f.form_of({text!r} * (2**22 // {len(text)}), 'sum', None)"
+    told = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert "found none" in told.stderr
+
+
+def test_a_rung_says_how_it_is_launched():
+    told = "/* launched like unroll8, 16 data blocks */" + RIGHT
+    assert form_of(told, None, None)[2:4] == ("unroll8", 16)
+    assert form_of(told, "shuffle", None)[2:4] == ("shuffle", 8)
+    assert form_of(told, None, 2)[2:4] == ("unroll8", 2)
+    assert form_of(RIGHT.replace("mine", "unroll4"), None, None)[2:4] == ("unroll4", 4)
+
+
+def test_files_that_are_none_are_refused(tmp_path):
+    for path in (tmp_path / "nothing.cuh", tmp_path, Path("/dev/zero")):
+        with pytest.raises(FileNotFoundError):
+            gred.lab.compile(path)
+    (tmp_path / "long.cuh").write_bytes(bytes(2 << 20))
+    with pytest.raises(ValueError, match="no rung"):
+        gred.lab.compile(tmp_path / "long.cuh")
+
+
+def test_without_a_compiler_one_error_says_so(monkeypatch, tmp_path):
+    monkeypatch.setenv("CXX", "no-such-compiler -x")
+    with pytest.raises(RuntimeError, match=r"no-such-compiler.* not there; install"):
+        gred.lab.compile(LADDER / "03_interleaved.cuh")
+    monkeypatch.delenv("CXX")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RuntimeError, match=r"no c\+\+, g\+\+ or clang\+\+; install g\+\+"):
+        gred.lab.compile(LADDER / "03_interleaved.cuh")
