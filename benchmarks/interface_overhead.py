@@ -138,7 +138,7 @@ def show(rows: list[Overhead], missing: dict[str, str]) -> None:
     from rich.table import Table
 
     table = Table(title="Parsing an array, over an empty METH_FASTCALL function")
-    for column in ("array of", "median", "16th to 84th percentile", "promised", "kept"):
+    for column in ("array of", "median", "16th to 84th percentile", "target", "met"):
         table.add_column(column, justify="left" if column == "array of" else "right")
     for row in rows:
         low, high = np.percentile(row.seconds, (16, 84)) * 1e6

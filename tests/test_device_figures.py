@@ -734,12 +734,12 @@ def kept(benchmarks, tmp_path):
 def test_the_readme_tells_of_axes_and_exact_sums(benchmarks, kept):
     axes = benchmarks.report.axes_part(kept)
     assert axes.startswith("## Along axes\n")
-    assert "Of what is promised, 1 of 2 are kept." in axes
+    assert "Targets met: 1 of 2." in axes
     assert "/plots/axes.svg)" in axes
     exact = benchmarks.report.exact_part(kept).splitlines()
     assert "| gred, exact | - | - | 1 | 0 |" in exact
     assert "| NumPy | - | - | 2 | 2.25e+15 |" in exact
-    assert "on the GPU and on the host, 2 of 2 are kept." in "\n".join(exact)
+    assert "on the GPU and on the host, 2 of 2 are met." in "\n".join(exact)
     figures = benchmarks.report.figures_part(kept)
     assert "along axes" not in figures
     assert "exact sums on a GPU, in eight orders: the worst error | 1 | at most 0.5 |" in figures
@@ -759,7 +759,7 @@ def test_the_readme_says_why_sums_are_not_exact_by_themselves(benchmarks, kept):
         rows = [{**row, "part": f"exact/{piece}"} for row in rows]
         benchmarks.figures.write(folder.parent, machine(), f"exact/{piece}", rows)
     exact = benchmarks.report.exact_part(kept)
-    assert "3 of 6 are kept, so it stays fast. The farthest from its promise, at 80" in exact
+    assert "3 of 6 are met, so it stays fast. The farthest from its target, at 80" in exact
     assert "of it, is: exact sum, 256 MiB: rate, 0.76 x of at least 0.95." in exact
     assert f"| {group} | 3 | at least 0.95 | 0.76 x: exact sum, 256 MiB | **1 of 3** |" in exact
     assert "| exact sum, a call: time over the fast one's | 1 | at most 1.2 | 1.3 x: exact" in exact
