@@ -45,6 +45,8 @@ inline unsigned cluster_rank()
     return simulator_here()->cluster_rank;
 }
 
+#ifndef GRED_COUNTING
+
 inline void cluster_barrier()
 {
     simulator_barrier_cluster();
@@ -55,6 +57,8 @@ shared<T> in_block(unsigned rank, shared<T> here)
 {
     return static_cast<T *>(simulator_memory_of_block(here, rank));
 }
+
+#endif
 
 #endif
 

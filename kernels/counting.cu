@@ -8,6 +8,8 @@
 
 #include "counted_fold.cuh"
 #include "ladder.cuh"
+#include "ladder/23_bulk.cuh"
+#include "ladder/24_cluster.cuh"
 #include "reductions/sum.cuh"
 
 namespace KERNELS
@@ -31,12 +33,12 @@ const void *template_entry(unsigned block)
     return entries[__builtin_ctz(block / BLOCK_SIZE_MIN)];
 }
 
-#define IN_PLACE_any_block(name)    KERNEL_ENTRY(name<counted<sum<Acc>>>)
-#define IN_PLACE_each_block(name)   template_entry<Acc>(block)
-#define READS_any_block(name)       KERNEL_ENTRY(name<counted<sum<Acc>>, global<const In>>)
-#define READS_each_block(name)      KERNEL_ENTRY(name<counted<sum<Acc>>, global<const In>, 0>)
-#define READS_default_block(name)   READS_each_block(name)
-#define NOT_COUNTED_any_block(name) nullptr
+#define IN_PLACE_any_block(name)  KERNEL_ENTRY(name<counted<sum<Acc>>>)
+#define IN_PLACE_each_block(name) template_entry<Acc>(block)
+#define READS_any_block(name)     KERNEL_ENTRY(name<counted<sum<Acc>>, global<const In>>)
+#define READS_each_block(name)    KERNEL_ENTRY(name<counted<sum<Acc>>, global<const In>, 0>)
+#define READS_default_block(name) READS_each_block(name)
+#define ELEMENTS_any_block(name)  KERNEL_ENTRY(name<counted<sum<Acc>>, In>)
 
 #define KIND_levels(blocks)      IN_PLACE_##blocks
 #define KIND_in_place(blocks)    IN_PLACE_##blocks
@@ -45,8 +47,8 @@ const void *template_entry(unsigned block)
 #define KIND_one_atomic(blocks)  READS_##blocks
 #define KIND_last_block(blocks)  READS_##blocks
 #define KIND_cooperative(blocks) READS_##blocks
-#define KIND_bulk(blocks)        NOT_COUNTED_##blocks
-#define KIND_clusters(blocks)    NOT_COUNTED_##blocks
+#define KIND_bulk(blocks)        ELEMENTS_##blocks
+#define KIND_clusters(blocks)    ELEMENTS_##blocks
 
 template <class In, class Acc>
 const void *entry(enum method_index method, unsigned block)

@@ -62,7 +62,7 @@ __device__ __forceinline__ void bulk_copy(shared<void> to, global<const void> fr
                  : "memory");
 }
 
-#else
+#elif !defined(GRED_COUNTING)
 
 using mbarrier = simulator_mbarrier;
 

@@ -18,7 +18,7 @@ struct ring {
 
     const in_packs<In> &x;
     const shared<pack<In>> stages = block_memory<pack<In>>();
-    const shared<mbarrier> filled = reinterpret_cast<mbarrier *>(stages + RING_STAGES * size);
+    const shared<mbarrier> filled = seen_as<mbarrier>(stages + RING_STAGES * size);
 
     /* Of this block's k-th chunk: its first pack, and how many it has, none behind the end. */
     __device__ __forceinline__ uint64_t first(unsigned k) const

@@ -9,11 +9,11 @@ import gred
 from gred import _core, steps
 from gred.testing import SimulatedArray
 
-RUNGS = [m.name for m in gred.methods() if m.number is not None and m.number <= 22]
+RUNGS = [m.name for m in gred.methods() if m.number is not None]
 IN_PLACE = RUNGS[: RUNGS.index("shared_modulo")]
 every_rung = pytest.mark.parametrize("rung", RUNGS)
 # Which block is the last, and what an atomic finds, depends on the order of blocks.
-ONE_BLOCK = ("atomic", "last_block")
+ONE_BLOCK = ("atomic", "last_block", "bulk", "cluster")
 MEMORY_EVENTS = ("global_load", "global_store", "shared_load", "shared_store")
 
 
@@ -48,6 +48,8 @@ def test_accesses_are_those_that_are_counted(rung, dtype):
             nbytes = sum(access.nbytes for access in launch.accesses if access.event == event)
             assert nbytes == getattr(counts, f"{event}_nbytes")
         assert launch.blocks == counts.blocks
+        copied = sum(a.nbytes for a in launch.accesses if a.event == "bulk_copy")
+        assert copied == counts.bulk_copy_nbytes
         lines = {(line.file, line.number, line.event) for line in counts.lines}
         lines = {line for line in lines if line[2] != "global_load_trip"}  # made of several
         assert {(access.file, access.number, access.event) for access in launch.accesses} == lines
@@ -118,7 +120,7 @@ def test_every_element_is_read_and_is_what_the_array_holds(rung):
     first = recorded(rung, n).passes[0]
     read = {}
     for access in first.accesses:
-        if access.event == "global_load" and access.memory == "array":
+        if access.event in ("global_load", "bulk_copy") and access.memory == "array":
             for k, value in enumerate(access.values):
                 read.setdefault(access.element + k, []).append(value)
     assert sorted(read) == list(range(n))
@@ -144,6 +146,37 @@ def test_a_shuffle_names_its_lane_and_what_is_given():
     first = [a for a in told.passes[0].accesses if a.event == "shuffle" and a.interval == 1]
     assert [a.source for a in first] == [*range(16, 32), *range(16, 32)]
     assert [a.values for a in first] == [(1 << lane,) for lane in range(32)]
+
+
+def test_tickets_are_told_in_the_order_of_blocks():
+    told = gred.accesses(np.ones(3 * 64 * 32, np.int32), method="last_block", block_size=64)
+    drawn = [(a.block, a.values) for a in told.passes[0].accesses if a.event == "atomic"]
+    assert drawn == [(0, (1,)), (1, (2,)), (2, (0,))]
+    assert {a.block for a in told.passes[0].accesses if a.memory == "partials" and a.values} >= {2}
+
+
+def test_a_bulk_copy_tells_where_it_goes():
+    told = gred.accesses(np.arange(64, dtype=np.int32), method="bulk", block_size=32)
+    copies = [a for a in told.passes[0].accesses if a.event == "bulk_copy"]
+    assert [(a.thread, a.memory, a.element, a.source) for a in copies] == [
+        (0, "array", k, k) for k in range(0, 64, 4)
+    ]
+    assert [value for a in copies for value in a.values] == list(range(64))
+    loads = [a for a in told.passes[0].accesses if a.event == "shared_load" and a.nbytes == 16]
+    assert [value for a in loads for value in a.values] == list(range(64))
+
+
+def test_a_store_to_another_blocks_shared_memory_names_it():
+    told = gred.accesses(np.arange(600), method="cluster", block_size=32)
+    stores = [a for a in told.passes[0].accesses if a.source is not None and a.event != "shuffle"]
+    assert [(a.block, a.event, a.element, a.source) for a in stores] == [
+        (1, "shared_store", 1, 0),
+        (2, "shared_store", 2, 0),
+    ]
+    (first, *_) = steps.blocks(told.passes[0])
+    read = [e for s in first.steps for n in s.nodes.values() for e in n.reads]
+    read = {e.number: e.value for e in read if e.memory == "shared"}
+    assert {1: stores[0].values[0], 2: stores[1].values[0]}.items() <= read.items()
 
 
 def test_an_atomic_tells_what_it_leaves():
@@ -201,7 +234,8 @@ def test_values_fold_as_arithmetic_says(rung, near, loading):
 def test_a_value_is_the_sum_of_as_many_elements_as_it_is_said_to_be(rung):
     for launch in gred.accesses(bits(60), method=rung, block_size=32).passes[:1]:
         for block in steps.blocks(launch):
-            nodes = [n for step in block.steps for n in step.nodes.values() if n.useful]
+            nodes = [n for step in block.steps for n in step.nodes.values()]
+            nodes = [node for node in nodes if node.useful and not node.copies]
             assert nodes
             for node in nodes:
                 assert node.value.bit_count() == node.terms
@@ -220,6 +254,7 @@ def test_what_is_useful_comes_from_all_elements_once(rung):
         if node.useful
     ]
     first_reads = [e for node in useful for e in node.reads if e.memory == "array"]
+    first_reads += [array for node in useful for array, _ in node.copies]
     untouched = {e.number for e in first_reads if e.value == 1 << e.number}
     assert untouched == set(range(n))
 
@@ -252,7 +287,7 @@ def test_steps_are_parted_by_the_barriers_of_the_source():
     [
         (np.ones(0), {}, ValueError, "a is empty"),
         (np.ones(2**14 + 1), {}, ValueError, "16385 elements: too many to record accesses one by"),
-        (np.ones(4), {"method": "bulk"}, ValueError, "method 'bulk' has no counters"),
+        (np.ones(4), {"method": "exact"}, ValueError, "method 'exact' has no counters"),
         (np.ones(4), {"method": "host"}, ValueError, "method 'host' does not exist"),
         (np.ones(4), {"block_size": 16}, ValueError, "block_size"),
         (np.ones(4, np.float16), {}, ValueError, "got float16 in float32"),

@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from test_counters import BENCHMARKS, RUNGS
+from test_counters import BENCHMARKS
+from test_roofline import RUNGS
 
 import gred
 from gred.cli import record, roofline, roofline_plot

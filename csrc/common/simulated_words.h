@@ -54,7 +54,10 @@ enum simulator_event {
     SIMULATOR_WARP_BARRIER,
     SIMULATOR_BLOCK_BARRIER,
     SIMULATOR_GRID_BARRIER,
-    SIMULATOR_TRIP, /* to global memory: loads with nothing in between make it together */
+    SIMULATOR_CLUSTER_BARRIER,
+    SIMULATOR_MBARRIER_WAIT,
+    SIMULATOR_BULK_COPY, /* from global to shared memory, asynchronously */
+    SIMULATOR_TRIP,      /* to global memory: loads with nothing in between make it together */
     SIMULATOR_EVENTS
 };
 
@@ -64,7 +67,8 @@ struct simulator_access {
     const volatile void *address; /* of memory, else NULL */
     const char *file;             /* where it is asked for; outlasts the launch */
     unsigned line;
-    const void *value; /* what is stored, combined, given to a shuffle or merged to, else NULL */
+    const void *value; /* what is stored, combined, given to a shuffle or merged to; where a bulk
+                          copy goes; else NULL */
     unsigned source;   /* of a shuffle: the lane whose value it asks for */
 };
 

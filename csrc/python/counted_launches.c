@@ -27,6 +27,10 @@ static const char *event_name(enum simulator_event event)
                                                         [SIMULATOR_WARP_BARRIER] = "warp_barrier",
                                                         [SIMULATOR_BLOCK_BARRIER] = "block_barrier",
                                                         [SIMULATOR_GRID_BARRIER] = "grid_barrier",
+                                                        [SIMULATOR_CLUSTER_BARRIER] =
+                                                            "cluster_barrier",
+                                                        [SIMULATOR_MBARRIER_WAIT] = "mbarrier_wait",
+                                                        [SIMULATOR_BULK_COPY] = "bulk_copy",
                                                         [SIMULATOR_TRIP] = "global_load_trip"};
     return names[event];
 }
@@ -60,6 +64,7 @@ static struct memory memory_of(const struct counted_launch *launch,
     case SIMULATOR_GLOBAL_LOAD:
     case SIMULATOR_GLOBAL_STORE:
     case SIMULATOR_ATOMIC:
+    case SIMULATOR_BULK_COPY:
         for (size_t k = 0; k < sizeof memories / sizeof *memories; k++)
             if (memories[k].at <= access->address && (!*found.name || memories[k].at > found.at))
                 found = memories[k];

@@ -35,7 +35,7 @@ static bool can_count(const struct plan *plan)
     }
     if (plan->exact || !counting_flat(plan->fold, method_index_of(plan->method), input,
                                       plan->accumulator, plan->block)) {
-        PyErr_Format(PyExc_ValueError, "method '%s' has no counters; rungs 0 to 22 have",
+        PyErr_Format(PyExc_ValueError, "method '%s' has no counters; rungs 0 to 24 have",
                      plan->exact ? "exact" : plan->method->name);
         return false;
     }

@@ -28,7 +28,8 @@ struct recorded_access {
     enum simulator_event event;
     unsigned bytes;
     uintptr_t address; /* of global memory; in shared memory, counted from where that begins */
-    unsigned source;   /* of a shuffle: the lane whose value it gets */
+    unsigned source;   /* of a shuffle: the lane whose value it gets; of shared memory: the block
+                          whose it is; of a bulk copy: where in shared memory it goes, in bytes */
     const char *file;
     unsigned line;
     unsigned char value[16]; /* loaded, stored, left by an atomic, given to a shuffle; of a merge,

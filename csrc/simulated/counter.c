@@ -169,6 +169,17 @@ static unsigned sectors_of(const struct request *self)
     return count;
 }
 
+/* Lanes' copies are made one by one. */
+static uint64_t sectors_of_copies(const struct request *self, unsigned bytes)
+{
+    uint64_t count = 0;
+    for (uint32_t left = self->lanes; left; left &= left - 1) {
+        const uintptr_t at = self->at[__builtin_ctz(left)];
+        count += (at + bytes - 1) / SECTOR_BYTES - at / SECTOR_BYTES + 1;
+    }
+    return count;
+}
+
 /* How many different words of the busiest bank some lanes touch: so often shared memory is asked.
  */
 static unsigned wavefronts_of(const struct request *self, uint32_t lanes, unsigned bytes)
@@ -226,6 +237,9 @@ static void add(struct tally *tally, const struct request *request)
     tally->warps++;
     tally->lanes += (unsigned)__builtin_popcount(request->lanes);
     switch (tally->event) {
+    case SIMULATOR_BULK_COPY:
+        tally->pieces += sectors_of_copies(request, tally->bytes);
+        return;
     case SIMULATOR_GLOBAL_LOAD:
     case SIMULATOR_GLOBAL_STORE:
     case SIMULATOR_ATOMIC:

@@ -54,14 +54,18 @@ static bool append(struct recording *self, const struct recorded_access *accesse
 static bool waits(enum simulator_event event)
 {
     return event == SIMULATOR_SHUFFLE || event == SIMULATOR_WARP_BARRIER ||
-           event == SIMULATOR_BLOCK_BARRIER || event == SIMULATOR_GRID_BARRIER;
+           event == SIMULATOR_BLOCK_BARRIER || event == SIMULATOR_GRID_BARRIER ||
+           event == SIMULATOR_CLUSTER_BARRIER || event == SIMULATOR_MBARRIER_WAIT;
+}
+
+static bool is_in_shared_memory(const struct simulator_access *access)
+{
+    return access->event == SIMULATOR_SHARED_LOAD || access->event == SIMULATOR_SHARED_STORE;
 }
 
 static uintptr_t address_of(const struct simulator_access *access, const void *shared)
 {
-    const bool is_shared =
-        access->event == SIMULATOR_SHARED_LOAD || access->event == SIMULATOR_SHARED_STORE;
-    return (uintptr_t)access->address - (is_shared ? (uintptr_t)shared : 0);
+    return (uintptr_t)access->address - (is_in_shared_memory(access) ? (uintptr_t)shared : 0);
 }
 
 /* What is loaded is still where it is loaded from. */
@@ -75,8 +79,26 @@ static void copy_value(const struct simulator_access *access, struct recorded_ac
         memcpy(recorded->value, from, bytes);
 }
 
+static bool note(struct recorder *self, const struct recorded_access *recorded)
+{
+    return self->recording.count < self->room && append(&self->recording, recorded, 1);
+}
+
+/* `recorded` is the first part. */
+static bool note_bulk_copy(struct recorder *self, struct recorded_access recorded, unsigned bytes)
+{
+    bool noted = true;
+    for (unsigned at = 0; noted && at < bytes; at += recorded.bytes) {
+        memcpy(recorded.value, (const void *)recorded.address, recorded.bytes);
+        noted = note(self, &recorded);
+        recorded.address += recorded.bytes;
+        recorded.source += recorded.bytes;
+    }
+    return noted;
+}
+
 bool recorder_note(struct recorder *self, const struct simulator_place *place, const void *shared,
-                   const struct simulator_access *access)
+                   uint64_t owner, const struct simulator_access *access)
 {
     unsigned *interval = &self->intervals[place->thread.x];
     *interval += waits(access->event);
@@ -87,12 +109,17 @@ bool recorder_note(struct recorder *self, const struct simulator_place *place, c
         .event = access->event,
         .bytes = access->bytes,
         .address = address_of(access, shared),
-        .source = access->source,
+        .source = is_in_shared_memory(access) ? (unsigned)owner : access->source,
         .file = access->file,
         .line = access->line,
     };
+    if (access->event == SIMULATOR_BULK_COPY) {
+        recorded.bytes = SIMULATOR_BULK_ALIGNMENT;
+        recorded.source = (unsigned)((uintptr_t)access->value - (uintptr_t)shared);
+        return note_bulk_copy(self, recorded, access->bytes);
+    }
     copy_value(access, &recorded);
-    return self->recording.count < self->room && append(&self->recording, &recorded, 1);
+    return note(self, &recorded);
 }
 
 bool recorder_take(struct recorder *self, struct recording *recording)

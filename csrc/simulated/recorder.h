@@ -13,10 +13,11 @@ void recorder_close(struct recorder *); /* NULL is fine */
 
 void recorder_begin_block(struct recorder *);
 
-/* What a thread is about to do; its block's shared memory begins at `shared`. False when there is
- * no room left, or memory is short. */
+/* What a thread is about to do. `shared` begins the shared memory that it is in, where it is in
+ * one: that of block `owner`, its own or another of its cluster. A bulk copy is recorded 16 bytes
+ * at a time. False when there is no room left, or memory is short. */
 bool recorder_note(struct recorder *, const struct simulator_place *, const void *shared,
-                   const struct simulator_access *);
+                   uint64_t owner, const struct simulator_access *);
 
 /* Appends what was recorded to `recording`. False when memory is short. */
 bool recorder_take(struct recorder *, struct recording *);

@@ -141,12 +141,20 @@ static void take_counts(struct simulator *self, struct counted_launch *counts)
             grid_stop(&self->grid, SIMULATOR_FAILED, "out of memory for what is counted");
 }
 
+/* Recorded, blocks come one after the other, and tickets and atomics in their order. */
+static bool takes_one_core(const struct simulator_launch *launch)
+{
+    const bool recorded = launch->counts && launch->counts->room;
+    return launch->grid == 1 || (recorded && !launch->cooperative);
+}
+
 enum simulator_status simulator_launch(struct simulator *self,
                                        const struct simulator_launch *launch)
 {
     if (self->grid.status != SIMULATOR_DONE)
         return self->grid.status;
-    if (launch->grid > 1)
+    const bool shared = !takes_one_core(launch);
+    if (shared)
         start_cores(self, launch->grid);
     if (launch->cooperative && launch->grid > 1 && launch->grid > self->running) {
         grid_stop(&self->grid, SIMULATOR_FAILED,
@@ -157,7 +165,7 @@ enum simulator_status simulator_launch(struct simulator *self,
     pthread_mutex_lock(&self->lock);
     self->launch = launch;
     atomic_store(&self->next_cluster, 0);
-    if (launch->grid > 1) {
+    if (shared) {
         self->busy = self->running - 1;
         self->generation++;
         pthread_cond_broadcast(&self->changed);

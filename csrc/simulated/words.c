@@ -92,10 +92,24 @@ static _Noreturn void go_no_further(struct grid *grid)
         multiprocessor_wait_at(ENDED);
 }
 
+/* The block of the cluster in whose shared memory an address is; the own one if it is in none. */
+static const struct multiprocessor *owner_of(const struct thread *self, const volatile void *at)
+{
+    const struct multiprocessor *home = self->home;
+    for (unsigned k = 0; k < self->place.cluster_size; k++) {
+        const uintptr_t begin = (uintptr_t)home->cluster[k].shared;
+        if ((uintptr_t)at >= begin && (uintptr_t)at < begin + home->launch->shared_bytes)
+            return &home->cluster[k];
+    }
+    return home;
+}
+
 static void record(const struct thread *self, const struct simulator_access *access)
 {
-    struct multiprocessor *home = self->home;
-    if (!recorder_note(home->recorder, &self->place, home->shared, access))
+    const struct multiprocessor *home = self->home, *owner = owner_of(self, access->address);
+    const uint64_t first = self->place.block.x - self->place.cluster_rank;
+    if (!recorder_note(home->recorder, &self->place, owner->shared,
+                       first + (uint64_t)(owner - home->cluster), access))
         grid_stop(home->grid, SIMULATOR_FAILED, "no room for all accesses, one by one");
 }
 

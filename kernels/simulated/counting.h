@@ -105,10 +105,10 @@ using global = pointer<T, SIMULATOR_GLOBAL_LOAD, SIMULATOR_GLOBAL_STORE>;
 template <class T>
 using shared = pointer<T, SIMULATOR_SHARED_LOAD, SIMULATOR_SHARED_STORE>;
 
-template <class To, class From>
-global<To> seen_as(global<From> memory)
+template <class To, class From, enum simulator_event Load, enum simulator_event Store>
+pointer<To, Load, Store> seen_as(pointer<From, Load, Store> memory)
 {
-    return global<To>(reinterpret_cast<To *>(memory.plain()));
+    return pointer<To, Load, Store>(reinterpret_cast<To *>(memory.plain()));
 }
 
 template <class T>
@@ -135,7 +135,9 @@ T atomicCAS(global<T> at, T expected, T desired, CALLER)
 
 inline unsigned atomicInc(global<unsigned> at, unsigned limit, CALLER)
 {
-    count(SIMULATOR_ATOMIC, at.plain(), sizeof(unsigned), file, line);
+    const unsigned seen = __atomic_load_n(at.plain(), __ATOMIC_SEQ_CST);
+    const unsigned left = seen >= limit ? 0 : seen + 1;
+    count(SIMULATOR_ATOMIC, at.plain(), sizeof(unsigned), file, line, &left);
     return ::atomicInc(at.plain(), limit);
 }
 
@@ -189,6 +191,50 @@ inline void grid_barrier(global<unsigned> arrived, CALLER)
     count(SIMULATOR_GRID_BARRIER, nullptr, 0, file, line);
     simulator_barrier_grid();
     __syncthreads(file, line);
+}
+
+/* ---- clusters ---- */
+
+inline void cluster_barrier(CALLER)
+{
+    count(SIMULATOR_CLUSTER_BARRIER, nullptr, 0, file, line);
+    simulator_barrier_cluster();
+}
+
+/* Another block's shared memory is counted as this block's own: it is asked the same way. */
+template <class T>
+shared<T> in_block(unsigned rank, shared<T> here)
+{
+    return shared<T>(static_cast<T *>(simulator_memory_of_block(here.plain(), rank)));
+}
+
+/* ---- asynchronous bulk copies, and the barriers that count their bytes ---- */
+
+using mbarrier = simulator_mbarrier;
+
+inline void mbarrier_init(shared<mbarrier> barrier, unsigned arrivals)
+{
+    simulator_mbarrier_init(barrier.plain(), arrivals);
+}
+
+inline void mbarriers_show() {}
+
+inline void mbarrier_arrive(shared<mbarrier> barrier, unsigned bytes)
+{
+    simulator_mbarrier_arrive(barrier.plain(), bytes);
+}
+
+inline void mbarrier_wait(shared<mbarrier> barrier, unsigned parity, CALLER)
+{
+    count(SIMULATOR_MBARRIER_WAIT, nullptr, 0, file, line);
+    simulator_mbarrier_wait(barrier.plain(), parity);
+}
+
+template <class T>
+void bulk_copy(shared<T> to, global<const T> from, unsigned bytes, shared<mbarrier> barrier, CALLER)
+{
+    count(SIMULATOR_BULK_COPY, from.plain(), bytes, file, line, to.plain());
+    simulator_bulk_copy(to.plain(), from.plain(), bytes, barrier.plain());
 }
 
 } // namespace counting_kernels

@@ -2,178 +2,100 @@
 
 Time goes down. Strips of cells are memory, a bar on top of a cell is what the step above did to it,
 a bar below what the step below does; between them are the threads, each with lines from what it
-reads and to what it writes.
+reads and to what it writes. Blocks that fit beside each other are drawn so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
+from gred.banks import draw_banks
 from gred.counting import WARP
 from gred.recording import Accesses, Launch
-from gred.records import methods
+from gred.sheet import READABLE, WIDTH, Page, Sheet
 from gred.showing import (
     MEMORIES,
     Boundary,
     boundaries,
+    is_elsewhere,
     lengths,
     nodes_of,
     shapes,
     shown,
     told_block,
-    told_cells,
-    told_lanes,
     told_node,
-    told_requests,
+    told_notes,
+    told_picture,
+    told_rung,
     told_span,
-    told_threads,
+    told_ticket,
     told_value,
 )
-from gred.steps import Block, Element, Node, Step, blocks
+from gred.steps import ACROSS_BLOCKS, Block, Element, Node, Step, blocks
 
-_LEFT, _RIGHT, _TOP = 112, 236, 24
-_WIDTH, _COLUMN_MAX, _COLUMN_MIN = 1088, 26.0, 3.0
-_CELL, _GAP, _ROW, _LINE = 18, 28, 20, 14
-_READABLE = 15  # columns as wide have room for text
-
-_STYLE = """
-.gred text { font-family: 'DejaVu Sans', Verdana, sans-serif; fill: #24292f; }
-.gred .mono { font-family: 'DejaVu Sans Mono', Menlo, monospace; fill: #57606a; }
-.gred .title { font-size: 17px; font-weight: bold; }
-.gred .head { font-size: 12px; font-weight: bold; }
-.gred .note, .gred .label { font-size: 10.5px; }
-.gred .label, .gred .soft { fill: #57606a; }
-.gred .warning { fill: #bc4c00; }
-.gred .bad { fill: #c0182b; }
-.gred .cell { fill: #ffffff; stroke: #d0d7de; }
-.gred .held { fill: #f6f0ff; stroke: #cbb5f0; }
-.gred .value { text-anchor: middle; fill: #8c959f; }
-.gred .fresh { fill: #116329; font-weight: bold; }
-.gred .asked { fill: #24292f; }
-.gred .read { fill: #4d77cf; }
-.gred .written { fill: #2da44e; }
-.gred .wasted { fill: #f2a33c; }
-.gred .conflict { fill: #c0182b; }
-.gred line { stroke-width: 1.3; fill: none; }
-.gred line.load { stroke: #4d77cf; }
-.gred line.store { stroke: #2da44e; }
-.gred line.clash { stroke: #c0182b; }
-.gred line.own { stroke: #8c959f; stroke-dasharray: 2 2; }
-.gred line.shuffle { stroke: #8250df; }
-.gred line.unused { opacity: 0.22; }
-.gred .active { fill: #2b4f9e; }
-.gred .active.unused { fill: #ffffff; stroke: #a9bbe0; }
-.gred .idle { fill: #d0d7de; }
-.gred .thread { text-anchor: middle; fill: #ffffff; }
-.gred .thread.unused { fill: #a9bbe0; }
-.gred .rule { stroke: #d0d7de; stroke-width: 1; }
-"""
+_LEFT, _RIGHT = 142, 276
+_CELL, _FLAT, _GAP, _ROW, _LINE = 18, 6, 28, 20, 14
+_LEGEND = {
+    ("circle", "active"): "an active thread",
+    ("circle", "active unused"): "its result is discarded",
+    ("circle", "idle"): "idle",
+    ("line", "line load"): "reads",
+    ("line", "line store"): "writes",
+    ("line", "line copy"): "a bulk copy",
+    ("line", "line own"): "its own register",
+    ("line", "line shuffle"): "a shuffle",
+    ("rect", "wasted"): "moved, not used",
+    ("rect", "conflict"): "bank conflict",
+}
+_ROWS = 8  # more of one memory are drawn flat, without values
 
 
-def drawn(told: Accesses) -> str:
-    """Draw all passes of a run, one under another, as an SVG document."""
-    sheet = _Sheet(told.block_size)
-    _title(sheet, told)
-    for number, launch in enumerate(told.passes, 1):
-        _draw_pass(sheet, launch, number, len(told.passes))
-    _legend(sheet)
-    return sheet.text()
+def drawn(told: Accesses, *, small: bool = False) -> str:
+    """Draw all passes of a run, one under another, as an SVG document.
 
-
-# ---- the sheet ----
-
-
-class _Sheet:
-    """An SVG document that grows downwards; what is drawn later lies on top."""
-
-    def __init__(self, block_size: int) -> None:
-        self.column = min(_COLUMN_MAX, max(_COLUMN_MIN, _WIDTH / block_size))
-        self.columns = block_size
-        self.right = _LEFT + block_size * self.column
-        self.y: float = _TOP
-        self.kinds: set[str] = set()  # of all that was drawn
-        self.root = ElementTree.Element("svg", {"class": "gred"})
-        self.parent = self.root
-
-    @property
-    def is_readable(self) -> bool:
-        return self.column >= _READABLE
-
-    def x(self, column: int) -> float:
-        """Tell where the middle of a column is."""
-        return _LEFT + (column + 0.5) * self.column
-
-    def group(
-        self,
-        kind: str,
-        on: ElementTree.Element | None = None,
-        data: Mapping[str, int] | None = None,
-    ) -> ElementTree.Element:
-        """Begin a group; what is added goes there unless it says otherwise."""
-        names = {f"data-{name}": str(value) for name, value in (data or {}).items()}
-        parent = self.root if on is None else on
-        self.parent = ElementTree.SubElement(parent, "g", {"class": kind, **names})
-        return self.parent
-
-    def add(
-        self, tag: str, kind: str, on: ElementTree.Element | None = None, **attributes: Any
-    ) -> ElementTree.Element:
-        self.kinds.add(kind)
-        texts = {name.replace("_", "-"): _number(value) for name, value in attributes.items()}
-        parent = self.parent if on is None else on
-        return ElementTree.SubElement(parent, tag, {"class": kind, **texts})
-
-    def write(self, kind: str, x: float, y: float, text: str, **attributes: Any) -> None:
-        self.add("text", kind, x=x, y=y, **attributes).text = text
-
-    def text(self) -> str:
-        width, height = self.right + _RIGHT, self.y + 12
-        box = {"viewBox": f"0 0 {_number(width)} {_number(height)}"}
-        size = {"width": _number(width), "height": _number(height)}
-        self.root.attrib.update({"xmlns": "http://www.w3.org/2000/svg", **box, **size})
-        style = ElementTree.Element("style")
-        style.text = _STYLE
-        paper = ElementTree.Element("rect", {**size, "rx": "8", "fill": "#ffffff"})
-        self.root[:0] = [style, paper]
-        return ElementTree.tostring(self.root, encoding="unicode") + "\n"
-
-
-def _number(value: Any) -> str:
-    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
-
-
-def _told_rung(name: str) -> tuple[str, str]:
-    """Give a rung's title and its idea; one of a user's own has a name alone."""
-    for method in methods():
-        if method.name == name:
-            return f"{method.number} {name}: {method.title}", method.idea
-    return name, "a rung of one's own"
-
-
-def _title(sheet: _Sheet, told: Accesses) -> None:
-    title, idea = _told_rung(told.method)
-    sheet.group("titles")
-    sheet.write("title", 16, sheet.y + 4, title)
-    sheet.write("note soft", 16, sheet.y + 24, idea)
+    A small one looks the same, without data and texts for a mouse.
+    """
+    made = [blocks(launch, shown(launch)) for launch in told.passes]
+    title, idea = told_rung(told.method)
+    sheet = Sheet(title, told_picture(told, idea, made))
     what = f"{told.op} of {told.size:,} {told.dtype} in blocks of {told.block_size} threads"
-    sheet.write("note soft", 16, sheet.y + 40, f"{what}: {told.result}")
-    sheet.y += 58
+    sheet.head(title, idea, f"{what}: {told.result}")
+    steps = made[0][0].steps if told.passes else ()
+    conflicts = any(request.conflicts for step in steps for request in step.requests)
+    if conflicts and told.block_size * READABLE > WIDTH:
+        return sheet.text(draw_banks(sheet, told.passes[0], steps), small=small)
+    columns = map(_columns, told.passes, made)
+    page = Page(sheet, _LEFT, max(columns, default=told.block_size))
+    for number, of_pass in enumerate(made):
+        _draw_pass(page, told, number, of_pass)
+    sheet.legend(_LEGEND)
+    return sheet.text(page.right + _RIGHT, small=small)
+
+
+def _columns(launch: Launch, made: Sequence[Block]) -> int:
+    """Tell how many columns a pass takes; between blocks one is left free."""
+    beside = (launch.block_size + 1) * len(made) - 1
+    return beside if beside * READABLE <= WIDTH else launch.block_size
 
 
 # ---- a pass ----
 
 
-def _draw_pass(sheet: _Sheet, launch: Launch, number: int, passes: int) -> None:
-    made = blocks(launch, shown(launch))
+def _draw_pass(page: Page, told: Accesses, number: int, made: Sequence[Block]) -> None:
+    launch, sheet = told.passes[number], page.sheet
     memory, ends = _at_first(made), lengths(launch, made)
-    for block in made:
+    beside = _columns(launch, made) > launch.block_size
+    for together in [made] if beside else [[block] for block in made]:
         sheet.group("head")
-        sheet.add("line", "rule", x1=16, x2=sheet.right + _RIGHT - 16, y1=sheet.y, y2=sheet.y)
-        sheet.write("head", 16, sheet.y + 18, told_block(launch, block, number, passes))
+        sheet.add("line", "rule", x1=16, x2=page.right + _RIGHT - 16, y1=sheet.y, y2=sheet.y)
+        for k, block in enumerate(together):
+            x = 16 if k == 0 else page.x(k * (launch.block_size + 1)) - page.column / 2
+            text = told_block(launch, block, number + 1, len(told.passes))
+            sheet.write("head", x, sheet.y + 18, text)
         sheet.y += 30
-        _Panel(sheet, launch, number, block, dict(memory), ends).draw()
+        _Panel(page, launch, number + 1, together, memory, ends).draw()
     if launch.blocks > len(made):
         left_out = launch.blocks - len(made)
         sheet.group("more")
@@ -181,133 +103,260 @@ def _draw_pass(sheet: _Sheet, launch: Launch, number: int, passes: int) -> None:
         sheet.y += 16
 
 
-def _at_first(made: Iterable[Block]) -> dict[tuple[str, int], Any]:
+def _at_first(made: Iterable[Block]) -> dict[tuple[str, int, int], Any]:
     """Tell what memory holds before the launch, as far as anybody reads it."""
-    values: dict[tuple[str, int], Any] = {}
+    values: dict[tuple[str, int, int], Any] = {}
     for block in made:
         for step in block.steps:
             for node in step.nodes.values():
-                for element in node.reads:
+                for element in (*node.reads, *(at for at, _ in node.copies)):
                     if element.memory == "array":
-                        values.setdefault(element[:2], element.value)
+                        values.setdefault(element.cell, element.value)
     return values
 
 
+class _Track:
+    """A block's columns, and where what it works on was drawn last."""
+
+    def __init__(self, launch: Launch, block: Block, left: int) -> None:
+        self.block, self.left = block, left
+        self.boundaries = boundaries(block)
+        self.shapes = shapes(block, launch.block_size)
+        self.places: dict[tuple[str, int, int], tuple[float, float]] = {}  # top and bottom of cells
+        self.held: dict[Node, float] = {}  # the bottom of what shows a thread's register
+
+    def at(self, number: int) -> Boundary | None:
+        return self.boundaries[number] if number < len(self.boundaries) else None
+
+
 class _Panel:
-    """One block's steps."""
+    """The steps of blocks that are beside each other."""
 
     def __init__(
         self,
-        sheet: _Sheet,
+        page: Page,
         launch: Launch,
         number: int,
-        block: Block,
-        memory: dict[tuple[str, int], Any],
+        together: Sequence[Block],
+        memory: dict[tuple[str, int, int], Any],
         ends: dict[str, int],
     ) -> None:
-        self.sheet, self.launch, self.number, self.block = sheet, launch, number, block
-        self.memory, self.ends = memory, ends
-        self.shapes = shapes(block, sheet.columns)
-        self.places: dict[tuple[str, int], float] = {}  # the bottom of a cell that was drawn last
-        self.held: dict[Node, float] = {}  # the bottom of what shows a thread's register
+        self.page, self.sheet = page, page.sheet
+        self.launch, self.number, self.memory, self.ends = launch, number, memory, ends
+        wide = launch.block_size + 1
+        self.tracks = [_Track(launch, block, k * wide) for k, block in enumerate(together)]
+        self.arrived: list[Element] = []  # what other blocks of a cluster have stored
+        self.labelled: set[float] = set()  # where memory is named
         self.noted: float = 0  # where the last note is
+        self.row: float = 0  # where the last threads are
 
     def draw(self) -> None:
         beneath = self.sheet.group("beneath")
-        for number, boundary in enumerate(boundaries(self.block)):
-            place = {"pass": self.number, "block": self.block.number, "step": number}
-            links = self.sheet.group("links", beneath, place)
-            self.sheet.group("memory", data=place)
-            self._draw_memory(boundary, links)
-            if boundary.after:
-                self.sheet.group("threads", data=place)
-                self._draw_threads(number, boundary.after, links)
+        skipped: list[int] = []
+        left = 0
+        for number in range(max(len(track.boundaries) for track in self.tracks)):
+            here = [(t, b) for t in self.tracks if (b := t.at(number))]
+            steps = [boundary.after for _, boundary in here if boundary.after]
+            if steps and all(n.changes_nothing for s in steps for n in _useful(s)):
+                skipped.append(number + 1)
+                left = min(track.left for track, _ in here)
+                for track, boundary in here:
+                    _pass_on(track, boundary.after)
+                continue
+            self._draw_skipped(skipped, left)
+            self._draw_boundary(number, here, beneath)
+            skipped = []
         self.sheet.y += 8
+
+    def _draw_skipped(self, skipped: Sequence[int], left: int) -> None:
+        if not skipped:
+            return
+        sheet, last = self.sheet, skipped[-1]
+        sheet.group("skipped")
+        steps = f"step {last}" if len(skipped) == 1 else f"steps {skipped[0]} to {last}"
+        sheet.write("head label", _LEFT - 8, sheet.y + 8, steps)
+        text = "merge the neutral element alone: no value changes"
+        sheet.write("note soft", self.page.x(left + 2) - 4, sheet.y + 8, text)
+        sheet.y += _ROW + 4
+
+    def _draw_boundary(
+        self, number: int, here: list[tuple[_Track, Boundary]], beneath: ElementTree.Element
+    ) -> None:
+        sheet = self.sheet
+        top = bottom = sheet.y
+        links = []
+        self.arrived = [
+            e for _, b in here for n in nodes_of(b.before) for e in n.writes if is_elsewhere(n, e)
+        ]
+        for track, boundary in here:
+            sheet.y = top
+            place = {"pass": self.number, "block": track.block.number, "step": number}
+            links.append(sheet.group("links", beneath, place))
+            sheet.group("memory", data=place)
+            self._draw_memory(track, boundary, links[-1])
+            bottom = max(bottom, sheet.y)
+        sheet.y = bottom
+        self._draw_barriers([boundary for _, boundary in here], top)
+        working = [(t, b.after, k) for (t, b), k in zip(here, links, strict=True) if b.after]
+        if not working:
+            return
+        self.row = sheet.y + _ROW / 2
+        for track, step, group in working:
+            place = {"pass": self.number, "block": track.block.number, "step": number}
+            sheet.group("threads", data=place)
+            self._draw_threads(track, step, group)
+        sheet.write("head label", _LEFT - 8, self.row + 4, f"step {number + 1}")
+        self._draw_notes([step for _, step, _ in working])
+        sheet.y += _ROW + _GAP - 6
+
+    def _draw_barriers(self, here: Sequence[Boundary], top: float) -> None:
+        names = [b.after.barriers for b in here if b.after and b.before]
+        if not names or not names[0]:
+            return
+        sheet = self.sheet
+        y = max(top + 13, self.noted + _LINE)
+        sheet.write("note mono", self.page.right + 14, y, ", ".join(names[0]))
+        self.noted = y
+        if set(names[0]) & set(ACROSS_BLOCKS):
+            y = sheet.y - (_GAP - 3) / 2
+            sheet.add("line", "barrier", x1=_LEFT, x2=self.page.right, y1=y, y2=y)
+            sheet.write("label", _LEFT - 8, y + 4, next(n for n in names[0] if n in ACROSS_BLOCKS))
 
     # memory
 
-    def _draw_memory(self, boundary: Boundary, links: ElementTree.Element) -> None:
-        sheet = self.sheet
-        top = sheet.y
-        if boundary.before and boundary.after and boundary.after.barriers:
-            y = max(top + 13, self.noted + _LINE)
-            sheet.write("note mono", sheet.right + 14, y, ", ".join(boundary.after.barriers))
-        self._draw_registers(boundary)
+    def _draw_memory(self, track: _Track, boundary: Boundary, links: ElementTree.Element) -> None:
+        top = self.sheet.y
+        self._draw_registers(track, boundary)
         for memory in MEMORIES:
-            rows = boundary.rows(memory, self.shapes[memory])
-            if rows:
-                self._draw_strip(memory, rows, boundary)
-        self._link_writes(boundary, links)
-        if sheet.y > top:
-            sheet.y += _GAP - 3
+            if boundary.rows(memory, track.shapes[memory]):
+                self._draw_strips(track, memory, boundary)
+        self._link_writes(track, boundary, links)
+        self._link_copies(track, boundary, links)
+        if self.sheet.y > top:
+            self.sheet.y += _GAP - 3
 
-    def _draw_registers(self, boundary: Boundary) -> None:
+    def _draw_registers(self, track: _Track, boundary: Boundary) -> None:
         """Show what is new in threads' registers, is used and cannot be seen in memory."""
-        useful = (n for n in nodes_of(boundary.before) if n.useful and not _in_memory(n))
+        useful = (n for n in _useful(boundary.before) if not _in_memory(n) and not n.copies)
         alone = [n for n in useful if not n.own or n.terms > n.own.terms]
+        size = self._size(node.value for node in alone)
         for node in alone:
-            x, y = self.sheet.x(node.thread), self.sheet.y
-            self._draw_cell("cell held", x, y, node.value, "value fresh", rx=6)
-            self.held[node] = y + _CELL
+            x, y = self.page.x(track.left + node.thread), self.sheet.y
+            self._draw_cell("held", x, y)
+            self._write_value("value fresh", x, y, node.value, size)
+            track.held[node] = y + _CELL
         if alone:
-            self._label("registers")
+            self._label(track, "registers")
+            self.sheet.y += _CELL + 3
 
-    def _draw_strip(self, memory: str, rows: Sequence[int], boundary: Boundary) -> None:
-        sheet = self.sheet
-        writes = told_cells(boundary.writes(memory))
-        reads = told_cells(boundary.reads(memory))
-        fresh = {e.number: e for n in nodes_of(boundary.before) for e in n.writes if e[0] == memory}
-        asked = {e.number: e for n in nodes_of(boundary.after) for e in n.reads if e[0] == memory}
-        for element in (*fresh.values(), *asked.values()):
-            self.memory[element[:2]] = element.value
-        shape, end = self.shapes[memory], self.ends[memory]
+    def _draw_strips(self, track: _Track, memory: str, boundary: Boundary) -> None:
+        sheet, shape = self.sheet, track.shapes[memory]
+        owner = track.block.number if memory == "shared" else -1
+        arrived = [e for e in self.arrived if (e.memory, e.owner) == (memory, owner)]
+        written = {e.number: e for e in (*boundary.written(memory), *arrived)}
+        read = {e.number: e for e in boundary.read(memory)}
+        self._remember(boundary, (*written.values(), *read.values()))
+        writes = dict.fromkeys((e.number for e in arrived), "asked") | boundary.told_writes(memory)
+        bars = (writes, "written"), (boundary.told_reads(memory), "read")
+        rows = boundary.rows(memory, shape)
+        height = _CELL if len(rows) <= _ROWS else _FLAT
         for row in rows:
-            elements = shape.elements(row, end)
-            for number in elements:
-                x = sheet.x(shape.column(number))
-                kind = "fresh" if number in fresh else "asked" if number in asked else ""
-                value = self.memory.get((memory, number))
-                self._draw_cell("cell", x, sheet.y, value, f"value {kind}".strip())
-                self._draw_bar(x, sheet.y, writes.get(number), "written")
-                self._draw_bar(x, sheet.y + _CELL - 4, reads.get(number), "read")
-                self.places[memory, number] = sheet.y + _CELL
-            self._label(f"{memory} {told_span(elements)}")
+            elements = shape.elements(row, self.ends[memory])
+            if row == rows[0] or (height == _CELL and len(self.tracks) == 1):
+                self._label(track, f"{memory} {told_span(elements)}")
+            values = {n: self.memory.get((memory, n, owner)) for n in elements}
+            size = self._size(values.values())
+            for number, value in values.items():
+                x, y = self.page.x(track.left + shape.column(number)), sheet.y
+                kind = "fresh" if number in written else "asked" if number in read else ""
+                self._draw_cell("cell", x, y, height)
+                if height == _CELL:
+                    self._write_value(f"value {kind}".strip(), x, y, value, size)
+                for (told, asked), at in zip(bars, (y, y + height - 4), strict=True):
+                    self._draw_bar(x, at, told.get(number), asked)
+                track.places[memory, number, owner] = y, y + height
+            sheet.y += height + (3 if height == _CELL or row == rows[-1] else 0)
+        if memory == "tickets":
+            self._draw_ticket(track, written.values())
 
-    def _draw_cell(self, kind: str, x: float, y: float, value: Any, how: str, **more: Any) -> None:
-        width = self.sheet.column
-        self.sheet.add("rect", kind, x=x - width / 2, y=y, width=width, height=_CELL, **more)
-        if value is not None and self.sheet.is_readable:
-            text = told_value(value)
-            size = min(10.5, 1.45 * width / max(len(text), 2))
-            self.sheet.write(how, x, y + _CELL / 2 + size * 0.36, text, font_size=size)
+    def _remember(self, boundary: Boundary, elements: Iterable[Element]) -> None:
+        """Keep what elements hold, but for what is used by nobody."""
+        unused = [node for node in nodes_of(boundary.before) if not node.useful]
+        discarded = {element.cell for node in unused for element in node.writes}
+        for element in elements:
+            self.memory[element.cell] = None if element.cell in discarded else element.value
+
+    def _draw_ticket(self, track: _Track, written: Iterable[Element]) -> None:
+        text = told_ticket([element.value for element in written], self.launch.blocks)
+        sheet = self.sheet
+        sheet.write("note soft", self.page.x(track.left + 2), sheet.y - _CELL + 10, text)
+
+    def _draw_cell(self, kind: str, x: float, y: float, height: float = _CELL) -> None:
+        width, flat = self.page.column, "" if height == _CELL else " flat"
+        self.sheet.add("rect", kind + flat, x=x - width / 2, y=y, width=width, height=height)
+
+    def _size(self, values: Iterable[Any]) -> float:
+        """Choose letters in which the longest of a row's values fits into its cell."""
+        longest = max((len(told_value(v)) for v in values if v is not None), default=0)
+        return min(10.5, 1.45 * self.page.column / max(longest, 2))
+
+    def _write_value(self, kind: str, x: float, y: float, value: Any, size: float) -> None:
+        if value is not None and self.page.is_readable:
+            at = y + _CELL / 2 + size * 0.36
+            self.sheet.write(kind, x, at, told_value(value), font_size=size)
 
     def _draw_bar(self, x: float, y: float, told: str | None, asked: str) -> None:
-        if not told:
-            return
-        kind = asked if told == "asked" else told
-        width = self.sheet.column - (1.5 if self.sheet.is_readable else 0.4)
-        self.sheet.add("rect", kind, x=x - width / 2, y=y, width=width, height=4)
+        if told:
+            width = self.page.column - (1.5 if self.page.is_readable else 0.4)
+            kind = asked if told == "asked" else told
+            self.sheet.add("rect", kind, x=x - width / 2, y=y, width=width, height=4)
 
-    def _label(self, text: str) -> None:
-        self.sheet.write("label", _LEFT - 8, self.sheet.y + 13, text, text_anchor="end")
-        self.sheet.y += _CELL + 3
+    def _label(self, track: _Track, text: str) -> None:
+        """Name what is to the right; of several blocks the memory alone."""
+        text = text if len(self.tracks) == 1 else text.split()[0]
+        if self.sheet.y not in self.labelled:
+            self.labelled.add(self.sheet.y)
+            self.sheet.write("label", _LEFT - 8, self.sheet.y + 13, text)
 
     # links
 
-    def _link_writes(self, boundary: Boundary, links: ElementTree.Element) -> None:
+    def _link_writes(self, track: _Track, boundary: Boundary, links: ElementTree.Element) -> None:
         clashing = _clashing(boundary.before)
-        for node in nodes_of(boundary.before):
-            start = self.sheet.x(node.thread), self.row
+        for node in _useful(boundary.before):
+            start = self.page.x(track.left + node.thread), self.row
             for element in node.writes:
-                if element.memory in MEMORIES:
-                    x, y = self._below(element)
-                    kind = "store clash" if element[:2] in clashing else "store"
-                    self._link(links, kind, node, start, (x, y - _CELL), element)
+                owner, kind = self._owner(track, element), "line store"
+                if element.cell in owner.places:
+                    x, (y, _) = self._column(owner, element), owner.places[element.cell]
+                    kind += " clash" if element.cell[:2] in clashing else ""
+                    self._link(links, kind, node, start, (x, y), element)
 
-    def _below(self, element: Element) -> tuple[float, float]:
-        """Tell where the cell ends that shows an element."""
-        column = self.shapes[element.memory].column(element.number)
-        return self.sheet.x(column), self.places[element[:2]]
+    def _link_copies(self, track: _Track, boundary: Boundary, links: ElementTree.Element) -> None:
+        """Link the columns of what a bulk copy reads with those that it writes."""
+        for node in nodes_of(boundary.before):
+            for x, y, element in self._lowest(track, [at for at, _ in node.copies]):
+                top = min(track.places[to.cell][0] for _, to in node.copies)
+                self._link(links, "line copy", node, (x, y), (x, top), element)
+
+    def _owner(self, track: _Track, element: Element) -> _Track:
+        """Tell in whose columns an element is: of the own block, or another of its cluster."""
+        of_block = (t for t in self.tracks if t.block.number == element.owner)
+        return next(of_block, track)
+
+    def _column(self, track: _Track, element: Element) -> float:
+        return self.page.x(track.left + track.shapes[element.memory].column(element.number))
+
+    def _lowest(
+        self, track: _Track, elements: Iterable[Element]
+    ) -> Iterable[tuple[float, float, Element]]:
+        """Choose of the elements in one column that which is drawn lowest."""
+        lowest: dict[tuple[str, float], tuple[float, Element]] = {}
+        for element in elements:
+            at = element.memory, self._column(track, element)
+            bottom = track.places[element.cell][1]
+            if at not in lowest or bottom > lowest[at][0]:
+                lowest[at] = bottom, element
+        return [(x, y, element) for (_, x), (y, element) in lowest.items()]
 
     def _link(
         self,
@@ -321,63 +370,68 @@ class _Panel:
         names: dict[str, Any] = {"data_thread": node.thread}
         if element:
             names |= {"data_memory": element.memory, "data_element": element.number}
-        faint = "" if node.useful else " unused"
         ends = {"x1": start[0], "y1": start[1], "x2": end[0], "y2": end[1]}
-        self.sheet.add("line", kind + faint, links, **ends, **names)
+        self.sheet.add("line", kind, links, **ends, **names)
 
     # threads
 
-    def _draw_threads(self, number: int, step: Step, links: ElementTree.Element) -> None:
-        sheet = self.sheet
-        self.row = y = sheet.y + _ROW / 2
-        sheet.write("head", _LEFT - 8, y + 4, f"step {number + 1}", text_anchor="end")
+    def _draw_threads(self, track: _Track, step: Step, links: ElementTree.Element) -> None:
+        sheet, page, y = self.sheet, self.page, self.row
         clashing = _clashing(step)
         for warp in range(WARP, self.launch.block_size, WARP):
-            x = sheet.x(warp) - sheet.column / 2
+            x = page.x(track.left + warp) - page.column / 2
             sheet.add("line", "rule", x1=x, x2=x, y1=y - _ROW / 2, y2=y + _ROW / 2)
         for thread in range(self.launch.block_size):
             node = step.nodes.get(thread)
             if node:
-                self._link_reads(node, y, clashing, links)
-                self._draw_thread(node, y)
+                self._link_reads(track, node, clashing, links)
+                self._draw_thread(track, node)
             else:
-                sheet.add("circle", "idle", cx=sheet.x(thread), cy=y, r=min(2.5, sheet.column / 3))
-        self._draw_notes(step, y)
-        sheet.y += _ROW + _GAP - 6
+                radius = min(2.5, page.column / 3)
+                sheet.add("circle", "idle", cx=page.x(track.left + thread), cy=y, r=radius)
 
     def _link_reads(
-        self, node: Node, y: float, clashing: set[tuple[str, int]], links: ElementTree.Element
+        self, track: _Track, node: Node, clashing: set[tuple[str, int]], links: ElementTree.Element
     ) -> None:
-        sheet = self.sheet
-        end = sheet.x(node.thread), y
-        for element in node.reads:
-            kind = "load clash" if element[:2] in clashing else "load"
-            self._link(links, kind, node, self._below(element), end, element)
+        if not node.useful:
+            return
+        end = self.page.x(track.left + node.thread), self.row
+        for x, y, element in self._lowest(track, node.reads):
+            kind = "line load clash" if element.cell[:2] in clashing else "line load"
+            self._link(links, kind, node, (x, y), end, element)
         for kind, source in (("own", node.own), ("shuffle", node.lane)):
             if source and source.terms:
-                start = sheet.x(source.thread), self.held[source]
-                self._link(links, kind, node, start, end)
+                start = self.page.x(track.left + source.thread), track.held[source]
+                self._link(links, f"line {kind}", node, start, end)
 
-    def _draw_thread(self, node: Node, y: float) -> None:
-        sheet = self.sheet
+    def _draw_thread(self, track: _Track, node: Node) -> None:
+        sheet, page, y = self.sheet, self.page, self.row
         faint = "" if node.useful else " unused"
-        x, radius = sheet.x(node.thread), min(_ROW / 2, sheet.column * 0.42)
+        x, radius = page.x(track.left + node.thread), min(_ROW / 2, page.column * 0.42)
         circle = sheet.add(
             "circle", "active" + faint, cx=x, cy=y, r=radius, data_thread=node.thread
         )
         ElementTree.SubElement(circle, "title").text = told_node(node)
-        if sheet.is_readable:
+        if page.is_readable and node.useful:
             size = min(10.0, 1.25 * radius * 2 / max(2, len(str(node.thread))))
-            sheet.write("thread" + faint, x, y + size * 0.36, str(node.thread), font_size=size)
-        self.held[node] = y + radius
+            sheet.write("thread", x, y + size * 0.36, str(node.thread), font_size=size)
+        track.held[node] = y + radius
 
-    def _draw_notes(self, step: Step, y: float) -> None:
-        sheet = self.sheet
-        notes = [("head", told_threads(step, self.launch.block_size))]
-        notes += told_lanes(step) + told_requests(step.requests)
-        for line, (kind, text) in enumerate(notes):
-            self.noted = y - 4 + _LINE * line
-            sheet.write(f"note {kind}", sheet.right + 14, self.noted, text)
+    def _draw_notes(self, steps: Sequence[Step]) -> None:
+        for line, (kind, text) in enumerate(told_notes(steps, self.launch.block_size)):
+            self.noted = self.row - 4 + _LINE * line
+            self.sheet.write(f"note {kind}", self.page.right + 14, self.noted, text)
+
+
+def _useful(step: Step | None) -> list[Node]:
+    return [node for node in nodes_of(step) if node.useful]
+
+
+def _pass_on(track: _Track, step: Step | None) -> None:
+    """Let what a step that is not drawn leaves be where its threads' registers were before."""
+    for node in nodes_of(step):
+        if node.own in track.held:
+            track.held[node] = track.held[node.own]
 
 
 def _clashing(step: Step | None) -> set[tuple[str, int]]:
@@ -388,32 +442,3 @@ def _clashing(step: Step | None) -> set[tuple[str, int]]:
 
 def _in_memory(node: Node) -> bool:
     return any(element.memory in MEMORIES for element in node.writes)
-
-
-# ---- the legend ----
-
-
-def _legend(sheet: _Sheet) -> None:
-    sheet.group("legend")
-    entries: tuple[tuple[str, str, str], ...] = (
-        ("circle", "active", "a thread that works"),
-        ("circle", "active unused", "works in vain"),
-        ("circle", "idle", "idle"),
-        ("line", "load", "reads"),
-        ("line", "store", "writes"),
-        ("line", "own", "its own register"),
-        ("line", "shuffle", "a shuffle"),
-        ("rect", "wasted", "moved, unused"),
-        ("rect", "conflict", "bank conflict"),
-    )
-    x, y = 20.0, sheet.y + 8
-    for tag, kind, text in (entry for entry in entries if entry[1] in sheet.kinds):
-        if tag == "circle":
-            sheet.add(tag, kind, cx=x + 6, cy=y, r=2.5 if kind == "idle" else 6)
-        elif tag == "line":
-            sheet.add(tag, kind, x1=x - 2, y1=y, x2=x + 14, y2=y)
-        else:
-            sheet.add(tag, kind, x=x, y=y - 2, width=13, height=4)
-        sheet.write("note soft", x + 19, y + 4, text)
-        x += 32 + 6.1 * len(text)
-    sheet.y += 20

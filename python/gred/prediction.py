@@ -19,6 +19,8 @@ from gred.gpus import H200, Gpu
 from gred.measure import kernel_time, read_limit
 from gred.records import Records, devices, methods
 
+# Of asynchronous copies and clusters the model knows nothing.
+LATEST = 22
 # Loads that fewer warps make than a sixteenth of the blocks are of one block alone.
 _ALONE = 16
 _GRID_MOST = 2**31 - 1
@@ -353,6 +355,8 @@ def make_launch(method: str, block_size: int | None, dtype: DTypeLike, gpu: Gpu)
         raise ValueError(f"dtype must be {', '.join(some)} or {last}; got {dtype!r}")
     told = counters(np.ones(1, found), method=name, block_size=block_size, dtype=found)
     rung = next(one for one in methods() if one.name == told.method)
+    if rung.number > LATEST:
+        raise ValueError(f"method {rung.name!r} cannot be predicted; rungs 0 to {LATEST} can")
     return scaled.Launch(rung, told.block_size, found, gpu.multiprocessors)
 
 

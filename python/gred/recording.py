@@ -17,6 +17,8 @@ from gred.records import Records
 ROOM = 1 << 20
 # Of so many as a launch can have, only the first are printed.
 _PRINTED = 100
+# Elements of the array that are taken at once; in shared memory too, where bulk copies bring them.
+PACK_NBYTES = 16
 _FORMATS = {"int32": "i", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d"}
 
 
@@ -25,12 +27,14 @@ class Access(NamedTuple):
 
     ``interval`` is how many barriers and shuffles the thread has come to before, in this launch.
     ``event`` is 'global_load', 'global_store', 'shared_load', 'shared_store', 'atomic', 'shuffle',
-    'merge', 'block_barrier', 'warp_barrier' or 'grid_barrier'. ``memory`` is 'array', 'partials',
-    'tickets' or 'shared', and ``element`` the number of its first one that is accessed, both None
-    where there is none; a block's shared memory is its own. ``values`` are the elements that are
-    loaded, stored, left by an atomic or given to a shuffle; of a merge, what it makes and its first
-    operand. ``source`` is the lane whose value a shuffle brings. ``file`` and ``number`` name the
-    line of the source.
+    'merge', 'bulk_copy', 'block_barrier', 'warp_barrier', 'grid_barrier', 'cluster_barrier' or
+    'mbarrier_wait'. ``memory`` is 'array', 'partials', 'tickets' or 'shared', and ``element`` the
+    number of its first one that is accessed, both None where there is none; a block's shared memory
+    is its own. ``values`` are the elements that are loaded, stored, copied, left by an atomic or
+    given to a shuffle; of a merge, what it makes and its first operand. ``source`` is the lane
+    whose value a shuffle brings; of an access to another block's shared memory, that block; of a
+    bulk copy, which is recorded 16 bytes at a time, the element of shared memory that it goes to;
+    else None. ``file`` and ``number`` name the line of the source.
     """
 
     block: int
@@ -146,15 +150,15 @@ def _array_type(rows: Sequence[tuple[Any, ...]], first: bool, dtype: str, accumu
 
 
 def _values(event: str, nbytes: int, kind: str, raw: bytes) -> tuple[Any, ...]:
-    if event.endswith("barrier"):
+    if event.endswith(("barrier", "wait")):
         return ()
     count = 2 if event == "merge" else nbytes // struct.calcsize(kind)
     return struct.unpack_from(f"{count}{kind}", raw)
 
 
-def _access(row: tuple[Any, ...], kinds: dict[str, str]) -> Access:
-    block, thread, interval, event, memory, offset, nbytes, source, raw, path, number = row
-    kind = kinds[memory]
+def _access(row: tuple[Any, ...], kinds: dict[str, str], *, unordered: bool) -> Access:
+    block, thread, interval, event, memory, offset, nbytes, _, raw, path, number = row
+    kind = kinds["array" if memory == "shared" and nbytes == PACK_NBYTES else memory]
     return Access(
         block,
         thread,
@@ -162,21 +166,30 @@ def _access(row: tuple[Any, ...], kinds: dict[str, str]) -> Access:
         event,
         memory or None,
         offset // struct.calcsize(kind) if memory else None,
-        () if memory == "tickets" and event == "atomic" else _values(event, nbytes, kind, raw),
+        () if unordered and memory == "tickets" else _values(event, nbytes, kind, raw),
         nbytes,
-        source if event == "shuffle" else None,
+        _source(row, kind),
         place_of(path),
         number,
     )
 
 
+def _source(row: tuple[Any, ...], kind: str) -> int | None:
+    block, event, source = row[0], row[3], int(row[7])
+    if event == "bulk_copy":
+        return source // struct.calcsize(kind)
+    elsewhere = event.startswith("shared") and source != block
+    return source if event == "shuffle" or elsewhere else None
+
+
 def _launch(launch: tuple[Any, ...], first: bool, dtype: str, accumulator: str) -> Launch:
     grid, block_size, _, rows, array_offset = launch
     own = _FORMATS[accumulator]
+    together = any(row[3] == "grid_barrier" for row in rows)  # in no order that counts
     array = _FORMATS[_array_type(rows, first, dtype, accumulator)]
     kinds = {"array": array, "partials": own, "shared": own, "tickets": "I", "": own}
     in_order = sorted(rows, key=lambda row: (row[0], row[2], row[1]))
-    told = Recorded(_access(row, kinds) for row in in_order)
+    told = Recorded(_access(row, kinds, unordered=together) for row in in_order)
     return Launch(grid, block_size, array_offset, told)
 
 
@@ -205,8 +218,9 @@ def accesses(
 
     The rung's own kernels run on the simulated device, as for `gred.counters`, and every load,
     store, atomic, shuffle, merge and barrier of each thread is kept: what a picture of the rung is
-    drawn from. The records are the same in every order of threads, but for the block that happens
-    to be the last of 'last_block', and for what each atomic of 'atomic' leaves.
+    drawn from. Blocks come one after the other, but for a cooperative launch's. The records are the
+    same in every order of threads, but for what depends on which block comes last: what atomics
+    leave, and who folds the partials.
 
     Parameters
     ----------
@@ -215,7 +229,7 @@ def accesses(
     op : {'sum', 'mean'}
         What to reduce by.
     method : str, default 'auto'
-        A rung from 0 to 22, as for `gred.sum`.
+        Any rung, as for `gred.sum`.
     block_size : int, optional
         As for `gred.sum`: a power of two from 32, a warp, to 1024.
     dtype : dtype, optional

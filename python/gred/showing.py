@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from gred.counting import SECTOR_NBYTES, WARP
-from gred.recording import Launch
-from gred.steps import Block, Node, Request, Step
+from gred.recording import Accesses, Launch
+from gred.records import methods
+from gred.steps import Block, Element, Node, Request, Step
 
 BLOCKS_MAX = 4
-MEMORIES = ("array", "shared", "partials")
+MEMORIES = ("array", "shared", "partials", "tickets")
 
 
 def shown(launch: Launch) -> frozenset[int]:
@@ -42,19 +44,22 @@ class Shape(NamedTuple):
 
 def shapes(block: Block, columns: int) -> dict[str, Shape]:
     """Tell how each memory is shown that a block uses."""
-    packs = (k for step in block.steps for node in step.nodes.values() for k in node.packs)
-    array = Shape(columns, max(packs, default=1))
-    return dict.fromkeys(MEMORIES, Shape(columns, 1)) | {"array": array}
+    nodes = [node for step in block.steps for node in step.nodes.values()]
+    packed = {m: max((node.packs.get(m, 1) for node in nodes), default=1) for m in MEMORIES}
+    return {memory: Shape(columns, packed[memory]) for memory in MEMORIES}
 
 
 def lengths(launch: Launch, made: Iterable[Block]) -> dict[str, int]:
     """Tell how long each memory is, as far as the blocks use it."""
-    steps = [step for block in made for step in block.steps]
+    used_by = list(made)
+    steps = [step for block in used_by for step in block.steps]
     nodes = [node for step in steps for node in step.nodes.values()]
     used = dict.fromkeys(MEMORIES, 0)
-    for element in (e for node in nodes for e in (*node.reads, *node.writes)):
-        used[element.memory] = max(used.get(element.memory, 0), element.number + 1)
-    return used | {"partials": launch.blocks}
+    for element in (e for n in nodes for e in (*n.reads, *n.writes, *itertools.chain(*n.copies))):
+        used[element.memory] = max(used[element.memory], element.number + 1)
+    if launch.blocks > len(used_by):
+        used["partials"] = launch.blocks
+    return used
 
 
 class Boundary(NamedTuple):
@@ -65,24 +70,42 @@ class Boundary(NamedTuple):
 
     def rows(self, memory: str, shape: Shape) -> list[int]:
         """List the rows of a memory that are read or written."""
-        writes = (e for n in nodes_of(self.before) for e in n.writes)
-        reads = (e for n in nodes_of(self.after) for e in n.reads)
-        both = (e for elements in (writes, reads) for e in elements)
-        return sorted({shape.row(e.number) for e in both if e.memory == memory})
+        both = (*self.written(memory), *self.read(memory))
+        return sorted({shape.row(e.number) for e in both})
 
-    def writes(self, memory: str) -> list[Request]:
-        """List what warps have asked to be written."""
-        return _asked(self.before, memory, ("global_store", "shared_store", "atomic"))
+    def written(self, memory: str) -> list[Element]:
+        """List the elements that the step before leaves."""
+        nodes = list(nodes_of(self.before))
+        here = [e for n in nodes for e in n.writes if not is_elsewhere(n, e)]
+        found = [*here, *(to for n in nodes for _, to in n.copies)]
+        return [e for e in found if e.memory == memory]
 
-    def reads(self, memory: str) -> list[Request]:
-        """List what warps ask to read."""
-        return _asked(self.after, memory, ("global_load", "shared_load"))
+    def read(self, memory: str) -> list[Element]:
+        """List the elements that the step after asks for."""
+        nodes = nodes_of(self.after)
+        found = [e for n in nodes for e in (*n.reads, *(at for at, _ in n.copies))]
+        return [e for e in found if e.memory == memory]
+
+    def told_writes(self, memory: str) -> dict[int, str]:
+        """Say what warps, and bulk copies, have done to elements by writing."""
+        copied = (to for n in nodes_of(self.before) for _, to in n.copies if to.memory == memory)
+        asked = _asked(self.before, memory, ("global_store", "shared_store", "atomic"))
+        return {element.number: "asked" for element in copied} | told_cells(asked)
+
+    def told_reads(self, memory: str) -> dict[int, str]:
+        """Say what warps do to elements by reading."""
+        return told_cells(_asked(self.after, memory, ("global_load", "shared_load", "bulk_copy")))
 
 
 def boundaries(block: Block) -> list[Boundary]:
-    """List what lies before, between and behind the steps of a block."""
+    """List what lies before, between and after the steps of a block."""
     steps: list[Step | None] = [None, *block.steps, None]
     return [Boundary(*pair) for pair in pairwise(steps)]
+
+
+def is_elsewhere(node: Node, element: Element) -> bool:
+    """Tell whether an element is in another block's shared memory."""
+    return element.owner not in (-1, node.block)
 
 
 def nodes_of(step: Step | None) -> Iterable[Node]:
@@ -105,6 +128,14 @@ def told_block(launch: Launch, block: Block, number: int, passes: int) -> str:
     return f"{in_pass}{of_grid}".capitalize()
 
 
+def told_rung(name: str) -> tuple[str, str]:
+    """Give a rung's title and its idea; one of a user's own has a name alone."""
+    for method in methods():
+        if method.name == name:
+            return f"{method.number} {name}: {method.title}", method.idea
+    return name, "a rung of one's own"
+
+
 def told_span(elements: range) -> str:
     """Give the elements of a row in a few characters."""
     if len(elements) == 1:
@@ -125,6 +156,10 @@ def told_node(node: Node) -> str:
     operands += [f"thread {node.lane.thread}'s value"] if node.lane else []
     operands += [f"{element.memory}[{element.number}]" for element in node.reads]
     left = " + ".join(operands)
+    if node.copies:
+        return (
+            f"thread {node.thread}: copies {_count(len(node.copies), 'element')} to shared memory"
+        )
     return f"thread {node.thread}: {left} = {told_value(node.value)}" if left else "identity"
 
 
@@ -146,9 +181,9 @@ def told_threads(step: Step, block_size: int) -> str:
 
 
 def told_lanes(step: Step) -> list[tuple[str, str]]:
-    """Say how many threads make what gets into no result, and how many warps shuffle, if any."""
-    vain = sum(not node.useful for node in step.nodes.values())
-    texts = [f"{vain} in vain"] if vain else []
+    """Say how many threads' results are discarded, and how many warps shuffle, if any."""
+    unused = sum(not node.useful for node in step.nodes.values())
+    texts = [f"{_count(unused, 'result')} discarded"] if unused else []
     texts += [f"shuffles: {step.shuffles}"] if step.shuffles else []
     return [("soft", "; ".join(texts))] if texts else []
 
@@ -159,7 +194,36 @@ _WORDS = {
     "shared_load": "shared loads",
     "shared_store": "shared stores",
     "atomic": "atomics",
+    "bulk_copy": "bulk copies",
 }
+
+
+def told_notes(steps: Sequence[Step], block_size: int) -> list[tuple[str, str]]:
+    """Say what the first of the blocks that are at a step does there, and that the others do so."""
+    of_each = " a block" if len(steps) > 1 else ""
+    head = ("head", told_threads(steps[0], block_size) + of_each)
+    return [head, *told_lanes(steps[0]), *told_requests(steps[0].requests)]
+
+
+def told_ticket(values: Sequence[int | None], blocks: int) -> str:
+    """Say which ticket a block draws, whose atomic leaves a value, if that is known."""
+    (left,) = values
+    if left is None:
+        return "arrives"
+    return f"draws ticket {left - 1}" if left else f"draws ticket {blocks - 1}: the last block"
+
+
+def told_picture(told: Accesses, idea: str, made: Sequence[Sequence[Block]]) -> str:
+    """Say in words what a picture shows, for those who do not see it."""
+    texts = [f"{idea[:1].upper()}{idea[1:]}."]
+    for number, (launch, of_pass) in enumerate(zip(told.passes, made, strict=True), 1):
+        where = f"Pass {number}: " if len(told.passes) > 1 else ""
+        texts.append(f"{where}{_count(launch.blocks, 'block')} of {launch.block_size} threads.")
+        longest = max((block.steps for block in of_pass), key=len, default=())
+        for k, step in enumerate(longest, 1):
+            notes = (text for _, text in told_notes([step], launch.block_size))
+            texts.append(f"Step {k}: {'; '.join(notes)}.")
+    return " ".join([*texts, f"The result is {told.result}."])
 
 
 def told_requests(requests: Sequence[Request]) -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """The steps of a run: what every thread reads, merges and writes from one barrier to the next.
 
 They are made of the accesses that were recorded, and are what a picture shows. A step is a barrier
-interval in which somebody reads or merges; what is stored behind a barrier without having read
+interval in which somebody reads or merges; what is stored after a barrier without having read
 anything belongs to the step before it.
 """
 
@@ -14,35 +14,50 @@ from typing import Any, NamedTuple
 from gred.counting import SECTOR_NBYTES, WARP
 from gred.recording import Access, Launch
 
-_BANKS, _BANK_NBYTES = 32, 4
+BANKS = 32  # of shared memory
+_BANK_NBYTES = 4
 BARRIERS = {
     "block_barrier": "__syncthreads()",
     "warp_barrier": "__syncwarp()",
-    "grid_barrier": "the grid's barrier",
+    "grid_barrier": "grid barrier",
+    "cluster_barrier": "cluster barrier",
+    "mbarrier_wait": "mbarrier wait",
 }
+ACROSS_BLOCKS = (BARRIERS["grid_barrier"], BARRIERS["cluster_barrier"])
 _STORES = ("global_store", "shared_store", "atomic")
 _LOADS = ("global_load", "shared_load")
 
 
 class Element(NamedTuple):
-    """One element of some memory, and what it holds."""
+    """One element of some memory, and what it holds.
+
+    ``owner`` is the block whose shared memory it is in, -1 for memory that all blocks share.
+    """
 
     memory: str
     number: int
     value: Any
+    owner: int = -1
+
+    @property
+    def cell(self) -> tuple[str, int, int]:
+        """Where it is."""
+        return self.memory, self.number, self.owner
 
 
 class Node:
     """What one thread does in one step.
 
-    ``reads`` are elements of memory, and ``packs`` how many of the array were read at once; ``own``
-    is the node that left the thread's register, where that is merged in, and ``lane`` the one whose
-    register a shuffle brings. ``value`` is what the thread holds thereafter, the fold of ``terms``
-    elements of the launch's array. ``useful``: something of it gets into what the launch leaves.
+    ``reads`` are elements of memory, and ``packs`` how many of each memory were read at once;
+    ``copies`` are pairs of elements, those that an asynchronous bulk copy takes to shared memory;
+    ``own`` is the node that left the thread's register, where that is merged in, and ``lane`` the
+    one whose register a shuffle brings. ``value`` is what the thread holds thereafter, the fold of
+    ``terms`` elements of the launch's array. ``useful``: something of it gets into what the launch
+    leaves.
     """
 
     __slots__ = (
-        *("block", "first", "lane", "merges", "own", "packs", "reads", "step", "terms"),
+        *("block", "copies", "first", "lane", "merges", "own", "packs", "reads", "step", "terms"),
         *("thread", "useful", "value", "writes"),
     )
 
@@ -50,18 +65,26 @@ class Node:
         self.block, self.thread, self.step = block, thread, step
         self.reads: list[Element] = []
         self.writes: list[Element] = []
-        self.packs: set[int] = set()
+        self.copies: list[tuple[Element, Element]] = []
+        self.packs: dict[str, int] = {}
         self.own: Node | None = None
         self.lane: Node | None = None
         self.merges, self.terms, self.useful = 0, 0, False
         self.first: Any = None
         self.value: Any = None
 
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether it merges the neutral element alone into its register, and touches no memory."""
+        kept = self.own is not None and self.own.terms == self.terms
+        return kept and not (self.reads or self.writes or self.copies)
+
 
 class Request(NamedTuple):
     """What the lanes of a warp ask for together; transfers are sectors or wavefronts.
 
-    ``nbytes`` are those that lanes ask for; ``moved`` the elements that come along unasked.
+    ``nbytes`` are those that lanes ask for; ``moved`` the elements that come along unasked;
+    ``words`` is the first 4-byte word that each lane asks for, by thread.
     """
 
     event: str
@@ -72,6 +95,7 @@ class Request(NamedTuple):
     transfers: int
     conflicts: int
     moved: frozenset[int]
+    words: dict[int, int]
 
 
 class Step(NamedTuple):
@@ -142,15 +166,17 @@ class _Builder:
         for thread, of_thread in groupby(accesses, key=lambda access: access.thread):
             begun = thread not in self.now
             for access in of_thread:
-                if access.event.endswith("barrier"):
+                if access.event in BARRIERS:
                     continue
-                begun = begun or access.event not in _STORES
+                waits = access.event in _LOADS and access.memory == "tickets"
+                begun = begun or not (waits or access.event in _STORES)
                 (own if begun else late).append(access)
         return late, own
 
     def _store(self, accesses: Iterable[Access]) -> None:
         for access in accesses:
-            self.now[access.thread].writes.extend(_elements(access))
+            if access.event in _STORES:
+                self.now[access.thread].writes.extend(_elements(access))
 
     def _carry_out(self, step: Step, number: int, accesses: list[Access]) -> None:
         before = dict(self.now)
@@ -171,17 +197,21 @@ class _Builder:
 
 def _take_part(node: Node, access: Access, before: dict[int, Node], given: dict[int, Any]) -> None:
     """Let a node do one thing more. Registers count as read if it is their value that is there."""
-    if access.memory == "tickets":
-        return
     if access.event in _LOADS:
+        if access.memory == "tickets":
+            return
         node.reads.extend(_elements(access))
-        if access.memory == "array":
-            node.packs.add(len(access.values))
+        packed = max(node.packs.get(access.memory or "", 1), len(access.values))
+        node.packs[access.memory or ""] = packed
         if not node.merges:
             node.value = access.values[-1]
     elif access.event in _STORES:
         node.writes.extend(_elements(access))
         node.value = access.values[0] if access.values and node.value is None else node.value
+    elif access.event == "bulk_copy" and access.source is not None:
+        copied = access._replace(memory="shared", element=access.source, source=None)
+        node.packs["array"] = len(access.values)
+        node.copies.extend(zip(_elements(access), _elements(copied), strict=True))
     elif access.event == "merge":
         node.first = access.values[1] if not node.merges else node.first
         node.merges += 1
@@ -194,10 +224,15 @@ def _take_part(node: Node, access: Access, before: dict[int, Node], given: dict[
 
 
 def _elements(access: Access) -> list[Element]:
-    if access.memory is None or access.element is None or access.memory == "tickets":
+    memory, first = access.memory, access.element
+    if memory is None or first is None:
         return []
-    first = access.element
-    return [Element(access.memory, first + k, value) for k, value in enumerate(access.values)]
+    if memory == "tickets":
+        return [Element(memory, first, access.values[0] if access.values else None)]
+    owner = -1
+    if memory == "shared":
+        owner = access.block if access.source is None else access.source
+    return [Element(memory, first + k, value, owner) for k, value in enumerate(access.values)]
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -214,15 +249,16 @@ def _mark_useful(made: Sequence[Block]) -> None:
     writers: dict[tuple[str, int, int], Node] = {}
     for step in _in_time(made):
         for node in step.nodes.values():
-            found = [writers.get(_cell(node, element)) for element in node.reads]
+            found = [writers.get(element.cell) for element in node.reads]
             parents[node] = [n for n in (node.own, node.lane, *found) if n and n.terms]
             node.terms = sum(n.terms for n in parents[node]) + found.count(None)
         for node in step.nodes.values():
-            writers.update((_cell(node, element), node) for element in node.writes)
+            writers.update((element.cell, node) for element in node.writes)
     for leaves in ("partials", "array"):
         left = [n for n in parents if any(e.memory == leaves for e in n.writes)]
         if left:
             break
+    left += [n for n in parents if n.copies]
     while left:
         node = left.pop()
         if not node.useful:
@@ -230,18 +266,17 @@ def _mark_useful(made: Sequence[Block]) -> None:
             left.extend(parents[node])
 
 
-def _cell(node: Node, element: Element) -> tuple[str, int, int]:
-    return element.memory, element.number, node.block if element.memory == "shared" else -1
-
-
 def _in_time(made: Sequence[Block]) -> Iterator[Step]:
-    """Yield the steps before the grid's barrier first, block by block, and then those behind."""
+    """Yield first what blocks do before one waits for others, block by block, and then the rest."""
     first: list[Step] = []
     later: list[Step] = []
     for block in made:
         passed = False
         for step in block.steps:
-            passed = passed or BARRIERS["grid_barrier"] in step.barriers
+            passed = passed or any(barrier in ACROSS_BLOCKS for barrier in step.barriers)
+            passed = passed or any(
+                e.memory == "partials" for n in step.nodes.values() for e in n.reads
+            )
             (later if passed else first).append(step)
     yield from first
     yield from later
@@ -259,6 +294,7 @@ def _requests(accesses: Iterable[Access], launch: Launch) -> list[Request]:
             continue
         place = (access.event, access.file, access.number, access.nbytes)
         turn = turns[access.thread, place] = turns.get((access.thread, place), 0) + 1
+        turn = 0 if access.event == "bulk_copy" else turn  # its parts belong together
         together.setdefault((access.thread // WARP, place, turn), []).append(access)
     return [_request(lanes, launch) for lanes in together.values()]
 
@@ -274,7 +310,8 @@ def _request(lanes: list[Access], launch: Launch) -> Request:
         transfers, conflicts = _wavefronts(at, one.nbytes, loads=one.event == "shared_load")
     else:
         offset = launch.array_offset if one.memory == "array" else 0
-        sectors = {(offset + place) // SECTOR_NBYTES for place in at.values()}
+        places = ((a.element or 0) * itemsize for a in lanes)
+        sectors = {(offset + place) // SECTOR_NBYTES for place in places}
         transfers = len(sectors)
         moved = frozenset(
             (sector * SECTOR_NBYTES - offset + byte) // itemsize
@@ -285,6 +322,7 @@ def _request(lanes: list[Access], launch: Launch) -> Request:
     return Request(
         *(one.event, one.memory or "", asked, len(lanes), nbytes, transfers, conflicts),
         moved - asked,
+        {a.thread: (a.element or 0) * itemsize // _BANK_NBYTES for a in lanes},
     )
 
 
@@ -303,7 +341,7 @@ def _wavefronts(at: dict[int, int], nbytes: int, *, loads: bool) -> tuple[int, i
         for lane in range(first, first + size):
             for word in range(words if lane in at else 0):
                 number = at[lane] // _BANK_NBYTES + word
-                banks.setdefault(number % _BANKS, set()).add(number)
+                banks.setdefault(number % BANKS, set()).add(number)
         wavefronts += max(map(len, banks.values()), default=0)
         groups += bool(banks)
     return wavefronts, wavefronts - groups

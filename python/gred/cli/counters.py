@@ -13,6 +13,7 @@ import gred
 from gred.cli import files, options, record, units
 from gred.cli.console import Column, Console, Table
 from gred.cli.ladder import introduce, tell_written
+from gred.counting import SECTOR_NBYTES
 
 DESCRIPTION = """\
 Counts what every rung of the ladder does to memory, as a profiler does on a GPU: requests of warps
@@ -24,11 +25,11 @@ All passes of a rung are counted together. Grids are those of a GPU with --multi
 default an H200's. Exit status: 0 counted, 2 bad arguments, 130 interrupted, 141 nobody reads."""
 
 SIZE, BLOCK_SIZE = 1 << 20, 256
-# Rungs for later GPUs have no counters.
-LATEST = 22
+LATEST = 24
 
 LEGEND = (
-    "loads, stores: requests of warps to global memory; sectors: 32 bytes each that these move",
+    "loads, stores: requests of warps to global memory, bulk copies among the loads",
+    "sectors: 32 bytes each that these move",
     "used: bytes that lanes ask for, of those that are moved",
     "shared: wavefronts of shared memory; conflicts: those that lanes cost that meet in a bank",
     "barriers: a block's; lanes: of a warp, active in a step of arithmetic, on average",
@@ -116,12 +117,14 @@ def settings_of(
     return Settings(methods, given.size, given.dtype, given.block_size, given.multiprocessors)
 
 
-def countable(wanted: tuple[Any, ...] | None, done: str = "counted") -> tuple[Any, ...]:
-    """Check that the methods have counters, which it takes to be `done`; by default all that do."""
+def countable(
+    wanted: tuple[Any, ...] | None, done: str = "counted", latest: int = LATEST
+) -> tuple[Any, ...]:
+    """Check that the methods are rungs up to `latest`, which can be `done`; by default all."""
     for method in wanted or ():
-        if method.number is None or method.number > LATEST:
-            raise options.UsageError(f"{method.name!r} cannot be {done}; rungs 0 to {LATEST} can")
-    rungs = (m for m in gred.methods() if m.number is not None and m.number <= LATEST)
+        if method.number is None or method.number > latest:
+            raise options.UsageError(f"{method.name!r} cannot be {done}; rungs 0 to {latest} can")
+    rungs = (m for m in gred.methods() if m.number is not None and m.number <= latest)
     return wanted or tuple(rungs)
 
 
@@ -166,8 +169,14 @@ _COLUMNS = (
 
 def _cells(row: Row) -> list[str]:
     total, passes = row.counters.total, row.counters.passes
+    requests, sectors = (
+        getattr(total, f"global_load_{what}") + getattr(total, f"bulk_copy_{what}")
+        for what in ("requests", "sectors")
+    )
+    asked = total.global_load_nbytes + total.bulk_copy_nbytes
+    used = asked / (SECTOR_NBYTES * sectors) if sectors else None
     numbers = (
-        (total.global_load_requests, total.global_load_sectors, total.global_load_efficiency),
+        (requests, sectors, used),
         (total.global_store_requests, total.global_store_sectors, total.global_store_efficiency),
     )
     cells = [str(row.number), row.counters.method, str(len(passes))]

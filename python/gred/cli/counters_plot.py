@@ -73,10 +73,13 @@ def _totals(record: Record, name: str) -> list[float]:
 def _moved(record: Record) -> list[Part]:
     run = record["run"]
     share = _SECTOR_NBYTES / (run["size"] * np.dtype(run["dtype"]).itemsize)
-    return [
-        Part(f"{kind}s", colour, [n * share for n in _totals(record, f"global_{kind}_sectors")])
-        for kind, colour in (("load", "#4d77cf"), ("store", "#e8963c"))
-    ]
+    kinds = (
+        ("loads", "#4d77cf", "global_load_sectors"),
+        ("stores", "#e8963c", "global_store_sectors"),
+        ("bulk copies", "#1b7c83", "bulk_copy_sectors"),
+    )
+    parts = [Part(kind, colour, _totals(record, name)) for kind, colour, name in kinds]
+    return [part._replace(values=[n * share for n in part.values]) for part in parts]
 
 
 def _wavefronts(record: Record) -> list[Part]:

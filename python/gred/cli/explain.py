@@ -15,6 +15,7 @@ from gred.cli.counters import Settings
 from gred.cli.ladder import tell_written
 from gred.cli.source import Listing, listings
 from gred.counting import Line
+from gred.prediction import LATEST
 
 DESCRIPTION = """\
 Shows a rung of the ladder: its source, with what every line does to memory, what limits the rung,
@@ -48,6 +49,9 @@ _EVENTS = {
     "warp_barrier": ("barriers of a warp", ""),
     "grid_barrier": ("warps at the grid's barrier", ""),
     "global_load_trip": ("trips to global memory", ""),
+    "bulk_copy": ("bulk copies", "sectors"),
+    "mbarrier_wait": ("warps that wait at an mbarrier", ""),
+    "cluster_barrier": ("warps at a cluster's barrier", ""),
 }
 
 # What is compared between rungs, and what it is called.
@@ -67,6 +71,9 @@ _COMPARED = {
     "atomic_requests": "atomics",
     "block_barriers": "barriers of blocks",
     "warp_barriers": "barriers of warps",
+    "bulk_copy_sectors": "sectors of bulk copies",
+    "mbarrier_waits": "mbarrier waits",
+    "cluster_barriers": "barriers of clusters",
 }
 
 
@@ -108,7 +115,8 @@ def limits(counted: gred.Counters) -> Iterator[str]:
     """Say what keeps a rung from running at the memory's pace, the worst first."""
     total = counted.total
     nbytes = counted.size * np.dtype(counted.dtype).itemsize
-    moved = 32 * (total.global_load_sectors + total.global_store_sectors)
+    loaded = total.global_load_sectors + total.bulk_copy_sectors
+    moved = 32 * (loaded + total.global_store_sectors)
     wavefronts = total.shared_load_wavefronts + total.shared_store_wavefronts
     conflicts = total.shared_load_conflicts + total.shared_store_conflicts
     used = total.global_load_efficiency
@@ -121,7 +129,7 @@ def limits(counted: gred.Counters) -> Iterator[str]:
         yield f"{share} of shared memory's wavefronts are bank conflicts"
     if total.active_lanes is not None and total.active_lanes < _DIVERGENT:
         yield f"{total.active_lanes:.1f} of 32 lanes are active in a step of arithmetic: divergence"
-    if wavefronts > 2 * total.global_load_requests:
+    if wavefronts > 2 * total.global_load_requests and not total.bulk_copy_requests:
         times = wavefronts / total.global_load_requests
         yield f"shared memory is asked {times:.1f} times for each request of a global load"
     if len(counted.passes) > 4:
@@ -142,7 +150,7 @@ def _print(console: Console, settings: Settings, method: Any, counted: list[gred
             ("array", f"{settings.size:,} {settings.dtype} ({nbytes}), summed in {settings.dtype}"),
             ("blocks", f"of {settings.block_size} threads"),
             *(("limits" if k == 0 else "", text) for k, text in enumerate(reasons)),
-            ("should take", _predicted(settings, method.name)),
+            *_predicted(settings, method),
         ]
     )
     for listing in listings(method.name, own.total.lines):
@@ -152,14 +160,17 @@ def _print(console: Console, settings: Settings, method: Any, counted: list[gred
     console.line()
 
 
-def _predicted(settings: Settings, method: str) -> str:
+def _predicted(settings: Settings, method: Any) -> Iterator[tuple[str, str]]:
     """Say how long an array as long as benchmarks take keeps a GPU, and what binds it."""
+    if method.number > LATEST:
+        return
     told = gred.roofline(
-        PREDICTED, method=method, block_size=settings.block_size, dtype=settings.dtype
+        PREDICTED, method=method.name, block_size=settings.block_size, dtype=settings.dtype
     )
     time = units.time_text(told.seconds)
     size = units.size_text(PREDICTED)
-    return f"{time} for {size} elements on one {told.gpu.title}, bound by {told.why()}"
+    text = f"{time} for {size} elements on one {told.gpu.title}, bound by {told.why()}"
+    yield "should take", text
 
 
 def _print_listing(console: Console, listing: Listing) -> None:

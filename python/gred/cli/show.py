@@ -17,6 +17,8 @@ from gred.cli import counters, files, options
 from gred.cli.console import Cell, Console
 from gred.cli.ladder import tell_written
 from gred.counting import WARP
+from gred.hero import hero
+from gred.picture import drawn
 from gred.recording import Launch
 from gred.showing import Boundary
 from gred.steps import Block, Node, Step, blocks
@@ -28,27 +30,30 @@ a run on the simulated device, access by access; no GPU is needed."""
 
 EPILOG = """\
 A block is at least a warp of 32 threads. Of a pass of more than four blocks the first three and the
-last are shown. Exit status: 0 shown, 2 bad arguments, 130 interrupted, 141 nobody reads.
+last are shown. The picture of a wide block with bank conflicts has a column for each bank, not for
+each thread. Exit status: 0 shown, 2 bad arguments, 130 interrupted, 141 nobody reads.
 
 The source of a rung with its counts: python -m gred explain --help"""
 
 SIZE_MAX = 1 << 12
 _BLOCK_SIZE = 32
-# Two lanes of a warp meet in a bank when a block has more words than there are banks.
-_BLOCK_SIZES = {"shared_strided": 64}
-# As many elements a thread as make a block's first step what it is meant to be; else one.
+# Bank conflicts grow with the stride, as far as a block has words.
+_BLOCK_SIZES = {"shared_strided": 256}
+# As many elements a thread as make a block's first step what it is meant to be; else one. Where
+# blocks work together there are two.
 _ELEMENTS = {
     "unroll4": 4,
     **dict.fromkeys(("unroll8", "unroll_warps8", "complete_unroll8", "template_unroll8"), 8),
     **dict.fromkeys(("unroll2", "unroll_warps2"), 2),
     **dict.fromkeys(("shared_first_add", "shared_last_warp", "shared_complete"), 2),
-    **dict.fromkeys(("shared_grid_stride", "shuffle"), 4),
-    **dict.fromkeys(("shuffle_vector", "atomic", "last_block", "cooperative"), 8),
+    **dict.fromkeys(("shared_grid_stride", "shuffle", "cluster"), 16),
+    **dict.fromkeys(("shuffle_vector", "bulk"), 8),
+    **dict.fromkeys(("atomic", "last_block", "cooperative"), 40),
 }
 
-_LABEL = 20
+_LABEL = 23
 _STYLES = ("bold", "dim", "dim", "blue", "green", "yellow", "red")
-_WORKS, _VAIN, _IDLE, _READ, _WRITTEN, _WASTED, _CONFLICT = range(7)
+_ACTIVE, _DISCARDED, _IDLE, _READ, _WRITTEN, _WASTED, _CONFLICT = range(7)
 _CELLS = {None: _IDLE, "wasted": _WASTED, "conflict": _CONFLICT}
 _TOLD = {"soft": "dim", "warning": "yellow", "bad": "red"}
 
@@ -58,11 +63,22 @@ Ends: TypeAlias = dict[str, int]
 def parser(prog: str) -> argparse.ArgumentParser:
     """Make the options of `python -m gred show`."""
     parser = options.parser(prog, DESCRIPTION, EPILOG)
-    options.add_method(parser)
+    parser.add_argument(
+        "method",
+        metavar="METHOD",
+        nargs="?",
+        type=options.argument(options.parse_method),
+        help="name, alias or number of a rung",
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="draw every rung, and hero.svg, which has three of them, in the directory --out",
+    )
     counters.add_common(
         parser,
-        size="as many as one block of the rung folds in its first step",
-        block_size=f"{_BLOCK_SIZE}; 64 where it takes as many for a bank conflict",
+        size="as many as one block of the rung folds in its first step, or two that work together",
+        block_size=f"{_BLOCK_SIZE}; 256 for shared_strided",
     )
     options.add_seed(parser)
     files.add_place(parser, "--out", "draw it (.svg); - is standard output")
@@ -72,16 +88,12 @@ def parser(prog: str) -> argparse.ArgumentParser:
 
 def run(given: argparse.Namespace, console: Console) -> int:
     """Record, draw, print; the exit status."""
+    if given.all:
+        return _draw_all(given, console)
     method = given.method
-    block_size = given.block_size or _BLOCK_SIZES.get(method.name, _BLOCK_SIZE)
-    size = given.size or block_size * _ELEMENTS.get(method.name, 1)
-    if size > SIZE_MAX:
-        raise options.UsageError(
-            f"{size} elements are too many to be drawn; at most {SIZE_MAX} are, and "
-            "`python -m gred counters` counts what more do"
-        )
-    given.size, given.block_size = size, block_size
-    counters.settings_of(given, (given.method,), "drawn")
+    if method is None:
+        raise options.UsageError("the following arguments are required: METHOD")
+    _settle(given, method)
     _check_picture(given.out)
     if given.out == files.STANDARD_OUTPUT:
         console.leave_stdout()
@@ -93,6 +105,33 @@ def run(given: argparse.Namespace, console: Console) -> int:
     return 0
 
 
+def _settle(given: argparse.Namespace, method: Any) -> None:
+    """Fill in what was not given, and check it."""
+    given.block_size = given.block_size or _BLOCK_SIZES.get(method.name, _BLOCK_SIZE)
+    given.size = given.size or given.block_size * _ELEMENTS.get(method.name, 1)
+    if given.size > SIZE_MAX:
+        raise options.UsageError(
+            f"{given.size} elements are too many to be drawn; at most {SIZE_MAX} are, and "
+            "`python -m gred counters` counts what more do"
+        )
+    counters.settings_of(given, (method,), "drawn")
+
+
+def _draw_all(given: argparse.Namespace, console: Console) -> int:
+    """Draw all rungs, each with its own defaults; the exit status."""
+    if given.method or not given.out:
+        raise options.UsageError("--all draws every rung, in the directory that --out names")
+    files.check_folder("--out", given.out)
+    files.make_folder("--out", given.out)
+    jobs = [files.text_job(given.out / "hero.svg", hero, console.stdout)]
+    for method in counters.countable(None):
+        own = argparse.Namespace(**vars(given))
+        _settle(own, method)
+        jobs += _jobs(given.out / f"{method.name}.svg", _record(own, method.name), console)
+    tell_written(console, *files.write_all(jobs))
+    return 0
+
+
 def _check_picture(path: Path | None) -> None:
     if path and path != files.STANDARD_OUTPUT and path.suffix.lower() != ".svg":
         raise options.UsageError(f"--out {path}: the name has to end in .svg")
@@ -100,7 +139,10 @@ def _check_picture(path: Path | None) -> None:
 
 
 def _jobs(path: Path | None, told: gred.Accesses, console: Console) -> list[files.Job]:
-    return [files.text_job(path, told.svg, console.stdout)] if path else []
+    def draw() -> str:
+        return drawn(told, small=True)
+
+    return [files.text_job(path, draw, console.stdout)] if path else []
 
 
 def _record(given: argparse.Namespace, method: str) -> gred.Accesses:
@@ -141,7 +183,7 @@ def _print(console: Console, method: Any, told: gred.Accesses) -> None:
 
 
 def _print_legend(console: Console) -> None:
-    told = ("works", "works in vain", "idle", "read", "written", "moved, unused", "bank conflict")
+    told = ("active", "discarded", "idle", "read", "written", "moved, not used", "bank conflict")
     line: list[Cell] = []
     for mark, style, text in zip(console.lane_characters, _STYLES, told, strict=True):
         entry = [Cell(mark, style), Cell(f" {text}  ")]
@@ -160,8 +202,8 @@ class _Screen:
         self.console, self.block, self.ends = console, block, ends
         self.threads = launch.block_size
         self.shapes = showing.shapes(block, self.threads)
-        room = max(console.width - _LABEL - 2, WARP // 4)
-        self.room = room // WARP * WARP or room
+        lanes = max(console.width - _LABEL - 2, WARP // 4)
+        self.lanes = lanes // WARP * WARP or lanes  # in a line
 
     def show(self) -> None:
         for number, step in enumerate(self.block.steps, 1):
@@ -169,12 +211,12 @@ class _Screen:
             self._memory(Boundary(None, step), _READ)
             self._marks("threads", [_work(step.nodes.get(t)) for t in range(self.threads)])
             self._memory(Boundary(step, None), _WRITTEN)
-            self._values(n for n in step.nodes.values() if n.useful)
+            self._values(n for n in step.nodes.values() if n.useful and not n.copies)
             self.console.line()
 
     def _head(self, number: int, step: Step) -> None:
-        behind = f" behind {', '.join(step.barriers)}" if step.barriers else ""
-        head = f"step {number}{behind}: {showing.told_threads(step, self.threads)}"
+        after = f" after {', '.join(step.barriers)}" if step.barriers else ""
+        head = f"step {number}{after}: {showing.told_threads(step, self.threads)}"
         self.console.line(head)
         notes = showing.told_lanes(step) + showing.told_requests(step.requests)
         told = [Cell(text, _TOLD[kind]) for kind, text in notes]
@@ -184,27 +226,27 @@ class _Screen:
 
     def _memory(self, boundary: Boundary, asked: int) -> None:
         for memory, shape in self.shapes.items():
-            told = showing.told_cells([*boundary.reads(memory), *boundary.writes(memory)])
+            told = boundary.told_reads(memory) | boundary.told_writes(memory)
             for row in boundary.rows(memory, shape):
                 elements = shape.elements(row, self.ends[memory])
                 marks = [asked if told.get(n) == "asked" else _CELLS[told.get(n)] for n in elements]
                 self._marks(f"{memory} {showing.told_span(elements)}", marks)
 
     def _marks(self, label: str, marks: Sequence[int]) -> None:
-        for first in range(0, len(marks), self.room):
+        for first in range(0, len(marks), self.lanes):
             shown = f"{'' if first else label:>{_LABEL - 2}}  "
-            runs = _runs(self.console, marks[first : first + self.room])
+            runs = _runs(self.console, marks[first : first + self.lanes])
             self.console.parts([Cell(shown, "dim"), *runs])
 
     def _values(self, nodes: Iterable[Node]) -> None:
         text = " ".join(showing.told_value(node.value) for node in nodes)
-        for number, line in enumerate(textwrap.wrap(text, self.room)):
+        for number, line in enumerate(textwrap.wrap(text, self.lanes)):
             label = "" if number else "values"
             self.console.parts([Cell(f"{label:>{_LABEL - 2}}  ", "dim"), Cell(line, "bold")])
 
 
 def _work(node: Node | None) -> int:
-    return _IDLE if node is None else _WORKS if node.useful else _VAIN
+    return _IDLE if node is None else _ACTIVE if node.useful else _DISCARDED
 
 
 def _runs(console: Console, marks: Sequence[int]) -> Iterator[Cell]:

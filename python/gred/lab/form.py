@@ -10,7 +10,7 @@ from typing import NamedTuple
 import gred
 from gred.counting import number_from
 
-LATEST = 22  # rungs beyond it have no counters, and so no checks
+LATEST = 22  # the checker knows no asynchronous copies, and no clusters
 DATA_BLOCKS_MAX = 1024
 _BYTES_MAX = 1 << 20
 

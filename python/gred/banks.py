@@ -1,0 +1,93 @@
+"""The picture of bank conflicts: lanes of a warp, stacked on the bank of shared memory they ask.
+
+It is drawn of blocks that are too wide for a column a thread. Of each step it shows the request
+that costs most; every row of a stack is a wavefront.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gred.counting import WARP
+from gred.recording import Launch
+from gred.sheet import Sheet
+from gred.showing import told_notes
+from gred.steps import BANKS, Request, Step
+
+_LEFT, _RIGHT, _COLUMN, _CHIP, _LINE = 100, 276, 26, 17, 14
+_INTRODUCTION = (
+    "Shared memory has 32 banks, and each serves one 4-byte word at a time. "
+    "Of every step one warp's request is shown:",
+    "its threads stand on the bank that they ask, and each row is a wavefront.",
+)
+_LEGEND = {
+    ("rect", "read"): "a thread alone on its bank",
+    ("rect", "conflict"): "threads whose words share a bank: they are served one after the other",
+}
+
+
+def draw_banks(sheet: Sheet, launch: Launch, steps: Sequence[Step]) -> float:
+    """Draw the steps that ask shared memory, one under another; the width that it takes."""
+    right = _LEFT + BANKS * _COLUMN
+    sheet.group("introduction")
+    for text in _INTRODUCTION:
+        sheet.write("note", 16, sheet.y + 6, text)
+        sheet.y += _LINE
+    sheet.y += 6
+    for number, step in enumerate(steps, 1):
+        shared = [r for r in step.requests if r.memory == "shared"]
+        if shared:
+            sheet.group("step", data={"step": number})
+            _draw_step(sheet, launch, number, step, max(shared, key=_cost))
+    _draw_numbers(sheet)
+    sheet.legend(_LEGEND)
+    return right + _RIGHT
+
+
+def _cost(request: Request) -> tuple[int, int]:
+    """Order requests: of those that take as long, the one of the first words is the last."""
+    return request.transfers, -min(request.words.values())
+
+
+def _draw_step(sheet: Sheet, launch: Launch, number: int, step: Step, request: Request) -> None:
+    stacks = _stacks(request)
+    rows = max(map(len, stacks.values()))
+    notes = told_notes([step], launch.block_size)
+    right, bottom = _LEFT + BANKS * _COLUMN, sheet.y + rows * _CHIP
+    for row in range(rows):
+        for bank in range(BANKS):
+            y = bottom - (row + 1) * _CHIP
+            sheet.add("rect", "cell", x=_LEFT + bank * _COLUMN, y=y, width=_COLUMN, height=_CHIP)
+    for bank, threads in stacks.items():
+        for row, thread in enumerate(threads):
+            x, y = _LEFT + bank * _COLUMN, bottom - (row + 1) * _CHIP
+            kind = "conflict" if len(threads) > 1 else "read"
+            sheet.add("rect", kind, x=x + 1, y=y + 1, width=_COLUMN - 2, height=_CHIP - 2)
+            text = str(thread)
+            sheet.write("thread chip", x + _COLUMN / 2, y + _CHIP / 2 + 3.6, text, font_size=10)
+    what = "load" if request.event == "shared_load" else "store"
+    warp = min(request.words) // WARP
+    sheet.write("head label", _LEFT - 8, sheet.y + 11, f"step {number}")
+    sheet.write("label", _LEFT - 8, sheet.y + 11 + _LINE, f"warp {warp}'s {what}")
+    for line, (kind, text) in enumerate(notes):
+        sheet.write(f"note {kind}", right + 14, sheet.y + 11 + _LINE * line, text)
+    sheet.y = max(bottom, sheet.y + _LINE * max(2, len(notes))) + 14
+
+
+def _stacks(request: Request) -> dict[int, list[int]]:
+    """List for each bank the threads that ask it for different words; of one word, the first."""
+    words: dict[int, int] = {}
+    for thread in sorted(request.words):
+        words.setdefault(request.words[thread], thread)
+    stacks: dict[int, list[int]] = {}
+    for word, thread in words.items():
+        stacks.setdefault(word % BANKS, []).append(thread)
+    return stacks
+
+
+def _draw_numbers(sheet: Sheet) -> None:
+    sheet.group("banks")
+    sheet.write("label", _LEFT - 8, sheet.y + 4, "bank")
+    for bank in range(BANKS):
+        sheet.write("note soft middle", _LEFT + (bank + 0.5) * _COLUMN, sheet.y + 4, str(bank))
+    sheet.y += 20

@@ -1,0 +1,108 @@
+"""One picture of the climb: the same sum on three rungs, level by level, beside each other."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gred.counting import WARP, counters
+from gred.recording import accesses
+from gred.sheet import Sheet
+from gred.showing import shown, told_rung
+from gred.steps import Step, blocks
+
+_RUNGS = {
+    "neighbored": "neighbours fold, in global memory",
+    "shared_sequential": "in shared memory, lanes side by side",
+    "shuffle": "lanes read each other's registers",
+}
+_LEFT, _COLUMN, _LEVEL, _GAP, _TOP = 28, 10, 44, 54, 84
+_LEVELS = 5
+_SIZE, _BLOCK_SIZE = 1 << 14, 256  # that facts are counted of
+_LEGEND = {
+    ("circle", "active"): "an active lane",
+    ("circle", "active unused"): "its result is discarded",
+    ("circle", "idle"): "idle",
+    ("line", "line load"): "a load",
+    ("line", "line shuffle"): "a shuffle, or the lane's own register",
+}
+
+
+def hero() -> str:
+    """Draw a warp's sum of 32 elements as three rungs of the ladder fold it, as an SVG document."""
+    facts = {rung: _facts(rung) for rung in _RUNGS}
+    told = "; ".join(f"{rung}: {_RUNGS[rung]}, {', '.join(facts[rung])}" for rung in _RUNGS)
+    title = "A tree reduction on three rungs of the ladder"
+    sheet = Sheet(title, f"32 lanes of a warp fold 32 elements in five levels. {told}.")
+    width = WARP * _COLUMN
+    for number, rung in enumerate(_RUNGS):
+        left = _LEFT + number * (width + _GAP)
+        _Tree(sheet, left).draw(rung, facts[rung])
+        if number:
+            y = _TOP + _LEVEL * _LEVELS / 2
+            sheet.write("title middle", left - _GAP / 2, y, "\N{RIGHTWARDS ARROW}")
+    sheet.legend(_LEGEND)
+    return sheet.text(2 * _LEFT + len(_RUNGS) * (width + _GAP) - _GAP, small=True)
+
+
+def _facts(rung: str) -> tuple[str, ...]:
+    """Count what differs between the rungs."""
+    counted = counters(np.ones(_SIZE, np.float32), method=rung, block_size=_BLOCK_SIZE).passes[0]
+    barriers = counted.block_barriers // counted.blocks
+    return (
+        f"{counted.active_lanes or 0:.0f} of 32 lanes active on average",
+        f"{counted.global_load_efficiency or 0:.0%} of the loaded bytes are used",
+        f"{barriers} barrier{'s' if barriers > 1 else ''} a block of {_BLOCK_SIZE} threads",
+    )
+
+
+class _Tree(NamedTuple):
+    """A rung's column."""
+
+    sheet: Sheet
+    left: float
+
+    def x(self, lane: int) -> float:
+        return self.left + (lane + 0.5) * _COLUMN
+
+    def draw(self, rung: str, facts: tuple[str, ...]) -> None:
+        sheet = self.sheet
+        sheet.group("tree")
+        sheet.write("title", self.left, 32, told_rung(rung)[0].partition(":")[0])
+        sheet.write("fact soft", self.left, 54, _RUNGS[rung])
+        for lane in range(WARP):
+            x = self.x(lane) - _COLUMN / 2
+            sheet.add("rect", "cell", x=x, y=_TOP - 10, width=_COLUMN, height=10)
+        launch = accesses(np.arange(WARP), method=rung, block_size=WARP).passes[0]
+        (block,) = blocks(launch, shown(launch))
+        levels = [step for step in block.steps if _folds(step)][:_LEVELS]
+        for draw in (self._draw_lines, self._draw_lanes):
+            sheet.group("levels")
+            for level, step in enumerate(levels):
+                draw(_TOP + _LEVEL * level, step)
+        y = _TOP + _LEVEL * _LEVELS + 32
+        for k, fact in enumerate(facts):
+            sheet.write("fact", self.left, y + 19 * k, fact)
+        sheet.y = y + 19 * len(facts) + 4
+
+    def _draw_lines(self, top: float, step: Step) -> None:
+        for node in (node for node in step.nodes.values() if node.useful):
+            ends: dict[str, Any] = {"x2": self.x(node.thread), "y2": top + _LEVEL, "y1": top}
+            for element in node.reads:
+                self.sheet.add("line", "line load", x1=self.x(element.number), **ends)
+            for source in (node.own, node.lane) if node.lane else ():
+                if source:
+                    self.sheet.add("line", "line shuffle", x1=self.x(source.thread), **ends)
+
+    def _draw_lanes(self, top: float, step: Step) -> None:
+        for lane in range(WARP):
+            kind, radius = "idle", 2.0
+            if lane in step.nodes:
+                kind = "active" if step.nodes[lane].useful else "active unused"
+                radius = 4.2
+            self.sheet.add("circle", kind, cx=self.x(lane), cy=top + _LEVEL, r=radius)
+
+
+def _folds(step: Step) -> bool:
+    return any(n.useful and n.terms > 1 and not n.changes_nothing for n in step.nodes.values())

@@ -1,0 +1,306 @@
+"""An SVG document that grows downwards, in colours for light and dark schemes.
+
+What is drawn is kept one by one, with its data and with texts for a mouse; or, for files, all of
+one kind in a group is put together in one path, which looks the same and takes a fraction of the
+bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby, pairwise
+from typing import Any
+from xml.etree import ElementTree
+
+# Of all columns; of one, at most and at least; and from where on it has room for text.
+WIDTH, _COLUMN_MAX, _COLUMN_MIN, READABLE = 1088, 26, 3, 15
+
+# Colours of the light scheme, and of the dark one.
+_COLOURS = {
+    "paper": ("#ffffff", "#0d1117"),
+    "ink": ("#24292f", "#e6edf3"),
+    "soft": ("#57606a", "#9198a1"),
+    "faint": ("#8c959f", "#7d8590"),
+    "rule": ("#d0d7de", "#3d444d"),
+    "held": ("#f6f0ff", "#271f3a"),
+    "held_rim": ("#cbb5f0", "#6e4fb0"),
+    "fresh": ("#116329", "#56d364"),
+    "warning": ("#bc4c00", "#f0883e"),
+    "bad": ("#c0182b", "#ff7b72"),
+    "read": ("#4d77cf", "#6ea0ff"),
+    "written": ("#2da44e", "#3fb950"),
+    "wasted": ("#f2a33c", "#d29922"),
+    "shuffle": ("#8250df", "#b48cf7"),
+    "copy": ("#1b7c83", "#39c5cf"),
+    "active": ("#2b4f9e", "#3d6fd6"),
+    "unused": ("#a9bbe0", "#4a5f8f"),
+    "on_active": ("#ffffff", "#ffffff"),
+}
+
+_SHAPES = """
+.gred text { font-family: 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif; }
+.gred .mono { font-family: ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace; }
+.gred .title { font-size: 17px; font-weight: bold; }
+.gred .head { font-size: 12px; font-weight: bold; }
+.gred .fact { font-size: 13px; }
+.gred .note, .gred .label { font-size: 10.5px; }
+.gred .value, .gred .thread, .gred .middle { text-anchor: middle; }
+.gred .label { text-anchor: end; }
+.gred .fresh { font-weight: bold; }
+.gred .line { stroke-width: 1.3; fill: none; }
+.gred .own { stroke-dasharray: 2 2; }
+.gred .rule { stroke-width: 1; fill: none; }
+.gred .barrier { stroke-width: 2; stroke-dasharray: 8 4; fill: none; }
+.gred path.dot { stroke-linecap: round; fill: none; }
+"""
+
+# What has which colour: of its text or area, or of its lines.
+_FILLS = {
+    "paper": "paper",
+    "label": "soft",
+    "soft": "soft",
+    "mono": "soft",
+    "warning": "warning",
+    "bad": "bad",
+    "cell": "paper",
+    "held": "held",
+    "value": "faint",
+    "fresh": "fresh",
+    "asked": "ink",
+    "read": "read",
+    "written": "written",
+    "wasted": "wasted",
+    "conflict": "bad",
+    "active": "active",
+    "active.unused": "paper",
+    "idle": "rule",
+    "thread": "on_active",
+    "chip": "paper",
+}
+_STROKES = {
+    "cell": "rule",
+    "held": "held_rim",
+    "load": "read",
+    "store": "written",
+    "clash": "bad",
+    "own": "faint",
+    "shuffle": "shuffle",
+    "copy": "copy",
+    "active.unused": "unused",
+    "rule": "rule",
+    "barrier": "bad",
+    "dot.active": "active",
+    "dot.idle": "rule",
+    "dot.rim": "unused",
+    "dot.hole": "paper",
+}
+
+
+def _colours(scheme: int) -> str:
+    of_scheme = {name: colours[scheme] for name, colours in _COLOURS.items()}
+    rules = [f".gred text {{ fill: {of_scheme['ink']}; }}"]
+    rules += [f".gred .{kind} {{ fill: {of_scheme[name]}; }}" for kind, name in _FILLS.items()]
+    rules += [f".gred .{kind} {{ stroke: {of_scheme[name]}; }}" for kind, name in _STROKES.items()]
+    return "\n".join(rules)
+
+
+_STYLE = f"""{_SHAPES}{_colours(0)}
+@media (prefers-color-scheme: dark) {{
+{_colours(1)}
+}}
+"""
+
+
+def number(value: Any) -> str:
+    """Write a coordinate, and whatever else is given, in a few characters."""
+    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+class Sheet:
+    """An SVG document; what is drawn later lies on top."""
+
+    def __init__(self, title: str, description: str) -> None:
+        self.y: float = 0
+        self.kinds: set[str] = set()  # of all that was drawn
+        self.root = ElementTree.Element("svg", {"class": "gred", "role": "img"})
+        self.parent = self.root
+        self.words = {"title": title, "desc": description}
+
+    def group(
+        self,
+        kind: str,
+        on: ElementTree.Element | None = None,
+        data: Mapping[str, int] | None = None,
+    ) -> ElementTree.Element:
+        """Begin a group; what is added goes there unless it says otherwise."""
+        names = {f"data-{name}": str(value) for name, value in (data or {}).items()}
+        parent = self.root if on is None else on
+        self.parent = ElementTree.SubElement(parent, "g", {"class": kind, **names})
+        return self.parent
+
+    def add(
+        self, tag: str, kind: str, on: ElementTree.Element | None = None, **attributes: Any
+    ) -> ElementTree.Element:
+        """Draw one thing."""
+        self.kinds.add(kind)
+        texts = {name.replace("_", "-"): number(value) for name, value in attributes.items()}
+        parent = self.parent if on is None else on
+        return ElementTree.SubElement(parent, tag, {"class": kind, **texts})
+
+    def write(self, kind: str, x: float, y: float, text: str, **attributes: Any) -> None:
+        """Write a text, whose line is at `y`."""
+        self.add("text", kind, x=x, y=y, **attributes).text = text
+
+    def head(self, title: str, *lines: str) -> None:
+        """Write the title, and under it what is shown."""
+        self.group("titles")
+        self.write("title", 16, 28, title)
+        for k, line in enumerate(lines):
+            self.write("note soft", 16, 48 + 16 * k, line)
+        self.y = 50 + 16 * len(lines)
+
+    def legend(self, entries: Mapping[tuple[str, str], str]) -> None:
+        """Say what signs stand for, as far as they were drawn."""
+        self.group("legend")
+        x, y = 20.0, self.y + 8
+        for (tag, kind), text in entries.items():
+            if kind not in self.kinds:
+                continue
+            if tag == "circle":
+                self.add(tag, kind, cx=x + 6, cy=y, r=2.5 if kind == "idle" else 6)
+            elif tag == "line":
+                self.add(tag, kind, x1=x - 2, y1=y, x2=x + 14, y2=y)
+            else:
+                self.add(tag, kind, x=x, y=y - 3, width=13, height=6)
+            self.write("note soft", x + 19, y + 4, text)
+            x += 32 + 6.1 * len(text)
+        self.y += 20
+
+    def text(self, width: float, *, small: bool) -> str:
+        """Give the document; a small one has everything of a kind in one path."""
+        height = self.y + 12
+        size = {"width": number(width), "height": number(height)}
+        box = {"viewBox": f"0 0 {number(width)} {number(height)}"}
+        self.root.attrib.update({"xmlns": "http://www.w3.org/2000/svg", **box, **size})
+        first = [ElementTree.Element(tag) for tag in (*self.words, "style")]
+        for element, text in zip(first, (*self.words.values(), _STYLE), strict=True):
+            element.text = text
+        paper = ElementTree.Element("rect", {"class": "paper", **size, "rx": "8"})
+        if small:
+            for group in self.root:
+                _put_together(group)
+        self.root[:0] = [*first, paper]
+        return ElementTree.tostring(self.root, encoding="unicode") + "\n"
+
+
+class Page:
+    """A sheet with so many columns, one a thread, from `left` on."""
+
+    def __init__(self, sheet: Sheet, left: float, columns: int) -> None:
+        self.sheet, self.left = sheet, left
+        self.column = min(_COLUMN_MAX, max(_COLUMN_MIN, WIDTH // columns // 2 * 2))
+        self.right = left + columns * self.column
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether columns have room for text."""
+        return self.column >= READABLE
+
+    def x(self, column: int) -> float:
+        """Tell where the middle of a column is."""
+        return self.left + (column + 0.5) * self.column
+
+
+# ---- everything of a kind in one path ----
+
+
+def _put_together(group: ElementTree.Element) -> None:
+    for name in [name for name in group.attrib if name.startswith("data-")]:
+        del group.attrib[name]
+    for inner in group.findall("g"):
+        _put_together(inner)
+    own = [element for element in group if element.tag != "g"]
+    for element in own:
+        group.remove(element)
+    drawn: dict[tuple[str, str, str], list[ElementTree.Element]] = {}
+    for element in own:
+        how = element.get("r", "") if element.tag == "circle" else ""
+        drawn.setdefault((element.tag, element.get("class", ""), how), []).append(element)
+    texts = [key for key in drawn if key[0] == "text"]
+    for key in (key for key in drawn if key[0] != "text"):
+        group.extend(_PATHS[key[0]](key[1], drawn[key]))
+    for key in texts:
+        group.extend(_lines_of_text(key[1], drawn[key]))
+
+
+def _path(kind: str, steps: Iterable[str], **more: str) -> ElementTree.Element:
+    return ElementTree.Element("path", {"class": kind, "d": "".join(steps), **more})
+
+
+def _of_lines(kind: str, lines: list[ElementTree.Element]) -> list[ElementTree.Element]:
+    def step(line: ElementTree.Element) -> str:
+        x1, y1, x2, y2 = (float(line.get(name, 0)) for name in ("x1", "y1", "x2", "y2"))
+        if x1 == x2:
+            return f"M{number(x1)} {number(y1)}v{number(y2 - y1)}"
+        if y1 == y2:
+            return f"M{number(x1)} {number(y1)}h{number(x2 - x1)}"
+        return f"M{number(x1)} {number(y1)}l{number(x2 - x1)} {number(y2 - y1)}"
+
+    return [_path(kind, dict.fromkeys(map(step, lines)))]
+
+
+def _of_rectangles(kind: str, ones: list[ElementTree.Element]) -> list[ElementTree.Element]:
+    """Put neighbours of one height together; what had a rim keeps lines in between."""
+    boxes = [tuple(float(one.get(n, 0)) for n in ("x", "y", "width", "height")) for one in ones]
+    steps = []
+    while boxes:
+        run = [boxes.pop(0)]
+        while boxes and boxes[0][1] == run[0][1] and abs(boxes[0][0] - sum(run[-1][::2])) < 2:
+            run.append(boxes.pop(0))
+        (x, y, _, height), right = run[0], run[-1][0] + run[-1][2]
+        wide = number(right - x)
+        steps.append(f"M{number(x)} {number(y)}h{wide}v{number(height)}h-{wide}z")
+        if kind in ("cell", "held"):
+            tall = number(height)
+            steps.append(f"M{number(x)} {number(y + height)}")
+            steps += [f"m{number(b[0] - a[0])}-{tall}v{tall}" for a, b in pairwise(run)]
+    return [_path(kind, steps)]
+
+
+def _of_circles(kind: str, ones: list[ElementTree.Element]) -> list[ElementTree.Element]:
+    """Draw dots: lines of no length with round ends."""
+    radius = float(ones[0].get("r", 0))
+    steps: list[str] = []
+    for y, row in groupby(ones, key=lambda one: one.get("cy", "0")):
+        places = [float(one.get("cx", 0)) for one in row]
+        steps.append(f"M{number(places[0])} {y}h0")
+        steps += [f"m{number(b - a)} 0h0" for a, b in pairwise(places)]
+    if "unused" not in kind:
+        return [_path(f"dot {kind}", steps, **{"stroke-width": number(2 * radius)})]
+    widths = {"rim": 2 * radius + 1, "hole": 2 * radius - 1}
+    return [_path(f"dot {k}", steps, **{"stroke-width": number(w)}) for k, w in widths.items()]
+
+
+_PATHS = {"line": _of_lines, "rect": _of_rectangles, "circle": _of_circles}
+
+
+def _lines_of_text(kind: str, ones: list[ElementTree.Element]) -> list[ElementTree.Element]:
+    """Put what is written at one height together, and single characters in one text."""
+    written = []
+
+    def how(one: ElementTree.Element) -> tuple[str, str, bool]:
+        return one.get("y", ""), one.get("font-size", ""), len(one.text or "") == 1
+
+    for (y, size, single), row in groupby(ones, key=how):
+        line = ElementTree.Element("text", {"class": kind, "y": y})
+        if size:
+            line.set("font-size", size)
+        texts = list(row)
+        if single or len(texts) == 1:
+            line.set("x", " ".join(one.get("x", "") for one in texts))
+            line.text = "".join(one.text or "" for one in texts)
+        else:
+            for one in texts:
+                ElementTree.SubElement(line, "tspan", {"x": one.get("x", "")}).text = one.text
+        written.append(line)
+    return written

@@ -1,0 +1,389 @@
+"""A rung's picture has what its run had: lines, values, conflicts, tickets, and words for all."""
+
+import functools
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import gred
+from gred.cli import show
+from gred.hero import hero
+from gred.picture import drawn
+
+ROOT = Path(__file__).parent.parent
+RUNGS = [m.name for m in gred.methods() if m.number is not None]
+every_rung = pytest.mark.parametrize("rung", RUNGS)
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def command(command):
+    """Run `python -m gred show`, as the fixture of all commands does."""
+    return functools.partial(command, "show")
+
+
+class Picture:
+    """An SVG document, read again."""
+
+    def __init__(self, rung, n=32, block=32, x=None, small=False):
+        x = np.arange(1, n + 1, dtype=np.int64) if x is None else x
+        self.told = gred.accesses(x, method=rung, block_size=block)
+        self.root = ElementTree.fromstring(drawn(self.told, small=small))
+
+    def of(self, tag, *kinds, **place):
+        """List the drawn things of all these classes, in groups at this place."""
+        found = []
+        for group in self.root.iter(f"{SVG}g"):
+            if all(group.get(f"data-{name}") == str(value) for name, value in place.items()):
+                found += group.findall(f"{SVG}{tag}")
+        return [one for one in found if set(kinds) <= set(one.get("class").split())]
+
+    def count(self, tag, *kinds, **place):
+        return len(self.of(tag, *kinds, **place))
+
+
+def place(step, number=1, block=0):
+    return {"pass": number, "block": block, "step": step}
+
+
+# ---- the structure ----
+
+
+@pytest.mark.parametrize(
+    ("rung", "loading"),
+    [("neighbored", 0), ("neighbored_less", 0), ("shared_modulo", 1), ("shared_sequential", 1)],
+)
+@pytest.mark.parametrize("block", [32, 64])
+def test_each_level_of_the_tree_has_its_lines(rung, loading, block):
+    """Half as many threads a level, two lines into each and one out of it; all others idle."""
+    picture = Picture(rung, block, block)
+    levels = block.bit_length() - 1
+    for level in range(levels):
+        at = place(loading + level)
+        active = block >> level + 1
+        assert picture.count("line", "load", **at) == 2 * active
+        assert picture.count("line", "store", **place(loading + level + 1)) == active
+        assert picture.count("circle", "active", **at) == active
+        assert picture.count("circle", "idle", **at) == block - active
+
+
+def test_lines_end_where_the_elements_are():
+    picture = Picture("neighbored")
+    for level in range(5):
+        stride = 2**level
+        read = {}
+        for line in picture.of("line", "load", **place(level)):
+            assert line.get("data-memory") == "array"
+            thread, element = int(line.get("data-thread")), int(line.get("data-element"))
+            read.setdefault(thread, set()).add(element)
+            columns = (float(line.get("x1")) - float(line.get("x2"))) / 26
+            assert columns == element - thread
+        assert read == {t: {t, t + stride} for t in range(0, 32, 2 * stride)}
+
+
+def fresh(picture, **at):
+    return [int(text.text) for text in picture.of("text", "fresh", **at)]
+
+
+def test_values_are_numpys_partial_sums():
+    x = np.random.default_rng(1).integers(1, 100, 32)
+    near, far = Picture("neighbored", x=x), Picture("interleaved", x=x)
+    for level in range(5):
+        assert fresh(near, **place(level + 1)) == x.reshape(-1, 2 ** (level + 1)).sum(1).tolist()
+        sums = x.reshape(2 ** (level + 1), -1).sum(0).tolist()
+        written = fresh(far, **place(level + 1))
+        assert written[: len(sums)] == sums
+    assert written[-1] == fresh(near, **place(6))[0] == x.sum()
+
+
+def test_registers_hold_what_shuffles_fold():
+    x = np.random.default_rng(2).integers(1, 100, 32)
+    picture = Picture("shuffle", x=x)
+    for level in range(5):
+        at = place(level + 1)
+        count = 16 >> level
+        assert fresh(picture, **at) == x.reshape(2**level, -1).sum(0).tolist()
+        assert picture.count("line", "shuffle", **at) == count
+        assert picture.count("circle", "active", "unused", **at) == 32 - count
+
+
+@every_rung
+def test_every_element_is_drawn_and_read(rung):
+    """Two blocks or one, and a tail: a cell an element, and a bar below what is read."""
+    picture = Picture(rung, 62)
+    read = sum(picture.count("rect", "read", **place(0, 1, block)) for block in (0, 1))
+    assert read == 62
+    assert str(picture.told.result) in [text.text for text in picture.of("text", "fresh")]
+
+
+def test_the_loads_of_a_vector_lie_in_one_column():
+    picture = Picture("shuffle_vector", x=np.arange(1, 129, dtype=np.int64))
+    lines = picture.of("line", "load", **place(0))
+    assert [int(line.get("data-thread")) for line in lines] == list(range(32))
+    assert all(line.get("x1") == line.get("x2") for line in lines)
+    assert picture.count("rect", "read", **place(0)) == 128
+
+
+@pytest.mark.parametrize("level", range(5))
+def test_bytes_that_are_moved_in_vain_are_marked(level):
+    """int64: a sector of 32 bytes has four elements, of which a stride of 2 leaves out half."""
+    picture = Picture("neighbored_less")
+    stride = 2 << level
+    written = set(range(0, 32, stride))
+    touched = {k for k in range(32) if k // 4 * 4 in {w // 4 * 4 for w in written}}
+    below = picture.count("rect", "written", **place(level + 1))
+    assert below == len(written)
+    read_next = {k for k in range(0, 32, stride)} if level < 4 else {0}
+    moved = {k for k in range(32) if k // 4 * 4 in {r // 4 * 4 for r in read_next}}
+    wasted = picture.count("rect", "wasted", **place(level + 1))
+    assert wasted == len(touched - written) + len(moved - read_next)
+
+
+def test_bank_conflicts_are_marked():
+    """Words 2 * stride apart: 4-byte elements of 64 threads meet two and two in a bank."""
+    x = np.ones(64, np.int32)
+    told = gred.accesses(x, method="shared_strided", block_size=64, dtype=np.int32)
+    picture = Picture("shared_strided", x=x)
+    picture.root = ElementTree.fromstring(told.svg())
+    for level in range(5):
+        active = 32 >> level
+        assert picture.count("line", "load", "clash", **place(level + 1)) == 2 * active
+        assert picture.count("line", "store", "clash", **place(level + 2)) == active
+        texts = [text.text for text in picture.of("text", "bad", **place(level + 1))]
+        assert texts == [
+            "shared loads: 4 wavefronts, 2 conflicts",
+            "shared stores: 2 wavefronts, 1 conflict",
+        ]
+    assert picture.count("line", "clash", **place(6)) == 1 * 2
+    calm = gred.accesses(x, method="shared_sequential", block_size=64, dtype=np.int32)
+    assert "clash" not in calm.svg().partition("</style>")[2]
+
+
+def test_passes_come_one_under_another():
+    picture = Picture("neighbored", 32 * 40)
+    heads = [text.text for text in picture.of("text", "head")]
+    heads = [text for text in heads if "pass" in text.lower()]
+    first = [f"Pass 1 of 3, block {k}" for k in (0, 1, 2, 39)]
+    assert heads == [
+        *first,
+        *(f"Pass 2 of 3, block {k}" for k in (0, 1)),
+        "Pass 3 of 3, the only block",
+    ]
+    (more,) = [text.text for text in picture.of("text") if "blocks between" in text.text]
+    assert more.startswith("36 blocks")
+    tops = [float(text.get("y")) for text in picture.of("text", "head") if "ass" in text.text]
+    assert tops == sorted(tops)
+
+
+@pytest.mark.parametrize(
+    ("rung", "n", "block"),
+    [("halving", 1, 32), ("unroll8", 5, 1024), ("cooperative", 3000, 32), ("atomic", 33, 64)],
+)
+def test_odd_sizes_are_drawn(rung, n, block):
+    picture = Picture(rung, n, block)
+    assert float(picture.root.get("width")) > 0
+    boxes = [float(picture.root.get(name)) for name in ("width", "height")]
+    for one in picture.root.iter(f"{SVG}circle"):
+        assert 0 < float(one.get("cx")) < boxes[0]
+        assert 0 < float(one.get("cy")) < boxes[1]
+
+
+# ---- blocks that work together ----
+
+
+def texts_of(picture, tag="text", *kinds):
+    return [one.text for one in picture.of(tag, *kinds)]
+
+
+@pytest.mark.parametrize("rung", ["shuffle", "atomic", "last_block", "cooperative", "cluster"])
+def test_blocks_that_work_together_are_drawn_beside_each_other(command, rung):
+    """By default there are two; the threads of a step are at one height, the first block's left."""
+    _, out, _ = command(rung, "--out", "-")
+    picture = Picture(rung, 32 * show._ELEMENTS[rung], small=False)
+    assert ElementTree.fromstring(out).get("width") == picture.root.get("width")
+    assert picture.told.passes[0].blocks == 2
+    first, second = (picture.of("circle", **place(0, 1, block)) for block in (0, 1))
+    assert len(first) == len(second) == 32
+    assert {one.get("cy") for one in (*first, *second)} == {first[0].get("cy")}
+    assert max(float(a.get("cx")) for a in first) < min(float(b.get("cx")) for b in second)
+
+
+def test_tickets_are_drawn_and_the_last_block_is_named():
+    told = texts_of(Picture("last_block", 1280), "text", "note")
+    assert [text for text in told if "ticket" in text] == [
+        "draws ticket 0",
+        "draws ticket 1: the last block",
+    ]
+    assert [text for text in texts_of(Picture("cooperative", 1280)) if text == "arrives"] * 2
+    for rung, barrier in (("cooperative", "grid barrier"), ("cluster", "cluster barrier")):
+        picture = Picture(rung, 1280 if rung == "cooperative" else 512)
+        assert picture.count("line", "barrier") == 1
+        assert barrier in texts_of(picture, "text", "label")
+
+
+def test_a_store_to_another_blocks_shared_memory_ends_there():
+    """Block 1 stores its value in the second word of block 0's shared memory."""
+    picture = Picture("cluster", 512)
+    (step,) = {
+        int(line.get("data-step"))
+        for line in picture.root.iter(f"{SVG}g")
+        if line.get("class") == "links" and line.get("data-block") == "1" and len(line)
+        for link in line
+        if link.get("data-memory") == "shared" and link.get("data-element") == "1"
+    }
+    (link,) = picture.of("line", "store", **place(step, 1, 1))
+    cells = sorted(float(c.get("x")) for c in picture.of("rect", "cell", **place(step, 1, 0)))
+    width = cells[1] - cells[0]
+    assert float(link.get("x2")) == cells[1] + width / 2 < float(link.get("x1"))
+
+
+def test_bulk_copies_are_drawn_from_the_array_to_shared_memory():
+    picture = Picture("bulk", x=np.arange(1, 257, dtype=np.int32))
+    copies = picture.of("line", "copy", **place(1))
+    assert len(copies) == 32
+    assert all(one.get("x1") == one.get("x2") for one in copies)
+    assert picture.count("rect", "written", **place(1)) == 256
+    assert picture.count("circle", "active", **place(0)) == 1
+
+
+def test_steps_that_change_no_value_are_told_in_one_line():
+    """A lone warp's value is shuffled five times more; after the last it is stored."""
+    picture = Picture("shuffle")
+    assert "steps 8 to 11" in texts_of(picture, "text", "head")
+    assert not picture.count("circle", **place(8))
+    assert picture.count("circle", **place(11)) == 32
+
+
+# ---- banks ----
+
+
+def test_lanes_are_stacked_on_their_banks(command):
+    """Their words lie 2 * stride apart: so many lanes of a warp meet in a bank, if there are."""
+    _, out, _ = command("shared_strided")
+    told = gred.accesses(
+        np.ones(256, np.int32), method="shared_strided", block_size=256, dtype="i4"
+    )
+    root = ElementTree.fromstring(told.svg())
+    for level in range(8):
+        (step,) = (g for g in root.iter(f"{SVG}g") if g.get("data-step") == str(level + 2))
+        active, apart = 128 >> level, 2 << level
+        want = {}
+        for lane in range(min(32, active)):
+            want.setdefault(lane * apart % 32, []).append(str(lane))
+        stacks = {}
+        for chip in step.iter(f"{SVG}text"):
+            if "chip" in chip.get("class"):
+                bank = (float(chip.get("x")) - 100 - 13) / 26
+                stacks.setdefault(bank, []).append(chip.text)
+        assert stacks == want
+        conflicts = sum("conflict" in box.get("class") for box in step.iter(f"{SVG}rect"))
+        assert conflicts == (min(32, active) if len(want[0]) > 1 else 0)
+    assert "14 conflicts" in out
+
+
+# ---- files ----
+
+
+def boxes_of(root):
+    """Estimate where texts are: letters as wide as those of wide fonts."""
+    sizes = {"title": 17, "fact": 13, "head": 12, "note": 10.5, "label": 10.5}
+    for text in root.iter(f"{SVG}text"):
+        kinds = text.get("class").split()
+        size = float(text.get("font-size") or sizes[next(k for k in sizes if k in kinds)])
+        y = float(text.get("y"))
+        for part in (part for part in (text, *text) if part.text):
+            x, width = float(part.get("x")), 0.6 * size * len(part.text)
+            middle = {"value", "thread", "middle"} & set(kinds)
+            left = x - width / 2 if middle else x - width if "label" in kinds else x
+            yield part.text, left, left + width, y - 0.72 * size, y
+
+
+def picture_by_default(rung):
+    if rung == "hero":
+        return hero()
+    elements = show._ELEMENTS.get(rung, 1)
+    block = show._BLOCK_SIZES.get(rung, 32)
+    x = np.random.default_rng(0).integers(1, 10, block * elements).astype(np.int32)
+    return gred.accesses(x, method=rung, block_size=block, dtype=np.int32).svg()
+
+
+@pytest.mark.parametrize("rung", [*RUNGS, "hero"])
+def test_labels_neither_collide_nor_leave_the_picture(rung):
+    root = ElementTree.fromstring(picture_by_default(rung))
+    width = float(root.get("width"))
+    boxes = sorted(boxes_of(root), key=lambda box: box[3])
+    for k, (text, left, right, top, bottom) in enumerate(boxes):
+        assert left >= 0, text
+        assert right <= width, text
+        for other, left2, right2, top2, _ in boxes[k + 1 :]:
+            if top2 >= bottom:
+                break
+            assert right <= left2 or right2 <= left, (text, other, top, top2)
+
+
+@pytest.mark.parametrize("rung", ["neighbored", "shared_strided", "cluster"])
+def test_pictures_have_a_dark_scheme_and_are_told_in_words(rung):
+    picture = Picture(rung, 64, 256 if rung == "shared_strided" else 32)
+    assert picture.root.get("role") == "img"
+    title, told, style, paper = list(picture.root)[:4]
+    method = next(m for m in gred.methods() if m.name == rung)
+    assert title.text == f"{method.number} {rung}: {method.title}"
+    assert f"The result is {picture.told.result}." in told.text
+    light, dark = style.text.split("@media (prefers-color-scheme: dark)")
+    rules = [
+        set(line.partition(" {")[0] for line in half.splitlines() if "#" in line)
+        for half in (light, dark)
+    ]
+    assert rules[0] == rules[1]
+    assert paper.get("class") == "paper"
+    drawn = {kind for one in picture.root.iter() for kind in one.get("class", "").split()}
+    assert not any("fill" in one.attrib or "stroke" in one.attrib for one in picture.root.iter())
+    assert {"paper", "idle" if rung != "shared_strided" else "chip"} <= drawn
+
+
+def test_a_small_picture_has_the_same_lines_cells_and_texts():
+    """What is put together is as long as what it is made of."""
+    told = gred.accesses(np.arange(1, 65, dtype=np.int32), method="unroll2", block_size=32)
+    full, small = (ElementTree.fromstring(drawn(told, small=s)) for s in (False, True))
+    for kind in ("line load", "line store", "idle", "active"):
+        ones = [e for e in full.iter() if e.get("class") == kind]
+        paths = [
+            e.get("d") for e in small.iter() if e.get("class", "").removeprefix("dot ") == kind
+        ]
+        parts = sum(path.count("M") + path.count("m") for path in paths)
+        assert parts == len({tuple(sorted(e.items())) for e in ones})
+    words = [
+        sorted("".join(e.text or "" for e in root.iter() if e.tag in (f"{SVG}text", f"{SVG}tspan")))
+        for root in (full, small)
+    ]
+    assert words[0] == words[1]
+    assert len(drawn(told, small=True)) < len(drawn(told)) / 3
+
+
+def test_the_pictures_of_the_documentation_are_what_show_draws(command, tmp_path):
+    """To draw them again: python -m gred show --all --out docs/pictures."""
+    status, _, _ = command("--all", "--out", tmp_path)
+    assert status == 0
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == sorted(["hero.svg", *(f"{rung}.svg" for rung in RUNGS)])
+    assert names == sorted(path.name for path in (ROOT / "docs" / "pictures").glob("*.svg"))
+    for name in names:
+        drawn = (tmp_path / name).read_text(encoding="utf-8")
+        assert drawn == (ROOT / "docs" / "pictures" / name).read_text(encoding="utf-8"), name
+        assert len(drawn) < 70_000, name
+
+
+def test_the_hero_says_what_is_counted_and_folds_in_five_levels():
+    """Of 32 elements a level leaves half; every rung's facts are those of its counters."""
+    root = ElementTree.fromstring(hero())
+    texts = [part.text for text in root.iter(f"{SVG}text") for part in (text, *text) if part.text]
+    for rung in ("neighbored", "shared_sequential", "shuffle"):
+        counted = gred.counters(np.ones(2**14, np.float32), method=rung, block_size=256).passes[0]
+        assert f"{counted.active_lanes:.0f} of 32 lanes active on average" in texts
+        assert f"{counted.global_load_efficiency:.0%} of the loaded bytes are used" in texts
+        assert f"{counted.block_barriers // counted.blocks} barrier" in " ".join(texts)
+    lanes = [path.get("d") for path in root.iter(f"{SVG}path") if path.get("class") == "dot active"]
+    assert [len(re.findall("[Mm]", d)) for d in lanes] == [16 + 8 + 4 + 2 + 1] * 3 + [1]
