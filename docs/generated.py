@@ -16,12 +16,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
 
+import steps
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 import gred
 from gred.cli import command
+
+PICTURES = Path(__file__).parent / "pictures"
 
 # What commands believe to print to.
 os.environ |= {"COLUMNS": "110", "NO_COLOR": "1"}
@@ -112,6 +115,45 @@ class Picture(SphinxDirective):
         )
 
 
+class Step(SphinxDirective):
+    """`{step} shuffle`: its picture, speed and counters; `{step}` alone draws all steps."""
+
+    optional_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Draw the plot beside Sphinx's own files, which takes it from there."""
+        method = self.arguments[0] if self.arguments else None
+        path = Path(self.env.doctreedir, "pictures", f"step_{method}.svg")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(steps.bars(method), encoding="utf-8")
+        here = Path(self.env.doc2path(self.env.docname)).parent
+        text = f"![Measured on an NVIDIA H200]({os.path.relpath(path, here)})"
+        if method:
+            head, *rows = steps.counted(method)
+            table = markdown_table(head, rows)
+            text = f"{pictured(method)}\n\n{steps.said(method)}\n\n{text}\n\n{table}"
+        return self.parse_text_to_nodes(text)
+
+
+class Gallery(SphinxDirective):
+    """`{gallery}`: a section for each rung that has a picture."""
+
+    def run(self) -> list[nodes.Node]:
+        """List the rungs in climbing order."""
+        text = "\n\n".join(
+            f"## {method.number}. {method.name}\n\n{_escaped(method.title)}: "
+            f"{_escaped(method.idea)}.\n\n{pictured(method.name)}"
+            for method in gred.methods()
+            if method.number is not None and (PICTURES / f"{method.name}.svg").exists()
+        )
+        return self.parse_text_to_nodes(text, allow_section_headings=True)
+
+
+def pictured(method: str) -> str:
+    """Show the kept picture of a rung."""
+    return f"![{method}, step by step](/pictures/{method}.svg)"
+
+
 class Commands(SphinxDirective):
     """`{commands}`: a section for each job of `python -m gred`, with its help."""
 
@@ -191,6 +233,8 @@ def setup(app: Sphinx) -> dict[str, ClassVar[bool] | bool]:
     app.add_directive("command", Command)
     app.add_directive("picture", Picture)
     app.add_directive("commands", Commands)
+    app.add_directive("step", Step)
+    app.add_directive("gallery", Gallery)
     app.add_directive("members", Members)
     app.connect("autodoc-skip-member", is_field)
     app.connect("doctree-read", without_last_blank_lines)
