@@ -41,7 +41,9 @@ class Records(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Parse the table."""
-        return self.parse_text_to_nodes(records_table(getattr(gred, self.arguments[0])()))
+        [table] = self.parse_text_to_nodes(records_table(getattr(gred, self.arguments[0])()))
+        table["classes"].append(self.arguments[0])
+        return [table]
 
 
 def records_table(records: Any) -> str:
