@@ -1,4 +1,4 @@
-"""The figures of the tutorial's steps, as text and as SVG: what was measured and what is counted."""
+"""The figures of the tutorial's steps, as text and SVG: what was measured and what is counted."""
 
 from __future__ import annotations
 
