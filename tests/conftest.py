@@ -119,10 +119,12 @@ def pytest_generate_tests(metafunc):
 
 
 @pytest.fixture
-def command(capsys):
+def command(capsys, monkeypatch):
     """Run the command in this process: its exit status, standard output and standard error."""
 
     from gred.cli.command import main
+
+    monkeypatch.delenv("COLUMNS", raising=False)
 
     def run(*arguments):
         status = main([str(argument) for argument in arguments])

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import csv
 import functools
+import importlib
 import itertools
 import json
 import math
+import re
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from test_counters import BENCHMARKS
 
 import gred
-from gred.cli import answer, clock, ladder, options, record, sweep
+from gred import prediction
+from gred.cli import answer, clock, ladder, options, record, roofline, sweep, units
 from gred.cli.command import _JOBS as JOBS
 from gred.cli.data import random_array
 
-SMALL = ("--size", "700", "--device", "simulated")
+SIMULATED = ("--device", "simulated")
+SMALL = ("--size", "700", *SIMULATED, "--time")
 FEW = (*SMALL, "--methods", "halving,shuffle,recursive")
+PACKAGED_FROM = BENCHMARKS / "results" / "nvidia-h200" / "ladder.json"
 TINY_SWEEP = (
     *("sweep", "--device", "simulated", "--sizes", "64,2**7:2**9", "--block-sizes", "32,64"),
-    *("--samples", "2", "--methods", "neighbored,atomic"),
+    *("--samples", "2", "--methods", "neighbored,atomic", "--time"),
 )
 
 
@@ -52,6 +58,98 @@ def test_every_method_of_the_device_is_climbed(command):
     expected = [m.name for m in gred.methods() if {"simulated", "host"} & set(m.devices)]
     assert [name for name in names if name in expected] == expected
     assert f"all {len(expected)} answers right" in out
+
+
+@pytest.fixture
+def slow_simulator(monkeypatch):
+    """Let every sample that gred.kernel_time takes be of 777 seconds."""
+    true_kernel_time = gred.kernel_time
+
+    def kernel_time(*arguments, **settings):
+        timed = true_kernel_time(*arguments, **settings)
+        return timed._replace(seconds=0 * timed.seconds + 777)
+
+    monkeypatch.setattr(gred, "kernel_time", kernel_time)
+
+
+def shown(out, method):
+    """Find the entries of a method, and what is written below them."""
+    lines = out.splitlines()
+    (place,) = (k for k, line in enumerate(lines) if re.match(rf" +\d+  {method} ", line))
+    return re.split("  +", lines[place].strip()), lines[place + 1]
+
+
+def test_the_first_screen_shows_what_each_rung_does_and_what_an_h200_takes(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    status, out, _ = command(*SIMULATED)
+    assert status == 0
+    assert "all 25 answers right" in out
+    kept = record.read_json(PACKAGED_FROM)
+    measured = {row["method"]: row["median_ns"] * 1e-9 for row in kept["rows"]}
+    for method in gred.methods():
+        if method.number is None:
+            continue
+        cells, _ = shown(out, method.name)
+        assert units.time_text(measured[method.name]) in cells
+        if method.number <= prediction.LATEST:
+            told = gred.roofline(2**28, method=method.name, dtype="int32")
+            assert units.time_text(told.seconds) in cells
+
+
+def test_the_first_screen_shows_ideas_pay_off_and_what_is_left(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    rungs = ("neighbored", "interleaved", "shared_strided", "shared_sequential", "atomic")
+    _, out, _ = command(*SIMULATED, "--methods", ",".join(rungs))
+    head = re.split("  +", next(line for line in out.splitlines() if " method " in line).strip())
+    rows = {rung: dict(zip(head, shown(out, rung)[0], strict=False)) for rung in rungs}
+    assert [rows[rung]["traffic"] for rung in rungs] == ["12.0x", "3.1x", "1.0x", "1.0x", "1.0x"]
+    assert [rows[rung]["conflicts"] for rung in rungs] == ["0", "0", "111M", "0", "0"]
+    for rung, words in zip(
+        rungs,
+        (
+            "neighbours, in place; limited by multiprocessor throughput: global memory traffic is",
+            "waiting for loads and barriers: global memory traffic is 3.1 times the array",
+            "throughput: 70 % of shared-memory wavefronts are bank conflicts",
+            "limited by waiting for loads and barriers: a block barrier every 28 elements",
+            "limited by memory bandwidth: every byte is read once",
+        ),
+        strict=True,
+    ):
+        assert words in shown(out, rung)[1]
+
+
+@pytest.mark.parametrize("arguments", [SIMULATED, ("sweep", *SIMULATED, "--sizes", "2**12")])
+def test_the_simulators_seconds_are_shown_where_they_are_asked_for_and_named(
+    command, slow_simulator, monkeypatch, tmp_path, arguments
+):
+    monkeypatch.chdir(tmp_path)
+    few = (*arguments, "--methods", "shuffle", "--block-size" + "s" * (len(arguments) > 2), "64")
+    status, out, _ = command(*few)
+    assert status == 0
+    assert "777 s" not in out
+    assert "H200" in out
+    assert not any(tmp_path.iterdir())
+    kept = ("--csv", "kept.csv") if "sweep" in few else ()
+    status, out, _ = command(*few, "--time", *kept)
+    assert status == 0
+    assert "777 s" in out
+    assert "no GPU's" in out
+    assert not {"GB/s", "share", "speed-up"} & set(out.split())
+
+
+def test_the_times_in_the_package_are_the_kept_results(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    ladder_times = importlib.import_module("ladder_times")
+    assert roofline.PACKAGED.read_text(encoding="utf-8") == ladder_times.text()
+
+
+@pytest.mark.parametrize(
+    "more", [("--size", "2**20"), ("--dtype", "float32"), ("--block-size", "64")]
+)
+def test_nothing_is_shown_as_measured_that_was_not(command, more):
+    _, out, _ = command(*SIMULATED, "--methods", "shuffle", *more)
+    assert "predicted" in out
+    assert "measured" not in out
 
 
 @pytest.mark.parametrize(
@@ -85,10 +183,12 @@ def test_machine_and_its_devices_are_named(command):
     assert f"NumPy {np.__version__}" in out
 
 
-def test_lines_fit_into_100_columns(command):
-    _, out, _ = command(*SMALL)
-    table = out[out.index("method") :]
-    assert max(map(len, table.splitlines())) <= 100
+@pytest.mark.parametrize("more", [(), ("--time",), ("--size", "700", "--time")])
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_lines_fit_into_the_columns(command, monkeypatch, width, more):
+    monkeypatch.setenv("COLUMNS", str(width))
+    _, out, _ = command(*SIMULATED, "--methods", "0,12,13,cluster", "--size", "5000", *more)
+    assert max(map(len, out.splitlines())) <= width
 
 
 @pytest.mark.parametrize("dtype", options.ELEMENT_TYPES)
@@ -98,10 +198,11 @@ def test_every_element_type_and_op_is_right(command, dtype, op):
     assert status == 0, out
 
 
-def test_wrong_answer_ends_with_status_one(command, wrong_shuffle):
-    status, out, _ = command(*FEW)
+@pytest.mark.parametrize("timed", [True, False])
+def test_wrong_answer_ends_with_status_one(command, wrong_shuffle, timed):
+    status, out, _ = command(*(FEW if timed else [word for word in FEW if word != "--time"]))
     assert status == 1
-    assert "WRONG" in out
+    assert ("WRONG" in out) == timed
     assert "shuffle:" in out
     assert "halving:" not in out
 
@@ -182,6 +283,26 @@ def test_sweep_writes_json_csv_and_plots(command, tmp_path):
     for name in ("bandwidth", "block_size", "time"):
         assert (tmp_path / "plots" / f"{name}.svg").stat().st_size > 1000
         assert f"{name}.svg" in out
+
+
+def test_a_sweep_that_times_nothing_shows_the_best_block_size_of_an_h200(command):
+    rungs, sizes, blocks = ("neighbored_less", "shuffle"), (2**16, 2**26), (32, 1024)
+    given = ("--sizes", "2**16,2**26", "--block-sizes", "32,1024", "--methods", ",".join(rungs))
+    status, out, _ = command("sweep", *SIMULATED, *given)
+    assert status == 0
+    for rung in rungs:
+        paces = []
+        for size in sizes:
+            of_blocks = (
+                gred.roofline(size, method=rung, block_size=block, dtype="int32")
+                for block in blocks
+            )
+            best, worst = sorted(of_blocks, key=lambda told: told.seconds)
+            paces.append(units.gigabytes_text(4 * size / best.seconds))
+        slower = units.speedup_text(worst.seconds / best.seconds)
+        cells, _ = shown(out, rung)
+        ends = [str(best.block_size), f"{worst.block_size}, {slower}", best.why()]
+        assert cells[2:] == [*paces, *ends]
 
 
 def test_sweep_without_plots_needs_no_matplotlib(command, monkeypatch, tmp_path):
@@ -296,6 +417,7 @@ def test_missing_matplotlib_names_the_extra(command, monkeypatch, tmp_path, argu
         (("swep",), "swep"),
         (("sweep", "--sizes", "2**20:2**10"), "not a range"),
         (("sweep", "--sizes", "3:9"), "not a range"),
+        (("sweep", *SIMULATED, "--methods", "bulk"), "'bulk' cannot be predicted; rungs 0 to 22"),
         (("sweep", "--block-sizes", "2:64"), "2 is not a block size"),
         (("sweep", "--samples", "0"), "'0'"),
         (("sweep", "--samples", str(options.MOST_SAMPLES + 1)), f"to {options.MOST_SAMPLES}"),

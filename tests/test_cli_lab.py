@@ -5,10 +5,14 @@ import importlib
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from labs import LAB
 
 import gred
+from gred.cli import units
+from gred.gpus import H200
+from gred.prediction import predict_counted
 
 pytestmark = LAB
 PAGE = Path(__file__).parent.parent / "docs/your-own-rung.md"
@@ -39,7 +43,13 @@ def test_a_right_rung_stands_beside_the_ladders(command):
         ["6", "unroll8"],
     ]
     assert rows[0][2:] == rows[1][2:]
+    told = gred.counters(np.ones(4096, np.int32), method="interleaved", block_size=256, dtype="i4")
+    time = units.time_text(predict_counted(told, H200).seconds)
+    assert [" ".join(row).endswith(time) for row in rows] == [True, True, False]
+    assert "simulated" not in out
+    _, out, _ = command("lab", path, "--size", "4096", "--methods", "3", *simulated, "--time")
     assert re.search(r"simulated +[\d.]+ .s; interleaved takes [\d.]+ .s", out)
+    assert "no GPU's" in out
 
 
 def test_a_wrong_rung_is_marked_as_wrong(command, tmp_path):

@@ -23,7 +23,10 @@ PLAIN = (
     *(sys.executable, "-c"),
     "import sys; sys.modules['rich'] = None; from gred.cli.command import main; sys.exit(main())",
 )
-FEW = ("--size", "700", "--device", "simulated", "--methods", "halving,shuffle,recursive")
+FEW = (
+    *("--size", "700", "--device", "simulated", "--time"),
+    *("--methods", "halving,shuffle,recursive"),
+)
 SWEEP = (
     *("sweep", "--device", "simulated", "--sizes", "64", "--block-sizes", "32"),
     *("--samples", "2", "--methods", "neighbored,atomic"),
@@ -270,7 +273,7 @@ def test_tables_are_readable_in_any_width(arguments, rich, width, monkeypatch, c
 
 
 def test_the_least_important_columns_go_first(monkeypatch):
-    columns = ladder._columns(200)
+    columns = ladder._COLUMNS
     rows = [["12", "shared", "512", "1.00 ms", "1 %", "5", "9 %", "#", "1x", "right"]]
     table, seen = console.Table(columns, rows), []
     for width in range(200, 20, -1):
@@ -306,11 +309,17 @@ def test_a_terminal_of_20_columns_is_believed(program):
     os.close(master)
     assert child.wait(900) == 0
     text = seen.decode()
-    table = text[text.index("share") :]
+    table = text[text.index("device") :]
     assert "…" not in table
     assert "answer" in table
     assert "right" in table
     assert "halving" in table
+
+
+@pytest.mark.parametrize(("given", "width"), [("64", 64), ("0", 100), ("wide", 100), ("", 100)])
+def test_piped_output_is_as_wide_as_columns_says(given, width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", given)
+    assert streams.Stream(io.StringIO()).columns() == width
 
 
 def test_a_stream_that_is_lost_takes_the_rest_in_silence():

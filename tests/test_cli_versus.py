@@ -432,7 +432,7 @@ def test_the_command_runs_on_a_pretended_gpu(pretended_cupy, command, monkeypatc
     assert all(one["right"] for one in rows if one["library"] in ("gred", "cupy", "cupy-cub"))
     assert "latency floor: " in out
     assert "a kernel that does nothing" in out
-    assert "PyTorch (ModuleNotFoundError" in out
+    assert "PyTorch (ModuleNotFoundError" in " ".join(out.split())
 
 
 def test_cub_is_only_asked_for_what_it_reads_itself(pretended_cupy, monkeypatch):
@@ -868,7 +868,7 @@ def test_a_peer_that_is_not_here_is_named_with_the_reason(command, monkeypatch):
         *("--reductions", "sum", "--layouts", "flat", "--json", "kept.json"),
     )
     assert status == 0
-    assert "PyTorch (ModuleNotFoundError" in out
+    assert "PyTorch (ModuleNotFoundError" in " ".join(out.split())
     kept = record.read_json(versus.files.Path("kept.json"))
     assert set(kept["run"]["absent"]) == {"bottleneck", "numexpr", "torch", "jax"}
 
@@ -926,7 +926,7 @@ def test_the_table_is_readable_in_any_width(command, monkeypatch, rich, width):
     status, out, _ = command(*TINY, *arguments, "--layouts", "flat")
     assert status == 0
     assert "…" not in out
-    table = out[out.index("of what is slow") :]
+    table = out[out.index("slow") :]
     assert "NumPy" in table
     assert any(len(word) > 1 and word.endswith("x") and word[0].isdigit() for word in table.split())
 

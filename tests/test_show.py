@@ -65,7 +65,7 @@ def test_notes_do_not_lie_on_each_other(rung):
 
 
 def test_plain_text_says_it_without_rich(command, monkeypatch):
-    monkeypatch.setattr("gred.cli.command.make_console", consoles.PlainConsole)
+    monkeypatch.setattr("gred.cli.command.make_console", consoles.Console)
     _, out, _ = command("shared_strided", "--block-size", "64")
     assert out.isascii()
     assert f"threads  {'#' * 64}" in out

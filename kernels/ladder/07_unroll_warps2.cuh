@@ -2,7 +2,7 @@
  *
  * From 64 elements down only the first warp has work, so the other warps are let go and the last
  * six levels need barriers of that warp only. (The original relied on `volatile` and on lanes
- * marching in step, which they no longer do.) */
+ * running in lockstep, which they no longer do.) */
 #pragma once
 
 #include "../slice.cuh"

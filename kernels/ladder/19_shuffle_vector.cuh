@@ -1,8 +1,8 @@
 /* Rung 19, shuffle_vector: 16-byte loads, several in flight.
  *
  * A thread asks for 16 bytes at once and for several such before it uses the first: fewer
- * instructions for the same bytes, and more bytes on their way. This is what the memory wanted all
- * along. */
+ * instructions for the same bytes, and more bytes in flight: enough for the memory's whole
+ * bandwidth. */
 #pragma once
 
 #include "../vector.cuh"

@@ -1,9 +1,9 @@
-/* Rung 23, bulk: copies that bring themselves.
+/* Rung 23, bulk: asynchronous bulk copies.
  *
- * One thread asks for thousands of bytes at a time, a unit of the multiprocessor's own brings them
- * to shared memory, and a barrier there counts them as they come. No load waits in anybody's
- * registers; but every byte takes a way more, through shared memory. GPUs of compute capability 9.0
- * and later can do so. */
+ * One thread issues copies of thousands of bytes, which the Tensor Memory Accelerator moves to
+ * shared memory, and an mbarrier there counts the bytes that have arrived. No registers hold loads
+ * in flight; but every byte goes through shared memory as well. GPUs of compute capability 9.0 and
+ * later have this. */
 #pragma once
 
 #include "../ring.cuh"

@@ -40,9 +40,9 @@ class Line(NamedTuple):
 class Counts(NamedTuple):
     """What one launch, or several, did to memory.
 
-    ``requests`` are of warps, ``sectors`` are 32 bytes of global memory, ``nbytes`` are those that
-    lanes asked for. ``lanes`` are the active lanes over all requests. ``global_load_trips`` are how
-    often warps went to global memory: loads with nothing in between are under way together.
+    ``requests`` are warp-level, ``sectors`` are 32 bytes of global memory, ``nbytes`` are those that
+    lanes asked for. ``lanes`` are the active lanes over all requests. ``global_load_trips`` are
+    dependent global loads: those with nothing in between are in flight together, and count as one.
     ``bulk_copy_requests`` are asynchronous copies from global to shared memory, which are no loads;
     ``mbarrier_waits`` are how often a block waited for the bytes of such copies.
     """
@@ -280,7 +280,14 @@ def counters_from(
     op: str, told: Sequence[Any], multiprocessors: int, result: Any, launches: Iterable[Any]
 ) -> Counters:
     """Make the record of what C has told and counted."""
-    passes = Passes(_pass(launch) for launch in launches)
+    return counters_of(op, told, multiprocessors, result, map(_pass, launches))
+
+
+def counters_of(
+    op: str, told: Sequence[Any], multiprocessors: int, result: Any, counts: Iterable[Counts]
+) -> Counters:
+    """Make the record of what each launch counts."""
+    passes = Passes(counts)
     return Counters._make([op, *told, multiprocessors, passes, _total(passes), result])
 
 

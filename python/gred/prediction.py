@@ -8,18 +8,29 @@ its launch, and what one block does alone when all others have ended.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from gred import scaled
-from gred.counting import ELEMENT_TYPES, SECTOR_NBYTES, WARP, Counts, Line, counters, integer_from
+from gred.counting import (
+    ELEMENT_TYPES,
+    SECTOR_NBYTES,
+    WARP,
+    Counters,
+    Counts,
+    Line,
+    counters,
+    counters_of,
+    integer_from,
+)
 from gred.gpus import H200, Gpu
 from gred.measure import kernel_time, read_limit
 from gred.records import Records, devices, methods
 
-# Of asynchronous copies and clusters the model knows nothing.
+# The last rung that is predicted: of asynchronous copies and clusters the model knows nothing.
 LATEST = 22
 # Loads that fewer warps make than a sixteenth of the blocks are of one block alone.
 _ALONE = 16
@@ -44,12 +55,12 @@ class Terms(NamedTuple):
 
 
 _WORDS = {
-    "memory": "the memory's bandwidth",
-    "blocks": "the start of its blocks",
-    "work": "the multiprocessors' pipelines",
+    "memory": "memory bandwidth",
+    "blocks": "the rate at which blocks start",
+    "work": "multiprocessor throughput",
     "waiting": "waiting for loads and barriers",
     "atomics": "atomics on one address",
-    "launches": "launching, and what one block does alone",
+    "launches": "launch overhead",
 }
 
 
@@ -193,26 +204,28 @@ class _Block:
     def waits(self, gpu: Gpu, read: int, number: int) -> float:
         """Sum up what the block waits for; only a first pass reads from memory itself."""
         latency = gpu.cache_latency if number else gpu.memory_latency
-        return gpu.block_life + self._trips(read) * latency + self.arrivals * gpu.arrival
+        return gpu.block_life + self._dependent_loads(read) * latency + self.arrivals * gpu.arrival
 
-    def _trips(self, read: int) -> float:
-        """Tell how often a warp goes for the array's elements: by the line that loads most."""
+    def _dependent_loads(self, read: int) -> float:
+        """Count a warp's dependent loads of the array's elements: by the line that loads most."""
         loads = {line[:2]: line for line in self.counts.lines if line.event == "global_load"}
+        if not loads:
+            return 1.0
         most = max(loads.values(), key=lambda line: line.transfers)
         fresh = min(1.0, read / SECTOR_NBYTES / most.transfers)
-        trips = sum(line.requests for line in self._trip_lines() if line[:2] == most[:2])
-        return max(1.0, trips * fresh / (self.warps * self.counts.blocks))
+        dependent = sum(line.requests for line in self._dependent_lines() if line[:2] == most[:2])
+        return max(1.0, dependent * fresh / (self.warps * self.counts.blocks))
 
-    def _trip_lines(self) -> list[Line]:
+    def _dependent_lines(self) -> list[Line]:
         return [line for line in self.counts.lines if line.event == "global_load_trip"]
 
     def turns_alone(self) -> int:
-        """Tell how often the block that drew the last ticket goes for partials; and the ticket."""
+        """Count the dependent loads of the block that drew the last ticket, and the ticket."""
         if not self.counts.atomic_requests:
             return 0
         alone = [
             math.ceil(line.requests / self.warps)
-            for line in self._trip_lines()
+            for line in self._dependent_lines()
             if line.requests * _ALONE <= self.counts.blocks
         ]
         return 1 + sum(alone) if alone else 0
@@ -223,16 +236,36 @@ class _Block:
 
 def predict(launch: scaled.Launch, size: int, gpu: Gpu) -> Roofline:
     """Predict a sum of `size` elements."""
-    counted = scaled.passes(launch, size)
-    if counted and counted[0][1].blocks > _GRID_MOST:
+    return predict_counted(counted(launch, size), gpu)
+
+
+def predict_counted(counted: Counters, gpu: Gpu) -> Roofline:
+    """Predict a sum from the counts of its passes, which are launched as the method's are."""
+    method, block, size = counted.method, counted.block_size, counted.size
+    if counted.passes and counted.passes[0].blocks > _GRID_MOST:
         raise ValueError(
-            f"{launch.method.name} of {size} elements in blocks of {launch.block_size} needs more "
-            "blocks than a grid can have; choose a larger block_size"
+            f"{method} of {size} elements in blocks of {block} needs more blocks than a grid can "
+            "have; choose a larger block_size"
         )
-    passes = pass_times(counted, launch.dtype.itemsize, gpu)
+    passes = pass_times(list(_sized(counted)), np.dtype(counted.dtype).itemsize, gpu)
     seconds = gpu.start + sum(one.seconds for one in passes)
-    name, block = launch.method.name, launch.block_size
-    return Roofline(name, block, launch.dtype.name, size, gpu, passes, seconds, None)
+    return Roofline(method, block, counted.dtype, size, gpu, passes, seconds, None)
+
+
+def _sized(counted: Counters) -> Iterator[tuple[int, Counts]]:
+    """Yield how many elements each pass takes in, and its counts."""
+    size = counted.size
+    for counts in counted.passes:
+        yield size, counts
+        size = size - size // 2 if counted.method == "halving" else counts.blocks
+
+
+def counted(launch: scaled.Launch, size: int) -> Counters:
+    """Count a sum of `size` elements, without its result."""
+    passes = [counts for _, counts in scaled.passes(launch, size)]
+    dtype = launch.dtype.name
+    call = (launch.method.name, launch.block_size, dtype, size, dtype)
+    return counters_of("sum", call, launch.multiprocessors, None, passes)
 
 
 def pass_times(counted: list[tuple[int, Counts]], itemsize: int, gpu: Gpu) -> PassTimes:

@@ -8,6 +8,7 @@ for a turn of a grid that is as large as the device, where multiprocessors' shar
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -55,14 +56,22 @@ class Launch(NamedTuple):
 
     def first_pass(self, size: int, multiprocessors: int | None = None) -> Counts:
         """Count the first pass, element by element."""
-        first: Counts = counters(
-            np.ones(size, self.dtype),
-            method=self.method.name,
-            block_size=self.block_size,
-            dtype=self.dtype,
-            multiprocessors=multiprocessors or self.multiprocessors,
-        ).passes[0]
-        return first
+        return _counted(self, size, multiprocessors or self.multiprocessors)
+
+
+def _count(launch: Launch, size: int, multiprocessors: int) -> Counts:
+    first: Counts = counters(
+        np.ones(size, launch.dtype),
+        method=launch.method.name,
+        block_size=launch.block_size,
+        dtype=launch.dtype,
+        multiprocessors=multiprocessors,
+    ).passes[0]
+    return first
+
+
+# Arrays of all lengths are counted by the same few short ones.
+_counted = functools.lru_cache(maxsize=256)(_count)
 
 
 def passes(launch: Launch, size: int) -> list[tuple[int, Counts]]:
@@ -87,7 +96,7 @@ def _pass(launch: Launch, size: int) -> Counts:
         share = size // launch.multiprocessors // _PACK * _PACK
         if share > stride.at_least * resident:
             return _of_share(launch, share, stride, resident)
-    if stride is _VECTORS:  # which of its loads make a trip together depends on the whole grid
+    if stride is _VECTORS:  # which of its loads are in flight together depends on the whole grid
         return launch.first_pass(size)
     period = _A_THREAD * launch.block_size
     return _extrapolated(launch.first_pass, size, period, period)

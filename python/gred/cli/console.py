@@ -8,21 +8,24 @@ from __future__ import annotations
 import io
 import itertools
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from gred.cli.streams import Stream
 
 _INDENT = "  "
 _GAP = "  "
+# Columns that prose gets in the narrowest terminal.
+_LEAST_ROOM = 20
 
 Step = Callable[[str], None]
 
 
 class Column(NamedTuple):
-    """A table's column. `style` is rich's; plain text has none.
+    """A table's column. `style` is rich's; plain text has none. `about` is told below the table.
 
     Where there is no room, the columns of the highest rank are left out, and those of rank 0 never.
     """
@@ -31,6 +34,7 @@ class Column(NamedTuple):
     right: bool = True
     style: str = ""
     rank: int = 0
+    about: str = ""
 
 
 class Cell(NamedTuple):
@@ -48,7 +52,7 @@ def make_console() -> Console:
     try:
         import rich  # noqa: F401
     except ImportError:
-        return PlainConsole()
+        return Console()
     return RichConsole()
 
 
@@ -65,10 +69,11 @@ def _text(cell: str | Cell) -> str:
 
 
 class Table(NamedTuple):
-    """Rows under a head."""
+    """Rows under a head; `notes` are of the rows, each to be written below its own."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[str | Cell]]
+    notes: Sequence[str] = ()
 
     def widths(self) -> list[int]:
         """Measure the widest entry of each column."""
@@ -83,29 +88,35 @@ class Table(NamedTuple):
             worst = max(column.rank for column in table.columns)
             if worst == 0:
                 return None
-            table = table._without(worst)
+            table = table._where([column.rank != worst for column in table.columns])
         return table
 
     def _fits(self, width: int) -> bool:
         gaps = len(_GAP) * (len(self.columns) - 1)
         return len(_INDENT) + sum(self.widths()) + gaps <= width
 
-    def _without(self, rank: int) -> Table:
-        kept = [column.rank != rank for column in self.columns]
-        return Table(
-            list(itertools.compress(self.columns, kept)),
-            [list(itertools.compress(row, kept)) for row in self.rows],
-        )
+    def essential(self) -> Table:
+        """Keep what is never left out."""
+        return self._where([column.rank == 0 for column in self.columns])
 
-    def entries(self) -> Iterator[tuple[str, Cell]]:
-        """Yield a line an entry, for columns that have no room beside each other."""
-        first = next((place for place, column in enumerate(self.columns) if not column.right), 0)
-        for row in self.rows:
-            yield _INDENT, Cell(_text(row[first]), self.columns[first].style)
-            for place, (column, cell) in enumerate(zip(self.columns, row, strict=True)):
-                if column.rank == 0 and place != first:
-                    style = "" if isinstance(cell, str) else cell.style
-                    yield 2 * _INDENT, Cell(f"{column.title} {_text(cell)}", style)
+    def beside(self, other: Table) -> Table:
+        """Put another table's columns behind these, row by row, and take its notes."""
+        rows = [[*mine, *theirs] for mine, theirs in zip(self.rows, other.rows, strict=True)]
+        return Table([*self.columns, *other.columns], rows, other.notes)
+
+    def without(self, titles: Sequence[str]) -> Table:
+        """Leave out the columns of these titles."""
+        return self._where([column.title not in titles for column in self.columns])
+
+    def _where(self, kept: Sequence[bool]) -> Table:
+        rows = [list(itertools.compress(row, kept)) for row in self.rows]
+        return Table(list(itertools.compress(self.columns, kept)), rows, self.notes)
+
+    def legend(self) -> str:
+        """Say what the columns are that say so."""
+        return "; ".join(
+            f"{column.title}: {column.about}" for column in self.columns if column.about
+        )
 
 
 class _Streams:
@@ -135,88 +146,125 @@ class _Streams:
         self.width = stream.columns()
 
 
-class PlainConsole(_Streams):
+class Console(_Streams):
     """Aligned text, no colour; the progress bar rewrites its line where there is a terminal."""
 
     bar_characters = " #"
     lane_characters = "#o.rw~!"
+    rule = "-"
 
     def title(self, text: str) -> None:
         """Write the first line."""
-        self._print(f"\n{text}\n")
+        self._write()
+        self._write(Cell(text, "bold"))
+        self._write()
 
     def pairs(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Write names and what they are, in two columns."""
         width = max(len(name) for name, _ in pairs)
         for name, value in pairs:
-            self._print(f"  {name:<{width}}  {value}")
-        self._print()
+            for line in self._broken(value, width + len(_GAP)):
+                self.parts([Cell(f"{name:<{width}}{_GAP}", "cyan"), Cell(line)])
+                name = ""
+        self.line()
 
     def table(self, table: Table) -> None:
-        """Write rows under a head, columns as wide as they need to be."""
+        """Write rows under a head, columns as wide as they need to be, and what the columns are."""
         fitted = table.fitted(self.width)
         if fitted:
             self._columns(fitted)
         else:
-            for indent, cell in table.entries():
-                self._print(indent + cell.text)
-        self._print()
+            fitted = table.essential()
+            self._entries(fitted)
+        self.line()
+        self.text(fitted.legend(), "dim")
 
     def _columns(self, table: Table) -> None:
         widths = table.widths()
-        lines = [[column.title for column in table.columns], ["-" * width for width in widths]]
-        lines += [[_text(cell) for cell in row] for row in table.rows]
-        for line in lines:
-            entries = (
-                text.rjust(width) if column.right else text.ljust(width)
-                for text, width, column in zip(line, widths, table.columns, strict=True)
-            )
-            self._print(_INDENT + _GAP.join(entries).rstrip())
+        heads = [Cell(column.title, "bold") for column in table.columns]
+        self._row(table, widths, heads)
+        self.line(self.rule * (sum(widths) + len(_GAP) * (len(widths) - 1)), "dim")
+        for row, note in itertools.zip_longest(table.rows, table.notes, fillvalue=""):
+            self._row(table, widths, row)
+            self.text(note, "dim", _GAP + _GAP)
+
+    def _row(self, table: Table, widths: Sequence[int], row: Sequence[str | Cell]) -> None:
+        parts = []
+        for width, column, cell in zip(widths, table.columns, row, strict=True):
+            style = cell.style if isinstance(cell, Cell) else column.style
+            text = _text(cell)
+            parts.append(Cell(text.rjust(width) if column.right else text.ljust(width), style))
+            parts.append(Cell(_GAP))
+        self.parts(parts)
+
+    def _entries(self, table: Table) -> None:
+        """Write a line an entry, of columns that have no room beside each other."""
+        first = next((place for place, column in enumerate(table.columns) if not column.right), 0)
+        for row, note in itertools.zip_longest(table.rows, table.notes, fillvalue=""):
+            self.line(_text(row[first]), table.columns[first].style)
+            for place, (column, cell) in enumerate(zip(table.columns, row, strict=True)):
+                if place != first:
+                    style = cell.style if isinstance(cell, Cell) else ""
+                    self.line(f"{_INDENT}{column.title} {_text(cell)}", style)
+            self.text(note, "dim", _INDENT)
 
     def line(self, text: str = "", style: str = "") -> None:
         """Write a line among the results."""
-        self._print(f"  {text}".rstrip())
+        self.parts([Cell(text, style)])
+
+    def text(self, text: str, style: str = "", indent: str = "") -> None:
+        """Write prose, broken between words; nothing if there is none."""
+        for line in self._broken(text, len(indent)):
+            self.line(indent + line, style)
+
+    def _broken(self, text: str, taken: int) -> list[str]:
+        room = max(self.width - len(_INDENT) - taken, _LEAST_ROOM)
+        return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
 
     def parts(self, parts: Sequence[Cell]) -> None:
         """Write a line that is made of pieces, each with its own style."""
-        self._print(_INDENT + "".join(part.text for part in parts).rstrip())
+        while parts and not parts[-1].text.strip():
+            parts = parts[:-1]
+        if parts:
+            parts = [Cell(_INDENT), *parts[:-1], parts[-1]._replace(text=parts[-1].text.rstrip())]
+        self._write(*parts)
+
+    def _write(self, *parts: Cell) -> None:
+        print("".join(part.text for part in parts), file=self._shown)
 
     def note(self, text: str, style: str = "yellow") -> None:
         """Write a line beside the results."""
         print(text, file=self.stderr, flush=True)
 
-    def _print(self, text: str = "") -> None:
-        print(text, file=self._shown)
-
     @contextmanager
     def progress(self, total: int) -> Iterator[Step]:
-        """Yield a function to call with what is done next."""
+        """Yield a function to call with what is done next; a terminal shows it in one line."""
         start, done, live = time.monotonic(), 0, self.stderr.isatty()
         room = self.stderr.columns() - 1
+
+        def draw(text: str) -> None:
+            if live:
+                print(f"\r{text[:room]:<{min(80, room)}}\r", end="", file=self.stderr, flush=True)
 
         def step(label: str) -> None:
             nonlocal done
             left = (time.monotonic() - start) / done * (total - done) if done else None
             text = f"{done:>4}/{total} {label}" + (f", {_clock(left)} left" if left else "")
-            if live:
-                drawn = f"[{bar(done / total, 24, self.bar_characters)}] {text:<52.52}"
-                print(f"\r{drawn[:room]}", end="", file=self.stderr, flush=True)
-            elif done * 10 // total != (done - 1) * 10 // total:
-                print(text, file=self.stderr, flush=True)
+            draw(f"[{bar(done / total, 24, self.bar_characters)}] {text:<52.52}")
             done += 1
 
         try:
             yield step
         finally:
-            if live:
-                print("\r" + " " * min(80, room) + "\r", end="", file=self.stderr, flush=True)
+            draw("")
 
 
-class RichConsole(_Streams):
+class RichConsole(Console):
     """The same with rich."""
 
     bar_characters = " ▏▎▍▌▋▊▉█"
     lane_characters = "●○·□■~✖"
+    rule = "─"
 
     def __init__(self) -> None:
         super().__init__()
@@ -226,79 +274,15 @@ class RichConsole(_Streams):
         super()._show_on(stream)
         self._out = _terminal(stream, self.width)
 
-    def title(self, text: str) -> None:
-        """Write the first line."""
-        self._out.print(f"\n{text}\n", style="bold", markup=False)
-
-    def pairs(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Write names and what they are, in two columns."""
+    def _write(self, *parts: Cell) -> None:
         from rich.text import Text
 
-        width = max(len(name) for name, _ in pairs)
-        for name, value in pairs:
-            self._out.print(Text.assemble((f"  {name:<{width}}  ", "cyan"), value), soft_wrap=True)
-        self._out.print()
-
-    def table(self, table: Table) -> None:
-        """Write rows under a head, columns as wide as they need to be."""
-        fitted = table.fitted(self.width)
-        if fitted:
-            self._columns(fitted)
-        else:
-            for indent, cell in table.entries():
-                self._out.print(indent, _styled(cell), sep="", soft_wrap=True)
-        self._out.print()
-
-    def _columns(self, table: Table) -> None:
-        from rich import box, padding
-        from rich.table import Table as Grid
-
-        grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-        for column in table.columns:
-            justify: Any = "right" if column.right else "left"
-            grid.add_column(column.title, justify=justify, style=column.style, no_wrap=True)
-        for row in table.rows:
-            grid.add_row(*map(_styled, row))
-        self._out.print(padding.Padding(grid, (0, 0, 0, len(_INDENT)), expand=False))
-
-    def line(self, text: str = "", style: str = "") -> None:
-        """Write a line among the results."""
-        self._out.print(f"  {text}".rstrip(), style=style, markup=False, soft_wrap=True)
-
-    def parts(self, parts: Sequence[Cell]) -> None:
-        """Write a line that is made of pieces, each with its own style."""
-        self._out.print(_INDENT, *map(_styled, parts), sep="", soft_wrap=True)
+        line = Text.assemble(*((part.text, part.style) for part in parts))
+        self._out.print(line, soft_wrap=True)
 
     def note(self, text: str, style: str = "yellow") -> None:
         """Write a line beside the results."""
         self._err.print(text, style=style, markup=False, soft_wrap=True)
-
-    @contextmanager
-    def progress(self, total: int) -> Iterator[Step]:
-        """Yield a function to call with what is done next."""
-        from rich import progress
-
-        columns = (
-            progress.TextColumn(" "),
-            progress.BarColumn(bar_width=32),
-            progress.MofNCompleteColumn(),
-            progress.TextColumn("{task.description}"),
-            progress.TimeRemainingColumn(compact=True),
-            progress.TextColumn("left"),
-        )
-        with progress.Progress(*columns, console=self._err, transient=True) as display:
-            task = display.add_task("", total=total)
-            started = False
-
-            def step(label: str) -> None:
-                nonlocal started
-                display.update(task, description=f"{label:<30}", advance=1 if started else 0)
-                started = True
-
-            yield step
-
-
-Console: TypeAlias = PlainConsole | RichConsole
 
 
 def _terminal(stream: Stream, width: int | None = None) -> Any:
@@ -306,12 +290,6 @@ def _terminal(stream: Stream, width: int | None = None) -> Any:
 
     file: Any = stream
     return Terminal(file=file, width=width, highlight=False)
-
-
-def _styled(cell: str | Cell) -> Any:
-    from rich.text import Text
-
-    return Text(cell) if isinstance(cell, str) else Text(cell.text, style=cell.style)
 
 
 def _clock(seconds: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,28 +11,20 @@ import numpy as np
 import gred
 from gred.cli import files, options, record, units
 from gred.cli.console import Column, Console, Table
-from gred.cli.ladder import introduce, tell_written
+from gred.cli.opening import check_places, introduce, tell_written, write
 from gred.counting import SECTOR_NBYTES
 
 DESCRIPTION = """\
-Counts what every rung of the ladder does to memory, as a profiler does on a GPU: requests of warps
-and the sectors they move, wavefronts of shared memory and bank conflicts, barriers, active lanes.
-The rungs' own kernels run on the simulated device; no GPU is needed."""
+Counts what every rung of the ladder does to memory, as a profiler does on a GPU: warp-level memory
+requests and the sectors that they move, wavefronts of shared memory and bank conflicts, barriers,
+active lanes. The rungs' own kernels run on the simulated device; no GPU is needed."""
 
 EPILOG = """\
 All passes of a rung are counted together. Grids are those of a GPU with --multiprocessors, by
-default an H200's. Exit status: 0 counted, 2 bad arguments, 130 interrupted, 141 nobody reads."""
+default an H200's. Exit status: 0 counted, 2 bad arguments, 130 interrupted, 141 broken pipe."""
 
 SIZE, BLOCK_SIZE = 1 << 20, 256
 LATEST = 24
-
-LEGEND = (
-    "loads, stores: requests of warps to global memory, bulk copies among the loads",
-    "sectors: 32 bytes each that these move",
-    "used: bytes that lanes ask for, of those that are moved",
-    "shared: wavefronts of shared memory; conflicts: those that lanes cost that meet in a bank",
-    "barriers: a block's; lanes: of a warp, active in a step of arithmetic, on average",
-)
 
 
 class Settings(NamedTuple):
@@ -87,19 +78,14 @@ def _parse_multiprocessors(text: str) -> int:
 
 def run(given: argparse.Namespace, console: Console) -> int:
     """Count, print, write; the exit status."""
-    files.check_apart({"--json": given.json, "--plot": given.plot})
-    options.check_plot("--plot", given.plot)
+    check_places(given, console)
     settings = settings_of(given, given.methods)
-    files.check_file("--json", given.json)
-    files.check_file("--plot", given.plot)
-    if given.json == files.STANDARD_OUTPUT:
-        console.leave_stdout()
     machine = record.describe_machine(options.resolve_device("simulated"))
     with console.files_first(bool(given.json or given.plot)):
         introduce(console, machine, "what the rungs do to memory, counted")
         rows = count(settings, console)
         kept = counters_record(machine, settings, rows)
-        written, failure = files.write_all(_jobs(given, kept, console))
+        written, failure = write(given, kept, console, figure)
     show_rows(console, settings, rows)
     tell_written(console, written, failure)
     return 0
@@ -120,7 +106,7 @@ def settings_of(
 def countable(
     wanted: tuple[Any, ...] | None, done: str = "counted", latest: int = LATEST
 ) -> tuple[Any, ...]:
-    """Check that the methods are rungs up to `latest`, which can be `done`; by default all."""
+    """Check that the methods are rungs up to the `latest`; by default all that can be `done`."""
     for method in wanted or ():
         if method.number is None or method.number > latest:
             raise options.UsageError(f"{method.name!r} cannot be {done}; rungs 0 to {latest} can")
@@ -149,52 +135,56 @@ def count(settings: Settings, console: Console) -> list[Row]:
 # ---- shown ----
 
 _COLUMNS = (
-    Column("#", style="dim", rank=6),
+    Column("#", style="dim", rank=2),
     Column("method", right=False, style="bold"),
     Column("passes", style="dim", rank=9),
-    Column("loads", rank=4),
-    Column("sectors", style="bold"),
-    Column("used", rank=1),
-    Column("stores", rank=7),
-    Column("sectors", rank=3),
-    Column("used", rank=8),
-    Column("shared", rank=2),
-    Column("conflicts", style="bold"),
-    Column("atomics", rank=11),
-    Column("shuffles", rank=10),
-    Column("barriers", rank=5),
-    Column("lanes", rank=1),
+    Column("loads", rank=5, about="warp-level global load requests, and bulk copies"),
+    Column("load sectors", style="bold", about="of 32 bytes, that global loads move"),
+    Column("used", rank=1, about="bytes that lanes ask for, over bytes that loads move"),
+    Column("stores", rank=7, about="warp-level global store requests"),
+    Column("store sectors", rank=4, about="that global stores move"),
+    Column("shared", rank=3, about="wavefronts of shared memory, loads and stores"),
+    Column("conflicts", style="bold", about="wavefronts that are bank conflicts"),
+    Column("atomics", rank=11, about="warp-level atomic requests"),
+    Column("shuffles", rank=10, about="warp-level shuffles"),
+    Column("barriers", rank=6, about="barriers of a block"),
+    Column("lanes", rank=1, about="of a warp's 32, active in a step of arithmetic on average"),
 )
 
 
-def _cells(row: Row) -> list[str]:
-    total, passes = row.counters.total, row.counters.passes
-    requests, sectors = (
-        getattr(total, f"global_load_{what}") + getattr(total, f"bulk_copy_{what}")
-        for what in ("requests", "sectors")
-    )
+def loads(total: gred.Counts) -> tuple[int, int, float | None]:
+    """Count what is loaded, bulk copies too: requests, sectors, and the share of them in use."""
+    sectors = total.global_load_sectors + total.bulk_copy_sectors
     asked = total.global_load_nbytes + total.bulk_copy_nbytes
-    used = asked / (SECTOR_NBYTES * sectors) if sectors else None
-    numbers = (
-        (requests, sectors, used),
-        (total.global_store_requests, total.global_store_sectors, total.global_store_efficiency),
-    )
-    cells = [str(row.number), row.counters.method, str(len(passes))]
-    for requests, sectors, used in numbers:
-        cells += [
-            f"{requests:,}",
-            f"{sectors:,}",
-            "-" if used is None else units.percent_text(used),
-        ]
-    cells.append(f"{total.shared_load_wavefronts + total.shared_store_wavefronts:,}")
-    cells.append(f"{total.shared_load_conflicts + total.shared_store_conflicts:,}")
-    cells += [f"{total.atomic_requests:,}", f"{total.shuffle_requests:,}"]
-    lanes = total.active_lanes
-    return [*cells, f"{total.block_barriers:,}", "-" if lanes is None else f"{lanes:.1f}"]
+    requests = total.global_load_requests + total.bulk_copy_requests
+    return requests, sectors, asked / (SECTOR_NBYTES * sectors) if sectors else None
 
 
-def show_rows(console: Console, settings: Settings, rows: Sequence[Row]) -> None:
-    """Show what was counted, of which array, and what the columns are."""
+def _cells(row: Row) -> list[str]:
+    total, lanes = row.counters.total, row.counters.total.active_lanes
+    requests, sectors, used = loads(total)
+    return [
+        str(row.number),
+        row.counters.method,
+        str(len(row.counters.passes)),
+        f"{requests:,}",
+        f"{sectors:,}",
+        "-" if used is None else units.percent_text(used),
+        f"{total.global_store_requests:,}",
+        f"{total.global_store_sectors:,}",
+        f"{total.shared_load_wavefronts + total.shared_store_wavefronts:,}",
+        f"{total.shared_load_conflicts + total.shared_store_conflicts:,}",
+        f"{total.atomic_requests:,}",
+        f"{total.shuffle_requests:,}",
+        f"{total.block_barriers:,}",
+        "-" if lanes is None else f"{lanes:.1f}",
+    ]
+
+
+def show_rows(
+    console: Console, settings: Settings, rows: Sequence[Row], more: Table | None = None
+) -> None:
+    """Show what was counted, and of which array; `more` is to stand beside it."""
     nbytes = units.bytes_text(settings.size * np.dtype(settings.dtype).itemsize)
     console.pairs(
         [
@@ -203,9 +193,8 @@ def show_rows(console: Console, settings: Settings, rows: Sequence[Row]) -> None
             ("grids", f"as on {settings.multiprocessors} multiprocessors"),
         ]
     )
-    console.table(Table(_COLUMNS, [_cells(row) for row in rows]))
-    for text in LEGEND:
-        console.line(text, "dim")
+    table = Table(_COLUMNS, [_cells(row) for row in rows])
+    console.table(table.beside(more) if more else table)
     console.line()
 
 
@@ -245,18 +234,8 @@ def _row_record(row: Row) -> record.Record:
     }
 
 
-def json_jobs(path: Path | None, kept: record.Record, console: Console) -> list[files.Job]:
-    """Make the job of writing the record, if it is to be written."""
-    if path is None:
-        return []
-    return [files.text_job(path, lambda: record.json_text(kept), console.stdout)]
+def figure() -> Any:
+    """Find what draws the record."""
+    from gred.cli import counters_plot
 
-
-def _jobs(given: argparse.Namespace, kept: record.Record, console: Console) -> list[files.Job]:
-    def draw() -> None:
-        from gred.cli import counters_plot, plots
-
-        plots.save(counters_plot.counters_figure(kept), given.plot, kept)
-
-    jobs = json_jobs(given.json, kept, console)
-    return [*jobs, files.Job(given.plot, draw)] if given.plot else jobs
+    return counters_plot.counters_figure

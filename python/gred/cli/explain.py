@@ -12,7 +12,7 @@ import gred
 from gred.cli import counters, files, options, record, units
 from gred.cli.console import Column, Console, Table
 from gred.cli.counters import Settings
-from gred.cli.ladder import tell_written
+from gred.cli.opening import check_places, tell_written, write
 from gred.cli.source import Listing, listings
 from gred.counting import Line
 from gred.prediction import LATEST
@@ -23,15 +23,20 @@ and what differs from the rungs before and after it. The kernel runs on the simu
 every access is counted; no GPU is needed."""
 
 EPILOG = """\
-All passes are counted together. Exit status: 0 shown, 2 bad arguments, 130 interrupted, 141 nobody
-reads.
+All passes are counted together. Exit status: 0 shown, 2 bad arguments, 130 interrupted, 141 broken
+pipe.
 
 All rungs in one table: python -m gred counters --help
 A rung drawn step by step: python -m gred show --help
-What all should take on a GPU: python -m gred roofline --help"""
+Predicted times of all: python -m gred roofline --help"""
 
 # From where on something is a rung's limit.
-_POOR, _OFTEN, _DIVERGENT, _CONFLICTS = 0.5, 1.5, 16, 0.25
+_POOR, _OFTEN, _DIVERGENT, _CONFLICTS, _LAUNCHES = 0.5, 1.2, 16, 0.25, 4
+# Elements for each barrier of a block, and bytes that a warp's loads have in flight.
+_BARRIER, _IN_FLIGHT = 256, 500
+
+# What is said of a rung that nothing else limits.
+FREE = "every byte is read once"
 
 # Elements that the prediction is for: enough that launching does not count.
 PREDICTED = 1 << 28
@@ -44,36 +49,36 @@ _EVENTS = {
     "shared_store": ("shared stores", "wavefronts"),
     "atomic": ("atomics", "sectors"),
     "shuffle": ("shuffles", ""),
-    "merge": ("merges", ""),
-    "block_barrier": ("warps at a barrier of the block", ""),
-    "warp_barrier": ("barriers of a warp", ""),
-    "grid_barrier": ("warps at the grid's barrier", ""),
-    "global_load_trip": ("trips to global memory", ""),
+    "merge": ("additions", ""),
+    "block_barrier": ("arrivals of warps at a block barrier", ""),
+    "warp_barrier": ("warp barriers", ""),
+    "grid_barrier": ("arrivals of warps at a grid barrier", ""),
+    "global_load_trip": ("dependent global loads", ""),
     "bulk_copy": ("bulk copies", "sectors"),
-    "mbarrier_wait": ("warps that wait at an mbarrier", ""),
-    "cluster_barrier": ("warps at a cluster's barrier", ""),
+    "mbarrier_wait": ("waits of warps at an mbarrier", ""),
+    "cluster_barrier": ("arrivals of warps at a cluster barrier", ""),
 }
 
 # What is compared between rungs, and what it is called.
 _COMPARED = {
     "passes": "launches",
     "blocks": "blocks",
-    "global_load_requests": "requests of global loads",
-    "global_load_sectors": "sectors of global loads",
-    "global_load_trips": "trips for these",
-    "global_store_sectors": "sectors of global stores",
-    "shared_load_wavefronts": "wavefronts of shared loads",
-    "shared_store_wavefronts": "wavefronts of shared stores",
+    "global_load_requests": "global load requests",
+    "global_load_sectors": "global load sectors",
+    "global_load_trips": "dependent global loads",
+    "global_store_sectors": "global store sectors",
+    "shared_load_wavefronts": "shared load wavefronts",
+    "shared_store_wavefronts": "shared store wavefronts",
     "conflicts": "bank conflicts",
-    "merge_requests": "steps of arithmetic, of warps",
+    "merge_requests": "warp-level additions",
     "active_lanes": "active lanes in these",
     "shuffle_requests": "shuffles",
     "atomic_requests": "atomics",
-    "block_barriers": "barriers of blocks",
-    "warp_barriers": "barriers of warps",
-    "bulk_copy_sectors": "sectors of bulk copies",
+    "block_barriers": "block barriers",
+    "warp_barriers": "warp barriers",
+    "bulk_copy_sectors": "bulk copy sectors",
     "mbarrier_waits": "mbarrier waits",
-    "cluster_barriers": "barriers of clusters",
+    "cluster_barriers": "cluster barriers",
 }
 
 
@@ -89,14 +94,12 @@ def parser(prog: str) -> argparse.ArgumentParser:
 def run(given: argparse.Namespace, console: Console) -> int:
     """Count the rung and its neighbours, print, write; the exit status."""
     settings = counters.settings_of(given, (given.method,), "explained")
-    files.check_file("--json", given.json)
-    if given.json == files.STANDARD_OUTPUT:
-        console.leave_stdout()
+    check_places(given, console)
     machine = record.describe_machine(options.resolve_device("simulated"))
     with console.files_first(bool(given.json)):
         rows = counters.count(settings._replace(methods=_neighbours(given.method)), console)
         kept = counters.counters_record(machine, settings, rows)
-        written, failure = files.write_all(counters.json_jobs(given.json, kept, console))
+        written, failure = write(given, kept, console)
     _print(console, settings, given.method, [row.counters for row in rows])
     tell_written(console, written, failure)
     return 0
@@ -112,28 +115,41 @@ def _neighbours(method: Any) -> tuple[Any, ...]:
 
 
 def limits(counted: gred.Counters) -> Iterator[str]:
-    """Say what keeps a rung from running at the memory's pace, the worst first."""
-    total = counted.total
+    """Say what keeps a rung from running at the memory's bandwidth, the worst first."""
+    total, launches = counted.total, len(counted.passes)
     nbytes = counted.size * np.dtype(counted.dtype).itemsize
-    loaded = total.global_load_sectors + total.bulk_copy_sectors
+    requests, loaded, used = counters.loads(total)
     moved = 32 * (loaded + total.global_store_sectors)
     wavefronts = total.shared_load_wavefronts + total.shared_store_wavefronts
     conflicts = total.shared_load_conflicts + total.shared_store_conflicts
-    used = total.global_load_efficiency
     if moved > _OFTEN * nbytes:
-        yield f"global memory moves {moved / nbytes:.1f} times the array's bytes"
+        yield f"global memory traffic is {moved / nbytes:.1f} times the array"
     if used is not None and used < _POOR:
-        yield f"of a loaded sector {units.percent_text(used)} are used: lanes' elements lie apart"
+        yield f"{units.percent_text(used)} of the loaded bytes are used"
     if conflicts > _CONFLICTS * wavefronts:
         share = units.percent_text(conflicts / wavefronts)
-        yield f"{share} of shared memory's wavefronts are bank conflicts"
+        yield f"{share} of shared-memory wavefronts are bank conflicts"
     if total.active_lanes is not None and total.active_lanes < _DIVERGENT:
-        yield f"{total.active_lanes:.1f} of 32 lanes are active in a step of arithmetic: divergence"
-    if wavefronts > 2 * total.global_load_requests and not total.bulk_copy_requests:
-        times = wavefronts / total.global_load_requests
-        yield f"shared memory is asked {times:.1f} times for each request of a global load"
-    if len(counted.passes) > 4:
-        yield f"{len(counted.passes)} launches, each of which waits for the one before it"
+        yield f"divergence leaves {total.active_lanes:.1f} of 32 lanes active"
+    if counted.size < _BARRIER * total.block_barriers:
+        yield f"a block barrier every {counted.size / total.block_barriers:.0f} elements"
+    if launches > _LAUNCHES:
+        yield f"{launches} dependent launches"
+    if wavefronts > 2 * requests and not total.bulk_copy_requests:
+        times = wavefronts / requests
+        yield f"{times:.1f} shared-memory wavefronts per global load request"
+    flight = total.global_load_nbytes / (total.global_load_trips or 1)
+    if flight < _IN_FLIGHT and not total.bulk_copy_requests:
+        yield f"loads of {flight:.0f} bytes in flight per warp"
+
+
+def limit(counted: gred.Counters, predicted: gred.Roofline) -> str:
+    """Say in a sentence what limits a rung."""
+    cause = next(limits(counted), FREE)
+    if predicted.limit == "launches":
+        launches = len(counted.passes)
+        cause = "a short array" if launches == 1 else f"{launches} dependent launches"
+    return f"limited by {predicted.why()}: {cause}"
 
 
 # ---- shown ----
@@ -143,7 +159,7 @@ def _print(console: Console, settings: Settings, method: Any, counted: list[gred
     own = next(one for one in counted if one.method == method.name)
     console.title(f"{method.number} {method.name}: {method.title}")
     nbytes = units.bytes_text(settings.size * np.dtype(settings.dtype).itemsize)
-    reasons = list(limits(own)) or ["the memory itself: each byte is read about once"]
+    reasons = list(limits(own)) or [f"memory bandwidth: {FREE}"]
     console.pairs(
         [
             ("idea", method.idea),
@@ -156,7 +172,7 @@ def _print(console: Console, settings: Settings, method: Any, counted: list[gred
     for listing in listings(method.name, own.total.lines):
         _print_listing(console, listing)
     _print_neighbours(console, method, counted)
-    console.line(f"drawn step by step: python -m gred show {method.name}", "dim")
+    console.text(f"drawn step by step: python -m gred show {method.name}", "dim")
     console.line()
 
 
@@ -170,7 +186,7 @@ def _predicted(settings: Settings, method: Any) -> Iterator[tuple[str, str]]:
     time = units.time_text(told.seconds)
     size = units.size_text(PREDICTED)
     text = f"{time} for {size} elements on one {told.gpu.title}, bound by {told.why()}"
-    yield "should take", text
+    yield "predicted", text
 
 
 def _print_listing(console: Console, listing: Listing) -> None:

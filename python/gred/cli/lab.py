@@ -10,27 +10,29 @@ from typing import Any
 import numpy as np
 
 import gred
-from gred.cli import counters, files, ladder, measure, options, record, units
+from gred.cli import counters, explain, files, ladder, measure, opening, options, record, units
 from gred.cli.answer import numpy_answer
-from gred.cli.console import Console
+from gred.cli.console import Column, Console, Table
 from gred.cli.data import random_array
 from gred.cli.measure import Sampling
+from gred.gpus import H200
+from gred.prediction import LATEST, predict_counted
 
 DESCRIPTION = """\
 Compiles a rung of your own, a kernel in the form of the ladder's, by the host's C++ compiler, and
 by nvcc for a GPU; checks it at every edge, in every order of threads, access by access; counts what
-it does to memory, beside the ladder's rungs; and times it. It runs in a process of its own, on the
-simulated device and, if there is one, on a GPU.
+it does to memory, beside the ladder's rungs, and predicts what it takes on an H200; and times it on
+a GPU, if there is one. It runs in a process of its own.
 """
 
 EPILOG = """\
 How it is launched says the file, in a comment (launched like unroll8), or --like. Exit status: 0
 right, 1 something is wrong with it, 2 it cannot be compiled, or other bad arguments, 130
-interrupted, 141 nobody reads.
+interrupted, 141 broken pipe.
 
 The exercise sheet: python -m gred lab --exercise 1 --out mine.cuh; python -m gred lab mine.cuh"""
 
-_SIZE, _TIMED_SIZE = 1 << 16, 1 << 26
+_SIZE, _TIMED_SIZE = 1 << 20, 1 << 26
 _SAMPLING = Sampling(20, 2)
 _DRAWN_BLOCK = 32
 _WRONG = 1
@@ -50,6 +52,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
     counters.add_common(parser, f"2**{counted}, and on a GPU, to be timed, 2**{timed}")
     parser.set_defaults(size=None)
     options.add_seed(parser)
+    ladder.add_time(parser)
     parser.add_argument(
         "--device",
         metavar="NAME",
@@ -126,7 +129,7 @@ def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> i
     drawn = _show_counts(given, rung, near, console)
     if rung.gpu:
         drawn = _show_climb(given, rung, near, console)
-    else:
+    elif given.time:
         console.pairs(_times(given, rung))
     if given.plot:
         drawn(given.plot)
@@ -176,16 +179,27 @@ def _show_counts(
         multiprocessors=settings.multiprocessors,
     )
     rows = _with_own(counters.count(settings, console), counters.Row("*", own), rung)
-    counters.show_rows(console, settings, rows)
+    counters.show_rows(console, settings, rows, _predicted(rows, rung))
 
     def draw(path: Path) -> None:
-        from gred.cli import counters_plot, plots
-
         machine = record.describe_machine(options.resolve_device("simulated"))
         kept = counters.counters_record(machine, settings, rows)
-        plots.save(counters_plot.counters_figure(kept), path, kept)
+        opening.draw(counters.figure, path, kept)
 
     return draw
+
+
+def _predicted(rows: Sequence[counters.Row], rung: gred.lab.Rung) -> Table:
+    """Predict your own, as what it is launched like, and the others; and say what limits each."""
+    times, notes = [], []
+    for number, one in rows:
+        launched = one._replace(method=rung.like) if number == "*" else one
+        gpu = H200._replace(multiprocessors=one.multiprocessors)
+        unfitted = isinstance(number, int) and number > LATEST
+        times.append("-" if unfitted else units.time_text(predict_counted(launched, gpu).seconds))
+        notes.append(", ".join([*explain.limits(one)][:2]) or explain.FREE)
+    column = Column("predicted", style="bold", about="for an H200")
+    return Table([column], [[time] for time in times], notes)
 
 
 # ---- timed ----
@@ -211,11 +225,9 @@ def _show_climb(
     ladder.show(console, settings, limit, rows)
 
     def draw(path: Path) -> None:
-        from gred.cli import plots
-
         machine = record.describe_machine(settings.device)
         kept = ladder.record_of(machine, settings, limit, rows)
-        plots.save(plots.ladder_figure(kept), path, kept)
+        opening.draw(ladder.figure, path, kept)
 
     return draw
 
@@ -240,4 +252,4 @@ def _times(given: argparse.Namespace, rung: gred.lab.Rung) -> list[tuple[str, st
     timed = gred.kernel_time(array, method=rung.like, device="simulated", **settings)
     other = float(np.median(timed.seconds))
     text = f"{units.time_text(own)}; {rung.like} takes {units.time_text(other)}"
-    return [("simulated", text)]
+    return [("simulated", text), *ladder.SIMULATED_TIMES]

@@ -4,36 +4,45 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import gred
-from gred.cli import files, options, record, units
+from gred.cli import files, lesson, options, record, roofline, units
 from gred.cli.answer import numpy_answer
 from gred.cli.console import Cell, Column, Console, Table, bar
 from gred.cli.data import random_array
 from gred.cli.measure import Row, Sampling, device_for, measure, read_limit
+from gred.cli.opening import check_places, introduce, tell_written, write
 
 DESCRIPTION = """\
-Climbs the ladder of parallel reduction: runs every method on the same random array, checks each
-answer against NumPy, and shows how fast its kernels are beside what the device's memory allows."""
+Climbs the ladder of parallel reduction: runs every method on the same random array and checks each
+answer against NumPy. On a GPU it shows how fast the kernels are beside what the memory allows.
+Without one they run on the simulated device, and it shows what each rung does to memory, what that
+takes on an H200, predicted and measured, and what limits it."""
 
 EPILOG = """\
 Sums and products accumulate in the array's own element type, int32 in int32, as the published
 ladders do; gred.sum itself, like NumPy, adds int32 in int64. `recursive` always runs on the host,
 `cub` only on a GPU. Exit status: 0 every answer right, 1 an answer wrong, 2 bad arguments,
-130 interrupted, 141 nobody reads the output.
+130 interrupted, 141 broken pipe.
 
 The same over many array sizes and block sizes, with plots: python -m gred sweep --help
 Beside other libraries: python -m gred versus --help
 What each does to memory: python -m gred counters --help, python -m gred explain --help
 Each drawn step by step: python -m gred show --help
-What each should take: python -m gred roofline --help
+Predicted times: python -m gred roofline --help
 A rung of your own: python -m gred lab --help"""
 
+_NEXT = """\
+A rung's source with its counters: python -m gred explain shared_strided. Drawn step by step:
+python -m gred show shared_strided. What the simulated device itself takes: python -m gred --time"""
 
-# Columns that the table needs when it draws no bars.
-_WIDTH_WITHOUT_BAR = 80
+# Elements that are run where nothing is timed, and those that are counted and predicted.
+_CHECKED, _COUNTED = 1 << 16, 1 << 28
+
+# What is said of the simulated device's times, and the columns that they do not have.
+SIMULATED_TIMES = (("times", "this processor's, which simulates the GPU's threads: no GPU's"),)
+OF_A_GPU = ("GB/s", "share", "", "speed-up", "read limit")
 
 
 class Settings(NamedTuple):
@@ -52,9 +61,10 @@ class Settings(NamedTuple):
 def parser(prog: str) -> argparse.ArgumentParser:
     """Make the options of `python -m gred`."""
     parser = options.parser(prog, DESCRIPTION, EPILOG)
-    options.add_size(parser, "2**28 on a GPU, else 2**20")
+    options.add_size(parser, "2**28; 2**20 to time the simulated device")
     add_common(parser)
     options.add_block_size(parser, "each method's own")
+    add_time(parser)
     files.add_place(parser, "--json", "write everything measured; - is standard output")
     files.add_place(parser, "--plot", "draw it (.svg, .png, .pdf)")
     parser.add_argument(
@@ -64,6 +74,15 @@ def parser(prog: str) -> argparse.ArgumentParser:
         help="show gred's version and leave",
     )
     return parser
+
+
+def add_time(parser: argparse.ArgumentParser) -> None:
+    """Add the option that asks for times which are no GPU's."""
+    parser.add_argument(
+        "--time",
+        action="store_true",
+        help="time the simulated device itself, as files do: this processor's seconds, no GPU's",
+    )
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
@@ -87,45 +106,30 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, console: Console) -> int:
     """Climb, print, write; the exit status."""
-    files.check_apart({"--json": given.json, "--plot": given.plot})
-    options.check_plot("--plot", given.plot)
-    settings = _settings(given)
-    files.check_file("--json", given.json)
-    files.check_file("--plot", given.plot)
-    if given.json == files.STANDARD_OUTPUT:
-        console.leave_stdout()
+    check_places(given, console)
+    settings, taught = _settings(given)
     machine = record.describe_machine(settings.device)
     with console.files_first(bool(given.json or given.plot)):
         introduce(console, machine, "the ladder of parallel reduction, climbed")
         limit, rows = climb(settings, console)
+        lessons = lesson.learn(taught, console) if taught else []
         kept = record_of(machine, settings, limit, rows)
-        written, failure = files.write_all(_jobs(given, kept, console))
-    show(console, settings, limit, rows)
+        written, failure = write(given, kept, console, figure)
+    if taught:
+        lesson.show(console, taught, lessons)
+        _print_answers(console, rows, _checked(settings))
+        console.text(_NEXT, "dim")
+    else:
+        show(console, settings, limit, rows)
     tell_written(console, written, failure)
     return 0 if all(row.right for row in rows) else 1
 
 
-def _jobs(given: argparse.Namespace, kept: record.Record, console: Console) -> list[files.Job]:
-    def draw() -> None:
-        from gred.cli import plots
+def figure() -> Any:
+    """Find what draws the record."""
+    from gred.cli import plots
 
-        plots.save(plots.ladder_figure(kept), given.plot, kept)
-
-    jobs = []
-    if given.json:
-        jobs.append(files.text_job(given.json, lambda: record.json_text(kept), console.stdout))
-    if given.plot:
-        jobs.append(files.Job(given.plot, draw))
-    return jobs
-
-
-def tell_written(console: Console, written: Sequence[Path], failure: OSError | None) -> None:
-    """Name the files there are now; why one is not there comes last, as the command's error."""
-    for path in written:
-        if path != files.STANDARD_OUTPUT:
-            console.line(f"wrote {path}")
-    if failure:
-        raise failure
+    return plots.ladder_figure
 
 
 def choose_methods(wanted: tuple[Any, ...] | None, device: Any, host_too: bool) -> tuple[Any, ...]:
@@ -157,21 +161,33 @@ def is_able(device: Any, method: Any) -> bool:
     return int(needed.replace(".", "")) <= min(latest, int(here.replace(".", "")))
 
 
-def _settings(given: argparse.Namespace) -> Settings:
+def is_timed(given: argparse.Namespace, device: Any, files_named: bool) -> bool:
+    """Tell whether times are asked for: the simulated device's are no GPU's, and not by default."""
+    return device.name != "simulated" or given.time or files_named
+
+
+def _settings(given: argparse.Namespace) -> tuple[Settings, roofline.Settings | None]:
+    """Say what to run, and what to tell of it where it is not timed."""
     device = options.resolve_device(given.device)
     fast = device.name.startswith("cuda")
+    timed = is_timed(given, device, bool(given.json or given.plot))
     size = given.size or (1 << 28 if fast else 1 << 20)
     options.check_memory(device, size, given.dtype)
-    return Settings(
+    methods = choose_methods(given.methods, device, host_too=timed)
+    rungs = tuple(method for method in methods if method.number is not None)
+    counted = given.size or _COUNTED
+    taught = roofline.Settings(rungs, counted, given.dtype, given.block_size, None)
+    settings = Settings(
         device=device,
-        methods=choose_methods(given.methods, device, host_too=True),
-        size=size,
+        methods=methods,
+        size=size if timed else min(counted, _CHECKED),
         dtype=given.dtype,
         op=given.op,
         block_size=given.block_size,
         seed=given.seed,
-        sampling=Sampling(20, 2, None if fast else 0.5),
+        sampling=Sampling(20, 2, None if fast else 0.5) if timed else Sampling(1, 0),
     )
+    return settings, None if timed or not rungs else taught
 
 
 def climb(settings: Settings, console: Console) -> tuple[float, list[Row]]:
@@ -199,40 +215,6 @@ def climb(settings: Settings, console: Console) -> tuple[float, list[Row]]:
     return limit, rows
 
 
-def introduce(console: Console, machine: record.Record, what: str) -> None:
-    """Name the machine and its devices."""
-    versions = [f"{name} {machine[name.lower()]}" for name in ("gred", "Python", "NumPy")]
-    if machine["cuda"]:
-        versions.append(f"CUDA {machine['cuda']}")
-    if machine["driver"]:
-        versions.append(f"driver {machine['driver']}")
-    cores = f"{machine['cores']} core{'s' * (machine['cores'] != 1)}"
-    memory = units.bytes_text(machine["memory"])
-    pairs = [
-        ("machine", f"{machine['processor']}, {cores}, {memory}"),
-        ("", f"{machine['system']}; {', '.join(versions)}"),
-    ]
-    for device in gred.devices():
-        pairs.append(("" if len(pairs) > 2 else "devices", _device_text(device)))
-    console.title(f"gred: {what}")
-    console.pairs(pairs)
-
-
-def _device_text(device: Any) -> str:
-    if device.name == "host":
-        return "host: plain C on the processor"
-    if device.name == "simulated":
-        return "simulated: the GPU's kernels, thread by thread on the processor"
-    parts = [
-        f"{device.name}: {device.title}",
-        f"{device.units} multiprocessors",
-        units.bytes_text(device.memory),
-    ]
-    if device.bandwidth:
-        parts.append(units.bandwidth_text(device.bandwidth))
-    return ", ".join(parts)
-
-
 def peak_of(device: Any, limit: float) -> tuple[float, str]:
     """Say what a share is of: the memory's own figure or, without one, the read limit."""
     if device.bandwidth:
@@ -244,30 +226,34 @@ def show(console: Console, settings: Settings, limit: float, rows: Sequence[Row]
     """Print what was measured of which array, and the verdict."""
     device, size = settings.device, settings.size
     peak, meaning = peak_of(device, limit)
-    nbytes = units.bytes_text(rows[0].nbytes)
+    simulated, nbytes = device.name == "simulated", units.bytes_text(rows[0].nbytes)
+    limits = (
+        ("read limit", f"{units.bandwidth_text(limit)}, measured in this run"),
+        ("share", f"of {units.bandwidth_text(peak)}, {meaning}"),
+    )
     console.pairs(
         [
             ("array", f"{size:,} random {settings.dtype} ({nbytes}), seed {settings.seed}"),
             ("op", _op_text(settings)),
             ("device", device.name),
-            ("read limit", f"{units.bandwidth_text(limit)}, measured in this run"),
-            ("share", f"of {units.bandwidth_text(peak)}, {meaning}"),
+            *(SIMULATED_TIMES if simulated else limits),
         ]
     )
     first = next((row for row in rows if row.number is not None), rows[0])
-    columns = _columns(console.width)
-    entries = [_entries(console, row, first, peak, device) for row in rows]
-    cells = [[line[column.title] for column in columns] for line in entries]
-    console.table(Table(columns, cells))
+    cells = [_entries(console, row, first, peak, device) for row in rows]
+    console.table(Table(_COLUMNS, cells).without(OF_A_GPU if simulated else ()))
     few, many = min(len(r.samples) for r in rows), max(len(r.samples) for r in rows)
     samples = str(few) if few == many else f"{few} to {many}"
-    for text in (
-        f"time: median of {samples} samples, all passes",
-        f"±: half the way from the {record.SPREAD}, over the median",
-        f"speed-up: over {first.method}; answers compared with NumPy's",
-    ):
-        console.line(text, "dim")
+    console.text(
+        f"time: median of {samples} samples, all passes; ±: half of the {record.SPREAD}, over the "
+        f"median" + ("" if simulated else f"; speed-up: over {first.method}"),
+        "dim",
+    )
     _print_answers(console, rows)
+
+
+def _checked(settings: Settings) -> str:
+    return f": as NumPy's, for {settings.size:,} random {settings.dtype} on the simulated device"
 
 
 def _op_text(settings: Settings) -> str:
@@ -277,55 +263,46 @@ def _op_text(settings: Settings) -> str:
     return f"{settings.op}, accumulated in {settings.dtype}{published}"
 
 
-def _columns(width: int) -> list[Column]:
-    """List the table's columns, with bars where the terminal has room for them."""
-    columns = (
-        Column("#", style="dim", rank=5),
-        Column("method", right=False, style="bold"),
-        Column("block", style="dim", rank=6),
-        Column("time"),
-        Column("±", style="dim", rank=4),
-        Column("GB/s", style="bold", rank=1),
-        Column("share", rank=2),
-        Column("", right=False, style="cyan", rank=7),
-        Column("speed-up", rank=3),
-        Column("answer", right=False),
-    )
-    return [column for column in columns if column.title or _bar_width(width)]
+_BAR = 18
+_COLUMNS = (
+    Column("#", style="dim", rank=5),
+    Column("method", right=False, style="bold"),
+    Column("block", style="dim", rank=6),
+    Column("time"),
+    Column("±", style="dim", rank=4),
+    Column("GB/s", style="bold", rank=1),
+    Column("share", rank=2),
+    Column("", right=False, style="cyan", rank=7),
+    Column("speed-up", rank=3),
+    Column("answer", right=False),
+)
 
 
-def _bar_width(width: int) -> int:
-    room = width - _WIDTH_WITHOUT_BAR - 2
-    return min(room, 18) if room >= 6 else 0
-
-
-def _entries(
-    console: Console, row: Row, first: Row, peak: float, device: Any
-) -> dict[str, str | Cell]:
-    """Write a row by column. One that another device ran, the host's, has no share."""
+def _entries(console: Console, row: Row, first: Row, peak: float, device: Any) -> list[str | Cell]:
+    """Write a row. One that another device ran, the host's, has no share."""
     here = row.device == device.name
     share = row.bandwidth / peak
-    return {
-        "#": "-" if row.number is None else str(row.number),
-        "method": row.method if here else f"{row.method} ({row.device})",
-        "block": str(row.block_size or "-"),
-        "time": units.time_text(row.seconds),
-        "±": units.percent_text(row.noise),
-        "GB/s": units.gigabytes_text(row.bandwidth),
-        "share": units.percent_text(share) if here else "-",
-        "": bar(share if here else 0, _bar_width(console.width), console.bar_characters),
-        "speed-up": units.speedup_text(first.seconds / row.seconds) if here else "-",
-        "answer": Cell("right", "green") if row.right else Cell("WRONG", "bold red"),
-    }
+    return [
+        "-" if row.number is None else str(row.number),
+        row.method if here else f"{row.method} ({row.device})",
+        str(row.block_size or "-"),
+        units.time_text(row.seconds),
+        units.percent_text(row.noise),
+        units.gigabytes_text(row.bandwidth),
+        units.percent_text(share) if here else "-",
+        bar(share if here else 0, _BAR, console.bar_characters),
+        units.speedup_text(first.seconds / row.seconds) if here else "-",
+        Cell("right", "green") if row.right else Cell("WRONG", "bold red"),
+    ]
 
 
-def _print_answers(console: Console, rows: Sequence[Row]) -> None:
+def _print_answers(console: Console, rows: Sequence[Row], how: str = "") -> None:
     """Say the verdict, and for every wrong answer what it was and should have been."""
     wrong = [row for row in rows if not row.right]
     console.line()
     if not wrong:
         verdict = f"all {len(rows)} answers right" if len(rows) > 1 else "the answer is right"
-        console.line(verdict, "green")
+        console.text(verdict + how, "green")
     for row in wrong:
         within = f" within {row.bound:.3g}" if row.bound else ""
         console.line(

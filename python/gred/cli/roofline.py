@@ -1,4 +1,4 @@
-"""The job `roofline`: what every rung's time should be on a GPU, beside what it was."""
+"""The job `roofline`: every rung's predicted time on a GPU, beside the measured one."""
 
 from __future__ import annotations
 
@@ -12,29 +12,26 @@ import numpy as np
 import gred
 from gred.cli import counters, files, options, record, units
 from gred.cli.console import Column, Console, Table
-from gred.cli.ladder import introduce, tell_written
+from gred.cli.opening import check_places, introduce, tell_written, write
 from gred.gpus import Gpu
 from gred.prediction import LATEST, Terms, checked_size
 
 DESCRIPTION = """\
 Predicts how long every rung of the ladder takes on a GPU, from its counts and a few numbers of the
-GPU, and says what binds it: the memory's bandwidth, the start of its blocks, the multiprocessors'
-pipelines, waiting, or launching. Without a GPU it does so for an H200."""
+GPU, and says what binds it: memory bandwidth, the rate at which blocks start, the multiprocessors'
+throughput, latency, or launch overhead. Without a GPU it does so for an H200."""
 
 EPILOG = """\
 With --device every rung is measured, too; --measured takes the times from a file that
-`python -m gred --json FILE` has written. Exit status: 0 predicted, 2 bad arguments, 130
-interrupted, 141 nobody reads.
+`python -m gred --json FILE` has written, by default those that gred itself took on an H200. Exit
+status: 0 predicted, 2 bad arguments, 130 interrupted, 141 broken pipe.
 
 What is counted: python -m gred counters --help"""
 
 SIZE = 1 << 28
 
-LEGEND = (
-    "all columns: us, over all passes; each is the time if nothing else bound the rung",
-    "memory: its bandwidth; blocks: to start them; work: of the multiprocessors' pipelines",
-    "waiting: for loads and barriers; launches: of passes, and what one block does alone",
-)
+# The ladder on an H200, from the kept results by benchmarks/ladder_times.py.
+PACKAGED = Path(__file__).with_name("h200.json")
 
 
 class Settings(NamedTuple):
@@ -63,22 +60,17 @@ def parser(prog: str) -> argparse.ArgumentParser:
 
 def run(given: argparse.Namespace, console: Console) -> int:
     """Predict, print, write; the exit status."""
-    files.check_apart({"--json": given.json, "--plot": given.plot})
-    options.check_plot("--plot", given.plot)
+    check_places(given, console)
     if given.measured and given.device:
         raise options.UsageError("--measured and --device both say what was measured; give one")
     settings = _settings(given)
-    measured = _measured(given.measured, settings)
-    files.check_file("--json", given.json)
-    files.check_file("--plot", given.plot)
-    if given.json == files.STANDARD_OUTPUT:
-        console.leave_stdout()
+    measured = _measured(given.measured, settings) if given.measured else packaged_times(settings)
     machine = record.describe_machine(options.resolve_device(given.device or "simulated"))
     with console.files_first(bool(given.json or given.plot)):
         told = predict(settings, measured, console)
-        introduce(console, machine, "what the rungs should take, predicted")
+        introduce(console, machine, "predicted times of the rungs")
         kept = roofline_record(machine, settings, told)
-        written, failure = files.write_all(_jobs(given, kept, console))
+        written, failure = write(given, kept, console, figure)
     _print(console, settings, told)
     tell_written(console, written, failure)
     return 0
@@ -97,10 +89,16 @@ def _settings(given: argparse.Namespace) -> Settings:
     return Settings(methods, checked_size(given.size), given.dtype, given.block_size, name)
 
 
-def _measured(path: Path | None, settings: Settings) -> dict[str, float]:
-    """Read how long each method took, of the same call, from a file of the ladder."""
-    if path is None:
+def packaged_times(settings: Settings) -> dict[str, float]:
+    """Find how long each method took on an H200, if the same call was measured there."""
+    try:
+        return {} if settings.device else _measured(PACKAGED, settings)
+    except options.UsageError:
         return {}
+
+
+def _measured(path: Path, settings: Settings) -> dict[str, float]:
+    """Read how long each method took, of the same call, from a file of the ladder."""
     try:
         kept = record.read_json(path)
         run = (kept["kind"], kept["run"]["size"], kept["run"]["dtype"], kept["run"]["op"])
@@ -144,13 +142,13 @@ def predict(
 
 _COLUMNS = (
     Column("method", right=False, style="bold"),
-    Column("block", style="dim", rank=3),
-    Column("memory", rank=1),
-    Column("blocks", rank=2),
-    Column("work", rank=1),
-    Column("waiting", rank=1),
-    Column("launches", rank=2),
-    Column("predicted", style="bold"),
+    Column("block", style="dim", rank=6, about="threads in a block"),
+    Column("memory", rank=2, about="if bound by its bandwidth alone"),
+    Column("blocks", rank=5, about="if bound by starting them alone"),
+    Column("work", rank=1, about="if bound by the multiprocessors' pipelines alone"),
+    Column("waiting", rank=3, about="if bound by the latency of loads and barriers alone"),
+    Column("launches", rank=4, about="of passes, and what one block does alone"),
+    Column("predicted", style="bold", about="launches, and the longest of the other times"),
     Column("measured"),
     Column("error"),
     Column("bound by", right=False),
@@ -181,20 +179,20 @@ def _print(console: Console, settings: Settings, told: Sequence[gred.Roofline]) 
     console.pairs(
         [
             ("array", f"{settings.size:,} {settings.dtype} ({nbytes}), summed in {settings.dtype}"),
-            ("predicted for", _gpu_text(gpu)),
+            ("predicted for", gpu_text(gpu)),
         ]
     )
     console.table(Table(_COLUMNS, [_cells(one) for one in told]))
-    for text in LEGEND:
-        console.line(text, "dim")
+    console.text("times: us, over all passes", "dim")
     errors = [abs(one.error) for one in told if one.error is not None]
     if errors:
         middle, most = (units.percent_text(f(errors)) for f in (np.median, max))
-        console.line(f"errors: median {middle}, at most {most}", "dim")
+        console.text(f"errors: median {middle}, at most {most}", "dim")
     console.line()
 
 
-def _gpu_text(gpu: Gpu) -> str:
+def gpu_text(gpu: Gpu) -> str:
+    """Name a GPU, and say what the prediction takes it for."""
     bandwidth = units.bandwidth_text(gpu.bandwidth)
     return f"one {gpu.title}: {gpu.multiprocessors} multiprocessors, reads {bandwidth}"
 
@@ -231,11 +229,8 @@ def row_record(told: gred.Roofline) -> record.Record:
     }
 
 
-def _jobs(given: argparse.Namespace, kept: record.Record, console: Console) -> list[files.Job]:
-    def draw() -> None:
-        from gred.cli import plots, roofline_plot
+def figure() -> Any:
+    """Find what draws the record."""
+    from gred.cli import roofline_plot
 
-        plots.save(roofline_plot.roofline_figure(kept), given.plot, kept)
-
-    jobs = counters.json_jobs(given.json, kept, console)
-    return [*jobs, files.Job(given.plot, draw)] if given.plot else jobs
+    return roofline_plot.roofline_figure

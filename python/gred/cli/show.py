@@ -15,7 +15,7 @@ import gred
 from gred import showing
 from gred.cli import counters, files, options
 from gred.cli.console import Cell, Console
-from gred.cli.ladder import tell_written
+from gred.cli.opening import tell_written
 from gred.counting import WARP
 from gred.hero import hero
 from gred.picture import drawn

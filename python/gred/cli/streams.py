@@ -37,12 +37,12 @@ class Stream:
         self._attempt(self._stream.flush)
 
     def columns(self) -> int:
-        """Count the columns to write in: the terminal's, or 100 where this is no terminal."""
-        if not self.isatty():
-            return _WIDTH
+        """Count the columns to write in: COLUMNS, or the terminal's; 100 where there is neither."""
         given = os.environ.get("COLUMNS", "")
         if given.isdecimal() and int(given[:9]) > 0:
             return int(given[:9])
+        if not self.isatty():
+            return _WIDTH
         try:
             return os.get_terminal_size(self.fileno()).columns or _WIDTH
         except (OSError, ValueError):

@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from gred.cli import files, ladder, options, places, record, units
+from gred.cli import files, forecast, ladder, opening, options, places, record, units
 from gred.cli.answer import numpy_answer
 from gred.cli.clock import Clock
 from gred.cli.console import Cell, Column, Console, Step, Table
@@ -18,12 +18,13 @@ from gred.cli.measure import Row, Sampling, device_for, measure, read_limit
 
 DESCRIPTION = """\
 Measures methods over array sizes and block sizes. The device's own read limit is measured in the
-same run at every size; every answer is checked against NumPy."""
+same run at every size; every answer is checked against NumPy. Without a GPU it shows what an H200
+is predicted to take, and nothing is timed or written."""
 
 EPILOG = """\
 A range is of powers of two, both ends included: 2**10:2**28. Times are medians over the samples
 kept, their spread is from the 16th to the 84th percentile; JSON has every sample. With no place to
-write to, everything goes to the folder gred-sweep. Drawing needs matplotlib."""
+write to, all that is timed goes to the folder gred-sweep. Drawing needs matplotlib."""
 
 _QUICK_SECONDS = 45.0
 
@@ -71,13 +72,15 @@ def parser(prog: str) -> argparse.ArgumentParser:
         "--sizes",
         metavar="A:B",
         type=options.argument(options.parse_sizes),
-        help="array sizes, 2**10:2**28 or 1000,2**20 (default: to 2**28 on a GPU, else 2**20)",
+        help="array sizes, 2**10:2**28 or 1000,2**20 (default: to 2**28, or 2**20 where the "
+        "simulated device is timed)",
     )
     parser.add_argument(
         "--block-sizes",
         metavar="A:B",
         type=options.argument(options.parse_block_sizes),
-        help="threads in a block, 128,256 or 32:1024 (default: 32:1024)",
+        help="threads in a block, 128,256 or 32:1024 (default: 32:1024, or 64,256,1024 where "
+        "nothing is timed)",
     )
     ladder.add_common(parser)
     parser.add_argument(
@@ -89,26 +92,30 @@ def parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--quick", action="store_true", help="few sizes and blocks, and an end within a minute"
     )
+    ladder.add_time(parser)
     places.add_options(parser)
     return parser
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
     """Measure, print, write; the exit status."""
-    plan = _plan(given)
+    device = options.resolve_device(given.device)
+    if not ladder.is_timed(given, device, any((given.out, given.json, given.csv, given.plots))):
+        return _forecast(given, device, console)
+    plan = _plan(given, device)
     where = places.choose(given, "sweep", _figures)
     if files.STANDARD_OUTPUT in where:
         console.leave_stdout()
     machine = record.describe_machine(plan.device)
     with console.files_first(True):
-        ladder.introduce(console, machine, "a sweep over array sizes and block sizes")
+        opening.introduce(console, machine, "a sweep over array sizes and block sizes")
         _print_plan(console, plan)
         rows, left_out = _measure_all(plan, console)
         kept = record.sweep_record(machine, _run_record(plan, left_out), rows)
         written, failure = files.write_all(where.jobs(kept, lambda: record.csv_text(rows), console))
     _print_best(console, plan, rows)
     if left_out:
-        console.line(f"left out to end in time: {left_out}", "yellow")
+        console.text(f"left out to end in time: {left_out}", "yellow")
     for row in (row for row in rows if not row.right):
         block = f", block {row.block_size}" if row.block_size else ""
         console.line(
@@ -116,8 +123,23 @@ def run(given: argparse.Namespace, console: Console) -> int:
             f"where NumPy has {row.expected}",
             "bold red",
         )
-    ladder.tell_written(console, written, failure)
+    opening.tell_written(console, written, failure)
     return 0 if all(row.right for row in rows) else 1
+
+
+def _forecast(given: argparse.Namespace, device: Any, console: Console) -> int:
+    """Show what an H200 is predicted to take, where the times of this machine mean nothing."""
+    plan = forecast.plan_of(
+        given.methods,
+        given.sizes or options.parse_sizes(_FAST.sizes[1]),
+        given.block_sizes or options.parse_block_sizes(_SLOW.block_sizes[1]),
+        given.dtype,
+    )
+    machine = record.describe_machine(device)
+    opening.introduce(console, machine, "a sweep over array sizes and block sizes, predicted")
+    forecast.run(plan, console)
+    console.text("What the simulated device itself takes: python -m gred sweep --time", "dim")
+    return 0
 
 
 def _figures() -> Any:
@@ -126,8 +148,7 @@ def _figures() -> Any:
     return plots.SWEEP_FIGURES
 
 
-def _plan(given: argparse.Namespace) -> Plan:
-    device = options.resolve_device(given.device)
+def _plan(given: argparse.Namespace, device: Any) -> Plan:
     fast = device.name.startswith("cuda")
     scale, quick = (_FAST if fast else _SLOW), int(given.quick)
     sizes = given.sizes or options.parse_sizes(scale.sizes[quick])
@@ -222,6 +243,7 @@ def _print_plan(console: Console, plan: Plan) -> None:
             ("arrays", f"{span}; random {plan.dtype}, seed {plan.seed}"),
             ("op", f"{plan.op} on {plan.device.name}, block sizes {blocks}"),
             ("rows", f"{rows} of {plan.sampling.samples} samples after warm-up{quick}"),
+            *(ladder.SIMULATED_TIMES if plan.device.name == "simulated" else ()),
         ]
     )
 
@@ -240,12 +262,9 @@ def _print_best(console: Console, plan: Plan, rows: Sequence[Row]) -> None:
         Column("share", rank=2),
         Column("answers", right=False),
     ]
-    entries = []
-    for method in plan.methods:
-        mine = [row for row in rows if row.method == method.name]
-        if mine:
-            entries.append(_best(mine))
-    console.table(Table(columns, entries))
+    mine = ([row for row in rows if row.method == method.name] for method in plan.methods)
+    table = Table(columns, [_best(some) for some in mine if some])
+    console.table(table.without(ladder.OF_A_GPU if plan.device.name == "simulated" else ()))
 
 
 def _best(rows: Sequence[Row]) -> list[str | Cell]:

@@ -46,6 +46,12 @@ def gigabytes_text(bytes_per_second: float) -> str:
     return _short(giga) if giga < 99.95 else f"{giga:,.0f}"
 
 
+def count_text(count: float) -> str:
+    """Write a count in at most six characters: 999, 12.3k, 4.73M."""
+    text = _scaled(count, 1000, ("", "k", "M", "G", "T"))
+    return text.replace(" ", "") if count >= 1000 else f"{count:.0f}"
+
+
 def size_text(size: int) -> str:
     """2^20 for a power of two from 1024 up, else the number with its thousands apart."""
     if size >= 1024 and not size & (size - 1):

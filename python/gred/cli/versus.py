@@ -14,8 +14,8 @@ import gred
 from gred.cli import (
     cases,
     files,
-    ladder,
     libraries,
+    opening,
     options,
     outcome,
     places,
@@ -106,8 +106,8 @@ def parser(prog: str) -> argparse.ArgumentParser:
         "--seconds",
         metavar="N",
         type=options.argument(options.parse_seconds),
-        help="an end in about so long, files and all: each case has its share of the time, for "
-        "fewer samples; if that is not enough, cases are left out, evenly",
+        help="time to end in, files included: each case has its share of it, for fewer samples; "
+        "if that is not enough, cases are left out, evenly",
     )
     places.add_options(parser)
     return parser
@@ -123,7 +123,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
         console.leave_stdout()
     machine = record.describe_machine(plan.device)
     with console.files_first(True):
-        ladder.introduce(console, machine, "beside what else there is")
+        opening.introduce(console, machine, "beside other libraries")
         _print_plan(console, plan, field)
         floor, entries, left_out = _measure_all(plan, field, clock, console)
         rows = [entry.record() for entry in sorted(entries, key=_table_order)]
@@ -133,7 +133,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
     versus_table.show(console, kept, found)
     if left_out:
         console.line(f"left out to end in time: {len(left_out)} cases, {left_out[0]} on", "yellow")
-    ladder.tell_written(console, written, failure)
+    opening.tell_written(console, written, failure)
     return 1 if any(one.wrong for one in found) else 0
 
 
@@ -210,7 +210,7 @@ def _measure_all(
     left_out: list[str] = []
     stage: Stage | None = None
     with console.progress(len(plan.cases) + 2) as step:
-        step("what is compiled on the way")
+        step("kernels that libraries compile as they run")
         for library in field.libraries:
             if library.compiles:
                 compile_ahead(library, plan.cases)

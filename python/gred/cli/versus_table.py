@@ -73,7 +73,7 @@ def _show_words(console: Console, run: record.Record) -> None:
         "ratio: the best peer's time over gred's; of limit: of what the device reads at best",
         f"latency floor: {latency}{run['floor']}",
     ):
-        console.line(text, "dim")
+        console.text(text, "dim")
 
 
 def _show_lacking(console: Console, titles: dict[str, str], rows: Sequence[record.Record]) -> None:
@@ -84,7 +84,7 @@ def _show_lacking(console: Console, titles: dict[str, str], rows: Sequence[recor
         else:
             names = ", ".join(dict.fromkeys(row["reduction"] for row in lacking))
             what = f"{names} in {len(lacking)} cases"
-        console.line(f"{titles[library]} lacks {what}: {reason}", "dim")
+        console.text(f"{titles[library]} lacks {what}: {reason}", "dim")
 
 
 def _show_wrong(console: Console, titles: dict[str, str], rows: Sequence[record.Record]) -> None:
