@@ -143,8 +143,7 @@ class Gallery(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """List the rungs in climbing order."""
         text = "\n\n".join(
-            f"## {method.number}. {method.name}\n\n{_escaped(method.title)}: "
-            f"{_escaped(method.idea)}.\n\n{pictured(method.name)}"
+            f"## {method.number}. {method.name}\n\n{pictured(method.name)}"
             for method in gred.methods()
             if method.number is not None and (PICTURES / f"{method.name}.svg").exists()
         )
