@@ -100,6 +100,38 @@ def test_a_command_that_fails_is_no_page(generated):
         generated.printed(["explain", "no_such_rung"])
 
 
+def test_every_step_of_the_tutorial_is_as_fast_as_its_title_says_and_faster_than_the_last(
+    generated,
+):
+    rates = [generated.steps.measured()["rows"][step]["gb_per_s"] for step in generated.steps.STEPS]
+    assert rates == sorted(rates)
+    assert (len(rates), round(rates[0] / 1000, 1), round(rates[-1] / 1000, 1)) == (8, 0.3, 4.4)
+    page = (DOCS / "eight-steps.md").read_text(encoding="utf-8")
+    assert page.startswith("# From 0.3 to 4.4 TB/s in eight steps\n")
+    assert re.findall(r"```{step} (\w+)", page) == list(generated.steps.STEPS)
+    for place, step in enumerate(generated.steps.STEPS):
+        head, *rows = generated.steps.counted(step)
+        assert f"`{step}`" in head
+        assert all(len(row) == len(head) for row in rows)
+        assert generated.steps.bars(step).count('<rect class="done"') == place
+
+
+def test_every_rung_has_a_picture_for_the_gallery(generated):
+    for method in gred.methods():
+        if method.number is not None:
+            assert (generated.PICTURES / f"{method.name}.svg").exists()
+
+
+def test_every_plot_has_a_dark_scheme_and_no_background_of_its_own(generated):
+    plots = [
+        path.read_text(encoding="utf-8") for path in ROOT.glob("benchmarks/results/*/plots/*.svg")
+    ]
+    for svg in (*plots, generated.steps.bars()):
+        assert "prefers-color-scheme: dark" in svg
+        first = re.search(r'<g id="patch_1">.*?style="([^"]*)"', svg, re.DOTALL)
+        assert not first or "opacity: 0" in first[1] or "fill: none" in first[1]
+
+
 @pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("notebooks/*.ipynb")], ids=lambda p: p.name)
 def test_links_to_elsewhere_are_addresses(page):
     """Without a network nobody can follow them; but they can be links at all."""
