@@ -18,6 +18,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 sys.path.insert(0, str(Path(__file__).parent / "build_backend"))
+from description import long_description
 from toolkit import HOPPER, Toolkit, find_nvcc, without_nvcc
 from wheels import driver_version
 
@@ -200,6 +201,8 @@ SOURCES = sorted(set(map(str, Path("csrc").rglob("*.c"))) - APART)
 
 if __name__ == "__main__":
     setup(
+        long_description=long_description(Path(__file__).parent / "README.md"),
+        long_description_content_type="text/markdown",
         ext_modules=[
             Extension(
                 "gred._core",

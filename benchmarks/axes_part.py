@@ -16,13 +16,13 @@ def axes_part(results: Results) -> str:
         kept = results.read(folder, "figures.json/axes")
         if kept:
             rows = record.rows_of(kept)
-            promised = [row for row in rows if row["kept"] is not None]
-            held = sum(row["kept"] for row in promised)
+            with_target = [row for row in rows if row["kept"] is not None]
+            held = sum(row["kept"] for row in with_target)
             said = (
                 f"Device time on one {record.title(kept['machine'])}, beside the time in which its "
                 "memory could be read and written, and beside CuPy, PyTorch and, for some sums, "
-                "JAX, all in the same run; of small arrays whole calls. Of what is promised, "
-                f"{held} of {len(promised)} are kept."
+                "JAX, all in the same run; of small arrays whole calls. Targets met: "
+                f"{held} of {len(with_target)}."
             )
             grouped = [row for row in rows if row["group"]]
             parts += [said, groups_table(grouped), plots_of(results, folder, "figures.json/axes")]

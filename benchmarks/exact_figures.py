@@ -43,7 +43,7 @@ SMALL_OVER_CUB = 3.0
 CURVE = tuple(1 << k for k in range(12, 33, 2))
 CALLS = 300
 DRAWN = 1 << 22
-# Results along axes, which are made one by one; nothing is promised.
+# Results along axes, which are made one by one; there are no targets.
 AXES_SIZE, RESULTS = 256 * MIB, 64
 ORDERS, CANCELLING = 8, 1 << 18
 # What is measured of the orders, and a word for a table's head.
@@ -201,7 +201,7 @@ def beside_fast(
 
 
 def beside_cub(nbytes: int, dtype: str) -> str:
-    """Name what is promised of CUB's time; it is the same of both types where the bound is."""
+    """Name the target of CUB's time; it is the same of both types where the bound is."""
     kinds = [kind for kind in TYPES if OVER_CUB[nbytes, kind] == OVER_CUB[nbytes, dtype]]
     size = units.bytes_text(nbytes)
     return f"exact sums of {', '.join(kinds)} on a GPU, {size}: time of {CUB} over theirs"
@@ -238,11 +238,11 @@ def beside_limit(dtype: str, seconds: dict[str, float], limit: float) -> Iterato
     for who, taken in seconds.items():
         what = f"dot of normal {dtype}, {units.bytes_text(DOT_SIZE)} each: {WHO[who]}"
         rate = units.bandwidth_text(2 * DOT_SIZE / taken)
-        promised = who == "exact"
+        has_target = who == "exact"
         yield figure(
             PART, f"{what}: rate over the read limit's, {rate}", [limit / taken], "x",
-            at_least=DOT_OF_LIMIT if promised else None,
-            group="exact dot products on a GPU: rate over that of reading" if promised else None,
+            at_least=DOT_OF_LIMIT if has_target else None,
+            group="exact dot products on a GPU: rate over that of reading" if has_target else None,
         )  # fmt: skip
 
 

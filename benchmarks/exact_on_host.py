@@ -31,7 +31,7 @@ LIBRARIES_SIZES, OVER_LIBRARIES = (10**3, 10**4, 10**5, 10**6, 10**7), 1.0
 MANY_CORES_SIZES = (256 * MIB, GIB)
 MANY_CORES_OF_FAST, MANY_CORES_OVER_NUMPY = 0.8, 8.0
 DRAWN = 1 << 20
-# Along axes nothing is promised: rows and columns of so many elements.
+# Along axes there are no targets: rows and columns of so many elements.
 AXES_SIZE, ALONG = 16 * MIB, (4, 64, 1024, 65536)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import exact_figures
-from figures_part import groups_table, shown_promise, shown_value
+from figures_part import groups_table, shown_target, shown_value
 from kept_results import Results
 from report_plots import plots_of
 from report_text import markdown_table
@@ -44,25 +44,25 @@ def _of_cub(rows: Sequence[Record]) -> str:
 
 def _exactness_of_auto(results: Results) -> Iterator[str]:
     """Say whether whole arrays' sums are exact by themselves, and what keeps them from it."""
-    rows = [row for folder in results.folders for row in _exact_promises(results, folder)]
+    rows = [row for folder in results.folders for row in _exact_targets(results, folder)]
     short = [row for row in rows if not row["kept"]]
-    held = f"{len(rows) - len(short)} of {len(rows)} are kept"
+    held = f"{len(rows) - len(short)} of {len(rows)} are met"
     if short:
-        farthest = min(short, key=_share_of_promise)
+        farthest = min(short, key=_share_of_target)
         yield (
-            '`method="auto"` adds floats of whole arrays exactly once all that is promised of '
-            "exact sums is kept, on the GPU and on the host. "
+            '`method="auto"` adds floats of whole arrays exactly once all targets of '
+            "exact sums are met, on the GPU and on the host. "
             f"Of these figures {held}, so it stays fast. "
-            f"The farthest from its promise, at {units.percent_text(_share_of_promise(farthest))} "
-            f"of it, is: {farthest['what']}, {shown_value(farthest)} of {shown_promise(farthest)}."
+            f"The farthest from its target, at {units.percent_text(_share_of_target(farthest))} "
+            f"of it, is: {farthest['what']}, {shown_value(farthest)} of {shown_target(farthest)}."
         )
     else:
-        yield f"Of the figures promised of exact sums, on the GPU and on the host, {held}."
+        yield f"Of the targets of exact sums, on the GPU and on the host, {held}."
     yield groups_table(rows)
 
 
-def _exact_promises(results: Results, folder: Path) -> Iterator[Record]:
-    """List what is promised of exact sums and measured; what stands alone is a group of one."""
+def _exact_targets(results: Results, folder: Path) -> Iterator[Record]:
+    """List the targets of exact sums and what was measured; what stands alone is a group of one."""
     kept = results.read(folder, "figures.json")
     for row in record.rows_of(kept) if kept else ():
         group = row.get("group") or row["what"]
@@ -70,8 +70,8 @@ def _exact_promises(results: Results, folder: Path) -> Iterator[Record]:
             yield {**row, "group": group}
 
 
-def _share_of_promise(row: Record) -> float:
-    """Say what share of its promise a figure reaches, 1 where it is kept to a hair."""
+def _share_of_target(row: Record) -> float:
+    """Say what share of its target a figure reaches: 1 where it is just met."""
     if row["at_least"] is not None:
         return float(row["value"] / row["at_least"])
     return float(row["at_most"] / row["value"])

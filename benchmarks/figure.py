@@ -1,4 +1,4 @@
-"""One row of the figures that gred promises."""
+"""One row of the figures, with its target."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def figure(
     at_most: float | None = None,
     group: str | None = None,
 ) -> Figure:
-    """Make a row: the samples' median and spread, and whether a promise, if it is one, is kept.
+    """Make a row: the samples' median and spread, and whether the target, if there is one, is met.
 
-    `group` names the promise that it shares with other rows, which are then told as one.
+    `group` names the target that it shares with other rows, which are then told as one.
     """
     low, value, high = (float(f"{p:.5g}") for p in np.percentile(samples, (16, 50, 84)))
     kept = None

@@ -1,11 +1,11 @@
-"""Measures what the project promises in figures, and says which promises are kept.
+"""Measures the figures that have targets, and says which are met.
 
     python benchmarks/figures.py [--part gpu,arrays,...] [--out DIR]
 
 `--help` lists the parts; some are divided, and `--part host-types/sum` or `host-types/sum/16MiB` is
 such a piece. Results go to DIR/<machine>/figures.json (benchmarks/results unless said
-otherwise), where parts measured earlier on the same machine stay. Exit status 1 if a promise is
-broken, or if a rung is slower than in the results that are kept.
+otherwise), where parts measured earlier on the same machine stay. Exit status 1 if a target is
+not met, or if a rung is slower than in the results that are kept.
 """
 
 from __future__ import annotations
@@ -149,9 +149,9 @@ def measured(part: str) -> Iterator[Figure]:
 
 
 def shown(row: Figure) -> str:
-    """Write a row: what was measured, and what is promised."""
-    promise = row["at_least"] or row["at_most"]
-    beside = f"  promised {promise:g}" if promise else ""
+    """Write a row: what was measured, and its target."""
+    target = row["at_least"] or row["at_most"]
+    beside = f"  target {target:g}" if target else ""
     return f"{row['what']:<62} {row['value']:>9.4g} {row['unit']}{beside}"
 
 
@@ -178,7 +178,7 @@ def main() -> int:
     for line in slower:
         print(f"SLOWER  {line}")
     broken = [row for row in rows if row["kept"] is False]
-    print(f"{len(broken)} of {sum(row['kept'] is not None for row in rows)} promises broken")
+    print(f"{len(broken)} of {sum(row['kept'] is not None for row in rows)} targets not met")
     for row in broken:
         print(f"BROKEN  {shown(row)}")
     return 1 if slower or broken else 0

@@ -1,4 +1,4 @@
-"""The report of what is promised in figures and what was measured."""
+"""The report of targets and what was measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gred.cli.record import Record
 
 
 def figures_part(results: Results) -> str:
-    """List what was promised in figures and what was measured, machine by machine."""
+    """List targets and what was measured, machine by machine."""
     parts = []
     for folder in results.folders:
         kept = results.read(folder, "figures.json")
@@ -33,8 +33,8 @@ def _figures(rows: Sequence[Record]) -> str:
             continue
         published = "-" if row["published"] is None else f"{row['published']:.3g}"
         verdict = {None: "-", True: "yes", False: "**no**"}[row["kept"]]
-        table.append([row["what"], shown_value(row), published, shown_promise(row), verdict])
-    return markdown_table(["what", "measured", "to compare", "promised", "kept"], "lrrrl", table)
+        table.append([row["what"], shown_value(row), published, shown_target(row), verdict])
+    return markdown_table(["what", "measured", "to compare", "target", "met"], "lrrrl", table)
 
 
 def shown_value(row: Record) -> str:
@@ -42,34 +42,34 @@ def shown_value(row: Record) -> str:
     return f"{row['value']:.3g} {row['unit']}"
 
 
-def shown_promise(row: Record) -> str:
-    """Write what was promised."""
+def shown_target(row: Record) -> str:
+    """Write the target."""
     if row["at_least"] is not None:
         return f"at least {row['at_least']:.3g}"
     return "-" if row["at_most"] is None else f"at most {row['at_most']:.3g}"
 
 
 def _groups(rows: Sequence[Record]) -> Iterator[str]:
-    """Tell promises that hold for many cases each, then every case that falls short of its own."""
+    """Sum up targets of many cases each, then list every case that misses its own."""
     yield groups_table(rows)
     short = [row for row in rows if row["kept"] is False]
     if short:
-        listed = [[row["what"], shown_value(row), shown_promise(row)] for row in short]
-        yield f"Short of their promise, {len(short)} case{'s' * (len(short) > 1)}:"
-        yield markdown_table(["what", "measured", "promised"], "lrr", listed)
+        listed = [[row["what"], shown_value(row), shown_target(row)] for row in short]
+        yield f"Targets not met: {len(short)} case{'s' * (len(short) > 1)}:"
+        yield markdown_table(["what", "measured", "target"], "lrr", listed)
 
 
 def groups_table(rows: Sequence[Record]) -> str:
-    """Tell every group by its worst case, and how many are kept."""
+    """Sum up every group by its worst case, and how many are met."""
     groups: dict[tuple[str, str], list[Record]] = {}
     for row in rows:
-        groups.setdefault((row["group"], shown_promise(row)), []).append(row)
+        groups.setdefault((row["group"], shown_target(row)), []).append(row)
     table = []
-    for (name, promise), mine in groups.items():
-        worst = max if promise.startswith("at most") else min
+    for (name, target), mine in groups.items():
+        worst = max if target.startswith("at most") else min
         found = worst(mine, key=lambda row: row["value"])
         kept = sum(row["kept"] is True for row in mine)
         verdict = "all" if kept == len(mine) else f"**{kept} of {len(mine)}**"
         where = f"{shown_value(found)}: {found['what'].rpartition(': ')[0]}"
-        table.append([name, str(len(mine)), promise, where, verdict if promise != "-" else "-"])
-    return markdown_table(["what", "cases", "promised", "worst", "kept"], "lrrll", table)
+        table.append([name, str(len(mine)), target, where, verdict if target != "-" else "-"])
+    return markdown_table(["what", "cases", "target", "worst", "met"], "lrrll", table)

@@ -34,7 +34,7 @@ TYPES = ("float32", "float16", "float64", "int8", "int32", "bool")
 PROMISED_TYPES = TYPES[:4]
 OPS = ("sum", "max", "mean", "argmax", "var")
 SIZES = (1, 16, 256)
-# What is measured at the smaller sizes alone, with no promise but to be no slower.
+# What is measured at the smaller sizes alone, whose only target is to be no slower.
 MASKED = "masked-"
 OTHERS = (
     *("prod", "min", "any", "count_nonzero", "nansum", "nanmax", "norm", "ptp"),

@@ -138,15 +138,13 @@ def show(rows: list[Overhead], missing: dict[str, str]) -> None:
     from rich.table import Table
 
     table = Table(title="Parsing an array, over an empty METH_FASTCALL function")
-    for column in ("array of", "median", "16th to 84th percentile", "promised", "kept"):
+    for column in ("array of", "median", "16th to 84th percentile", "target", "met"):
         table.add_column(column, justify="left" if column == "array of" else "right")
     for row in rows:
         low, high = np.percentile(row.seconds, (16, 84)) * 1e6
-        promise = "-" if row.goal is None else f"under {row.goal:g} us"
+        target = "-" if row.goal is None else f"under {row.goal:g} us"
         kept = "-" if row.goal is None else "yes" if row.median < row.goal else "no"
-        table.add_row(
-            row.name, f"{row.median:.3f} us", f"{low:.3f} to {high:.3f} us", promise, kept
-        )
+        table.add_row(row.name, f"{row.median:.3f} us", f"{low:.3f} to {high:.3f} us", target, kept)
     console = Console()
     console.print(table)
     for name, why in missing.items():

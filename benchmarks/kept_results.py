@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from gred.cli import record
@@ -11,8 +12,8 @@ from gred.cli.record import Record
 class Results:
     """The kept results: a folder a machine."""
 
-    def __init__(self, folder: Path, readme: Path) -> None:
-        self.readme = readme
+    def __init__(self, folder: Path, page: Path) -> None:
+        self.page = page
         self.folders = sorted(path for path in folder.glob("*") if path.is_dir())
 
     def read(self, folder: Path, name: str) -> Record | None:
@@ -23,18 +24,15 @@ class Results:
         return _only(kept, part) if kept and part else kept
 
     def shown(self) -> Path | None:
-        """Find the machine whose ladder README.md shows: one with a GPU before any other."""
+        """Find the machine whose ladder is shown: one with a GPU before any other."""
         ladders = [(f, self.read(f, "ladder.json")) for f in self.folders]
         found = [(f, kept) for f, kept in ladders if kept]
         found.sort(key=lambda pair: not pair[1]["machine"]["device"]["name"].startswith("cuda"))
         return found[0][0] if found else None
 
     def link(self, path: Path) -> str:
-        """Name `path` as README.md does."""
-        try:
-            return path.relative_to(self.readme.parent).as_posix()
-        except ValueError:
-            return path.as_posix()
+        """Name `path` as a link on the page does."""
+        return Path(os.path.relpath(path, self.page.parent)).as_posix()
 
 
 def _only(kept: Record, part: str) -> Record | None:

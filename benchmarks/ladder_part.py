@@ -1,4 +1,4 @@
-"""The report of the ladder: every method, on which machine, its plots, and the reductions."""
+"""The report of the ladder: every method, on which machine, and its plots."""
 
 from __future__ import annotations
 
@@ -56,15 +56,6 @@ def machine_part(results: Results) -> str:
     folder = results.shown()
     kept = results.read(folder, "ladder.json") if folder else None
     return machine_text(kept["machine"]) if kept else NOTHING
-
-
-def reductions_part(_: Results) -> str:
-    """List the reductions that there are; those of the ladder run by every method."""
-    rows = [
-        [f"`{reduction.name}`", reduction.summary, "yes" if reduction.on_ladder else ""]
-        for reduction in gred.reductions()
-    ]
-    return markdown_table(["reduction", "what it is", "every rung"], "lll", rows)
 
 
 def plots_part(results: Results) -> str:

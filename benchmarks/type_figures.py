@@ -45,8 +45,8 @@ NANS = ("nansum", "nanprod", "nanmin", "nanmax", "nanmean")
 REST = ("var", "std", "argmin", "argmax", "norm", "describe", *NANS)
 
 
-class Promise(NamedTuple):
-    """What is promised of some reductions of some types in some layouts.
+class Target(NamedTuple):
+    """The targets of some reductions of some types in some layouts.
 
     `of_limit` is a share of the device's read limit, for types of at least `itemsize` bytes;
     `over_best` how many times as fast as the best of `peers`; `over_each` the same of some alone.
@@ -65,45 +65,45 @@ class Promise(NamedTuple):
 
 BOTH = ("cupy", "torch")
 # The first that a case is in is its own.
-PROMISES = (
-    Promise(
+TARGETS = (
+    Target(
         "bool, int8, uint8: sum", ("sum",), BYTES,
         of_limit=0.95, peers=BOTH, over_each=(("cupy", 6.0), ("torch", 16.0)),
     ),
-    Promise(
+    Target(
         "bool, int8, uint8: mean, count_nonzero, any, all",
         ("mean", "count_nonzero", "any", "all"), BYTES, of_limit=0.95,
     ),
-    Promise(
+    Target(
         "int16, uint16, int32, uint32: sum, mean, min, max",
         ("sum", "mean", "min", "max"), MIDDLE, of_limit=0.95, peers=BOTH, over_best=1.05,
     ),
-    Promise(
+    Target(
         "float16, bfloat16: sum, mean, min, max, prod",
         LADDER, HALVES, of_limit=0.95, peers=BOTH, over_best=1.06,
     ),
-    Promise(
+    Target(
         "complex", (*LADDER, *REST), COMPLEX, of_limit=0.95, peers=BOTH, over_best=1.0,
     ),
-    Promise(
+    Target(
         "prod", ("prod",), tuple(cases.TYPES),
         of_limit=0.95, itemsize=4, peers=BOTH, over_best=1.0,
     ),
-    Promise(
+    Target(
         "var, std, argmin, argmax, norm, nan-variants, describe", REST, ("bool", *NUMBERS),
         of_limit=0.95, itemsize=4, peers=BOTH, over_best=1.0,
     ),
-    Promise(
+    Target(
         "float32 with dtype=float64, integers with dtype=float32 and float64: sum, mean",
         ("sum", "mean"), ("float32", *INTEGERS), ("float32", "float64"), of_limit=0.95,
     ),
-    Promise("float32 under a mask on the device", LADDER, ("float32",), ("mask",), of_limit=0.9),
-    Promise(
+    Target("float32 under a mask on the device", LADDER, ("float32",), ("mask",), of_limit=0.9),
+    Target(
         "[:, ::2], [::2], [:, 1:-1], [::3, ::5] of a float32 matrix, each reduction",
         tuple(cases.REDUCTIONS), ("float32",), ("columns", "rows", "inside", "sparse"),
         of_limit=0.9, peers=("torch",), over_best=1.05,
     ),
-    Promise(
+    Target(
         "[:, :8] of a float32 matrix, each reduction",
         tuple(cases.REDUCTIONS), ("float32",), ("narrow",), peers=("torch",), over_best=1.05,
     ),
@@ -172,12 +172,12 @@ class Stage:
 
 
 def measure_types(bench: Bench | None = None, nbytes: int = GIB) -> Iterator[Figure]:
-    """Measure all cases that something is promised of, then CUB's."""
+    """Measure all cases that have a target, then CUB's."""
     bench = bench or _on_gpu()
-    asked = promised(nbytes)
+    asked = cases_with_targets(nbytes)
     for library in bench.peers.values():
         if library.compiles:
-            mine = [case for case in asked if library.key in promise_of(case).peers]
+            mine = [case for case in asked if library.key in target_of(case).peers]
             compile_ahead(library, mine)
     for _, group in itertools.groupby(asked, lambda case: (stage_key(case), case.masked)):
         together = list(group)
@@ -197,37 +197,36 @@ def _on_gpu() -> Bench:
     return Bench("cuda:0", carrier, (carrier, torch))
 
 
-def promised(nbytes: int) -> list[Case]:
-    """List the cases of all promises, those that share an array together."""
+def cases_with_targets(nbytes: int) -> list[Case]:
+    """List the cases of all targets, those that share an array together."""
     extents = (Extent(nbytes, in_bytes=True),)
     blocks = [
-        cases.Block(tuple(p.reductions), tuple(p.types), tuple(p.layouts), extents)
-        for p in PROMISES
+        cases.Block(tuple(p.reductions), tuple(p.types), tuple(p.layouts), extents) for p in TARGETS
     ]
     found = [case for case in cases.cases(blocks) if case.type.known()]
     return sorted(found, key=lambda case: case.masked)
 
 
-def promise_of(case: Case) -> Promise:
-    """Find the promise that holds for a case."""
+def target_of(case: Case) -> Target:
+    """Find the target of a case."""
     reduction, kind, layout = case.series
     return next(
-        p for p in PROMISES if reduction in p.reductions and kind in p.types and layout in p.layouts
+        p for p in TARGETS if reduction in p.reductions and kind in p.types and layout in p.layouts
     )
 
 
 def measure_case(bench: Bench, stage: Stage, case: Case) -> Iterator[Figure]:
     """Measure device time, then whole calls of all libraries in turns."""
-    promise = promise_of(case)
+    target = target_of(case)
     needed = bytes_needed(case)
     share = needed / bench.limit(needed) / device_seconds(bench, stage, case)
     yield figure(
         PART, f"{case}: of the read limit", share, "x",
-        at_least=promise.of_limit if case.type.itemsize >= promise.itemsize else None,
-        group=f"{promise.text}: of the read limit",
+        at_least=target.of_limit if case.type.itemsize >= target.itemsize else None,
+        group=f"{target.text}: of the read limit",
     )  # fmt: skip
-    if promise.peers:
-        yield from measure_beside(bench, stage, case, promise)
+    if target.peers:
+        yield from measure_beside(bench, stage, case, target)
 
 
 def bytes_needed(case: Case) -> int:
@@ -277,12 +276,12 @@ def masked_seconds(cupy: Any, name: str, view: Any, mask: Any) -> Any:
     return np.array(seconds[1:])
 
 
-def measure_beside(bench: Bench, stage: Stage, case: Case, promise: Promise) -> Iterator[Figure]:
+def measure_beside(bench: Bench, stage: Stage, case: Case, target: Target) -> Iterator[Figure]:
     """Compare whole calls. What a library lacks it says by raising, whatever it raises."""
     calls = {"gred": caller(bench.ours, case, stage.given(bench.ours, case))}
     calls["gred"]()
-    titles, lacking = {key: bench.peers[key].title for key in promise.peers}, []
-    for key in promise.peers:
+    titles, lacking = {key: bench.peers[key].title for key in target.peers}, []
+    for key in target.peers:
         peer = bench.peers[key]
         given = stage.given(peer, case)
         try:
@@ -298,15 +297,15 @@ def measure_beside(bench: Bench, stage: Stage, case: Case, promise: Promise) -> 
         yield figure(PART, f"{case}: gred's time{without}", [1e6 * ours], "us")
         return
     best = min(taken, key=taken.__getitem__)
-    over = [(f"{titles[key]}'s", key, bound) for key, bound in promise.over_each if key in taken]
-    if promise.over_best is not None:
-        over.append(("the better peer's", best, promise.over_best))
+    over = [(f"{titles[key]}'s", key, bound) for key, bound in target.over_each if key in taken]
+    if target.over_best is not None:
+        over.append(("the better peer's", best, target.over_best))
     for whose, key, bound in over:
         yield figure(
             PART,
             f"{case}: {titles[key]}'s time over gred's, {1e6 * ours:.1f} us{without}",
             [taken[key] / ours], "x", at_least=bound,
-            group=f"{promise.text}: {whose} time over gred's",
+            group=f"{target.text}: {whose} time over gred's",
         )  # fmt: skip
 
 

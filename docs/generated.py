@@ -1,31 +1,30 @@
-"""What pages take from the code and from README.md while the site is built: no copy goes stale.
+"""What pages take from the code while the site is built: no copy goes stale.
 
 `records` is a table of gred's own, `picture` a rung drawn from its run, `command` what a command
-prints, `commands` the help of all of them, `readme` a section of README.md or a part that is
-generated there, and `members` the reference of names.
+prints, `commands` the help of all of them, `step` a rung with its figures, `gallery` the pictures
+of all rungs, and `members` the reference of names.
 """
 
 from __future__ import annotations
 
 import io
 import os
-import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
 
+import steps
 from docutils import nodes
-from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 import gred
 from gred.cli import command
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+PICTURES = Path(__file__).parent / "pictures"
 
 # What commands believe to print to.
 os.environ |= {"COLUMNS": "110", "NO_COLOR": "1"}
@@ -42,7 +41,9 @@ class Records(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Parse the table."""
-        return self.parse_text_to_nodes(records_table(getattr(gred, self.arguments[0])()))
+        [table] = self.parse_text_to_nodes(records_table(getattr(gred, self.arguments[0])()))
+        table["classes"].append(self.arguments[0])
+        return [table]
 
 
 def records_table(records: Any) -> str:
@@ -116,6 +117,44 @@ class Picture(SphinxDirective):
         )
 
 
+class Step(SphinxDirective):
+    """`{step} shuffle`: its picture, speed and counters; `{step}` alone draws all steps."""
+
+    optional_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Draw the plot beside Sphinx's own files, which takes it from there."""
+        method = self.arguments[0] if self.arguments else None
+        path = Path(self.env.doctreedir, "pictures", f"step_{method}.svg")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(steps.bars(method), encoding="utf-8")
+        here = Path(self.env.doc2path(self.env.docname)).parent
+        text = f"![Measured on an NVIDIA H200]({os.path.relpath(path, here)})"
+        if method:
+            head, *rows = steps.counted(method)
+            table = markdown_table(head, rows)
+            text = f"{pictured(method)}\n\n{steps.said(method)}\n\n{text}\n\n{table}"
+        return self.parse_text_to_nodes(text)
+
+
+class Gallery(SphinxDirective):
+    """`{gallery}`: a section for each rung that has a picture."""
+
+    def run(self) -> list[nodes.Node]:
+        """List the rungs in climbing order."""
+        text = "\n\n".join(
+            f"## {method.number}. {method.name}\n\n{pictured(method.name)}"
+            for method in gred.methods()
+            if method.number is not None and (PICTURES / f"{method.name}.svg").exists()
+        )
+        return self.parse_text_to_nodes(text, allow_section_headings=True)
+
+
+def pictured(method: str) -> str:
+    """Show the kept picture of a rung."""
+    return f"![{method}, step by step](/pictures/{method}.svg)"
+
+
 class Commands(SphinxDirective):
     """`{commands}`: a section for each job of `python -m gred`, with its help."""
 
@@ -128,59 +167,6 @@ class Commands(SphinxDirective):
 def jobs() -> list[str]:
     """List the jobs that have a name."""
     return sorted(command._JOBS)
-
-
-class Readme(SphinxDirective):
-    """`{readme} Building`, or `{readme} generated: ladder`: what README.md has there.
-
-    It begins at the line that begins as `:from:` says, and ends before the one that `:to:` names.
-    """
-
-    required_arguments = 1
-    final_argument_whitespace = True
-    option_spec: ClassVar[dict[str, Callable[[str], str]]] = {
-        "from": directives.unchanged_required,
-        "to": directives.unchanged_required,
-    }
-
-    def run(self) -> list[nodes.Node]:
-        """Parse that part, with links that start from the page."""
-        self.env.note_dependency(str(README))
-        page = Path(self.env.doc2path(self.env.docname)).parent
-        try:
-            text = between(readme_part(self.arguments[0]), **self.options)
-        except LookupError as error:
-            raise self.error(str(error)) from error
-        return self.parse_text_to_nodes(linked_from(page, text))
-
-
-def readme_part(name: str) -> str:
-    """Cut a section, or what is generated, out of README.md."""
-    end = name.replace("generated:", "end:")
-    pattern = rf"^## {name}\n(.*?)^## " if end == name else f"<!-- {name} -->\n(.*?)<!-- {end} -->"
-    found = re.search(pattern, README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    if not found:
-        raise LookupError(f"README.md has no {name!r}")
-    return found[1]
-
-
-def between(text: str, **lines: str) -> str:
-    """Cut from the line that begins with `from` to the one that begins with `to`."""
-    for name, start in lines.items():
-        before, found, behind = f"\n{text}".partition(f"\n{start}")
-        if not found:
-            raise LookupError(f"README.md has no line there that begins with {start!r}")
-        text = start + behind if name == "from" else before.removeprefix("\n")
-    return text
-
-
-def linked_from(folder: Path, text: str) -> str:
-    """Rewrite the links of README.md to files beside it, for a page in `folder`."""
-
-    def place(link: re.Match[str]) -> str:
-        return f"]({os.path.relpath(README.parent / link[1], folder)}{link[2] or ''})"
-
-    return re.sub(r"\]\((?!\w+:|#)([^)#]+)(#[^)]*)?\)", place, text)
 
 
 class Members(SphinxDirective):
@@ -248,7 +234,8 @@ def setup(app: Sphinx) -> dict[str, ClassVar[bool] | bool]:
     app.add_directive("command", Command)
     app.add_directive("picture", Picture)
     app.add_directive("commands", Commands)
-    app.add_directive("readme", Readme)
+    app.add_directive("step", Step)
+    app.add_directive("gallery", Gallery)
     app.add_directive("members", Members)
     app.connect("autodoc-skip-member", is_field)
     app.connect("doctree-read", without_last_blank_lines)

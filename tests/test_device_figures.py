@@ -434,12 +434,12 @@ def test_exact_sums_are_held_against_fast_ones(benchmarks, gpu, pretended, monke
     monkeypatch.setattr(benchmarks.exact, "LARGE", (1 << 12,))
     monkeypatch.setattr(benchmarks.exact, "RANGE_SIZE", 1 << 12)
     rows = list(benchmarks.exact.measure_large("float32", gpu))
-    promised = [row for row in rows if row["at_least"]]
-    assert [(row["value"], row["at_least"]) for row in promised] == [
+    with_target = [row for row in rows if row["at_least"]]
+    assert [(row["value"], row["at_least"]) for row in with_target] == [
         *[(0.5, 0.95)] * 3,
         (0.5, 0.15),
     ]
-    assert promised[0]["what"] == (
+    assert with_target[0]["what"] == (
         "exact sum, uniform float32, 4 KiB: rate over the fast one's, 2.05 MB/s"
     )
     others = [row["value"] for row in rows if not row["at_least"]]
@@ -734,19 +734,19 @@ def kept(benchmarks, tmp_path):
 def test_the_readme_tells_of_axes_and_exact_sums(benchmarks, kept):
     axes = benchmarks.report.axes_part(kept)
     assert axes.startswith("## Along axes\n")
-    assert "Of what is promised, 1 of 2 are kept." in axes
+    assert "Targets met: 1 of 2." in axes
     assert "/plots/axes.svg)" in axes
     exact = benchmarks.report.exact_part(kept).splitlines()
     assert "| gred, exact | - | - | 1 | 0 |" in exact
     assert "| NumPy | - | - | 2 | 2.25e+15 |" in exact
-    assert "on the GPU and on the host, 2 of 2 are kept." in "\n".join(exact)
+    assert "on the GPU and on the host, 2 of 2 are met." in "\n".join(exact)
     figures = benchmarks.report.figures_part(kept)
     assert "along axes" not in figures
     assert "exact sums on a GPU, in eight orders: the worst error | 1 | at most 0.5 |" in figures
 
 
 def test_the_readme_says_why_sums_are_not_exact_by_themselves(benchmarks, kept):
-    """By the figure that is farthest from its promise, and by the worst of each row."""
+    """By the figure that is farthest from its target, and by the worst of each row."""
     figure, [folder] = benchmarks.figure.figure, kept.folders
     group = "exact sums on a GPU: rate over that of fast ones"
     large = [
@@ -759,7 +759,7 @@ def test_the_readme_says_why_sums_are_not_exact_by_themselves(benchmarks, kept):
         rows = [{**row, "part": f"exact/{piece}"} for row in rows]
         benchmarks.figures.write(folder.parent, machine(), f"exact/{piece}", rows)
     exact = benchmarks.report.exact_part(kept)
-    assert "3 of 6 are kept, so it stays fast. The farthest from its promise, at 80" in exact
+    assert "3 of 6 are met, so it stays fast. The farthest from its target, at 80" in exact
     assert "of it, is: exact sum, 256 MiB: rate, 0.76 x of at least 0.95." in exact
     assert f"| {group} | 3 | at least 0.95 | 0.76 x: exact sum, 256 MiB | **1 of 3** |" in exact
     assert "| exact sum, a call: time over the fast one's | 1 | at most 1.2 | 1.3 x: exact" in exact
@@ -790,7 +790,7 @@ def test_plots_are_drawn_anew_for_their_own_part_only(benchmarks, kept):
     assert [path.name for path, _, _ in benchmarks.report.stale_plots(kept)] == ["exact.svg"]
 
 
-def test_the_worst_of_what_is_promised_at_most_is_the_greatest(benchmarks):
+def test_the_worst_of_what_has_an_upper_bound_is_the_maximum(benchmarks):
     rows = [
         benchmarks.figure.figure("exact", f"{n}: time", [n], "us", at_most=1.5, group="calls")
         for n in (1.0, 3.0, 2.0)

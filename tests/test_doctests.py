@@ -21,33 +21,14 @@ README = Path(__file__).parent.parent / "README.md"
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-CLUSTERS = "\n## Sums on clusters\n"
-
-
-def without_clusters(text):
-    """Leave out the section that needs libraries which the rest does without."""
-    before, behind = text.split(CLUSTERS)
-    return before + behind.split("\n## ", 1)[1]
-
-
 def run_examples(text):
     examples = doctest.DocTestParser().get_doctest(text, {}, README.name, str(README), 0)
     return doctest.DocTestRunner(optionflags=OPTIONS).run(examples)
 
 
 def test_the_readmes_examples_are_true():
-    results = run_examples(without_clusters(README.read_text(encoding="utf-8")))
+    results = run_examples(README.read_text(encoding="utf-8"))
     assert results.attempted > 5
-    assert results.failed == 0
-
-
-def test_the_readmes_examples_are_true_from_top_to_bottom():
-    """In one session, as a newcomer has them: no example spoils the names of a later one."""
-    pytest.importorskip("dask.array", reason="Dask is not installed")
-    pytest.importorskip("mpi4py", reason="mpi4py is not installed")
-    text = README.read_text(encoding="utf-8")
-    results = run_examples(text)
-    assert results.attempted > run_examples(without_clusters(text)).attempted + 5
     assert results.failed == 0
 
 

@@ -165,8 +165,8 @@ def test_a_mask_is_read_too(benchmarks):
     assert benchmarks.types.bytes_needed(case_of("sum", "float32", "mask")) == 5 << 12
 
 
-def test_what_is_promised_has_every_reduction_and_type(benchmarks):
-    asked = benchmarks.types.promised(1 << 20)
+def test_targets_cover_every_reduction_and_type(benchmarks):
+    asked = benchmarks.types.cases_with_targets(1 << 20)
     assert len(set(asked)) == len(asked)
     flat = {case.series[:2] for case in asked if case.layout.name == "flat"}
     assert {kind for _, kind in flat} == {name for name, t in cases.TYPES.items() if t.known()}
@@ -196,10 +196,10 @@ def test_what_is_promised_has_every_reduction_and_type(benchmarks):
 )
 def test_a_case_has_the_bounds_of_its_row(benchmarks, series, of_limit, over_best, over_each):
     case = case_of(*series)
-    promise = benchmarks.types.promise_of(case)
-    wide = case.type.itemsize >= promise.itemsize
-    assert (promise.of_limit if wide else None) == of_limit
-    assert (promise.over_best, promise.over_each) == (over_best, over_each)
+    target = benchmarks.types.target_of(case)
+    wide = case.type.itemsize >= target.itemsize
+    assert (target.of_limit if wide else None) == of_limit
+    assert (target.over_best, target.over_each) == (over_best, over_each)
 
 
 class Clock:
@@ -320,10 +320,10 @@ def test_the_whole_part_runs_where_numpy_stands_for_cupy(benchmarks, monkeypatch
     monkeypatch.setattr(benchmarks.types, "CUB_TYPES", ())
     for count in ("SAMPLES", "LIMIT_SAMPLES"):
         monkeypatch.setattr(benchmarks.types, count, 1)
-    promised = benchmarks.types.promised
+    cases_of = benchmarks.types.cases_with_targets
     monkeypatch.setattr(
-        benchmarks.types, "promised",
-        lambda n: [c for c in promised(n) if c.type.name in kinds and not c.masked][::10],
+        benchmarks.types, "cases_with_targets",
+        lambda n: [c for c in cases_of(n) if c.type.name in kinds and not c.masked][::10],
     )  # fmt: skip
     bench = benchmarks.types.Bench("host", carrier, (carrier, torch))
     rows = list(benchmarks.types.measure_types(bench, 1 << 12))

@@ -99,7 +99,7 @@ def test_every_thread_reaches_every_barrier(rung, device, order, seed):
                 assert agrees(got, case.truth), f"n = {n}, block_size {block_size}"
 
 
-def test_the_last_warp_is_not_trusted_to_march_in_step(device, rung):
+def test_the_last_warp_is_not_trusted_to_run_in_lockstep(device, rung):
     """64 elements are the last warp's own; its lanes run in any order, warp barrier by barrier."""
     for seed in SEEDS:
         with gred.thread_order("shuffled", seed):

@@ -1,7 +1,8 @@
-"""README.md says what the kept results and the tables say, and leads a newcomer where it says."""
+"""README.md and docs/figures.md say what the results say, and lead a newcomer where they say."""
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import sys
@@ -15,8 +16,7 @@ from gred.cli.command import main
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "benchmarks" / "report.py"
-PARTS = ("reductions", "machine", "ladder", "plots", "figures", "axes", "exact", "versus")
-PARTS += ("roofline", "curve")
+PARTS = ("machine", "ladder", "plots", "figures", "axes", "exact", "versus", "roofline", "curve")
 
 
 def report(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -55,7 +55,7 @@ def test_readme_holds_the_command(command):
 
 def test_report_writes_what_its_check_accepts(marked_readme, results):
     pytest.importorskip("matplotlib")
-    places = ("--readme", marked_readme, "--results", results)
+    places = ("--pages", marked_readme, "--results", results)
     assert report("--check", *places).returncode == 1
     assert report(*places).returncode == 0
     assert report("--check", *places).returncode == 0
@@ -72,7 +72,7 @@ def test_a_comparison_that_is_kept_is_shown(marked_readme, results):
     options += ["--sizes", "16,1KiB", "--reductions", "sum", "--layouts", "flat,rows"]
     kept = results / "some-machine" / "versus.json"
     assert main(["versus", *options, "--json", str(kept)]) == 0
-    places = ("--readme", marked_readme, "--results", results)
+    places = ("--pages", marked_readme, "--results", results)
     assert report(*places).returncode == 0
     assert report("--check", *places).returncode == 0
     text = marked_readme.read_text(encoding="utf-8")
@@ -84,7 +84,7 @@ def test_a_comparison_that_is_kept_is_shown(marked_readme, results):
 
 def test_check_finds_a_typed_figure(marked_readme, results):
     pytest.importorskip("matplotlib")
-    places = ("--readme", marked_readme, "--results", results)
+    places = ("--pages", marked_readme, "--results", results)
     report(*places)
     text = marked_readme.read_text(encoding="utf-8")
     marked_readme.write_text(text.replace("1.00x", "9.99x", 1), encoding="utf-8")
@@ -93,32 +93,18 @@ def test_check_finds_a_typed_figure(marked_readme, results):
     assert "README.md disagrees" in checked.stdout
 
 
-def test_readme_lists_every_reduction_and_says_which_every_rung_takes():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    part = re.search(r"<!-- generated: reductions -->\n(.*?)<!-- end", text, re.DOTALL)[1]
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in part.splitlines()[2:]]
-    assert [row[0] for row in rows] == [f"`{r.name}`" for r in gred.reductions()]
+def test_every_rung_takes_the_reductions_on_the_ladder_and_no_other():
     rungs = [method.name for method in gred.methods() if method.number is not None]
-    for name, _, every in rows:
-        function = getattr(gred, name.strip("`"))
-        for rung in rungs if every else ():
+    for reduction in gred.reductions():
+        function = getattr(gred, reduction.name)
+        for rung in rungs if reduction.on_ladder else ():
             function([1, 2, 3], method=rung, device="simulated")
             for of_rows in ({"axis": 0}, {"keepdims": True}):
                 with pytest.raises(ValueError, match="is for whole arrays"):
                     function([1, 2, 3], method=rung, device="simulated", **of_rows)
-        if not every:
+        if not reduction.on_ladder:
             with pytest.raises(ValueError, match="climb the ladder"):
                 function([1.5, 2.5], method="unroll8")
-
-
-def test_check_finds_a_reduction_that_is_not_listed(marked_readme, results):
-    pytest.importorskip("matplotlib")
-    places = ("--readme", marked_readme, "--results", results)
-    report(*places)
-    text = marked_readme.read_text(encoding="utf-8")
-    line = next(line for line in text.splitlines() if line.startswith("| `ptp` |"))
-    marked_readme.write_text(text.replace(line + "\n", ""), encoding="utf-8")
-    assert report("--check", *places).returncode == 1
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
@@ -134,18 +120,33 @@ def test_files_that_a_text_names_are_there(name):
     assert named or name == "CHANGELOG.md"
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
-def test_the_map_has_every_room(name):
-    text = (ROOT / name).read_text(encoding="utf-8")
-    rooms = [path for path in (ROOT / "csrc").iterdir() if path.is_dir()]
-    rooms += [path for path in (ROOT / "kernels").iterdir() if path.is_dir()]
-    for room in rooms:
-        assert f"    {room.relative_to(ROOT).as_posix()}/ " in text
+def test_the_source_layout_has_every_directory():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    folders = [path for path in (ROOT / "csrc").iterdir() if path.is_dir()]
+    folders += [path for path in (ROOT / "kernels").iterdir() if path.is_dir()]
+    for folder in folders:
+        assert f"    {folder.relative_to(ROOT).as_posix()}/ " in text
+
+
+def test_the_readme_is_read_to_its_end():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 250
+
+
+@pytest.mark.parametrize("address", ["", "https://example.org/gred"])
+def test_the_long_description_has_no_relative_link(monkeypatch, address):
+    """An index such as PyPI has none of the repository's files."""
+    monkeypatch.syspath_prepend(ROOT / "build_backend")
+    description = importlib.import_module("description")
+    text = description.long_description(ROOT / "README.md", address)
+    links = re.findall(r"\]\(([^)]*)\)", text)
+    assert all(link.startswith("https://") for link in links)
+    assert bool(links) == bool(address)
+    assert "pip install '.[test]' && pytest" in text
 
 
 def test_check_finds_a_plot_of_other_data(marked_readme, results):
     pytest.importorskip("matplotlib")
-    places = ("--readme", marked_readme, "--results", results)
+    places = ("--pages", marked_readme, "--results", results)
     report(*places)
     path = results / "some-machine" / "ladder.json"
     kept = record.read_json(path)
@@ -156,9 +157,9 @@ def test_check_finds_a_plot_of_other_data(marked_readme, results):
     assert "ladder.svg disagrees" in checked.stdout
 
 
-def test_check_names_a_part_that_the_readme_lacks(marked_readme, results):
+def test_check_names_a_part_that_no_page_has(marked_readme, results):
     text = marked_readme.read_text(encoding="utf-8")
     marked_readme.write_text(text.replace("generated: plots", "generated:"), encoding="utf-8")
-    checked = report("--check", "--readme", marked_readme, "--results", results)
+    checked = report("--check", "--pages", marked_readme, "--results", results)
     assert checked.returncode == 1
     assert "no part 'plots'" in checked.stderr

@@ -20,9 +20,11 @@ pytestmark = pytest.mark.unsanitized
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if path.parent.name != "notebooks")
-# Those that show how to do something; of your-own-rung.md tests/test_cli_lab.py runs the examples.
-OTHERS = {"changes", "notebooks", "your-own-rung"}
-GUIDES = [path for path in PAGES if path.parent == DOCS and path.stem not in OTHERS]
+# Of your-own-rung.md tests/test_cli_lab.py runs the examples.
+RUN = [path for path in PAGES if path.stem != "your-own-rung"]
+# Those that show how to do something begin with it.
+OTHERS = {"changes", "eight-steps", "figures", "gallery", "index", "ladder", "notebooks"}
+GUIDES = [path for path in RUN if path.parent == DOCS and path.stem not in OTHERS]
 NEEDS = {"exact": ("dask.array", "mpi4py")}
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -49,8 +51,8 @@ def generated(monkeypatch):
     return importlib.import_module("generated")
 
 
-@pytest.mark.parametrize("page", GUIDES, ids=name_of)
-def test_a_guides_examples_are_true(page):
+@pytest.mark.parametrize("page", RUN, ids=name_of)
+def test_a_pages_examples_are_true(page):
     for module in NEEDS.get(page.stem, ()):
         pytest.importorskip(module)
     results = doctest.testfile(str(page), module_relative=False, optionflags=OPTIONS)
@@ -98,26 +100,36 @@ def test_a_command_that_fails_is_no_page(generated):
         generated.printed(["explain", "no_such_rung"])
 
 
-def test_parts_of_the_readme_are_found_or_missed(generated):
-    assert "`sum`" in generated.readme_part("generated: reductions")
-    limits = generated.readme_part("Limits")
-    assert limits.count("\n- ") > 5
-    assert "## " not in limits
-    assert (
-        generated.between("one\ntwo\nthree\nfour", **{"from": "tw", "to": "four"}) == "two\nthree"
-    )
-    for name in ("No such section", "generated: nothing"):
-        with pytest.raises(LookupError, match=name):
-            generated.readme_part(name)
-    with pytest.raises(LookupError, match="five"):
-        generated.between("one\ntwo", to="five")
+def test_every_step_of_the_tutorial_is_as_fast_as_its_title_says_and_faster_than_the_last(
+    generated,
+):
+    rates = [generated.steps.measured()["rows"][step]["gb_per_s"] for step in generated.steps.STEPS]
+    assert rates == sorted(rates)
+    assert (len(rates), round(rates[0] / 1000, 1), round(rates[-1] / 1000, 1)) == (8, 0.3, 4.4)
+    page = (DOCS / "eight-steps.md").read_text(encoding="utf-8")
+    assert page.startswith("# From 0.3 to 4.4 TB/s in eight steps\n")
+    assert re.findall(r"```{step} (\w+)", page) == list(generated.steps.STEPS)
+    for place, step in enumerate(generated.steps.STEPS):
+        head, *rows = generated.steps.counted(step)
+        assert f"`{step}`" in head
+        assert all(len(row) == len(head) for row in rows)
+        assert generated.steps.bars(step).count('<rect class="done"') == place
 
 
-def test_links_of_the_readme_start_from_the_page(generated):
-    text = "[a](docs/axes.md#segments) ![b](benchmarks/b.svg) [c](https://c.org/c) [d](#d)"
-    assert generated.linked_from(DOCS, text) == (
-        "[a](axes.md#segments) ![b](../benchmarks/b.svg) [c](https://c.org/c) [d](#d)"
-    )
+def test_every_rung_has_a_picture_for_the_gallery(generated):
+    for method in gred.methods():
+        if method.number is not None:
+            assert (generated.PICTURES / f"{method.name}.svg").exists()
+
+
+def test_every_plot_has_a_dark_scheme_and_no_background_of_its_own(generated):
+    plots = [
+        path.read_text(encoding="utf-8") for path in ROOT.glob("benchmarks/results/*/plots/*.svg")
+    ]
+    for svg in (*plots, generated.steps.bars()):
+        assert "prefers-color-scheme: dark" in svg
+        first = re.search(r'<g id="patch_1">.*?style="([^"]*)"', svg, re.DOTALL)
+        assert not first or "opacity: 0" in first[1] or "fill: none" in first[1]
 
 
 @pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("notebooks/*.ipynb")], ids=lambda p: p.name)

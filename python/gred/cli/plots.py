@@ -61,6 +61,10 @@ class Line(NamedTuple):
     rows: list[Record]
 
 
+# Turns black into white, and keeps hues.
+DARK = "@media (prefers-color-scheme: dark) {svg{filter: invert(1) hue-rotate(180deg)}}"
+
+
 def save(figure: Figure, path: Path, data: Any) -> None:
     """Write `figure`, in the format that the name's ending says, with the digest of `data`."""
     ending = path.suffix.lower()
@@ -71,7 +75,12 @@ def save(figure: Figure, path: Path, data: Any) -> None:
         ".pdf": {"Subject": mark, "CreationDate": None},
     }
     with matplotlib.rc_context(STYLE):
-        figure.savefig(path, metadata=metadata.get(ending), dpi=144, facecolor="white")
+        if ending != ".svg":
+            figure.savefig(path, metadata=metadata.get(ending), dpi=144, facecolor="white")
+            return
+        figure.savefig(path, metadata=metadata[ending], transparent=True)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("</style>", f"{DARK}</style>", 1), encoding="utf-8")
 
 
 def ladder_figure(record: Record) -> Figure:
