@@ -4,11 +4,9 @@ A test that takes `device` runs once a device; with `method`, once for every met
 device; with `rung`, once for every method that has block sizes. Without a GPU, of a test's cases
 for it one skips, and says so; the others would only say it again, and are left out.
 
-`pytest --thin` is for where every call takes many times as long, as under sanitizers. Every test
-runs, but with one in ten of Hypothesis's examples and, where a test has more than MOST cases that
-can run here, with about so many of them; programs that tests start are told, and try part of their
-crossings. A hash of its name chooses a case, so that no method, op or type is left out as a whole,
-and every run chooses the same.
+Of a test's cases run so many that every two values of its parameters meet in one; a hash chooses
+them, the same in every run. Of Hypothesis's examples, and of what programs that tests start go
+through, a fourth is tried. `pytest --thorough` runs everything.
 
 Examples of Hypothesis's are the same in every run, too, and may take as long as they like; others
 are drawn by `pytest --hypothesis-profile default`.
@@ -16,29 +14,28 @@ are drawn by `pytest --hypothesis-profile default`.
 
 import gc
 import os
-from collections import Counter
+from collections import defaultdict
 
 import pytest
 from hypothesis import HealthCheck, settings
 from inputs import block_sizes, methods_on
-from thin import NAME, hashed
+from thin import NAME, ONE_IN, pairwise
 
 import gred
 
 PLACES = ("host", "simulated", "cuda")
 GPU_IS_HERE = any(device.name == "cuda:0" for device in gred.devices())
 needs_gpu = pytest.mark.skipif(not GPU_IS_HERE, reason="there is no GPU here")
-MOST = 8
 
 
 def pytest_addoption(parser):
-    parser.addoption("--thin", action="store_true", help="run few cases of each test")
+    parser.addoption("--thorough", action="store_true", help="run every case of each test")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config):
     load_examples(config)
-    if config.getoption("thin"):
+    if config.getoption("thorough"):
         os.environ[NAME] = "1"
     config.addinivalue_line("markers", "gpu: runs on a GPU only")
     config.addinivalue_line("markers", "unsanitized: measures memory or time, or has no C in it")
@@ -52,10 +49,10 @@ def load_examples(config):
             "steady", deadline=None, derandomize=True, suppress_health_check=slow
         )
         settings.load_profile("steady")
-    if config.getoption("thin"):
-        few = settings().max_examples // 10
-        settings.register_profile("thin", settings(), max_examples=few)
-        settings.load_profile("thin")
+    if not config.getoption("thorough"):
+        few = settings().max_examples // ONE_IN
+        settings.register_profile("few", settings(), max_examples=few)
+        settings.load_profile("few")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -63,8 +60,8 @@ def pytest_collection_modifyitems(config, items):
         if item.get_closest_marker("gpu"):
             item.add_marker(needs_gpu)
     kept = items if GPU_IS_HERE else without_gpu(items)
-    if config.getoption("thin"):
-        kept = thinned([item for item in kept if runs_here(item)])
+    if not config.getoption("thorough") and not any("[" in name for name in config.args):
+        kept = thinned(kept)
     chosen = set(kept)
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = kept
@@ -87,9 +84,16 @@ def without_gpu(items):
 
 
 def thinned(items):
-    """Choose cases of tests that have more than MOST."""
-    counts = Counter(item.function for item in items)
-    return [item for item in items if hashed(item.nodeid) * counts[item.function] < MOST]
+    """Choose cases of each test that has parameters, of every two values one."""
+    names = defaultdict(list)
+    for item in items:
+        names[item.function].append(name_of(item))
+    kept = {function: pairwise(of_it) for function, of_it in names.items()}
+    return [item for item in items if name_of(item) in kept[item.function]]
+
+
+def name_of(item):
+    return item.callspec.id if hasattr(item, "callspec") else ""
 
 
 def pytest_collection_finish():

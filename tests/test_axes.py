@@ -8,6 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
+from drawn import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,7 +75,7 @@ def layouts(draw):
     return tuple(shape), tuple(map(int, strides)), axes, size
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(layout=layouts(), masked=st.booleans(), in_order=st.booleans(), data=st.data())
 def test_each_element_belongs_to_the_result_that_numpy_has_it_in(layout, masked, in_order, data):
     shape, strides, axes, size = layout

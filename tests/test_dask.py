@@ -12,6 +12,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from drawn import examples
 from exact_truths import any_floats, bits_of, dot, mixed, nearest, same, total
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,7 +50,7 @@ def computed(x, scheduler="synchronous"):
 
 
 @typed
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(data=st.data())
 def test_sums_and_means_are_rounded_once(dtype, data):
     x = data.draw(any_floats(dtype))
@@ -111,7 +112,7 @@ def test_parts_of_complex_numbers_are_sums_of_their_own(dtype):
     assert computed(gred.dask.mean(chunked)) == gred.mean(x, method="exact")
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(any_floats(FLOAT64), any_floats(FLOAT64), st.integers(1, 40), st.integers(1, 40))
 def test_dot_products_are_rounded_once(a, b, of_a, of_b):
     a, b = a[: len(b)], b[: len(a)]

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from drawn import examples
 from exact_truths import (
     any_floats,
     dot,
@@ -67,7 +68,7 @@ def parts_of_dot(a, b):
 
 
 @typed
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(data=st.data())
 def test_an_exact_dot_product_is_the_nearest_float(place, dtype, data):
     a, b = data.draw(any_floats(dtype)), data.draw(any_floats(dtype))
@@ -77,7 +78,7 @@ def test_an_exact_dot_product_is_the_nearest_float(place, dtype, data):
 
 
 @typed
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(data=st.data())
 def test_an_exact_norm_is_the_nearest_float(place, dtype, data):
     x = data.draw(finite_floats(dtype))

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from drawn import examples
 from exact_truths import any_floats, exact_sum, mixed, same, total, truth
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,7 +50,7 @@ def of_exponents(exponents, dtype, seed=1):
 
 @typed
 @pytest.mark.parametrize("name", NAMES)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(data=st.data())
 def test_floats_of_any_type_are_rounded_once(place, name, dtype, data):
     x = data.draw(any_floats(dtype))

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from drawn import examples
 from exact_truths import (
     TINY,
     any_floats,
@@ -41,7 +42,7 @@ def stored(name, x, place, dtype=None, **options):
 
 @typed
 @pytest.mark.parametrize("name", ["sum", "mean", "nansum", "nanmean"])
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(data=st.data())
 def test_any_floats_are_rounded_once_where_they_are(place, name, dtype, data):
     x = data.draw(any_floats(dtype))

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from capsules import BFLOAT, CODES, CUDA, Tensor, Versioned, capsule_of, python
+from drawn import examples
 from exchanges import exchange, lender, offer
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -284,7 +285,7 @@ def test_positions_go_to_int64_alone():
 
 
 @given(data=st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_out_of_any_layout_holds_what_numpy_says(data):
     shape = data.draw(st.lists(st.integers(1, 4), min_size=2, max_size=4))
     axis = data.draw(st.integers(0, len(shape) - 1))
