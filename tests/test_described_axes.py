@@ -129,3 +129,9 @@ def test_fields_that_are_arrays_print():
 def test_the_spread_of_results_on_a_device_comes_to_the_host():
     got = gred.describe(SimulatedArray(np.array([[1.0, 4.0], [3.0, 4.0]])), axis=0)
     np.testing.assert_array_equal(at_home(got.std), [1, 0])
+
+
+def test_descriptions_do_not_add_up_as_tuples():
+    summary = gred.describe([1.0, 2.0])
+    with pytest.raises(TypeError, match="unsupported operand"):
+        summary + summary

@@ -49,3 +49,26 @@ def test_without_mpi4py_one_error_says_what_brings_it():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "pip install 'gred[mpi]'" in done.stderr.splitlines()[-1]
+
+
+def test_no_communicator_is_not_the_world():
+    code = (
+        "import gred.mpi; from mpi4py import MPI\n"
+        "for call in gred.mpi.allreduce, gred.mpi.reduce:\n"
+        "    try: call(gred.ExactSum([1.0]), MPI.COMM_NULL)\n"
+        "    except ValueError as error: print(error)\n"
+    )
+    done = ranks(1, ("-c", code))
+    assert done.stdout.count("comm must be a communicator; got MPI.COMM_NULL") == 2, done.stderr
+
+
+def test_a_wrong_type_on_one_rank_raises_on_all():
+    code = (
+        "import gred.mpi; from mpi4py import MPI\n"
+        "part = 1.0 if MPI.COMM_WORLD.rank == 0 else gred.ExactSum()\n"
+        "for call in gred.mpi.allreduce, gred.mpi.reduce:\n"
+        "    try: call(part)\n"
+        "    except TypeError as error: print('refused:', error, flush=True)\n"
+    )
+    done = ranks(2, ("-c", code))
+    assert done.stdout.count("refused:") == 4, done.stdout + done.stderr

@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from gred.exact import ExactSum
 from gred.extras import needed
 
@@ -20,6 +23,33 @@ __all__ = ["allreduce", "reduce"]
 
 def _mpi() -> Any:
     return needed("mpi4py.MPI", "mpi")
+
+
+def _communicator(mpi: Any, comm: Any) -> Any:
+    """Take the default only where none is given: MPI.COMM_NULL is false, too."""
+    if comm is None:
+        return mpi.COMM_WORLD
+    if comm == mpi.COMM_NULL:
+        raise ValueError("comm must be a communicator; got MPI.COMM_NULL")
+    return comm
+
+
+def _agreed_words(mpi: Any, comm: Any, part: Any) -> npt.NDArray[np.int64]:
+    """Give this rank's words, once all ranks have some: otherwise every rank raises."""
+    words, error = np.empty(0, np.int64), None
+    try:
+        if not isinstance(part, ExactSum):
+            raise TypeError(f"part must be an ExactSum; got {type(part).__name__}")
+        words = part.words
+    except Exception as raised:
+        error = raised
+    failed = np.array([error is not None], np.int64)
+    comm.Allreduce(mpi.IN_PLACE, failed, op=mpi.SUM)
+    if error:
+        raise error
+    if failed[0]:
+        raise TypeError(f"part cannot be added on {failed[0]} of {comm.Get_size()} ranks")
+    return words
 
 
 def allreduce(part: ExactSum, comm: Any = None) -> ExactSum:
@@ -37,6 +67,13 @@ def allreduce(part: ExactSum, comm: Any = None) -> ExactSum:
     ExactSum
         The same on every rank. ``comm.allreduce(part)`` makes the same, but pickles it.
 
+    Raises
+    ------
+    ValueError
+        If comm is ``MPI.COMM_NULL``.
+    TypeError, OverflowError
+        On every rank, if one has no ExactSum, or too many elements for its `ExactSum.words`.
+
     References
     ----------
     L. Dalcin, Y.-L. L. Fang, "mpi4py: status update after 12 years of development", Comput. Sci.
@@ -44,8 +81,9 @@ def allreduce(part: ExactSum, comm: Any = None) -> ExactSum:
 
     """
     mpi = _mpi()
-    words = part.words
-    (comm or mpi.COMM_WORLD).Allreduce(mpi.IN_PLACE, words, op=mpi.SUM)
+    comm = _communicator(mpi, comm)
+    words = _agreed_words(mpi, comm, part)
+    comm.Allreduce(mpi.IN_PLACE, words, op=mpi.SUM)
     return ExactSum.from_words(words)
 
 
@@ -66,9 +104,17 @@ def reduce(part: ExactSum, comm: Any = None, root: int = 0) -> ExactSum | None:
     ExactSum or None
         On the root, and on others.
 
+    Raises
+    ------
+    ValueError
+        If comm is ``MPI.COMM_NULL``.
+    TypeError, OverflowError
+        On every rank, if one has no ExactSum, or too many elements for its `ExactSum.words`.
+
     """
     mpi = _mpi()
-    comm, words = comm or mpi.COMM_WORLD, part.words
+    comm = _communicator(mpi, comm)
+    words = _agreed_words(mpi, comm, part)
     at_root = comm.Get_rank() == root
     comm.Reduce(mpi.IN_PLACE if at_root else words, words if at_root else None, mpi.SUM, root)
     return ExactSum.from_words(words) if at_root else None

@@ -23,6 +23,10 @@ class Summary(NamedTuple):
     var: Any
     sum: Any
 
+    def __add__(self, other: object) -> Any:
+        """Refuse what tuples do: two summaries are not one of 14 fields."""
+        return NotImplemented
+
     @property
     def std(self) -> Any:
         """The standard deviation: the square root of `var`, in its type.
