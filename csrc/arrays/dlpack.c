@@ -47,10 +47,13 @@ struct dl_device {
     int type, index;
 };
 
-/* A BufferError says that the object cannot do this, and may well have another way. */
+/* A BufferError, or PyArrow's TypeError, says that the object cannot do this, and may well have
+ * another way. */
 static int declined(void)
 {
-    return PyErr_ExceptionMatches(PyExc_BufferError) ? 0 : -1;
+    return PyErr_ExceptionMatches(PyExc_BufferError) || PyErr_ExceptionMatches(PyExc_TypeError)
+               ? 0
+               : -1;
 }
 
 /* Devices have numbers from 0 on. */
