@@ -314,3 +314,57 @@ def test_without_dask_one_error_says_what_brings_it():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "pip install 'gred[dask]'" in done.stderr.splitlines()[-1]
+
+
+def test_floats_of_any_byte_order_are_added():
+    x = da.from_array(np.array([1.5, 2.5], ">f8"), chunks=1)
+    for call, expected in ((gred.dask.sum, 4.0), (gred.dask.mean, 2.0)):
+        assert same(computed(call(x)), np.float64(expected))
+    assert same(computed(gred.dask.dot(x, x)), np.float64(8.5))
+
+
+def test_halves_of_two_kinds_are_multiplied():
+    a = da.from_array(np.array([1.5, 2.5], np.float16), chunks=1)
+    b = a.astype(pytest.importorskip("ml_dtypes").bfloat16)
+    assert computed(gred.dask.dot(a, b)) == 8.5
+
+
+def test_integers_of_a_whole_array_are_scalars():
+    x = da.arange(5, chunks=2)
+    for lazy, expected in ((gred.dask.sum(x), 10), (gred.dask.dot(x, x), 30)):
+        assert isinstance(computed(lazy), np.int64)
+        assert computed(lazy) == expected
+
+
+def test_vectors_of_unknown_length_are_multiplied():
+    x = da.from_array(mixed(500), chunks=100)
+    some = x[x > 0]
+    whole = computed(some)
+    assert same(computed(gred.dask.dot(some, some)), dot(whole, whole))
+    with pytest.raises(ValueError, match="as many chunks"):
+        gred.dask.dot(some, x[:100])
+
+
+@pytest.mark.parametrize("dtype", ["U3", "M8[s]", "O", np.longdouble], ids=str)
+def test_types_that_cannot_be_are_refused_before_computing(dtype):
+    x, elements = da.ones(3), da.from_array(np.zeros(3, dtype), chunks=3)
+    for call in (gred.dask.sum, gred.dask.mean):
+        with pytest.raises(TypeError):
+            call(x, dtype=dtype)
+        with pytest.raises(TypeError):
+            call(elements)
+
+
+def test_only_what_is_public_is_listed():
+    assert sorted(dir(gred.dask)) == sorted(gred.dask.__all__)
+
+
+def test_parts_of_a_mean_do_not_touch_each_other():
+    x = np.array([1e300 + 1j, 3e300 + 3j])
+    means = [
+        gred.mean(x, dtype="c8", method="exact"),
+        gred.mean(x, dtype="c8", method="exact", device="simulated"),
+        gred.mean(x[None], axis=1, dtype="c8", method="exact")[0],
+        computed(gred.dask.mean(da.from_array(x, chunks=1), dtype="c8")),
+    ]
+    assert [(mean.real, mean.imag) for mean in means] == [(math.inf, 2.0)] * 4

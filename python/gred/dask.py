@@ -22,9 +22,14 @@ from numpy.typing import DTypeLike
 from gred import _core
 from gred.exact import ExactSum
 from gred.extras import needed
-from gred.partials import Partials, merged, of_sums, rounded, sums_of
+from gred.partials import _WORDS, Partials, merged, of_sums, rounded, sums_of
 
 __all__ = ["dot", "mean", "sum"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 _Axis = int | tuple[int, ...] | None
 
@@ -64,11 +69,15 @@ def _wrap(block: Any, axis: _Axis, keepdims: bool, result: DTypeLike) -> Any:
     return np.asarray(_core.sum(block, axis=axis, keepdims=keepdims, dtype=result))
 
 
-def _products(a: Any, b: Any) -> Partials:
+def _wrap_last(block: Any, axis: _Axis, keepdims: bool, result: DTypeLike) -> Any:
+    """Make what NumPy makes: a scalar, where no axis is left."""
+    return _wrap(block, axis, keepdims, result)[()]
+
+
+def _products(a: Any, b: Any, result: np.dtype[Any]) -> Partials:
     """Products are added as real numbers; where it is subtracted, a factor changes its sign."""
     if "c" not in (a.dtype.kind, b.dtype.kind):
         return of_sums([_dot([(a, b)])])
-    result = np.result_type(a.dtype, b.dtype)
     a, b = a.astype(result), b.astype(result)
     real = [(a.real, b.real), (a.imag, -b.imag)]
     return of_sums([_dot(real), _dot([(a.real, b.imag), (a.imag, b.real)])])
@@ -125,7 +134,7 @@ def _wrapping(x: Any, result: np.dtype[Any], **options: Any) -> Any:
         x,
         chunk=wrap,
         combine=wrap,
-        aggregate=wrap,
+        aggregate=partial(_wrap_last, result=result),
         dtype=result,
         meta=_nothing(x, result, **options),
         **options,
@@ -148,11 +157,13 @@ def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _checked(dtype: DTypeLike | None, default: np.dtype[Any], is_complex: bool) -> np.dtype[Any]:
-    """Take the type of the result."""
-    result = default if dtype is None else np.dtype(dtype)
+    """Take the type of the result, once gred has it, and that of the elements."""
+    result = (default if dtype is None else np.dtype(dtype)).newbyteorder("=")
     if (result.kind == "c") != is_complex or _is_integer(result):
         kind = "a complex one" if is_complex else "a float's"
         raise TypeError(f"dtype must be {kind} here; got {result}")
+    _core.exact_sum(np.empty(0, default).real)
+    _core.exact_rounded(np.zeros(_WORDS, np.int64), 1, np.empty(0, result).real.dtype)
     return result
 
 
@@ -264,6 +275,21 @@ def mean(
     )
 
 
+def _are_vectors(a: Any, b: Any) -> bool:
+    """Refuse what are no vectors of one length; whether lengths of all chunks are known."""
+    known = not np.isnan([*a.shape, *b.shape]).any()
+    if a.ndim != 1 or b.ndim != 1 or (known and len(a) != len(b)):
+        raise ValueError(
+            f"a and b must be vectors of one length; got shapes {a.shape} and {b.shape}"
+        )
+    if not known and a.numblocks != b.numblocks:
+        raise ValueError(
+            "a and b must have as many chunks where their lengths are unknown; got "
+            f"{a.numblocks[0]} and {b.numblocks[0]}"
+        )
+    return known
+
+
 def dot(a: Any, b: Any, *, split_every: int | None = None) -> Any:
     """Multiply two vectors of Dask's, element by element, add the products up, and round once.
 
@@ -295,14 +321,11 @@ def dot(a: Any, b: Any, *, split_every: int | None = None) -> Any:
     3.0
 
     """
-    if _array(a, "a").ndim != 1 or _array(b, "b").ndim != 1 or len(a) != len(b):
-        raise ValueError(
-            f"a and b must be vectors of one length; got shapes {a.shape} and {b.shape}"
-        )
-    result = np.result_type(a.dtype, b.dtype)
+    known = _are_vectors(_array(a, "a"), _array(b, "b"))
+    # gred's own answer says of what type it is, and refuses what it cannot multiply.
+    result = np.asarray(_core.dot(np.empty(0, a.dtype), np.empty(0, b.dtype))).dtype
     wraps = _is_integer(result)
-    result = _wide(result) if wraps else result
-    multiply = partial(_integer_products, result=result) if wraps else _products
+    multiply = partial(_integer_products if wraps else _products, result=result)
     sums = _dask().blockwise(
         multiply,
         "i",
@@ -312,6 +335,7 @@ def dot(a: Any, b: Any, *, split_every: int | None = None) -> Any:
         "i",
         dtype=result,
         adjust_chunks={"i": 1},
+        align_arrays=known,
         meta=np.empty(0, result),
     )
     if wraps:
