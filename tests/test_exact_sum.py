@@ -550,3 +550,14 @@ def test_bits_of_zeros_differ():
     """The tests' own eyes: they see signs of zeros, and take all NaNs for one."""
     assert bits_of([0.0])[0] != bits_of([-0.0])[0]
     assert bits_of(of_bits([0x7FF8 << 48, 0xFFF1 << 48], FLOAT64))[0] == bits_of([math.nan])[0]
+
+
+def test_words_whose_counts_could_wrap_are_refused():
+    total = gred.ExactSum([1.0])
+    for _ in range(42):
+        total = total + total
+    assert gred.ExactSum.from_words(total.words) == total
+    total = total + total
+    with pytest.raises(OverflowError, match=r"count is 8796093022208"):
+        total.words  # noqa: B018
+    assert gred.ExactSum.from_bytes(total.to_bytes()) == total

@@ -292,7 +292,21 @@ class ExactSum:
         and negative infinities were added; word 6 + k is the digit that is worth
         2**(32 k - 2148). Word 1 is a checksum, which adds up, too: the sum, modulo 2**64, of all
         others, the first of them times 0x9E3779B97F4A7C15, the k-th times its k-th power.
+
+        Raises
+        ------
+        OverflowError
+            If `count` is 2**43 or more: the sum of 2**20 such counts does not fit in a word.
+
         """
+        if np.abs(self._words[:_COUNTS]).max() >= 2**63 // _PARTS_MOST:
+            raise OverflowError(
+                f"words of at most {2**63 // _PARTS_MOST - 1} elements add up safely; "
+                f"count is {self.count}"
+            )
+        return self._sealed()
+
+    def _sealed(self) -> _Words:
         words = self._words
         return np.concatenate([np.array([1, _check_of(1, words)], np.int64), words])
 
@@ -333,7 +347,7 @@ class ExactSum:
             each, the lowest first, on a machine of any byte order. Equal accumulators' are equal.
 
         """
-        return _MAGIC + self.words.astype("<i8").tobytes()
+        return _MAGIC + self._sealed().astype("<i8").tobytes()
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> ExactSum:
