@@ -57,29 +57,10 @@ EXACT_FUNCTION struct exact_format exact_format_of_part(const struct finish *fin
     return exact_format_of(exact_type_of_part(finish->result));
 }
 
-/* A part of a mean by its bits, beside the other part: as NumPy's division of a complex number
- * goes, what is not finite makes the other one NaN. */
-EXACT_FUNCTION uint64_t exact_beside(uint64_t bits, uint64_t other, struct exact_format format)
-{
-    const uint64_t sign = (uint64_t)1 << (format.width - 1), infinity = exact_infinity(format);
-    return (other & (sign - 1)) < infinity ? bits : exact_nan(format);
-}
-
 /* The answer's parts, rounded already, by their bits. */
 struct exact_rounded {
     uint64_t parts[EXACT_PARTS];
 };
-
-EXACT_FUNCTION struct exact_rounded exact_combine(const struct finish *finish, bool mean,
-                                                  uint64_t real, uint64_t imag)
-{
-    const struct exact_format format = exact_format_of_part(finish);
-    const bool beside = mean && exact_has_parts(finish->result);
-    struct exact_rounded rounded;
-    rounded.parts[EXACT_REAL] = beside ? exact_beside(real, imag, format) : real;
-    rounded.parts[EXACT_IMAGINARY] = beside ? exact_beside(imag, real, format) : imag;
-    return rounded;
-}
 
 /* The same as a value of the result's type. */
 EXACT_FUNCTION union scalar exact_joined(const struct finish *finish, struct exact_rounded rounded)
@@ -93,11 +74,11 @@ EXACT_FUNCTION union scalar exact_joined(const struct finish *finish, struct exa
                             finish->result);
 }
 
-EXACT_FUNCTION struct scalar_wide exact_answer(const struct finish *finish, bool mean,
-                                               uint64_t real, uint64_t imag)
+EXACT_FUNCTION struct scalar_wide exact_answer(const struct finish *finish, uint64_t real,
+                                               uint64_t imag)
 {
-    return scalar_widen(exact_joined(finish, exact_combine(finish, mean, real, imag)),
-                        finish->result);
+    const struct exact_rounded rounded = {{real, imag}};
+    return scalar_widen(exact_joined(finish, rounded), finish->result);
 }
 
 /* The sums with what the caller wants them to begin with, each rounded once, to a part of the
@@ -114,5 +95,5 @@ EXACT_FUNCTION struct scalar_wide exact_sums_round(const struct finish *finish, 
         exact_normalise(&sums->parts[part]);
         bits[part] = exact_round(&sums->parts[part], mean ? count : 1, format);
     }
-    return exact_answer(finish, mean, bits[EXACT_REAL], bits[EXACT_IMAGINARY]);
+    return exact_answer(finish, bits[EXACT_REAL], bits[EXACT_IMAGINARY]);
 }

@@ -161,5 +161,5 @@ EXACT_FUNCTION struct scalar_wide exact_finish_words(const struct finish *finish
         bits[part] = exact_finish_part(finish, mean, *count, notes,
                                        exact_begins_negative(finish, part), &leading);
     }
-    return exact_answer(finish, mean, bits[EXACT_REAL], bits[EXACT_IMAGINARY]);
+    return exact_answer(finish, bits[EXACT_REAL], bits[EXACT_IMAGINARY]);
 }

@@ -33,7 +33,7 @@ struct scalar_wide exact_round_total(const struct plan *plan, const struct windo
     const int64_t divisor = mean ? (int64_t)total->numbers : 1;
     const uint64_t bits =
         exact_round_leading(lead(total), none, divisor, exact_format_of_part(finish));
-    return exact_answer(finish, mean, bits, 0);
+    return exact_answer(finish, bits, 0);
 }
 
 /* In units of 2^unit, which its last bit is no less than. */

@@ -169,7 +169,7 @@ __device__ __forceinline__ void store_rounded(const struct exact_result &result,
                                               uint64_t imag)
 {
     const struct finish &finish = result.finish;
-    const struct exact_rounded rounded = exact_combine(&finish, result.mean, real, imag);
+    const struct exact_rounded rounded = {{real, imag}};
     const unsigned bytes = unsigned(exact_format_of_part(&finish).width) / 8;
     if (result.out_type != finish.result || address_of(out) % bytes) {
         store_converted(result, out, rounded);
