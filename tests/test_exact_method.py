@@ -251,18 +251,17 @@ def test_the_mean_of_nothing_is_nan_with_a_warning():
             assert math.isnan(getattr(gred, name)(x, method="exact", **options))
 
 
-def test_complex_means_with_infinities_are_numpys():
+def test_parts_of_complex_means_with_infinities_stay_apart():
     for x in (
         [math.inf + 1j, 1],
         [1 + 1j * math.inf, 2],
         [math.nan + 1j, 2j],
         [math.inf + 1j * math.nan, 1],
     ):
-        with np.errstate(invalid="ignore"):
-            expected = np.mean(np.array(x, complex))
-        got = exact("mean", np.array(x, complex))
-        assert same(got.real, expected.real)
-        assert same(got.imag, expected.imag)
+        x = np.array(x, complex)
+        got = exact("mean", x)
+        assert same(got.real, np.mean(x.real))
+        assert same(got.imag, np.mean(x.imag))
 
 
 def test_a_real_sum_of_complex_numbers_warns_of_what_it_loses():
