@@ -697,15 +697,17 @@ def test_an_array_that_another_argument_resizes_is_refused(call):
         call(array, Resizes(array))
 
 
-def test_a_small_stack_is_enough():
+@pytest.mark.parametrize("place", ["host", "simulated"])
+def test_a_small_stack_is_enough(place):
     """32 KiB, of which Python itself takes some; a stack overflow would end the process."""
-    code = """
+    code = f"""
         import threading
         import numpy as np, gred
         a, answers = np.ones((300, 300)), []
         def reduce():
-            answers.append(gred.var(a, axis=1).sum() + gred.describe(a, axis=0).sum.sum())
-            answers.append(gred.sum(a[::2, ::3]))
+            described = gred.describe(a, axis=0, device={place!r})
+            answers.append(gred.var(a, axis=1, device={place!r}).sum() + described.sum.sum())
+            answers.append(gred.sum(a[::2, ::3], device={place!r}))
         gred.sum(a)
         threading.stack_size(32 * 1024)
         thread = threading.Thread(target=reduce)

@@ -123,3 +123,31 @@ def test_reduceat_of_no_values(op):
     assert gred.reduceat("min", np.array([]), [0, 0], empty="identity").tolist() == [np.inf] * 2
     least = np.iinfo("i2").min
     assert gred.reduceat("max", np.array([], "i2"), [0], empty="identity").tolist() == [least]
+
+
+@pytest.mark.parametrize("name", ["any", "all", "min", "max", "nanmax", "ptp"])
+def test_broadcast_elements_are_looked_at_once(name, device):
+    """NumPy is asked about a shape that it can walk; a walk over the other would take years."""
+    values = np.array([[0, 1, 1], [1, 1, 1]], bool if name in ("any", "all") else "f4")
+    for kept in (values, np.ones_like(values[:, :0])):
+        few, many = (
+            np.broadcast_to(kept, (2, *kept.shape)),
+            np.broadcast_to(kept, (2**58, *kept.shape)),
+        )
+        for axis in (None, 0, (0, 1)):
+            if kept.size == 0 and name not in ("any", "all") and axis != 0:
+                continue
+            expected = getattr(np, name)(few, axis=axis)
+            assert np.array_equal(getattr(gred, name)(many, axis=axis, device=device), expected)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "argmax", "count_nonzero"])
+def test_none_is_no_mask(name):
+    with pytest.raises(TypeError, match="where must be an array of bool or a bool; got None"):
+        getattr(gred, name)(INTEGERS, where=None)
+
+
+@pytest.mark.parametrize("name", ["var", "std", "norm"])
+def test_spreads_of_complex_numbers_keep_imaginary_parts(name):
+    with pytest.raises(TypeError, match="must be a complex type, since imaginary parts count"):
+        getattr(gred, name)(INTEGERS + 1j, dtype=float)

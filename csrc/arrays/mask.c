@@ -64,6 +64,11 @@ bool mask_apply(PyObject *where, const struct view_request *request, struct view
     mask->view.pin = NULL;
     if (!where || where == Py_True || numpys_is_no_value(where))
         return true;
+    if (where == Py_None) { /* NumPy takes it for False, which hides all, or fails */
+        PyErr_SetString(PyExc_TypeError, "where must be an array of bool or a bool; got None. "
+                                         "Leave it out, or say True, where nothing is hidden");
+        return false;
+    }
     if (!view_mask(where, request, mask) || !check_place(array, &mask->view) ||
         !broadcast(&mask->view.layout, &array->layout))
         return false;

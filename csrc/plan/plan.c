@@ -315,10 +315,45 @@ static bool choose_reduction(const struct request *request, struct layout *layou
            choose_exactness(request, layout, plan);
 }
 
+/* Whether an element may be taken in as often as one likes. */
+static bool is_idempotent(enum reduction reduction)
+{
+    switch (reduction) {
+    case REDUCTION_any:
+    case REDUCTION_all:
+    case REDUCTION_min:
+    case REDUCTION_max:
+    case REDUCTION_nanmin:
+    case REDUCTION_nanmax:
+    case REDUCTION_ptp:
+    case REDUCTION_minmax:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Of broadcast elements one is enough, then; but a method that is asked for shall see all. */
+static void leave_out_repeats(const struct request *request, struct layout *layout,
+                              struct plan *plan)
+{
+    const uint64_t reduced = request->axes ? request->reduced : UINT64_MAX;
+    if (!is_idempotent(plan->reduction) || layout->mask || plan->n == 0 ||
+        (plan->method && !plan->automatic))
+        return;
+    for (unsigned k = 0; k < layout->dimensions; k++)
+        if (reduced >> k & 1 && layout->strides[k] == 0) {
+            plan->n /= layout->shape[k];
+            layout->shape[k] = 1;
+        }
+    plan->finish.count = plan->n;
+}
+
 /* In their best order. */
 static void find_elements(const struct request *request, struct layout *layout, struct plan *plan)
 {
     const bool in_order = fold_is_indexed(plan->fold);
+    leave_out_repeats(request, layout, plan);
     if (request->axes) {
         axes_make(layout, request->reduced, in_order, request->axes);
         plan->axes = request->axes;

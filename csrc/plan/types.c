@@ -137,12 +137,19 @@ static bool check_types(const struct request *request, enum element input,
                      row->called, element_name(types->elements));
         return false;
     }
+    if (row->result == RESULT_real && loses_imaginary_part(input, types->elements)) {
+        PyErr_Format(PyExc_TypeError,
+                     "dtype of %s of complex numbers must be a complex type, since imaginary parts "
+                     "count, too; got %s. The result is real in any case",
+                     row->called, element_name(types->elements));
+        return false;
+    }
     if (row->plain != request->reduction && !element_is_integer(input) &&
         element_is_integer(types->elements)) {
         PyErr_Format(
             PyExc_TypeError,
-            "dtype of %s of floats must be a float or complex type, since NaN has no value "
-            "in %s",
+            "dtype of %s of floats must be a float or complex type, since NaN has no value in %s; "
+            "leave NaN out with where=a == a and a reduction that is not of the nan kind",
             row->called, element_name(types->elements));
         return false;
     }

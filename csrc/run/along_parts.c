@@ -10,6 +10,7 @@
 #include "run/result.h"
 #include "run/watch.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* What is made part by part, while the results lie on the device. */
@@ -21,6 +22,11 @@ struct parts {
     struct results results;
     unsigned *findings;
     double asked; /* when Python was, whether to stop */
+
+    /* What is being made: a part of all, its plan, and how it is carried out. */
+    struct axes part;
+    struct plan plan;
+    struct axes_schedule schedule;
 };
 
 /* ---- explained, rather than run ---- */
@@ -54,47 +60,34 @@ static bool explain_part(const struct parts *self, const struct axes *part)
 
 /* ---- so many results at a time ---- */
 
-static bool schedule_part(const struct parts *self, struct plan *plan,
-                          struct axes_schedule *schedule)
+static bool schedule_part(struct parts *self)
 {
     const struct machine *machine = self->machine;
-    plan->layout = &plan->axes->reduced;
-    return axes_schedule_make(plan, machine->kernels, machine->multiprocessors, schedule,
-                              machine->failure);
-}
-
-static bool fits(const struct parts *self, struct plan *plan)
-{
-    struct axes_schedule schedule;
-    return schedule_part(self, plan, &schedule) && schedule.arena.total <= self->limit;
+    self->plan = *self->all;
+    self->plan.results = self->results;
+    self->plan.axes = &self->part;
+    self->plan.layout = &self->part.reduced;
+    return axes_schedule_make(&self->plan, machine->kernels, machine->multiprocessors,
+                              &self->schedule, machine->failure);
 }
 
 /* The most results that there is room for, `count` along a dimension; of none: all dimensions. */
-static unsigned choose_cut(const struct parts *self, uint64_t *count)
+static unsigned choose_cut(struct parts *self, uint64_t *count)
 {
     const struct axes *all = self->all->axes;
-    struct axes part;
-    struct plan plan = *self->all;
-    plan.axes = &part;
-    plan.results = self->results;
     for (unsigned k = 0; k < all->kept; k++)
         for (*count = all->shape[k]; *count > 0; *count /= 2) {
-            axes_part(all, k, 0, 0, *count, &part);
-            if (fits(self, &plan))
+            axes_part(all, k, 0, 0, *count, &self->part);
+            if (schedule_part(self) && self->schedule.arena.total <= self->limit)
                 return k;
         }
     return all->kept;
 }
 
-static bool make_part(struct parts *self, const struct axes *part)
+static bool make_part(struct parts *self)
 {
-    struct axes_schedule schedule;
-    struct plan plan = *self->all;
-    plan.axes = part;
-    plan.results = self->results;
-    return !watch_interrupted_lately(self->run, &self->asked) &&
-           schedule_part(self, &plan, &schedule) &&
-           along_carry_out(self->machine, &schedule, self->findings, self->run);
+    return !watch_interrupted_lately(self->run, &self->asked) && schedule_part(self) &&
+           along_carry_out(self->machine, &self->schedule, self->findings, self->run);
 }
 
 static bool make_parts(struct parts *self, unsigned along, uint64_t count)
@@ -102,17 +95,16 @@ static bool make_parts(struct parts *self, unsigned along, uint64_t count)
     const struct axes *all = self->all->axes;
     const uint64_t length = all->shape[along];
     uint64_t outer = 1;
-    struct axes part;
     for (unsigned k = 0; k < along; k++)
         outer *= all->shape[k];
     if (self->run->explanation) {
-        axes_part(all, along, 0, 0, least(count, length), &part);
-        return explain_part(self, &part);
+        axes_part(all, along, 0, 0, least(count, length), &self->part);
+        return explain_part(self, &self->part);
     }
     for (uint64_t o = 0; o < outer; o++)
         for (uint64_t start = 0; start < length; start += count) {
-            axes_part(all, along, o, start, least(count, length - start), &part);
-            if (!make_part(self, &part))
+            axes_part(all, along, o, start, least(count, length - start), &self->part);
+            if (!make_part(self))
                 return false;
         }
     return true;
@@ -266,25 +258,46 @@ static bool run_exact(struct parts *self)
     return true;
 }
 
-bool axes_run(struct machine *machine, const struct plan *plan, struct run *run)
+static bool run_all(struct parts *self)
 {
-    struct parts parts = {.machine = machine, .run = run, .all = plan, .results = plan->results};
-    struct axes_schedule schedule;
-    if (plan->axes->results == 0)
-        return true;
+    struct machine *machine = self->machine;
+    const struct plan *plan = self->all;
+    struct run *run = self->run;
     if (plan->exact)
-        return run_exact(&parts);
-    if (!axes_schedule_make(plan, machine->kernels, machine->multiprocessors, &schedule,
+        return run_exact(self);
+    if (!axes_schedule_make(plan, machine->kernels, machine->multiprocessors, &self->schedule,
                             machine->failure))
         return false;
-    const uint64_t total = schedule.arena.total, room = machine->room(machine, total),
+    const uint64_t total = self->schedule.arena.total, room = machine->room(machine, total),
                    limit = run->workspace_limit ? least(run->workspace_limit, room) : room;
     if (total <= limit && run->explanation)
-        return explain_part(&parts, plan->axes);
+        return explain_part(self, plan->axes);
     if (total <= limit)
-        return along_carry_out(machine, &schedule, NULL, run);
-    parts.limit = limit;
+        return along_carry_out(machine, &self->schedule, NULL, run);
+    self->limit = limit;
     if (plan->results.on_device)
-        return run_parts(&parts);
-    return run->explanation ? explain_for_host(&parts) : run_for_host(&parts);
+        return run_parts(self);
+    return run->explanation ? explain_for_host(self) : run_for_host(self);
+}
+
+/* On the heap: threads' stacks may be small. */
+bool axes_run(struct machine *machine, const struct plan *plan, struct run *run)
+{
+    if (plan->axes->results == 0)
+        return true;
+    struct parts *self = malloc(sizeof *self);
+    if (!self) {
+        failure_note(machine->failure, FAILURE_MEMORY, "out of memory for a schedule");
+        return false;
+    }
+    self->machine = machine;
+    self->run = run;
+    self->all = plan;
+    self->limit = 0;
+    self->results = plan->results;
+    self->findings = NULL;
+    self->asked = 0;
+    const bool ran = run_all(self);
+    free(self);
+    return ran;
 }

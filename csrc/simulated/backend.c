@@ -155,19 +155,19 @@ static bool warn_if_slow(struct state *state, const struct plan *plan, struct ru
     const double elements = trial_elements(plan) * runs;
     if (elements <= (double)short_enough)
         return true;
-    struct trial trial;
     struct run apart = {.watch = run->watch,
                         .order = run->order,
                         .seed = run->seed,
                         .workspace_limit = run->workspace_limit};
-    if (!trial_begin(&trial, plan, trial_length)) {
+    struct trial *trial = trial_begin(plan, trial_length);
+    if (!trial) {
         failure_note(&run->failure, FAILURE_MEMORY, "out of memory for the simulated device");
         return false;
     }
     const double began = clock_now();
-    const bool ran = run_job(state, &trial.plan, 0, &apart);
-    const double took = clock_now() - began, part = trial_elements(&trial.plan);
-    trial_end(&trial);
+    const bool ran = run_job(state, &trial->plan, 0, &apart);
+    const double took = clock_now() - began, part = trial_elements(&trial->plan);
+    trial_end(trial);
     if (!ran) {
         run->failure = apart.failure;
         return false;

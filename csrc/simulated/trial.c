@@ -74,16 +74,23 @@ static bool begin_whole(struct trial *self, uint64_t elements)
     return true;
 }
 
-bool trial_begin(struct trial *self, const struct plan *plan, uint64_t elements)
+struct trial *trial_begin(const struct plan *plan, uint64_t elements)
 {
+    struct trial *self = malloc(sizeof *self); /* threads' stacks may be small */
+    if (!self)
+        return NULL;
     self->plan = *plan;
     self->results = NULL;
-    const bool begun = plan->axes ? begin_along(self, elements) : begin_whole(self, elements);
+    if (!(plan->axes ? begin_along(self, elements) : begin_whole(self, elements))) {
+        trial_end(self);
+        return NULL;
+    }
     self->plan.n = layout_length(self->plan.layout);
-    return begun;
+    return self;
 }
 
-void trial_end(const struct trial *self)
+void trial_end(struct trial *self)
 {
     free(self->results);
+    free(self);
 }

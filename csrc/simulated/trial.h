@@ -16,6 +16,6 @@ struct trial {
 /* How many elements a plan takes in, for all of its results. */
 double trial_elements(const struct plan *);
 
-/* Of a plan of no segments. False if there is no memory for its results. */
-bool trial_begin(struct trial *, const struct plan *, uint64_t elements);
-void trial_end(const struct trial *);
+/* Of a plan of no segments; NULL: there is no memory for it or for its results. */
+struct trial *trial_begin(const struct plan *, uint64_t elements);
+void trial_end(struct trial *);
