@@ -220,9 +220,8 @@ def test_out_is_rounded_to_once():
     integer = np.zeros((), np.int64)
     gred.sum([1.75, 2.5], method="exact", out=integer)
     assert integer == 4
-    for mean in (gred.mean, gred.nanmean):
-        mean([1.75, 2.75, 2.0], method="exact", out=integer)
-        assert integer == 2
+    gred.mean([1.75, 2.75, 2.0], method="exact", out=integer)
+    assert integer == 2
     gred.norm([3.0, 5.5], method="exact", out=integer)
     assert integer == 6
     parts = np.zeros((), np.complex64)

@@ -61,7 +61,7 @@ def test_nvccs_words_are_of_the_users_file(tmp_path):
     with pytest.raises(gred.lab.CompileError) as caught:
         build.compiled("cuda")
     line = wrong[: wrong.index("__trapp")].count("\n") + 1
-    assert str(caught.value).startswith(f"{path}({line}): error: ")
+    assert str(caught.value).startswith(f"{path}:{line}: error: ")
     assert "__trapp" in str(caught.value)
     assert "entries.cuh" not in str(caught.value)
 
@@ -195,7 +195,7 @@ def test_the_command_shows_a_rung_among_the_gpus_times(pretending, command, monk
     assert status == 0
     assert "every access; every edge on simulated" in out
     assert "all 3 answers right" in out
-    times = out[out.index("read limit") : out.index("time: median")].splitlines()
+    times = out[out.index("device  simulated") : out.index("time: median")].splitlines()
     assert [line.split()[:2] for line in times if "shared_" in line] == [
         ["13", "shared_sequential"],
         ["-", "shared_sequential"],

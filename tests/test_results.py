@@ -279,9 +279,12 @@ def test_out_and_array_may_lie_on_different_sides():
     np.testing.assert_array_equal(here.T, X.sum(1))
 
 
-def test_positions_go_to_int64_alone():
-    with pytest.raises(TypeError, match="int64"):
-        gred.argmax(SimulatedArray(X), 1, out=SimulatedArray(np.zeros((3, 5), np.int32)))
+def test_positions_go_to_integers_alone():
+    out = SimulatedArray(np.zeros((3, 5), np.int32))
+    gred.argmax(SimulatedArray(X), 1, out=out)
+    np.testing.assert_array_equal(out.get(), X.argmax(1))
+    with pytest.raises(TypeError, match="integers"):
+        gred.argmax(SimulatedArray(X), 1, out=SimulatedArray(np.zeros((3, 5), np.float32)))
 
 
 @given(data=st.data())

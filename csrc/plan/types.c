@@ -107,7 +107,8 @@ static bool check_output(const struct request *request, enum element input)
     const bool casts = request->reduction == REDUCTION_ptp ||
                        (request->reduction == REDUCTION_nanmean && !element_is_integer(input));
     if (casts && !argument_given(request->dtype) && kind_of(out) < kind_of(from)) {
-        PyErr_Format(PyExc_TypeError, "out of %s of %s cannot be of %s, which is a lesser kind",
+        PyErr_Format(PyExc_TypeError,
+                     "out of %s of %s cannot be of %s: it would not be a same-kind cast",
                      row->called, element_name(input), element_name(out));
         return false;
     }

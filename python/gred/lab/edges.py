@@ -92,9 +92,9 @@ def array_of(job: dict[str, Any]) -> np.ndarray[Any, Any]:
     random = np.random.default_rng(length)
     if dtype.kind in "iu":
         whole = np.iinfo(dtype)
-        return random.integers(whole.min, whole.max, length, dtype, endpoint=True)
+        return np.asarray(random.integers(whole.min, whole.max, length, dtype, endpoint=True))
     most = max(1, 2**23 // length) if dtype == np.float32 else 2**20
-    return random.integers(-most, most, length, np.int64, endpoint=True).astype(dtype)
+    return np.asarray(random.integers(-most, most, length, np.int64, endpoint=True), dtype)
 
 
 def truth(job: dict[str, Any]) -> int | float:

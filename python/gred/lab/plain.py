@@ -14,6 +14,7 @@ kernel of the ladder's form calls. Lines stay where they are, so messages are of
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 _ELEMENTS = {
@@ -296,11 +297,11 @@ def _declarations(found: re.Match[str], number: int) -> tuple[str, list[str]]:
     return " ".join(texts), scalars
 
 
-def _elsewhere(text: str, pattern: str, instead: object) -> str:
+def _elsewhere(text: str, pattern: str, instead: str | Callable[[re.Match[str]], str]) -> str:
     """Substitute outside of comments and strings."""
     code, pieces, last = masked(text), [], 0
     for found in re.finditer(pattern, code):
-        new = instead(found) if callable(instead) else found.expand(str(instead))
+        new = found.expand(instead) if isinstance(instead, str) else instead(found)
         pieces += [text[last : found.start()], new]
         last = found.end()
     return "".join([*pieces, text[last:]])
