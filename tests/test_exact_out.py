@@ -138,12 +138,12 @@ def test_parts_are_rounded_apart(place, dtype):
 
 @pytest.mark.parametrize("dtype", COMPLEX, ids=str)
 @pytest.mark.parametrize("value", [complex(np.inf, 1), complex(1, -np.inf), complex(np.nan, 2)])
-def test_what_is_not_finite_spoils_means_as_numpys_does(place, dtype, value):
+def test_what_is_not_finite_spoils_its_own_part_of_a_mean(place, dtype, value):
     x = np.array([value, 3 + 4j], dtype)
     with np.errstate(invalid="ignore"):
-        expected = np.mean(x)
+        expected = np.array([x.real.mean(), x.imag.mean()])
     for got in (stored("mean", x, place), exact("mean", there(x, place))):
-        assert np.array_equal([got.real, got.imag], [expected.real, expected.imag], equal_nan=True)
+        assert np.array_equal([got.real, got.imag], expected, equal_nan=True)
 
 
 def test_a_sum_may_begin_beyond_what_its_type_has_digits_for(place):

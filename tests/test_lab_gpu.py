@@ -254,7 +254,7 @@ def test_a_kernel_without_an_end_is_ended(faults, monkeypatch):
     monkeypatch.setattr("gred.lab.building._GPU_START_SECONDS", 5)
     finding = found(faults, 104, seconds=1.0)
     assert right is None
-    assert (finding.kind, finding.text) == ("time", "it was not done in 6 seconds")
+    assert (finding.kind, finding.text) == ("time", "it was not done in 1 seconds")
 
 
 @pytest.mark.gpu
