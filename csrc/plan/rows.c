@@ -26,7 +26,7 @@ unsigned rows_lanes(uint64_t length, enum element accumulator)
 /* Slots that are words take several narrow elements. */
 static unsigned packing_for(size_t size, size_t slot)
 {
-    return slot <= sizeof(uint64_t) ? exponent_of(slot / size) : 0;
+    return size <= slot && slot <= sizeof(uint64_t) ? exponent_of(slot / size) : 0;
 }
 
 void rows_in_lanes(const struct layout *layout, uint64_t base, enum element accumulator,
