@@ -12,9 +12,12 @@ Examples of Hypothesis's are the same in every run, too, and may take as long as
 are drawn by `pytest --hypothesis-profile default`.
 """
 
+import contextlib
+import fcntl
 import gc
 import os
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -38,6 +41,7 @@ def pytest_configure(config):
     if config.getoption("thorough"):
         os.environ[NAME] = "1"
     config.addinivalue_line("markers", "gpu: runs on a GPU only")
+    config.addinivalue_line("markers", "gpu_alone: no other worker may use the GPU's memory")
     config.addinivalue_line("markers", "unsanitized: measures memory or time, or has no C in it")
 
 
@@ -94,6 +98,31 @@ def thinned(items):
 
 def name_of(item):
     return item.callspec.id if hasattr(item, "callspec") else ""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    if not GPU_IS_HERE:
+        return (yield)
+    with gpu_lock(exclusive=item.get_closest_marker("gpu_alone") is not None):
+        return (yield)
+
+
+@contextlib.contextmanager
+def gpu_lock(exclusive):
+    """Hold a readers-writer lock that all workers share; readers queue behind a waiting writer."""
+    kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
+    here = Path(__file__)
+    with here.open() as queue, here.with_name("gpu_arrays.py").open() as memory:
+        fcntl.flock(queue, kind)
+        fcntl.flock(memory, kind)
+        if not exclusive:
+            fcntl.flock(queue, fcntl.LOCK_UN)
+        try:
+            yield
+        finally:  # said, since processes that the test has forked may have the files open
+            fcntl.flock(memory, fcntl.LOCK_UN)
+            fcntl.flock(queue, fcntl.LOCK_UN)
 
 
 def pytest_collection_finish():

@@ -408,6 +408,7 @@ def test_read_only_arrays_go_in():
     assert gred.sum(a.described(data=(a.address, True)), method="unroll8") == 45
 
 
+@pytest.mark.gpu_alone
 def test_the_gpus_memory_comes_back():
     a = GpuArray.of(np.ones(2**22, np.int32))
 

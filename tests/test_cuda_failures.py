@@ -211,6 +211,7 @@ def fail_for_want_of_memory():
         gred.kernel_time(huge, method="halving", samples=1, warmup=0)
 
 
+@pytest.mark.gpu_alone
 def test_out_of_memory_is_a_memory_error_and_no_more():
     for _ in range(20):
         fail_for_want_of_memory()
@@ -231,6 +232,7 @@ def allocate_all_but(nbytes):
     return held
 
 
+@pytest.mark.gpu_alone
 @pytest.mark.parametrize("left", [2**28, 2**30])
 def test_a_full_gpu_takes_large_arrays_in_pieces(left):
     host = np.random.default_rng(1).integers(-100, 100, 3 * 2**28, np.int32)
@@ -257,6 +259,7 @@ BAD = [
 ]
 
 
+@pytest.mark.gpu_alone
 def test_no_memory_is_lost_on_any_path():
     a = GpuArray.of(np.ones(2**20, np.int32))
     strided = a.described(shape=(2**19,), strides=(8,))

@@ -202,6 +202,7 @@ def test_pieces_run_on_the_stream_that_is_named(place):
     assert [out.host()[0] for out in outs] == [a.sum() for a in arrays]
 
 
+@pytest.mark.gpu_alone
 @every_place
 def test_the_gpus_memory_does_not_grow_with_the_array(place):
     a = host_array(place, 2**29, np.int8)

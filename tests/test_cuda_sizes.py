@@ -163,6 +163,7 @@ def test_limits_of_any_size_hold(method, limit):
     assert out.host()[0] == host.sum()
 
 
+@pytest.mark.gpu_alone
 def test_host_arrays_larger_than_a_limit_need_no_more_memory_than_that():
     """A gibibyte goes by way of 16 MiB."""
     host = np.ones(GIB, np.int8)

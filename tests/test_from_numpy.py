@@ -27,7 +27,14 @@ def rows():
 
 def places(library, module):
     """Make what the calls are about, as the library has it."""
-    values = {"a": A, "m": A > 0, "x": A[1], "k": np.array([0, 2, 1]), "o": np.zeros(4)}
+    values = {
+        "bounds": np.array([0, 1, 3, 4]),
+        "a": A,
+        "m": A > 0,
+        "x": A[1],
+        "k": np.array([0, 1, 3]),
+        "o": np.zeros(4),
+    }
     if library == "np":
         return values
     if library == "cp":

@@ -240,6 +240,7 @@ def test_memory_that_is_free_again_is_not_written_too_early():
         assert total.host()[0] == 64 * 256
 
 
+@pytest.mark.gpu_alone
 def test_memory_comes_back():
     a = GpuArray.of(np.ones(4 << 20, np.float32)).described(shape=(1, 4 << 20))
     gred.sum(a, 0)
