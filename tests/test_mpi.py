@@ -62,13 +62,27 @@ def test_no_communicator_is_not_the_world():
     assert done.stdout.count("comm must be a communicator; got MPI.COMM_NULL") == 2, done.stderr
 
 
-def test_a_wrong_type_on_one_rank_raises_on_all():
+def test_what_one_rank_cannot_do_raises_on_all():
     code = (
         "import gred.mpi; from mpi4py import MPI\n"
-        "part = 1.0 if MPI.COMM_WORLD.rank == 0 else gred.ExactSum()\n"
-        "for call in gred.mpi.allreduce, gred.mpi.reduce:\n"
-        "    try: call(part)\n"
-        "    except TypeError as error: print('refused:', error, flush=True)\n"
+        "world, part = MPI.COMM_WORLD, gred.ExactSum()\n"
+        "first = world.rank == 0\n"
+        "for call, *arguments in (\n"
+        "    (gred.mpi.allreduce, 1.0 if first else part),\n"
+        "    (gred.mpi.reduce, 1.0 if first else part),\n"
+        "    (gred.mpi.reduce, part, world, world.rank),\n"
+        "    (gred.mpi.reduce, part, world, 2 if first else 0),\n"
+        "    (gred.mpi.reduce, part, world, None if first else 0),\n"
+        "):\n"
+        "    try: call(*arguments)\n"
+        "    except (TypeError, ValueError) as error: print('refused:', error, flush=True)\n"
     )
     done = ranks(2, ("-c", code))
-    assert done.stdout.count("refused:") == 4, done.stdout + done.stderr
+    assert done.stdout.count("refused:") == 10, done.stdout + done.stderr
+    assert done.stdout.count("root must be the same on all ranks; got 0 to 1") == 2
+
+
+def test_only_functions_are_listed():
+    import gred.mpi
+
+    assert dir(gred.mpi) == ["allreduce", "reduce"]

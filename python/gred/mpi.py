@@ -10,6 +10,7 @@ ranks, to the same bits.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,10 @@ from gred.exact import ExactSum
 from gred.extras import needed
 
 __all__ = ["allreduce", "reduce"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def _mpi() -> Any:
@@ -34,21 +39,36 @@ def _communicator(mpi: Any, comm: Any) -> Any:
     return comm
 
 
-def _agreed_words(mpi: Any, comm: Any, part: Any) -> npt.NDArray[np.int64]:
-    """Give this rank's words, once all ranks have some: otherwise every rank raises."""
-    words, error = np.empty(0, np.int64), None
+def _rank(comm: Any, root: Any) -> int:
+    ranks = comm.Get_size()
+    try:
+        rank = operator.index(root)
+    except TypeError:
+        raise TypeError(f"root must be a rank, an integer; got {root!r}") from None
+    if not 0 <= rank < ranks:
+        raise ValueError(f"root must be a rank from 0 to {ranks - 1}; got {rank}")
+    return rank
+
+
+def _agreed_words(mpi: Any, comm: Any, part: Any, root: Any = 0) -> npt.NDArray[np.int64]:
+    """Give this rank's words, once all have some, and one root; otherwise every rank raises."""
+    words, error, rank = np.empty(0, np.int64), None, 0
     try:
         if not isinstance(part, ExactSum):
             raise TypeError(f"part must be an ExactSum; got {type(part).__name__}")
+        rank = _rank(comm, root)
         words = part.words
     except Exception as raised:
         error = raised
-    failed = np.array([error is not None], np.int64)
-    comm.Allreduce(mpi.IN_PLACE, failed, op=mpi.SUM)
+    greatest = np.array([error is not None, rank, -rank], np.int64)
+    comm.Allreduce(mpi.IN_PLACE, greatest, op=mpi.MAX)
+    failed, last, first = greatest.tolist()
     if error:
         raise error
-    if failed[0]:
-        raise TypeError(f"part cannot be added on {failed[0]} of {comm.Get_size()} ranks")
+    if failed:
+        raise TypeError("part, or root, was refused on another rank")
+    if last != -first:
+        raise ValueError(f"root must be the same on all ranks; got {-first} to {last}")
     return words
 
 
@@ -97,7 +117,7 @@ def reduce(part: ExactSum, comm: Any = None, root: int = 0) -> ExactSum | None:
     comm : mpi4py.MPI.Comm, optional
         As for `allreduce`.
     root : int, default 0
-        The rank that gets it.
+        The rank that gets it, the same on all ranks.
 
     Returns
     -------
@@ -107,14 +127,14 @@ def reduce(part: ExactSum, comm: Any = None, root: int = 0) -> ExactSum | None:
     Raises
     ------
     ValueError
-        If comm is ``MPI.COMM_NULL``.
+        If comm is ``MPI.COMM_NULL``; on every rank, if root is no rank, or not the same on all.
     TypeError, OverflowError
         On every rank, if one has no ExactSum, or too many elements for its `ExactSum.words`.
 
     """
     mpi = _mpi()
     comm = _communicator(mpi, comm)
-    words = _agreed_words(mpi, comm, part)
+    words = _agreed_words(mpi, comm, part, root)
     at_root = comm.Get_rank() == root
     comm.Reduce(mpi.IN_PLACE if at_root else words, words if at_root else None, mpi.SUM, root)
     return ExactSum.from_words(words) if at_root else None
