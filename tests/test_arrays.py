@@ -217,6 +217,35 @@ def test_a_subclass_of_an_array_goes_in_as_its_elements(where):
     assert gred.sum(np.arange(10).view(Strange), **where) == 45
 
 
+def metres(library, values):
+    if library == "pint":
+        return pytest.importorskip("pint").UnitRegistry().Quantity(values, "m")
+    return pytest.importorskip("astropy.units").Quantity(values, "m")
+
+
+WITH_UNITS = {
+    "a": lambda metres: gred.sum(metres),
+    "axis": lambda metres: gred.max(metres, axis=0),
+    "a of explain": lambda metres: gred.explain(metres),
+    "b": lambda metres: gred.dot([1.0, 2.0], metres),
+    "values": lambda metres: gred.reduceat("add", metres, [0]),
+    "a of ExactSum": lambda metres: gred.ExactSum(metres),
+    "out": lambda metres: gred.sum([[1.0, 2.0]], axis=0, out=metres),
+    "mean": lambda metres: gred.var([[1.0, 2.0]], axis=0, mean=metres),
+    "initial": lambda metres: gred.sum([1.0], initial=metres[0]),
+}
+
+
+@pytest.mark.parametrize(("library", "number"), [("pint", "magnitude"), ("astropy", "value")])
+@pytest.mark.parametrize("role", WITH_UNITS)
+def test_units_are_not_dropped(role, library, number):
+    metres_given, name = metres(library, [1.0, 2.0]), role.split()[0]
+    told = rf"{name.replace('axis', 'a')}.* (a unit.*\.{number}|must be a number)"
+    with pytest.raises(TypeError if role != "initial" else (TypeError, ValueError), match=told):
+        WITH_UNITS[role](metres_given)
+    assert gred.sum(getattr(metres_given, number)) == 3
+
+
 @everywhere
 @every_type
 @pytest.mark.parametrize("op", OPS)

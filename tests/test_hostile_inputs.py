@@ -627,6 +627,34 @@ def test_after_all_that_everything_works():
     assert gred.sum(Producer(capsule_of(X))) == X.sum()
 
 
+# ---- arrays of which nothing is left ----
+
+
+class Deleted:
+    """As JAX's arrays: what asks for a buffer of theirs trips over the lack of any."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def _refuse(self, *_, **__):
+        raise self.error
+
+    __dlpack__ = __dlpack_device__ = __array__ = _refuse
+    __cuda_array_interface__ = property(_refuse)
+
+    def is_deleted(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    "error", [TypeError, ValueError, BufferError, RuntimeError, AttributeError]
+)
+def test_an_array_that_was_deleted_is_said_to_be(error):
+    for call in (gred.sum, gred.ExactSum, gred.explain, lambda a: gred.sum(X, where=a)):
+        with pytest.raises(RuntimeError, match="deleted"):
+            call(Deleted(error("there is nothing")))
+
+
 # ---- arguments whose code calls again, or frees what was viewed ----
 
 RECURSIVE = {
@@ -688,8 +716,17 @@ class Resizes:
         lambda a, resizes: gred.var(a, mean=resizes),
         lambda a, resizes: gred.dot(a, Resizes(a, a.shape)),
         lambda a, resizes: gred.sum(np.ones((2, a.size)), axis=resizes, out=a),
+        lambda a, resizes: gred.explain(a, axis=resizes),
+        lambda a, resizes: gred.explain(a, dtype=resizes),
+        lambda a, resizes: gred.counters(a, dtype=resizes),
+        lambda a, resizes: gred.kernel_time(a, dtype=resizes, device="simulated", samples=1),
+        lambda a, resizes: gred.ExactSum().add_products(a, Resizes(a, a.shape)),
+        lambda a, resizes: gred.reduceat("add", a, [0], dtype=resizes),
     ],
-    ids=["axis", "keepdims", "where", "dtype", "mean", "dot", "out"],
+    ids=[
+        *("axis", "keepdims", "where", "dtype", "mean", "dot", "out", "explain", "explain dtype"),
+        *("counters", "kernel_time", "add_products", "reduceat"),
+    ],
 )
 def test_an_array_that_another_argument_resizes_is_refused(call):
     array = np.ones(ELEMENTS)

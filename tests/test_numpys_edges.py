@@ -102,10 +102,13 @@ def test_a_number_has_no_second_axis():
 
 
 @pytest.mark.parametrize("name", ["var", "std"])
-def test_a_mask_that_hides_one_slice_warns(name):
+def test_a_mask_that_hides_one_slice_warns(name, device):
     a, where = np.array([[1.0, 2], [3, 4]]), np.array([[True, True], [False, False]])
-    with pytest.warns(RuntimeWarning, match="Degrees of freedom"):
-        assert np.isnan(getattr(gred, name)(a, axis=1, where=where)).tolist() == [False, True]
+    out = np.zeros(2)
+    for given in ({}, {"out": out}):
+        with pytest.warns(RuntimeWarning, match="Degrees of freedom"):
+            got = getattr(gred, name)(a, axis=1, where=where, device=device, **given)
+        assert np.isnan(got).tolist() == [False, True]
 
 
 @pytest.mark.parametrize("op", ["minimum", "maximum", "add"])

@@ -318,16 +318,35 @@ def test_nan_is_left_out_before_elements_are_converted(device):
             assert not wrong("nanmean", x, x, device=device, dtype=dtype)
 
 
-@pytest.mark.parametrize("name", ["nansum", "nanprod", "nanmean"])
-def test_nan_is_not_made_an_integer(name, device):
+WITH_NAN = [1.75, np.nan, -2.5, 3.875, np.nan, 0.5]
+
+
+@pytest.mark.parametrize("where", [True, [True, True, False, True, False, False]], ids=str)
+@pytest.mark.parametrize("to", ["i1", "i8", "u8", "?", "f8", "c8"])
+@pytest.mark.parametrize("x", [WITH_NAN, np.array(WITH_NAN, ">f4"), np.array(WITH_NAN) + 1j])
+@pytest.mark.parametrize("name", ["nansum", "nanprod"])
+def test_nan_is_left_out_before_it_is_cut_off(name, x, to, where, device):
+    given = {"dtype": to} if where is True else {"dtype": to, "where": where}
+    for axis in (None, 0):
+        right = quietly_numpys(name, x, axis=axis, **given)
+        got = quietly(name, x, axis=axis, **given, device=device)
+        assert (got, got.dtype) == (right, right.dtype)
+
+
+def test_means_leave_nan_out_before_it_is_cut_off(device):
+    x = np.array([1, complex(2, np.nan), complex(np.nan, 1), 4j])
+    right = quietly_numpys("nanmean", x, dtype=float)
+    assert quietly("nanmean", x, dtype=float, device=device) == right == 0.5
     with pytest.raises(TypeError, match="dtype"):
-        getattr(gred, name)(np.array([1.0, np.nan]), dtype=int, device=device)
+        gred.nanmean(x, dtype=int, device=device)
 
 
-@pytest.mark.parametrize("name", ["nansum", "nanprod", "nanmean"])
-def test_nan_is_not_cut_off_with_an_imaginary_part(name, device):
-    with pytest.raises(TypeError, match="real part first"):
-        getattr(gred, name)(np.array([1, complex(2, np.nan)]), dtype=float, device=device)
+@pytest.mark.parametrize("name", ["nansum", "nanprod"])
+def test_nan_is_not_cut_off_on_devices(name):
+    for dtype in (int, float):
+        x = SimulatedArray(np.array([1, complex(2, np.nan)]))
+        with pytest.raises(TypeError, match=r"dtype of .* must be a"):
+            getattr(gred, name)(x, dtype=dtype)
 
 
 def test_minmax_and_norms_have_a_dtype(device):

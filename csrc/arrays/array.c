@@ -28,14 +28,31 @@ int array_setup(void)
 /* NumPy's masked arrays are arrays with all their elements; to reduce those would be wrong. */
 static bool refuse_mask(PyObject *object, const char *name)
 {
-    if (!PyArray_Check(object) || PyArray_CheckExact(object) ||
-        !PyObject_HasAttrString(object, "mask"))
+    if (!PyObject_HasAttrString(object, "mask"))
         return true;
     PyErr_Format(PyExc_TypeError,
                  "%s: masked arrays are not supported; %s.compressed() leaves out what is masked, "
                  "%s.filled(value) fills it in",
                  name, name, name);
     return false;
+}
+
+/* What a unit is called by the types of those who have one, and the number alone. */
+static const char *const units[] = {"units", "unit"}, *const numbers[] = {"magnitude", "value"};
+
+bool array_has_no_unit(PyObject *object, const char *name)
+{
+    PyObject *type = (PyObject *)Py_TYPE(object);
+    for (int k = 0; k < 2; k++)
+        for (int n = 0; n < 2 && PyObject_HasAttrString(type, units[k]); n++)
+            if (PyObject_HasAttrString(type, numbers[n])) {
+                PyErr_Format(PyExc_TypeError,
+                             "%s: a %.200s has a unit, which would be lost; %s.%s is its numbers "
+                             "alone, and the result has the unit that follows from %s.%s",
+                             name, Py_TYPE(object)->tp_name, name, numbers[n], name, units[k]);
+                return false;
+            }
+    return true;
 }
 
 /* Takes over the reference to the array. */
@@ -134,15 +151,24 @@ static int view_interface(PyObject *object, const struct view_request *request, 
     if (request->in_place && (!torch_check_writable(object, request->name) ||
                               !jax_check_writable(object, request->name)))
         return -1;
-    const int viewed = exchange_view(object, request, view);
-    return viewed ? viewed : view_resolved(object, request, view);
+    int viewed = exchange_view(object, request, view);
+    if (!viewed)
+        viewed =
+            array_has_no_unit(object, request->name) ? view_resolved(object, request, view) : -1;
+    if (viewed < 0)
+        jax_tell_deleted(object, request->name);
+    return viewed;
 }
 
 /* What NumPy makes of an object. NULL with an exception set. */
 static PyObject *what_numpy_makes_of(PyObject *object, const struct view_request *request)
 {
+    if (PyArray_CheckExact(object))
+        return Py_NewRef(object);
     if (PyArray_Check(object))
-        return refuse_mask(object, request->name) ? Py_NewRef(object) : NULL;
+        return refuse_mask(object, request->name) && array_has_no_unit(object, request->name)
+                   ? Py_NewRef(object)
+                   : NULL;
     if (!request->in_place)
         return PyArray_FROM_O(object);
     PyErr_Format(PyExc_TypeError, "%s must be an array, of NumPy or on a GPU; got %.200s",

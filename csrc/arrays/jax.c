@@ -1,10 +1,11 @@
 #include "arrays/jax.h"
 
+#include "arrays/raised.h"
 #include "common/newer_python.h"
 
 /* Made at import, constant from then on. */
 static struct {
-    PyObject *jax, *array;
+    PyObject *jax, *array, *is_deleted;
 } names;
 
 int jax_setup(void)
@@ -13,7 +14,9 @@ int jax_setup(void)
         names.jax = PyUnicode_InternFromString("jax");
     if (!names.array)
         names.array = PyUnicode_InternFromString("Array");
-    return names.jax && names.array ? 0 : -1;
+    if (!names.is_deleted)
+        names.is_deleted = PyUnicode_InternFromString("is_deleted");
+    return names.jax && names.array && names.is_deleted ? 0 : -1;
 }
 
 /* JAX's own class of arrays is no base of theirs, and has to be asked. 1, 0, or -1 with an
@@ -31,6 +34,20 @@ static int is_array(PyObject *object)
         Py_DECREF(type);
     }
     return found;
+}
+
+void jax_tell_deleted(PyObject *object, const char *name)
+{
+    const struct raised raised = raised_set_aside();
+    PyObject *deleted = PyObject_CallMethodNoArgs(object, names.is_deleted);
+    PyErr_Clear();
+    if (deleted == Py_True) {
+        PyErr_Format(PyExc_RuntimeError, "%s is an array that has been deleted", name);
+        raised_forget(raised);
+    } else {
+        raised_again(raised);
+    }
+    Py_XDECREF(deleted);
 }
 
 bool jax_check_writable(PyObject *object, const char *name)

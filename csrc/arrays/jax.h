@@ -1,4 +1,5 @@
-/* What gred knows of JAX beyond the protocols, not all of which tell: its arrays never change. */
+/* What gred knows of JAX beyond the protocols, not all of which tell: its arrays never change, and
+ * can be deleted. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -10,5 +11,9 @@
  * the argument's. */
 bool jax_check_writable(PyObject *object, const char *name);
 
-/* Makes the constants that the other uses; -1 with an exception set. */
+/* In the place of the exception that is set, if the object says that it is deleted: its interfaces
+ * fail in ways of their own. */
+void jax_tell_deleted(PyObject *object, const char *name);
+
+/* Makes the constants that the others use; -1 with an exception set. */
 int jax_setup(void);

@@ -88,6 +88,8 @@ bool means_view(PyObject *object, const struct view_request *request, struct vie
     struct view_request asked = *request;
     asked.name = "mean";
     self->count = 1;
+    if (!array_has_no_unit(object, asked.name))
+        return false;
     for (unsigned k = 0; k < dimensions; k++)
         self->count *= shape[k];
     if (!array_is_numpys(object) && array_offers_memory(object)) {

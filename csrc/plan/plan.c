@@ -374,6 +374,17 @@ size_t results_widest(const struct results *self)
     return widest;
 }
 
+/* What arguments' code has done to the arrays, now that no more of it runs. */
+static bool arrays_still_lie(const struct request *request, const struct view *view,
+                             const struct mask *mask)
+{
+    const struct view *const offsets = request->offsets;
+    return array_still_lies(view, offsets ? "values" : "a") &&
+           (!mask || array_still_lies(&mask->view, "where")) &&
+           (!offsets || array_still_lies(offsets, "offsets")) &&
+           (!request->out || array_still_lies(&request->out->view, "out"));
+}
+
 bool plan_make(const struct request *request, struct view *view, const struct mask *mask,
                struct plan *plan)
 {
@@ -388,7 +399,7 @@ bool plan_make(const struct request *request, struct view *view, const struct ma
     };
     if (!choose_method(request, view, plan) || !check_means(request) || !check_out(request, plan) ||
         !choose_reduction(request, layout, plan) || !check_method(request, plan) ||
-        !check_complex(plan))
+        !check_complex(plan) || !arrays_still_lie(request, view, mask))
         return false;
     find_elements(request, layout, plan);
     plan->direct = types_convert_directly(layout, plan->accumulator);

@@ -111,7 +111,8 @@ bool products_plan(const struct request *request, struct view *a, struct view *b
                           .flat = layout_is_flat(&a->layout),
                           .producers = {a->producer, b->producer},
                           .consumer = request->consumer};
-    if (!choose_device(request, a, b, plan))
+    if (!choose_device(request, a, b, plan) || !array_still_lies(a, "a") ||
+        !array_still_lies(b, "b"))
         return false;
     if (plan->platform->place == METHOD_ON_HOST)
         return true;

@@ -26,6 +26,11 @@ static bool loses_imaginary_part(enum element from, enum element to)
     return element_is_complex(from) && !element_is_complex(to) && to != ELEMENT_BOOL;
 }
 
+bool types_lose_nan(enum element from, enum element to)
+{
+    return !element_is_integer(from) && (element_is_integer(to) || loses_imaginary_part(from, to));
+}
+
 static enum element out_type(const struct request *request)
 {
     return request->out->view.layout.input;

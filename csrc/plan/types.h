@@ -11,5 +11,8 @@ struct types {
 /* False with an exception set. */
 bool types_choose(const struct request *, const struct layout *, struct types *);
 
+/* Whether NaN becomes a number that is none, or may be in the part that goes. */
+bool types_lose_nan(enum element from, enum element to);
+
 /* Whether C's conversion from the elements to the accumulator is all that is asked. */
 bool types_convert_directly(const struct layout *, enum element accumulator);

@@ -71,12 +71,6 @@ static bool view_factors(const struct request *request, PyObject *a, PyObject *b
     return array_view(b, &asked, &factors->b);
 }
 
-/* b's code, and that of arguments behind it, may have resized a. */
-static bool still_lie(const struct factors *factors)
-{
-    return array_still_lies(&factors->a, "a") && array_still_lies(&factors->b, "b");
-}
-
 static void release(struct factors *factors)
 {
     array_release(&factors->a);
@@ -148,7 +142,7 @@ bool dot_exactly(struct module_state *state, PyObject *a, PyObject *b, struct ex
                         refuse_shapes(factors, "have one shape")) &&
                        find_types(factors) &&
                        products_plan(&request, &factors->a, &factors->b, true, &factors->plan) &&
-                       still_lie(factors) && add_exactly(state, factors, &factors->plan, sums);
+                       add_exactly(state, factors, &factors->plan, sums);
     release(factors);
     return added;
 }
@@ -233,8 +227,7 @@ PyObject *dot_call(PyObject *module, PyObject *const *arguments, Py_ssize_t coun
     if (view_factors(&request, slots[A], slots[B], factors) && are_vectors(factors) &&
         find_types(factors) &&
         products_plan(&request, &factors->a, &factors->b,
-                      exactly && !element_is_integer(factors->type), &factors->plan) &&
-        still_lie(factors))
+                      exactly && !element_is_integer(factors->type), &factors->plan))
         result = dot_of(state, factors, &factors->plan);
     release(factors);
     return result;

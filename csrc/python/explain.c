@@ -6,6 +6,7 @@
 #include "python/arguments.h"
 #include "python/array_results.h"
 #include "python/execute.h"
+#include "python/nan_argument.h"
 #include "python/reduction_argument.h"
 #include "python/schedule_tuple.h"
 #include "python/several.h"
@@ -45,6 +46,7 @@ static bool view_arguments(struct question *self, PyObject *const *slots)
     if (slots[WHERE] && self->view.on_device && !where->locate(where, &self->view, "a"))
         return false;
     return mask_apply(slots[WHERE], &asked, &self->view, &self->mask) &&
+           nan_left_out(&self->request, slots[A], slots[WHERE], &asked, &self->view, &self->mask) &&
            array_results_choose(&self->results, &self->request, slots[AXIS], slots[KEEPDIMS],
                                 &self->axes);
 }

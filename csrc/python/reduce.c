@@ -13,6 +13,7 @@
 #include "python/arguments.h"
 #include "python/array_results.h"
 #include "python/execute.h"
+#include "python/nan_argument.h"
 #include "python/several.h"
 #include "python/state.h"
 
@@ -137,7 +138,8 @@ static bool view_arguments(struct call *call, PyObject *const *slots)
     /* The mask has to lie where the array does. */
     if (slots[WHERE] && call->view.on_device && !where->locate(where, &call->view, "a"))
         return false;
-    return mask_apply(slots[WHERE], &asked, &call->view, &call->mask);
+    return mask_apply(slots[WHERE], &asked, &call->view, &call->mask) &&
+           nan_left_out(request, slots[A], slots[WHERE], &asked, &call->view, &call->mask);
 }
 
 /* describe is called by gred/summary.py, whose frame is not the user's. */
@@ -213,13 +215,6 @@ static PyObject *deliver(struct call *call)
     return Py_NewRef(output->object);
 }
 
-/* What arguments' code has done to the arrays, now that no more of it runs. */
-static bool arrays_still_lie(const struct call *call)
-{
-    return array_still_lies(&call->view, "a") && array_still_lies(&call->mask.view, "where") &&
-           array_still_lies(&call->output.view, "out");
-}
-
 static PyObject *run_call(struct call *call, PyObject *const *slots)
 {
     struct array_results *results = &call->results;
@@ -227,7 +222,7 @@ static PyObject *run_call(struct call *call, PyObject *const *slots)
     run_begin(&call->run, call->request.frames);
     const bool ran = view_arguments(call, slots) && choose_axes(call, slots) &&
                      plan_make(&call->request, &call->view, &call->mask, plan) &&
-                     array_results_make(results, plan) && arrays_still_lie(call) &&
+                     array_results_make(results, plan) &&
                      array_results_run(results, plan, &call->run);
     return ran ? deliver(call) : NULL;
 }
