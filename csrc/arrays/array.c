@@ -13,10 +13,11 @@
 #include "arrays/result.h"
 #include "arrays/stream.h"
 #include "arrays/torch.h"
+#include "arrays/units.h"
 
 int array_setup(void)
 {
-    if (numpys_setup() < 0 || jax_setup() < 0)
+    if (numpys_setup() < 0 || jax_setup() < 0 || units_setup() < 0)
         return -1;
     if (stream_setup() < 0 || torch_setup() < 0 || cuda_interface_setup() < 0)
         return -1;
@@ -35,24 +36,6 @@ static bool refuse_mask(PyObject *object, const char *name)
                  "%s.filled(value) fills it in",
                  name, name, name);
     return false;
-}
-
-/* What a unit is called by the types of those who have one, and the number alone. */
-static const char *const units[] = {"units", "unit"}, *const numbers[] = {"magnitude", "value"};
-
-bool array_has_no_unit(PyObject *object, const char *name)
-{
-    PyObject *type = (PyObject *)Py_TYPE(object);
-    for (int k = 0; k < 2; k++)
-        for (int n = 0; n < 2 && PyObject_HasAttrString(type, units[k]); n++)
-            if (PyObject_HasAttrString(type, numbers[n])) {
-                PyErr_Format(PyExc_TypeError,
-                             "%s: a %.200s has a unit, which would be lost; %s.%s is its numbers "
-                             "alone, and the result has the unit that follows from %s.%s",
-                             name, Py_TYPE(object)->tp_name, name, numbers[n], name, units[k]);
-                return false;
-            }
-    return true;
 }
 
 /* Takes over the reference to the array. */
@@ -153,8 +136,7 @@ static int view_interface(PyObject *object, const struct view_request *request, 
         return -1;
     int viewed = exchange_view(object, request, view);
     if (!viewed)
-        viewed =
-            array_has_no_unit(object, request->name) ? view_resolved(object, request, view) : -1;
+        viewed = units_none(object, request->name) ? view_resolved(object, request, view) : -1;
     if (viewed < 0)
         jax_tell_deleted(object, request->name);
     return viewed;
@@ -166,7 +148,7 @@ static PyObject *what_numpy_makes_of(PyObject *object, const struct view_request
     if (PyArray_CheckExact(object))
         return Py_NewRef(object);
     if (PyArray_Check(object))
-        return refuse_mask(object, request->name) && array_has_no_unit(object, request->name)
+        return refuse_mask(object, request->name) && units_none(object, request->name)
                    ? Py_NewRef(object)
                    : NULL;
     if (!request->in_place)

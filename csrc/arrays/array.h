@@ -14,10 +14,6 @@ bool array_is_numpys(PyObject *object);
 /* Whether the object is such an array, or offers its memory as it lies. */
 bool array_offers_memory(PyObject *object);
 
-/* Whether the object is no quantity with a unit, as those of Pint and Astropy, of which a view
- * would show the numbers alone. False with an exception set. */
-bool array_has_no_unit(PyObject *object, const char *name);
-
 /* Whether the object is an array of NumPy's own class, with elements that simply lie there: one
  * after the other, aligned and in this machine's byte order, of a type that needs no asking. Then
  * the layout is filled in as layout_normalise would leave it, but for the type that elements are

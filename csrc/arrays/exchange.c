@@ -1,5 +1,6 @@
 #include "arrays/exchange.h"
 
+#include "arrays/class.h"
 #include "arrays/dltensor.h"
 #include "arrays/name.h"
 #include "arrays/raised.h"
@@ -47,22 +48,11 @@ int exchange_setup(void)
 
 /* ---- finding them ---- */
 
-/* What a class has of its own, not from those that it is derived from; a new reference. NULL
- * without an exception if there is nothing. */
-static PyObject *own_attribute(PyObject *class, PyObject *name)
-{
-    PyObject *dict = PyType_GetDict((PyTypeObject *)class), *value = NULL;
-    if (!dict || PyDict_GetItemRef(dict, name, &value) < 0)
-        PyErr_Clear();
-    Py_XDECREF(dict);
-    return value;
-}
-
 static bool has_another(PyObject *class)
 {
     bool has = false;
     for (int k = 0; k < 2 && !has; k++) {
-        PyObject *other = own_attribute(class, names.others[k]);
+        PyObject *other = class_own_attribute(class, names.others[k]);
         has = other;
         Py_XDECREF(other);
     }
@@ -77,7 +67,8 @@ static PyObject *find_offer(PyTypeObject *type)
     PyObject *classes = Py_XNewRef(type->tp_mro), *offer = NULL;
     const Py_ssize_t count = classes ? PyTuple_GET_SIZE(classes) : 0;
     Py_ssize_t k = 0;
-    while (k < count && !(offer = own_attribute(PyTuple_GET_ITEM(classes, k), names.exchange)))
+    while (k < count &&
+           !(offer = class_own_attribute(PyTuple_GET_ITEM(classes, k), names.exchange)))
         k++;
     while (offer && k-- > 0)
         if (has_another(PyTuple_GET_ITEM(classes, k)))

@@ -1,6 +1,7 @@
 #include "arrays/means.h"
 
 #include "arrays/numpys.h"
+#include "arrays/units.h"
 
 void means_begin(struct means *self)
 {
@@ -88,7 +89,7 @@ bool means_view(PyObject *object, const struct view_request *request, struct vie
     struct view_request asked = *request;
     asked.name = "mean";
     self->count = 1;
-    if (!array_has_no_unit(object, asked.name))
+    if (!units_none(object, asked.name))
         return false;
     for (unsigned k = 0; k < dimensions; k++)
         self->count *= shape[k];
