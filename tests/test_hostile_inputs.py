@@ -745,10 +745,16 @@ def test_a_small_stack_is_enough(place):
             described = gred.describe(a, axis=0, device={place!r})
             answers.append(gred.var(a, axis=1, device={place!r}).sum() + described.sum.sum())
             answers.append(gred.sum(a[::2, ::3], device={place!r}))
+            answers.append(gred.dot(a[0], a[1], device={place!r}))
+            answers.append(gred.reduceat("add", a[0], [0, 7], device={place!r})[1])
+            answers.append(gred.sum(a, axis=0, method="exact", device={place!r}).sum())
+            answers.append(gred.kernel_time(a, device={place!r}).result)
+            answers.append(gred.counters(a[:9]).result)
         gred.sum(a)
         threading.stack_size(32 * 1024)
         thread = threading.Thread(target=reduce)
         thread.start(); thread.join()
         print(*map(float, answers))
     """
-    assert printed(code) == "90000.0 15000.0\n"
+    expected = (90000, 15000, 300, 293, 90000, 90000, 2700)
+    assert printed(code).split() == [f"{number:.1f}" for number in expected]

@@ -125,7 +125,7 @@ struct kernel_stretches {
     unsigned long long *counted;
 };
 
-/* Such an array, in at least one dimension; rows_of makes it. */
+/* Such an array, in at least one dimension; rows_describe fills in how. */
 struct kernel_rows {
     struct layout from;
     struct kernel_stretches how;

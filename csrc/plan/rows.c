@@ -51,12 +51,9 @@ void rows_in_lanes(const struct layout *layout, uint64_t base, enum element accu
     rows->counted = NULL;
 }
 
-struct kernel_rows rows_of(const struct layout *layout, uint64_t base, enum element accumulator)
+void rows_describe(struct kernel_rows *rows, uint64_t base, enum element accumulator)
 {
-    const unsigned inner = layout->dimensions - 1;
-    struct kernel_rows rows;
-    layout_copy(layout, &rows.from);
-    rows_in_lanes(&rows.from, base, accumulator, rows_lanes(layout->shape[inner], accumulator),
-                  WINDOWS_A_STRETCH, &rows.how);
-    return rows;
+    const uint64_t length = rows->from.shape[rows->from.dimensions - 1];
+    rows_in_lanes(&rows->from, base, accumulator, rows_lanes(length, accumulator),
+                  WINDOWS_A_STRETCH, &rows->how);
 }

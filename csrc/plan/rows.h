@@ -3,9 +3,9 @@
 
 #include "common/kernels.h"
 
-/* A layout of at least one dimension and one element, the first of which is number `base` of the
- * array; the kernel makes values of type `accumulator` of them. */
-struct kernel_rows rows_of(const struct layout *, uint64_t base, enum element accumulator);
+/* How rows->from is read, a layout of at least one dimension and one element, the first of which is
+ * number `base` of the array; the kernel makes values of type `accumulator` of them. */
+void rows_describe(struct kernel_rows *rows, uint64_t base, enum element accumulator);
 
 /* How it is read with groups of 2^lanes threads, and stretches of 2^windows times what they take at
  * once. */

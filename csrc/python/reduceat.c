@@ -13,7 +13,8 @@ enum { WRAPPER_FRAMES = 1 };
 
 enum { OP, VALUES, OFFSETS, DTYPE, OUT, MAY_BE_EMPTY, DEVICE, STREAM, ARGUMENTS };
 
-/* A call's arguments and all that they keep alive. */
+/* A call's arguments and all that they keep alive, and what becomes of them. On the heap: an
+ * argument's own code may call again, and threads' stacks may be small. */
 struct call {
     struct request request;
     struct view values, offsets;
@@ -22,6 +23,8 @@ struct call {
     struct axes axes; /* how many results there are, and no more */
     struct segments segments;
     struct array_results results;
+    struct plan plan;
+    struct run run;
 };
 
 /* Those of a device are converted there, if that loses nothing. */
@@ -125,13 +128,19 @@ static bool check_place(const struct call *call, const struct plan *plan)
     return false;
 }
 
+static bool lies_flat(const struct layout *layout)
+{
+    struct layout normal;
+    layout_copy(layout, &normal);
+    layout_normalise(&normal, true);
+    return layout_is_flat(&normal);
+}
+
 /* Where elements are matters: the plan's own order is any that is good for memory. */
 static void keep_order(struct call *call, struct plan *plan)
 {
     call->ordered.type = plan->layout->type;
-    struct layout normal = call->ordered;
-    layout_normalise(&normal, true);
-    plan->flat = layout_is_flat(&normal);
+    plan->flat = lies_flat(&call->ordered);
     plan->layout = &call->ordered;
 }
 
@@ -148,23 +157,23 @@ static bool check_findings(const struct call *call, const struct run *run, const
 
 static PyObject *reduce_segments(struct call *call, const char *op)
 {
-    struct plan plan;
-    struct run run;
+    struct plan *plan = &call->plan;
+    struct run *run = &call->run;
     call->ordered = call->values.layout;
-    if (!plan_make(&call->request, &call->values, NULL, &plan) || !check_place(call, &plan) ||
+    if (!plan_make(&call->request, &call->values, NULL, plan) || !check_place(call, plan) ||
         !check_range(call, op))
         return NULL;
-    keep_order(call, &plan);
-    plan.out = NULL;
-    plan.axes = &call->axes;
-    plan.segments = &call->segments;
-    plan.offsets = call->offsets.on_device ? &call->offsets.layout : NULL;
-    plan.producers[1] = call->offsets.producer;
-    run_begin(&run, WRAPPER_FRAMES);
-    if (!array_results_make(&call->results, &plan) ||
-        !array_results_run(&call->results, &plan, &run) || !check_findings(call, &run, op))
+    keep_order(call, plan);
+    plan->out = NULL;
+    plan->axes = &call->axes;
+    plan->segments = &call->segments;
+    plan->offsets = call->offsets.on_device ? &call->offsets.layout : NULL;
+    plan->producers[1] = call->offsets.producer;
+    run_begin(run, WRAPPER_FRAMES);
+    if (!array_results_make(&call->results, plan) ||
+        !array_results_run(&call->results, plan, run) || !check_findings(call, run, op))
         return NULL;
-    return array_results_deliver(&call->results, &plan);
+    return array_results_deliver(&call->results, plan);
 }
 
 PyObject *reduceat_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
@@ -174,20 +183,23 @@ PyObject *reduceat_call(PyObject *module, PyObject *const *arguments, Py_ssize_t
     if (count != ARGUMENTS)
         return PyErr_Format(PyExc_TypeError, "reduceat() takes %d arguments; got %zd", ARGUMENTS,
                             count);
-    struct call call = {.request = {.platforms = &state->platforms,
-                                    .dtype = arguments[DTYPE],
-                                    .device = arguments[DEVICE],
-                                    .frames = WRAPPER_FRAMES}};
-    if (!reduction_parse(arguments[OP], &call.request.reduction))
-        return NULL;
-    array_results_begin(&call.results, state, arguments[VALUES], &call.values, &call.output);
-    call.results.beside = &call.offsets;
+    struct call *call = PyMem_Calloc(1, sizeof *call);
     PyObject *result = NULL;
-    if (view_arguments(&call, arguments, where) && describe(&call, arguments, where))
-        result = reduce_segments(&call, reduction_row(call.request.reduction)->name);
-    array_results_end(&call.results);
-    array_release(&call.values);
-    array_release(&call.offsets);
-    output_release(&call.output);
+    if (!call)
+        return PyErr_NoMemory();
+    call->request = (struct request){.platforms = &state->platforms,
+                                     .dtype = arguments[DTYPE],
+                                     .device = arguments[DEVICE],
+                                     .frames = WRAPPER_FRAMES};
+    array_results_begin(&call->results, state, arguments[VALUES], &call->values, &call->output);
+    call->results.beside = &call->offsets;
+    if (reduction_parse(arguments[OP], &call->request.reduction) &&
+        view_arguments(call, arguments, where) && describe(call, arguments, where))
+        result = reduce_segments(call, reduction_row(call->request.reduction)->name);
+    array_results_end(&call->results);
+    array_release(&call->values);
+    array_release(&call->offsets);
+    output_release(&call->output);
+    PyMem_Free(call);
     return result;
 }

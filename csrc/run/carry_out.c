@@ -10,8 +10,16 @@
 #include "run/watch.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+/* What a step reads, as a kernel's argument. */
+union argument {
+    struct kernel_array flat;
+    struct kernel_rows rows;
+};
+
+/* On the heap: the caller's stack may be small. */
 struct carrying {
     struct machine *machine;
     const struct schedule *schedule;
@@ -24,6 +32,8 @@ struct carrying {
     uint64_t grid;          /* of the first of them */
     bool posted;            /* the state that is left comes to the mailbox */
     bool stored;            /* the result is where it is to stay */
+    union argument array;   /* of the launch that is being made */
+    struct upload of_factors;
 };
 
 static void *address(const struct carrying *self, enum part part)
@@ -37,12 +47,6 @@ static bool launch(struct carrying *self, const struct step *step, void **argume
 {
     return machine_launch_step(self->machine, step, arguments);
 }
-
-/* What a step reads, as a kernel's argument. */
-union argument {
-    struct kernel_array flat;
-    struct kernel_rows rows;
-};
 
 static bool reads_array(const struct step *step)
 {
@@ -65,47 +69,46 @@ static struct kernel_array flat_array(const struct carrying *self, const struct 
 }
 
 /* The working copy, and the mask that goes with it. */
-static struct layout copied_layout(const struct carrying *self, uint64_t n)
+static void describe_copy(const struct carrying *self, uint64_t n, struct layout *layout)
 {
     const enum element type = self->schedule->course.choice.accumulator;
-    return (struct layout){.data = address(self, PART_COPY),
-                           .mask = address(self, PART_COPIED_MASK),
-                           .input = type,
-                           .type = type,
-                           .dimensions = 1,
-                           .shape = {n},
-                           .strides = {(int64_t)element_size(type)},
-                           .mask_strides = {1}};
+    layout->data = address(self, PART_COPY);
+    layout->mask = address(self, PART_COPIED_MASK);
+    layout->input = layout->type = type;
+    layout->swapped = false;
+    layout->dimensions = 1;
+    layout->shape[0] = n;
+    layout->strides[0] = (int64_t)element_size(type);
+    layout->mask_strides[0] = 1;
 }
 
-static struct kernel_rows rows_read(const struct carrying *self, const struct step *step,
-                                    uint64_t start)
+static void read_rows(struct carrying *self, const struct step *step, uint64_t start)
 {
-    const enum element accumulator = self->schedule->course.choice.accumulator;
-    const struct layout copied = copied_layout(self, step->n);
-    struct kernel_rows rows =
-        rows_of(reads_array(step) ? &self->upload.layout : &copied, start, accumulator);
-    rows.how.counted = address(self, PART_COUNTED);
-    return rows;
+    struct kernel_rows *rows = &self->array.rows;
+    if (reads_array(step))
+        layout_copy(&self->upload.layout, &rows->from);
+    else
+        describe_copy(self, step->n, &rows->from);
+    rows_describe(rows, start, self->schedule->course.choice.accumulator);
+    rows->how.counted = address(self, PART_COUNTED);
 }
 
 /* Only the first pass of a piece reads rows. */
-static union argument argument_of(const struct carrying *self, const struct step *step,
-                                  uint64_t start)
+static void read_array(struct carrying *self, const struct step *step, uint64_t start)
 {
     if (reads_elements(step) && choice_reads_rows(&self->schedule->course.choice))
-        return (union argument){.rows = rows_read(self, step, start)};
-    return (union argument){.flat = flat_array(self, step, start)};
+        read_rows(self, step, start);
+    else
+        self->array.flat = flat_array(self, step, start);
 }
 
 /* What the elements are multiplied with, if with anything. */
-static const void *factors_of(const struct carrying *self, const struct step *step,
-                              const union argument *array, uint64_t start)
+static const void *factors_of(const struct carrying *self, const struct step *step, uint64_t start)
 {
     if (!reads_elements(step) || !plan_adds_products(self->schedule->course.plan))
         return NULL;
     if (!self->factors)
-        return array->flat.at;
+        return self->array.flat.at;
     return step->reads == PART_COPY ? address(self, PART_COPIED_FACTORS)
                                     : upload_array(self->factors, start).at;
 }
@@ -162,18 +165,18 @@ static bool make_pass(struct carrying *self, const struct step *step, uint64_t s
                       struct ending ending)
 {
     const struct course *course = &self->schedule->course;
-    union argument array = argument_of(self, step, start);
+    read_array(self, step, start);
     uint64_t n = length_of(self, step);
     void *written = address(self, step->writes), *tickets = tickets_of(self);
     enum fold fold = course->plan->fold;
     enum element accumulator = course->choice.accumulator, factor = course->choice.factor;
     unsigned watches = exact_asks_for_signs(&course->plan->finish);
     struct exact_result result = exact_result_of(self, ending);
-    const void *factors = factors_of(self, step, &array, start);
-    void *arguments[] = {&array,       &n,       &written, &tickets, &ending,      &fold,
+    const void *factors = factors_of(self, step, start);
+    void *arguments[] = {&self->array, &n,       &written, &tickets, &ending,      &fold,
                          &accumulator, &watches, &result,  &factors, &accumulator, &factor};
     if (step->kind == STEP_LIBRARY)
-        return self->machine->reduce(self->machine, step->reducer, array.flat.at, n, written);
+        return self->machine->reduce(self->machine, step->reducer, self->array.flat.at, n, written);
     return launch(self, step, arguments);
 }
 
@@ -460,29 +463,30 @@ static bool reduce(struct carrying *self)
            deliver(self, leaves);
 }
 
+static bool carry_all_out(struct carrying *self, const struct schedule *schedule)
+{
+    upload_begin(&self->upload, self->machine, schedule, self->memory, PART_UPLOADED);
+    self->schedule = schedule;
+    self->factors = schedule->course.plan->factors ? &self->of_factors : NULL;
+    if (self->factors)
+        upload_begin(self->factors, self->machine, schedule, self->memory, PART_UPLOADED_FACTORS);
+    return reduce(self);
+}
+
 bool carry_out(struct machine *machine, const struct schedule *schedule, struct run *run)
 {
     void *memory = NULL;
     if (!machine->allocate(machine, schedule->arena.total, &memory))
         return false;
-    const struct plan *plan = schedule->course.plan;
-    struct carrying self = {.machine = machine,
-                            .schedule = schedule,
-                            .run = run,
-                            .memory = memory,
-                            .upload = {.machine = machine,
-                                       .schedule = schedule,
-                                       .memory = memory,
-                                       .from = plan->layout,
-                                       .part = PART_UPLOADED}};
-    struct upload factors;
-    if (plan->factors) {
-        factors = self.upload;
-        factors.from = plan->factors;
-        factors.part = PART_UPLOADED_FACTORS;
-        self.factors = &factors;
-    }
-    const bool reduced = reduce(&self);
+    struct carrying *self = calloc(1, sizeof *self);
+    if (self) {
+        self->machine = machine;
+        self->run = run;
+        self->memory = memory;
+    } else
+        failure_note(machine->failure, FAILURE_MEMORY, "out of memory for a call");
+    const bool reduced = self && carry_all_out(self, schedule);
+    free(self);
     machine->release(machine, memory);
     return reduced;
 }

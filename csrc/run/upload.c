@@ -69,6 +69,18 @@ static void compact_mask(struct layout *array, struct layout *mask)
         }
 }
 
+void upload_begin(struct upload *self, struct machine *machine, const struct schedule *schedule,
+                  char *memory, enum part part)
+{
+    const struct plan *plan = schedule->course.plan;
+    self->machine = machine;
+    self->schedule = schedule;
+    self->memory = memory;
+    self->from = part == PART_UPLOADED ? plan->layout : plan->factors;
+    self->part = part;
+    self->piece = 0;
+}
+
 bool upload_prepare(struct upload *self)
 {
     struct layout mask;

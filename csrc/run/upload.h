@@ -14,6 +14,10 @@ struct upload {
     struct layout layout;      /* as the device sees it, where it is not flat */
 };
 
+/* Of the plan's array or, for the part that is theirs, of its factors. */
+void upload_begin(struct upload *, struct machine *, const struct schedule *, char *memory,
+                  enum part part);
+
 /* Before the first piece. */
 bool upload_prepare(struct upload *);
 

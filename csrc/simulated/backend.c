@@ -106,6 +106,13 @@ struct simulated_memory *simulated_memory_of(void *opaque)
 
 /* ---- runs ---- */
 
+/* On the heap: the caller's stack may be small. */
+struct job {
+    struct simulated_machine machine;
+    struct mailbox mailbox;
+    uint64_t words[MAILBOX_WORDS];
+};
+
 /* Runs a plan, or reads `bytes` where there is none. */
 static bool run_job(struct state *state, const struct plan *plan, size_t bytes, struct run *run)
 {
@@ -116,18 +123,19 @@ static bool run_job(struct state *state, const struct plan *plan, size_t bytes, 
     }
     const struct simulator_watch watch = {run->watch->interrupted, run->watch->context};
     simulator_set(simulator, run->order, run->seed, &watch);
-    uint64_t words[MAILBOX_WORDS] = {0};
-    struct mailbox mailbox = {.words = words, .on_device = words};
-    struct simulated_machine *simulated = malloc(sizeof *simulated); /* stacks may be small */
-    bool ran = simulated;
-    if (simulated) {
-        simulated_machine_open(simulated, simulator, &mailbox, plan, &state->substitute, run);
-        ran = plan    ? results_run(&simulated->machine, plan, run)
-              : bytes ? passes_read(&simulated->machine, bytes, run)
-                      : passes_launch(&simulated->machine, run);
+    struct job *job = calloc(1, sizeof *job);
+    bool ran = job;
+    if (job) {
+        struct machine *machine = &job->machine.machine;
+        job->mailbox = (struct mailbox){.words = job->words, .on_device = job->words};
+        simulated_machine_open(&job->machine, simulator, &job->mailbox, plan, &state->substitute,
+                               run);
+        ran = plan    ? results_run(machine, plan, run)
+              : bytes ? passes_read(machine, bytes, run)
+                      : passes_launch(machine, run);
     } else
         failure_note(&run->failure, FAILURE_MEMORY, "out of memory for the simulated device");
-    free(simulated);
+    free(job);
     const bool ordinary = simulator_multiprocessors(simulator) == processor_cores();
     give_back(state, simulator, ran && ordinary);
     return ran;
