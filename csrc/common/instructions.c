@@ -14,10 +14,18 @@ const char *instructions_name(enum instructions instructions)
 
 #ifdef __x86_64__
 
+#include <cpuid.h>
+
+/* Not all compilers know it by its name. */
+static bool has_f16c(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
+}
+
 static bool has_avx2(void)
 {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c") &&
-           __builtin_cpu_supports("fma");
+    return __builtin_cpu_supports("avx2") && has_f16c() && __builtin_cpu_supports("fma");
 }
 
 static bool has_avx512(void)

@@ -76,7 +76,9 @@
     "    `out` says otherwise. The mean of nothing is NaN.\n" RETURNS_OUT
 #define RETURNS_position                                                                           \
     "numpy.int64, or array\n"                                                                      \
-    "    The position in C order, from 0 on. `out`, if given, is of int64.\n" RETURNS_OUT
+    "    The position in C order, from 0 on, of int64. `out`, if given, is of bool or of any\n"    \
+    "    integers but uint64, which int64 does not hold; what does not fit wraps "                 \
+    "around.\n" RETURNS_OUT
 #define RETURNS_spread                                                                             \
     "NumPy scalar, or array\n"                                                                     \
     "    float64 for bool and integers, else of the elements' type or, of complex\n"               \

@@ -123,7 +123,7 @@ struct moves {
 
 /* ---- masks ---- */
 
-#ifdef __AVX2__
+#if defined(__AVX2__) && !defined(__clang__)
 constexpr bool has_shuffles = true; /* by numbers that are known when it runs */
 #else
 constexpr bool has_shuffles = false;
