@@ -331,6 +331,7 @@ def test_nan_is_left_out_before_it_is_cut_off(name, x, to, where, device):
         right = quietly_numpys(name, x, axis=axis, **given)
         got = quietly(name, x, axis=axis, **given, device=device)
         assert (got, got.dtype) == (right, right.dtype)
+    assert gred.explain(x, name, **given, device=device).size == len(WITH_NAN)
 
 
 def test_means_leave_nan_out_before_it_is_cut_off(device):

@@ -16,7 +16,8 @@
     "Raises\n"                                                                                     \
     "------\n"                                                                                     \
     "TypeError\n"                                                                                  \
-    "    If an argument or the array's element type is of a type that is not supported.\n"         \
+    "    If an argument or the array's element type is of a type that is not supported, or\n"      \
+    "    an argument has a unit, as quantities of Pint and Astropy have.\n"                        \
     "ValueError\n"                                                                                 \
     "    If there is no such method, device or block size, the method does not run on\n"           \
     "    the device, a shape does not fit, or an interface describes memory that is not\n"         \
@@ -66,6 +67,9 @@
     "    int64 for bool and narrower signed integers, uint64 for narrower unsigned\n"              \
     "    ones, else of the elements' type, unless `dtype` or `out` says otherwise.\n"              \
     "    Integers wrap around."
+#define RETURNS_without_nan                                                                        \
+    "    NaN is left out before elements are converted; to types without NaN, such as\n"           \
+    "    integers, or without an imaginary part, they are so on the host alone.\n"
 #define RETURNS_extreme                                                                            \
     "NumPy scalar, or array\n"                                                                     \
     "    Of the elements' type, unless `dtype` or `out` says otherwise. Complex numbers\n"         \
@@ -243,15 +247,15 @@
 
 #define DOC_nansum(summary)                                                                        \
     DOCUMENTED("nansum", folded, summary, PARAMETERS_folded(value, default),                       \
-               RETURNS_folded " The sum of nothing is 0.\n" RETURNS_OUT, RAISES_overflow,          \
-               WARNS_complex,                                                                      \
+               RETURNS_folded " The sum of nothing is 0.\n" RETURNS_without_nan RETURNS_OUT,       \
+               RAISES_overflow, WARNS_complex,                                                     \
                ">>> gred.nansum([1.0, float('nan'), 2.0])\n"                                       \
                "np.float64(3.0)\n")
 
 #define DOC_nanprod(summary)                                                                       \
     DOCUMENTED("nanprod", folded, summary, PARAMETERS_folded(value, default),                      \
-               RETURNS_folded " The product of nothing is 1.\n" RETURNS_OUT, RAISES_overflow,      \
-               WARNS_complex,                                                                      \
+               RETURNS_folded " The product of nothing is 1.\n" RETURNS_without_nan RETURNS_OUT,   \
+               RAISES_overflow, WARNS_complex,                                                     \
                ">>> gred.nanprod([2.0, float('nan'), 4.0])\n"                                      \
                "np.float64(8.0)\n")
 
