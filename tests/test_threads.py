@@ -447,7 +447,7 @@ except KeyboardInterrupt:
     seconds = time.monotonic() - sent[0]
     busy = (time.process_time() - sent[1]) / len(os.sched_getaffinity(0))
     print("late: %.2f s" % seconds if min(seconds, busy) > 1 else "in time")
-assert resident() - before < 32 << 20, (before, resident())
+assert resident() - before < 16 << 20, (before, resident())
 assert gred.sum(big[:1000] + 1) == 1000
 assert gred.sum(big[:1000] + 1, method="unroll8", device="simulated") == 1000
 print("and goes on")
