@@ -54,7 +54,7 @@ KERNELS = [
         "The last elements are left out where the array begins off a boundary.",
         "tail + (rank - head)",
         "tail + rank",
-        "test_lab.py",
+        "test_methods.py",
     ),
     Defect(
         "segment behind a tile",
