@@ -402,7 +402,7 @@ import numpy as np
 from capsules import BFLOAT, Producer, capsule_of
 import gred
 
-for values in ([1, 0.5, 100.5, 16, 2], [2**24, 1]):
+for values in ([1, 0.5, 100.5, 16, 2], [2**24, 1], [1024, 12]):
     bits = (np.array(values, np.float32).view(np.uint32) >> 16).astype(np.int16)
     for name in sys.argv[2:]:
         for op in ("sum", "min", "max", "mean"):
@@ -414,7 +414,10 @@ for values in ([1, 0.5, 100.5, 16, 2], [2**24, 1]):
 
 @pytest.mark.parametrize("ml_dtypes", ["installed", "hidden"])
 def test_bfloat16_goes_into_every_out(ml_dtypes):
-    """It is converted as float32 is, which holds it: with long integers it becomes float64."""
+    """It is converted as float32 is, which holds it: with long integers it becomes float64.
+
+    1036 has nine bits, one more than bfloat16.
+    """
     names = [np.dtype(t).name for t in EVERY_TYPE if t != BFLOAT16]
     here = str(Path(__file__).parent)
     printed = subprocess.run(
@@ -427,7 +430,7 @@ def test_bfloat16_goes_into_every_out(ml_dtypes):
     )
     assert printed.returncode == 0, printed.stderr
     lines = iter(printed.stdout.splitlines())
-    for values in ([1, 0.5, 100.5, 16, 2], [2**24, 1]):
+    for values in ([1, 0.5, 100.5, 16, 2], [2**24, 1], [1024, 12]):
         for name, op in itertools.product(names, ("sum", "min", "max", "mean")):
             a = np.array(values, np.promote_types(np.float32, name))
             line, result = next(lines), np.asarray(getattr(np, op)(a))

@@ -161,12 +161,12 @@ def test_a_description_that_raises_is_heard():
         gred.sum(Raising())
 
 
-def test_an_index_that_raises_is_no_integer():
+def test_an_index_that_raises_is_heard():
     class Hostile:
         def __index__(self):
             raise ZeroDivisionError
 
-    with pytest.raises((TypeError, ZeroDivisionError)):
+    with pytest.raises(ZeroDivisionError):
         gred.sum(changed(shape=(Hostile(),)))
 
 

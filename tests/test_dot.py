@@ -262,12 +262,13 @@ def test_fast_complex_dot_products_are_numpys(dtype):
 def test_no_number_of_threads_changes_a_bit():
     random = np.random.default_rng(2)
     a, b = (random.normal(size=1_000_003) for _ in "ab")
+    apart = np.repeat(b, 2)[::2]  # which each thread brings together
     before = gred.threads()
     try:
         made = set()
         for threads in (1, 2, 3, 16):
             gred.threads(threads)
-            made.add(float(gred.dot(a, b)))
+            made |= {float(gred.dot(a, x)) for x in (b, *[apart] * 10)}
     finally:
         gred.threads(before)
     assert len(made) == 1

@@ -151,7 +151,7 @@ WATCHED = [
     STREAM,
 ]
 WATCHED += [BAD_TENSOR, STANDARD, RAISING, READ_ONLY, A.dtype, np.float64, None, True, "shuffle"]
-WATCHED += [RAISING, BAD_STREAM, MASK.dtype, np.dtype(np.float32)]
+WATCHED += [RAISING, BAD_STREAM, MASK.dtype, np.dtype(np.float32), NEW_TENSOR.device]
 WATCHED += [a for a, _ in BAD if not isinstance(a, list)]
 
 

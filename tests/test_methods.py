@@ -1,6 +1,7 @@
 """Every method, op, element type and block size is right at the lengths where many go wrong."""
 
 import functools
+import itertools
 import warnings
 
 import numpy as np
@@ -21,6 +22,7 @@ from inputs import (
     takes,
 )
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, agrees, result_type
+from test_rows import laid_out
 
 every_op = pytest.mark.parametrize("op", OPS)
 
@@ -35,6 +37,13 @@ def check(case, op, **options):
         f"{op} of {case.array.size} {case.array.dtype} with {options}: {got!r}, "
         f"not {case.truth.value!r} +- {float(case.truth.error):.3g} as {case.truth.dtype}"
     )
+
+
+def test_an_array_may_begin_off_a_boundary(device, rung):
+    for dtype, first, n in itertools.product(("i4", "f8"), (1, 3), (1, 30, 97, 1025)):
+        x = np.arange(first + n, dtype=dtype)
+        got = reduce("sum", laid_out(x[first:], device), method=rung, dtype=dtype)
+        assert got == x[first:].sum(), (dtype, first, n)
 
 
 @every_op

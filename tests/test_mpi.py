@@ -55,11 +55,12 @@ def test_no_communicator_is_not_the_world():
     code = (
         "import gred.mpi; from mpi4py import MPI\n"
         "for call in gred.mpi.allreduce, gred.mpi.reduce:\n"
-        "    try: call(gred.ExactSum([1.0]), MPI.COMM_NULL)\n"
+        "  for null in MPI.COMM_NULL, MPI.COMM_WORLD.Split(MPI.UNDEFINED):\n"
+        "    try: call(gred.ExactSum([1.0]), null)\n"
         "    except ValueError as error: print(error)\n"
     )
     done = ranks(1, ("-c", code))
-    assert done.stdout.count("comm must be a communicator; got MPI.COMM_NULL") == 2, done.stderr
+    assert done.stdout.count("comm must be a communicator; got MPI.COMM_NULL") == 4, done.stderr
 
 
 def test_what_one_rank_cannot_do_raises_on_all():

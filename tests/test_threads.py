@@ -430,11 +430,15 @@ overlapping = np.lib.stride_tricks.as_strided(big.view(">c16"), (2**18, 2**18), 
 stand_in = SimulatedArray(big[: 2**25])[::2]
 neighbored = dict(method="neighbored", block_size=1024, device="simulated")
 sent = []
+def resident():
+    pages = open("/proc/self/statm").read().split()[1]
+    return int(pages) * os.sysconf("SC_PAGESIZE")
 def interrupt():
     time.sleep(0.3)
     sent.append(time.monotonic())
     sent.append(time.process_time())
     os.kill(os.getpid(), signal.SIGINT)
+before = resident()
 try:
     threading.Thread(target=interrupt, daemon=True).start()
     CALL
@@ -443,6 +447,7 @@ except KeyboardInterrupt:
     seconds = time.monotonic() - sent[0]
     busy = (time.process_time() - sent[1]) / len(os.sched_getaffinity(0))
     print("late: %.2f s" % seconds if min(seconds, busy) > 1 else "in time")
+assert resident() - before < 16 << 20, (before, resident())
 assert gred.sum(big[:1000] + 1) == 1000
 assert gred.sum(big[:1000] + 1, method="unroll8", device="simulated") == 1000
 print("and goes on")
@@ -457,6 +462,7 @@ LONG_CALLS = {
     "complex order": "gred.max(overlapping)",
     "a mask": "gred.sum(huge.reshape(2**35, 2), where=mask)",
     "a mean": "gred.mean(huge)",
+    "a segment": "gred.reduceat('sum', huge, [0])",
     "out": "gred.sum(huge, out=np.zeros(()))",
     "recursive": "while True: gred.sum(big, method='recursive')",
     "recursive, gathered": "while True: gred.sum(big[::2], method='recursive', dtype=np.float64)",

@@ -175,14 +175,16 @@ def test_what_is_not_finite_stays_in_its_column(place, sharing, name, value, dty
 @pytest.mark.parametrize("value", [-128, 127])
 def test_bytes_at_their_ends(place, name, value):
     """A thread has no more rows than its narrow sums hold, though nothing else asks for splits."""
-    _core.forced_axes(*SHARINGS["alone"])
+    shared = [("alone", (70000, 16), 0), ("alone", (131, 16), 0)]
+    shared += [("lone", (16, 16, 32), (0, 2))] * (name not in PLACED)
     try:
-        for rows in (70000, 131):
-            x = np.full((rows, 16), value, np.int8)
+        for sharing, shape, axis in shared:
+            _core.forced_axes(*SHARINGS[sharing])
+            x = np.full(shape, value, np.int8)
             x[:, 3] = 0
             x[-1, :] = -1
-            got = on_device(name, x, place, 0)
-            assert is_of(got, of_integers(name, x, 0, got.dtype), name)
+            got = on_device(name, x, place, axis)
+            assert is_of(got, of_integers(name, x, axis, got.dtype), name)
     finally:
         _core.forced_axes(*NONE_FORCED)
 

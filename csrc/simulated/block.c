@@ -3,9 +3,19 @@
 #include "simulated/block.h"
 
 #include "simulated/checker.h"
+#include "simulated/random.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* Warps are not in lockstep with each other: if threads are shuffled, one is far behind. */
+static void choose_last_warp(struct multiprocessor *self)
+{
+    const unsigned warps = self->launch->block / SIMULATOR_WARP;
+    self->last_warp = self->ordering == ORDER_SHUFFLED && warps > 1
+                          ? (unsigned)(random_next(&self->random) % warps)
+                          : NO_WARP;
+}
 
 void block_begin(struct multiprocessor *self, uint64_t index, uint64_t seed)
 {
@@ -19,6 +29,7 @@ void block_begin(struct multiprocessor *self, uint64_t index, uint64_t seed)
     self->voted = false;
     self->copies.count = 0;
     self->copies.random = self->random;
+    choose_last_warp(self);
     if (launch->checker)
         checker_begin_block(launch->checker, self->number, (unsigned)index, self->shared);
     if (self->recorder)
@@ -206,16 +217,21 @@ static bool release_block_barrier(struct multiprocessor *self)
         return false;
     }
     release_at(self, AT_BLOCK_BARRIER);
+    choose_last_warp(self);
     return true;
 }
 
-/* No thread of the block is ready: lets a complete barrier go. False when the block is over, for
- * better or worse, or when it is other blocks' turn. */
+/* No thread of the block is ready, but for the last warp's: lets a complete barrier go, or that
+ * warp. False when the block is over, for better or worse, or when it is other blocks' turn. */
 static bool release_barrier(struct multiprocessor *self)
 {
     const unsigned block = self->launch->block;
     if (self->at[AT_WARP_BARRIER] && release_warps(self))
         return true;
+    if (self->at[READY]) {
+        self->last_warp = NO_WARP;
+        return true;
+    }
     if (self->at[AT_MBARRIER] && await_copies(self))
         return true;
     if (self->at[ENDED] == block) {

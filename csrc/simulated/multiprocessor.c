@@ -29,7 +29,7 @@ static struct thread *next_ready(struct multiprocessor *self)
         return NULL;
     while (self->next < self->launch->block && self->at[READY]) {
         struct thread *thread = &self->threads[self->order[self->next++]];
-        if (thread->state == READY)
+        if (thread->state == READY && thread->place.thread.x / SIMULATOR_WARP != self->last_warp)
             return thread;
     }
     return NULL;

@@ -40,6 +40,8 @@ struct warp {
     uint64_t words[SIMULATOR_WARP]; /* that they give to a shuffle */
 };
 
+enum { NO_WARP = WARPS_MAX };
+
 struct multiprocessor {
     struct grid *grid;              /* that its blocks are part of */
     struct multiprocessor *cluster; /* those with the blocks of its cluster, by rank */
@@ -55,6 +57,7 @@ struct multiprocessor {
     unsigned order[SIMULATOR_BLOCK_MAX];
     unsigned next; /* in that order */
     unsigned switches;
+    unsigned last_warp; /* goes on once no other can; NO_WARP: all are alike */
     uint64_t random;
     struct warp warps[WARPS_MAX];
     unsigned at[THREAD_STATES]; /* how many threads are in each state */
@@ -78,8 +81,8 @@ static inline struct thread *thread_running(void)
 /* Stops the running thread at a barrier and goes on with the next one. */
 void multiprocessor_wait_at(enum thread_state barrier);
 
-/* Runs every ready thread once, up to its next barrier: they hand over to each other, and the last
- * one hands back. */
+/* Runs every ready thread once, but those of the last warp, up to its next barrier: they hand over
+ * to each other, and the last one hands back. */
 void multiprocessor_sweep(struct multiprocessor *);
 
 /* Adds up what launches that count have accessed, and appends what was recorded. False when memory
