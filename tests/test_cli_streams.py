@@ -25,7 +25,7 @@ PLAIN = (
 )
 FEW = (
     *("--size", "700", "--device", "simulated", "--time"),
-    *("--methods", "halving,shuffle,recursive"),
+    *("--samples", "2", "--methods", "halving,shuffle,recursive"),
 )
 SWEEP = (
     *("sweep", "--device", "simulated", "--sizes", "64", "--block-sizes", "32"),
