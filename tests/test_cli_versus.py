@@ -62,7 +62,7 @@ FOUR = Sampling(4, 1)
 every_reduction = pytest.mark.parametrize("reduction", cases.REDUCTIONS)
 
 
-MEASURED = functools.cache(contest.read_limit)
+MEASURED = functools.cache(functools.partial(contest.read_limit))
 
 
 @pytest.fixture(autouse=True)

@@ -101,7 +101,7 @@ def test_the_order_of_threads_belongs_to_its_own_context():
 
 # ---- long and mixed ----
 
-SECONDS, WORKERS, LEAST = 4, 16, 64
+SECONDS, WORKERS, LEAST = 2, 16, 64
 
 
 def jobs():
