@@ -1,6 +1,5 @@
 """Slices that begin or end where memory does, on the simulated device: a read beyond ends this.
 
-
 Rows of every length and every second, third or all of their elements, and columns likewise, are
 reduced between two pages that nobody may touch. Run by test_guarded_rows.py.
 """

@@ -19,6 +19,8 @@ import gred
 from gred.cli import console, ladder, options, streams
 from gred.cli.command import main
 
+pytestmark = pytest.mark.unsanitized
+
 # As `-m gred`, but caches stay as they are between samples, since emptying them takes a second.
 WARM = """
 import functools, sys, gred

@@ -37,6 +37,8 @@ from gred.cli.data import random_mask, repeated_array
 from gred.cli.measure import Sampling
 from gred.cli.truth import Truth
 
+pytestmark = pytest.mark.unsanitized
+
 HOST = options.resolve_device("host")
 TINY = (
     *("versus", "--device", "host", "--peers", "numpy", "--samples", "2"),

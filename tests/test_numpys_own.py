@@ -19,8 +19,7 @@ FILES = {
     " or TestNonzero or (TestMethods and (prod or sum or fuzz)) or TestArgmax or TestArgmin",
     "_core/tests/test_numeric.py": "TestNonarrayArgs or TestStdVar or TestClip or TestBoolScalar"
     " or TestNonzero or TestIsclose or TestAllclose",
-    "_core/tests/test_ufunc.py": "(reduc or sum or TestUfunc or negative_zero or where)"
-    " and not at_inner_loops",
+    "_core/tests/test_ufunc.py": "reduc or sum or TestUfunc or negative_zero or where",
     "_core/tests/test_umath.py": "TestMaximum or TestMinimum or TestMinMax or reduc or TestAdd"
     " or TestSpecialMethods or complex_nan_comparisons",
     "_core/tests/test_regression.py": "",
