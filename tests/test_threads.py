@@ -101,7 +101,7 @@ def test_the_order_of_threads_belongs_to_its_own_context():
 
 # ---- long and mixed ----
 
-SECONDS, WORKERS, LEAST = 2, 16, 64
+SECONDS, WORKERS, LEAST = 1, 16, 64
 
 
 def jobs():
@@ -431,7 +431,7 @@ stand_in = SimulatedArray(big[: 2**25])[::2]
 neighbored = dict(method="neighbored", block_size=1024, device="simulated")
 sent = []
 def interrupt():
-    time.sleep(0.3)
+    time.sleep(0.1)
     sent.append(time.monotonic())
     sent.append(time.process_time())
     os.kill(os.getpid(), signal.SIGINT)
