@@ -41,6 +41,7 @@ def script(monkeypatch):
     return counters
 
 
+@pytest.mark.unsanitized
 @pytest.mark.parametrize("rung", dict.fromkeys(row["method"] for row in PROFILED_ROWS))
 def test_counts_are_those_of_a_profiler(script, rung):
     rows = [row for row in PROFILED_ROWS if row["method"] == rung]
@@ -50,6 +51,7 @@ def test_counts_are_those_of_a_profiler(script, rung):
     assert list(script.differences(rows, PROFILED["machine"]["device"]["units"])) == []
 
 
+@pytest.mark.unsanitized
 def test_no_figure_of_a_profiler_differs_unseen(script):
     """A sector, a wavefront or a conflict more or less is named, but for noise and what waits."""
     first = [row for row in PROFILED_ROWS if (row["size"], row["pass"]) == (65539, 1)]
