@@ -141,8 +141,9 @@ def gpu_lock(exclusive):
             fcntl.flock(queue, fcntl.LOCK_UN)
 
 
-def pytest_collection_finish():
-    """Spare the many tests that collect garbage the walk over what pytest itself keeps."""
+@pytest.fixture(scope="module", autouse=True)
+def old_objects_are_kept():
+    """Spare the many tests that collect garbage the walk over what is older than their module."""
     gc.freeze()
 
 

@@ -75,6 +75,7 @@ def test_instructions_that_are_not_there_are_not_asked_for(asked):
     assert run("settled", GRED_INSTRUCTIONS=asked)[0] == BEST
 
 
+@pytest.mark.unsanitized
 @pytest.mark.parametrize("asked", ["avx9", "AVX2", "", *SETS])
 def test_the_name_of_no_instructions_is_warned_of(asked):
     code = "import gred; print(gred.sum([1, 2]))"
