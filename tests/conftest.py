@@ -5,8 +5,12 @@ device; with `rung`, once for every method that has block sizes. Without a GPU, 
 for it one skips, and says so; the others would only say it again, and are left out.
 
 Of a test's cases run so many that every two values of its parameters meet in one; a hash chooses
-them, the same in every run. Of Hypothesis's examples, and of what programs that tests start go
-through, a fourth is tried. `pytest --thorough` runs everything.
+them, the same in every run. Of Hypothesis's examples, and of what tests and their programs go
+through, a sixth is tried. `pytest --thorough` runs everything. `pytest --sanitized`, for a build
+with sanitizers, has each value in one, a 24th of the rest, and nothing marked `unsanitized`.
+
+A test marked `gpu_alone` has the GPU's memory to itself: a readers-writer lock among workers keeps
+other tests off it.
 
 Examples of Hypothesis's are the same in every run, too, and may take as long as they like; others
 are drawn by `pytest --hypothesis-profile default`.
@@ -22,7 +26,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from inputs import block_sizes, methods_on
-from thin import NAME, ONE_IN, pairwise
+from thin import NAME, one_in, pairwise
 
 import gred
 
@@ -32,14 +36,25 @@ needs_gpu = pytest.mark.skipif(not GPU_IS_HERE, reason="there is no GPU here")
 
 
 def pytest_addoption(parser):
-    parser.addoption("--thorough", action="store_true", help="run every case of each test")
+    group = parser.getgroup("gred")
+    for selection, text in (
+        ("thorough", "run every case of each test"),
+        ("sanitized", "run few cases, and nothing that sanitizers disturb"),
+    ):
+        group.addoption(
+            f"--{selection}",
+            action="store_const",
+            const=selection,
+            default="usual",
+            dest="selection",
+            help=text,
+        )
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config):
+    os.environ[NAME] = config.getoption("selection")
     load_examples(config)
-    if config.getoption("thorough"):
-        os.environ[NAME] = "1"
     config.addinivalue_line("markers", "gpu: runs on a GPU only")
     config.addinivalue_line("markers", "gpu_alone: no other worker may use the GPU's memory")
     config.addinivalue_line("markers", "unsanitized: measures memory or time, or has no C in it")
@@ -53,10 +68,9 @@ def load_examples(config):
             "steady", deadline=None, derandomize=True, suppress_health_check=slow
         )
         settings.load_profile("steady")
-    if not config.getoption("thorough"):
-        few = settings().max_examples // ONE_IN
-        settings.register_profile("few", settings(), max_examples=few)
-        settings.load_profile("few")
+    few = settings().max_examples // one_in()
+    settings.register_profile("few", settings(), max_examples=few)
+    settings.load_profile("few")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -64,7 +78,9 @@ def pytest_collection_modifyitems(config, items):
         if item.get_closest_marker("gpu"):
             item.add_marker(needs_gpu)
     kept = items if GPU_IS_HERE else without_gpu(items)
-    if not config.getoption("thorough") and not any("[" in name for name in config.args):
+    if config.getoption("selection") == "sanitized":
+        kept = [item for item in kept if not item.get_closest_marker("unsanitized")]
+    if one_in() > 1 and not any("[" in name for name in config.args):
         kept = thinned(kept)
     chosen = set(kept)
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
@@ -125,8 +141,9 @@ def gpu_lock(exclusive):
             fcntl.flock(queue, fcntl.LOCK_UN)
 
 
-def pytest_collection_finish():
-    """Spare the many tests that collect garbage the walk over what pytest itself keeps."""
+@pytest.fixture(scope="module", autouse=True)
+def old_objects_are_kept():
+    """Spare the many tests that collect garbage the walk over what is older than their module."""
     gc.freeze()
 
 
@@ -137,11 +154,17 @@ def parameter(place: str, *more: str):
     )
 
 
+def methods_here(place: str):
+    """List a device's methods; one for a GPU that is not here, as that is enough to be skipped."""
+    methods = methods_on(place)
+    return methods if GPU_IS_HERE or place != "cuda" else methods[-1:]
+
+
 def pytest_generate_tests(metafunc):
     names = metafunc.fixturenames
     if "device" not in names:
         return
-    pairs = [(place, method) for place in PLACES for method in methods_on(place)]
+    pairs = [(place, method) for place in PLACES for method in methods_here(place)]
     rungs = [(place, method) for place, method in pairs if block_sizes(method) != (None,)]
     if "rung" in names:
         metafunc.parametrize(("device", "rung"), [parameter(*pair) for pair in rungs])

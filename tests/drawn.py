@@ -13,7 +13,7 @@ BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 def examples(count: int) -> int:
     """Give the number of examples in Hypothesis's profile of now; `count` is for the usual 100."""
-    return count * settings().max_examples // 100
+    return max(1, count * settings().max_examples // 100)
 
 
 def values(dtype: np.dtype, flavour: str, n: int, random) -> np.ndarray:

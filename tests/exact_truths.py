@@ -49,10 +49,18 @@ def _integers(x):
 
 
 def _added(integers, exponents, add) -> Fraction:
-    """Add up integers times powers of two, a power at a time."""
-    powers = np.unique(exponents).tolist() or [0]
-    total = sum(add(integers[exponents == power]) << (power - powers[0]) for power in powers)
-    return total * Fraction(2) ** powers[0]
+    """Add up integers times powers of two, a power at a time, or of few each by itself."""
+    if integers.size <= 200:
+        powers = exponents.tolist()
+        least = min(powers, default=0)
+        total = sum(
+            one << (power - least) for one, power in zip(integers.tolist(), powers, strict=True)
+        )
+    else:
+        powers = np.unique(exponents).tolist()
+        least = powers[0]
+        total = sum(add(integers[exponents == power]) << (power - least) for power in powers)
+    return Fraction(total << least) if least >= 0 else Fraction(total, 1 << -least)
 
 
 def _halves_added(integers) -> int:

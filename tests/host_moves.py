@@ -49,9 +49,12 @@ def whole_numbers(dtype: np.dtype, n: int, seed: int) -> np.ndarray:
 def check(x: np.ndarray, shown: np.ndarray | None = None) -> None:
     """Compare a sum, a position and a variance with what NumPy makes of a copy."""
     options = {} if shown is None else {"where": shown}
+    got = note(gred.sum(x, **options))
+    place = None if shown is not None else note(gred.argmax(x))
+    if not __debug__:
+        return
     flat = x.ravel() if shown is None else x[np.broadcast_to(shown, x.shape)]
     flat = flat.astype(x.dtype.newbyteorder("="))
-    got = note(gred.sum(x, **options))
     if x.dtype.kind == "b":
         assert got == np.count_nonzero(flat)
     elif x.dtype.kind in "iu":
@@ -60,8 +63,7 @@ def check(x: np.ndarray, shown: np.ndarray | None = None) -> None:
         right = plain(flat).sum().astype(flat.dtype)
         assert got == right, (x.dtype, x.shape, x.strides, got, right)
     if shown is None:
-        got = note(gred.argmax(x))
-        assert got == np.argmax(plain(flat)), (x.dtype, x.shape, x.strides)
+        assert place == np.argmax(plain(flat)), (x.dtype, x.shape, x.strides)
 
 
 def strided(dtype: np.dtype, n: int, stride: int, first: int) -> np.ndarray:

@@ -90,11 +90,12 @@ def rounded(value: Fraction | int | float, dtype: np.dtype) -> Fraction | float:
     value = Fraction(value)
     if not value:
         return value
-    bits, least = MANTISSA_BITS[dtype], -EXPONENTS[dtype]
-    exponent = value.numerator.bit_length() - value.denominator.bit_length()
-    exponent -= abs(value) < Fraction(2) ** exponent
-    quantum = Fraction(2) ** (max(exponent, least) - bits + 1)
-    nearest = round(value / quantum) * quantum
+    top, bottom = value.as_integer_ratio()
+    exponent = top.bit_length() - bottom.bit_length()
+    exponent -= abs(top) << max(-exponent, 0) < bottom << max(exponent, 0)
+    power = max(exponent, -EXPONENTS[dtype]) - MANTISSA_BITS[dtype] + 1
+    whole = round(Fraction(top << max(-power, 0), bottom << max(power, 0)))
+    nearest = Fraction(whole << max(power, 0), 1 << max(-power, 0))
     return nearest if abs(nearest) < Fraction(2) ** (EXPONENTS[dtype] + 2) else _infinity(nearest)
 
 

@@ -22,6 +22,8 @@ from gred.cli import answer, clock, ladder, options, record, roofline, sweep, un
 from gred.cli.command import _JOBS as JOBS
 from gred.cli.data import random_array
 
+pytestmark = pytest.mark.unsanitized
+
 SIMULATED = ("--device", "simulated")
 SMALL = ("--size", "700", *SIMULATED, "--time")
 FEW = (*SMALL, "--methods", "halving,shuffle,recursive")

@@ -10,6 +10,8 @@ import pytest
 import gred
 from gred.cli import counters_plot, record
 
+pytestmark = pytest.mark.unsanitized
+
 RUNGS = [m.name for m in gred.methods() if m.number is not None]
 SMALL = ("counters", "--size", "5000", "--block-size", "64")
 
@@ -53,7 +55,7 @@ def test_what_is_shown_fits_into_the_columns_and_is_all_that_is_explained(
     if not rich:
         monkeypatch.setitem(sys.modules, "rich", None)
     monkeypatch.setattr(record.platform, "release", lambda: "a-kernel " * 9)
-    _, out, _ = command("counters", "--size", "2**18", "--methods", "1,12")
+    _, out, _ = command("counters", "--size", "2**14", "--methods", "1,12")
     assert width - 20 < max(map(len, out.splitlines())) <= width
     head, _, below = out[out.index("method") :].partition("\n")
     titles = re.split(r"  +", head)

@@ -9,6 +9,8 @@ import pytest
 import gred
 from gred.cli import explain, record, units
 
+pytestmark = pytest.mark.unsanitized
+
 KERNELS = Path(__file__).parent.parent / "kernels"
 RUNGS = [m.name for m in gred.methods() if m.number is not None]
 SMALL = ("--size", "5000", "--block-size", "128")

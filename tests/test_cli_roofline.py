@@ -9,6 +9,8 @@ from test_roofline import RUNGS
 import gred
 from gred.cli import record, roofline, roofline_plot
 
+pytestmark = pytest.mark.unsanitized
+
 LADDER = BENCHMARKS / "results" / "nvidia-h200" / "ladder.json"
 SMALL = ("roofline", "--size", "5000", "--block-size", "64")
 

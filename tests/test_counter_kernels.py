@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from toy_kernels import toy_kernels
 
+pytestmark = pytest.mark.unsanitized
+
 ROOT = Path(__file__).parent.parent
 GLOBAL_LOAD, GLOBAL_STORE, SHARED_LOAD, SHARED_STORE = range(4)
 EVENTS = {

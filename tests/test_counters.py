@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from thin import chosen
 
 import gred
 from gred.cli import record
@@ -17,6 +18,10 @@ IN_PLACE = RUNGS[: RUNGS.index("shared_modulo")]
 BLOCKS = (32, 64, 128, 256, 512, 1024)
 SIZES = {np.dtype(np.int32): 4, np.dtype(np.float32): 4, np.dtype(np.float64): 8}
 every_rung = pytest.mark.parametrize("rung", RUNGS)
+
+
+def case_of(row):
+    return row["dtype"], row["size"], row["block_size"]
 
 
 def first_pass(rung, n, block, dtype=np.int32, **options):
@@ -36,13 +41,17 @@ def script(monkeypatch):
     return counters
 
 
+@pytest.mark.unsanitized
 @pytest.mark.parametrize("rung", dict.fromkeys(row["method"] for row in PROFILED_ROWS))
 def test_counts_are_those_of_a_profiler(script, rung):
     rows = [row for row in PROFILED_ROWS if row["method"] == rung]
     assert (2**20, 256, 1) in [(row["size"], row["block_size"], row["pass"]) for row in rows]
+    cases = chosen({(rung, *case_of(row)) for row in rows})
+    rows = [row for row in rows if (rung, *case_of(row)) in cases]
     assert list(script.differences(rows, PROFILED["machine"]["device"]["units"])) == []
 
 
+@pytest.mark.unsanitized
 def test_no_figure_of_a_profiler_differs_unseen(script):
     """A sector, a wavefront or a conflict more or less is named, but for noise and what waits."""
     first = [row for row in PROFILED_ROWS if (row["size"], row["pass"]) == (65539, 1)]
@@ -310,7 +319,7 @@ LENGTHS = (1, 2, 31, 33, 255, 1000, 4097, 70_001)
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint64, np.float32, np.float64])
 def test_what_is_counted_is_a_whole_sum(rung, dtype):
     """Rungs that only read load each element once, whatever the length."""
-    for n in LENGTHS:
+    for n in chosen(LENGTHS, rung, dtype):
         x = (np.arange(n) % 7).astype(dtype)
         got = gred.counters(x, method=rung, block_size=64, dtype=dtype)
         assert got.result == x.sum()

@@ -199,7 +199,7 @@ def environment():
 
 @pytest.fixture
 def cluster(environment):
-    """Start three workers, and leave them and each other all the time and memory there is."""
+    """Start two workers, and leave them and each other all the time and memory there is."""
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     patience = {
         "distributed.comm.timeouts.connect": "15 minutes",
@@ -209,7 +209,7 @@ def cluster(environment):
     }
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with dask.config.set(patience):
-        cluster = distributed.LocalCluster(n_workers=3, memory_limit=0, **options)
+        cluster = distributed.LocalCluster(n_workers=2, memory_limit=0, **options)
         try:
             yield cluster
         finally:
@@ -224,7 +224,7 @@ def test_clusters_of_any_size_make_the_same_bits(cluster):
     expected = [gred.sum(x, method="exact"), gred.mean(x, method="exact")]
     expected += [gred.dot(flat, flat[::-1], method="exact"), along(x, 0, False, False)]
     with cluster.get_client() as client:
-        client.wait_for_workers(3)
+        client.wait_for_workers(2)
         addresses = sorted(client.scheduler_info()["workers"])
         for workers in (addresses, addresses[:1]):
             for chunks in ((9, 5, 7), (23, 2, 7)):

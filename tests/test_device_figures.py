@@ -17,6 +17,8 @@ import pytest
 import gred
 from gred.cli import record
 
+pytestmark = pytest.mark.unsanitized
+
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 
 

@@ -17,6 +17,8 @@ import gred.records
 import gred.testing
 import gred.workspace
 
+pytestmark = pytest.mark.unsanitized
+
 README = Path(__file__).parent.parent / "README.md"
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

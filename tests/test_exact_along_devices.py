@@ -1,5 +1,6 @@
 """Exact sums along axes on devices: one launch makes all of them, and rounds each once.
 
+
 The truth is fractions. Rows are taken by blocks and by threads, columns by threads, by one block
 and by many of them, in shuffled order; results go where they are wanted, and are made one by one
 where there is no memory for more.
@@ -15,6 +16,7 @@ from gpu_arrays import GpuArray
 from reference import BFLOAT16, COMPLEX, REALS
 from samples import there
 from test_exact_along import KINDS
+from thin import chosen
 
 import gred
 from gred.testing import SimulatedArray
@@ -108,12 +110,9 @@ def test_layouts_change_nothing(place, dtype):
 @typed
 def test_results_differ_in_several_dimensions(place, dtype):
     x = np.random.default_rng(4).normal(size=(3, 4, 140, 2)).astype(dtype)
-    for layout in (lambda x: x, lambda x: x[::-1, ::2, 1:], lambda x: x.T):
-        for axis in range(4):
-            got = fetched(gred.sum(there(x, place, layout), axis=axis, method="exact"))
-            want = np.moveaxis(layout(x), axis, -1)
-            for index in np.ndindex(got.shape):
-                assert same(got[index], truth("sum", want[index], got.dtype)), index
+    layouts = (lambda x: x, lambda x: x[::-1, ::2, 1:], lambda x: x.T)
+    for number, axis in chosen(itertools.product(range(3), range(4)), dtype):
+        check(place, "sum", x, axis, layouts[number])
 
 
 @typed
@@ -244,14 +243,14 @@ def test_out_has_any_strides_and_type(place, dtype, out_type, out):
     around, layout = OUTS[out]
     x = (np.random.default_rng(8).normal(size=(3, 4, 140)) * 9).astype(dtype)
     rounded = out_type if out_type in REALS else np.float64
-    for axis in range(3):
-        for name in ("sum", "mean"):
-            memory = np.full(around(*np.delete(x.shape, axis)), 7, out_type)
-            whole, target = put(memory, place, layout)
-            got = getattr(gred, name)(there(x, place), axis=axis, method="exact", out=target)
-            assert got is target
-            layout(memory)[...] = wanted(name, x, axis, rounded).astype(out_type)
-            assert same_bits(all_of(whole, place, memory), memory), (name, axis)
+    every = itertools.product(range(3), ("sum", "mean"))
+    for axis, name in chosen(every, dtype, out_type, out):
+        memory = np.full(around(*np.delete(x.shape, axis)), 7, out_type)
+        whole, target = put(memory, place, layout)
+        got = getattr(gred, name)(there(x, place), axis=axis, method="exact", out=target)
+        assert got is target
+        layout(memory)[...] = wanted(name, x, axis, rounded).astype(out_type)
+        assert same_bits(all_of(whole, place, memory), memory), (name, axis)
 
 
 @typed

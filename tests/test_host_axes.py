@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
+import axes_loops
 import numpy as np
 import pytest
 from test_host_loops import check_instructions, check_threads
 
 import gred
 
-PROGRAM = Path(__file__).parent / "host_axes.py"
+PROGRAM = Path(__file__).parent / "axes_loops.py"
 
 
 def test_all_instructions_are_right_along_axes_and_make_the_same_bits():
@@ -16,7 +17,7 @@ def test_all_instructions_are_right_along_axes_and_make_the_same_bits():
 
 
 def test_any_number_of_threads_makes_the_same_bits_along_axes():
-    check_threads(PROGRAM)
+    check_threads(axes_loops.bits, axes_loops)
 
 
 @pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")

@@ -1,11 +1,14 @@
 """The host's loops are right, and make the same bits, whatever instructions they are made of."""
 
+import hashlib
 import os
 import platform
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import host_loops
 import numpy as np
 import pytest
 
@@ -43,10 +46,19 @@ def check_instructions(program: Path = PROGRAM) -> None:
         assert run(program=program, options=("-O",), GRED_INSTRUCTIONS=other) == [other, *digests]
 
 
-def check_threads(program: Path = PROGRAM) -> None:
+def check_threads(bits: Callable[[], None] = host_loops.bits, notes=host_loops) -> None:
     """Any number of threads is to make the same bits."""
-    threads = ("1", "2", "3", "16")
-    made = {run("bits", program=program, OMP_NUM_THREADS=count)[1] for count in threads}
+    most, made = gred.threads(), set()
+    try:
+        for count in (1, 2, 3, 16):
+            gred.threads(count)
+            digest = hashlib.sha256()
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(notes, "DIGEST", digest)
+                bits()
+            made.add(digest.hexdigest())
+    finally:
+        gred.threads(most)
     assert len(made) == 1
 
 
@@ -63,6 +75,7 @@ def test_instructions_that_are_not_there_are_not_asked_for(asked):
     assert run("settled", GRED_INSTRUCTIONS=asked)[0] == BEST
 
 
+@pytest.mark.unsanitized
 @pytest.mark.parametrize("asked", ["avx9", "AVX2", "", *SETS])
 def test_the_name_of_no_instructions_is_warned_of(asked):
     code = "import gred; print(gred.sum([1, 2]))"

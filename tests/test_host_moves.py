@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import host_moves
 from test_host_loops import check_instructions, check_threads
 
 PROGRAM = Path(__file__).parent / "host_moves.py"
@@ -12,4 +13,4 @@ def test_every_layout_and_conversion_is_right_and_makes_the_same_bits():
 
 
 def test_any_number_of_threads_makes_the_same_bits():
-    check_threads(PROGRAM)
+    check_threads(host_moves.bits)

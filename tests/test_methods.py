@@ -23,6 +23,7 @@ from inputs import (
 )
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, agrees, result_type
 from test_rows import laid_out
+from thin import chosen
 
 every_op = pytest.mark.parametrize("op", OPS)
 
@@ -65,15 +66,16 @@ def test_every_length_and_block_size_is_exact_on_exact_data(device, method, op, 
         if not everything and place not in turns:
             continue
         options = {"method": method, "block_size": block_size, "dtype": kind.dtype}
-        for n in (*lengths(block_size), *[longest(device, method)] * everything):
+        every = (*lengths(block_size), *[longest(device, method)] * everything)
+        for n in chosen(every, op, kind, method):
             if n or op in ("sum", "prod"):
                 check(exact(op, kind, n), op, device=device, **options)
 
 
 @every_op
 def test_the_other_element_types_are_exact_on_exact_data(device, method, op):
-    for kind in MORE_KINDS:
-        for n in (1, 33, 4097) if takes(method, kind.given) else ():
+    for kind, n in chosen(itertools.product(MORE_KINDS, (1, 33, 4097)), op, method, device):
+        if takes(method, kind.given):
             check(exact(op, kind, n), op, method=method, device=device)
 
 
@@ -99,21 +101,21 @@ def test_complex_numbers_are_refused_where_they_do_not_run(device, method, op):
 @pytest.mark.parametrize("op", ["sum", "prod", "mean"])
 @pytest.mark.parametrize("kind", FLOATS, ids=named)
 def test_rounding_errors_stay_within_their_bound(device, method, op, kind):
-    for block_size in block_sizes(method):
-        for n in (33, 1000, 4097):
-            case = rounding(op, kind, n)
-            check(case, op, method=method, block_size=block_size, device=device)
+    every = itertools.product(block_sizes(method), (33, 1000, 4097))
+    for block_size, n in chosen(every, op, kind, method, device):
+        case = rounding(op, kind, n)
+        check(case, op, method=method, block_size=block_size, device=device)
     check(rounding(op, kind, longest(device, method)), op, method=method, device=device)
 
 
 @every_op
 def test_each_element_is_converted_to_the_dtype_first(device, method, op):
     """Where it takes long, ops share the long arrays out, and each pair of types meets them."""
-    for a, given in enumerate(ELEMENT_TYPES):
-        for b, dtype in enumerate(ELEMENT_TYPES):
-            long = device != "simulated" or (a + b + OPS.index(op)) % 3 == 0
-            for n in (1, 33, *[4097] * long):
-                check(mixed(op, given, dtype, n), op, method=method, device=device, dtype=dtype)
+    every = itertools.product(ELEMENT_TYPES, ELEMENT_TYPES)
+    for turn, (given, dtype) in chosen(enumerate(every), op, method, device):
+        long = device != "simulated" or (turn + OPS.index(op)) % 3 == 0
+        for n in (1, 33, *[4097] * long):
+            check(mixed(op, given, dtype, n), op, method=method, device=device, dtype=dtype)
 
 
 CONVERTING = (
@@ -129,15 +131,14 @@ CONVERTING = (
 @pytest.mark.parametrize(("place", "way"), CONVERTING)
 @pytest.mark.filterwarnings("ignore:.*imaginary part:numpy.exceptions.ComplexWarning")
 def test_every_type_becomes_every_other_as_in_numpy(place, way, op):
-    for given in EVERY_TYPE:
-        for dtype in EVERY_TYPE:
-            for n in (1, 333) if takes(way, given, dtype) else ():
-                check(mixed(op, given, dtype, n), op, method=way, device=place, dtype=dtype)
+    for given, dtype in chosen(itertools.product(EVERY_TYPE, EVERY_TYPE), op, place, way):
+        for n in (1, 333) if takes(way, given, dtype) else ():
+            check(mixed(op, given, dtype, n), op, method=way, device=place, dtype=dtype)
 
 
 def every_position(device, method, op, filler, special):
-    """Put one special element at every position of 257, and reduce by the smallest blocks."""
-    for position in range(257):
+    """Put one special element at positions of 257, and reduce by the smallest blocks."""
+    for position in chosen(range(257), method, op, filler):
         array = np.full(257, filler)
         array[position] = special
         got = reduce(op, array, method=method, device=device, block_size=block_sizes(method)[0])

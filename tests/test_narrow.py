@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from reference import agrees, truth
 from samples import shown, there, wrong
+from thin import chosen
 from truths import NAMES
 
 import gred
@@ -48,7 +49,8 @@ def test_all_of_a_batch_is_right(name, dtype, device):
     least, greatest = ends(dtype)
     n = BATCHES // dtype.itemsize
     constant = [np.full(n, value, dtype) for value in (least, greatest)]
-    cut = [drawn(dtype, n + 70, k)[k : n + 3 * k] for k in (0, 5, 33)]
+    shifts = chosen((0, 5, 33), name, dtype)
+    cut = [drawn(dtype, n + 70, k)[k : n + 3 * k] for k in shifts]
     found = [wrong_of_any(name, x, device) for x in (*constant, *cut)]
     assert not any(found), "\n".join(filter(None, found))
 
@@ -62,7 +64,7 @@ def test_every_place_in_a_batch_counts(dtype, device):
     y = np.full(n, greatest, dtype)
     first = np.array([0, 2048 * 16, 2 * 2048 * 16, 3 * 2048 * 16]) // dtype.itemsize
     places = (first[:, None] + np.arange(16 // dtype.itemsize)).ravel()
-    for at in map(int, places):
+    for at in chosen(map(int, places), dtype):
         x[at], y[at] = greatest, least
         on_device, other = there(x, device), there(y, device)
         assert gred.argmax(on_device) == at

@@ -57,6 +57,7 @@ def test_the_laboratory_is_imported_when_somebody_goes_there():
     assert listed.split() == []
 
 
+@pytest.mark.unsanitized
 @pytest.mark.parametrize("name", ["dask", "lab", "mpi", "testing", "torch"])
 def test_modules_are_imported_when_somebody_goes_there(name):
     listed = printed(

@@ -13,6 +13,8 @@ from gred.cli import show
 from gred.hero import hero
 from gred.picture import drawn
 
+pytestmark = pytest.mark.unsanitized
+
 ROOT = Path(__file__).parent.parent
 RUNGS = [m.name for m in gred.methods() if m.number is not None]
 every_rung = pytest.mark.parametrize("rung", RUNGS)

@@ -1,5 +1,6 @@
 """What the classic documents get wrong, and every method must get right: one promise a test."""
 
+import itertools
 import time
 
 import numpy as np
@@ -18,6 +19,7 @@ from inputs import (
     rounding,
 )
 from reference import agrees, truth
+from thin import chosen
 
 import gred
 
@@ -92,7 +94,7 @@ def test_every_thread_reaches_every_barrier(rung, device, order, seed):
     if device != "simulated":
         pytest.skip("a GPU does not report it; compute-sanitizer's synccheck does")
     with gred.thread_order(order, seed):
-        for block_size in block_sizes(rung):
+        for block_size in chosen(block_sizes(rung), rung, order, seed):
             for n in (1, block_size - 1, 3 * block_size + 5, 8 * block_size + 1):
                 case = exact("sum", FLOAT32, n)
                 got = gred.sum(case.array, method=rung, device=device, block_size=block_size)
@@ -116,23 +118,22 @@ def test_the_last_warp_is_not_trusted_to_run_in_lockstep(device, rung):
 @pytest.mark.parametrize("op", OPS)
 def test_nothing_beyond_the_array_is_read(device, method, op):
     """NaN lies before and behind the array, where that is memory that gred could read."""
-    for kind in FLOATS:
-        for n in (1, 31, 257, 1000, 4097):
-            case = exact(op, kind, n)
-            surrounded = np.full(n + 2 * 3000, np.nan, kind.given)
-            surrounded[3000 : 3000 + n] = case.array
-            array = surrounded[3000 : 3000 + n]
-            if device == "cuda":
-                array = GpuArray.of(surrounded)[3000 : 3000 + n]
-            for block_size in block_sizes(method)[::5]:
-                got = reduce(op, array, method=method, block_size=block_size, device=device)
-                assert agrees(got, case.truth), f"n = {n}, block_size {block_size}"
+    for kind, n in chosen(itertools.product(FLOATS, (1, 31, 257, 1000, 4097)), op, method):
+        case = exact(op, kind, n)
+        surrounded = np.full(n + 2 * 3000, np.nan, kind.given)
+        surrounded[3000 : 3000 + n] = case.array
+        array = surrounded[3000 : 3000 + n]
+        if device == "cuda":
+            array = GpuArray.of(surrounded)[3000 : 3000 + n]
+        for block_size in block_sizes(method)[::5]:
+            got = reduce(op, array, method=method, block_size=block_size, device=device)
+            assert agrees(got, case.truth), f"n = {n}, block_size {block_size}"
 
 
 @pytest.mark.parametrize("op", ["sum", "prod", "min", "max"])
 def test_blocks_of_1024_threads_have_all_their_levels(device, rung, op):
     """A length that fills every thread, so that the level that folds 512 onto 512 matters."""
-    for kind in KINDS:
+    for kind in chosen(KINDS, rung, op):
         options = {"method": rung, "device": device, "block_size": 1024, "dtype": kind.dtype}
         for n in (1024, 8 * 1024):
             case = exact(op, kind, n)
@@ -144,17 +145,18 @@ def test_blocks_of_1024_threads_have_all_their_levels(device, rung, op):
 
 @pytest.mark.parametrize("op", OPS)
 def test_the_input_is_never_written(device, method, op):
-    for given in ELEMENT_TYPES:
-        for dtype in (None, given):
-            array = np.arange(1, 3001).astype(given)
-            before = array.tobytes()
-            reduce(op, array, method=method, device=device, dtype=dtype)
-            options = {"method": method, "device": device, "dtype": dtype}
-            gred.kernel_time(array, op, samples=2, warmup=0, cold=False, **options)
-            assert array.tobytes() == before
-            array.setflags(write=False)
-            reduce(op, array, method=method, device=device, dtype=dtype)
-            assert array.tobytes() == before
+    every = itertools.product(ELEMENT_TYPES, (False, True))
+    for given, itself in chosen(every, op, method, device):
+        dtype = given if itself else None
+        array = np.arange(1, 3001).astype(given)
+        before = array.tobytes()
+        reduce(op, array, method=method, device=device, dtype=dtype)
+        options = {"method": method, "device": device, "dtype": dtype}
+        gred.kernel_time(array, op, samples=2, warmup=0, cold=False, **options)
+        assert array.tobytes() == before
+        array.setflags(write=False)
+        reduce(op, array, method=method, device=device, dtype=dtype)
+        assert array.tobytes() == before
 
 
 @pytest.mark.gpu
@@ -225,16 +227,15 @@ def test_the_second_stage_is_on_the_device(device, rung):
 
 def test_the_same_bits_every_time(device, method):
     """The order of operations is fixed, whatever blocks and threads do; but for `atomic`."""
-    for kind in FLOATS:
-        for op in ("sum", "prod"):
-            case = rounding(op, kind, longest(device, method))
-            results = set()
-            for order, seed in ORDERS:
-                with gred.thread_order(order, seed):
-                    got = reduce(op, case.array, method=method, device=device)
-                assert agrees(got, case.truth)
-                results.add(got.tobytes())
-            assert len(results) == 1 or method == "atomic"
+    for kind, op in chosen(itertools.product(FLOATS, ("sum", "prod")), method, device):
+        case = rounding(op, kind, longest(device, method))
+        results = set()
+        for order, seed in ORDERS:
+            with gred.thread_order(order, seed):
+                got = reduce(op, case.array, method=method, device=device)
+            assert agrees(got, case.truth)
+            results.add(got.tobytes())
+        assert len(results) == 1 or method == "atomic"
 
 
 # ---- the measured time ----

@@ -14,6 +14,8 @@ import gred
 from gred.cli import record
 from gred.cli.command import main
 
+pytestmark = pytest.mark.unsanitized
+
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "benchmarks" / "report.py"
 PARTS = ("machine", "ladder", "plots", "figures", "axes", "exact", "versus", "roofline", "curve")

@@ -9,6 +9,8 @@ from gred import prediction, scaled
 from gred.cli import record
 from gred.gpus import H200
 
+pytestmark = pytest.mark.unsanitized
+
 RESULTS = BENCHMARKS / "results" / "nvidia-h200"
 KEPT = record.read_json(RESULTS / "roofline.json")
 LADDER = {row["method"]: row for row in record.rows_of(record.read_json(RESULTS / "ladder.json"))}

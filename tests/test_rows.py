@@ -1,5 +1,6 @@
 """Arrays whose elements do not lie one after the other, and masks, are read as they lie.
 
+
 Every reduction of every type goes through layouts of long and short rows, and lengths and
 alignments around all that a group of threads takes at a time: windows of 64 bytes of values a
 thread, by loads of 16 bytes where elements touch, masks by 4.
@@ -15,6 +16,7 @@ from gpu_arrays import GpuArray
 from inputs import OPS, Kind, exact
 from reference import BFLOAT16, EVERY_TYPE, agrees, truth
 from samples import quietly, sample, takes, wrong
+from thin import chosen
 from truths import NAMES, PLACES
 
 import gred
@@ -79,9 +81,9 @@ def initial_of(name: str, dtype: np.dtype) -> dict:
 def test_every_reduction_reads_every_type_and_layout(place, name):
     """Each type takes half of the layouts, and every second of them under a mask."""
     types = [dtype for dtype in EVERY_TYPE if takes(name, dtype)]
-    for (turn, dtype), (more, take) in itertools.product(
-        enumerate(types), enumerate(LAYOUTS.values())
-    ):
+    every = itertools.product(enumerate(types), enumerate(LAYOUTS))
+    for (turn, dtype), (more, layout) in chosen(every, name):
+        take = LAYOUTS[layout]
         if (turn + more) % 2 or (place == "simulated" and dtype == BFLOAT16):
             continue
         x = take(elements_of(name, dtype))
@@ -138,7 +140,7 @@ def test_masks_and_arrays_of_any_alignment_and_length(place, dtype):
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64", "complex128"])
 def test_rows_of_any_length_and_alignment(place, dtype):
     """Rows that begin at every distance from a boundary: they are longer than they are read."""
-    for n in LENGTHS:
+    for n in chosen(LENGTHS, dtype):
         whole = np.random.default_rng(n).integers(-9, 10, (5, n + 3)).astype(dtype)
         for x in (whole[:, 1 : n + 1], whole[:, :n:2], whole[1:, 3:]):
             a = laid_out(x, place)

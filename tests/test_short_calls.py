@@ -3,6 +3,7 @@
 `where=True` asks for nothing, but is an argument, so that such a call goes the long way.
 """
 
+import itertools
 import sys
 import threading
 import warnings
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from drawn import FLAVOURS, misaligned, values
 from reference import BFLOAT16, EVERY_TYPE
+from thin import chosen
 
 from gred import _core, reductions
 
@@ -50,9 +52,8 @@ def same_both_ways(name, a):
 @pytest.mark.parametrize("name", NAMES)
 def test_an_array_alone_is_answered_as_with_arguments(name, dtype):
     random = np.random.default_rng(9)
-    for n in LENGTHS:
-        for flavour in FLAVOURS:
-            same_both_ways(name, values(dtype, flavour, n, random))
+    for n, flavour in chosen(itertools.product(LENGTHS, FLAVOURS), name, dtype):
+        same_both_ways(name, values(dtype, flavour, n, random))
 
 
 def shapes_and_layouts(x):

@@ -18,6 +18,7 @@ from conftest import PLACES as DEVICES
 from conftest import parameter
 from test_axes_on_devices import to_host
 from test_rows import laid_out
+from thin import chosen
 
 import gred
 from gred import _core
@@ -121,9 +122,8 @@ def is_wrong(name, got, x):
 @every_type
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_of_every_length_are_reduced(place, sharing, name, dtype):
-    """Names that differ in little more than their last step share the lengths, turn about."""
     wrong = []
-    for n in LENGTHS[NAMES.index(name) % 2 :: 2]:
+    for n in chosen(LENGTHS, name, dtype, sharing):
         for rows in (1, 45):
             lead = (n * rows) % 5
             x = drawn(np.dtype(dtype), rows, n, lead=lead)
@@ -324,11 +324,12 @@ def test_rows_that_lie_apart_are_reduced(place, forced, name, layout, dtype):
     wrong = []
     for sharing in turns(SHARINGS, NAMES.index(name), TYPES.index(dtype), [*LAYOUTS].index(layout)):
         forced(sharing)
-        for turn, n in enumerate((1, 2, 3, 5, 8, 16, 31, 64, 100, 257, 512)):
-            for rows in (1, 45):
-                x = apart(dtype, rows, n, LAYOUTS[layout], turn)
-                if is_wrong(name, reduced(name, x, place, n), x):
-                    wrong.append((sharing, n, rows))
+        turns_of = enumerate((1, 2, 3, 5, 8, 16, 31, 64, 100, 257, 512))
+        every = itertools.product(turns_of, (1, 45))
+        for (turn, n), rows in chosen(every, name, layout, dtype, sharing):
+            x = apart(dtype, rows, n, LAYOUTS[layout], turn)
+            if is_wrong(name, reduced(name, x, place, n), x):
+                wrong.append((sharing, n, rows))
     assert wrong == []
 
 

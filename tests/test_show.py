@@ -11,6 +11,8 @@ import gred
 from gred.cli import console as consoles
 from gred.cli import show
 
+pytestmark = pytest.mark.unsanitized
+
 
 @pytest.fixture
 def command(command):

@@ -225,6 +225,7 @@ LONG_CALLS = {
 }
 
 
+@pytest.mark.unsanitized
 @pytest.mark.parametrize("call", LONG_CALLS.values(), ids=LONG_CALLS.keys())
 def test_a_long_run_warns_with_an_estimate_and_ctrl_c_ends_it(call):
     with long_run(call) as child:

@@ -128,7 +128,7 @@ def change():
         gred.threads(1 + k % 2)
 changing = threading.Thread(target=change)
 changing.start()
-right = all([call() for call in calls] == expected for _ in range(100))
+right = all([call() for call in calls] == expected for _ in range(40))
 ended.append(True)
 changing.join()
 print(right)

@@ -1,5 +1,6 @@
 """Columns whose elements' type is known are what NumPy makes of them, however rows and threads lie.
 
+
 Shares are forced at sizes that the simulated device is quick with, in shuffled order: threads that
 make their columns alone and teams, blocks that split rows, rows at boundaries and off them, short
 rows that are taken for one, and what they leave over; and lone columns, where these can be made.
@@ -13,6 +14,7 @@ from conftest import PLACES as DEVICES
 from conftest import parameter
 from reference import BFLOAT16, agrees
 from test_rows import laid_out
+from thin import chosen
 from truths import answer
 
 import gred
@@ -213,7 +215,7 @@ def test_spreads_of_columns_are_within_chans_bound(place, sharing, dtype, about)
     random = np.random.default_rng(about)
     every = [{}] if sharing == "lone" else [{"dtype": "f8" if dtype == "f8" else "f4"}, {}]
     wrong = []
-    for shape in ((63, 9), (64, 16), (131, 8), (700, 9)):
+    for shape in chosen(((63, 9), (64, 16), (131, 8), (700, 9)), sharing, dtype, about):
         near = about + random.integers(-1, 2, shape) * max(about, 1) * 2.0**-8
         steps = near + about / 16 * (np.arange(shape[0]) // 64)[:, None] / 16
         for x in (near, near * 2.0 ** random.integers(-24, 1, shape), steps):
@@ -236,7 +238,7 @@ def test_spreads_of_neighbours_are_within_chans_bound(place, sharing, dtype, abo
     """Columns of one result are merged, however near to each other they are, or how far apart."""
     random = np.random.default_rng(about)
     wrong = []
-    for shape in ((8, 33, 8), (70, 17, 2), (2, 5, 64)):
+    for shape in chosen(((8, 33, 8), (70, 17, 2), (2, 5, 64)), sharing, dtype, about):
         near = about + random.integers(-1, 2, shape) * max(about, 1) * 2.0**-8
         apart = near + about / 16 * np.arange(shape[2]) / shape[2]
         for x in (near, near * 2.0 ** random.integers(-24, 1, shape), apart):

@@ -6,7 +6,6 @@ import inspect
 import os
 import subprocess
 import sys
-import textwrap
 
 import pytest
 
@@ -26,80 +25,79 @@ needs_mypy = pytest.mark.skipif(
 )
 
 
-def tool(*command, **environment):
-    """Run a Python tool where neither the sources nor the tests are in the way."""
+# What `mypy --strict` turns on, as stubtest takes no such option.
+STRICT = """
+[mypy]
+check_untyped_defs = True
+disallow_any_generics = True
+disallow_incomplete_defs = True
+disallow_subclassing_any = True
+disallow_untyped_calls = True
+disallow_untyped_decorators = True
+disallow_untyped_defs = True
+extra_checks = True
+implicit_reexport = False
+strict_equality = True
+warn_redundant_casts = True
+warn_return_any = True
+warn_unused_ignores = True
+"""
+# Lines that are right, and lines that are wrong: an ignored error that is none is one.
+USER = """
+import numpy as np
+import gred
+from gred.testing import SimulatedArray
+
+def uses() -> None:
+    x = np.ones((3, 4), np.float16)
+    out = np.zeros(())
+    gred.sum(x, dtype=np.float32, initial=1.5, where=x > 0, out=out, stream=1)
+    gred.prod([1, 2], method="unroll8", block_size=64, device="simulated", initial=2)
+    gred.min(x, initial=None)
+    total: gred.ExactSum = gred.ExactSum(x, [1.5]) + gred.ExactSum.from_bytes(b"")
+    total += gred.ExactSum.from_words(total.words)
+    total.add_products(x, x)
+    print(total.value(np.float32), float(total), total.fraction() + total.count)
+    gred.max(SimulatedArray(x), stream=None)
+    gred.mean(x, where=True, out=None)
+    gred.sum(x, 0, np.float64, np.zeros(4), keepdims=False)
+    gred.max(x, axis=(0, 1), keepdims=True, out=np.zeros((1, 1)))
+    gred.argmin(x, -1)
+    with gred.workspace_limit(2**20):
+        gred.sum(x)
+    try:
+        gred.sum(x, device="cuda")
+    except gred.CudaError as error:
+        print(error.call, error.name, error.text)
+
+def misuses() -> None:
+    gred.mean(1, initial=3)  # type: ignore
+    gred.sum(1, axis=0.5)  # type: ignore
+    gred.sum(1, 'unroll8')  # type: ignore
+    gred.sum()  # type: ignore
+    gred.sum(1, block_size='big')  # type: ignore
+    gred.ExactSum() + 1.0  # type: ignore
+    gred.workspace_limit('all')  # type: ignore
+"""
+
+
+@needs_mypy
+def test_the_package_is_strictly_typed_its_stubs_are_true_and_users_types_are_checked(tmp_path):
+    """In one run, most of which reads NumPy's types; in a folder without sources or tests."""
+    (tmp_path / "strict.ini").write_text(STRICT, encoding="utf-8")
+    (tmp_path / "user.py").write_text(USER, encoding="utf-8")
+    paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
+    command = ["mypy.stubtest", "gred", "user", "--mypy-config-file", "strict.ini"]
     done = subprocess.run(
         [sys.executable, "-m", *command],
         capture_output=True,
         text=True,
         timeout=3600,
         check=False,
-        cwd=environment.pop("cwd", "/"),
-        env={**os.environ, **environment},
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "MYPYPATH": str(tmp_path)},
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-@needs_mypy
-def test_the_package_is_strictly_typed(tmp_path):
-    tool("mypy", "--strict", "-p", "gred", "--cache-dir", str(tmp_path))
-
-
-@needs_mypy
-def test_the_stubs_are_what_the_module_has(tmp_path):
-    tool("mypy.stubtest", "gred", cwd=tmp_path)
-
-
-USES = """
-import numpy as np
-import gred
-from gred.testing import SimulatedArray
-
-x = np.ones((3, 4), np.float16)
-out = np.zeros(())
-gred.sum(x, dtype=np.float32, initial=1.5, where=x > 0, out=out, stream=1)
-gred.prod([1, 2], method="unroll8", block_size=64, device="simulated", initial=2)
-gred.min(x, initial=None)
-total: gred.ExactSum = gred.ExactSum(x, [1.5]) + gred.ExactSum.from_bytes(b"")
-total += gred.ExactSum.from_words(total.words)
-total.add_products(x, x)
-print(total.value(np.float32), float(total), total.fraction() + total.count)
-gred.max(SimulatedArray(x), stream=None)
-gred.mean(x, where=True, out=None)
-gred.sum(x, 0, np.float64, np.zeros(4), keepdims=False)
-gred.max(x, axis=(0, 1), keepdims=True, out=np.zeros((1, 1)))
-gred.argmin(x, -1)
-with gred.workspace_limit(2**20):
-    gred.sum(x)
-try:
-    gred.sum(x, device="cuda")
-except gred.CudaError as error:
-    print(error.call, error.name, error.text)
-"""
-MISUSES = [
-    "gred.mean(1, initial=3)",
-    "gred.sum(1, axis=0.5)",
-    "gred.sum(1, 'unroll8')",
-    "gred.sum()",
-    "gred.sum(1, block_size='big')",
-    "gred.ExactSum() + 1.0",
-    "gred.workspace_limit('all')",
-]
-
-
-@needs_mypy
-def test_a_users_types_are_checked(tmp_path):
-    """What is right passes a strict check, and every line that is wrong is found."""
-    (tmp_path / "uses.py").write_text(textwrap.dedent(USES), encoding="utf-8")
-    tool("mypy", "--strict", str(tmp_path / "uses.py"), "--cache-dir", str(tmp_path / "cache"))
-    wrong = tmp_path / "misuses.py"
-    wrong.write_text("\n".join(["import gred", *MISUSES]), encoding="utf-8")
-    command = [sys.executable, "-m", "mypy", "--strict", str(wrong)]
-    command += ["--cache-dir", str(tmp_path / "cache"), "--no-error-summary"]
-    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    lines = {int(line.split(":")[1]) for line in found.stdout.splitlines() if "error:" in line}
-    assert lines == set(range(2, len(MISUSES) + 2)), found.stdout + found.stderr
 
 
 # ---- docstrings ----

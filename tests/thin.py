@@ -1,4 +1,8 @@
-"""How much of large crossings is tried without `pytest --thorough`, also in started programs."""
+"""How much of large crossings is tried, also in programs that tests start.
+
+`pytest --thorough` tries everything. `pytest --sanitized` tries less than usual, since sanitizers
+look at each access and not at values, and take several times as long.
+"""
 
 import itertools
 import os
@@ -7,9 +11,19 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 Case = TypeVar("Case")
-NAME = "GRED_TESTS_THOROUGH"  # of the variable that hands it on to them
-ONE_IN = 4
-FEW = 8
+NAME = "GRED_TESTS"  # of the variable that hands it on to them
+SELECTIONS = ("thorough", "usual", "sanitized")
+
+
+def of_selection(thorough: int, usual: int, sanitized: int) -> int:
+    """Give the number for what is selected now."""
+    selected = SELECTIONS.index(os.environ.get(NAME, "usual"))
+    return (thorough, usual, sanitized)[selected]
+
+
+def one_in() -> int:
+    """Tell of how many cases one is tried."""
+    return of_selection(1, 6, 24)
 
 
 def hashed(name: str) -> int:
@@ -20,20 +34,24 @@ def hashed(name: str) -> int:
 def chosen(cases: Iterable[Case], *of: object) -> list[Case]:
     """Give all cases, or a few, but never none; of something else others."""
     cases = list(cases)
-    if NAME in os.environ:
+    if one_in() == 1:
         return cases
     cases.sort(key=lambda case: hashed(repr((*of, case))))
-    return cases[: -(-len(cases) // ONE_IN)]
+    return cases[: -(-len(cases) // one_in())]
 
 
 def pairwise(names: list[str]) -> set[str]:
-    """Choose so many parameters' names, of words, that every two words that meet do so in one."""
+    """Choose so many parameters' names, of words, that every two words that meet do so in one.
+
+    Under sanitizers it is enough that every word is in one.
+    """
+    few, together = of_selection(len(names), 8, 1), of_selection(2, 2, 1)
     kept: set[str] = set()
     met: set[tuple[str, ...]] = set()
     for name in sorted(names, key=hashed):
         words = sorted(name.split("-"))
-        pairs = set(itertools.combinations(words, min(len(words), 2)))
-        if len(names) <= FEW or not pairs <= met:
+        pairs = set(itertools.combinations(words, min(len(words), together)))
+        if len(names) <= few or not pairs <= met:
             kept.add(name)
             met |= pairs
     return kept

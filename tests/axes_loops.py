@@ -1,6 +1,6 @@
 """What test_host_axes.py checks, in a process whose loops are of instructions that it asks for.
 
-    GRED_INSTRUCTIONS=avx2 python tests/host_axes.py [checks ...]
+    GRED_INSTRUCTIONS=avx2 python tests/axes_loops.py [checks ...]
 
 Each check compares results along axes with what is exactly right about each result's own elements.
 Printed are the instructions and then, a line a check, a digest of all results' bits, which are to
@@ -8,6 +8,7 @@ be the same for all instructions and numbers of threads.
 """
 
 import hashlib
+import itertools
 import math
 import sys
 import warnings
@@ -300,7 +301,7 @@ def numbers() -> None:
             check_norms(x)
             for scale in (1e-300, 1e-160, 1e160, 1e300) if dtype == np.float64 else ():
                 check_norms(np.where(np.arange(columns) % 3 > 0, x, 1) * scale)
-            for hidden in (3, 2, 1):
+            for hidden in chosen((3, 2, 1), dtype, rows):
                 x[np.arange(x.size).reshape(x.shape) % 3 >= hidden] = np.nan
                 x[:, ::5] = np.nan
                 check_numbers(x)
@@ -341,10 +342,13 @@ def check_complex(x: np.ndarray) -> None:
 
 
 def check_truths(x: np.ndarray) -> None:
-    for view, axis in ((x, 0), (np.ascontiguousarray(x.T), 1)):
-        for name in ("any", "all", "count_nonzero"):
-            got = note(getattr(gred, name)(view, axis=axis))
-            np.testing.assert_array_equal(got, getattr(np, name)(plain(view), axis=axis))
+    for name in ("any", "all", "count_nonzero"):
+        rows = note(getattr(gred, name)(np.ascontiguousarray(x.T), axis=1))
+        columns = note(getattr(gred, name)(x, axis=0))
+        if __debug__:
+            expected = getattr(np, name)(plain(x), axis=0)
+            assert (rows == expected).all(), (name, x.dtype, x.shape)
+            assert (columns == expected).all(), (name, x.dtype, x.shape)
 
 
 def check_as_numpy(name: str, x: np.ndarray) -> None:
@@ -352,23 +356,39 @@ def check_as_numpy(name: str, x: np.ndarray) -> None:
     rounding = (
         0 if name in ("min", "max", "argmin", "argmax", "ptp") else 4 * len(x) * unit_of(x.dtype)
     )
-    for view, axis in ((x, 0), (np.ascontiguousarray(x.T), 1)):
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            got = note(getattr(gred, name)(view, axis=axis))
-            expected = getattr(np, name)(view, axis=axis)
-            scale = np.nansum(np.where(np.isfinite(view), np.abs(view), 0), axis=axis)
-        for part in (np.real, np.imag):
-            np.testing.assert_allclose(
-                part(got),
-                part(expected),
-                rtol=rounding,
-                atol=rounding * scale.max(),
-                err_msg=f"{name} {x.dtype} {x.shape}",
-            )
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        rows = note(getattr(gred, name)(np.ascontiguousarray(x.T), axis=1))
+        columns = note(getattr(gred, name)(x, axis=0))
+        if not __debug__:
+            return
+        expected = getattr(np, name)(x, axis=0)
+        scale = np.nansum(np.where(np.isfinite(x), np.abs(x), 0), axis=0)
+    for got, part in itertools.product((rows, columns), (np.real, np.imag)):
+        np.testing.assert_allclose(
+            part(got),
+            part(expected),
+            rtol=rounding,
+            atol=rounding * scale.max(),
+            err_msg=f"{name} {x.dtype} {x.shape}",
+        )
+
+
+def both(name: str, x: np.ndarray, *options) -> list[np.ndarray]:
+    """Reduce columns, and the same as rows."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        made = getattr(gred, name)
+        return [
+            note(made(view, *options, axis=axis))
+            for view, axis in ((x, 0), (np.ascontiguousarray(x.T), 1))
+        ]
 
 
 def check_numbers(x: np.ndarray) -> None:
+    made = {name: both(name, x) for name in ("nansum", "nanmean", "nanmin", "nanmax")}
+    if not __debug__:
+        return
     values = x.astype(np.longdouble)
     count, scale = (~np.isnan(values)).sum(axis=0), np.nansum(np.abs(values), axis=0)
     some, unit = count > 0, unit_of(x.dtype)
@@ -387,35 +407,38 @@ def check_numbers(x: np.ndarray) -> None:
             "nanmax": (greatest, 0),
         }
         for name, (expected, allowed) in of_all.items():
-            for view, axis in ((x, 0), (np.ascontiguousarray(x.T), 1)):
-                got = note(getattr(gred, name)(view, axis=axis)).astype(np.longdouble)
+            for axis, got in enumerate(made[name]):
+                got = got.astype(np.longdouble)
                 right = (np.abs(got - expected) <= allowed) | (np.isnan(got) & np.isnan(expected))
                 assert (right | (got == expected)).all(), (name, x.dtype, x.shape, axis)
 
 
 def check_ranges(x: np.ndarray) -> None:
-    for view, axis in ((x, 0), (np.ascontiguousarray(x.T), 1)) if x.dtype != BFLOAT16 else ():
-        expected = np.ptp(view, axis=axis)
-        np.testing.assert_array_equal(note(gred.ptp(view, axis=axis)), expected)
-        if x.dtype not in HALVES:
-            low, high = gred.minmax(view, axis=axis)
-            np.testing.assert_array_equal(low, view.min(axis=axis))
-            np.testing.assert_array_equal(high, view.max(axis=axis))
+    if x.dtype == BFLOAT16:
+        return
+    made = both("ptp", x)
+    if not __debug__:
+        return
+    for got in made:
+        np.testing.assert_array_equal(got, np.ptp(x, axis=0))
+    for view, axis in ((x, 0), (np.ascontiguousarray(x.T), 1)) if x.dtype not in HALVES else ():
+        low, high = gred.minmax(view, axis=axis)
+        np.testing.assert_array_equal(low, view.min(axis=axis))
+        np.testing.assert_array_equal(high, view.max(axis=axis))
 
 
 def check_norms(x: np.ndarray) -> None:
+    made = {order: both("norm", x, order) for order in (2, 1, np.inf, -np.inf)}
+    if not __debug__:
+        return
     sizes = np.abs(x.astype(np.clongdouble if x.dtype in COMPLEX else np.longdouble))
-    unit = unit_of(x.dtype)
-    for view, axis in ((x, 0), (np.ascontiguousarray(x.T), 1)):
-        for order, expected in (
-            (2, np.sqrt((sizes**2).sum(axis=0))),
-            (1, sizes.sum(axis=0)),
-            (np.inf, sizes.max(axis=0)),
-            (-np.inf, sizes.min(axis=0)),
-        ):
-            got = note(gred.norm(view, order, axis=axis)).astype(np.longdouble)
-            away = np.abs(got - expected)
-            assert (away <= (unit + 30 * 2.0**-53) * expected).all(), (order, x.dtype, x.shape)
+    exact = {2: np.sqrt((sizes**2).sum(axis=0)), 1: sizes.sum(axis=0)}
+    exact |= {np.inf: sizes.max(axis=0), -np.inf: sizes.min(axis=0)}
+    for order, expected in exact.items():
+        error = (unit_of(x.dtype) + 30 * 2.0**-53) * expected
+        for got in made[order]:
+            away = np.abs(got.astype(np.longdouble) - expected)
+            assert (away <= error).all(), (order, x.dtype, x.shape)
 
 
 def conversions() -> None:
@@ -461,27 +484,33 @@ def masks() -> None:
 
 
 def check_masked(x: np.ndarray, mask: np.ndarray) -> None:
+    for axis in (0, 1):
+        names = ["sum", "count_nonzero", "any", "all", *["prod"] * (x.dtype in INTEGERS)]
+        made = {name: note(getattr(gred, name)(x, axis=axis, where=mask)) for name in names}
+        for name, first in (("max", 1), ("min", 0)):
+            made[name] = note(getattr(gred, name)(x, axis=axis, initial=first, where=mask))
+        if __debug__:
+            check_what_is_shown(made, x, axis, mask)
+
+
+def check_what_is_shown(made: dict[str, np.ndarray], x: np.ndarray, axis: int, mask) -> None:
     everywhere = np.broadcast_to(mask, x.shape)
     hidden = np.zeros_like(x)
     hidden[everywhere] = x[everywhere]
-    for axis in (0, 1):
-        exact, error = right("sum", hidden, axis)
-        got = note(gred.sum(x, axis=axis, where=mask))
-        assert (np.abs(got.astype(exact.dtype) - exact) <= error).all() or x.dtype in INTEGERS
-        assert (got == exact).all() or x.dtype not in INTEGERS, (x.dtype, x.shape, axis)
-        for name, first in (("max", 1), ("min", 0)):
-            values = plain(x)
-            expected = getattr(values, name)(axis, initial=first, where=mask)
-            got = note(getattr(gred, name)(x, axis=axis, initial=first, where=mask))
-            assert (plain(got) == expected).all(), (name, x.dtype, x.shape, axis)
-        counts = gred.count_nonzero(x, axis=axis, where=mask)
-        assert (counts == np.count_nonzero(plain(hidden), axis=axis)).all()
-        assert (gred.any(x, axis=axis, where=mask) == (counts > 0)).all()
-        if x.dtype in INTEGERS:
-            product = note(gred.prod(x, axis=axis, where=mask))
-            assert (product == np.prod(x, axis=axis, where=mask)).all(), (x.dtype, x.shape, axis)
-        every = gred.all(x, axis=axis, where=mask)
-        assert (every == (plain(x) != 0).all(axis=axis, where=mask)).all()
+    values = plain(x)
+    exact, error = right("sum", hidden, axis)
+    assert (np.abs(made["sum"].astype(exact.dtype) - exact) <= error).all() or x.dtype in INTEGERS
+    assert (made["sum"] == exact).all() or x.dtype not in INTEGERS, (x.dtype, x.shape, axis)
+    for name, first in (("max", 1), ("min", 0)):
+        expected = getattr(values, name)(axis, initial=first, where=mask)
+        assert (plain(made[name]) == expected).all(), (name, x.dtype, x.shape, axis)
+    counts = np.count_nonzero(plain(hidden), axis=axis)
+    assert (made["count_nonzero"] == counts).all()
+    assert (made["any"] == (counts > 0)).all()
+    assert (made["all"] == (values != 0).all(axis=axis, where=mask)).all()
+    if x.dtype in INTEGERS:
+        product = np.prod(x, axis=axis, where=mask)
+        assert (made["prod"] == product).all(), (x.dtype, x.shape, axis)
 
 
 def runs() -> None:
