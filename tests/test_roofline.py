@@ -63,7 +63,7 @@ def test_an_array_of_a_tebielement_is_counted_at_once():
 
 
 def test_a_rung_is_predicted_as_it_was_measured():
-    """The promise: the median error is at most 15 %, and none is above 40 %."""
+    """The target: the median error is at most 15 %, and none is above 40 %."""
     errors = {}
     for rung in RUNGS:
         row = LADDER[rung]

@@ -44,10 +44,10 @@ class DeviceArray:
 
     Notes
     -----
-    The call that returned it may still be under way on the GPU. Whoever reads it by an interface
+    The call that returned it may still be under way on the GPU. A reader by an interface
     comes after that; ``to_numpy()`` waits for it.
 
-    Its memory is gred's, and is free for the next results once it is gone. Whoever reads it by
+    Its memory is gred's, and is free for the next results once it is gone. A reader by
     DLPack on a stream of their own making keeps it until that stream has done so.
 
     """

@@ -217,7 +217,7 @@ class _Block:
         return max(1.0, dependent * fresh / (self.warps * self.counts.blocks))
 
     def _dependent_lines(self) -> list[Line]:
-        return [line for line in self.counts.lines if line.event == "global_load_trip"]
+        return [line for line in self.counts.lines if line.event == "dependent_global_load"]
 
     def turns_alone(self) -> int:
         """Count the dependent loads of the block that drew the last ticket, and the ticket."""
@@ -346,7 +346,7 @@ def roofline(
 
     Notes
     -----
-    Eight numbers of the H200 are fitted to times of int32 in blocks of 32, 256 and 1024. README.md
+    Eight numbers of the H200 are fitted to times of int32 in blocks of 32, 256 and 1024. docs/figures.md
     has the errors. GPUs other than an H200 differ from it in their multiprocessors, in what they
     read, and in how fast blocks start, which goes with the multiprocessors; the rest is taken to be
     as on an H200, which is not true of all.

@@ -161,7 +161,7 @@ def _like(rung: gred.lab.Rung) -> Any:
 
 
 def _with_own(rows: Sequence[Any], own: Any, rung: gred.lab.Rung) -> list[Any]:
-    """Put your own behind the one that it is launched like."""
+    """Put your own after the one that it is launched like."""
     place = sum(row.number <= _like(rung).number for row in rows)
     return [*rows[:place], own, *rows[place:]]
 
