@@ -151,7 +151,7 @@ class Gallery(SphinxDirective):
 
 
 def pictured(method: str) -> str:
-    """Show the committed picture of a rung; given a width, Sphinx links it to the picture itself."""
+    """Show the committed picture of a rung; with a width Sphinx links it to the file."""
     path = f"/pictures/{method}.svg"
     return f"```{{image}} {path}\n:alt: {method}, step by step\n:width: 100%\n```"
 

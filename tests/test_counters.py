@@ -273,7 +273,7 @@ def test_barriers_are_counted_once_a_block(rung, barriers):
     assert got.warp_barriers == last_warp.get(rung, 0) * got.blocks
 
 
-# Elements of one block, and what its 8 warps do: loads of an element each, and how many of them depend on the last.
+# Elements of one block, and what its 8 warps do: loads of an element each, dependent ones.
 DEPENDENT = {
     "halving": (512, 16, 8),
     "interleaved": (256, 20, 16),  # its first level's loads go with those of the elements

@@ -1,4 +1,4 @@
-"""Directories of csrc/ include only those below them, kernels/ only plain headers, and none in cycles.
+"""Directories of csrc/ include what is below them, kernels/ only plain headers; no cycles.
 
 Every `#include` is read as it is written, without a compiler and whatever `#if` it stands in. A
 source and its header count as one: `plan.c` and `plan.h` are the file `plan`.

@@ -30,8 +30,8 @@ from gred.gpus import H200, Gpu
 from gred.measure import kernel_time, read_limit
 from gred.records import Records, devices, methods
 
-# The last rung that is predicted: of asynchronous copies and clusters the model knows nothing.
-LATEST = 22
+# Bulk copies that a block has in flight: RING_STAGES of csrc/common/kernels.h.
+_STAGES = 2
 # Loads that fewer warps make than a sixteenth of the blocks are of one block alone.
 _ALONE = 16
 _GRID_MOST = 2**31 - 1
@@ -169,7 +169,7 @@ def pass_time(gpu: Gpu, counts: Counts, read: int, number: int) -> PassTime:
 def _bytes_moved(counts: Counts, read: int) -> float:
     """Sum what comes from memory and goes there: nothing twice, for caches hold a block's share."""
     sectors = read / SECTOR_NBYTES
-    loaded = min(counts.global_load_sectors, sectors)
+    loaded = min(counts.global_load_sectors + counts.bulk_copy_sectors, sectors)
     stored = min(counts.global_store_sectors, sectors)
     return SECTOR_NBYTES * (loaded + stored)
 
@@ -181,7 +181,8 @@ class _Block:
         self.counts = counts
         self.threads = counts.threads // counts.blocks
         self.warps = self.threads // WARP
-        self.arrivals = self.warps * counts.block_barriers / counts.blocks
+        barriers = counts.block_barriers + counts.cluster_barriers
+        self.arrivals = self.warps * barriers / counts.blocks
 
     def cycles(self, gpu: Gpu) -> float:
         """Sum up how long the block occupies a multiprocessor's pipelines."""
@@ -207,7 +208,12 @@ class _Block:
         return gpu.block_life + self._dependent_loads(read) * latency + self.arrivals * gpu.arrival
 
     def _dependent_loads(self, read: int) -> float:
-        """Count a warp's dependent loads of the array's elements: by the line that loads most."""
+        """Count a warp's dependent loads of the array's elements: by the line that loads most.
+
+        Of bulk copies a block has several in flight at any time.
+        """
+        if self.counts.bulk_copy_requests:
+            return max(1.0, self.counts.mbarrier_waits / self.counts.blocks / _STAGES)
         loads = {line[:2]: line for line in self.counts.lines if line.event == "global_load"}
         if not loads:
             return 1.0
@@ -317,7 +323,7 @@ def roofline(
     size : int
         Number of elements, from 1 to 2**40.
     method : str, default 'auto'
-        A rung from 0 to 22, as for `gred.counters`; 'auto' stands for 'last_block'.
+        A rung, as for `gred.counters`; 'auto' stands for 'last_block'.
     block_size : int, optional
         As for `gred.sum`; the rung's own by default.
     dtype : dtype, default 'float32'
@@ -346,10 +352,10 @@ def roofline(
 
     Notes
     -----
-    Eight numbers of the H200 are fitted to times of int32 in blocks of 32, 256 and 1024. docs/figures.md
-    has the errors. GPUs other than an H200 differ from it in their multiprocessors, in what they
-    read, and in how fast blocks start, which goes with the multiprocessors; the rest is taken to be
-    as on an H200, which is not true of all.
+    Eight numbers of the H200 are fitted to times of int32 in blocks of 32, 256 and 1024, of rungs 0
+    to 22. The documentation's figures have the errors. GPUs other than an H200 differ from it in
+    their multiprocessors, in what they read, and in how fast blocks start, which goes with the
+    multiprocessors; the rest is taken to be as on an H200, which is not true of all.
 
     References
     ----------
@@ -388,8 +394,6 @@ def make_launch(method: str, block_size: int | None, dtype: DTypeLike, gpu: Gpu)
         raise ValueError(f"dtype must be {', '.join(some)} or {last}; got {dtype!r}")
     told = counters(np.ones(1, found), method=name, block_size=block_size, dtype=found)
     rung = next(one for one in methods() if one.name == told.method)
-    if rung.number > LATEST:
-        raise ValueError(f"method {rung.name!r} cannot be predicted; rungs 0 to {LATEST} can")
     return scaled.Launch(rung, told.block_size, found, gpu.multiprocessors)
 
 

@@ -105,9 +105,9 @@ def reduceat(
     -------
     array of shape (m,)
         Of the type that the reduction of `values` has: NumPy's, or, if `values` lie on a device, an
-        array there, of the library that they are of, which the call does not wait for. The same bits in every
-        run; on the host for any number of threads, with sums of floats added pairwise, at least as
-        accurately as NumPy's.
+        array there, of the library that they are of, which the call does not wait for. The same
+        bits in every run; on the host for any number of threads, with sums of floats added
+        pairwise, at least as accurately as NumPy's.
 
     Raises
     ------

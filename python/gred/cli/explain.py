@@ -15,7 +15,6 @@ from gred.cli.counters import Settings
 from gred.cli.opening import check_places, tell_written, write
 from gred.cli.source import Listing, listings
 from gred.counting import Line
-from gred.prediction import LATEST
 
 DESCRIPTION = """\
 Shows a rung of the ladder: its source, with what every line does to memory, what limits the rung,
@@ -178,8 +177,6 @@ def _print(console: Console, settings: Settings, method: Any, counted: list[gred
 
 def _predicted(settings: Settings, method: Any) -> Iterator[tuple[str, str]]:
     """Say how long an array as long as benchmarks take keeps a GPU, and what binds it."""
-    if method.number > LATEST:
-        return
     told = gred.roofline(
         PREDICTED, method=method.name, block_size=settings.block_size, dtype=settings.dtype
     )
