@@ -48,7 +48,7 @@ class DeviceArray:
     comes after that; ``to_numpy()`` waits for it.
 
     Its memory is gred's, and is free for the next results once it is gone. A reader by
-    DLPack on a stream of their own making keeps it until that stream has done so.
+    DLPack on a stream of its own keeps it until that stream has done so.
 
     """
 

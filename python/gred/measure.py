@@ -121,7 +121,7 @@ def read_limit(
     Returns
     -------
     ReadLimit
-        ``seconds``: float64, shape ``(samples,)``, of the shape with the least median. The limit in
+        ``seconds``: float64, shape ``(samples,)``, of the shape with the smallest median. The limit in
         bytes a second is ``nbytes / np.median(seconds)``.
 
     Raises
@@ -148,7 +148,7 @@ def launch_limit(device: str | None = None, *, samples: int = 1000) -> LaunchLim
     -------
     LaunchLimit
         ``seconds``: float64, shape ``(samples,)``, by the host's clock, from the launch of a kernel
-        that does nothing to its end, both asked for in C.
+        that does nothing to its end, both called from C.
 
     Raises
     ------

@@ -116,7 +116,7 @@ class Roofline(NamedTuple):
 
     @property
     def limit(self) -> str:
-        """What binds the passes for longest: the name of a term, or 'launches'."""
+        """What limits the passes for longest: the name of a term, or 'launches'."""
         bound = dict.fromkeys(Terms._fields, 0.0)
         for one in self.passes:
             bound[one.limit] += max(one.terms)
@@ -129,7 +129,7 @@ class Roofline(NamedTuple):
         return None if self.measured is None else self.seconds / self.measured - 1
 
     def why(self) -> str:
-        """Say what binds the rung, in words."""
+        """Say what limits the rung, in words."""
         return _WORDS[self.limit]
 
     def _fact(self) -> str:
@@ -312,11 +312,11 @@ def roofline(
     dtype: DTypeLike = "float32",
     device: str | None = None,
 ) -> Roofline:
-    """Predict how long a rung takes to sum an array on a GPU, and what binds it.
+    """Predict how long a rung takes to sum an array on a GPU, and what limits it.
 
     The rung is counted on the simulated device, a few blocks of it: a grid repeats itself, so
     2**28 elements take no longer than 2**16. From its counts follows what it would take if it were
-    bound by one thing alone; the longest of these is the prediction, and says what binds it.
+    bound by one thing alone; the longest of these is the prediction, and says what limits it.
 
     Parameters
     ----------
@@ -336,7 +336,7 @@ def roofline(
     -------
     Roofline
         ``seconds``: the time of all passes as `gred.kernel_time` measures it, cold caches and all;
-        ``limit``: 'memory', 'blocks', 'work', 'waiting', 'atomics' or 'launches', whichever binds
+        ``limit``: 'memory', 'blocks', 'work', 'waiting', 'atomics' or 'launches', whichever limits
         it for longest; ``why()``: that in words; ``passes``, with the five ``terms`` of each;
         ``measured`` and ``error``, where there is a GPU; ``method``, ``block_size``, ``dtype``,
         ``size``, ``gpu``.

@@ -92,8 +92,8 @@ def reduceat(
     empty : {'element', 'identity'}, default 'element'
         What a segment is that does not end after its beginning: 'element': the one element at its
         offset, as in NumPy; 'identity': empty, and its result what the reduction has of nothing: 0,
-        1, False or True; of a minimum the greatest value of the type, or infinity, and of a maximum
-        the least. Then offsets may be n, too: the rows of a sparse matrix in CSR form are
+        1, False or True; of a minimum the largest value of the type, or infinity, and of a maximum
+        the smallest. Then offsets may be n, too: the rows of a sparse matrix in CSR form are
         ``reduceat("sum", data, indptr[:-1], empty="identity")``.
     device : str, optional
         Where arrays of the host are reduced, as for `gred.sum`. What lies on a device is reduced

@@ -176,7 +176,7 @@ def _print(console: Console, settings: Settings, method: Any, counted: list[gred
 
 
 def _predicted(settings: Settings, method: Any) -> Iterator[tuple[str, str]]:
-    """Say how long an array as long as benchmarks take keeps a GPU, and what binds it."""
+    """Say how long an array as long as benchmarks take keeps a GPU, and what limits it."""
     told = gred.roofline(
         PREDICTED, method=method.name, block_size=settings.block_size, dtype=settings.dtype
     )

@@ -18,7 +18,7 @@ from gred.prediction import Terms, checked_size
 
 DESCRIPTION = """\
 Predicts how long every rung of the ladder takes on a GPU, from its counts and a few numbers of the
-GPU, and says what binds it: memory bandwidth, the rate at which blocks start, the multiprocessors'
+GPU, and says what limits it: memory bandwidth, the rate at which blocks start, the multiprocessors'
 throughput, latency, or launch overhead. Without a GPU it does so for an H200."""
 
 EPILOG = """\
