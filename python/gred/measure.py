@@ -121,8 +121,8 @@ def read_limit(
     Returns
     -------
     ReadLimit
-        ``seconds``: float64, shape ``(samples,)``, of the shape with the smallest median. The limit in
-        bytes a second is ``nbytes / np.median(seconds)``.
+        ``seconds``: float64, shape ``(samples,)``, of the shape with the smallest median. The
+        limit in bytes a second is ``nbytes / np.median(seconds)``.
 
     Raises
     ------
