@@ -71,7 +71,7 @@ static bool view_factors(const struct request *request, PyObject *a, PyObject *b
     return array_view(b, &asked, &factors->b);
 }
 
-/* b's code, and that of arguments after it, may have resized a. */
+/* b's code, and that of arguments behind it, may have resized a. */
 static bool still_lie(const struct factors *factors)
 {
     return array_still_lies(&factors->a, "a") && array_still_lies(&factors->b, "b");

@@ -135,7 +135,7 @@ def read_limit(
 
 
 def launch_limit(device: str | None = None, *, samples: int = 1000) -> LaunchLimit:
-    """Measure how soon a device answers at all: the limit for every call, however few its elements.
+    """Measure a device's launch latency: the limit for every call, however few its elements.
 
     Parameters
     ----------

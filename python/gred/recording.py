@@ -217,9 +217,9 @@ def accesses(
     """Record which thread of a rung accesses what, and when.
 
     The rung's own kernels run on the simulated device, as for `gred.counters`, and every load,
-    store, atomic, shuffle, merge and barrier of each thread is recorded: what a picture of
-    the rung is drawn from. Blocks come one after the other, but for a cooperative launch's. The records are the
-    same in every order of threads, but for what depends on which block comes last: what atomics
+    store, atomic, shuffle, merge and barrier of each thread is recorded: what a picture of the rung
+    is drawn from. Blocks come one after the other, but for a cooperative launch's. The records are
+    the same in every order of threads, but for what depends on which block comes last: what atomics
     leave, and who folds the partials.
 
     Parameters
