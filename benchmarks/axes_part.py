@@ -16,8 +16,8 @@ def axes_part(results: Results) -> str:
         kept = results.read(folder, "figures.json/axes")
         if kept:
             rows = record.rows_of(kept)
-            with_target = [row for row in rows if row["kept"] is not None]
-            held = sum(row["kept"] for row in with_target)
+            with_target = [row for row in rows if row["met"] is not None]
+            held = sum(row["met"] for row in with_target)
             said = (
                 f"Device time on one {record.title(kept['machine'])}, beside the time in which its "
                 "memory could be read and written, and beside CuPy, PyTorch and, for some sums, "

@@ -45,7 +45,7 @@ def _of_cub(rows: Sequence[Record]) -> str:
 def _exactness_of_auto(results: Results) -> Iterator[str]:
     """Say whether whole arrays' sums are exact by themselves, and what keeps them from it."""
     rows = [row for folder in results.folders for row in _exact_targets(results, folder)]
-    short = [row for row in rows if not row["kept"]]
+    short = [row for row in rows if not row["met"]]
     held = f"{len(rows) - len(short)} of {len(rows)} are met"
     if short:
         farthest = min(short, key=_share_of_target)
@@ -66,7 +66,7 @@ def _exact_targets(results: Results, folder: Path) -> Iterator[Record]:
     kept = results.read(folder, "figures.json")
     for row in record.rows_of(kept) if kept else ():
         group = row.get("group") or row["what"]
-        if row["kept"] is not None and "exact sum" in group:
+        if row["met"] is not None and "exact sum" in group:
             yield {**row, "group": group}
 
 

@@ -26,11 +26,11 @@ def figure(
     `group` names the target that it shares with other rows, which are then told as one.
     """
     low, value, high = (float(f"{p:.5g}") for p in np.percentile(samples, (16, 50, 84)))
-    kept = None
+    met = None
     if at_least is not None:
-        kept = value >= at_least
+        met = value >= at_least
     if at_most is not None:
-        kept = value <= at_most
+        met = value <= at_most
     return {
         "part": part,
         "what": what,
@@ -42,7 +42,7 @@ def figure(
         "published": published,
         "at_least": at_least,
         "at_most": at_most,
-        "kept": kept,
+        "met": met,
         "group": group,
     }
 

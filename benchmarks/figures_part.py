@@ -29,10 +29,10 @@ def figures_part(results: Results) -> str:
 def _figures(rows: Sequence[Record]) -> str:
     table = []
     for row in rows:
-        if row["kept"] is None and row["published"] is None:
+        if row["met"] is None and row["published"] is None:
             continue
         published = "-" if row["published"] is None else f"{row['published']:.3g}"
-        verdict = {None: "-", True: "yes", False: "**no**"}[row["kept"]]
+        verdict = {None: "-", True: "yes", False: "**no**"}[row["met"]]
         table.append([row["what"], shown_value(row), published, shown_target(row), verdict])
     return markdown_table(["what", "measured", "to compare", "target", "met"], "lrrrl", table)
 
@@ -52,7 +52,7 @@ def shown_target(row: Record) -> str:
 def _groups(rows: Sequence[Record]) -> Iterator[str]:
     """Sum up targets of many cases each, then list every case that misses its own."""
     yield groups_table(rows)
-    short = [row for row in rows if row["kept"] is False]
+    short = [row for row in rows if row["met"] is False]
     if short:
         listed = [[row["what"], shown_value(row), shown_target(row)] for row in short]
         yield f"Targets not met: {len(short)} case{'s' * (len(short) > 1)}:"
@@ -68,7 +68,7 @@ def groups_table(rows: Sequence[Record]) -> str:
     for (name, target), mine in groups.items():
         worst = max if target.startswith("at most") else min
         found = worst(mine, key=lambda row: row["value"])
-        kept = sum(row["kept"] is True for row in mine)
+        kept = sum(row["met"] is True for row in mine)
         verdict = "all" if kept == len(mine) else f"**{kept} of {len(mine)}**"
         where = f"{shown_value(found)}: {found['what'].rpartition(': ')[0]}"
         table.append([name, str(len(mine)), target, where, verdict if target != "-" else "-"])

@@ -31,7 +31,7 @@ MIB = 1 << 20
 LENGTHS = (2, 3, 8, 31, 64, 100, 1000, 1024, 4097, 1 << 16, 1 << 20)
 MIDDLES = ((64, 1024, 1024), (1 << 14, 64, 64), (1 << 20, 8, 8), (8, 1 << 20, 8))
 TYPES = ("float32", "float16", "float64", "int8", "int32", "bool")
-PROMISED_TYPES = TYPES[:4]
+TARGET_TYPES = TYPES[:4]
 OPS = ("sum", "max", "mean", "argmax", "var")
 SIZES = (1, 16, 256)
 # What is measured at the smaller sizes alone, whose only target is to be no slower.
@@ -207,7 +207,7 @@ def measure(
     where: str, median_target: float | None, op: str, nbytes: int, beside: Beside = LIBRARIES
 ) -> Iterator[Figure]:
     """Compare a reduction of one size with the best of the others: the worst and median layouts."""
-    for dtype in PROMISED_TYPES:
+    for dtype in TARGET_TYPES:
         measured = list(cases(op, dtype, nbytes, beside=beside))
         worst = min(measured, key=lambda case: case.ratio)
         slower = sum(case.ratio < NEVER_SLOWER for case in measured)

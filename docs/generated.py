@@ -112,7 +112,7 @@ class Picture(SphinxDirective):
             raise self.error(str(error)) from error
         link = os.path.relpath(path, Path(self.env.doc2path(self.env.docname)).parent)
         return self.parse_text_to_nodes(
-            f"```{{figure}} {link}\n:alt: {words[0]}, step by step\n\n"
+            f"```{{figure}} {link}\n:alt: {words[0]}, step by step\n:width: 100%\n\n"
             f"`python -m gred show {self.arguments[0]}`\n```"
         )
 
@@ -151,8 +151,9 @@ class Gallery(SphinxDirective):
 
 
 def pictured(method: str) -> str:
-    """Show the kept picture of a rung."""
-    return f"![{method}, step by step](/pictures/{method}.svg)"
+    """Show the committed picture of a rung; with a width Sphinx links it to the file."""
+    path = f"/pictures/{method}.svg"
+    return f"```{{image}} {path}\n:alt: {method}, step by step\n:width: 100%\n```"
 
 
 class Commands(SphinxDirective):

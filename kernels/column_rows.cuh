@@ -245,7 +245,7 @@ template <class Columns>
 constexpr bool has_room<Columns, std::void_t<typename Columns::leaves_no_registers>> = false;
 
 /* This thread's rows, `end` in number. Of an array's first row and its last only what there is is
- * read where a load might take more: in front of an array's beginning, or behind its end. */
+ * read where a load might take more: in front of an array's beginning, or after its end. */
 template <bool Apart, unsigned Ahead, class Columns, class In>
 __device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes &x,
                                              column_walk &own, uint32_t end, bool begins, bool ends)

@@ -1,7 +1,8 @@
 /* Columns, reduced along axes: neighbours in memory belong to different results. A thread makes
  * COLUMNS_A_THREAD of them side by side, neighbours that one load takes or, where rows do not begin
- * at boundaries, as far apart as a block has threads abreast; it reads ROWS_AT_ONCE rows before it
- * waits for any. Threads of a block share tall columns among them, and blocks very tall ones.
+ * at boundaries, as far apart as a block has threads side by side; it reads ROWS_AT_ONCE rows
+ * before it waits for any. Threads of a block share tall columns among them, and blocks very tall
+ * ones.
  *
  * Where a result is of several neighbouring columns, `inner` of them, these are folded last. */
 #pragma once

@@ -49,7 +49,7 @@ __device__ __forceinline__ pack<uint32_t> pack_of_every_second(global<const pack
 }
 
 /* n elements, every second from `data` on, as packs (see in_packs), of which each has 32 bytes that
- * lie between the first and the last; and singles before them and behind them. */
+ * lie between the first and the last; and singles before them and after them. */
 template <class In>
 struct every_second_in_packs {
     global<const pack<uint32_t>> packs;

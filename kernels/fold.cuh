@@ -79,7 +79,7 @@ struct in_runs {
     }
 };
 
-/* Each `step` behind the one before it. */
+/* Each `step` after the one before it. */
 struct in_steps {
     uint64_t first, step;
 

@@ -32,7 +32,7 @@ struct units_of_rows {
 struct unit_walk {
     global<const char> at;
     unsigned number, step; /* in its row, and from one to the next; fewer than a row has */
-    int64_t hop, carry;    /* bytes: from one to the next, and more where that is behind the row */
+    int64_t hop, carry;    /* bytes: from one to the next, and more where that is after the row */
 
     __device__ __forceinline__ unit_walk(const units_of_rows &units, unsigned first,
                                          unsigned threads)

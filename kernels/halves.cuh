@@ -39,7 +39,7 @@ __device__ __forceinline__ double double_of_high_bits(uint32_t high)
 }
 
 /* Two elements of a word, the second of which is made of its bits and a product: a GPU converts to
- * float64 at a quarter of the pace at which it multiplies. If that is not finite, somebody else has
+ * float64 at a quarter of the rate at which it multiplies. If that is not finite, somebody else has
  * to tell. */
 template <class In>
 struct two_halves {
@@ -54,7 +54,7 @@ struct two_halves {
     }
 };
 
-/* Tells: the greatest of words whose sign is not looked at has the greatest second element. */
+/* Tells: the largest of words whose sign is not looked at has the largest second element. */
 template <class In>
 struct finite_halves {
     uint32_t greatest = 0;

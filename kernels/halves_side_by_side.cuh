@@ -1,6 +1,6 @@
 /* What a thread keeps of neighbouring columns of halves whose best are asked for, or its places:
  * words of two columns each, or a word a column; see side_by_side.cuh. A GPU converts and compares
- * halves one by one at a fraction of the pace at which it takes two of them at once. */
+ * halves one by one at a fraction of the rate at which it takes two of them at once. */
 #pragma once
 
 #include "loaded_packs.cuh"
@@ -68,7 +68,7 @@ struct side_by_side<max<V>, bfloat16> : best_halves<max<V>, by_greatest, bfloat1
 
 /* ---- places ---- */
 
-/* Two halves as signed integers of which the greater is better: any NaN is the greatest, and zeros
+/* Two halves as signed integers of which the greater is better: any NaN is the largest, and zeros
  * are equal. Least: of the halves' negatives. */
 template <bool Least, class In>
 __device__ __forceinline__ uint32_t ranks_of_halves(uint32_t word)
@@ -111,7 +111,7 @@ __device__ __forceinline__ float half_of_rank(int16_t rank)
     return Least ? -value : value;
 }
 
-/* A rank, and below it how many rows there may be behind this one, so that of equals the first is
+/* A rank, and below it how many rows there may be after this one, so that of equals the first is
  * best: of a block's rows that number has 16 bits. */
 template <class Fold, bool Least, class In>
 struct best_ranks {

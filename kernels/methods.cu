@@ -136,8 +136,8 @@ struct default_entry {
 #define FLAT(IN, In, ACC, Acc)                                                                     \
     {ELEMENT_##IN, ELEMENT_##ACC, KERNEL_ENTRY(last_block<GRED_FOLD<Acc>, global<const In>>)}
 
-/* Unsigned 64-bit sums and products are the same bits as signed ones. Least and greatest elements
- * need no more than the least accumulator. Complex products know their first element. */
+/* Unsigned 64-bit sums and products are the same bits as signed ones. Least and largest elements
+ * need no more than the smallest accumulator. Complex products know their first element. */
 const default_entry default_entries[] = {
 #if GRED_WIDENS
     FLAT(BOOL, boolean, INT64, int64_t),

@@ -273,7 +273,7 @@ extremes_of(const in_words<In, N> &x)
     return all;
 }
 
-/* The least of truth values is whether all are true, the greatest whether any is. */
+/* The smallest of truth values is whether all are true, the largest whether any is. */
 template <unsigned N>
 __device__ __forceinline__ least_and_greatest<unsigned> extremes_of(const in_words<boolean, N> &x)
 {

@@ -1,4 +1,4 @@
-/* The entries of a rung of a user's own, for sums: what comes behind it.
+/* The entries of a rung of a user's own, for sums: what comes after it.
  *
  *     GRED_RUNG(In, Acc, Block)     its kernel, as in my_rung<counted<sum<Acc>>, global<const In>>
  *

@@ -90,7 +90,7 @@ struct first_segment {
     }
 };
 
-/* What a tile has of a segment; behind the last end, of the one that goes on. */
+/* What a tile has of a segment; after the last end, of the one that goes on. */
 struct part_of_segment {
     unsigned begin, n;
     bool ends;

@@ -20,7 +20,7 @@ struct ring {
     const shared<pack<In>> stages = block_memory<pack<In>>();
     const shared<mbarrier> filled = seen_as<mbarrier>(stages + RING_STAGES * size);
 
-    /* Of this block's k-th chunk: its first pack, and how many it has, none behind the end. */
+    /* Of this block's k-th chunk: its first pack, and how many it has, none after the end. */
     __device__ __forceinline__ uint64_t first(unsigned k) const
     {
         return (blockIdx.x + uint64_t(k) * gridDim.x) * size;

@@ -242,8 +242,8 @@ struct row_fold<position_of_best<V, Order>, In> {
     }
 };
 
-/* A word with an element at the top, and below it how far from some end its place is: the greatest
- * is the first of the best. Where the least is wanted, all bits of elements are turned. */
+/* A word with an element at the top, and below it how far from some end its place is: the largest
+ * is the first of the best. Where the smallest is wanted, all bits of elements are turned. */
 template <class V, template <class> class Order>
 struct row_fold<position_of_best<V, Order>, int8_t> {
     using made = unsigned;
@@ -332,7 +332,7 @@ __device__ __forceinline__ double deviation_of_two(double a, double b)
  * n^2 / 2^53 at most.
  *
  * Elements of 11 bits need none of that. If their magnitudes are within a factor of 2^10, the sum
- * of up to 2^11 squares is exact; and otherwise that of deviations is half of the greatest square,
+ * of up to 2^11 squares is exact; and otherwise that of deviations is half of the largest square,
  * of which the squares are at most n, so that again roundings are felt 2 n^2 / 2^53 at most. */
 template <class V, class In>
 struct row_fold<variance<V>, In> : row_fold_of_spreads<In> {

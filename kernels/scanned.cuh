@@ -104,7 +104,7 @@ struct scanned_tile {
     }
 
     /* By all threads, once nothing is marked. What lies before the first segment is a thing of its
-     * own, and so is what goes on behind the tile. */
+     * own, and so is what goes on after the tile. */
     __device__ __forceinline__ first_segment bring(const ragged &x, const tile_of_segments &tile)
     {
         const shared<char> room = before_elements();

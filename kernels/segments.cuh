@@ -35,7 +35,7 @@ __device__ __forceinline__ unsigned places_before(shared<const uint64_t> places,
     return low;
 }
 
-/* A block takes so many ends, and all tiles that begin behind the end before them and no later than
+/* A block takes so many ends, and all tiles that begin after the end before them and no later than
  * the last of them. */
 __global__ void survey_segments(SHARED_PARAMETER(ragged) x)
 {
@@ -275,7 +275,7 @@ struct staged_tile {
     __device__ __forceinline__ staged_tile(const ragged &x, const tile_of_segments &tile)
     {
         const uint64_t left = x.of.elements - tile.element;
-        /* A segment that is one element may be the one behind the last. */
+        /* A segment that is one element may be the one after the last. */
         const unsigned held = left > tile.elements ? tile.elements + 1 : tile.elements,
                        bytes = held << x.bytes,
                        list = (x.tile / x.most + 2) * unsigned(sizeof(unsigned)),

@@ -38,7 +38,7 @@ struct placing {
         return first + offset(k);
     }
 
-    /* The bits of the slots less than `distance` elements behind slot 0; no run is cut in two. */
+    /* The bits of the slots less than `distance` elements after slot 0; no run is cut in two. */
     __device__ __forceinline__ uint32_t before(int distance) const
     {
         const unsigned runs = distance > 0 ? (unsigned(distance) + (1u << apart) - 1) >> apart : 0;

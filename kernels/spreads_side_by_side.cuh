@@ -91,7 +91,7 @@ struct side_by_side<variance<V>, In> {
 
 /* Sums of halves and of their squares, of up to 2^6 rows. If magnitudes are within a factor of
  * 2^12, both are exact in float64, for a square has 22 bits; and otherwise what deviations make is
- * half of the greatest square, of which the squares are 2^6 at most. Their roundings, of 2^4
+ * half of the largest square, of which the squares are 2^6 at most. Their roundings, of 2^4
  * additions one after the other, are then as far below it as a variance's may be. */
 template <class V, class In>
 struct spreads_of_halves {

@@ -1,5 +1,5 @@
 /* Elements in the place of those that are not there, which change no state of a fold: nothing to a
- * sum, and to others the worst, which comes behind all that is as bad. */
+ * sum, and to others the worst, which comes after all that is as bad. */
 #pragma once
 
 #include "reductions.cuh"

@@ -1,4 +1,4 @@
-/* Arrays that are not flat, at the memory's pace: rows that do not touch, elements that do not, and
+/* Arrays that are not flat, at memory bandwidth: rows that do not touch, elements that do not, and
  * masks, for the default method.
  *
  * A group of neighbouring threads, its lanes, at most a warp, shares a row or a stretch of a long

@@ -23,7 +23,7 @@ template <class Columns>
 struct columns_merge<Columns, std::void_t<typename Columns::merges_words>> : std::true_type {};
 
 /* Which part of its columns a thread has, of how many in its block, once those of a warp are one;
- * and which of the block's threads abreast it is. */
+ * and which of the block's threads side by side it is. */
 struct column_part {
     unsigned number, count, slot;
     bool there;
@@ -41,7 +41,7 @@ struct column_part {
 };
 
 /* Calls leave(place) for the parts of an upper half, and then take(place) for those of the lower,
- * half by half, until there is one; of so many threads abreast. */
+ * half by half, until there is one; of so many threads side by side. */
 template <class Leave, class Take>
 __device__ __forceinline__ void by_halves(const column_part &part, unsigned teams, Leave leave,
                                           Take take)

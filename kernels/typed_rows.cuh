@@ -1,4 +1,4 @@
-/* Long rows along axes, of elements of a known type, at the pace of the memory. A team of threads,
+/* Long rows along axes, of elements of a known type, at memory bandwidth. A team of threads,
  * 2^team of a block, makes a result and reads its rows by packs, as the default method reads an
  * array (vector.cuh); several blocks may share a result, and then one row.
  *
@@ -130,7 +130,7 @@ struct row_of_packs<In, true> : every_second_in_packs<In> {
     }
 };
 
-/* Elements before a row's first pack and behind its last, at most. */
+/* Elements before a row's first pack and after its last, at most. */
 template <class In, bool Apart>
 constexpr unsigned singles_of_row = 2 * (pack<In>::size - 1) + Apart;
 

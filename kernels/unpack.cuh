@@ -1,5 +1,5 @@
 /* A mask's bits, eight to a byte, back to a byte an element: what kernels read. A host's mask takes
- * an eighth of the bus so, and its bytes are written at the GPU's own pace. */
+ * an eighth of the bus so, and its bytes are written at the GPU's own rate. */
 #pragma once
 
 #include "device.cuh"

@@ -1,4 +1,4 @@
-/* Reading at the memory's pace: 16 bytes a load, several loads in flight, whatever the array's
+/* Reading at memory bandwidth: 16 bytes a load, several loads in flight, whatever the array's
  * length and alignment. */
 #pragma once
 

@@ -63,7 +63,7 @@ SHARINGS = {
     "typed columns, teams and splits": (5, 1 << 20, 0, 1 << 16, 0, 1, 2, 5, 5, 0),
     "typed columns, few abreast": (7, 1 << 20, 0, 2, 0, 1, 2, 7, 1, 0),
     "small typed columns": (8, 1 << 20, 0, 0, 0, 1, 2, 8, 7, 0, 0, 0, 1 << 30),
-    "lone columns": (5, 1, 0, 0, 0, 1, 2, 5, 5, 0, 4),
+    "unsplit columns": (5, 1, 0, 0, 0, 1, 2, 5, 5, 0, 4),
     "few columns side by side": (5, 1 << 20, 0, 0, 0, 1, 2, 10, 7, NO_ROW, 0, 0, 1 << 30),
 }
 NONE_FORCED = SHARINGS["measured"]

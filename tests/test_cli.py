@@ -17,7 +17,6 @@ import pytest
 from test_counters import BENCHMARKS
 
 import gred
-from gred import prediction
 from gred.cli import answer, clock, ladder, options, record, roofline, sweep, units
 from gred.cli.command import _JOBS as JOBS
 from gred.cli.data import random_array
@@ -93,9 +92,8 @@ def test_the_first_screen_shows_what_each_rung_does_and_what_an_h200_takes(comma
             continue
         cells, _ = shown(out, method.name)
         assert units.time_text(measured[method.name]) in cells
-        if method.number <= prediction.LATEST:
-            told = gred.roofline(2**28, method=method.name, dtype="int32")
-            assert units.time_text(told.seconds) in cells
+        told = gred.roofline(2**28, method=method.name, dtype="int32")
+        assert units.time_text(told.seconds) in cells
 
 
 def test_the_first_screen_shows_ideas_pay_off_and_what_is_left(command, monkeypatch):
@@ -421,7 +419,7 @@ def test_missing_matplotlib_names_the_extra(command, monkeypatch, tmp_path, argu
         (("swep",), "swep"),
         (("sweep", "--sizes", "2**20:2**10"), "not a range"),
         (("sweep", "--sizes", "3:9"), "not a range"),
-        (("sweep", *SIMULATED, "--methods", "bulk"), "'bulk' cannot be predicted; rungs 0 to 22"),
+        (("sweep", *SIMULATED, "--methods", "cub"), "'cub' cannot be predicted; rungs 0 to 24"),
         (("sweep", "--block-sizes", "2:64"), "2 is not a block size"),
         (("sweep", "--samples", "0"), "'0'"),
         (("sweep", "--samples", str(options.MOST_SAMPLES + 1)), f"to {options.MOST_SAMPLES}"),

@@ -105,7 +105,7 @@ def test_what_no_grid_can_have_is_refused_before_anything_is_shown(command):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--methods", "bulk"), "'bulk' cannot be predicted; rungs 0 to 22 can"),
+        (("--methods", "cub"), "'cub' cannot be predicted; rungs 0 to 24 can"),
         (("--block-size", "33"), "33 is not a block size"),
         (("--device", "simulated"), "only a GPU has a roofline"),
         (("--measured", "/nowhere"), "No such file"),

@@ -282,8 +282,8 @@ def test_barriers_are_counted_once_a_block(rung, barriers):
     assert got.warp_barriers == last_warp.get(rung, 0) * got.blocks
 
 
-# Elements of one block, and what its 8 warps do: loads of an element each, and trips for these.
-TRIPS = {
+# Elements of one block, and what its 8 warps do: loads of an element each, dependent ones.
+DEPENDENT = {
     "halving": (512, 16, 8),
     "interleaved": (256, 20, 16),  # its first level's loads go with those of the elements
     "unroll8": (2048, 76, 20),
@@ -293,11 +293,15 @@ TRIPS = {
 }
 
 
-@pytest.mark.parametrize("rung", TRIPS)
-def test_loads_with_nothing_in_between_make_a_trip_together(rung):
-    n, loads, trips = TRIPS[rung]
+@pytest.mark.parametrize("rung", DEPENDENT)
+def test_loads_with_nothing_in_between_count_as_one_dependent_load(rung):
+    n, loads, dependent = DEPENDENT[rung]
     got = first_pass(rung, n, 256)
-    assert (got.blocks, got.global_load_requests, got.global_load_trips) == (1, loads, trips)
+    assert (got.blocks, got.global_load_requests, got.dependent_global_loads) == (
+        1,
+        loads,
+        dependent,
+    )
 
 
 def test_divergence_is_seen_in_the_lanes_that_are_active():
@@ -411,7 +415,7 @@ def test_lines_are_those_of_the_source():
         word = {"block_barrier": "__syncthreads", "merge": "merge"}.get(line.event, "[")
         assert word in text
     own = [line for line in got.total.lines if line.file == "ladder/01_neighbored.cuh"]
-    events = {"global_load", "global_load_trip", "global_store", "merge", "block_barrier"}
+    events = {"global_load", "dependent_global_load", "global_store", "merge", "block_barrier"}
     assert {line.event for line in own} == events
     loads = sum(line.requests for line in got.total.lines if line.event == "global_load")
     assert loads == got.total.global_load_requests

@@ -194,7 +194,7 @@ def test_how_results_are_made_on_a_device_is_told():
     assert "array on the device" in gred.explain(integers, axis=0).result
 
 
-@pytest.mark.parametrize(("lone", "work"), [(4, "lone columns"), (0, "columns")])
+@pytest.mark.parametrize(("lone", "work"), [(4, "unsplit columns"), (0, "columns")])
 def test_columns_that_a_thread_makes_alone_are_told(lone, work):
     _core.forced_axes(5, 1, 0, 0, 0, 1, 2, 5, 5, 0, lone)
     try:
@@ -210,9 +210,9 @@ def test_columns_that_a_thread_makes_alone_are_told(lone, work):
 @pytest.mark.parametrize(
     ("name", "shape", "axis", "work"),
     [
-        ("argmax", (1, 5000), 0, "lone columns"),
+        ("argmax", (1, 5000), 0, "unsplit columns"),
         ("max", (1, 5000), 0, "short rows"),
-        ("sum", (8, 500, 8), (0, 2), "lone columns"),
+        ("sum", (8, 500, 8), (0, 2), "unsplit columns"),
         ("sum", (8, 500, 9), (0, 2), "rows"),
     ],
 )

@@ -426,7 +426,7 @@ int cuda_interface_view_with_stream(PyObject *object, const struct view_request 
     return view_object(object, request, view, true);
 }
 
-/* The flag behind the pointer. 1, 0 also where there is none, -1 with an exception set. */
+/* The flag after the pointer. 1, 0 also where there is none, -1 with an exception set. */
 static int read_flag(PyObject *interface)
 {
     PyObject *data = NULL;

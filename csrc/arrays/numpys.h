@@ -10,9 +10,9 @@
  * TypeError that says what is supported. */
 bool numpys_element(PyObject *dtype, const char *name, enum element *element);
 
-/* The least type that both can be cast to, as NumPy has it, and beside it: bfloat16 stays bfloat16
- * with bool and integers of 8 bits, all of which it holds, and is as good as float32 with others.
- * False with an exception set. */
+/* The smallest type that both can be cast to, as NumPy has it, and beside it: bfloat16 stays
+ * bfloat16 with bool and integers of 8 bits, all of which it holds, and is as good as float32 with
+ * others. False with an exception set. */
 bool numpys_promote(enum element, enum element, enum element *promoted);
 
 /* NumPy's scalar of one value. A bfloat16 is one of ml_dtypes, or a float32 without that. */

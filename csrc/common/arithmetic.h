@@ -14,7 +14,7 @@ static inline uint64_t divide_up(uint64_t n, uint64_t by)
     return n / by + (n % by != 0);
 }
 
-/* The least exponent of a power of two that is no less than n, or 63. */
+/* The smallest exponent of a power of two that is no less than n, or 63. */
 static inline unsigned exponent_up(uint64_t n)
 {
     unsigned exponent = 0;

@@ -38,7 +38,8 @@ static unsigned cores_of(const char *group)
     return quota < period ? 1 : (unsigned)(quota / period);
 }
 
-/* The least of a group and those around it, up to the first `base` characters; shortens `group`. */
+/* The smallest of a group and those around it, up to the first `base` characters; shortens `group`.
+ */
 static unsigned cores_up_to(char *group, size_t base)
 {
     unsigned cores = UINT_MAX;

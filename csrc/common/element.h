@@ -61,7 +61,8 @@ extern "C" {
 size_t element_size(enum element);
 const char *element_name(enum element);
 
-/* What values of a type are accumulated in: the least of the accumulators that holds them all. */
+/* What values of a type are accumulated in: the smallest of the accumulators that holds them all.
+ */
 enum element element_accumulator(enum element);
 
 bool element_is_integer(enum element); /* bool, too */

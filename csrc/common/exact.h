@@ -17,9 +17,10 @@
  *   - Merging adds loads, since it adds words.
  * Loads are kept to EXACT_LOAD_MOST = 2^30, so words stay below 2^62, and a carry from below, less
  * than 2^30 + 1, fits beside them. The topmost word takes carries and hands none on: it lies so
- * high that 2^63 products of the greatest float64 do not reach it by more than its own 2^32.
+ * high that 2^63 products of the largest float64 do not reach it by more than its own 2^32.
  * So 2^30 - 1 deposits fit before the carries have to be passed on, and 2^30 normalised parts can
- * be added word by word, by anything that adds integers: 1024 times the 2^20 that are promised. */
+ * be added word by word, by anything that adds integers: 1024 times the 2^20 that are guaranteed.
+ */
 #pragma once
 
 #include "common/scalar.h"
@@ -34,7 +35,7 @@
 
 enum {
     EXACT_DIGIT_BITS = 32,
-    EXACT_POINT = 2148, /* bits behind the point: the least product is 2^-1074 squared */
+    EXACT_POINT = 2148, /* bits after the point: the smallest product is 2^-1074 squared */
     EXACT_DIGITS = 134, /* a product is less than 2^2048; 2^63 of them are less than 2^2111 */
     EXACT_LOAD_MOST = 1 << 30
 };
@@ -68,7 +69,7 @@ EXACT_FUNCTION void exact_clear(struct exact *self)
 
 /* ---- floats as integers ---- */
 
-/* A type of floats: the bits of its significands, the exponent of its least number, and all its
+/* A type of floats: the bits of its significands, the exponent of its smallest number, and all its
  * bits. */
 struct exact_format {
     int bits, lowest, width;
@@ -275,7 +276,7 @@ EXACT_FUNCTION bool exact_is_zero(const struct exact *self)
 /* ---- rounding ---- */
 
 /* What decides how a number is rounded: its digits from the first that is not 0 on, digits[0] being
- * the last of them and worth 2^place, and whether anything lies behind these. All digits are 0
+ * the last of them and worth 2^place, and whether anything lies after these. All digits are 0
  * where the number is. A divisor of 64 bits leaves two digits 0 at most, and takes 63 bits of the
  * others away, so that of 129 bits there are 65: those of any float, of what lies half way between
  * two, and more. */
@@ -382,13 +383,13 @@ EXACT_FUNCTION struct exact_bits exact_first_bits(const struct exact_leading *se
     return first;
 }
 
-/* The nearest float's bits, ties to even; beyond the greatest is infinity. Where a significand's
+/* The nearest float's bits, ties to even; beyond the largest is infinity. Where a significand's
  * last bit lies decides the exponent, and adding the leading bit to that makes one of it. */
 EXACT_FUNCTION uint64_t exact_nearest(struct exact_bits x, struct exact_format format)
 {
     const int significand = 64 - format.bits, least = format.lowest - x.place;
     const int dropped = significand > least ? significand : least;
-    if (dropped > 64) /* less than half of the least float */
+    if (dropped > 64) /* less than half of the smallest float */
         return 0;
     const uint64_t half = (uint64_t)1 << (dropped - 1);
     uint64_t kept = x.bits >> (dropped - 1) >> 1;

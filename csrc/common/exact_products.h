@@ -1,6 +1,6 @@
 /* What a device's kernels make of products that are added exactly: superaccumulators as in
- * exact_words.h, with all digits, since the least product of two float64s lies as far below the
- * point as the greatest above it.
+ * exact_words.h, with all digits, since the smallest product of two float64s lies as far below the
+ * point as the largest above it.
  *
  * Why no word overflows. A product that is added by itself lies in two halves of 64 bits, which may
  * meet in a word: less than 2^33. A part takes two from each pair of complex numbers, so that a

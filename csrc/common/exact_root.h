@@ -1,12 +1,12 @@
 /* The square root of an exact sum, rounded once.
  *
  * Of a sum that is not 0, let N be its first 127 or 128 bits, the last of them at an even exponent,
- * and f, less than 1, what is left of it behind these. The root is that of N + f, times a power of
+ * and f, less than 1, what is left of it after these. The root is that of N + f, times a power of
  * two. r = floor(sqrt(N)) is floor(sqrt(N + f)), too, for N + f < (r + 1)^2 where N < (r + 1)^2,
  * both being integers; and it has 64 bits, for N is at least 2^126. So r is the root's first 64
- * bits, and what comes behind them is 0 if and only if N is r^2 and f is 0. All floats, and all
+ * bits, and what comes after them is 0 if and only if N is r^2 and f is 0. All floats, and all
  * that lies half way between two, have fewer bits than 64: these bits, and whether anything is
- * behind them, decide which float is nearest. */
+ * after them, decide which float is nearest. */
 #pragma once
 
 #include "common/exact.h"

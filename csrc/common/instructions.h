@@ -1,5 +1,5 @@
-/* Sets of instructions that the host's loops are compiled for, the least first; all make the same
- * bits. */
+/* Sets of instructions that the host's loops are compiled for, the smallest first; all make the
+ * same bits. */
 #pragma once
 
 #ifdef __x86_64__

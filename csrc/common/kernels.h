@@ -121,7 +121,7 @@ struct kernel_stretches {
     unsigned bytes;            /* of an element */
     bool aligns;               /* a row's first stretch begins in front of it, where a run would */
 
-    /* To which folds that make means add what a mask lets through; NULL: nobody asks. */
+    /* To which folds that make means add what a mask lets through; NULL: not asked for. */
     unsigned long long *counted;
 };
 
@@ -143,7 +143,7 @@ struct kernel_results {
     bool at_once;         /* a result is the state, or that divided, and of its type or such that
                            * nothing is lost by way of it */
     double divisor;       /* of such a result; 0: it is not divided */
-    unsigned *findings;   /* bits are added here; NULL: nobody asks */
+    unsigned *findings;   /* bits are added here; NULL: not asked for */
     const struct complex128 *means; /* what spreads are about; NULL: each its own mean */
 };
 
@@ -173,7 +173,7 @@ struct kernel_axes {
 
     /* Of columns whose type is known. */
     unsigned repeats;  /* neighbouring rows that are taken for one; with one dimension kept only */
-    unsigned leftover; /* and those behind the last of these */
+    unsigned leftover; /* and those after the last of these */
     unsigned neighbours; /* splits whose last folds what they have left, before that of all does */
     uint64_t packs;      /* of COLUMN_BYTES, in the last dimension that is kept */
     bool shifted;        /* they are not at boundaries */
@@ -199,7 +199,7 @@ struct kernel_axes {
 };
 
 /* The same of any dimensions, of which what is reduced and what is kept have no more than an array:
- * in `from`, those that are kept come behind its own. */
+ * in `from`, those that are kept come after its own. */
 struct kernel_axes_of_any {
     struct kernel_axes of_few;
     struct layout from;
@@ -218,7 +218,7 @@ enum { SCANNED_BYTES = 112, SCAN_MARKS = 4, SCAN_OF_WARPS = 128, SCAN_BARRIER = 
 
 /* A reduction of segments as a kernel's argument; plan/segments_schedule.h makes it.
  *
- * Of offsets that rise, elements and ends of segments are one sequence: each end comes behind its
+ * Of offsets that rise, elements and ends of segments are one sequence: each end comes after its
  * segment's elements. A tile is so many of that sequence, however long its segments are. */
 struct kernel_segments {
     struct segments of;
@@ -231,7 +231,7 @@ struct kernel_segments {
     unsigned most;      /* elements of it, or states; more are folded by more threads */
     uint64_t tiles;
     unsigned tile;    /* elements and ends of one */
-    uint64_t *splits; /* of each tile, and behind the last: how many ends come before it */
+    uint64_t *splits; /* of each tile, and after the last: how many ends come before it */
     unsigned *order;  /* what the survey has found; NULL: there was none */
     struct kernel_results result;
     struct scalar_wide of_none; /* a result of no elements */
@@ -271,7 +271,7 @@ struct kernel_exact_along {
     void *words;
 
     /* Dimensions that results differ in, outermost first: bytes between neighbours' elements, and
-     * between their places behind exact_result's `out`, of which the first's is `first`. */
+     * between their places after exact_result's `out`, of which the first's is `first`. */
     unsigned kept;
     int64_t first;
     uint64_t shape[DIMENSIONS_MAX];

@@ -8,7 +8,7 @@ struct segments {
     const int64_t *offsets; /* where each begins; in the array's memory */
     uint64_t count;
     uint64_t elements; /* of the array */
-    bool may_be_empty; /* else one that does not end behind its beginning is one element */
+    bool may_be_empty; /* else one that does not end after its beginning is one element */
 };
 
 struct segment {
@@ -36,7 +36,7 @@ SCALAR bool segment_is_within(const struct segments *segments, uint64_t k)
     return k + 1 == segments->count || (uint64_t)segments->offsets[k + 1] <= segments->elements;
 }
 
-/* The least or greatest value of a type of integers. */
+/* The minimum or maximum value of a type of integers. */
 SCALAR union scalar integer_end(enum element type, bool greatest)
 {
     const bool is_signed = type >= ELEMENT_INT8 && type <= ELEMENT_INT64;

@@ -56,8 +56,8 @@ enum simulator_event {
     SIMULATOR_GRID_BARRIER,
     SIMULATOR_CLUSTER_BARRIER,
     SIMULATOR_MBARRIER_WAIT,
-    SIMULATOR_BULK_COPY, /* from global to shared memory, asynchronously */
-    SIMULATOR_TRIP,      /* to global memory: loads with nothing in between make it together */
+    SIMULATOR_BULK_COPY,      /* from global to shared memory, asynchronously */
+    SIMULATOR_DEPENDENT_LOAD, /* on global memory: loads with nothing in between are one */
     SIMULATOR_EVENTS
 };
 

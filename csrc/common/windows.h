@@ -20,15 +20,15 @@
 
 enum {
     WINDOWS_MOST = 3,
-    WINDOW_STEP = 43, /* exponents between a window's greatest number and the next one's */
+    WINDOW_STEP = 43, /* exponents between a window's largest number and the next one's */
     WINDOW_UNIT = 42, /* and between it and the unit of its sum */
     WINDOW_HEAD = 10, /* and between the accumulator and it */
     WINDOW_LANES = LOOP_MOST >> (WINDOW_HEAD - 1),
     WINDOW_LEFT = 256, /* numbers, most of them 0, that a loop hands out */
-    /* The greatest number of the first window, as an exponent: all accumulators are normal. */
+    /* The largest number of the first window, as an exponent: all accumulators are normal. */
     WINDOW_HIGHEST = 1023 - WINDOW_HEAD,
     WINDOW_LOWEST = -1022 - WINDOW_HEAD + (WINDOWS_MOST - 1) * WINDOW_STEP,
-    /* Of a product, what is lost when it is rounded; and the least of which that is a float. */
+    /* Of a product, what is lost when it is rounded; and the smallest of which that is a float. */
     WINDOW_LOST = 53,
     WINDOW_LEAST_PRODUCT = -960
 };

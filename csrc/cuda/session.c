@@ -182,7 +182,7 @@ static bool is_done(struct cuda_session *session)
     return !session->unfinished;
 }
 
-/* Whether nothing is left of what the session was left behind with, or work on a stream would come
+/* Whether nothing is left of what the session was left after with, or work on a stream would come
  * after that. While a stream is captured, neither it nor events may be asked about. */
 static bool is_free(struct cuda_session *session, cudaStream_t stream, bool capturing)
 {

@@ -22,14 +22,14 @@ struct cuda_session {
     struct threads *threads;        /* too */
     enum instructions instructions; /* too */
     cudaMemPool_t pool;
-    char *kept; /* memory for small workspaces; behind it, tickets, which are 0 between launches */
+    char *kept; /* memory for small workspaces; after it, tickets, which are 0 between launches */
     struct mailbox mailbox;
     unsigned long long stream_number; /* where work is that nobody waits for, if there is any */
     bool unfinished;                  /* there may be some until `done` */
     cudaStream_t own_stream, stream;  /* its own, and the one in use */
     bool capturing;                   /* what goes there is not done, but kept for a graph */
     cudaEvent_t events[MOMENTS];
-    cudaEvent_t order; /* puts one stream behind another */
+    cudaEvent_t order; /* puts one stream after another */
     cudaEvent_t done;
     struct cuda_staging *staging; /* NULL until something is fed */
     void *scratch;                /* what a flush reads */

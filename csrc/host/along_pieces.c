@@ -1,4 +1,4 @@
-/* Chunks of a result's elements are folded where they lie or brought together, and their states
+/* Chunks of a result's elements are folded where they lie or gathered, and their states
  * merge as soon as there are two of as many. */
 #include "host/along_pieces.h"
 
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { MOVED = 4 << 10 /* bytes that are brought together at a time, about */ };
+enum { MOVED = 4 << 10 /* bytes that are gathered at a time, about */ };
 
 static uint64_t part_start(struct parts parts, uint64_t part)
 {
@@ -24,7 +24,7 @@ struct bench {
     unsigned findings;
 };
 
-/* One of the results that are folded abreast. */
+/* One of the results that are folded side by side. */
 struct lane {
     int64_t offset, mask_offset, place; /* of its elements, of their mask, and among the results */
     char *states;                       /* that wait for their like */
@@ -248,7 +248,7 @@ static char *branches_of(const struct along *self, uint64_t result)
     return self->branches + result * self->runs * self->chunks.width;
 }
 
-/* One run of results abreast. */
+/* One run of results side by side. */
 void along_fold_run(void *context, uint64_t index, unsigned thread)
 {
     const struct along *self = context;

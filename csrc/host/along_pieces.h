@@ -10,7 +10,7 @@
 
 enum {
     ALONG_GRAIN = 64,  /* elements of which a part's length is a multiple, for the memory's sake */
-    ALONG_LANES = 16,  /* results abreast, at most */
+    ALONG_LANES = 16,  /* results side by side, at most */
     ALONG_LEVELS = 34, /* of states that wait for their like */
     ALONG_DONE = 64,   /* states that wait to be finished, at most */
 };
@@ -42,7 +42,7 @@ struct along {
 };
 
 /* Pieces for sharing_run, counted from along->start: several results, in one run each; and a run of
- * a group of results abreast. */
+ * a group of results side by side. */
 threads_piece along_fold_results, along_fold_run;
 
 /* Of a group whose runs were shared, counted from 0: what becomes of it in the end. */

@@ -6,7 +6,7 @@
 
 enum { CHUNK = LOOP_MOST }; /* elements folded by one loop */
 
-/* How elements come to a loop: as they lie, all or a row at a time, brought together, or converted,
+/* How elements come to a loop: as they lie, all or a row at a time, gathered, or converted,
  * too. */
 enum way { IN_PLACE, IN_ROWS, GATHERED, CONVERTED };
 

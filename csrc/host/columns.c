@@ -17,7 +17,7 @@
 
 enum {
     CACHE_LINE = 64,
-    BROUGHT = 16 << 10, /* bytes that are brought together at a time, about */
+    BROUGHT = 16 << 10, /* bytes that are gathered at a time, about */
     PIECE = 1 << 16,    /* elements that a thread takes at a time, about */
     FEW = 32,           /* spots that are shared among threads by their runs */
     FEW_RUNS = 16,      /* that one thread folds */
@@ -107,7 +107,7 @@ static fold_slab *loop_of_converted(const struct job *job)
     return loop_from(job, job->plan->accumulator, job->plan->accumulator);
 }
 
-/* Whether any element is true is their greatest truth value, whether all are the least. */
+/* Whether any element is true is their largest truth value, whether all are the smallest. */
 static fold_slab *loop_to_truths(const struct job *job)
 {
     const struct plan *plan = job->plan;
@@ -207,7 +207,7 @@ static uint64_t parts_most(const struct columns *self)
     return self->size == 1 && fold_is_indexed(self->plan->fold) ? SLAB_PARTS_OF_BYTES : SLAB_PARTS;
 }
 
-/* What is brought together fits in the nearest cache. */
+/* What is gathered fits in the nearest cache. */
 static void describe_brought(struct columns *self)
 {
     const uint64_t n = self->plan->n, elements = BROUGHT / self->size,

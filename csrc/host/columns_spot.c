@@ -192,7 +192,7 @@ static void unfold(const struct columns *self, const struct spot *spot, char *be
     }
 }
 
-/* What the mask shows of each of a spot's results; NULL: nobody asks. */
+/* What the mask shows of each of a spot's results; NULL: not asked for. */
 static const uint32_t *counts_of(const struct columns *self, const struct spot *spot, char *bench)
 {
     const int64_t folded = (int64_t)self->folded;

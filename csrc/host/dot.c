@@ -27,7 +27,7 @@ struct own {
     struct windows windows;
 };
 
-/* Where a thread brings elements together that do not lie ready; and, of b's complex numbers, turns
+/* Where a thread gathers elements that do not lie ready; and, of b's complex numbers, turns
  * their parts round. */
 struct buffers {
     _Alignas(CACHE_LINE) char a[CHUNK * WIDEST_ELEMENT], b[CHUNK * WIDEST_ELEMENT],

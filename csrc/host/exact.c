@@ -17,7 +17,7 @@ enum {
     WIDEST_ELEMENT = 16 /* bytes */
 };
 
-/* Where a thread brings elements together that do not lie ready. */
+/* Where a thread gathers elements that do not lie ready. */
 struct buffer {
     _Alignas(CACHE_LINE) char elements[CHUNK * WIDEST_ELEMENT];
 };

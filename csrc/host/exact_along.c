@@ -1,6 +1,6 @@
 /* Results along axes, each rounded once. Threads share the results; where those are few and long,
  * the elements of each, as of an array by itself. Where a result's elements lie apart and its
- * neighbours' between them, several are brought together at a time, so that a cache line serves
+ * neighbours' between them, several are gathered at a time, so that a cache line serves
  * them all. No order makes a difference to exact sums, and so none of this does. */
 #include "host/exact_along.h"
 
@@ -26,7 +26,7 @@
 
 enum {
     CHUNK = LOOP_MOST,         /* elements at a time */
-    BUFFER = 64 << 10,         /* bytes that are brought together at a time: CHUNK of any type */
+    BUFFER = 64 << 10,         /* bytes that are gathered at a time: CHUNK of any type */
     LANES = UNROUNDED_COLUMNS, /* results that are, at most */
     ROWS = 512,                /* of columns that are just added, */
     ROWS_MOST = 2048,          /* or all of them: in more something would be rounded */

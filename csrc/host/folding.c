@@ -42,7 +42,7 @@ struct part {
     const struct folding *folding;
     uint64_t start, n, chunks; /* the last: in each of its pieces */
     char *states;
-    _Atomic uint64_t matter; /* chunks; those behind them make no difference any more */
+    _Atomic uint64_t matter; /* chunks; those after them make no difference any more */
     _Atomic uint64_t hidden; /* elements that did not take part */
 };
 
@@ -88,7 +88,7 @@ static uint64_t part_length(enum way way)
     return way_gathers(way) ? GATHERED_STRETCH : STRETCH;
 }
 
-/* Folds a stretch's elements; the result is the first of the states. *over: what lies behind makes
+/* Folds a stretch's elements; the result is the first of the states. *over: what lies after makes
  * no difference. */
 static bool fold_stretch(struct job *job, struct folding *self, uint64_t start, uint64_t n,
                          char *states, bool *over)

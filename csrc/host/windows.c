@@ -73,7 +73,7 @@ static bool move(struct windows *self, double greatest)
     int exponent;
     if (!(greatest <= ldexp(1, WINDOW_HIGHEST))) /* or it is a NaN */
         return false;
-    frexp(greatest, &exponent); /* greatest < 2^exponent */
+    frexp(greatest, &exponent); /* largest < 2^exponent */
     int highest = exponent + ROOM < WINDOW_HIGHEST ? exponent + ROOM : WINDOW_HIGHEST;
     highest = highest > lowest ? highest : lowest;
     if (highest == self->highest && self->count == WINDOWS_MOST)

@@ -23,7 +23,7 @@ struct axes {
     int64_t strides[DIMENSIONS_MAX], mask_strides[DIMENSIONS_MAX], places[DIMENSIONS_MAX];
 };
 
-/* One behind the last byte of any element, of at most one dimension that is reduced. */
+/* One after the last byte of any element, of at most one dimension that is reduced. */
 const char *axes_end(const struct axes *);
 
 /* How many elements there are along these axes, a bit each, and how many results. */

@@ -282,7 +282,7 @@ bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
     return true;
 }
 
-/* What is kept lies behind what is reduced. */
+/* What is kept lies after what is reduced. */
 static void list_any(const struct axes *axes, const struct layout *reduced,
                      struct kernel_axes_of_any *argument)
 {

@@ -1,5 +1,5 @@
 /* Threads go where memory is read in the order in which it lies: along a result's elements, or,
- * where neighbours belong to different results, abreast. Of many short results each gets few
+ * where neighbours belong to different results, side by side. Of many short results each gets few
  * threads, of few long ones each a block or several. */
 #include "plan/axes_shape.h"
 
@@ -20,13 +20,13 @@
  *
  * Columns of a known type, shares of what can be read: sums of (n, 1024) 0.90 of float32, 0.87 of
  * float16 and 0.93 of float64; of (n, 1000) and float16 0.76, 0.81 and 0.85 with 64, 128 and 256
- * columns abreast, but var of int8 0.54 and 0.26 with the latter two. With a third more blocks than
- * run at a time var of float32 takes 0.67 instead of 0.82. Blocks of 1024 threads and a quarter as
- * many splits take 0.88, 0.87 and 0.88 of sums of (n, 2) where blocks of 256 take 0.91, 0.89 and
- * 0.91; but (4097, n), which they need not split, 0.93, 0.91 and 0.94 instead of 0.90, 0.87 and
- * 0.91. With 8 loads of each of 512 threads on their way, instead of 4 of each of 768 or 1024,
- * argmax of (n, 1024) takes 0.90 instead of 0.82 of float32 and var 0.86 instead of 0.80, but var
- * of float16, which has no registers left for them, 0.70 instead of 0.72.
+ * columns side by side, but var of int8 0.54 and 0.26 with the latter two. With a third more blocks
+ * than run at a time var of float32 takes 0.67 instead of 0.82. Blocks of 1024 threads and a
+ * quarter as many splits take 0.88, 0.87 and 0.88 of sums of (n, 2) where blocks of 256 take 0.91,
+ * 0.89 and 0.91; but (4097, n), which they need not split, 0.93, 0.91 and 0.94 instead of 0.90,
+ * 0.87 and 0.91. With 8 loads of each of 512 threads on their way, instead of 4 of each of 768 or
+ * 1024, argmax of (n, 1024) takes 0.90 instead of 0.82 of float32 and var 0.86 instead of 0.80, but
+ * var of float16, which has no registers left for them, 0.70 instead of 0.72.
  *
  * Small columns, microseconds of sum and argmax: all multiprocessors busy, of any type and of a
  * known one; in brackets a warp's threads side by side, of any type:
@@ -67,11 +67,11 @@
  * sum, argmax and var of 2 GiB of float32, (1000, n), 0.65, 0.64 and 0.67, and 0.93, 0.95 and 0.94
  * if they are.
  *
- * Shared columns, sum, max, argmax and var with 128 and 256 columns abreast. Rows that do not begin
- * at sectors: (n, 1000) of float16 0.78, 0.80, 0.76, 0.72 and 0.82, 0.84, 0.78, 0.72, of int8 0.71,
- * 0.71, 0.68, 0.69 and 0.79, 0.81, 0.73, 0.73; (n, 4097) of int8 0.77, 0.78, 0.72, 0.71 and 0.79,
- * 0.80, 0.77, 0.77. Rows that do: (65536, n) of int8 0.87, 0.89, 0.85, 0.86 and 0.84, 0.87, 0.85,
- * 0.84.
+ * Shared columns, sum, max, argmax and var with 128 and 256 columns side by side. Rows that do not
+ * begin at sectors: (n, 1000) of float16 0.78, 0.80, 0.76, 0.72 and 0.82, 0.84, 0.78, 0.72, of int8
+ * 0.71, 0.71, 0.68, 0.69 and 0.79, 0.81, 0.73, 0.73; (n, 4097) of int8 0.77, 0.78, 0.72, 0.71 and
+ * 0.79, 0.80, 0.77, 0.77. Rows that do: (65536, n) of int8 0.87, 0.89, 0.85, 0.86 and 0.84, 0.87,
+ * 0.85, 0.84.
  */
 static const struct axes_tuning measured = {
     .block = 8,
@@ -486,7 +486,7 @@ const char *axes_shape_name(const struct axes_shape *self)
     if (self->long_rows)
         return "long rows";
     if (self->typed.lone)
-        return "lone columns";
+        return "unsplit columns";
     if (self->columns || self->typed.load)
         return "columns";
     if (self->few)

@@ -1,14 +1,15 @@
 /* A thread has the columns of one load. Where rows are short and lie one after the other, so many
- * of them are taken for one that all threads abreast have whole loads, at boundaries. */
+ * of them are taken for one that all threads side by side have whole loads, at boundaries. */
 #include "plan/columns_shape.h"
 
 #include "common/arithmetic.h"
 
 enum {
-    AHEAD = 2, /* ROWS_AHEAD, as an exponent */
-    TURNS = 2, /* how often a thread had better read as many, as an exponent */
-    LANES = 7, /* threads abreast, at most, for which more rows are taken for one, as an exponent */
-    WARP = 5,  /* threads, as an exponent */
+    AHEAD = 2,   /* ROWS_AHEAD, as an exponent */
+    TURNS = 2,   /* how often a thread had better read as many, as an exponent */
+    LANES = 7,   /* threads side by side, at most, for which more rows are taken for one, as an
+                    exponent */
+    WARP = 5,    /* threads, as an exponent */
     THREADS = 10 /* of a multiprocessor that tunings speak of, as an exponent */
 };
 
@@ -27,7 +28,7 @@ static unsigned block_for(size_t state, size_t element, unsigned most)
     return most;
 }
 
-/* Threads abreast for whose columns there is room, as an exponent, at most so many. */
+/* Threads side by side for whose columns there is room, as an exponent, at most so many. */
 static unsigned lanes_for(size_t state, unsigned columns, unsigned most)
 {
     while (state * columns * ((1u << most) + 1) > COLUMNS_SHARED)
@@ -42,8 +43,8 @@ static uint64_t rows_of_whole_loads(uint64_t row_bytes)
     return boundary < COLUMN_BYTES ? COLUMN_BYTES / boundary : 1;
 }
 
-/* How many rows are taken for one; 1: none are. Of those that give threads abreast as much to do as
- * any, the fewest. */
+/* How many rows are taken for one; 1: none are. Of those that give threads side by side as much to
+ * do as any, the fewest. */
 static uint64_t repeats_for(uint64_t row_bytes, uint64_t rows, unsigned block)
 {
     enum { ROWS_LEFT = 4 << AHEAD, ROW_MOST = 256 };

@@ -238,7 +238,7 @@ static bool grows(const struct course *course)
     return course->choice.uploads || course->choice.copy || course_repeats(course);
 }
 
-/* The largest pieces that the limit lets there be, or the least. */
+/* The largest pieces that the limit lets there be, or the smallest. */
 static void cut_to_limit(struct schedule *self, uint64_t limit)
 {
     uint64_t fits = 1, too_many = divide_up(self->course.plan->n, LEAST_PIECE);

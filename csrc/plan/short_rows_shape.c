@@ -6,7 +6,7 @@
 #include "common/arithmetic.h"
 
 /* On an H200, shares of the read limit, what is written counted: float32, float16, float64 and int8
- * rows of 2, 3, 8, 31, 64 and 100, 256 MiB, sum, max, mean, argmax and var, median and least; in
+ * rows of 2, 3, 8, 31, 64 and 100, 256 MiB, sum, max, mean, argmax and var, median and smallest; in
  * brackets of float64's var of 31:
  *
  *     128 threads, 16 KiB            0.94    0.87    (0.93)
@@ -71,7 +71,7 @@ static void turn_packs(unsigned even, struct axes_shape *shape)
 
 /* As many threads a row as share what there is room for, and more where rows are few. Loads are as
  * long as all rows are multiples of: neighbouring threads, an odd number of loads apart, then read
- * from different banks. The first row is to be so far behind a boundary. */
+ * from different banks. The first row is to be so far after a boundary. */
 static bool shape_staged(uint64_t results, uint64_t n, uint64_t bytes, uint64_t behind,
                          uint64_t threads, const struct short_rows_tuning *tuning,
                          struct axes_shape *shape)
@@ -120,7 +120,7 @@ static unsigned unit_of(const struct axes *axes, uint64_t bytes, uint64_t size, 
 }
 
 /* Rows and their elements at one distance each, and neither among other rows' elements: where the
- * first row is to be behind a boundary, in bytes. False: they are not of those. */
+ * first row is to be after a boundary, in bytes. False: they are not of those. */
 static bool lie_apart(const struct axes *axes, uint64_t n, uint64_t bytes, uintptr_t data,
                       struct axes_shape *shape, uint64_t *behind)
 {
@@ -156,7 +156,7 @@ bool short_rows_shape_make(const struct axes *axes, uintptr_t data, unsigned mul
 }
 
 /* A block's rows, what lies before a boundary, the last of eight packs that are turned, and a word
- * behind a row. */
+ * after a row. */
 size_t short_rows_shared_bytes(const struct axes_shape *shape)
 {
     enum { AROUND = 8 * PACK };

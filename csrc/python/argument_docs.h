@@ -76,7 +76,7 @@
 #define PARAMETER_ord                                                                              \
     "ord : {None, 2, 1, inf, -inf, 0}, optional\n"                                                 \
     "    Which norm of the vector x of all elements: the square root of the sum of\n"              \
-    "    ``abs(x)**2`` (None and 2), the sum of ``abs(x)``, its greatest or least\n"               \
+    "    ``abs(x)**2`` (None and 2), the sum of ``abs(x)``, its maximum or minimum\n"              \
     "    value, or how many elements are not zero. An array of two dimensions is one\n"            \
     "    vector, too, where numpy.linalg.norm takes a matrix's norm if there is an `ord`.\n"
 #define PARAMETER_ddof                                                                             \
@@ -89,7 +89,8 @@
     "    ``'exact'`` is for sum, mean, nansum and nanmean: floats, and the parts of\n"             \
     "    complex numbers, are added without rounding, and the result is rounded once;\n"           \
     "    so is the norm of order 2, as the root of the exact sum of squares.\n"                    \
-    "    On a device, the README's Limits say which results along axes are made one by one.\n"
+    "    On a device, some results along axes are computed one by one: see Limits in the\n"        \
+    "    documentation.\n"
 #define PARAMETER_method_ladder                                                                    \
     "method : str, default 'auto'\n"                                                               \
     "    ``'auto'``, or a method's name; `gred.methods` lists them. All take every real\n"         \
@@ -136,7 +137,7 @@
     "    of `out` promote to.\n"
 #define PARAMETER_stream                                                                           \
     "stream : int or stream, optional\n"                                                           \
-    "    The CUDA stream that the work on a GPU is ordered on, behind the work that\n"             \
+    "    The CUDA stream that the work on a GPU is ordered on, after the work that\n"              \
     "    makes `a`: a handle, 1 for the legacy default stream, 2 for the thread's own,\n"          \
     "    an object with ``__cuda_stream__``, or a stream of CuPy, PyTorch or Numba.\n"             \
     "    Elsewhere it makes no difference.\n"

@@ -17,21 +17,21 @@ static PyObject *tuple_of(size_t count, item_at *item, const void *context)
 
 static const char *event_name(enum simulator_event event)
 {
-    static const char *const names[SIMULATOR_EVENTS] = {[SIMULATOR_GLOBAL_LOAD] = "global_load",
-                                                        [SIMULATOR_GLOBAL_STORE] = "global_store",
-                                                        [SIMULATOR_SHARED_LOAD] = "shared_load",
-                                                        [SIMULATOR_SHARED_STORE] = "shared_store",
-                                                        [SIMULATOR_ATOMIC] = "atomic",
-                                                        [SIMULATOR_SHUFFLE] = "shuffle",
-                                                        [SIMULATOR_MERGE] = "merge",
-                                                        [SIMULATOR_WARP_BARRIER] = "warp_barrier",
-                                                        [SIMULATOR_BLOCK_BARRIER] = "block_barrier",
-                                                        [SIMULATOR_GRID_BARRIER] = "grid_barrier",
-                                                        [SIMULATOR_CLUSTER_BARRIER] =
-                                                            "cluster_barrier",
-                                                        [SIMULATOR_MBARRIER_WAIT] = "mbarrier_wait",
-                                                        [SIMULATOR_BULK_COPY] = "bulk_copy",
-                                                        [SIMULATOR_TRIP] = "global_load_trip"};
+    static const char *const names[SIMULATOR_EVENTS] = {
+        [SIMULATOR_GLOBAL_LOAD] = "global_load",
+        [SIMULATOR_GLOBAL_STORE] = "global_store",
+        [SIMULATOR_SHARED_LOAD] = "shared_load",
+        [SIMULATOR_SHARED_STORE] = "shared_store",
+        [SIMULATOR_ATOMIC] = "atomic",
+        [SIMULATOR_SHUFFLE] = "shuffle",
+        [SIMULATOR_MERGE] = "merge",
+        [SIMULATOR_WARP_BARRIER] = "warp_barrier",
+        [SIMULATOR_BLOCK_BARRIER] = "block_barrier",
+        [SIMULATOR_GRID_BARRIER] = "grid_barrier",
+        [SIMULATOR_CLUSTER_BARRIER] = "cluster_barrier",
+        [SIMULATOR_MBARRIER_WAIT] = "mbarrier_wait",
+        [SIMULATOR_BULK_COPY] = "bulk_copy",
+        [SIMULATOR_DEPENDENT_LOAD] = "dependent_global_load"};
     return names[event];
 }
 

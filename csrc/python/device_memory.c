@@ -84,7 +84,7 @@ static PyObject *object_read(PyObject *object, PyObject *target)
 
 /* ---- to other libraries ---- */
 
-/* Puts one of the memory's stream and a reader's behind what is on the other now. */
+/* Puts one of the memory's stream and a reader's after what is on the other now. */
 static bool order(PyObject *object, uintptr_t reader, bool reader_first, struct failure *failure)
 {
     const struct object *self = (struct object *)object;

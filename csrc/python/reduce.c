@@ -289,7 +289,7 @@ static PyObject *reduce(PyObject *module, const struct signature *signature,
 /* ---- one function each ---- */
 
 /* KIND(kind, positional, unnamed, (slots), keywords): NumPy's arguments in its order, of which the
- * first can be given by position, and gred's own behind them. */
+ * first can be given by position, and gred's own after them. */
 #define OWN_NAMES "method", "block_size", "device", "stream", NULL
 #define OWN_SLOTS METHOD, BLOCK_SIZE, DEVICE, STREAM
 #define KIND(kind, how_many, without_name, numpys, ...)                                            \

@@ -123,7 +123,7 @@ static bool check_place(const struct call *call, const struct plan *plan)
     if (!offsets->on_device || offsets->n == 0 ||
         (offsets->platform == plan->platform && offsets->device == plan->device))
         return true;
-    PyErr_SetString(PyExc_ValueError, "offsets lie on another device than values; bring both to "
+    PyErr_SetString(PyExc_ValueError, "offsets are on another device than values; move both to "
                                       "one place");
     return false;
 }

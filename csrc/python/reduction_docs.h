@@ -291,7 +291,7 @@
         "    small magnitudes neither overflow nor underflow: they are summed apart, as in\n"      \
         "    Blue (1978), \"A portable Fortran program to find the Euclidean norm of a\n"          \
         "    vector\", with the constants of Anderson (2017), \"Algorithm 978\".\n" RETURNS_OUT,   \
-        "    Or if there is no such `ord`, or no element for the least magnitude.\n",              \
+        "    Or if there is no such `ord`, or no element for the minimum magnitude.\n",            \
         WARNS_complex,                                                                             \
         ">>> gred.norm([3, 4])\n"                                                                  \
         "np.float64(5.0)\n"                                                                        \
@@ -301,14 +301,13 @@
         "(np.float64(6.0), np.float64(2.0))\n")
 
 #define DOC_minmax(summary)                                                                        \
-    DOCUMENTED(                                                                                    \
-        "minmax", recorded, summary, PARAMETERS_recorded,                                          \
-        "tuple of two NumPy scalars, or arrays\n"                                                  \
-        "    The least and the greatest element, of the elements' type or `dtype`; both are\n"     \
-        "    NaN if there is one.\n",                                                              \
-        RAISES_empty, WARNS_complex,                                                               \
-        ">>> gred.minmax([4, 9, 2])\n"                                                             \
-        "(np.int64(2), np.int64(9))\n")
+    DOCUMENTED("minmax", recorded, summary, PARAMETERS_recorded,                                   \
+               "tuple of two NumPy scalars, or arrays\n"                                           \
+               "    The minimum and the maximum, of the elements' type or `dtype`; both are\n"     \
+               "    NaN if there is one.\n",                                                       \
+               RAISES_empty, WARNS_complex,                                                        \
+               ">>> gred.minmax([4, 9, 2])\n"                                                      \
+               "(np.int64(2), np.int64(9))\n")
 
 #define DOC_describe(summary)                                                                      \
     DOCUMENTED("describe", described, summary, PARAMETERS_described,                               \

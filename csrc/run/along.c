@@ -11,7 +11,7 @@ struct carrying {
     const struct plan *plan;
     struct axes_schedule *schedule;
     char *memory;       /* the arena */
-    unsigned *findings; /* on the device; NULL: nobody asks */
+    unsigned *findings; /* on the device; NULL: not asked for */
 };
 
 static void *address(const struct carrying *self, enum part part)

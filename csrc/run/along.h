@@ -12,7 +12,7 @@ bool axes_run(struct machine *, const struct plan *, struct run *);
 /* One value of all results. */
 size_t along_bytes(const struct plan *);
 
-/* Brings all results to the host, where the device has their values one behind the other, and what
+/* Brings all results to the host, where the device has their values one after the other, and what
  * is to be said of them. */
 bool along_fetch(struct machine *, const struct plan *, const char *values,
                  const unsigned *findings, struct run *);

@@ -1,4 +1,4 @@
-/* What is not plain memory is first brought together in a small buffer, in this machine's byte
+/* What is not plain memory is first gathered in a small buffer, in this machine's byte
  * order, and then converted from there. */
 #define _GNU_SOURCE
 
@@ -26,7 +26,7 @@ static move_tile *mover_of(enum instructions instructions, const struct layout *
     return sets[instructions](element_size(layout->input), part, layout->mask);
 }
 
-/* The walk's next positions, up to `most`, brought together; there must be room for all. Returns
+/* The walk's next positions, up to `most`, gathered; there must be room for all. Returns
  * how many the mask let through. */
 static uint64_t collect(struct walk *walk, move_tile *move, uint64_t most, void *target)
 {
@@ -40,7 +40,7 @@ static uint64_t collect(struct walk *walk, move_tile *move, uint64_t most, void 
     return kept;
 }
 
-/* Masked elements go through a buffer, so that no byte is written behind the last one. */
+/* Masked elements go through a buffer, so that no byte is written after the last one. */
 uint64_t gather_unconverted(enum instructions instructions, const struct layout *layout,
                             uint64_t start, uint64_t length, void *target)
 {

@@ -1,4 +1,4 @@
-/* Elements of a layout, brought together in memory: the host's loops fold what is gathered here,
+/* Elements of a layout, gathered in memory: the host's loops fold what is gathered here,
  * and copies to a device begin here. Positions count the elements as a normalised layout walks
  * them, masked or not; any stretch can be gathered by itself, so threads can share the work. */
 #pragma once

@@ -61,7 +61,7 @@ unsigned threads_bound(struct threads *self, unsigned most)
 
 /* ---- the pool ---- */
 
-/* The pool of this process. A parent's stays behind in a forked child as it is: its threads are not
+/* The pool of this process. A parent's stays after in a forked child as it is: its threads are not
  * there, and its lock may be held by one of them. */
 static struct pool *pool_here(struct threads *self)
 {

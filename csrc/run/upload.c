@@ -107,7 +107,7 @@ static bool feed_both(struct upload *self, uint64_t start, uint64_t length)
            feed_mask(self, &mask, start, length);
 }
 
-/* Factors are fed behind the elements that they belong to. */
+/* Factors are fed after the elements that they belong to. */
 static bool leads(const struct upload *self)
 {
     return self->part == PART_UPLOADED;

@@ -104,7 +104,7 @@ static void report_divergence(struct multiprocessor *self)
 
 /* ---- barriers ---- */
 
-/* What a warp does behind a barrier is not done together with what it did before. */
+/* What a warp does after a barrier is not done together with what it did before. */
 static void separate_warp(struct multiprocessor *self, unsigned warp)
 {
     if (self->launch->counts)

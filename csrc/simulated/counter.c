@@ -125,23 +125,24 @@ static void note(struct counter *self, unsigned tid, const struct simulator_acce
 
 /* A GPU waits for what it loads when it needs it, so loads one after the other are under way
  * together. */
-static void note_trip(struct counter *self, unsigned tid, const struct simulator_access *access)
+static void note_dependent_load(struct counter *self, unsigned tid,
+                                const struct simulator_access *access)
 {
     uint32_t *under_way = &self->under_way[tid / SIMULATOR_WARP];
     const uint32_t lane = (uint32_t)1 << tid % SIMULATOR_WARP;
-    const struct simulator_access trip = {
-        .event = SIMULATOR_TRIP, .file = access->file, .line = access->line};
+    const struct simulator_access dependent = {
+        .event = SIMULATOR_DEPENDENT_LOAD, .file = access->file, .line = access->line};
     if (access->event != SIMULATOR_GLOBAL_LOAD) {
         *under_way &= ~lane;
     } else if (!(*under_way & lane)) {
         *under_way |= lane;
-        note(self, tid, &trip);
+        note(self, tid, &dependent);
     }
 }
 
 void counter_note(struct counter *self, unsigned tid, const struct simulator_access *access)
 {
-    note_trip(self, tid, access);
+    note_dependent_load(self, tid, access);
     note(self, tid, access);
 }
 

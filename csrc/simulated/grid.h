@@ -44,5 +44,5 @@ void grid_look_at_watch(struct grid *);
  * will be. */
 bool grid_meet(struct grid *);
 
-/* A block of a cooperative launch is past its kernel: whoever still waits for it waits in vain. */
+/* A block of a cooperative launch is past its kernel: whoever still waits for it waits forever. */
 void grid_leave(struct grid *);

@@ -110,7 +110,7 @@ static void record(const struct thread *self, const struct simulator_access *acc
     const uint64_t first = self->place.block.x - self->place.cluster_rank;
     if (!recorder_note(home->recorder, &self->place, owner->shared,
                        first + (uint64_t)(owner - home->cluster), access))
-        grid_stop(home->grid, SIMULATOR_FAILED, "no room for all accesses, one by one");
+        grid_stop(home->grid, SIMULATOR_FAILED, "too many accesses to record one by one");
 }
 
 void simulator_count(const struct simulator_access *access)

@@ -85,7 +85,7 @@ __device__ __forceinline__ lane_digits<Each> complement_of(shared<const exact_wo
     return digits;
 }
 
-/* Makes a magnitude of two's complement; returns whether it was negative. What is behind the last
+/* Makes a magnitude of two's complement; returns whether it was negative. What is after the last
  * digit that is not 0 stays as it is. */
 template <unsigned Each>
 __device__ __forceinline__ bool take_sign(lane_digits<Each> &digits)

@@ -45,7 +45,7 @@ template <>
 struct exact_element<float16> : exact_float<float16> {
     static constexpr unsigned bits = 11, always = 1;
     static constexpr bool others = false;
-    static constexpr int always_top = 18; /* so that the window's unit is the least float16 */
+    static constexpr int always_top = 18; /* so that the window's unit is the smallest float16 */
     static constexpr uint32_t exponent = 0x7c007c00, unit = 0x04000400;
 };
 

@@ -251,7 +251,7 @@ struct product_course {
     }
 
     /* Adds the tile that is here, and loads the next. To load it sooner, registers do not suffice:
-     * a block's other warps are what a warp's loads are hidden behind. */
+     * a block's other warps are what a warp's loads are hidden after. */
     template <unsigned Windows>
     __device__ __forceinline__ void add_tile(product_windows<In, Windows> &windows,
                                              const product_bounds &bounds)

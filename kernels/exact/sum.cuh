@@ -395,7 +395,7 @@ __device__ __forceinline__ void leave_words(shared<exact_word> words, global<exa
     }
 }
 
-/* Words of so many results, one result's behind the other's: those of a block, and those that
+/* Words of so many results, one result's after the other's: those of a block, and those that
  * `count` blocks have together, which are 0 before. Adds the one to the other; whether this block
  * is the last of them, which gets the sums and may leave zeros. */
 template <class Layout, bool LeavesZeros>

@@ -15,7 +15,7 @@ namespace KERNELS
 struct whole_bounds {
     static constexpr unsigned width = 16, fraction = 7, halves = 2;
     static constexpr uint32_t sign = 0x8000, everywhere = 0x00010001;
-    uint32_t least; /* the bits of the least magnitude, */
+    uint32_t least; /* the bits of the smallest magnitude, */
     uint32_t count; /* and of how many there are from it on */
 
     __device__ __forceinline__ whole_bounds(int exponent)
@@ -25,7 +25,8 @@ struct whole_bounds {
         count = end > least ? end - least : 0;
     }
 
-    /* Whether all are within bounds, and none is 0: seen as signed integers, they are the least. */
+    /* Whether all are within bounds, and none is 0: seen as signed integers, they are the smallest.
+     */
     template <class Tile>
     __device__ __forceinline__ bool have_all(const Tile &loaded) const
     {

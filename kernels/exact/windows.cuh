@@ -163,8 +163,8 @@ flush_windows(shared<exact_word> words, const exact_windows<Sums, Windows> &sums
 
 /* ---- where windows lie ---- */
 
-/* Of numbers' magnitudes, the greatest finite one and the least that is not 0, as the upper halves
- * of float64s' bits. */
+/* Of numbers' magnitudes, the largest finite one and the smallest that is not 0, as the upper
+ * halves of float64s' bits. */
 struct exact_range {
     uint32_t greatest, least;
 };
@@ -234,7 +234,7 @@ struct exact_choice {
 };
 
 /* Whether this lane's own numbers, like these, would fit in that many windows of which the highest
- * is for numbers up to the warp's greatest; most lanes' should. */
+ * is for numbers up to the warp's largest; most lanes' should. */
 __device__ __forceinline__ bool most_lanes(bool fits)
 {
     return lanes_total(fits) >= warp_size * 3 / 4;

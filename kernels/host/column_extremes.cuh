@@ -99,7 +99,7 @@ struct column_extremes {
     }
 };
 
-/* The least and the greatest. */
+/* The minimum and the maximum. */
 template <class In>
 struct column_ranges {
     using element = In;

@@ -2,10 +2,10 @@
  *
  *     using element = ...;
  *     static constexpr unsigned step = ...;      columns of a group
- *     static constexpr unsigned abreast = ...;   groups that are taken side by side
+ *     static constexpr unsigned side by side = ...;   groups that are taken side by side
  *     static constexpr bool is_tree = ...;
  *     static void take(Way (&)[N], const part_of<element> &);   rows, of 1 group or `abreast`
- *     void join(const Way &);                    of the rows behind
+ *     void join(const Way &);                    of the rows after
  *
  *     using joined = ...;                        what does that, itself or what it is made of
  *

@@ -198,7 +198,7 @@ fold_slab *converting_loop_of(enum fold fold)
     return nullptr;
 }
 
-/* Of elements as truth values: the greatest and the least. */
+/* Of elements as truth values: the maximum and the minimum. */
 template <class In>
 fold_slab *loop_of_truths(enum fold fold)
 {

@@ -191,7 +191,7 @@ LANES_FUNCTION void ask_ahead(const struct column_part &part)
             __builtin_prefetch(part.at + int64_t(k) * part.stride + part.ahead + byte);
 }
 
-/* Visits groups, several abreast as long as there are as many. */
+/* Visits groups, several side by side as long as there are as many. */
 template <class Way, class Visit>
 LANES_FUNCTION void each_abreast(struct part_of<typename Way::element> part, unsigned groups,
                                  Visit visit)

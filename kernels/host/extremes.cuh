@@ -1,4 +1,4 @@
-/* Least and greatest elements. Lanes compare elements as they lie, without a thought of NaN, and
+/* Least and largest elements. Lanes compare elements as they lie, without a thought of NaN, and
  * note on the side whether there was one; so there is no branch in the loop. */
 #pragma once
 

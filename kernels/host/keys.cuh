@@ -40,7 +40,7 @@ struct key_of {
     }
 };
 
-/* Any byte but 0 is as true as another: the least and the greatest byte tell what there is. */
+/* Any byte but 0 is as true as another: the minimum and the maximum byte tell what there is. */
 template <>
 struct key_of<boolean> : key_of<uint8_t> {
     template <class Bytes>

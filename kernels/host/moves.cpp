@@ -1,4 +1,4 @@
-/* What brings elements together and converts them, compiled once for each set of instructions, as
+/* What gathers elements and converts them, compiled once for each set of instructions, as
  * vectors.cpp is. */
 #include "moves.cuh"
 #include "conversions.cuh"

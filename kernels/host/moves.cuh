@@ -101,7 +101,7 @@ struct moves {
             put(to + i * size, x);
     }
 
-    /* Every second element is half of what is loaded, but for the last ones: behind those nothing
+    /* Every second element is half of what is loaded, but for the last ones: after those nothing
      * may be read. */
     LANES_FUNCTION static void apart(const char *at, int64_t stride, uint64_t n, char *to)
     {

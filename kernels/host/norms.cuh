@@ -222,7 +222,7 @@ void narrow_norm1_loop(const void *elements, size_t n, uint64_t, void *state)
     put_state<Fold>(state, double(packed_sum<In, unsigned_magnitude>(x, n)));
 }
 
-/* The greatest magnitude is that of the least or of the greatest number. */
+/* The largest magnitude is that of the smallest or of the largest number. */
 template <class In, class V, class Fold>
 void norm_inf_loop(const void *elements, size_t n, uint64_t, void *state)
 {

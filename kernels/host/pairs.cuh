@@ -16,7 +16,7 @@ constexpr unsigned pair_of(enum element input, enum element accumulator)
 } // namespace
 } // namespace KERNELS
 
-/* Pairs of elements and accumulators: ENTRY(enumerator, type, enumerator, type). The least
+/* Pairs of elements and accumulators: ENTRY(enumerator, type, enumerator, type). The smallest
  * accumulators that hold all elements, ... */
 #define OWN_ACCUMULATORS(ENTRY)                                                                    \
     ENTRY(BOOL, boolean, INT32, int32_t)                                                           \

@@ -1,4 +1,4 @@
-/* Where the least and the greatest elements are: the first of equals. */
+/* Where the minimum and the maximum elements are: the first of equals. */
 #pragma once
 
 #include "extremes.cuh"

@@ -23,7 +23,7 @@ summary_of_numbers(const void *numbers, size_t n, const typename extremes<V>::st
     return summary;
 }
 
-/* Numbers are brought together, a few at a time. */
+/* Numbers are gathered, a few at a time. */
 template <class In, class V, fold_values *Variance, fold_values *Sum>
 SHARED_FUNCTION typename summary<V>::state summary_without_nans(const In *x, size_t n)
 {

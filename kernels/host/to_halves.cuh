@@ -1,4 +1,4 @@
-/* Floats rounded to halves, several abreast without a branch, as half_of_double rounds one. */
+/* Floats rounded to halves, several side by side without a branch, as half_of_double rounds one. */
 #pragma once
 
 #include "registers.cuh"

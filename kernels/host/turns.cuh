@@ -69,7 +69,7 @@ struct square_turn {
 
     static constexpr unsigned read = Step * square_bytes; /* bytes of each row */
 
-    /* Asks for as much as a turn reads, and returns what lies behind that. */
+    /* Asks for as much as a turn reads, and returns what lies after that. */
     LANES_FUNCTION static const char *ask(const char *at)
     {
         EACH_REGISTER(unsigned byte = 0; byte < rows * read; byte += line)

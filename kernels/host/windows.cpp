@@ -31,7 +31,7 @@ struct float_bits {
                                                                : 53;
 };
 
-/* Of what numbers are compared in, the least of which the last bit, of as many as In has, is no
+/* Of what numbers are compared in, the smallest of which the last bit, of as many as In has, is no
  * less than the last window's unit, as bits: a normal number, or infinity. */
 template <class In, unsigned Windows>
 LANES_FUNCTION bits_of<sizeof(compared<In>)> least_whole(int highest)
@@ -111,7 +111,7 @@ struct window_way {
     }
 
   private:
-    /* As integers magnitudes are in the same order, but for NaNs, which are the greatest. */
+    /* As integers magnitudes are in the same order, but for NaNs, which are the largest. */
     LANES_FUNCTION magnitudes compared_magnitudes(unsigned p, vector<part> x)
     {
         const magnitudes bits = magnitudes(x) & (word(-1) >> 1);

@@ -1,6 +1,6 @@
 /* Rung 22, cooperative: one cooperative launch, with a barrier across the grid.
  *
- * A cooperative launch promises that all blocks are resident at once, so they may wait for each
+ * A cooperative launch guarantees that all blocks are resident at once, so they may wait for each
  * other: after the barrier the first block folds the partials of all. */
 #pragma once
 

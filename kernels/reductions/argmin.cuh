@@ -1,5 +1,5 @@
-/* Where the least and the greatest element are: the first of equals, and the first NaN before any
- * number. A state is a value and its position; the greatest possible position stands for none. */
+/* Where the minimum and the maximum element are: the first of equals, and the first NaN before any
+ * number. A state is a value and its position; the largest possible position stands for none. */
 #pragma once
 
 #include "max.cuh"
@@ -8,7 +8,7 @@
 namespace KERNELS
 {
 
-/* Without bytes between or behind its members, which nobody would write and everybody copy. */
+/* Without bytes between or after its members, which nobody would write and everybody copy. */
 template <class V, bool = sizeof(V) == sizeof(uint32_t)>
 struct value_at {
     V value;

@@ -1,4 +1,4 @@
-/* The least and the greatest element together, in one read. NaN wins both. */
+/* The minimum and the maximum element together, in one read. NaN wins both. */
 #pragma once
 
 #include "max.cuh"

@@ -50,7 +50,7 @@ struct finishing<REDUCTION_max> : finishing_value {
     using is_stored = void;
 };
 
-/* The greatest of truth values: whether there is a true one. What there is of nothing is less than
+/* The largest of truth values: whether there is a true one. What there is of nothing is less than
  * zero. */
 template <class Fold>
 __host__ __device__ __forceinline__ bool is_any_true(const struct finish &how,

@@ -1,5 +1,5 @@
 /* CUDA's words on a CPU, as far as gred's kernels use them: each is a few lines on top of
- * csrc/common/simulated_words.h. Not modelled: time, lanes in step, and the weaker memory order of
+ * csrc/common/simulated_words.h. Not modelled: time, lockstep, and the weaker memory order of
  * a GPU; memory's banks and sectors are in counting.h. */
 #pragma once
 

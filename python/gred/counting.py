@@ -41,7 +41,7 @@ class Counts(NamedTuple):
     """What one launch, or several, did to memory.
 
     ``requests`` are warp-level, ``sectors`` 32 bytes of global memory, ``nbytes`` those that lanes
-    asked for. ``lanes`` are the active lanes over all requests. ``global_load_trips`` are
+    asked for. ``lanes`` are the active lanes over all requests. ``dependent_global_loads`` are
     dependent global loads: those with nothing in between are in flight together, and count as one.
     ``bulk_copy_requests`` are asynchronous copies from global to shared memory, which are no loads;
     ``mbarrier_waits`` are how often a block waited for the bytes of such copies.
@@ -76,7 +76,7 @@ class Counts(NamedTuple):
     block_barriers: int = 0
     warp_barriers: int = 0
     grid_barriers: int = 0
-    global_load_trips: int = 0
+    dependent_global_loads: int = 0
     bulk_copy_requests: int = 0
     bulk_copy_sectors: int = 0
     bulk_copy_lanes: int = 0
@@ -180,13 +180,13 @@ _EVENTS = (
     "block_barrier",
     "warp_barrier",
     "grid_barrier",
-    "global_load_trip",
+    "dependent_global_load",
     "bulk_copy",
     "mbarrier_wait",
     "cluster_barrier",
 )
 # Of these the requests alone are told.
-_ALONE = {event for event in _EVENTS if event.endswith(("barrier", "trip", "wait"))}
+_ALONE = {e for e in _EVENTS if e.endswith(("barrier", "wait")) or e.startswith("dependent")}
 _TRANSFERS = {
     "global_load": "sectors",
     "global_store": "sectors",

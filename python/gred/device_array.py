@@ -44,11 +44,11 @@ class DeviceArray:
 
     Notes
     -----
-    The call that returned it may still be under way on the GPU. Whoever reads it by an interface
-    comes after that; ``to_numpy()`` waits for it.
+    The work that makes it may still be pending on the GPU. A reader by an interface is ordered
+    after that; ``to_numpy()`` waits for it.
 
-    Its memory is gred's, and is free for the next results once it is gone. Whoever reads it by
-    DLPack on a stream of their own making keeps it until that stream has done so.
+    Its memory is gred's, and is free for the next results once it is gone. A reader by
+    DLPack on a stream of its own keeps it until that stream has done so.
 
     """
 

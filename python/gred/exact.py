@@ -54,7 +54,7 @@ def _opened(sealed: _Words) -> _Words:
 
 
 class ExactSum:
-    """A sum of floats that is not rounded until somebody asks for its value.
+    """A sum of floats that is not rounded until its value is asked for.
 
     It is added to without any error, whatever is added and in whichever order, and keeps what the
     exact sum is in 140 words of 64 bits [1]_. So a sum can be streamed, kept, resumed, and merged

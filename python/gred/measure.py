@@ -121,8 +121,8 @@ def read_limit(
     Returns
     -------
     ReadLimit
-        ``seconds``: float64, shape ``(samples,)``, of the shape with the least median. The limit in
-        bytes a second is ``nbytes / np.median(seconds)``.
+        ``seconds``: float64, shape ``(samples,)``, of the shape with the smallest median. The
+        limit in bytes a second is ``nbytes / np.median(seconds)``.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def read_limit(
 
 
 def launch_limit(device: str | None = None, *, samples: int = 1000) -> LaunchLimit:
-    """Measure how soon a device answers at all: the limit for every call, however few its elements.
+    """Measure a device's launch latency: the limit for every call, however few its elements.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def launch_limit(device: str | None = None, *, samples: int = 1000) -> LaunchLim
     -------
     LaunchLimit
         ``seconds``: float64, shape ``(samples,)``, by the host's clock, from the launch of a kernel
-        that does nothing to its end, both asked for in C.
+        that does nothing to its end, both called from C.
 
     Raises
     ------

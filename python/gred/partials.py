@@ -24,7 +24,7 @@ _AT_ONCE = 1024  # results, whose words are made whole
 class Partials:
     """The exact sums of results that lie in a shape, or of the parts of complex ones.
 
-    Digits that no result has are left out: those in front of the first, and those behind the last
+    Digits that no result has are left out: those in front of the first, and those after the last
     one. As words have bits to spare for 2**30 parts, merging is adding.
 
     Attributes
@@ -127,7 +127,7 @@ def _span(partials: Sequence[Partials]) -> tuple[int, int]:
 
 
 def _side_by_side(slabs: Sequence[Partials], shape: tuple[int, ...], parts: int) -> Partials:
-    """Put slabs of results behind each other."""
+    """Put slabs of results one after the other."""
     if not slabs:
         nothing = np.zeros((parts, 0, _COUNTS), np.int64)
         return Partials(shape, nothing, nothing[..., :1], 0)

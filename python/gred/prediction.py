@@ -30,8 +30,8 @@ from gred.gpus import H200, Gpu
 from gred.measure import kernel_time, read_limit
 from gred.records import Records, devices, methods
 
-# The last rung that is predicted: of asynchronous copies and clusters the model knows nothing.
-LATEST = 22
+# Bulk copies that a block has in flight: RING_STAGES of csrc/common/kernels.h.
+_STAGES = 2
 # Loads that fewer warps make than a sixteenth of the blocks are of one block alone.
 _ALONE = 16
 _GRID_MOST = 2**31 - 1
@@ -116,7 +116,7 @@ class Roofline(NamedTuple):
 
     @property
     def limit(self) -> str:
-        """What binds the passes for longest: the name of a term, or 'launches'."""
+        """What limits the passes for longest: the name of a term, or 'launches'."""
         bound = dict.fromkeys(Terms._fields, 0.0)
         for one in self.passes:
             bound[one.limit] += max(one.terms)
@@ -129,7 +129,7 @@ class Roofline(NamedTuple):
         return None if self.measured is None else self.seconds / self.measured - 1
 
     def why(self) -> str:
-        """Say what binds the rung, in words."""
+        """Say what limits the rung, in words."""
         return _WORDS[self.limit]
 
     def _fact(self) -> str:
@@ -169,7 +169,7 @@ def pass_time(gpu: Gpu, counts: Counts, read: int, number: int) -> PassTime:
 def _bytes_moved(counts: Counts, read: int) -> float:
     """Sum what comes from memory and goes there: nothing twice, for caches hold a block's share."""
     sectors = read / SECTOR_NBYTES
-    loaded = min(counts.global_load_sectors, sectors)
+    loaded = min(counts.global_load_sectors + counts.bulk_copy_sectors, sectors)
     stored = min(counts.global_store_sectors, sectors)
     return SECTOR_NBYTES * (loaded + stored)
 
@@ -181,7 +181,8 @@ class _Block:
         self.counts = counts
         self.threads = counts.threads // counts.blocks
         self.warps = self.threads // WARP
-        self.arrivals = self.warps * counts.block_barriers / counts.blocks
+        barriers = counts.block_barriers + counts.cluster_barriers
+        self.arrivals = self.warps * barriers / counts.blocks
 
     def cycles(self, gpu: Gpu) -> float:
         """Sum up how long the block occupies a multiprocessor's pipelines."""
@@ -207,7 +208,12 @@ class _Block:
         return gpu.block_life + self._dependent_loads(read) * latency + self.arrivals * gpu.arrival
 
     def _dependent_loads(self, read: int) -> float:
-        """Count a warp's dependent loads of the array's elements: by the line that loads most."""
+        """Count a warp's dependent loads of the array's elements: by the line that loads most.
+
+        Of bulk copies a block has several in flight at any time.
+        """
+        if self.counts.bulk_copy_requests:
+            return max(1.0, self.counts.mbarrier_waits / self.counts.blocks / _STAGES)
         loads = {line[:2]: line for line in self.counts.lines if line.event == "global_load"}
         if not loads:
             return 1.0
@@ -217,7 +223,7 @@ class _Block:
         return max(1.0, dependent * fresh / (self.warps * self.counts.blocks))
 
     def _dependent_lines(self) -> list[Line]:
-        return [line for line in self.counts.lines if line.event == "global_load_trip"]
+        return [line for line in self.counts.lines if line.event == "dependent_global_load"]
 
     def turns_alone(self) -> int:
         """Count the dependent loads of the block that drew the last ticket, and the ticket."""
@@ -306,18 +312,18 @@ def roofline(
     dtype: DTypeLike = "float32",
     device: str | None = None,
 ) -> Roofline:
-    """Predict how long a rung takes to sum an array on a GPU, and what binds it.
+    """Predict how long a rung takes to sum an array on a GPU, and what limits it.
 
     The rung is counted on the simulated device, a few blocks of it: a grid repeats itself, so
     2**28 elements take no longer than 2**16. From its counts follows what it would take if it were
-    bound by one thing alone; the longest of these is the prediction, and says what binds it.
+    bound by one thing alone; the longest of these is the prediction, and says what limits it.
 
     Parameters
     ----------
     size : int
         Number of elements, from 1 to 2**40.
     method : str, default 'auto'
-        A rung from 0 to 22, as for `gred.counters`; 'auto' stands for 'last_block'.
+        A rung, as for `gred.counters`; 'auto' stands for 'last_block'.
     block_size : int, optional
         As for `gred.sum`; the rung's own by default.
     dtype : dtype, default 'float32'
@@ -330,7 +336,7 @@ def roofline(
     -------
     Roofline
         ``seconds``: the time of all passes as `gred.kernel_time` measures it, cold caches and all;
-        ``limit``: 'memory', 'blocks', 'work', 'waiting', 'atomics' or 'launches', whichever binds
+        ``limit``: 'memory', 'blocks', 'work', 'waiting', 'atomics' or 'launches', whichever limits
         it for longest; ``why()``: that in words; ``passes``, with the five ``terms`` of each;
         ``measured`` and ``error``, where there is a GPU; ``method``, ``block_size``, ``dtype``,
         ``size``, ``gpu``.
@@ -346,10 +352,10 @@ def roofline(
 
     Notes
     -----
-    Eight numbers of the H200 are fitted to times of int32 in blocks of 32, 256 and 1024. README.md
-    has the errors. GPUs other than an H200 differ from it in their multiprocessors, in what they
-    read, and in how fast blocks start, which goes with the multiprocessors; the rest is taken to be
-    as on an H200, which is not true of all.
+    Eight numbers of the H200 are fitted to times of int32 in blocks of 32, 256 and 1024, of rungs 0
+    to 22. The documentation's figures have the errors. GPUs other than an H200 differ from it in
+    their multiprocessors, in what they read, and in how fast blocks start, which goes with the
+    multiprocessors; the rest is taken to be as on an H200, which is not true of all.
 
     References
     ----------
@@ -388,8 +394,6 @@ def make_launch(method: str, block_size: int | None, dtype: DTypeLike, gpu: Gpu)
         raise ValueError(f"dtype must be {', '.join(some)} or {last}; got {dtype!r}")
     told = counters(np.ones(1, found), method=name, block_size=block_size, dtype=found)
     rung = next(one for one in methods() if one.name == told.method)
-    if rung.number > LATEST:
-        raise ValueError(f"method {rung.name!r} cannot be predicted; rungs 0 to {LATEST} can")
     return scaled.Launch(rung, told.block_size, found, gpu.multiprocessors)
 
 

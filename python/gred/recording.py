@@ -17,7 +17,7 @@ from gred.records import Records
 ROOM = 1 << 20
 # Of so many as a launch can have, only the first are printed.
 _PRINTED = 100
-# Elements of the array that are taken at once; in shared memory too, where bulk copies bring them.
+# Elements of the array that are taken at once; in shared memory too, where bulk copies put them.
 PACK_NBYTES = 16
 _FORMATS = {"int32": "i", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d"}
 
@@ -32,7 +32,7 @@ class Access(NamedTuple):
     number of its first one that is accessed, both None where there is none; a block's shared memory
     is its own. ``values`` are the elements that are loaded, stored, copied, left by an atomic or
     given to a shuffle; of a merge, what it makes and its first operand. ``source`` is the lane
-    whose value a shuffle brings; of an access to another block's shared memory, that block; of a
+    whose value a shuffle reads; of an access to another block's shared memory, that block; of a
     bulk copy, which is recorded 16 bytes at a time, the element of shared memory that it goes to;
     else None. ``file`` and ``number`` name the line of the source.
     """
@@ -87,7 +87,7 @@ class Launch(NamedTuple):
     """What one launch did; it prints as a table.
 
     ``accesses`` are sorted by block, interval and thread, each thread's in the order that it makes
-    them in. ``array_offset`` is how many bytes the array begins behind a boundary of sectors.
+    them in. ``array_offset`` is how many bytes the array begins past a boundary of sectors.
     """
 
     blocks: int
@@ -217,9 +217,9 @@ def accesses(
     """Record which thread of a rung accesses what, and when.
 
     The rung's own kernels run on the simulated device, as for `gred.counters`, and every load,
-    store, atomic, shuffle, merge and barrier of each thread is kept: what a picture of the rung is
-    drawn from. Blocks come one after the other, but for a cooperative launch's. The records are the
-    same in every order of threads, but for what depends on which block comes last: what atomics
+    store, atomic, shuffle, merge and barrier of each thread is recorded: what a picture of the rung
+    is drawn from. Blocks come one after the other, but for a cooperative launch's. The records are
+    the same in every order of threads, but for what depends on which block comes last: what atomics
     leave, and who folds the partials.
 
     Parameters

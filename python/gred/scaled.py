@@ -27,10 +27,25 @@ _PACK = 4
 
 
 class _Stride(NamedTuple):
-    """A rung whose grid is as large as the device: elements a thread takes a turn, and at least."""
+    """A rung whose grid is as large as the device: elements a thread takes a turn, and at least.
+
+    With ``chunk``, bytes that a block takes a turn, by a single copy. ``for_grid`` is how many
+    elements it takes, for each thread of one block, until the grid grows; ``unit``, by how many
+    multiprocessors it does.
+    """
 
     a_turn: int
     at_least: int
+    chunk: int = 0
+    for_grid: int = 0
+    unit: int = 1
+
+    def of(self, launch: Launch) -> _Stride:
+        """Tell how many elements a chunk has for each thread of a block."""
+        if not self.chunk:
+            return self
+        a_turn = self.chunk // (launch.dtype.itemsize * launch.block_size)
+        return self._replace(a_turn=a_turn, at_least=max(self.at_least, 2 * a_turn))
 
 
 _PAIRS, _VECTORS = _Stride(2, 8), _Stride(16, 32)
@@ -41,9 +56,11 @@ _STRIDES = {
     "atomic": _VECTORS,
     "last_block": _VECTORS,
     "cooperative": _VECTORS,
+    "bulk": _Stride(0, 32, chunk=16 << 10),
+    "cluster": _Stride(16, 32, for_grid=80 * 16, unit=2),
 }
-_ONE_PASS = {"atomic", "last_block", "cooperative"}
-_FOLD_PARTIALS = {"last_block", "cooperative"}
+_ONE_PASS = {"atomic", "last_block", "cooperative", "bulk", "cluster"}
+_FOLD_PARTIALS = {"last_block", "cooperative", "bulk", "cluster"}
 
 
 class Launch(NamedTuple):
@@ -92,40 +109,41 @@ def _pass(launch: Launch, size: int) -> Counts:
         return launch.first_pass(size)
     stride = _STRIDES.get(launch.method.name)
     if stride:
-        resident = _threads(launch)
-        share = size // launch.multiprocessors // _PACK * _PACK
-        if share > stride.at_least * resident:
-            return _of_share(launch, share, stride, resident)
-    if stride is _VECTORS:  # which of its loads are in flight together depends on the whole grid
+        stride = stride.of(launch)
+        grown = stride.for_grid * launch.block_size
+        resident = launch.first_pass(max(1 << 16, grown), stride.unit).threads
+        least = max(stride.at_least * resident, grown)
+        share = size // (launch.multiprocessors // stride.unit) // _PACK * _PACK
+        if share > least:
+            return _of_share(launch, share, stride.a_turn * resident, least, stride.unit)
+    if stride and stride is not _PAIRS:  # which loads are in flight together depends on the grid
         return launch.first_pass(size)
     period = _A_THREAD * launch.block_size
     return _extrapolated(launch.first_pass, size, period, period)
 
 
-def _threads(launch: Launch) -> int:
-    """Tell how many threads a multiprocessor has where the grid is as large as the device."""
-    return launch.first_pass(1 << 16, 1).threads
-
-
-def _of_share(launch: Launch, share: int, stride: _Stride, resident: int) -> Counts:
-    """Count one multiprocessor's share, times all; and what one block does for all."""
-    period, least = stride.a_turn * resident, stride.at_least * resident
-    one = _extrapolated(lambda size: launch.first_pass(size, 1), share, period, least)
-    parts = [(launch.multiprocessors, one)]
+def _of_share(launch: Launch, share: int, period: int, least: int, unit: int) -> Counts:
+    """Count the share of a unit of multiprocessors, times all; and what one block does for all."""
+    units = launch.multiprocessors // unit
+    one = _extrapolated(lambda size: launch.first_pass(size, unit), share, period, least)
+    parts = [(units, one)]
     if launch.method.name in _FOLD_PARTIALS:
-        short = launch.first_pass(least, 1)
-        parts += [(1, _of_grid(launch, least, short.blocks)), (-launch.multiprocessors, short)]
+        short = launch.first_pass(least, unit)
+        parts += [(1, _of_grid(launch, least, unit)), (-units, short)]
     return _mixed(parts)
 
 
-def _of_grid(launch: Launch, share: int, blocks: int) -> Counts:
+def _of_grid(launch: Launch, share: int, unit: int) -> Counts:
     """Count a short share of each; their partials are taken in by whole warps."""
 
-    def count(multiprocessors: int) -> Counts:
-        return launch.first_pass(multiprocessors * share, multiprocessors)
+    def count(units: int) -> Counts:
+        return launch.first_pass(units * share, units * unit)
 
-    period = WARP // math.gcd(WARP, blocks)
-    return _extrapolated(lambda m: count(m + 1), launch.multiprocessors - 1, period, 0)
+    partials = count(2).atomic_lanes // 2  # of a unit; a single block draws no ticket
+    period = WARP // math.gcd(WARP, partials)
+    return _extrapolated(
+        lambda more: count(1 + more), launch.multiprocessors // unit - 1, period, 0
+    )
 
 
 def _extrapolated(count: Callable[[int], Counts], size: int, period: int, least: int) -> Counts:

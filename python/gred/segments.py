@@ -83,17 +83,17 @@ def reduceat(
         is never written.
     offsets : array_like of int, shape (m,)
         Where segments begin: from 0 to n - 1, in any order. They may lie on the host or where
-        `values` do; if these lie on the host, they are brought to where the offsets are.
+        `values` do; if these lie on the host, they are copied to where the offsets are.
     dtype : data-type, optional
         The type that elements are converted to first, as for the reduction itself.
     out : array of shape (m,), optional
         Where the results go, converted to its type: on the host or the device that does the work.
         It may overlap with `values` and `offsets`.
     empty : {'element', 'identity'}, default 'element'
-        What a segment is that does not end behind its beginning: 'element': the one element at its
+        What a segment is that does not end after its beginning: 'element': the one element at its
         offset, as in NumPy; 'identity': empty, and its result what the reduction has of nothing: 0,
-        1, False or True; of a minimum the greatest value of the type, or infinity, and of a maximum
-        the least. Then offsets may be n, too: the rows of a sparse matrix in CSR form are
+        1, False or True; of a minimum the largest value of the type, or infinity, and of a maximum
+        the smallest. Then offsets may be n, too: the rows of a sparse matrix in CSR form are
         ``reduceat("sum", data, indptr[:-1], empty="identity")``.
     device : str, optional
         Where arrays of the host are reduced, as for `gred.sum`. What lies on a device is reduced
@@ -105,9 +105,9 @@ def reduceat(
     -------
     array of shape (m,)
         Of the type that the reduction of `values` has: NumPy's, or, if `values` lie on a device, an
-        array there, of the library that they are of, which nobody waits for. The same bits in every
-        run; on the host for any number of threads, with sums of floats added pairwise, at least as
-        accurately as NumPy's.
+        array there, of the library that they are of, which the call does not wait for. The same
+        bits in every run; on the host for any number of threads, with sums of floats added
+        pairwise, at least as accurately as NumPy's.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def reduceat(
         or ends outside of the array, what the reduction has of nothing, as for `empty`; nothing
         outside is ever read.
     MemoryError
-        If there is no room on the device for what has to be brought there or converted, all of
+        If the device's memory does not suffice for what has to be copied there or converted, all of
         which is at a time.
 
     Notes

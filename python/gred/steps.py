@@ -51,7 +51,7 @@ class Node:
     ``reads`` are elements of memory, and ``packs`` how many of each memory were read at once;
     ``copies`` are pairs of elements, those that an asynchronous bulk copy takes to shared memory;
     ``own`` is the node that left the thread's register, where that is merged in, and ``lane`` the
-    one whose register a shuffle brings. ``value`` is what the thread holds thereafter, the fold of
+    one whose register a shuffle reads. ``value`` is what the thread holds thereafter, the fold of
     ``terms`` elements of the launch's array. ``useful``: something of it gets into what the launch
     leaves.
     """

@@ -14,8 +14,8 @@ def workspace_limit(nbytes: SupportsIndex) -> AbstractContextManager[None]:
     Host arrays are copied to the device they are reduced on, at most 16 MiB at a time, and the
     rungs that work in place fold a copy. An array whose workspace would be larger is taken in
     pieces, one after the other. Without a limit that happens where the device's free memory does
-    not suffice. Results along axes are made in parts then; room for those that the host is to have
-    comes on top.
+    not suffice. Results along axes are made in parts then; memory for those that the host is to
+    have comes on top.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ class Table(NamedTuple):
         return self._where([column.rank == 0 for column in self.columns])
 
     def beside(self, other: Table) -> Table:
-        """Put another table's columns behind these, row by row, and take its notes."""
+        """Put another table's columns after these, row by row, and take its notes."""
         rows = [[*mine, *theirs] for mine, theirs in zip(self.rows, other.rows, strict=True)]
         return Table([*self.columns, *other.columns], rows, other.notes)
 

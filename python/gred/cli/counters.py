@@ -103,15 +103,12 @@ def settings_of(
     return Settings(methods, given.size, given.dtype, given.block_size, given.multiprocessors)
 
 
-def countable(
-    wanted: tuple[Any, ...] | None, done: str = "counted", latest: int = LATEST
-) -> tuple[Any, ...]:
-    """Check that the methods are rungs up to the `latest`; by default all that can be `done`."""
+def countable(wanted: tuple[Any, ...] | None, done: str = "counted") -> tuple[Any, ...]:
+    """Check that the methods are rungs; by default all, which can be `done`."""
     for method in wanted or ():
-        if method.number is None or method.number > latest:
-            raise options.UsageError(f"{method.name!r} cannot be {done}; rungs 0 to {latest} can")
-    rungs = (m for m in gred.methods() if m.number is not None and m.number <= latest)
-    return wanted or tuple(rungs)
+        if method.number is None:
+            raise options.UsageError(f"{method.name!r} cannot be {done}; rungs 0 to {LATEST} can")
+    return wanted or tuple(m for m in gred.methods() if m.number is not None)
 
 
 def count(settings: Settings, console: Console) -> list[Row]:

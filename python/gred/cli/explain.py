@@ -15,7 +15,6 @@ from gred.cli.counters import Settings
 from gred.cli.opening import check_places, tell_written, write
 from gred.cli.source import Listing, listings
 from gred.counting import Line
-from gred.prediction import LATEST
 
 DESCRIPTION = """\
 Shows a rung of the ladder: its source, with what every line does to memory, what limits the rung,
@@ -53,7 +52,7 @@ _EVENTS = {
     "block_barrier": ("arrivals of warps at a block barrier", ""),
     "warp_barrier": ("warp barriers", ""),
     "grid_barrier": ("arrivals of warps at a grid barrier", ""),
-    "global_load_trip": ("dependent global loads", ""),
+    "dependent_global_load": ("dependent global loads", ""),
     "bulk_copy": ("bulk copies", "sectors"),
     "mbarrier_wait": ("waits of warps at an mbarrier", ""),
     "cluster_barrier": ("arrivals of warps at a cluster barrier", ""),
@@ -65,7 +64,7 @@ _COMPARED = {
     "blocks": "blocks",
     "global_load_requests": "global load requests",
     "global_load_sectors": "global load sectors",
-    "global_load_trips": "dependent global loads",
+    "dependent_global_loads": "dependent global loads",
     "global_store_sectors": "global store sectors",
     "shared_load_wavefronts": "shared load wavefronts",
     "shared_store_wavefronts": "shared store wavefronts",
@@ -138,7 +137,7 @@ def limits(counted: gred.Counters) -> Iterator[str]:
     if wavefronts > 2 * requests and not total.bulk_copy_requests:
         times = wavefronts / requests
         yield f"{times:.1f} shared-memory wavefronts per global load request"
-    flight = total.global_load_nbytes / (total.global_load_trips or 1)
+    flight = total.global_load_nbytes / (total.dependent_global_loads or 1)
     if flight < _IN_FLIGHT and not total.bulk_copy_requests:
         yield f"loads of {flight:.0f} bytes in flight per warp"
 
@@ -177,9 +176,7 @@ def _print(console: Console, settings: Settings, method: Any, counted: list[gred
 
 
 def _predicted(settings: Settings, method: Any) -> Iterator[tuple[str, str]]:
-    """Say how long an array as long as benchmarks take keeps a GPU, and what binds it."""
-    if method.number > LATEST:
-        return
+    """Say how long an array as long as benchmarks take keeps a GPU, and what limits it."""
     told = gred.roofline(
         PREDICTED, method=method.name, block_size=settings.block_size, dtype=settings.dtype
     )

@@ -24,7 +24,7 @@ class Plan(NamedTuple):
 
 def plan_of(methods: tuple[Any, ...] | None, *rest: Any) -> Plan:
     """Check that the methods can be predicted; by default all that can."""
-    return Plan(counters.countable(methods, "predicted", prediction.LATEST), *rest)
+    return Plan(counters.countable(methods, "predicted"), *rest)
 
 
 def run(plan: Plan, console: Console) -> None:

@@ -16,7 +16,7 @@ from gred.cli.console import Column, Console, Table
 from gred.cli.data import random_array
 from gred.cli.measure import Sampling
 from gred.gpus import H200
-from gred.prediction import LATEST, predict_counted
+from gred.prediction import predict_counted
 
 DESCRIPTION = """\
 Compiles a rung of your own, a kernel in ordinary CUDA or in the ladder's form, by the host's C++
@@ -161,7 +161,7 @@ def _like(rung: gred.lab.Rung) -> Any:
 
 
 def _with_own(rows: Sequence[Any], own: Any, rung: gred.lab.Rung) -> list[Any]:
-    """Put your own behind the one that it is launched like."""
+    """Put your own after the one that it is launched like."""
     place = sum(row.number <= _like(rung).number for row in rows)
     return [*rows[:place], own, *rows[place:]]
 
@@ -197,8 +197,7 @@ def _predicted(rows: Sequence[counters.Row], rung: gred.lab.Rung) -> Table:
     for number, one in rows:
         launched = one._replace(method=rung.like) if number == "*" else one
         gpu = H200._replace(multiprocessors=one.multiprocessors)
-        unfitted = isinstance(number, int) and number > LATEST
-        times.append("-" if unfitted else units.time_text(predict_counted(launched, gpu).seconds))
+        times.append(units.time_text(predict_counted(launched, gpu).seconds))
         notes.append(", ".join([*explain.limits(one)][:2]) or explain.FREE)
     column = Column("predicted", style="bold", about="for an H200")
     return Table([column], [[time] for time in times], notes)

@@ -36,15 +36,12 @@ class Lesson(NamedTuple):
     """What is told of a rung, as far as it is known."""
 
     method: Any
-    counted: gred.Counters | None
-    predicted: gred.Roofline | None
+    counted: gred.Counters
+    predicted: gred.Roofline
     measured: float | None
 
     def note(self) -> str:
         """Say what the rung's idea is, and what limits it."""
-        if self.counted is None or self.predicted is None:
-            needed = f"needs compute capability {self.method.compute_capability}"
-            return f"{self.method.title}; not predicted, {needed}"
         return f"{self.method.title}; {explain.limit(self.counted, self.predicted)}"
 
 
@@ -55,13 +52,9 @@ def learn(settings: roofline.Settings, console: Console) -> list[Lesson]:
     with console.progress(len(settings.methods)) as step:
         for method in settings.methods:
             step(method.name)
-            counted = predicted = None
-            if method.number <= prediction.LATEST:
-                launch = prediction.make_launch(
-                    method.name, settings.block_size, settings.dtype, H200
-                )
-                counted = prediction.counted(launch, settings.size)
-                predicted = prediction.predict_counted(counted, H200)
+            launch = prediction.make_launch(method.name, settings.block_size, settings.dtype, H200)
+            counted = prediction.counted(launch, settings.size)
+            predicted = prediction.predict_counted(counted, H200)
             lessons.append(Lesson(method, counted, predicted, measured.get(method.name)))
     return lessons
 
@@ -100,8 +93,7 @@ def _climbed(lessons: Sequence[Lesson], nbytes: int) -> list[tuple[str, str]]:
 
 def _cells(lesson: Lesson, nbytes: int, console: Console) -> list[str]:
     cells = [str(lesson.method.number), lesson.method.name, *_counts(lesson.counted, nbytes)]
-    seconds = lesson.predicted.seconds if lesson.predicted else None
-    for time in (seconds, lesson.measured):
+    for time in (lesson.predicted.seconds, lesson.measured):
         cells.append(_UNKNOWN if time is None else units.time_text(time))
     if lesson.measured is None:
         return [*cells, _UNKNOWN, _UNKNOWN]
@@ -110,12 +102,11 @@ def _cells(lesson: Lesson, nbytes: int, console: Console) -> list[str]:
     return [*cells, units.gigabytes_text(pace), drawn]
 
 
-def _counts(counted: gred.Counters | None, nbytes: int) -> list[str]:
-    if counted is None:
-        return [_UNKNOWN] * 6
+def _counts(counted: gred.Counters, nbytes: int) -> list[str]:
     total = counted.total
     used, lanes = total.global_load_efficiency, total.active_lanes
-    moved = 32 * (total.global_load_sectors + total.global_store_sectors)
+    loaded = total.global_load_sectors + total.bulk_copy_sectors
+    moved = 32 * (loaded + total.global_store_sectors)
     return [
         str(len(counted.passes)),
         f"{moved / nbytes:.1f}x",

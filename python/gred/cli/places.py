@@ -60,7 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def choose(given: argparse.Namespace, command: str, figures: Figures) -> Places:
-    """Check where to write, so that no measurement is made in vain."""
+    """Check where to write, before anything is measured."""
     files.check_apart({"--json": given.json, "--csv": given.csv})
     for option, path in (("--out", given.out), ("--plots", given.plots)):
         files.check_folder(option, path)

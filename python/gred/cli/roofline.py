@@ -14,11 +14,11 @@ from gred.cli import counters, files, options, record, units
 from gred.cli.console import Column, Console, Table
 from gred.cli.opening import check_places, introduce, tell_written, write
 from gred.gpus import Gpu
-from gred.prediction import LATEST, Terms, checked_size
+from gred.prediction import Terms, checked_size
 
 DESCRIPTION = """\
 Predicts how long every rung of the ladder takes on a GPU, from its counts and a few numbers of the
-GPU, and says what binds it: memory bandwidth, the rate at which blocks start, the multiprocessors'
+GPU, and says what limits it: memory bandwidth, the rate at which blocks start, the multiprocessors'
 throughput, latency, or launch overhead. Without a GPU it does so for an H200."""
 
 EPILOG = """\
@@ -47,7 +47,7 @@ class Settings(NamedTuple):
 def parser(prog: str) -> argparse.ArgumentParser:
     """Make the options of `python -m gred roofline`."""
     parser = options.parser(prog, DESCRIPTION, EPILOG)
-    options.add_methods(parser, f"all rungs up to {LATEST}")
+    options.add_methods(parser, f"all rungs up to {counters.LATEST}")
     options.add_size(parser, "2**28", SIZE)
     options.add_dtype(parser)
     options.add_block_size(parser, "each method's own")
@@ -78,7 +78,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
 
 def _settings(given: argparse.Namespace) -> Settings:
     """Check what is to be predicted."""
-    methods = counters.countable(given.methods, "predicted", LATEST)
+    methods = counters.countable(given.methods, "predicted")
     device = None
     if given.device is not None:
         device = options.resolve_device(given.device)

@@ -25,13 +25,13 @@ from gred.steps import Block, Node, Step, blocks
 
 DESCRIPTION = """\
 Shows a rung of the ladder step by step: which thread touches which element, which lanes idle, which
-bytes are moved and not used, where lanes meet in a bank, and how the values fold. It is drawn from
+bytes are moved and not used, where banks conflict, and how the values fold. It is drawn from
 a run on the simulated device, access by access; no GPU is needed."""
 
 EPILOG = """\
 A block is at least a warp of 32 threads. Of a pass of more than four blocks the first three and the
 last are shown. The picture of a wide block with bank conflicts has a column for each bank, not for
-each thread. Exit status: 0 shown, 2 bad arguments, 130 interrupted, 141 nobody reads.
+each thread. Exit status: 0 shown, 2 bad arguments, 130 interrupted, 141 broken pipe.
 
 The source of a rung with its counts: python -m gred explain --help"""
 

@@ -66,7 +66,7 @@ class Truth:
     def accepts(self, answers: tuple[Any, ...]) -> bool:
         """Tell whether a library's answers, as many as the reduction has, are right.
 
-        A place is right if the element there is: not every library promises the first.
+        A place is right if the element there is: not every library guarantees the first.
         """
         try:
             if self._case.reduction.name in ("argmin", "argmax"):
@@ -184,8 +184,8 @@ _PARTS: dict[str, tuple[Callable[[Array], Any], Callable[[Iterable[Any]], Any]]]
     "magnitude": (_magnitude, math.fsum),
     "squares": (_squares, math.fsum),
     "product": (lambda piece: _number(piece.prod()), math.prod),
-    "least": (lambda piece: _number(piece.min()), functools.partial(min, key=_lexical)),
-    "greatest": (lambda piece: _number(piece.max()), functools.partial(max, key=_lexical)),
+    "minimum": (lambda piece: _number(piece.min()), functools.partial(min, key=_lexical)),
+    "maximum": (lambda piece: _number(piece.max()), functools.partial(max, key=_lexical)),
     "nonzero": (lambda piece: int(np.count_nonzero(piece)), sum),
 }
 
@@ -194,15 +194,15 @@ _Scaled = tuple[Any, float]
 _NUMBERS: dict[str, Callable[[Totals], _Scaled]] = {
     "sum": lambda t: (t.sum, t.magnitude),
     "prod": lambda t: (t.product, abs(t.product)),
-    "min": lambda t: (t.least, 0.0),
-    "max": lambda t: (t.greatest, 0.0),
+    "min": lambda t: (t.minimum, 0.0),
+    "max": lambda t: (t.maximum, 0.0),
     "mean": lambda t: (t.mean, t.magnitude / max(1, t.count)),
     "any": lambda t: (int(t.nonzero > 0), 0.0),
     "all": lambda t: (int(t.nonzero == t.count), 0.0),
     "count_nonzero": lambda t: (t.nonzero, 0.0),
     "var": lambda t: (t.variance, t.square),
     "std": lambda t: (math.sqrt(t.variance), t.square / (math.sqrt(t.variance) or 1.0)),
-    "ptp": lambda t: (t.greatest - t.least, max(abs(t.greatest), abs(t.least))),
+    "ptp": lambda t: (t.maximum - t.minimum, max(abs(t.maximum), abs(t.minimum))),
     "norm": lambda t: (math.sqrt(t.squares), math.sqrt(t.squares)),
 }
 # Reductions whose answers are those of others: of what is not NaN, at a place, or several at once.

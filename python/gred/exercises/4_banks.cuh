@@ -1,7 +1,7 @@
 /* Exercise 4, banks: the tree of exercise 3 without bank conflicts.
  *
  * Shared memory has 32 banks, and word w lies in bank w % 32. Lanes whose words lie `2 * stride`
- * apart meet in few banks, and wait for each other. Any pairs will do, as long as every element
+ * apart conflict in few banks, and wait for each other. Any pairs will do, as long as every element
  * comes into the sum once: choose those in which neighbouring threads touch neighbouring words.
  *
  * Launched like shared_strided. */

@@ -2,7 +2,7 @@
  *
  * shuffle_down(value, k) gives a lane the value of the lane k further on, from register to
  * register; warp_fold<Fold>(value) does so five times, and lane 0 has the fold of its warp. What is
- * left is to bring the warps' values together: a word of shared memory for each, one barrier, and
+ * left is to combine the warps' values: a word of shared memory for each, one barrier, and
  * the first warp folds those. A block has blockDim.x / warp_size warps, which may be fewer than 32.
  *
  * Launched like shuffle. */

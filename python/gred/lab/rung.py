@@ -129,7 +129,7 @@ class Rung:
         ValueError
             As `gred.counters`.
         RuntimeError
-            If the kernel is at fault: it crashes, never ends, or waits in vain; `check` says more.
+            If the kernel is at fault: it crashes, never ends, or waits forever; `check` says more.
 
         """
         said = self._counted(a, dtype, block_size, multiprocessors, room=0)

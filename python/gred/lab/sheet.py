@@ -93,7 +93,7 @@ def _shuffles(total: Counts, _size: int) -> _Missed:
 
 
 _SHEET: tuple[tuple[str, str, _Goal], ...] = (
-    ("tail", "the end of the array: no load behind it", _nothing),
+    ("tail", "the end of the array: no load past it", _nothing),
     ("barriers", "a tree in shared memory: who waits for whom, and when", _nothing),
     ("packed_threads", "divergence: the same pairs, by threads that are neighbours", _busy_lanes),
     ("banks", "bank conflicts: the same tree, by other pairs", _no_conflicts),

@@ -98,7 +98,7 @@ def ladder(
     -------
     Ladder
         A `LadderRow`, with ``number``, ``name`` and ``counters``, of each rung from 0 to 22, and
-        your own behind the rung that it is launched like; on a GPU with ``time``, as
+        your own after the rung that it is launched like; on a GPU with ``time``, as
         `gred.kernel_time` gives it, caches flushed before each sample, and ``share``, its bytes a
         second over those that `gred.read_limit` reads. It prints as a table.
 

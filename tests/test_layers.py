@@ -1,4 +1,4 @@
-"""The rooms of csrc/ know only those below them, kernels/ only plain headers; there are no circles.
+"""Directories of csrc/ include what is below them, kernels/ only plain headers; no cycles.
 
 Every `#include` is read as it is written, without a compiler and whatever `#if` it stands in. A
 source and its header count as one: `plan.c` and `plan.h` are the file `plan`.
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 SUFFIXES = {".c", ".h", ".cc", ".cpp", ".cu", ".cuh", ".def", ".inc"}
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[ \t]*(.*?)[ \t]*(?:/[/*].*)?$", re.MULTILINE)
 
-# What each room may include beside itself.
+# What each directory may include beside itself.
 BELOW = {
     "common": (),
     "arrays": ("common",),
@@ -47,7 +47,7 @@ def includes(text):
 
 
 def place(path):
-    """Tell what a path lies in: a room of csrc/, or kernels."""
+    """Tell what a path lies in: a directory of csrc/, or kernels."""
     parts = PurePosixPath(path).parts
     return parts[1] if parts[0] == "csrc" else parts[0]
 
@@ -70,7 +70,7 @@ def found(path, name, files):
     return None
 
 
-def arrows(files):
+def project_includes(files):
     """List (file, included file) for all of the project's own."""
     quoted = (
         (path, found(path, written[1:-1], files))
@@ -85,7 +85,7 @@ def arrows(files):
 
 
 def badly_written(files):
-    """List includes that do not say "room/file.h", or that nobody could follow."""
+    """List includes that do not say "directory/file.h", or that nobody could follow."""
     headers = {PurePosixPath(path).name for path in files}
     wrong = []
     for path, text in files.items():
@@ -104,10 +104,10 @@ def badly_written(files):
     return wrong
 
 
-def arrows_back(files):
+def includes_upwards(files):
     """List includes of what does not lie below."""
     wrong = []
-    for path, target in arrows(files):
+    for path, target in project_includes(files):
         here, there = place(path), place(target)
         below = (FROM_KERNELS,) if here == "kernels" else BELOW.get(here, ())
         if there not in (here, *below):
@@ -118,7 +118,7 @@ def arrows_back(files):
 def python_in_kernels(files):
     """List what kernels/ reaches that brings Python with it."""
     reached = {path for path in files if place(path) == "kernels"}
-    edges = arrows(files)
+    edges = project_includes(files)
     while more := {target for path, target in edges if path in reached} - reached:
         reached |= more
     return [
@@ -129,18 +129,18 @@ def python_in_kernels(files):
     ]
 
 
-def circles(files):
-    """List circles of files, a source and its header being one."""
+def cycles(files):
+    """List cycles of files, a source and its header being one."""
     graph = {}
-    for path, target in arrows(files):
+    for path, target in project_includes(files):
         a, b = (str(PurePosixPath(name).with_suffix("")) for name in (path, target))
         if a != b:
             graph.setdefault(a, set()).add(b)
-    found_circles, done = [], set()
+    found_cycles, done = [], set()
 
     def walk(node, way):
         if node in way:
-            found_circles.append(" -> ".join([*way[way.index(node) :], node]))
+            found_cycles.append(" -> ".join([*way[way.index(node) :], node]))
         elif node not in done:
             for neighbour in sorted(graph.get(node, ())):
                 walk(neighbour, [*way, node])
@@ -148,32 +148,32 @@ def circles(files):
 
     for node in sorted(graph):
         walk(node, [])
-    return found_circles
+    return found_cycles
 
 
 RULES = {
-    "a project's header is included as room/file.h": badly_written,
-    "no arrow goes back": arrows_back,
+    "a project's header is included as directory/file.h": badly_written,
+    "no include goes up": includes_upwards,
     "kernels know nothing of Python": python_in_kernels,
-    "no files include one another in a circle": circles,
+    "no files include one another in a cycle": cycles,
 }
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
-def test_the_rooms_are_kept(rule):
+def test_the_layers_are_kept_apart(rule):
     wrong = rule(sources())
     assert not wrong, "\n" + "\n".join(wrong)
 
 
-def test_all_rooms_are_there_and_no_other():
+def test_all_directories_are_there_and_no_other():
     files = sources()
     assert {place(path) for path in files} == {*BELOW, "kernels"}
-    assert len(arrows(files)) > 100
+    assert len(project_includes(files)) > 100
 
 
 # ---- whether the rules would see it ----
 
-HOUSE = {
+TREE = {
     "csrc/common/ground.h": "#include <stdint.h>\n",
     "csrc/common/object.h": "#define PY_SSIZE_T_CLEAN\n#include <Python.h>\n",
     "csrc/arrays/view.h": '#include "common/ground.h" /* a comment */\n',
@@ -195,25 +195,45 @@ CHANGES = [
     (badly_written, "csrc/plan/plan.h", "#include <arrays/view.h>", "<arrays/view.h>"),
     (badly_written, "csrc/plan/plan.h", "#include VIEW", "VIEW"),
     (badly_written, "kernels/tile.cuh", '#include "nothing.cuh"', "nothing"),
-    (arrows_back, "csrc/common/object.h", '#include "arrays/view.h"', "common/object.h -> csrc/ar"),
-    (arrows_back, "csrc/arrays/view.c", '#include "plan/plan.h"', "view.c -> csrc/plan/plan.h"),
-    (arrows_back, "csrc/host/host.h", '#include "cuda/cuda.h"', "host.h -> csrc/cuda/cuda.h"),
-    (arrows_back, "csrc/run/run.c", '#if 0\n#  include "host/host.h"\n#endif', "run.c -> csrc/h"),
-    (arrows_back, "kernels/tile.cuh", '#include "arrays/view.h"', "tile.cuh -> csrc/arrays/view.h"),
+    (
+        includes_upwards,
+        "csrc/common/object.h",
+        '#include "arrays/view.h"',
+        "common/object.h -> csrc/ar",
+    ),
+    (
+        includes_upwards,
+        "csrc/arrays/view.c",
+        '#include "plan/plan.h"',
+        "view.c -> csrc/plan/plan.h",
+    ),
+    (includes_upwards, "csrc/host/host.h", '#include "cuda/cuda.h"', "host.h -> csrc/cuda/cuda.h"),
+    (
+        includes_upwards,
+        "csrc/run/run.c",
+        '#if 0\n#  include "host/host.h"\n#endif',
+        "run.c -> csrc/h",
+    ),
+    (
+        includes_upwards,
+        "kernels/tile.cuh",
+        '#include "arrays/view.h"',
+        "tile.cuh -> csrc/arrays/view.h",
+    ),
     (python_in_kernels, "csrc/common/ground.h", "#include <Python.h>", "ground.h: #include"),
     (python_in_kernels, "kernels/tile.cuh", '#include "common/object.h"', "object.h: #include"),
-    (circles, "kernels/tile.cuh", '#include "ladder/rung.cuh"', "rung -> kernels/tile -> kernels"),
-    (circles, "csrc/arrays/view.h", '#include "arrays/loop.h"', "view -> csrc/arrays/loop"),
+    (cycles, "kernels/tile.cuh", '#include "ladder/rung.cuh"', "rung -> kernels/tile -> kernels"),
+    (cycles, "csrc/arrays/view.h", '#include "arrays/loop.h"', "view -> csrc/arrays/loop"),
 ]
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
-def test_a_house_in_order_breaks_no_rule(rule):
-    assert rule(HOUSE) == []
+def test_a_tree_in_order_breaks_no_rule(rule):
+    assert rule(TREE) == []
 
 
 @pytest.mark.parametrize(("rule", "path", "line", "seen"), CHANGES, ids=[c[2] for c in CHANGES])
 def test_a_rule_that_is_broken_is_seen(rule, path, line, seen):
-    wrong = rule({**HOUSE, path: HOUSE[path] + line + "\n"})
+    wrong = rule({**TREE, path: TREE[path] + line + "\n"})
     assert len(wrong) == 1
     assert seen in wrong[0]
