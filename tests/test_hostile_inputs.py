@@ -734,6 +734,7 @@ def test_an_array_that_another_argument_resizes_is_refused(call):
         call(array, Resizes(array))
 
 
+@pytest.mark.unsanitized  # AddressSanitizer's stack frames are several times larger
 @pytest.mark.parametrize("place", ["host", "simulated"])
 def test_a_small_stack_is_enough(place):
     """32 KiB, of which Python itself takes some; a stack overflow would end the process."""
