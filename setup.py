@@ -60,11 +60,11 @@ ROUNDED = {"products": ["-ffp-contract=off"]}
 VECTOR_FLAGS = ["-ffp-contract=off", "-Wno-psabi", "-Wno-maybe-uninitialized"]
 # What becomes of states: square roots of many, and nobody asks errno how they went.
 STATES_FLAGS = ["-O3", "-fno-math-errno", "-Wno-psabi"]
-# Of kernels/host/, compiled for each set of instructions. Moves trap nothing, so that what is
+# Of kernels/host/, compiled for each set of instructions, the slowest first. Moves trap nothing, so that what is
 # converted on one condition can be converted in any case.
 UNITS = {
-    "vectors": [],
     "columns": [],
+    "vectors": [],
     "moves": ["-O3", "-fno-trapping-math"],
     "windows": [],
     "product_windows": [],
@@ -135,8 +135,9 @@ class BuildExt(build_ext):
             ("GRED_CUDA_VERSION", f'"{toolkit.version if toolkit else ""}"'),
             ("GRED_ARCHITECTURES", f'"{" ".join(toolkit.architectures) if toolkit else ""}"'),
         ]
-        jobs = self.cuda_jobs(toolkit) if toolkit else []
-        jobs += self.host_jobs() + self.simulated_jobs()
+        # The slowest first: the last to be started is the last to end.
+        jobs = self.host_jobs() + (self.cuda_jobs(toolkit) if toolkit else [])
+        jobs += self.simulated_jobs()
         jobs += self.plain_jobs(ext, CUDA_SOURCES if toolkit else [ABSENT_CUDA])
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             list(pool.map(Job.run, jobs))
@@ -175,9 +176,9 @@ class BuildExt(build_ext):
         loops = [*cxx, *HOST_CXX, *STATES_FLAGS, *CHECKS, "-DGRED_HOST_LOOPS=host_loops"]
         loops += ["-x", "c++"]
         jobs = [Job(loops, Path(LOOPS), self.object(LOOPS))]
-        for name, flags in INSTRUCTIONS.items():
-            defines = [f"-DGRED_HOST_LOOPS=host_{name}", f"-DGRED_INSTRUCTIONS={name}"]
-            for unit, more in UNITS.items():
+        for unit, more in UNITS.items():
+            for name, flags in INSTRUCTIONS.items():
+                defines = [f"-DGRED_HOST_LOOPS=host_{name}", f"-DGRED_INSTRUCTIONS={name}"]
                 words = [*cxx, *HOST_CXX, *VECTOR_FLAGS, *more, *CHECKS, *flags, *defines]
                 source = Path("kernels/host", unit).with_suffix(".cpp")
                 target = self.object(f"kernels/host/{unit}_{name}")

@@ -43,15 +43,17 @@ def chosen(cases: Iterable[Case], *of: object) -> list[Case]:
 def pairwise(names: list[str]) -> set[str]:
     """Choose so many parameters' names, of words, that every two words that meet do so in one.
 
-    Under sanitizers it is enough that every word is in one.
+    Once `most` are chosen, and under sanitizers from the first on, every word in one is enough.
     """
-    few, together = of_selection(len(names), 8, 1), of_selection(2, 2, 1)
+    few, most = of_selection(len(names), 8, 1), of_selection(len(names), 60, 0)
     kept: set[str] = set()
     met: set[tuple[str, ...]] = set()
     for name in sorted(names, key=hashed):
         words = sorted(name.split("-"))
-        pairs = set(itertools.combinations(words, min(len(words), together)))
-        if len(names) <= few or not pairs <= met:
+        alone = set(itertools.combinations(words, 1))
+        pairs = set(itertools.combinations(words, min(len(words), 2)))
+        wanted = pairs if len(kept) < most else alone
+        if len(names) <= few or not wanted <= met:
             kept.add(name)
-            met |= pairs
+            met |= alone | pairs
     return kept
