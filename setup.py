@@ -60,8 +60,8 @@ ROUNDED = {"products": ["-ffp-contract=off"]}
 VECTOR_FLAGS = ["-ffp-contract=off", "-Wno-psabi", "-Wno-maybe-uninitialized"]
 # What becomes of states: square roots of many, and nobody asks errno how they went.
 STATES_FLAGS = ["-O3", "-fno-math-errno", "-Wno-psabi"]
-# Of kernels/host/, compiled for each set of instructions, the slowest first. Moves trap nothing, so that what is
-# converted on one condition can be converted in any case.
+# Of kernels/host/, compiled for each set of instructions, the slowest first. Moves trap nothing, so
+# that what is converted on one condition can be converted in any case.
 UNITS = {
     "columns": [],
     "vectors": [],
