@@ -13,6 +13,8 @@ import wheels
 
 # -O1 is for the stubs that nvcc leaves to the host's compiler; device code is always optimised.
 # That compiler also reads all machine code as text, of which there is a tenth when compressed.
+# --Ofast-compile halves the time of nvcc, but kernels take longer (945 calls on an H100): with
+# "mid" 4 times as long on median; with "min" float16 sums along axes take twice as long.
 FLAGS = ["-std=c++17", "-O1", "-Xcompiler", "-fPIC,-fvisibility=hidden"]
 FLAGS += ["-Xfatbin", "-compress-all"]
 HOPPER, BLACKWELL = 90, 100

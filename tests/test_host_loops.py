@@ -70,6 +70,7 @@ def test_any_number_of_threads_makes_the_same_bits():
     check_threads()
 
 
+@pytest.mark.unsanitized  # the sanitized run names instructions itself
 @pytest.mark.parametrize("asked", ["", "avx1024", "neon", "AVX2"])
 def test_instructions_that_are_not_there_are_not_asked_for(asked):
     assert run("settled", GRED_INSTRUCTIONS=asked)[0] == BEST
