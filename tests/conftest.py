@@ -6,7 +6,7 @@ for it one skips, and says so; the others would only say it again, and are left 
 
 Of a test's cases run so many that every two values of its parameters meet in one, and once there
 are 60, that every value is in one; a hash chooses them, the same in every run. Of Hypothesis's
-examples, and of what tests and their programs go through, an eighth is tried. `pytest --thorough`
+examples, and of what tests and their programs go through, a sixth is tried. `pytest --thorough`
 runs everything. `pytest --sanitized`, for a build with sanitizers, has each value in one, but at
 most 8 cases of a test, a 24th of the rest, and nothing marked `unsanitized`.
 

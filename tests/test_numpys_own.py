@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from thin import of_selection
 
 HERE = Path(__file__).parent
 NUMPY = Path(np.__file__).parent
@@ -31,10 +30,6 @@ FILES = {
     "matrixlib/tests/test_defmatrix.py": "",
     "ma/tests/test_core.py": "TestMaskedArrayMathMethods or sum or mean or min or max",
 }
-# The files that call gred most for their time; --thorough runs all.
-MOST_CALLS = [
-    file for file in FILES if not file.endswith(("multiarray.py", "regression.py", "core.py"))
-]
 NAN_FUNCTIONS = "lib/tests/test_nanfunctions.py"
 # What is NumPy's promise and not gred's, each with its reason.
 DESELECTED = {
@@ -110,9 +105,7 @@ def failed(report):
 
 
 @there
-@pytest.mark.parametrize(
-    "file", of_selection(FILES, MOST_CALLS, MOST_CALLS), ids=lambda file: Path(file).stem
-)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: Path(file).stem)
 def test_numpys_own_tests_pass_with_gred_in_its_place(file, tmp_path):
     """No test fails that passes without gred; and gred is asked often enough for that to count."""
     skipped = [name for name in DESELECTED if name.startswith(file)]
