@@ -7,6 +7,8 @@ here.
 from __future__ import annotations
 
 import importlib.util
+import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -58,10 +60,6 @@ class Reduction(NamedTuple):
     kinds: str
     data: str
     options: _Names = ()
-
-
-def _same(matrix: Any) -> Any:
-    return matrix
 
 
 class Layout(NamedTuple):
@@ -151,6 +149,7 @@ TYPES: dict[str, Type] = _by_name(
     )
 )
 
+_TYPE_PLACES = {name: place for place, name in enumerate(TYPES)}
 _ADDS = ("where", "dtype")
 
 REDUCTIONS: dict[str, Reduction] = _by_name(
@@ -219,14 +218,14 @@ class Block(NamedTuple):
     extents: tuple[Extent, ...]
 
 
-def _bytes(*counts: int) -> tuple[Extent, ...]:
-    return tuple(Extent(count, True) for count in counts)
+def _bytes(*powers: int) -> tuple[Extent, ...]:
+    """Make sizes in bytes, which are these powers of two."""
+    return tuple(Extent(1 << power, in_bytes=True) for power in powers)
 
 
 _LADDER = ("sum", "prod", "min", "max", "mean")
 _OTHERS = tuple(name for name in REDUCTIONS if name not in _LADDER)
 _FLAT = ("flat",)
-_KIB, _MIB, _GIB = 1 << 10, 1 << 20, 1 << 30
 
 
 def _whole_grid(sizes: tuple[Extent, ...], middle: Extent, large: Extent) -> tuple[Block, ...]:
@@ -253,27 +252,13 @@ def _quick_grid(sizes: tuple[Extent, ...], large: Extent) -> tuple[Block, ...]:
 # By the kind of device, and whether there is but a minute.
 GRIDS = {
     ("cuda", False): _whole_grid(
-        _bytes(
-            *(4, _KIB, 16 * _KIB, 64 * _KIB, 256 * _KIB, _MIB, 4 * _MIB, 16 * _MIB, 64 * _MIB),
-            *(256 * _MIB, _GIB, 4 * _GIB),
-        ),
-        Extent(256 * _MIB, True),
-        Extent(_GIB, True),
+        _bytes(2, 10, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32), *_bytes(28, 30)
     ),
-    ("cuda", True): _quick_grid(
-        _bytes(4, 64 * _KIB, _MIB, 16 * _MIB, 256 * _MIB), Extent(256 * _MIB, True)
-    ),
+    ("cuda", True): _quick_grid(_bytes(2, 16, 20, 24, 28), *_bytes(28)),
     ("host", False): _whole_grid(
-        _bytes(
-            *(4, _KIB, 4 * _KIB, 16 * _KIB, 64 * _KIB, 256 * _KIB, _MIB, 4 * _MIB, 16 * _MIB),
-            *(64 * _MIB, 256 * _MIB),
-        ),
-        Extent(_MIB, True),
-        Extent(32 * _MIB, True),
+        _bytes(2, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28), *_bytes(20, 25)
     ),
-    ("host", True): _quick_grid(
-        _bytes(4, 4 * _KIB, 64 * _KIB, _MIB, 16 * _MIB), Extent(_MIB, True)
-    ),
+    ("host", True): _quick_grid(_bytes(2, 12, 16, 20, 24), *_bytes(20)),
 }
 
 
@@ -289,48 +274,32 @@ def cases(
     What is given takes that side's place in every block, and a case that does not make sense, such
     as the variance of bool, is none.
     """
+    given = (reductions, types, layouts, extents)
     found: dict[Case, None] = {}
     for block in grid:
-        crossed = Block(
-            reductions or block.reductions,
-            types or block.types,
-            layouts or block.layouts,
-            extents or block.extents,
-        )
+        crossed = Block(*(mine or its for mine, its in zip(given, block, strict=True)))
         found.update(dict.fromkeys(_crossed(crossed)))
-    return sorted(found, key=_place)
-
-
-def _crossed(block: Block) -> Iterator[Case]:
-    for reduction in map(REDUCTIONS.__getitem__, block.reductions):
-        for kind in map(TYPES.__getitem__, block.types):
-            for layout in map(LAYOUTS.__getitem__, block.layouts):
-                if not _makes_sense(reduction, kind, layout):
-                    continue
-                for extent in block.extents:
-                    size = extent.elements(kind.itemsize)
-                    if layout.view is None:
-                        yield Case(reduction, kind, layout, size, extent)
-                    elif size >= LEAST_VIEWED:
-                        rows, columns = _shape(size)
-                        yield Case(reduction, kind, layout, rows * columns, extent)
-
-
-def _makes_sense(reduction: Reduction, kind: Type, layout: Layout) -> bool:
-    return (
-        kind.kind in reduction.kinds
-        and (layout.option is None or layout.option in reduction.options)
-        and (not layout.types or kind.name in layout.types)
+    places = {r.data: place for place, r in enumerate(REDUCTIONS.values())}
+    return sorted(
+        found, key=lambda c: (c.nbytes, _TYPE_PLACES[c.type.name], places[c.data], c.size)
     )
 
 
-def _place(case: Case) -> tuple[int, ...]:
-    """Order cases as they are measured."""
-    return (case.nbytes, _TYPE_PLACES[case.type.name], _DATA_PLACES[case.data], case.size)
-
-
-_TYPE_PLACES = {name: place for place, name in enumerate(TYPES)}
-_DATA_PLACES = {r.data: place for place, r in enumerate(REDUCTIONS.values())}
+def _crossed(block: Block) -> Iterator[Case]:
+    for names in itertools.product(block.reductions, block.types, block.layouts):
+        reduction, kind, layout = REDUCTIONS[names[0]], TYPES[names[1]], LAYOUTS[names[2]]
+        if (
+            kind.kind not in reduction.kinds
+            or layout.option not in (None, *reduction.options)
+            or (layout.types and kind.name not in layout.types)
+        ):
+            continue
+        for extent in block.extents:
+            size = extent.elements(kind.itemsize)
+            if layout.view is None:
+                yield Case(reduction, kind, layout, size, extent)
+            elif size >= LEAST_VIEWED:
+                yield Case(reduction, kind, layout, math.prod(_shape(size)), extent)
 
 
 def table_order(case: Case) -> tuple[int, ...]:

@@ -6,7 +6,6 @@ reader of standard output has gone, which ends the command as SIGPIPE ends other
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import re
 import sys
@@ -15,9 +14,8 @@ from collections.abc import Sequence
 from typing import Any, TextIO, cast
 
 from gred.cli import counters, explain, lab, ladder, options, roofline, show, sweep, versus
-from gred.cli.console import Console, make_console
+from gred.cli.console import Console, OutputError, make_console
 from gred.cli.options import UsageError
-from gred.cli.streams import OutputError, open_what_is_closed
 
 PROGRAM = "python -m gred"
 
@@ -41,7 +39,6 @@ _WORD, _LINE = 256, 1000
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with `arguments`, by default the process's own; the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    open_what_is_closed()
     console = make_console()
     try:
         status = _run(given, console)
@@ -60,42 +57,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(given: Sequence[str], console: Console) -> int:
+    """Run the job that is named, if one is: the ladder's own arguments are options alone."""
+    named = [name for name in given[:1] if not name.startswith("-")]
     with warnings.catch_warnings():
         warnings.simplefilter("always", RuntimeWarning)
-        warnings.showwarning = _note_warnings(console)
+        # At once: a warning may say that the next result takes a while.
+        warnings.showwarning = lambda message, *_, **__: console.note(f"gred: {message}")
+        for name in named:
+            options.check_name(name, _JOBS, "job", f"there are {', '.join(_JOBS)}")
+        job = _JOBS[named[0]] if named else ladder
+        parser = options.parser(" ".join((PROGRAM, *named)), job)
         try:
-            named = _job_named(given)
-            job = _JOBS[named[0]] if named else ladder
-            parser = job.parser(" ".join((PROGRAM, *named)))
-            status: int = job.run(_parse(parser, given[len(named) :], console), console)
-            return status
+            # Help goes where a lost reader is noticed: argparse itself ignores it.
+            with contextlib.redirect_stdout(cast(TextIO, console.stdout)):
+                parsed = parser.parse_args(given[len(named) :])
         except SystemExit:  # argparse has shown its help
             return _RIGHT
-
-
-def _job_named(given: Sequence[str]) -> list[str]:
-    """Tell which job is named, if one is: the ladder's own arguments are options alone."""
-    named = [name for name in given[:1] if not name.startswith("-")]
-    for name in named:
-        options.check_name(name, _JOBS, "job", f"there are {', '.join(_JOBS)}")
-    return named
-
-
-def _parse(
-    parser: argparse.ArgumentParser, given: Sequence[str], console: Console
-) -> argparse.Namespace:
-    """Parse, and let help go where a lost reader is noticed: argparse itself ignores it."""
-    with contextlib.redirect_stdout(cast(TextIO, console.stdout)):
-        return parser.parse_args(given)
-
-
-def _note_warnings(console: Console) -> Any:
-    """Show a warning at once: it may say that the next result takes a while."""
-
-    def show(message: Warning | str, *_: Any) -> None:
-        console.note(f"gred: {message}")
-
-    return show
+        status: int = job.run(parsed, console)
+        return status
 
 
 def _one_line(error: BaseException) -> str:

@@ -1,27 +1,92 @@
 """What the command says and how: with rich where it is installed, in plain text where it is not.
 
 Results go to standard output, unless a file does; progress, notes and errors to standard error.
+Either may be closed from the start, or lose its reader on the way.
 """
 
 from __future__ import annotations
 
 import io
 import itertools
+import os
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
-
-from gred.cli.streams import Stream
+from typing import Any, NamedTuple, TextIO, TypeVar
 
 _INDENT = "  "
 _GAP = "  "
-# Columns that prose gets in the narrowest terminal.
-_LEAST_ROOM = 20
+# Columns of what is no terminal, and those that prose gets in the narrowest one.
+_WIDTH, _LEAST_ROOM = 100, 20
 
 Step = Callable[[str], None]
+_Result = TypeVar("_Result")
+
+
+class OutputError(Exception):
+    """Standard output takes no more; the cause is the system's error."""
+
+
+class Stream:
+    """A stream whose reader may go: what is written from then on goes nowhere.
+
+    A patient one keeps that to itself, and another one raises OutputError.
+    """
+
+    def __init__(self, stream: TextIO, patient: bool = False) -> None:
+        self._stream = stream
+        self._error: OSError | None = None
+        self.patient = patient
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write `text`, if there is still where to."""
+        self._attempt(self._stream.write, text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass on what is kept back."""
+        self._attempt(self._stream.flush)
+
+    def columns(self) -> int:
+        """Count the columns to write in: COLUMNS, or the terminal's; 100 where there is neither."""
+        given = os.environ.get("COLUMNS", "")
+        if given.isdecimal() and int(given[:9]) > 0:
+            return int(given[:9])
+        try:
+            return os.get_terminal_size(self.fileno()).columns or _WIDTH
+        except (OSError, ValueError):
+            return _WIDTH
+
+    def _attempt(self, act: Any, *arguments: Any) -> None:
+        if self._error is None:
+            try:
+                act(*arguments)
+            except OSError as error:
+                self._error = error
+                self._divert()
+        if self._error is not None and not self.patient:
+            raise OutputError from self._error
+
+    def _divert(self) -> None:
+        """Have what is still kept back go nowhere, so that the interpreter's end is quiet, too."""
+        try:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)
+        except (OSError, ValueError):
+            pass
+
+
+class Cell(NamedTuple):
+    """A piece of a line; in a table, an entry that may need a style of its own."""
+
+    text: str
+    style: str = ""
 
 
 class Column(NamedTuple):
@@ -37,95 +102,77 @@ class Column(NamedTuple):
     about: str = ""
 
 
-class Cell(NamedTuple):
-    """A table's entry that needs a style of its own."""
-
-    text: str
-    style: str = ""
-
-
-def make_console() -> Console:
-    """Choose the best console there is."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-    try:
-        import rich  # noqa: F401
-    except ImportError:
-        return Console()
-    return RichConsole()
-
-
-def bar(share: float, width: int, characters: str) -> str:
-    """Draw a bar of `width` columns, `share` of it filled; the last character is a full column."""
-    steps = len(characters) - 1
-    filled = round(max(0.0, min(share, 1.0)) * width * steps)
-    whole, rest = divmod(filled, steps)
-    return (characters[-1] * whole + (characters[rest] if rest else "")).ljust(width)
-
-
-def _text(cell: str | Cell) -> str:
-    return cell if isinstance(cell, str) else cell.text
-
-
-class Table(NamedTuple):
+class Table:
     """Rows under a head; `notes` are of the rows, each to be written below its own."""
 
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[str | Cell]]
-    notes: Sequence[str] = ()
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        rows: Iterable[Sequence[str | Cell]],
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.columns, self.notes = columns, notes
+        self.rows = [[Cell(one) if isinstance(one, str) else one for one in row] for row in rows]
 
     def widths(self) -> list[int]:
         """Measure the widest entry of each column."""
-        lines = [[column.title for column in self.columns]]
-        lines += [[_text(cell) for cell in row] for row in self.rows]
-        return [max(map(len, entries)) for entries in zip(*lines, strict=True)]
+        texts = ([cell.text for cell in row] for row in self.rows)
+        entries = zip([column.title for column in self.columns], *texts, strict=True)
+        return [max(map(len, column)) for column in entries]
+
+    def width(self) -> int:
+        """Measure a line."""
+        return sum(self.widths()) + len(_GAP) * (len(self.columns) - 1)
 
     def fitted(self, width: int) -> Table | None:
         """Leave out what has no room in `width` columns; None if the rest has no room either."""
-        table = self
-        while not table._fits(width):
-            worst = max(column.rank for column in table.columns)
-            if worst == 0:
-                return None
-            table = table._where([column.rank != worst for column in table.columns])
-        return table
+        ranks = sorted({column.rank for column in self.columns}, reverse=True)
+        tables = (self.ranked(rank) for rank in ranks)
+        return next((one for one in tables if len(_INDENT) + one.width() <= width), None)
 
-    def _fits(self, width: int) -> bool:
-        gaps = len(_GAP) * (len(self.columns) - 1)
-        return len(_INDENT) + sum(self.widths()) + gaps <= width
+    def ranked(self, rank: int) -> Table:
+        """Keep the columns up to a rank; those of rank 0 are never left out."""
+        return self.where([column.rank <= rank for column in self.columns])
 
-    def essential(self) -> Table:
-        """Keep what is never left out."""
-        return self._where([column.rank == 0 for column in self.columns])
+    def where(self, kept: Sequence[bool]) -> Table:
+        """Keep some of the columns."""
+        rows = [list(itertools.compress(row, kept)) for row in self.rows]
+        return Table(list(itertools.compress(self.columns, kept)), rows, self.notes)
+
+    def without(self, titles: Sequence[str]) -> Table:
+        """Leave out the columns of these titles."""
+        return self.where([column.title not in titles for column in self.columns])
 
     def beside(self, other: Table) -> Table:
         """Put another table's columns after these, row by row, and take its notes."""
         rows = [[*mine, *theirs] for mine, theirs in zip(self.rows, other.rows, strict=True)]
         return Table([*self.columns, *other.columns], rows, other.notes)
 
-    def without(self, titles: Sequence[str]) -> Table:
-        """Leave out the columns of these titles."""
-        return self._where([column.title not in titles for column in self.columns])
-
-    def _where(self, kept: Sequence[bool]) -> Table:
-        rows = [list(itertools.compress(row, kept)) for row in self.rows]
-        return Table(list(itertools.compress(self.columns, kept)), rows, self.notes)
+    def with_notes(self) -> Iterator[tuple[list[Cell], str]]:
+        """Give each row with what is written below it."""
+        return itertools.zip_longest(self.rows, self.notes, fillvalue="")
 
     def legend(self) -> str:
         """Say what the columns are that say so."""
-        return "; ".join(
-            f"{column.title}: {column.about}" for column in self.columns if column.about
-        )
+        told = [column for column in self.columns if column.about]
+        return "; ".join(f"{column.title}: {column.about}" for column in told)
 
 
-class _Streams:
-    """Where a console writes."""
+class Console:
+    """Aligned text, no colour; the progress bar rewrites its line where there is a terminal."""
+
+    bar_characters = " #"
+    lane_characters = "#o.rw~!"
+    rule = "-"
 
     def __init__(self) -> None:
         self.stdout = Stream(sys.stdout)
         self.stderr = Stream(sys.stderr, patient=True)
         self._show_on(self.stdout)
+
+    def _show_on(self, stream: Stream) -> None:
+        self._shown = stream
+        self.width = stream.columns()
 
     def leave_stdout(self) -> None:
         """Show everything on standard error, because standard output is where a file goes."""
@@ -141,76 +188,28 @@ class _Streams:
             self.stdout.patient = False
         self.stdout.flush()
 
-    def _show_on(self, stream: Stream) -> None:
-        self._shown = stream
-        self.width = stream.columns()
+    # ---- lines ----
 
+    def _write(self, *parts: Cell) -> None:
+        print("".join(part.text for part in parts), file=self._shown)
 
-class Console(_Streams):
-    """Aligned text, no colour; the progress bar rewrites its line where there is a terminal."""
+    def parts(self, parts: Sequence[Cell]) -> None:
+        """Write a line that is made of pieces, each with its own style."""
+        while parts and not parts[-1].text.strip():
+            parts = parts[:-1]
+        if parts:
+            parts = [Cell(_INDENT), *parts[:-1], parts[-1]._replace(text=parts[-1].text.rstrip())]
+        self._write(*parts)
 
-    bar_characters = " #"
-    lane_characters = "#o.rw~!"
-    rule = "-"
+    def line(self, text: str = "", style: str = "") -> None:
+        """Write a line among the results."""
+        self.parts([Cell(text, style)])
 
     def title(self, text: str) -> None:
         """Write the first line."""
         self._write()
         self._write(Cell(text, "bold"))
         self._write()
-
-    def pairs(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Write names and what they are, in two columns."""
-        width = max(len(name) for name, _ in pairs)
-        for name, value in pairs:
-            for line in self._broken(value, width + len(_GAP)):
-                self.parts([Cell(f"{name:<{width}}{_GAP}", "cyan"), Cell(line)])
-                name = ""
-        self.line()
-
-    def table(self, table: Table) -> None:
-        """Write rows under a head, columns as wide as they need to be, and what the columns are."""
-        fitted = table.fitted(self.width)
-        if fitted:
-            self._columns(fitted)
-        else:
-            fitted = table.essential()
-            self._entries(fitted)
-        self.line()
-        self.text(fitted.legend(), "dim")
-
-    def _columns(self, table: Table) -> None:
-        widths = table.widths()
-        heads = [Cell(column.title, "bold") for column in table.columns]
-        self._row(table, widths, heads)
-        self.line(self.rule * (sum(widths) + len(_GAP) * (len(widths) - 1)), "dim")
-        for row, note in itertools.zip_longest(table.rows, table.notes, fillvalue=""):
-            self._row(table, widths, row)
-            self.text(note, "dim", _GAP + _GAP)
-
-    def _row(self, table: Table, widths: Sequence[int], row: Sequence[str | Cell]) -> None:
-        parts = []
-        for width, column, cell in zip(widths, table.columns, row, strict=True):
-            style = cell.style if isinstance(cell, Cell) else column.style
-            text = _text(cell)
-            parts.append(Cell(text.rjust(width) if column.right else text.ljust(width), style))
-            parts.append(Cell(_GAP))
-        self.parts(parts)
-
-    def _entries(self, table: Table) -> None:
-        """Write a line an entry, of columns that have no room beside each other."""
-        first = next((place for place, column in enumerate(table.columns) if not column.right), 0)
-        for row, note in itertools.zip_longest(table.rows, table.notes, fillvalue=""):
-            self.line(_text(row[first]), table.columns[first].style)
-            for place, (column, cell) in enumerate(zip(table.columns, row, strict=True)):
-                if place != first:
-                    style = cell.style if isinstance(cell, Cell) else ""
-                    self.line(f"{_INDENT}{column.title} {_text(cell)}", style)
-            self.text(note, "dim", _INDENT)
-
-    def line(self, text: str = "", style: str = "") -> None:
-        """Write a line among the results."""
-        self.parts([Cell(text, style)])
 
     def text(self, text: str, style: str = "", indent: str = "") -> None:
         """Write prose, broken between words; nothing if there is none."""
@@ -221,20 +220,58 @@ class Console(_Streams):
         room = max(self.width - len(_INDENT) - taken, _LEAST_ROOM)
         return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
 
-    def parts(self, parts: Sequence[Cell]) -> None:
-        """Write a line that is made of pieces, each with its own style."""
-        while parts and not parts[-1].text.strip():
-            parts = parts[:-1]
-        if parts:
-            parts = [Cell(_INDENT), *parts[:-1], parts[-1]._replace(text=parts[-1].text.rstrip())]
-        self._write(*parts)
-
-    def _write(self, *parts: Cell) -> None:
-        print("".join(part.text for part in parts), file=self._shown)
+    def pairs(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Write names and what they are, in two columns."""
+        width = max(len(name) for name, _ in pairs)
+        for name, value in pairs:
+            for line in self._broken(value, width + len(_GAP)):
+                self.parts([Cell(f"{name:<{width}}{_GAP}", "cyan"), Cell(line)])
+                name = ""
+        self.line()
 
     def note(self, text: str, style: str = "yellow") -> None:
         """Write a line beside the results."""
         print(text, file=self.stderr, flush=True)
+
+    # ---- tables ----
+
+    def table(self, table: Table) -> None:
+        """Write rows under a head, columns as wide as they need to be, and what the columns are."""
+        fitted = table.fitted(self.width)
+        if fitted:
+            self._columns(fitted)
+        else:
+            fitted = table.ranked(0)
+            self._entries(fitted)
+        self.line()
+        self.text(fitted.legend(), "dim")
+
+    def _columns(self, table: Table) -> None:
+        widths = table.widths()
+        self._row(table, widths, [Cell(column.title, "bold") for column in table.columns])
+        self.line(self.rule * table.width(), "dim")
+        for row, note in table.with_notes():
+            self._row(table, widths, row)
+            self.text(note, "dim", _GAP + _GAP)
+
+    def _row(self, table: Table, widths: Sequence[int], row: Sequence[Cell]) -> None:
+        parts = []
+        for width, column, (text, style) in zip(widths, table.columns, row, strict=True):
+            padded = text.rjust(width) if column.right else text.ljust(width)
+            parts += [Cell(padded, style or column.style), Cell(_GAP)]
+        self.parts(parts)
+
+    def _entries(self, table: Table) -> None:
+        """Write a line an entry, of columns that have no room beside each other."""
+        first = next((place for place, column in enumerate(table.columns) if not column.right), 0)
+        for row, note in table.with_notes():
+            self.line(row[first].text, table.columns[first].style)
+            for place, (column, cell) in enumerate(zip(table.columns, row, strict=True)):
+                if place != first:
+                    self.line(f"{_INDENT}{column.title} {cell.text}", cell.style)
+            self.text(note, "dim", _INDENT)
+
+    # ---- progress ----
 
     @contextmanager
     def progress(self, total: int) -> Iterator[Step]:
@@ -258,6 +295,15 @@ class Console(_Streams):
         finally:
             draw("")
 
+    def each(self, methods: Sequence[Any], act: Callable[[Any], _Result]) -> list[_Result]:
+        """Do it for each method, which is named as it is done; what comes of each."""
+        results = []
+        with self.progress(len(methods)) as step:
+            for method in methods:
+                step(method.name)
+                results.append(act(method))
+        return results
+
 
 class RichConsole(Console):
     """The same with rich."""
@@ -277,8 +323,7 @@ class RichConsole(Console):
     def _write(self, *parts: Cell) -> None:
         from rich.text import Text
 
-        line = Text.assemble(*((part.text, part.style) for part in parts))
-        self._out.print(line, soft_wrap=True)
+        self._out.print(Text.assemble(*parts), soft_wrap=True)
 
     def note(self, text: str, style: str = "yellow") -> None:
         """Write a line beside the results."""
@@ -290,6 +335,32 @@ def _terminal(stream: Stream, width: int | None = None) -> Any:
 
     file: Any = stream
     return Terminal(file=file, width=width, highlight=False)
+
+
+def make_console() -> Console:
+    """Choose the best console there is, and give streams that were closed from the start a place.
+
+    That comes first, before a file takes their number.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        import rich  # noqa: F401
+    except ImportError:
+        return Console()
+    return RichConsole()
+
+
+def bar(share: float, width: int, characters: str) -> str:
+    """Draw a bar of `width` columns, `share` of it filled; the last character is a full column."""
+    steps = len(characters) - 1
+    filled = round(max(0.0, min(share, 1.0)) * width * steps)
+    whole, rest = divmod(filled, steps)
+    return (characters[-1] * whole + (characters[rest] if rest else "")).ljust(width)
 
 
 def _clock(seconds: float) -> str:

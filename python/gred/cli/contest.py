@@ -8,25 +8,29 @@ which it was.
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import math
+import multiprocessing
 import random
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import gred
-from gred.cli.cases import Case
-from gred.cli.data import random_mask, repeated_array
-from gred.cli.libraries import Library, why
+from gred.cli import cases
+from gred.cli.cases import Case, Extent
+from gred.cli.data import Truth, random_mask, repeated_array
+from gred.cli.libraries import PEERS, Library, why
 from gred.cli.measure import Sampling, read_limit
-from gred.cli.record import Record, digits
-from gred.cli.truth import Truth
+from gred.cli.record import Record, digits, usable_cores
 
 # All copies together are so many times the cache.
 _OVER_CACHE = 4
@@ -42,59 +46,8 @@ _SAMPLE_SECONDS = 50e-6
 # _LONG_SECONDS gets but one.
 _FEWEST_SAMPLES = 3
 _LIMIT_SAMPLES = 5
-
-
-class Entry(NamedTuple):
-    """What became of one library in one case; without samples `missing` says why.
-
-    `samples` are nanoseconds, in the order taken. `nbytes` is what has to be read, the mask too;
-    `limit` the bytes per second that the device reads at best. `cold` tells whether the array had
-    to come from memory.
-    """
-
-    case: Case
-    contestant: str
-    ours: bool
-    nbytes: int
-    limit: float
-    copies: int
-    cold: bool
-    samples: tuple[int, ...] = ()
-    right: bool = False
-    answer: str = ""
-    expected: str = ""
-    missing: str = ""
-
-    def record(self) -> Record:
-        """Make the row that is kept: medians and spreads are None where there are no samples."""
-        case = self.case
-        low, median, high = (
-            [digits(time) for time in np.percentile(self.samples, (16, 50, 84))]
-            if self.samples
-            else [None] * 3
-        )
-        return {
-            "reduction": case.reduction.name,
-            "dtype": case.type.name,
-            "layout": case.layout.name,
-            "extent": str(case.extent),
-            "size": case.size,
-            "nbytes": self.nbytes,
-            "library": self.contestant,
-            "ours": self.ours,
-            "median_ns": median,
-            "low_ns": low,
-            "high_ns": high,
-            "gb_per_s": digits(self.nbytes / median) if median else None,
-            "limit_gb_per_s": digits(self.limit * 1e-9),
-            "copies": self.copies,
-            "cold": self.cold,
-            "right": self.right,
-            "answer": self.answer,
-            "expected": self.expected,
-            "missing": self.missing,
-            "samples_ns": list(self.samples),
-        }
+# Elements enough for kernels that are compiled beforehand to be those of large arrays.
+_COMPILED_SIZE = Extent(1 << 16, in_bytes=False)
 
 
 class Stage:
@@ -109,7 +62,6 @@ class Stage:
         self._mask: Any = None
         self._placed: dict[tuple[str, bool], list[Any]] = {}
         self._turns: dict[str, Iterator[int]] = {}
-        self._limit: float | None = None
 
     def close(self) -> None:
         """Give the memory back."""
@@ -117,12 +69,10 @@ class Stage:
         for library in self._libraries:
             library.release()
 
-    @property
+    @functools.cached_property
     def limit(self) -> float:
         """The bytes per second that the device reads at best from so large an array."""
-        if self._limit is None:
-            self._limit = read_limit(self._device.name, self.flat.nbytes, _LIMIT_SAMPLES)
-        return self._limit
+        return read_limit(self._device.name, self.flat.nbytes, _LIMIT_SAMPLES)
 
     def mask(self, case: Case) -> Any:
         """Draw the mask, if the case has one."""
@@ -136,26 +86,25 @@ class Stage:
         wanted = max(2, math.ceil(enough / nbytes))
         kinds = len({library.pool for library in self._libraries})
         room = _SHARE * self._device.memory / (kinds * self.flat.nbytes)
-        copies = min(wanted, int(room)) if wanted <= _MOST_COPIES else 1
-        copies = max(1, copies)
+        copies = max(1, min(wanted, int(room)) if wanted <= _MOST_COPIES else 1)
         return copies, copies * nbytes >= enough
 
     def given(self, library: Library, case: Case, copies: int) -> list[tuple[Any, ...]]:
         """Make what the library's function is called with, a tuple a copy."""
-        flats = self._copies(library, self.flat, False, copies)
-        mask = self.mask(case)
-        masks = [None] * copies if mask is None else self._copies(library, mask, True, copies)
-        return [library.given(case, flat, mask) for flat, mask in zip(flats, masks, strict=True)]
+
+        def copied(array: Any) -> list[Any]:
+            placed = self._placed.setdefault((library.pool, array is not self.flat), [])
+            while len(placed) < copies:
+                placed.append(library.copy(placed[0]) if placed else library.place(array))
+            return placed[:copies]
+
+        flats, mask = copied(self.flat), self.mask(case)
+        masks = [None] * copies if mask is None else copied(mask)
+        return [library.given(case, *pair) for pair in zip(flats, masks, strict=True)]
 
     def turns(self, library: Library) -> Iterator[int]:
         """Count the calls on the library's kind of arrays, by whichever library."""
         return self._turns.setdefault(library.pool, itertools.count())
-
-    def _copies(self, library: Library, array: Any, is_mask: bool, count: int) -> list[Any]:
-        placed = self._placed.setdefault((library.pool, is_mask), [])
-        while len(placed) < count:
-            placed.append(library.copy(placed[0]) if placed else library.place(array))
-        return placed[:count]
 
 
 def stage_key(case: Case) -> tuple[Any, ...]:
@@ -237,8 +186,7 @@ class Contest:
 
     def __init__(self, case: Case, stage: Stage) -> None:
         mask = stage.mask(case)
-        self._case = case
-        self._stage = stage
+        self._case, self._stage = case, stage
         self._truth = Truth(case, stage.flat, mask)
         elements = self._truth.count * case.type.itemsize
         self._nbytes = elements + (0 if mask is None else mask.nbytes)
@@ -250,27 +198,43 @@ class Contest:
         runner.attempt(runner.prepare, self._case, self._stage, self._copies)
         return runner
 
-    def entry(self, runner: Runner) -> Entry:
-        """Say what became of a library."""
-        entry = Entry(
-            self._case,
-            runner.contestant.key,
-            runner.contestant.ours,
-            self._nbytes,
-            self._stage.limit,
-            self._copies,
-            self._cold,
-        )
-        if runner.failure:
-            return entry._replace(missing=runner.failure)
-        answers = runner.answer if isinstance(runner.answer, tuple) else (runner.answer,)
-        return entry._replace(
-            samples=tuple(runner.samples),
+    def record(self, runner: Runner) -> Record:
+        """Say what became of a library: the row that is kept.
+
+        Without samples, `missing` says why. `nbytes` is what has to be read, the mask too; `cold`
+        tells whether the array had to come from memory; samples are in the order taken.
+        """
+        case, library = self._case, runner.contestant
+        samples = [] if runner.failure else runner.samples
+        told: Record = {"right": False, "answer": "", "expected": ""}
+        if not runner.failure:
+            answers = runner.answer if isinstance(runner.answer, tuple) else (runner.answer,)
             # gred.describe has a count and a count of NaN before what others are asked for.
-            right=self._truth.accepts(answers[-len(self._truth.values) :]),
-            answer=", ".join(map(str, answers)),
-            expected=str(self._truth),
-        )
+            right = self._truth.accepts(answers[-len(self._truth.values) :])
+            answer = ", ".join(map(str, answers))
+            told = {"right": right, "answer": answer, "expected": str(self._truth)}
+        spread = np.percentile(samples, (16, 50, 84)) if samples else [None] * 3
+        low, median, high = (time and digits(time) for time in spread)
+        return {
+            "reduction": case.reduction.name,
+            "dtype": case.type.name,
+            "layout": case.layout.name,
+            "extent": str(case.extent),
+            "size": case.size,
+            "nbytes": self._nbytes,
+            "library": library.key,
+            "ours": library.ours,
+            "median_ns": median,
+            "low_ns": low,
+            "high_ns": high,
+            "gb_per_s": median and digits(self._nbytes / median),
+            "limit_gb_per_s": digits(self._stage.limit * 1e-9),
+            "copies": self._copies,
+            "cold": self._cold,
+            **told,
+            "missing": runner.failure,
+            "samples_ns": list(samples),
+        }
 
 
 def compete(
@@ -279,27 +243,21 @@ def compete(
     libraries: Sequence[Library],
     sampling: Sampling,
     deadline: float = math.inf,
-) -> list[Entry]:
-    """Measure all libraries in one case; an entry each, in their order.
+) -> list[Record]:
+    """Measure all libraries in one case, in rounds each in another order; a row each, in theirs.
 
     After the `deadline`, by time.monotonic, only samples are taken that would be too few without.
     """
-    contest = Contest(case, stage)
+    contest, order = Contest(case, stage), random.Random(0)
     with _undisturbed():
         runners = [contest.runner(library) for library in libraries]
-        _take_turns(runners, sampling, deadline)
-    return [contest.entry(runner) for runner in runners]
-
-
-def _take_turns(runners: Sequence[Runner], sampling: Sampling, deadline: float) -> None:
-    """Take samples in rounds, each in another order, so that nobody always follows the same."""
-    order = random.Random(0)
-    for runner in runners:
-        if not runner.failure:
-            runner.attempt(runner.warm_up, sampling, deadline)
-    while wanting := [r for r in runners if r.wants(sampling, time.monotonic() > deadline)]:
-        for runner in order.sample(wanting, len(wanting)):
-            runner.attempt(runner.turn)
+        for runner in runners:
+            if not runner.failure:
+                runner.attempt(runner.warm_up, sampling, deadline)
+        while wanting := [r for r in runners if r.wants(sampling, time.monotonic() > deadline)]:
+            for runner in order.sample(wanting, len(wanting)):
+                runner.attempt(runner.turn)
+    return [contest.record(runner) for runner in runners]
 
 
 @contextmanager
@@ -329,3 +287,40 @@ def latency_floor(device: Any) -> Floor:
         return Floor(None, "none: nothing is launched")
     limit = gred.launch_limit(device.name)
     return Floor(float(np.median(limit.seconds)), "a kernel that does nothing, launched from C")
+
+
+# ---- what libraries compile on the way, compiled beforehand ----
+
+
+def compile_ahead(library: Library, asked: Iterable[Case]) -> None:
+    """Have a library compile what the cases need, in processes, as many as there are cores.
+
+    CuPy compiles most of its kernels as they are first called, for seconds and on one core, and
+    keeps them on disk, where other processes find them; they are the same for arrays of all sizes.
+    What the library lacks is found out later, in its turn.
+    """
+    waiting = sorted({case.series for case in asked})
+    if len(waiting) < 2:  # which is as soon compiled in its turn
+        return
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(len(waiting), usable_cores()), spawn) as pool:
+        work = functools.partial(_compile, library.key, library.device)
+        try:
+            list(pool.map(work, waiting))
+        except BrokenProcessPool:  # then the rest is compiled in its turn, too
+            return
+
+
+def _compile(key: str, device: str, series: tuple[str, str, str]) -> None:
+    warnings.simplefilter("ignore")  # in this process alone
+    reduction, kind, layout = series
+    block = cases.Block((reduction,), (kind,), (layout,), (_COMPILED_SIZE,))
+    try:
+        library: Library = PEERS[key](device)
+        [case] = cases.cases((block,))
+        flat = library.place(repeated_array(case.size, case.type.dtype(), case.data))
+        mask = library.place(random_mask(case.size)) if case.masked else None
+        library.start()
+        library.function(case)(*library.given(case, flat, mask))
+    except Exception:  # a library that lacks something raises what it likes
+        return

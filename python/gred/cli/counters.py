@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import gred
-from gred.cli import files, options, record, units
+from gred.cli import options, output, record, units
 from gred.cli.console import Column, Console, Table
-from gred.cli.opening import check_places, introduce, tell_written, write
+from gred.cli.options import option
 from gred.counting import SECTOR_NBYTES
 
 DESCRIPTION = """\
@@ -25,16 +25,48 @@ default an H200's. Exit status: 0 counted, 2 bad arguments, 130 interrupted, 141
 
 SIZE, BLOCK_SIZE = 1 << 20, 256
 LATEST = 24
+FIGURE = "gred.cli.rung_plots.counters_figure"
+
+MULTIPROCESSORS = option(
+    "--multiprocessors",
+    metavar="N",
+    type=options.whole(1, 1024),
+    default=132,
+    help="of the GPU that is counted for (default: 132, an H200's)",
+)
+COMMON = (
+    option("--size", "2**20", default=SIZE),
+    option("--dtype"),
+    option("--block-size", f"{BLOCK_SIZE}", default=BLOCK_SIZE),
+    MULTIPROCESSORS,
+)
+OPTIONS = (
+    option("--methods", f"all rungs up to {LATEST}"),
+    *COMMON,
+    option("--json", "write everything counted"),
+    option("--plot", "it (.svg, .png, .pdf)"),
+)
 
 
 class Settings(NamedTuple):
-    """What to count."""
+    """What to count, or to predict: a sum in the elements' own type by each of the methods."""
 
     methods: tuple[Any, ...]
     size: int
     dtype: str
-    block_size: int
-    multiprocessors: int
+    block_size: int | None
+    multiprocessors: int = 132
+    device: str | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the array."""
+        return self.size * np.dtype(self.dtype).itemsize
+
+    @property
+    def array(self) -> tuple[str, str]:
+        """What to show of the array."""
+        return "array", f"{units.array_text(self.size, self.dtype)}, summed in {self.dtype}"
 
 
 class Row(NamedTuple):
@@ -44,50 +76,17 @@ class Row(NamedTuple):
     counters: gred.Counters
 
 
-def parser(prog: str) -> argparse.ArgumentParser:
-    """Make the options of `python -m gred counters`."""
-    parser = options.parser(prog, DESCRIPTION, EPILOG)
-    options.add_methods(parser, f"all rungs up to {LATEST}")
-    add_common(parser)
-    files.add_place(parser, "--json", "write everything counted; - is standard output")
-    files.add_place(parser, "--plot", "draw it (.svg, .png, .pdf)")
-    return parser
-
-
-def add_common(
-    parser: argparse.ArgumentParser, size: str = "2**20", block_size: str = f"{BLOCK_SIZE}"
-) -> None:
-    """Add the options of all that counts, with what help says of two defaults."""
-    options.add_size(parser, size, SIZE)
-    options.add_dtype(parser)
-    options.add_block_size(parser, block_size, BLOCK_SIZE)
-    parser.add_argument(
-        "--multiprocessors",
-        metavar="N",
-        type=options.argument(_parse_multiprocessors),
-        default=132,
-        help="of the GPU that is counted for (default: 132, an H200's)",
-    )
-
-
-def _parse_multiprocessors(text: str) -> int:
-    if not text.isdecimal() or len(text) > 4 or not 1 <= int(text) <= 1024:
-        raise options.UsageError(f"{text!r} is not a whole number from 1 to 1024")
-    return int(text)
-
-
 def run(given: argparse.Namespace, console: Console) -> int:
     """Count, print, write; the exit status."""
-    check_places(given, console)
+    files = output.one_file_each(given, console, FIGURE)
     settings = settings_of(given, given.methods)
     machine = record.describe_machine(options.resolve_device("simulated"))
-    with console.files_first(bool(given.json or given.plot)):
-        introduce(console, machine, "what the rungs do to memory, counted")
+    with files.first():
+        output.introduce(console, machine, "what the rungs do to memory, counted")
         rows = count(settings, console)
-        kept = counters_record(machine, settings, rows)
-        written, failure = write(given, kept, console, figure)
-    show_rows(console, settings, rows)
-    tell_written(console, written, failure)
+        files.write(record_of(machine, settings, rows))
+    show(console, settings, rows)
+    files.tell()
     return 0
 
 
@@ -113,84 +112,112 @@ def countable(wanted: tuple[Any, ...] | None, done: str = "counted") -> tuple[An
 
 def count(settings: Settings, console: Console) -> list[Row]:
     """Run every rung on an array of ones: what is counted does not depend on the elements."""
-    rows = []
-    with console.progress(len(settings.methods)) as step:
-        array = np.ones(settings.size, settings.dtype)
-        for method in settings.methods:
-            step(method.name)
-            counted = gred.counters(
-                array,
-                method=method.name,
-                block_size=settings.block_size,
-                dtype=array.dtype,
-                multiprocessors=settings.multiprocessors,
-            )
-            rows.append(Row(method.number, counted))
-    return rows
+    array = np.ones(settings.size, settings.dtype)
+    options_given = {
+        "block_size": settings.block_size,
+        "dtype": array.dtype,
+        "multiprocessors": settings.multiprocessors,
+    }
+    return console.each(
+        settings.methods,
+        lambda method: Row(
+            method.number, gred.counters(array, method=method.name, **options_given)
+        ),
+    )
+
+
+# ---- what follows from counts ----
+
+
+def load_requests(total: gred.Counts) -> int:
+    """Count the requests that load, bulk copies too."""
+    return total.global_load_requests + total.bulk_copy_requests
+
+
+def load_sectors(total: gred.Counts) -> int:
+    """Count the sectors that these move."""
+    return total.global_load_sectors + total.bulk_copy_sectors
+
+
+def used(total: gred.Counts) -> float | None:
+    """Tell which share of these sectors is asked for; None where there are none."""
+    moved = SECTOR_NBYTES * load_sectors(total)
+    return (total.global_load_nbytes + total.bulk_copy_nbytes) / moved if moved else None
+
+
+def traffic(total: gred.Counts) -> int:
+    """Count the bytes that global memory moves."""
+    return SECTOR_NBYTES * (load_sectors(total) + total.global_store_sectors)
+
+
+def wavefronts(total: gred.Counts) -> int:
+    """Count the wavefronts of shared memory."""
+    return total.shared_load_wavefronts + total.shared_store_wavefronts
+
+
+def conflicts(total: gred.Counts) -> int:
+    """Count those that are bank conflicts."""
+    return total.shared_load_conflicts + total.shared_store_conflicts
+
+
+def figure(total: gred.Counts, named: Any) -> Any:
+    """Find what is named, or work it out."""
+    return getattr(total, named) if isinstance(named, str) else named(total)
+
+
+def used_text(total: gred.Counts) -> str:
+    """Write the share that is asked for."""
+    return units.optional(units.percent_text, used(total))
+
+
+def lanes_text(total: gred.Counts) -> str:
+    """Write how many lanes are active on average."""
+    return units.optional("{:.1f}".format, total.active_lanes)
 
 
 # ---- shown ----
 
-_COLUMNS = (
+
+_HEAD = (
     Column("#", style="dim", rank=2),
     Column("method", right=False, style="bold"),
     Column("passes", style="dim", rank=9),
-    Column("loads", rank=5, about="warp-level global load requests, and bulk copies"),
-    Column("load sectors", style="bold", about="of 32 bytes, that global loads move"),
-    Column("used", rank=1, about="bytes that lanes ask for, over bytes that loads move"),
-    Column("stores", rank=7, about="warp-level global store requests"),
-    Column("store sectors", rank=4, about="that global stores move"),
-    Column("shared", rank=3, about="wavefronts of shared memory, loads and stores"),
-    Column("conflicts", style="bold", about="wavefronts that are bank conflicts"),
-    Column("atomics", rank=11, about="warp-level atomic requests"),
-    Column("shuffles", rank=10, about="warp-level shuffles"),
-    Column("barriers", rank=6, about="barriers of a block"),
-    Column("lanes", rank=1, about="of a warp's 32, active in a step of arithmetic on average"),
+)
+# Columns of what follows from all passes together: a count, by its name, or a text.
+_TOTALS: tuple[tuple[str, int, Any, str], ...] = (
+    ("loads", 5, load_requests, "warp-level global load requests, and bulk copies"),
+    ("load sectors", 0, load_sectors, "of 32 bytes, that global loads move"),
+    ("used", 1, used_text, "bytes that lanes ask for, over bytes that loads move"),
+    ("stores", 7, "global_store_requests", "warp-level global store requests"),
+    ("store sectors", 4, "global_store_sectors", "that global stores move"),
+    ("shared", 3, wavefronts, "wavefronts of shared memory, loads and stores"),
+    ("conflicts", 0, conflicts, "wavefronts that are bank conflicts"),
+    ("atomics", 11, "atomic_requests", "warp-level atomic requests"),
+    ("shuffles", 10, "shuffle_requests", "warp-level shuffles"),
+    ("barriers", 6, "block_barriers", "barriers of a block"),
+    ("lanes", 1, lanes_text, "of a warp's 32, active in a step of arithmetic on average"),
 )
 
 
-def loads(total: gred.Counts) -> tuple[int, int, float | None]:
-    """Count what is loaded, bulk copies too: requests, sectors, and the share of them in use."""
-    sectors = total.global_load_sectors + total.bulk_copy_sectors
-    asked = total.global_load_nbytes + total.bulk_copy_nbytes
-    requests = total.global_load_requests + total.bulk_copy_requests
-    return requests, sectors, asked / (SECTOR_NBYTES * sectors) if sectors else None
-
-
-def _cells(row: Row) -> list[str]:
-    total, lanes = row.counters.total, row.counters.total.active_lanes
-    requests, sectors, used = loads(total)
-    return [
-        str(row.number),
-        row.counters.method,
-        str(len(row.counters.passes)),
-        f"{requests:,}",
-        f"{sectors:,}",
-        "-" if used is None else units.percent_text(used),
-        f"{total.global_store_requests:,}",
-        f"{total.global_store_sectors:,}",
-        f"{total.shared_load_wavefronts + total.shared_store_wavefronts:,}",
-        f"{total.shared_load_conflicts + total.shared_store_conflicts:,}",
-        f"{total.atomic_requests:,}",
-        f"{total.shuffle_requests:,}",
-        f"{total.block_barriers:,}",
-        "-" if lanes is None else f"{lanes:.1f}",
-    ]
-
-
-def show_rows(
+def show(
     console: Console, settings: Settings, rows: Sequence[Row], more: Table | None = None
 ) -> None:
     """Show what was counted, and of which array; `more` is to stand beside it."""
-    nbytes = units.bytes_text(settings.size * np.dtype(settings.dtype).itemsize)
     console.pairs(
         [
-            ("array", f"{settings.size:,} {settings.dtype} ({nbytes}), summed in {settings.dtype}"),
+            settings.array,
             ("blocks", f"of {settings.block_size} threads"),
             ("grids", f"as on {settings.multiprocessors} multiprocessors"),
         ]
     )
-    table = Table(_COLUMNS, [_cells(row) for row in rows])
+    columns, cells = list(_HEAD), []
+    for title, rank, _, about in _TOTALS:
+        columns.append(Column(title, style="" if rank else "bold", rank=rank, about=about))
+    for number, counted in rows:
+        head = [str(number), counted.method, str(len(counted.passes))]
+        totals = (figure(counted.total, of_total) for _, _, of_total, _ in _TOTALS)
+        cells.append(head + [one if isinstance(one, str) else f"{one:,}" for one in totals])
+    table = Table(columns, cells)
     console.table(table.beside(more) if more else table)
     console.line()
 
@@ -198,22 +225,16 @@ def show_rows(
 # ---- written ----
 
 
-def counters_record(
-    machine: record.Record, settings: Settings, rows: Sequence[Row]
-) -> record.Record:
+def record_of(machine: record.Record, settings: Settings, rows: Sequence[Row]) -> record.Record:
     """Make the file: one object a rung, with each pass, their total, and its lines."""
-    return {
-        "kind": "counters",
-        "machine": machine,
-        "run": {
-            "size": settings.size,
-            "dtype": settings.dtype,
-            "op": "sum",
-            "block_size": settings.block_size,
-            "multiprocessors": settings.multiprocessors,
-        },
-        "rows": [_row_record(row) for row in rows],
+    run = {
+        "size": settings.size,
+        "dtype": settings.dtype,
+        "op": "sum",
+        "block_size": settings.block_size,
+        "multiprocessors": settings.multiprocessors,
     }
+    return record.make("counters", machine, run, [_row_record(row) for row in rows])
 
 
 def _row_record(row: Row) -> record.Record:
@@ -229,10 +250,3 @@ def _row_record(row: Row) -> record.Record:
         "total": numbers(row.counters.total),
         "lines": [line._asdict() for line in row.counters.total.lines],
     }
-
-
-def figure() -> Any:
-    """Find what draws the record."""
-    from gred.cli import counters_plot
-
-    return counters_plot.counters_figure

@@ -1,21 +1,36 @@
-"""Random arrays that every op can be checked on: real random values, the same ones for a seed.
+"""Random arrays, the same ones for a seed, and what has to come of them, by NumPy.
 
 An array is drawn for an op: for one that others can share it with, or for one that needs its own.
+How far a float may be off comes from its type, the length of the array and the data.
 """
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from gred.cli.cases import Case
+from gred.cli.record import usable_cores
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_CHUNK = 1 << 22
+# Elements that are drawn, and that NumPy reduces, at once.
+_DRAWN, _CHUNK = 1 << 22, 1 << 20
+# NumPy adds pairwise, below 128 elements in 8 lanes: 16 + 3 roundings there, and 13 up to a chunk.
+_CHUNK_HEIGHT = 33
 # Elements after which repeated_array begins anew.
 PERIOD = 1 << 22
 _NAN_SHARE = 1 / 8
+# What `describe` is compared by.
+DESCRIBED = ("min", "max", "mean", "var", "sum")
+_ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
+# An answer may be rounded a few times on its way into its type.
+_LAST_ROUNDINGS = 8
 
 
 def random_array(size: int, dtype: str, op: str = "sum", seed: int = 0) -> Array:
@@ -27,8 +42,8 @@ def random_array(size: int, dtype: str, op: str = "sum", seed: int = 0) -> Array
     """
     generator = np.random.default_rng(seed)
     array = np.empty(size, dtype)
-    for start in range(0, size, _CHUNK):
-        piece = array[start : start + _CHUNK]
+    for start in range(0, size, _DRAWN):
+        piece = array[start : start + _DRAWN]
         piece[...] = _draw(generator, piece.size, array.dtype, op, size)
     return array
 
@@ -53,8 +68,8 @@ def _draw(
     """Draw `count` of `size` elements. What can stop early gets data that it has to read whole."""
     if op == "any":
         return np.zeros(count, dtype)
-    if op in ("all", "count_nonzero", "nansum", "nanprod"):
-        return _replaced(generator, _draw(generator, count, dtype, _LIKE[op], size), op)
+    if op in _DRAWN_AS:
+        return _replaced(generator, _draw(generator, count, dtype, _DRAWN_AS[op], size), op)
     if dtype.kind == "b":
         return generator.integers(0, 1, count, np.bool_, endpoint=True)
     if dtype.kind in "iu":
@@ -67,7 +82,7 @@ def _draw(
 
 
 # The ops whose data others start from.
-_LIKE = {"all": "sum", "count_nonzero": "sum", "nansum": "sum", "nanprod": "prod"}
+_DRAWN_AS = {"all": "sum", "count_nonzero": "sum", "nansum": "sum", "nanprod": "prod"}
 
 
 def _replaced(generator: np.random.Generator, drawn: Array, op: str) -> Array:
@@ -115,3 +130,284 @@ def _complexes(generator: np.random.Generator, count: int, op: str) -> Array:
     if op == "prod":
         return np.array([1, 1j, -1, -1j])[generator.integers(0, 4, count)]
     return generator.random(count) + 1j * generator.random(count)
+
+
+# ---- NumPy's answer in the array's own type ----
+
+
+class Answer(NamedTuple):
+    """What an op over an array has to give; `scale` times a relative bound is the error allowed."""
+
+    op: str
+    value: Any
+    size: int
+    scale: float
+    unit_roundoff: float
+
+    def bound(self, grid: int = 0, block_size: int | None = None) -> float:
+        """Bound the error of a reduction by `grid` blocks of `block_size` threads."""
+        if not self.unit_roundoff:
+            return 0.0
+        height = tree_height(self.size, grid, block_size)
+        ours = relative_bound(height, self.unit_roundoff)
+        terms = _CHUNK_HEIGHT if self.op == "sum" else self.size
+        return self.scale * (ours + relative_bound(terms, 2.0**-53))
+
+    def accepts(self, result: Any, grid: int = 0, block_size: int | None = None) -> bool:
+        """Tell whether `result` is equal, or for a rounded answer near enough."""
+        if not self.unit_roundoff:
+            return bool(result == self.value)
+        return bool(abs(float(result) - self.value) <= self.bound(grid, block_size))
+
+
+def tree_height(size: int, grid: int, block_size: int | None) -> int:
+    """Count the most operations that one element's value can pass through.
+
+    A thread's share of the array (twice an even one, plus a vector's worth, because shares need not
+    be even), the tree of a block, and the partials, in the worst case one after the other. Without
+    a grid nothing is known but that there are size - 1 operations.
+    """
+    if size < 2:
+        return 0
+    if not grid or not block_size:
+        return size - 1
+    share = 2 * -(-size // (grid * block_size)) + 32
+    return min(size - 1, share + block_size.bit_length() + grid)
+
+
+def relative_bound(height: int, unit_roundoff: float) -> float:
+    """Bound the relative error of k roundings in a row: gamma_k = k u / (1 - k u).
+
+    N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2002, lemma 3.1 and section 4.2.
+    Where k u nears 1 gamma says nothing; there exp(9 sqrt(k) u + k u^2 / (1 - u)) - 1 stands in,
+    which random roundings exceed less than once in 10^8 arrays of up to 2^30 elements (Higham and
+    Mary, SIAM J. Sci. Comput. 41, 2019, section 2).
+    """
+    ku = height * unit_roundoff
+    if ku < 0.5:
+        return ku / (1 - ku)
+    spread = 9 * math.sqrt(height) * unit_roundoff
+    return math.expm1(spread + ku * unit_roundoff / (1 - unit_roundoff))
+
+
+def numpy_answer(array: Array, op: str) -> Answer:
+    """Have NumPy compute `op` over `array`, accumulated in the array's own element type.
+
+    Integer sums and products wrap round as the type does. Rounded ones are computed in float64, a
+    float64 sum's chunks added exactly.
+    """
+    if array.dtype.kind != "f" or op not in ("sum", "prod"):
+        options = {"dtype": array.dtype} if op in ("sum", "prod") else {}
+        return Answer(op, getattr(np, op)(array, **options), array.size, 0.0, 0.0)
+    starts = range(0, array.size, _CHUNK)
+    chunks = (array[start : start + _CHUNK].astype(np.float64) for start in starts)
+    if op == "sum":
+        sums = [(float(chunk.sum()), float(np.abs(chunk).sum())) for chunk in chunks]
+        value, scale = map(math.fsum, zip(*sums, strict=True))
+    else:
+        value = math.prod(float(chunk.prod()) for chunk in chunks)
+        scale = abs(value)
+    return Answer(op, value, array.size, scale, float(np.finfo(array.dtype).eps) / 2)
+
+
+# ---- what any library has to answer ----
+
+
+class Value(NamedTuple):
+    """A number, and how far an answer may be from it; integers may be off by `modulus`."""
+
+    number: Any
+    bound: float
+    modulus: int
+
+    def accepts(self, answer: Any) -> bool:
+        """Tell whether `answer` is this number."""
+        if isinstance(self.number, int):
+            return complex(answer).imag == 0 and (int(answer) - self.number) % self.modulus == 0
+        return bool(abs(complex(answer) - complex(self.number)) <= self.bound)
+
+    def __str__(self) -> str:
+        """Write an integer as it is in a type of 64 bits, signed if it can be."""
+        if not isinstance(self.number, int) or -(2**63) <= self.number < 2**64:
+            return str(self.number)
+        return str((self.number + 2**63) % 2**64 - 2**63)
+
+
+class Truth:
+    """The answer to `case` over `array` in its layout, of which `mask` lets some through.
+
+    It is worked out in wide types, a piece at a time; what many pieces of an array that repeats
+    itself hold is worked out once. Integers have to be equal, in 64 bits or their type's.
+    """
+
+    def __init__(self, case: Case, array: Array, mask: Array | None) -> None:
+        self._case = case
+        self._view = case.view(array)
+        self.values = _values(case, Totals(case, list(_pieces(array, self._view, mask))))
+
+    @property
+    def count(self) -> int:
+        """How many elements the view has."""
+        return int(self._view.size)
+
+    def accepts(self, answers: tuple[Any, ...]) -> bool:
+        """Tell whether a library's answers, as many as the reduction has, are right.
+
+        A place is right if the element there is: not every library guarantees the first.
+        """
+        try:
+            if self._case.reduction.name in ("argmin", "argmax"):
+                answers = tuple(self._element(place) for place in answers)
+            pairs = zip(self.values, answers, strict=True)
+            return all(value.accepts(answer) for value, answer in pairs)
+        except (ValueError, OverflowError, TypeError):  # NaN is no integer, None no number
+            return False
+
+    def _element(self, place: Any) -> Any:
+        if not 0 <= int(place) < self._view.size:
+            return None
+        return _number(self._view[np.unravel_index(int(place), self._view.shape)])
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.values))
+
+
+def _number(scalar: Any) -> Any:
+    """Turn NumPy's scalar into Python's."""
+    if scalar.dtype.kind in "biu":
+        return int(scalar)
+    return complex(scalar) if scalar.dtype.kind == "c" else float(scalar)
+
+
+# A part of what takes part: pieces with the same key hold the same elements, which are made late.
+Piece = tuple[tuple[Any, ...], Callable[[], Array]]
+
+
+def _pieces(array: Array, view: Array, mask: Array | None) -> Iterator[Piece]:
+    """Cut what takes part into pieces, in whatever order: no total depends on it much."""
+    rows = view if view.ndim == 2 else view.reshape(1, -1)
+    masks = None if mask is None else mask.reshape(1, -1)
+
+    def elements(place: Any) -> Array:
+        piece: Array = rows[place] if masks is None else rows[place][masks[place]]
+        return piece.ravel()
+
+    high = max(1, _CHUNK // max(1, rows.shape[1]))
+    for top in range(0, rows.shape[0], high):
+        for left in range(0, rows.shape[1], _CHUNK):
+            place = np.s_[top : top + high, left : left + _CHUNK]
+            offset = rows[place].ctypes.data - array.ctypes.data
+            start = offset // array.itemsize % PERIOD
+            yield (start, rows[place].shape), functools.partial(elements, place)
+
+
+class Totals:
+    """What the answers follow from: totals over all pieces, worked out when they are asked for."""
+
+    def __init__(self, case: Case, pieces: Sequence[Piece]) -> None:
+        self._case = case
+        self._pieces = pieces
+
+    def __getattr__(self, name: str) -> Any:
+        one, all_together = _PARTS[name]
+        distinct = dict(self._pieces)
+        with ThreadPoolExecutor(usable_cores()) as pool:
+            found = pool.map(lambda elements: one(self._wide(elements())), distinct.values())
+            of = dict(zip(distinct, found, strict=True))
+        total = all_together(of[key] for key, _ in self._pieces)
+        setattr(self, name, total)
+        return total
+
+    def _wide(self, piece: Array) -> Array:
+        """Convert to what loses nothing, or to the `dtype` asked for, without NaN if need be."""
+        if self._case.layout.dtype:
+            piece = piece.astype(self._case.layout.dtype)
+        if self._case.reduction.name.startswith("nan"):
+            piece = piece[piece == piece]
+        kind = {"b": "u8", "u": "u8", "i": "i8", "c": "c16"}.get(piece.dtype.kind, "f8")
+        return piece.astype(kind)
+
+    @property
+    def mean(self) -> Any:
+        """The mean, of nothing 0."""
+        return self.sum / max(1, self.count)
+
+    @property
+    def square(self) -> float:
+        """The mean square."""
+        return float(self.squares / max(1, self.count))
+
+    @property
+    def variance(self) -> float:
+        """The variance, from the mean square: no data here has a mean far from zero."""
+        return float(max(0.0, self.square - abs(self.mean) ** 2))
+
+
+def _magnitude(piece: Array) -> float:
+    return float(np.abs(piece, dtype=None if piece.dtype.kind == "c" else np.float64).sum())
+
+
+def _squares(piece: Array) -> float:
+    wide = np.abs(piece) if piece.dtype.kind == "c" else piece.astype(np.float64)
+    return float(np.dot(wide, wide))
+
+
+def _lexical(number: Any) -> Any:
+    return (number.real, number.imag)
+
+
+# What is taken of a piece, and of all the pieces' totals. Sums and products of integers wrap, which
+# is the same modulo 2^64.
+_PARTS: dict[str, tuple[Callable[[Array], Any], Callable[[Iterable[Any]], Any]]] = {
+    "count": (len, sum),
+    "sum": (lambda piece: _number(piece.sum()), sum),
+    "magnitude": (_magnitude, math.fsum),
+    "squares": (_squares, math.fsum),
+    "product": (lambda piece: _number(piece.prod()), math.prod),
+    "minimum": (lambda piece: _number(piece.min()), functools.partial(min, key=_lexical)),
+    "maximum": (lambda piece: _number(piece.max()), functools.partial(max, key=_lexical)),
+    "nonzero": (lambda piece: int(np.count_nonzero(piece)), sum),
+}
+
+# A number of the answer, and what its error is relative to.
+_NUMBERS: dict[str, Callable[[Totals], tuple[Any, float]]] = {
+    "sum": lambda t: (t.sum, t.magnitude),
+    "prod": lambda t: (t.product, abs(t.product)),
+    "min": lambda t: (t.minimum, 0.0),
+    "max": lambda t: (t.maximum, 0.0),
+    "mean": lambda t: (t.mean, t.magnitude / max(1, t.count)),
+    "any": lambda t: (int(t.nonzero > 0), 0.0),
+    "all": lambda t: (int(t.nonzero == t.count), 0.0),
+    "count_nonzero": lambda t: (t.nonzero, 0.0),
+    "var": lambda t: (t.variance, t.square),
+    "std": lambda t: (math.sqrt(t.variance), t.square / (math.sqrt(t.variance) or 1.0)),
+    "ptp": lambda t: (t.maximum - t.minimum, max(abs(t.maximum), abs(t.minimum))),
+    "norm": lambda t: (math.sqrt(t.squares), math.sqrt(t.squares)),
+}
+# Reductions whose answers are those of others: of what is not NaN, at a place, or several at once.
+_ANSWERED_AS = {
+    "nansum": ("sum",),
+    "nanprod": ("prod",),
+    "nanmin": ("min",),
+    "nanmax": ("max",),
+    "nanmean": ("mean",),
+    "argmin": ("min",),
+    "argmax": ("max",),
+    "minmax": ("min", "max"),
+    "describe": DESCRIBED,
+}
+
+
+def _values(case: Case, totals: Totals) -> tuple[Value, ...]:
+    """Work out numbers with bounds: accumulated in at least float32, rounded into the result."""
+    name, kind = case.reduction.name, case.layout.dtype or case.type.name
+    roundoff = 2.0**-53 if kind in ("float64", "complex128") else 2.0**-24
+    relative = relative_bound(max(0, totals.count - 1), roundoff)
+    relative += _LAST_ROUNDINGS * _ROUNDOFF.get(kind, roundoff)
+    scaled = (_NUMBERS[part](totals) for part in _ANSWERED_AS.get(name, (name,)))
+    # Of what all libraries widen to 64 bits they keep as many; a difference wraps in its type.
+    modulus = 1 << (8 * case.type.itemsize if name == "ptp" else 64)
+    return tuple(
+        Value(number, 0.0 if isinstance(number, int) else scale * relative, modulus)
+        for number, scale in scaled
+    )

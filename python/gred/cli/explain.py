@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from importlib import resources
 from typing import Any
 
 import numpy as np
 
 import gred
-from gred.cli import counters, files, options, record, units
+from gred.cli import counters, options, output, record, units
 from gred.cli.console import Column, Console, Table
 from gred.cli.counters import Settings
-from gred.cli.opening import check_places, tell_written, write
-from gred.cli.source import Listing, listings
+from gred.cli.options import option
 from gred.counting import Line
 
 DESCRIPTION = """\
@@ -58,9 +59,8 @@ _EVENTS = {
     "cluster_barrier": ("arrivals of warps at a cluster barrier", ""),
 }
 
-# What is compared between rungs, and what it is called.
-_COMPARED = {
-    "passes": "launches",
+# What is compared between rungs beside launches, and what it is called.
+_COMPARED: dict[Any, str] = {
     "blocks": "blocks",
     "global_load_requests": "global load requests",
     "global_load_sectors": "global load sectors",
@@ -68,7 +68,7 @@ _COMPARED = {
     "global_store_sectors": "global store sectors",
     "shared_load_wavefronts": "shared load wavefronts",
     "shared_store_wavefronts": "shared store wavefronts",
-    "conflicts": "bank conflicts",
+    counters.conflicts: "bank conflicts",
     "merge_requests": "warp-level additions",
     "active_lanes": "active lanes in these",
     "shuffle_requests": "shuffles",
@@ -81,33 +81,30 @@ _COMPARED = {
 }
 
 
-def parser(prog: str) -> argparse.ArgumentParser:
-    """Make the options of `python -m gred explain`."""
-    parser = options.parser(prog, DESCRIPTION, EPILOG)
-    options.add_method(parser)
-    counters.add_common(parser)
-    files.add_place(parser, "--json", "write what was counted; - is standard output")
-    return parser
+# Where clang-format puts the ends of what belongs together.
+_BEGINS, _ENDS = re.compile(r"template|__global__|__device__|struct|inline"), re.compile(r"\};?$")
+
+OPTIONS = (
+    option("method"),
+    *counters.COMMON,
+    option("--json", "write what was counted"),
+)
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    """Count the rung and its neighbours, print, write; the exit status."""
-    settings = counters.settings_of(given, (given.method,), "explained")
-    check_places(given, console)
+    """Count the rung, the one before and the one after it, print, write; the exit status."""
+    method = given.method
+    settings = counters.settings_of(given, (method,), "explained")
+    files = output.one_file_each(given, console)
     machine = record.describe_machine(options.resolve_device("simulated"))
-    with console.files_first(bool(given.json)):
-        rows = counters.count(settings._replace(methods=_neighbours(given.method)), console)
-        kept = counters.counters_record(machine, settings, rows)
-        written, failure = write(given, kept, console)
-    _print(console, settings, given.method, [row.counters for row in rows])
-    tell_written(console, written, failure)
+    with files.first():
+        near = range(method.number - 1, min(method.number + 1, counters.LATEST) + 1)
+        neighbours = tuple(m for m in gred.methods() if m.number in near)
+        rows = counters.count(settings._replace(methods=neighbours), console)
+        files.write(counters.record_of(machine, settings, rows))
+    _show(console, settings, method, [row.counters for row in rows])
+    files.tell()
     return 0
-
-
-def _neighbours(method: Any) -> tuple[Any, ...]:
-    """List the rung before, the rung and the one after it, as far as they have counters."""
-    near = range(method.number - 1, min(method.number + 1, counters.LATEST) + 1)
-    return tuple(m for m in gred.methods() if m.number in near)
 
 
 # ---- what limits it ----
@@ -117,10 +114,8 @@ def limits(counted: gred.Counters) -> Iterator[str]:
     """Say what keeps a rung from running at the memory's bandwidth, the worst first."""
     total, launches = counted.total, len(counted.passes)
     nbytes = counted.size * np.dtype(counted.dtype).itemsize
-    requests, loaded, used = counters.loads(total)
-    moved = 32 * (loaded + total.global_store_sectors)
-    wavefronts = total.shared_load_wavefronts + total.shared_store_wavefronts
-    conflicts = total.shared_load_conflicts + total.shared_store_conflicts
+    moved, used = counters.traffic(total), counters.used(total)
+    wavefronts, conflicts = counters.wavefronts(total), counters.conflicts(total)
     if moved > _OFTEN * nbytes:
         yield f"global memory traffic is {moved / nbytes:.1f} times the array"
     if used is not None and used < _POOR:
@@ -134,6 +129,7 @@ def limits(counted: gred.Counters) -> Iterator[str]:
         yield f"a block barrier every {counted.size / total.block_barriers:.0f} elements"
     if launches > _LAUNCHES:
         yield f"{launches} dependent launches"
+    requests = counters.load_requests(total)
     if wavefronts > 2 * requests and not total.bulk_copy_requests:
         times = wavefronts / requests
         yield f"{times:.1f} shared-memory wavefronts per global load request"
@@ -154,46 +150,64 @@ def limit(counted: gred.Counters, predicted: gred.Roofline) -> str:
 # ---- shown ----
 
 
-def _print(console: Console, settings: Settings, method: Any, counted: list[gred.Counters]) -> None:
+def _show(console: Console, settings: Settings, method: Any, counted: list[gred.Counters]) -> None:
     own = next(one for one in counted if one.method == method.name)
     console.title(f"{method.number} {method.name}: {method.title}")
-    nbytes = units.bytes_text(settings.size * np.dtype(settings.dtype).itemsize)
     reasons = list(limits(own)) or [f"memory bandwidth: {FREE}"]
     console.pairs(
         [
             ("idea", method.idea),
-            ("array", f"{settings.size:,} {settings.dtype} ({nbytes}), summed in {settings.dtype}"),
+            settings.array,
             ("blocks", f"of {settings.block_size} threads"),
             *(("limits" if k == 0 else "", text) for k, text in enumerate(reasons)),
-            *_predicted(settings, method),
+            ("predicted", _predicted(settings, method)),
         ]
     )
-    for listing in listings(method.name, own.total.lines):
-        _print_listing(console, listing)
-    _print_neighbours(console, method, counted)
+    for file, lines in listings(method.name, own.total.lines):
+        console.line(f"kernels/{file}", "bold")
+        console.line()
+        for number, text in lines:
+            events = [x for x in own.total.lines if (x.file, x.number) == (file, number)]
+            console.line(f"{number:>4}  {text}", "" if events else "dim")
+            for line in events:
+                console.line(f"   ->  {told(line)}", "red" if line.conflicts else "cyan")
+        console.line()
+    _show_neighbours(console, method, counted)
     console.text(f"drawn step by step: python -m gred show {method.name}", "dim")
     console.line()
 
 
-def _predicted(settings: Settings, method: Any) -> Iterator[tuple[str, str]]:
+def _predicted(settings: Settings, method: Any) -> str:
     """Say how long an array as long as benchmarks take keeps a GPU, and what limits it."""
     told = gred.roofline(
         PREDICTED, method=method.name, block_size=settings.block_size, dtype=settings.dtype
     )
-    time = units.time_text(told.seconds)
-    size = units.size_text(PREDICTED)
-    text = f"{time} for {size} elements on one {told.gpu.title}, bound by {told.why()}"
-    yield "predicted", text
+    time, size = units.time_text(told.seconds), units.size_text(PREDICTED)
+    return f"{time} for {size} elements on one {told.gpu.title}, bound by {told.why()}"
 
 
-def _print_listing(console: Console, listing: Listing) -> None:
-    console.line(f"kernels/{listing.file}", "bold")
-    console.line()
-    for number, text, counted in listing.lines:
-        console.line(f"{number:>4}  {text}", "" if counted else "dim")
-        for line in counted:
-            console.line(f"   ->  {told(line)}", "red" if line.conflicts else "cyan")
-    console.line()
+def listings(rung: str, counted: Sequence[Line]) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+    """Give numbered lines of sources: a rung's file, and the functions of others that it calls."""
+    kernels = resources.files("gred").joinpath("kernels")
+    names = [entry.name for entry in kernels.joinpath("ladder").iterdir()]
+    own = next(f"ladder/{name}" for name in names if name.partition("_")[2] == f"{rung}.cuh")
+    for file in dict.fromkeys([own, *(line.file for line in counted)]):
+        texts = kernels.joinpath(file).read_text(encoding="utf-8").splitlines()
+        numbers = {line.number for line in counted if line.file == file}
+        for first, last in [(1, len(texts))] if file == own else _functions(texts):
+            if file == own or numbers & {*range(first, last + 1)}:
+                yield file, list(enumerate(texts[first - 1 : last], first))
+
+
+def _functions(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Give the first and the last line of what begins and ends in the first column."""
+    first = None
+    for number, text in enumerate(texts, 1):
+        if first is None and _BEGINS.match(text):
+            first = number
+        elif first is not None and _ENDS.match(text):
+            yield first, number
+            first = None
 
 
 def told(line: Line) -> str:
@@ -207,26 +221,14 @@ def told(line: Line) -> str:
     return f"{text}; {line.lanes / line.requests:.1f} lanes"
 
 
-def _print_neighbours(console: Console, method: Any, counted: list[gred.Counters]) -> None:
-    rows = []
-    for name, what in _COMPARED.items():
-        figures = [_figure(one, name) for one in counted]
+def _show_neighbours(console: Console, method: Any, counted: list[gred.Counters]) -> None:
+    rows = [["launches", *(str(len(one.passes)) for one in counted)]]
+    for named, what in _COMPARED.items():
+        figures = [float(counters.figure(one.total, named) or 0) for one in counted]
         if any(figures):
-            rows.append([what, *map(_figure_text, figures)])
+            texts = (f"{x:,.0f}" if x == int(x) else f"{x:,.1f}" for x in figures)
+            rows.append([what, *texts])
     columns = [
         Column(one.method, style="bold" if one.method == method.name else "dim") for one in counted
     ]
     console.table(Table([Column("all passes", right=False), *columns], rows))
-
-
-def _figure(counted: gred.Counters, name: str) -> float:
-    total = counted.total
-    if name == "passes":
-        return len(counted.passes)
-    if name == "conflicts":
-        return total.shared_load_conflicts + total.shared_store_conflicts
-    return float(getattr(total, name) or 0)
-
-
-def _figure_text(value: float) -> str:
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"

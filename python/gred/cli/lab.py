@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 import gred
-from gred.cli import counters, explain, files, ladder, measure, opening, options, record, units
-from gred.cli.answer import numpy_answer
+from gred.cli import counters, explain, ladder, measure, options, output, record, units
 from gred.cli.console import Column, Console, Table
-from gred.cli.data import random_array
+from gred.cli.data import numpy_answer, random_array
 from gred.cli.measure import Sampling
+from gred.cli.options import option
 from gred.gpus import H200
 from gred.prediction import predict_counted
 
@@ -33,76 +33,58 @@ interrupted, 141 broken pipe.
 The exercise sheet: python -m gred lab --exercise 1 --out mine.cuh; python -m gred lab mine.cuh"""
 
 _SIZE, _TIMED_SIZE = 1 << 20, 1 << 26
-_SAMPLING = Sampling(20, 2)
 _DRAWN_BLOCK = 32
 _WRONG = 1
-_Drawing = Callable[[Path], None]
+# Makes what a plot shows.
+_Recorded = Callable[[], record.Record]
 
-
-def parser(prog: str) -> argparse.ArgumentParser:
-    """Make the options of `python -m gred lab`."""
-    parser = options.parser(prog, DESCRIPTION, EPILOG)
-    parser.add_argument("file", metavar="FILE", type=Path, nargs="?", help="your rung's file")
-    parser.add_argument("--like", metavar="METHOD", help="the rung that it is launched like")
-    parser.add_argument(
+OPTIONS = (
+    option("file", metavar="FILE", type=Path, nargs="?", help="your rung's file"),
+    option("--like", metavar="METHOD", help="the rung that it is launched like"),
+    option(
         "--data-blocks", metavar="N", type=int, help="elements that a thread should get at least"
-    )
-    options.add_methods(parser, "the one that it is launched like, and around")
-    counted, timed = _SIZE.bit_length() - 1, _TIMED_SIZE.bit_length() - 1
-    counters.add_common(parser, f"2**{counted}, and on a GPU, to be timed, 2**{timed}")
-    parser.set_defaults(size=None)
-    options.add_seed(parser)
-    ladder.add_time(parser)
-    parser.add_argument(
-        "--device",
-        metavar="NAME",
-        help="cuda, cuda:1 or simulated (default: a GPU too, if there is one, and nvcc)",
-    )
-    files.add_place(parser, "--plot", "draw times on the GPU, or else what is counted (.svg, ...)")
-    parser.add_argument(
-        "--picture", metavar="FILE", type=Path, help="draw the steps of a few blocks (.svg)"
-    )
-    parser.add_argument("--exercise", metavar="K", type=int, help="give this exercise, from 1 to 7")
-    parser.add_argument("--out", metavar="FILE", type=Path, help="write the exercise to a new file")
-    return parser
+    ),
+    option("--methods", "the one that it is launched like, and around"),
+    option("--size", "2**20, and on a GPU, to be timed, 2**26"),
+    *counters.COMMON[1:],
+    option("--seed"),
+    option("--time"),
+    option("--device", "cuda, cuda:1 or simulated (default: a GPU too, if there is one, and nvcc)"),
+    option("--plot", "times on the GPU, or else what is counted (.svg, ...)"),
+    option("--picture", metavar="FILE", type=Path, help="draw the steps of a few blocks (.svg)"),
+    option("--exercise", metavar="K", type=int, help="give this exercise, from 1 to 7"),
+    option("--out", metavar="FILE", type=Path, help="write the exercise to a new file"),
+)
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
     """Give an exercise, or check and show a rung; the exit status."""
-    _check(given)
+    if given.exercise is not None and given.file is not None:
+        raise options.UsageError("give a FILE of your own, or --exercise, and not both")
+    if given.out is not None and given.exercise is None:
+        raise options.UsageError("--out is where an exercise is written to: give --exercise, too")
+    output.check_apart({"--picture": given.picture, "--plot": given.plot})
+    output.check_plot("--plot", given.plot)
+    output.check_file("--picture", given.picture)
+    output.check_file("--plot", given.plot)
     if given.exercise is not None:
         return _give(given, console)
     if given.file is None:
-        _list(console)
+        console.line("no FILE is given; there are these exercises:")
+        for exercise in gred.lab.exercises():
+            console.line(f"{exercise.number}  {exercise.title}")
         return 0
     try:
-        options_given = {name: getattr(given, name) for name in ("like", "data_blocks", "device")}
-        rung = gred.lab.compile(given.file, **options_given)
+        compiled_as = {name: getattr(given, name) for name in ("like", "data_blocks", "device")}
+        rung = gred.lab.compile(given.file, **compiled_as)
     except gred.lab.CompileError as refused:
         console.line("it does not compile:", "red")
         for line in str(refused).splitlines():
             console.line(line)
         return 2
-    own = {"dtype": rung.dtype, "block_size": rung.block_size}
-    only = {name: value for name, value in own.items() if value}
-    return _show(argparse.Namespace(**{**vars(given), **only}), rung, console)
-
-
-def _check(given: argparse.Namespace) -> None:
-    if given.exercise is not None and given.file is not None:
-        raise options.UsageError("give a FILE of your own, or --exercise, and not both")
-    if given.out is not None and given.exercise is None:
-        raise options.UsageError("--out is where an exercise is written to: give --exercise, too")
-    files.check_apart({"--picture": given.picture, "--plot": given.plot})
-    options.check_plot("--plot", given.plot)
-    for name in ("picture", "plot"):
-        files.check_file(f"--{name}", getattr(given, name))
-
-
-def _list(console: Console) -> None:
-    console.line("no FILE is given; there are these exercises:")
-    for exercise in gred.lab.exercises():
-        console.line(f"{exercise.number}  {exercise.title}")
+    given.dtype = rung.dtype or given.dtype
+    given.block_size = rung.block_size or given.block_size
+    return _show(given, rung, console)
 
 
 def _give(given: argparse.Namespace, console: Console) -> int:
@@ -128,13 +110,13 @@ def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> i
     console.line(text, "green")
     console.line()
     near = _near(given, rung)
-    drawn = _show_counts(given, rung, near, console)
+    figure, recorded = counters.FIGURE, _show_counts(given, rung, near, console)
     if rung.gpu:
-        drawn = _show_climb(given, rung, near, console)
+        figure, recorded = ladder.FIGURE, _show_climb(given, rung, near, console)
     elif given.time:
-        console.pairs(_times(given, rung))
+        _show_simulated_times(given, rung, console)
     if given.plot:
-        drawn(given.plot)
+        output.draw(given.plot, figure, recorded())
     if given.picture:
         given.picture.write_text(_picture(given, rung), encoding="utf-8")
     for path in filter(None, (given.plot, given.picture)):
@@ -149,15 +131,15 @@ def _picture(given: argparse.Namespace, rung: gred.lab.Rung) -> str:
     return rung.accesses(digits, block_size=_DRAWN_BLOCK, dtype=given.dtype).svg()
 
 
+def _like(rung: gred.lab.Rung) -> Any:
+    return next(method for method in gred.methods() if method.name == rung.like)
+
+
 def _near(given: argparse.Namespace, rung: gred.lab.Rung) -> tuple[Any, ...]:
     """Choose the rungs to be compared with."""
     number = _like(rung).number
     near = [m for m in gred.methods() if m.number is not None and abs(m.number - number) <= 2]
     return given.methods or tuple(m for m in near if m.number <= counters.LATEST)
-
-
-def _like(rung: gred.lab.Rung) -> Any:
-    return next(method for method in gred.methods() if method.name == rung.like)
 
 
 def _with_own(rows: Sequence[Any], own: Any, rung: gred.lab.Rung) -> list[Any]:
@@ -171,8 +153,9 @@ def _with_own(rows: Sequence[Any], own: Any, rung: gred.lab.Rung) -> list[Any]:
 
 def _show_counts(
     given: argparse.Namespace, rung: gred.lab.Rung, near: tuple[Any, ...], console: Console
-) -> _Drawing:
-    counted = argparse.Namespace(**{**vars(given), "size": given.size or _SIZE})
+) -> _Recorded:
+    """Count your own and the others, predict their times, and say what limits each."""
+    counted = argparse.Namespace(**vars(given) | {"size": given.size or _SIZE})
     settings = counters.settings_of(counted, near)
     own = rung.counters(
         np.ones(settings.size, settings.dtype),
@@ -181,26 +164,16 @@ def _show_counts(
         multiprocessors=settings.multiprocessors,
     )
     rows = _with_own(counters.count(settings, console), counters.Row("*", own), rung)
-    counters.show_rows(console, settings, rows, _predicted(rows, rung))
-
-    def draw(path: Path) -> None:
-        machine = record.describe_machine(options.resolve_device("simulated"))
-        kept = counters.counters_record(machine, settings, rows)
-        opening.draw(counters.figure, path, kept)
-
-    return draw
-
-
-def _predicted(rows: Sequence[counters.Row], rung: gred.lab.Rung) -> Table:
-    """Predict your own, as what it is launched like, and the others; and say what limits each."""
     times, notes = [], []
     for number, one in rows:
         launched = one._replace(method=rung.like) if number == "*" else one
         gpu = H200._replace(multiprocessors=one.multiprocessors)
-        times.append(units.time_text(predict_counted(launched, gpu).seconds))
+        times.append([units.time_text(predict_counted(launched, gpu).seconds)])
         notes.append(", ".join([*explain.limits(one)][:2]) or explain.FREE)
-    column = Column("predicted", style="bold", about="for an H200")
-    return Table([column], [[time] for time in times], notes)
+    predicted = Column("predicted", style="bold", about="for an H200")
+    counters.show(console, settings, rows, Table([predicted], times, notes))
+    machine = options.resolve_device("simulated")
+    return lambda: counters.record_of(record.describe_machine(machine), settings, rows)
 
 
 # ---- timed ----
@@ -208,7 +181,7 @@ def _predicted(rows: Sequence[counters.Row], rung: gred.lab.Rung) -> Table:
 
 def _show_climb(
     given: argparse.Namespace, rung: gred.lab.Rung, near: tuple[Any, ...], console: Console
-) -> _Drawing:
+) -> _Recorded:
     """Time it on the GPU as the ladder is, each on the same random array."""
     settings = ladder.Settings(
         device=options.resolve_device(rung.gpu),
@@ -218,22 +191,10 @@ def _show_climb(
         op="sum",
         block_size=given.block_size,
         seed=given.seed,
-        sampling=_SAMPLING,
+        sampling=Sampling(20, 2),
     )
     options.check_memory(settings.device, settings.size, settings.dtype)
-    limit, rows = ladder.climb(settings, console)
-    rows = _with_own(rows, _own_row(settings, rung, limit), rung)
-    ladder.show(console, settings, limit, rows)
-
-    def draw(path: Path) -> None:
-        machine = record.describe_machine(settings.device)
-        kept = ladder.record_of(machine, settings, limit, rows)
-        opening.draw(ladder.figure, path, kept)
-
-    return draw
-
-
-def _own_row(settings: ladder.Settings, rung: gred.lab.Rung, limit: float) -> measure.Row:
+    limit, others = ladder.climb(settings, console)
     array = random_array(settings.size, settings.dtype, settings.op, settings.seed)
     timed = rung.kernel_time(
         array,
@@ -242,15 +203,20 @@ def _own_row(settings: ladder.Settings, rung: gred.lab.Rung, limit: float) -> me
         samples=settings.sampling.samples,
     )
     named = _like(rung)._replace(number=None, name=rung.name)
-    return measure.row_of(timed, named, array, numpy_answer(array, settings.op), limit)
+    own = measure.row_of(timed, named, array, numpy_answer(array, settings.op), limit)
+    rows = _with_own(others, own, rung)
+    ladder.show(console, settings, limit, rows)
+    machine = settings.device
+    return lambda: ladder.record_of(record.describe_machine(machine), settings, limit, rows)
 
 
-def _times(given: argparse.Namespace, rung: gred.lab.Rung) -> list[tuple[str, str]]:
+def _show_simulated_times(
+    given: argparse.Namespace, rung: gred.lab.Rung, console: Console
+) -> None:
     """Time both on the simulated device, where only one compared with the other means anything."""
     array = np.ones(given.size or _SIZE, given.dtype)
     settings = {"block_size": given.block_size, "dtype": given.dtype, "samples": 5}
-    own = float(np.median(rung.kernel_time(array, **settings).seconds))
-    timed = gred.kernel_time(array, method=rung.like, device="simulated", **settings)
-    other = float(np.median(timed.seconds))
-    text = f"{units.time_text(own)}; {rung.like} takes {units.time_text(other)}"
-    return [("simulated", text), *ladder.SIMULATED_TIMES]
+    own = rung.kernel_time(array, **settings)
+    other = gred.kernel_time(array, method=rung.like, device="simulated", **settings)
+    mine, theirs = (units.time_text(float(np.median(one.seconds))) for one in (own, other))
+    console.pairs([("simulated", f"{mine}; {rung.like} takes {theirs}"), *ladder.SIMULATED_TIMES])

@@ -1,4 +1,7 @@
-"""The main job: every method on one array, checked against NumPy, in climbing order."""
+"""The main job: every method on one array, checked against NumPy, in climbing order.
+
+Where nothing is timed it shows what each rung does to memory, and its time on an H200.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import gred
-from gred.cli import files, lesson, options, record, roofline, units
-from gred.cli.answer import numpy_answer
+from gred import prediction
+from gred.cli import counters, explain, options, output, record, roofline, units
 from gred.cli.console import Cell, Column, Console, Table, bar
-from gred.cli.data import random_array
+from gred.cli.data import numpy_answer, random_array
 from gred.cli.measure import Row, Sampling, device_for, measure, read_limit
-from gred.cli.opening import check_places, introduce, tell_written, write
+from gred.cli.options import option
+from gred.gpus import H200
 
 DESCRIPTION = """\
 Climbs the ladder of parallel reduction: runs every method on the same random array and checks each
@@ -43,6 +47,33 @@ _CHECKED, _COUNTED = 1 << 16, 1 << 28
 # What is said of the simulated device's times, and the columns that they do not have.
 SIMULATED_TIMES = (("times", "this processor's, which simulates the GPU's threads: no GPU's"),)
 OF_A_GPU = ("GB/s", "share", "", "speed-up", "read limit")
+FIGURE = "gred.cli.plots.ladder_figure"
+
+# What the ladder and the sweep share.
+COMMON = (
+    option("--dtype"),
+    option("--op"),
+    option("--methods", "all that the device has"),
+    option(
+        "--device",
+        "cuda, cuda:1, simulated or host (default: a GPU if there is one, else simulated)",
+    ),
+    option("--seed"),
+)
+OPTIONS = (
+    option("--size", "2**28; 2**20 to time the simulated device"),
+    *COMMON,
+    option("--block-size", "each method's own"),
+    option("--time"),
+    option("--json", "write everything measured"),
+    option("--plot", "it (.svg, .png, .pdf)"),
+    option(
+        "--version",
+        action="version",
+        version=f"gred {gred.__version__}",
+        help="show gred's version and leave",
+    ),
+)
 
 
 class Settings(NamedTuple):
@@ -58,78 +89,25 @@ class Settings(NamedTuple):
     sampling: Sampling
 
 
-def parser(prog: str) -> argparse.ArgumentParser:
-    """Make the options of `python -m gred`."""
-    parser = options.parser(prog, DESCRIPTION, EPILOG)
-    options.add_size(parser, "2**28; 2**20 to time the simulated device")
-    add_common(parser)
-    options.add_block_size(parser, "each method's own")
-    add_time(parser)
-    files.add_place(parser, "--json", "write everything measured; - is standard output")
-    files.add_place(parser, "--plot", "draw it (.svg, .png, .pdf)")
-    parser.add_argument(
-        "--version",
-        action="version",
-        version=f"gred {gred.__version__}",
-        help="show gred's version and leave",
-    )
-    return parser
-
-
-def add_time(parser: argparse.ArgumentParser) -> None:
-    """Add the option that asks for times which are no GPU's."""
-    parser.add_argument(
-        "--time",
-        action="store_true",
-        help="time the simulated device itself, as files do: this processor's seconds, no GPU's",
-    )
-
-
-def add_common(parser: argparse.ArgumentParser) -> None:
-    """Add the options that the ladder and the sweep share."""
-    options.add_dtype(parser)
-    parser.add_argument(
-        "--op",
-        choices=options.OPS,
-        default="sum",
-        metavar="OP",
-        help=f"{', '.join(options.OPS)} (default: sum)",
-    )
-    options.add_methods(parser, "all that the device has")
-    parser.add_argument(
-        "--device",
-        metavar="NAME",
-        help="cuda, cuda:1, simulated or host (default: a GPU if there is one, else simulated)",
-    )
-    options.add_seed(parser)
-
-
 def run(given: argparse.Namespace, console: Console) -> int:
     """Climb, print, write; the exit status."""
-    check_places(given, console)
+    files = output.one_file_each(given, console, FIGURE)
     settings, taught = _settings(given)
     machine = record.describe_machine(settings.device)
-    with console.files_first(bool(given.json or given.plot)):
-        introduce(console, machine, "the ladder of parallel reduction, climbed")
+    with files.first():
+        output.introduce(console, machine, "the ladder of parallel reduction, climbed")
         limit, rows = climb(settings, console)
-        lessons = lesson.learn(taught, console) if taught else []
-        kept = record_of(machine, settings, limit, rows)
-        written, failure = write(given, kept, console, figure)
+        lessons = learn(taught, console) if taught else []
+        files.write(record_of(machine, settings, limit, rows))
     if taught:
-        lesson.show(console, taught, lessons)
-        _print_answers(console, rows, _checked(settings))
+        _show_lessons(console, taught, lessons)
+        array = f"{settings.size:,} random {settings.dtype}"
+        _show_answers(console, rows, f": as NumPy's, for {array} on the simulated device")
         console.text(_NEXT, "dim")
     else:
         show(console, settings, limit, rows)
-    tell_written(console, written, failure)
+    files.tell()
     return 0 if all(row.right for row in rows) else 1
-
-
-def figure() -> Any:
-    """Find what draws the record."""
-    from gred.cli import plots
-
-    return plots.ladder_figure
 
 
 def choose_methods(wanted: tuple[Any, ...] | None, device: Any, host_too: bool) -> tuple[Any, ...]:
@@ -168,7 +146,7 @@ def is_timed(given: argparse.Namespace, device: Any, files_named: bool) -> bool:
     return device.name != "simulated" or given.time or files_named
 
 
-def _settings(given: argparse.Namespace) -> tuple[Settings, roofline.Settings | None]:
+def _settings(given: argparse.Namespace) -> tuple[Settings, counters.Settings | None]:
     """Say what to run, and what to tell of it where it is not timed."""
     device = options.resolve_device(given.device)
     fast = device.name.startswith("cuda")
@@ -178,7 +156,7 @@ def _settings(given: argparse.Namespace) -> tuple[Settings, roofline.Settings | 
     methods = choose_methods(given.methods, device, host_too=timed)
     rungs = tuple(method for method in methods if method.number is not None)
     counted = given.size or _COUNTED
-    taught = roofline.Settings(rungs, counted, given.dtype, given.block_size, None)
+    taught = counters.Settings(rungs, counted, given.dtype, given.block_size)
     settings = Settings(
         device=device,
         methods=methods,
@@ -226,16 +204,17 @@ def peak_of(device: Any, limit: float) -> tuple[float, str]:
 
 def show(console: Console, settings: Settings, limit: float, rows: Sequence[Row]) -> None:
     """Print what was measured of which array, and the verdict."""
-    device, size = settings.device, settings.size
+    device = settings.device
     peak, meaning = peak_of(device, limit)
     simulated, nbytes = device.name == "simulated", units.bytes_text(rows[0].nbytes)
     limits = (
         ("read limit", f"{units.bandwidth_text(limit)}, measured in this run"),
         ("share", f"of {units.bandwidth_text(peak)}, {meaning}"),
     )
+    random = f"{settings.size:,} random {settings.dtype} ({nbytes}), seed {settings.seed}"
     console.pairs(
         [
-            ("array", f"{size:,} random {settings.dtype} ({nbytes}), seed {settings.seed}"),
+            ("array", random),
             ("op", _op_text(settings)),
             ("device", device.name),
             *(SIMULATED_TIMES if simulated else limits),
@@ -251,11 +230,7 @@ def show(console: Console, settings: Settings, limit: float, rows: Sequence[Row]
         f"median" + ("" if simulated else f"; speed-up: over {first.method}"),
         "dim",
     )
-    _print_answers(console, rows)
-
-
-def _checked(settings: Settings) -> str:
-    return f": as NumPy's, for {settings.size:,} random {settings.dtype} on the simulated device"
+    _show_answers(console, rows)
 
 
 def _op_text(settings: Settings) -> str:
@@ -265,7 +240,6 @@ def _op_text(settings: Settings) -> str:
     return f"{settings.op}, accumulated in {settings.dtype}{published}"
 
 
-_BAR = 18
 _COLUMNS = (
     Column("#", style="dim", rank=5),
     Column("method", right=False, style="bold"),
@@ -285,20 +259,20 @@ def _entries(console: Console, row: Row, first: Row, peak: float, device: Any) -
     here = row.device == device.name
     share = row.bandwidth / peak
     return [
-        "-" if row.number is None else str(row.number),
+        units.optional(str, row.number),
         row.method if here else f"{row.method} ({row.device})",
-        str(row.block_size or "-"),
+        units.optional(str, row.block_size),
         units.time_text(row.seconds),
         units.percent_text(row.noise),
         units.gigabytes_text(row.bandwidth),
         units.percent_text(share) if here else "-",
-        bar(share if here else 0, _BAR, console.bar_characters),
+        bar(share if here else 0, 18, console.bar_characters),
         units.speedup_text(first.seconds / row.seconds) if here else "-",
         Cell("right", "green") if row.right else Cell("WRONG", "bold red"),
     ]
 
 
-def _print_answers(console: Console, rows: Sequence[Row], how: str = "") -> None:
+def _show_answers(console: Console, rows: Sequence[Row], how: str = "") -> None:
     """Say the verdict, and for every wrong answer what it was and should have been."""
     wrong = [row for row in rows if not row.right]
     console.line()
@@ -315,15 +289,105 @@ def _print_answers(console: Console, rows: Sequence[Row], how: str = "") -> None
 def record_of(
     machine: record.Record, settings: Settings, limit: float, rows: Sequence[Row]
 ) -> record.Record:
-    """Make the ladder's file, which its picture is drawn from."""
+    """Make the ladder's file, which its picture is drawn from: every sample of every row."""
     peak, meaning = peak_of(settings.device, limit)
     run = {
-        "size": settings.size,
-        "dtype": settings.dtype,
-        "op": settings.op,
-        "seed": settings.seed,
+        **{name: getattr(settings, name) for name in ("size", "dtype", "op", "seed")},
         "limit_gb_per_s": round(limit * 1e-9, 3),
         "peak_gb_per_s": round(peak * 1e-9, 3),
         "peak": meaning,
+        "spread": record.SPREAD,
     }
-    return record.ladder_record(machine, run, rows)
+    return record.make("ladder", machine, run, [_row_record(row) for row in rows])
+
+
+def _row_record(row: Row) -> record.Record:
+    return {
+        **row.summary(),
+        "result": row.result,
+        "expected": row.expected,
+        "samples_ns": list(row.samples),
+        "first_pass_samples_ns": list(row.first_pass),
+    }
+
+
+# ---- where nothing is timed ----
+
+
+class Lesson(NamedTuple):
+    """What is told of a rung, as far as it is known."""
+
+    method: Any
+    counted: gred.Counters
+    predicted: gred.Roofline
+    measured: float | None
+
+    def note(self) -> str:
+        """Say what the rung's idea is, and what limits it."""
+        return f"{self.method.title}; {explain.limit(self.counted, self.predicted)}"
+
+    def cells(self, nbytes: int, console: Console) -> list[str]:
+        """Write a row of the table."""
+        total, pace = self.counted.total, self.measured and nbytes / self.measured
+        drawn = "-" if pace is None else bar(pace / H200.bandwidth, 8, console.bar_characters)
+        return [
+            str(self.method.number),
+            self.method.name,
+            str(len(self.counted.passes)),
+            f"{counters.traffic(total) / nbytes:.1f}x",
+            units.optional(units.percent_text, total.global_load_efficiency),
+            units.count_text(counters.conflicts(total)),
+            counters.lanes_text(total),
+            units.count_text(total.block_barriers),
+            units.time_text(self.predicted.seconds),
+            units.optional(units.time_text, self.measured),
+            units.optional(units.gigabytes_text, pace),
+            drawn,
+        ]
+
+
+_LESSON_COLUMNS = (
+    Column("#", style="dim", rank=4),
+    Column("method", right=False, style="bold"),
+    Column("launches", rank=7),
+    Column("traffic", rank=1, about="of global memory, over the array's bytes"),
+    Column("used", rank=5, about="bytes that lanes ask for, over bytes that global loads move"),
+    Column("conflicts", rank=2, about="bank conflicts of shared memory"),
+    Column("lanes", rank=3, about="of a warp's 32, active in the additions on average"),
+    Column("barriers", rank=6, about="of blocks"),
+    Column("predicted", about="from these counts, for an H200"),
+    Column("measured", style="bold", about="on an H200"),
+    Column("GB/s", rank=8),
+    Column("", right=False, style="cyan", rank=9),
+)
+
+
+def learn(settings: counters.Settings, console: Console) -> list[Lesson]:
+    """Count every rung on an array as long as it gets, and predict its time."""
+    measured = roofline.packaged_times(settings)
+
+    def lesson(method: Any) -> Lesson:
+        launch = prediction.make_launch(method.name, settings.block_size, settings.dtype, H200)
+        counted = prediction.counted(launch, settings.size)
+        predicted = prediction.predict_counted(counted, H200)
+        return Lesson(method, counted, predicted, measured.get(method.name))
+
+    return console.each(settings.methods, lesson)
+
+
+def _show_lessons(console: Console, settings: counters.Settings, lessons: Sequence[Lesson]) -> None:
+    """Print what was counted, predicted and once measured, of which array, and how far apart."""
+    nbytes = settings.nbytes
+    pairs = [
+        settings.array,
+        ("GPU", f"{roofline.gpu_text(H200)}; its times, not those of this machine"),
+    ]
+    times = sorted((one.measured, one.method.name) for one in lessons if one.measured)
+    if len(times) > 1:
+        ends = (f"{units.bandwidth_text(nbytes / t)} by {m}" for t, m in (times[-1], times[0]))
+        climbed = units.speedup_text(times[-1][0] / times[0][0])
+        pairs.append(("climb", f"from {' to '.join(ends)}: {climbed}, measured"))
+    console.pairs(pairs)
+    rows = [lesson.cells(nbytes, console) for lesson in lessons]
+    table = Table(_LESSON_COLUMNS, rows, [lesson.note() for lesson in lessons])
+    console.table(table.where([{*column} != {"-"} for column in zip(*rows, strict=True)]))

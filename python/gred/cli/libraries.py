@@ -18,9 +18,8 @@ import numpy as np
 
 import gred
 from gred.cli.cases import Case
-from gred.cli.data import Array
+from gred.cli.data import DESCRIBED, Array
 from gred.cli.measure import accumulator
-from gred.cli.truth import DESCRIBED
 
 _LONGEST_REASON = 120
 _CUB_TYPES = ("int32", "int64", "uint64", "float32", "float64")
@@ -33,7 +32,7 @@ class LackingError(Exception):
 class Library:
     """A library on a device; `device` is one of gred's names for it.
 
-    What NumPy's functions can do in the same words is done here.
+    What is said here is what NumPy does, whose answers are on the host when its functions return.
     """
 
     key = title = package = pool = ""
@@ -57,8 +56,8 @@ class Library:
         return str(self.module.__version__)
 
     def place(self, array: Array) -> Any:
-        """Copy an array to where the library reduces it."""
-        raise NotImplementedError
+        """Copy an array to where the library reduces it, to memory of its own."""
+        return array.copy()
 
     def copy(self, placed: Any) -> Any:
         """Copy a placed array to other memory of the same place."""
@@ -70,8 +69,8 @@ class Library:
         return (view,) if mask is None else (view, mask)
 
     def function(self, case: Case) -> Callable[..., Any]:
-        """Make the function that is timed."""
-        raise NotImplementedError
+        """Make the function that is timed: the library's, or those that together do the same."""
+        return _with_options(case, _numpy_function(self.module, case.reduction.name))
 
     def start(self) -> None:
         """Do what has to be done before a turn, outside the time."""
@@ -81,28 +80,18 @@ class Library:
 
 
 class NumPy(Library):
-    """NumPy, whose answers are on the host when its functions return."""
+    """NumPy."""
 
     key, title, package = "numpy", "NumPy", "numpy"
     kinds = ("host",)
 
-    def place(self, array: Array) -> Any:
-        """Copy it, so that every copy has memory of its own."""
-        return array.copy()
-
-    def function(self, case: Case) -> Callable[..., Any]:
-        """Call NumPy's function, or those that together do the same."""
-        return _with_options(case, _numpy_function(np, case.reduction.name))
-
 
 def _numpy_function(xp: Any, name: str) -> Callable[..., Any]:
     """Find a reduction in NumPy or in a library with its names."""
-    if name == "norm":
-        return _found(xp.linalg, name)
     if name in _TOGETHER:
         functions = [getattr(xp, part) for part in _TOGETHER[name]]
         return lambda *given, **options: tuple(f(*given, **options) for f in functions)
-    return _found(xp, name)
+    return _found(xp.linalg if name == "norm" else xp, name)
 
 
 def _found(module: Any, name: str) -> Callable[..., Any]:
@@ -263,19 +252,8 @@ class PyTorch(Library):
 
     def function(self, case: Case) -> Callable[..., Any]:
         """Call PyTorch's function, and fetch the answer."""
-        function = self._function(case.reduction.name)
-        dtype = case.layout.dtype
-        if not dtype and case.reduction.name == "mean" and case.type.kind in "biu":
-            dtype = "float64"  # without one, means of integers are refused
-        if dtype:
-            function = functools.partial(function, dtype=getattr(self.module, dtype))
-        if case.masked:
-            function = _fill_or_select(case, self.module, function)
-        return _brought(function)
-
-    def _function(self, name: str) -> Callable[..., Any]:
-        torch = self.module
-        others = {
+        torch, name, dtype = self.module, case.reduction.name, case.layout.dtype
+        others: dict[str, Callable[..., Any]] = {
             "var": functools.partial(torch.var, correction=0),
             "std": functools.partial(torch.std, correction=0),
             "ptp": lambda x: torch.sub(*reversed(torch.aminmax(x))),
@@ -287,7 +265,14 @@ class PyTorch(Library):
                 torch.sum(x),
             ),
         }
-        return others.get(name) or _found(torch, name)
+        function = others.get(name) or _found(torch, name)
+        if not dtype and name == "mean" and case.type.kind in "biu":
+            dtype = "float64"  # without one, means of integers are refused
+        if dtype:
+            function = functools.partial(function, dtype=getattr(torch, dtype))
+        if case.masked:
+            function = _fill_or_select(case, torch, function)
+        return _brought(function)
 
     def release(self) -> None:
         """Empty the cache of GPU memory."""
@@ -417,6 +402,7 @@ def _kind(device: str) -> str:
 
 
 def _imported(device: str, keys: Sequence[str]) -> tuple[dict[str, Library], dict[str, str]]:
+    """Import libraries: those that are here, and why the others are not."""
     here: dict[str, Library] = {}
     absent: dict[str, str] = {}
     for key in keys:

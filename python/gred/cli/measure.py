@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import gred
-from gred.cli.answer import Answer
-from gred.cli.data import Array
+from gred.cli.data import Answer, Array
+from gred.cli.record import Record, digits
 
 # Enough for a spread on a device that takes seconds for a run; a GPU gets what was asked for.
 _FEWEST_SAMPLES = 3
 # Bytes; gred.read_limit reads no less.
 _LEAST_READ = 1024
+# The share of its time in which a task should have done what can be cut short.
+_IN_TIME = 0.8
+# Seconds for a size are the mean of about so many tasks before.
+_MEMORY = 8
 
 
 class Sampling(NamedTuple):
@@ -65,6 +72,20 @@ class Row(NamedTuple):
     def bandwidth(self) -> float:
         """Bytes of the array over the median time, per second."""
         return self.nbytes / self.seconds
+
+    def summary(self) -> Record:
+        """Make what is written down, but for the single samples."""
+        low, high = self.spread
+        return {
+            **dict(zip(self._fields[:8], self, strict=False)),
+            "median_ns": digits(self.seconds * 1e9),
+            "low_ns": digits(low * 1e9),
+            "high_ns": digits(high * 1e9),
+            "first_pass_ns": digits(float(np.median(self.first_pass))),
+            "gb_per_s": digits(self.bandwidth * 1e-9),
+            "limit_gb_per_s": digits(self.limit * 1e-9),
+            "right": self.right,
+        }
 
 
 def accumulator(op: str, dtype: str) -> str | None:
@@ -152,3 +173,47 @@ def _time(array: Array, op: str, sampling: Sampling, **options: Any) -> gred.Ker
 def _nanoseconds(seconds: Any) -> tuple[int, ...]:
     """Round to whole nanoseconds, and at least one: a clock may be coarser than a tiny run."""
     return tuple(max(1, round(float(second) * 1e9)) for second in seconds)
+
+
+class Clock:
+    """Shares a time out among tasks, by their sizes, and says which to leave out.
+
+    From how long the same took at a smaller size it knows what would not end in time. Should tasks
+    take longer than their shares, as many as there is time for are done, evenly spread.
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        self._end = math.inf if seconds is None else time.monotonic() + seconds
+        self._last: dict[str, tuple[int, float]] = {}
+        self._pace = 0.0
+        self._due = 0.0
+
+    def affords(self, what: str, size: int) -> bool:
+        """Tell whether `what` at `size`, should its time grow with the size, ends in time."""
+        known_size, seconds = self._last.get(what, (size, 0.0))
+        return time.monotonic() + seconds * size / known_size < self._end
+
+    def admits(self, left: int) -> bool:
+        """Tell whether to do the next task, where `left` is the size of all that are left."""
+        allowed = max(0.0, self._end - time.monotonic()) / left
+        if self._pace <= allowed:
+            return True
+        self._due += allowed / self._pace
+        if self._due < 1:
+            return False
+        self._due -= 1
+        return True
+
+    def deadline(self, size: int, left: int) -> float:
+        """Say by when, in time.monotonic's seconds, a task of `size` of all `left` should end."""
+        now = time.monotonic()
+        return now + _IN_TIME * (self._end - now) * size / left
+
+    @contextmanager
+    def timing(self, what: str, size: int) -> Iterator[None]:
+        """Time what is done inside, and remember it for `what` at `size`."""
+        start = time.monotonic()
+        yield
+        taken = time.monotonic() - start
+        self._last[what] = (size, taken)
+        self._pace += (taken / size - self._pace) / _MEMORY

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import importlib.util
+import functools
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import gred
 from gred.cli.cases import Extent
@@ -20,11 +20,8 @@ from gred.counting import ELEMENT_TYPES as ELEMENT_TYPES
 OPS = ("sum", "prod", "min", "max")
 # gred.kernel_time takes no more.
 MOST_SAMPLES = 1_000_000
-_MOST_SEEDS = 2**64
-_MOST_SECONDS = 1_000_000
+STANDARD_OUTPUT = Path("-")
 _MOST_DIGITS = 40
-EXTRA = "pip install 'gred[cli]'"
-
 _BYTES = {"TiB": 1 << 40, "GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10, "B": 1}
 
 _Value = TypeVar("_Value")
@@ -34,37 +31,29 @@ class UsageError(Exception):
     """The command cannot do what was asked; the message is the one line the user sees."""
 
 
-class Parser(argparse.ArgumentParser):
-    """argparse without abbreviations, whose errors are UsageErrors."""
-
-    def __init__(self, **settings: Any) -> None:
-        settings.setdefault("formatter_class", _help_format)
-        super().__init__(allow_abbrev=False, **settings)
-
-    def error(self, message: str) -> NoReturn:
-        """Leave with one line instead of argparse's several."""
-        raise UsageError(f"{message} ({self.prog} --help lists the options)")
+# ---- what is given, read ----
 
 
-def parser(prog: str, description: str, epilog: str) -> argparse.ArgumentParser:
-    """Make a command's parser."""
-    return Parser(prog=prog, description=description, epilog=epilog)
+def whole(least: int, most: int, said: str = "", noun: str = "") -> Callable[[str], int]:
+    """Make the reader of a whole number in a range, whose end is `said` so."""
+
+    def parse(text: str) -> int:
+        if not text.isdecimal() or not least <= _whole(text) <= most:
+            end = said or str(most)
+            raise UsageError(f"{text!r} is not a whole number{noun} from {least} to {end}")
+        return _whole(text)
+
+    return parse
 
 
-def _help_format(prog: str) -> argparse.HelpFormatter:
-    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=96)
+def _whole(text: str) -> int:
+    """Read digits. So many that Python refuses to are a number beyond every range, too."""
+    digits = text.replace("_", "").lstrip("0")
+    return int(digits or "0") if len(digits) <= _MOST_DIGITS else 10**_MOST_DIGITS
 
 
-def argument(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
-    """Turn `parse` into an argparse type: its UsageError keeps its words."""
-
-    def convert(text: str) -> _Value:
-        try:
-            return parse(text)
-        except UsageError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return convert
+parse_samples = whole(1, MOST_SAMPLES)
+parse_seconds = whole(1, 1_000_000, noun=" of seconds")
 
 
 def parse_size(text: str) -> int:
@@ -85,130 +74,8 @@ def parse_size(text: str) -> int:
     return size
 
 
-def _whole(text: str) -> int:
-    """Read digits. So many that Python refuses to are a number beyond every range, too."""
-    digits = text.replace("_", "").lstrip("0")
-    return int(digits or "0") if len(digits) <= _MOST_DIGITS else 10**_MOST_DIGITS
-
-
-def parse_samples(text: str) -> int:
-    """Read how often to measure."""
-    if not text.isdecimal() or not 1 <= _whole(text) <= MOST_SAMPLES:
-        raise UsageError(f"{text!r} is not a whole number from 1 to {MOST_SAMPLES}")
-    return _whole(text)
-
-
-def parse_seconds(text: str) -> int:
-    """Read how long something may take."""
-    if not text.isdecimal() or not 1 <= _whole(text) <= _MOST_SECONDS:
-        raise UsageError(f"{text!r} is not a whole number of seconds from 1 to {_MOST_SECONDS}")
-    return _whole(text)
-
-
-def parse_seed(text: str) -> int:
-    """Read a seed of random data."""
-    if not text.isdecimal() or _whole(text) >= _MOST_SEEDS:
-        raise UsageError(f"{text!r} is not a whole number from 0 to 2**64 - 1")
-    return _whole(text)
-
-
-def add_method(parser: argparse.ArgumentParser) -> None:
-    """Add the one rung that a command is about."""
-    parser.add_argument(
-        "method",
-        metavar="METHOD",
-        type=argument(parse_method),
-        help="name, alias or number of a rung",
-    )
-
-
-def add_methods(parser: argparse.ArgumentParser, default: str) -> None:
-    """Add `--methods`, with what help says of its default."""
-    parser.add_argument(
-        "--methods",
-        metavar="A,B,C",
-        type=argument(parse_methods),
-        help=f"names, aliases or rung numbers (default: {default})",
-    )
-
-
-def add_size(parser: argparse.ArgumentParser, said: str, default: int | None = None) -> None:
-    """Add `--size`, with what help says of its default."""
-    parser.add_argument(
-        "--size",
-        metavar="N",
-        type=argument(parse_size),
-        default=default,
-        help=f"elements: 1000000, 1e6, 2**20, 2^20 (default: {said})",
-    )
-
-
-def add_block_size(parser: argparse.ArgumentParser, said: str, default: int | None = None) -> None:
-    """Add `--block-size`, with what help says of its default."""
-    parser.add_argument(
-        "--block-size",
-        metavar="N",
-        type=argument(parse_block_size),
-        default=default,
-        help=f"threads in a block (default: {said})",
-    )
-
-
-def add_dtype(parser: argparse.ArgumentParser) -> None:
-    """Add `--dtype`."""
-    parser.add_argument(
-        "--dtype",
-        choices=ELEMENT_TYPES,
-        default="int32",
-        metavar="TYPE",
-        help=f"element type: {', '.join(ELEMENT_TYPES)} (default: int32)",
-    )
-
-
-def add_seed(parser: argparse.ArgumentParser) -> None:
-    """Add the option that all commands with random data have."""
-    parser.add_argument(
-        "--seed",
-        metavar="N",
-        type=argument(parse_seed),
-        default=0,
-        help="for the random data (default: 0)",
-    )
-
-
-def parse_sizes(text: str) -> tuple[int, ...]:
-    """Read sizes from a comma list; 2**10:2**20 in it is every power of two from end to end."""
-    found: set[int] = set()
-    for item in filter(None, (part.strip() for part in text.split(","))):
-        first, colon, last = item.partition(":")
-        if colon:
-            found.update(_powers(item, parse_size(first), parse_size(last)))
-        else:
-            found.add(parse_size(item))
-    if not found:
-        raise UsageError(f"{text!r} names no size; write 2**10:2**20, or 1000,2**16")
-    return tuple(sorted(found))
-
-
-def _powers(item: str, first: int, last: int) -> list[int]:
-    if first & (first - 1) or last & (last - 1) or first > last:
-        raise UsageError(f"{item!r} is not a range of powers of two, low to high: 2**10:2**20")
-    return [1 << k for k in range(first.bit_length() - 1, last.bit_length())]
-
-
-def parse_extents(text: str) -> tuple[Extent, ...]:
-    """Read sizes as parse_sizes does, and those in bytes: 64KiB, 1KiB:1GiB."""
-    found: dict[Extent, None] = {}
-    for item in filter(None, (part.strip() for part in text.split(","))):
-        ends = [_extent(end) for end in item.split(":", 1)]
-        if ends[0].in_bytes != ends[-1].in_bytes:
-            raise UsageError(f"{item!r} is a range from elements to bytes; 1KiB:1GiB is not")
-        counts = [end.number for end in ends]
-        counts = _powers(item, *counts) if len(counts) == 2 else counts
-        found.update(dict.fromkeys(Extent(count, ends[0].in_bytes) for count in counts))
-    if not found:
-        raise UsageError(f"{text!r} names no size; write 64KiB,1GiB, or 2**10:2**20")
-    return tuple(found)
+def _elements(text: str) -> Extent:
+    return Extent(parse_size(text), in_bytes=False)
 
 
 def _extent(text: str) -> Extent:
@@ -220,8 +87,44 @@ def _extent(text: str) -> Extent:
             f"{text!r} is not a size; write bytes with {units}, as in 64KiB, or elements: 2**20"
         )
     if not unit:
-        return Extent(parse_size(given), in_bytes=False)
+        return _elements(given)
     return Extent(parse_size(given.removesuffix(unit)) * _BYTES[unit], in_bytes=True)
+
+
+def _items(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _extents(text: str, parse: Callable[[str], Extent], example: str) -> tuple[Extent, ...]:
+    """Read sizes from a comma list; 2**10:2**20 in it is every power of two from end to end."""
+    found: dict[Extent, None] = {}
+    for item in _items(text):
+        ends = [parse(end) for end in item.split(":", 1)]
+        if ends[0].in_bytes != ends[-1].in_bytes:
+            raise UsageError(f"{item!r} is a range from elements to bytes; 1KiB:1GiB is not")
+        counts = [end.number for end in ends]
+        counts = _powers(item, *counts) if len(counts) == 2 else counts
+        found.update(dict.fromkeys(Extent(count, ends[0].in_bytes) for count in counts))
+    if not found:
+        raise UsageError(f"{text!r} names no size; write {example}")
+    return tuple(found)
+
+
+def _powers(item: str, first: int, last: int) -> list[int]:
+    if first & (first - 1) or last & (last - 1) or first > last:
+        raise UsageError(f"{item!r} is not a range of powers of two, low to high: 2**10:2**20")
+    return [1 << k for k in range(first.bit_length() - 1, last.bit_length())]
+
+
+def parse_extents(text: str) -> tuple[Extent, ...]:
+    """Read sizes in elements and those in bytes: 2**20, 64KiB, 1KiB:1GiB."""
+    return _extents(text, _extent, "64KiB,1GiB, or 2**10:2**20")
+
+
+def parse_sizes(text: str) -> tuple[int, ...]:
+    """Read sizes in elements, in order."""
+    found = _extents(text, _elements, "2**10:2**20, or 1000,2**16")
+    return tuple(sorted(extent.number for extent in found))
 
 
 def parse_block_sizes(text: str) -> tuple[int, ...]:
@@ -234,19 +137,11 @@ def parse_block_sizes(text: str) -> tuple[int, ...]:
     return sizes
 
 
-def parse_block_size(text: str) -> int:
-    """Read one block size."""
-    sizes = parse_block_sizes(text)
-    if len(sizes) != 1:
-        raise UsageError(f"{text!r} is more than one block size")
-    return sizes[0]
-
-
 def parse_methods(text: str) -> tuple[Any, ...]:
     """Read methods, in climbing order, from a comma list of names, aliases and rung numbers."""
     known = {name: method for method in gred.methods() for name in (method.name, *method.aliases)}
     numbered = {str(m.number): m for m in gred.methods() if m.number is not None}
-    for number in (part.strip() for part in text.split(",")):
+    for number in _items(text):
         if number.isdecimal() and number not in numbered:
             raise UsageError(
                 f"{number!r} is not a method; rungs have numbers from 0 to {len(numbered) - 1}"
@@ -256,17 +151,21 @@ def parse_methods(text: str) -> tuple[Any, ...]:
     return tuple(method for method in gred.methods() if method.name in chosen)
 
 
-def parse_method(text: str) -> Any:
-    """Read one method."""
-    methods = parse_methods(text)
-    if len(methods) > 1:
-        raise UsageError(f"{text!r} is more than one method; this is about one at a time")
-    return methods[0]
+def _single(parse: Callable[[str], tuple[_Value, ...]], noun: str) -> Callable[[str], _Value]:
+    """Make the reader of one where `parse` reads several."""
+
+    def parse_one(text: str) -> _Value:
+        found = parse(text)
+        if len(found) != 1:
+            raise UsageError(f"{text!r} is more than one {noun}")
+        return found[0]
+
+    return parse_one
 
 
 def parse_names(text: str, known: Collection[str], noun: str, where: str) -> tuple[str, ...]:
     """Read a comma list of names that are `known`; `where` says where else they are listed."""
-    wanted = [part.strip() for part in text.split(",") if part.strip()]
+    wanted = _items(text)
     if not wanted:
         raise UsageError(f"{text!r} names no {noun}; {where}")
     for name in wanted:
@@ -284,9 +183,138 @@ def check_name(name: str, known: Collection[str], noun: str, where: str) -> None
 
 
 def names(known: Collection[str], noun: str) -> Callable[[str], tuple[str, ...]]:
-    """Make an argparse type for a comma list of such names."""
-    where = f"there are {', '.join(known)}"
-    return argument(lambda text: parse_names(text, known, noun, where))
+    """Make the reader of a comma list of such names."""
+    return lambda text: parse_names(text, known, noun, f"there are {', '.join(known)}")
+
+
+def parse_place(text: str) -> Path:
+    """Read the name of a file or folder; `-` alone is standard output, and `./-` a file."""
+    path = Path(text)
+    return path.absolute() if path == STANDARD_OUTPUT and text != "-" else path
+
+
+# ---- options ----
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse without abbreviations, whose errors are UsageErrors."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=_help_format, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        """Leave with one line instead of argparse's several."""
+        raise UsageError(f"{message} ({self.prog} --help lists the options)")
+
+
+def _help_format(prog: str) -> argparse.HelpFormatter:
+    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=96)
+
+
+class Option(NamedTuple):
+    """An option's names, and what argparse is told of it."""
+
+    names: tuple[str, ...]
+    settings: dict[str, Any]
+
+
+# What several commands have; `{}` in the help is what it says of the default.
+_SHARED: dict[str, dict[str, Any]] = {
+    "method": {
+        "metavar": "METHOD",
+        "type": _single(parse_methods, "method; this is about one at a time"),
+        "help": "name, alias or number of a rung",
+    },
+    "--methods": {
+        "metavar": "A,B,C",
+        "type": parse_methods,
+        "help": "names, aliases or rung numbers (default: {})",
+    },
+    "--size": {
+        "metavar": "N",
+        "type": parse_size,
+        "help": "elements: 1000000, 1e6, 2**20, 2^20 (default: {})",
+    },
+    "--block-size": {
+        "metavar": "N",
+        "type": _single(parse_block_sizes, "block size"),
+        "help": "threads in a block (default: {})",
+    },
+    "--dtype": {
+        "choices": ELEMENT_TYPES,
+        "default": "int32",
+        "metavar": "TYPE",
+        "help": f"element type: {', '.join(ELEMENT_TYPES)} (default: int32)",
+    },
+    "--op": {
+        "choices": OPS,
+        "default": "sum",
+        "metavar": "OP",
+        "help": f"{', '.join(OPS)} (default: sum)",
+    },
+    "--seed": {
+        "metavar": "N",
+        "type": whole(0, 2**64 - 1, "2**64 - 1"),
+        "default": 0,
+        "help": "for the random data (default: 0)",
+    },
+    "--samples": {"metavar": "N", "type": parse_samples, "help": "{}"},
+    "--device": {"metavar": "NAME", "help": "{}"},
+    "--time": {
+        "action": "store_true",
+        "help": "time the simulated device itself, as files do: this processor's seconds, no GPU's",
+    },
+    "--json": {"metavar": "FILE", "type": parse_place, "help": "{}; - is standard output"},
+    "--csv": {
+        "metavar": "FILE",
+        "type": parse_place,
+        "help": "write a line a row; - is standard output",
+    },
+    "--plot": {"metavar": "FILE", "type": parse_place, "help": "draw {}"},
+}
+
+
+def option(names: str, said: str = "", **settings: Any) -> Option:
+    """Declare an option: one that several commands have, or one of `settings` alone.
+
+    `said` completes the help. What reads the argument raises UsageError, whose words are kept.
+    """
+    made = {**_SHARED.get(names, {}), **settings}
+    made["help"] = made["help"].replace("{}", said)
+    if "type" in made:
+        made["type"] = _argument(made["type"])
+    return Option(tuple(names.split()), made)
+
+
+def _argument(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
+    @functools.wraps(parse)
+    def convert(text: str) -> _Value:
+        try:
+            return parse(text)
+        except UsageError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return convert
+
+
+# Where a command with many rows writes: with no place named, to a folder of its own.
+PLACES = (
+    option("--out", metavar="DIR", type=parse_place, help="write JSON, CSV and plots here"),
+    option("--json", "write every sample"),
+    option("--csv"),
+    option("--plots --plot", metavar="DIR", type=parse_place, help="draw here (SVG)"),
+)
+
+
+def parser(prog: str, job: Any) -> Parser:
+    """Make the parser of a job, which is a module with a description, an epilog and options."""
+    made = Parser(prog=prog, description=job.DESCRIPTION, epilog=job.EPILOG)
+    for names, settings in job.OPTIONS:
+        made.add_argument(*names, **settings)
+    return made
+
+
+# ---- devices ----
 
 
 def resolve_device(name: str | None) -> Any:
@@ -320,27 +348,3 @@ def check_room(what: str, needed: Mapping[str, int]) -> None:
                 f"{what} do not fit: {device.name} would need "
                 f"{nbytes / 2**30:.4g} GiB and has {device.memory / 2**30:.4g}"
             )
-
-
-def check_plot(option: str, path: Path | None) -> None:
-    """Refuse a file that matplotlib cannot draw, or any where there is no matplotlib."""
-    if path is None:
-        return
-    if path.name == str(path) == "-":
-        raise UsageError(f"{option} -: a drawing does not go to standard output; name a file")
-    require_matplotlib(option)
-    from matplotlib.backend_bases import FigureCanvasBase
-
-    endings: Sequence[str] = sorted(FigureCanvasBase.get_supported_filetypes())
-    if path.suffix[1:].lower() not in endings:
-        raise UsageError(f"{option} {path}: the name has to end in one of .{', .'.join(endings)}")
-
-
-def require_matplotlib(option: str) -> None:
-    """Say early, and with the remedy, that a plot cannot be drawn."""
-    try:
-        there = importlib.util.find_spec("matplotlib") is not None
-    except ValueError:
-        there = False
-    if not there:
-        raise UsageError(f"{option} draws with matplotlib, which is not installed: {EXTRA}")

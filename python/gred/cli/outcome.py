@@ -1,6 +1,7 @@
 """What came of a comparison, from its kept rows: by case, who was best and how gred did beside it.
 
-A row is a library's in a case, as gred.cli.contest records it.
+A row is a library's in a case, as gred.cli.contest records it. The outcomes are shown as a table,
+and in words: what is missing, what is wrong, who is ahead.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from gred.cli import units
 from gred.cli.cases import LAYOUTS
+from gred.cli.console import Cell, Column, Console, Table
 from gred.cli.record import Record
 
 
@@ -68,22 +71,21 @@ def series_text(name: Series) -> str:
 
 
 def outcomes(rows: Iterable[Record]) -> list[Outcome]:
-    """Put the rows of each case together, cases in the order they come in."""
+    """Put the rows of each case together, cases in the order they come in.
+
+    Of gred's rows a wrong one comes before any right one.
+    """
     cases: dict[tuple[object, ...], list[Record]] = {}
     for row in rows:
         cases.setdefault((*series(row), row["extent"]), []).append(row)
-    return [_outcome(mine) for mine in cases.values()]
-
-
-def _outcome(rows: Sequence[Record]) -> Outcome:
-    """Find gred's row, a wrong one before any right one, and the best peer's."""
-    ours = [row for row in rows if row["ours"] and row["median_ns"]]
-    peers = [row for row in rows if not row["ours"] and row["median_ns"] and row["right"]]
-    return Outcome(
-        tuple(rows),
-        max(ours, key=lambda row: (not row["right"], row["median_ns"]), default=None),
-        min(peers, key=lambda row: row["median_ns"], default=None),
-    )
+    found = []
+    for mine in cases.values():
+        ours = [row for row in mine if row["ours"] and row["median_ns"]]
+        peers = [row for row in mine if not row["ours"] and row["median_ns"] and row["right"]]
+        worst = max(ours, key=lambda row: (not row["right"], row["median_ns"]), default=None)
+        best = min(peers, key=lambda row: row["median_ns"], default=None)
+        found.append(Outcome(tuple(mine), worst, best))
+    return found
 
 
 def mean_ratio(found: Iterable[Outcome]) -> float | None:
@@ -92,10 +94,106 @@ def mean_ratio(found: Iterable[Outcome]) -> float | None:
     return math.exp(sum(logarithms) / len(logarithms)) if logarithms else None
 
 
-def reasons(rows: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
-    """Group the rows of libraries that lack a case by library and reason."""
-    grouped: dict[tuple[str, str], list[Record]] = {}
+def time_text(row: Record | None) -> str:
+    """Write a row's time, and that its answer is wrong if it is."""
+    if row is None or row["median_ns"] is None:
+        return "-"
+    return units.time_text(row["median_ns"] * 1e-9) + ("" if row["right"] else ", wrong")
+
+
+# ---- shown ----
+
+
+def show(console: Console, kept: Record, found: Sequence[Outcome]) -> None:
+    """Show a kept comparison, and the outcomes of its rows."""
+    titles = {key: library["title"] for key, library in kept["run"]["libraries"].items()}
+    others = [key for key in titles if key != "gred"]
+    columns = [
+        Column("reduction", right=False, style="bold"),
+        Column("type", right=False),
+        Column("layout", right=False),
+        Column("size"),
+        Column("gred"),
+        Column("best peer", right=False),
+        Column("time"),
+        Column("ratio"),
+        Column("GB/s", rank=2),
+        Column("of limit", rank=1),
+        *(Column(titles[key], style="dim", rank=3 + k) for k, key in enumerate(others)),
+    ]
+    console.table(Table(columns, [_cells(one, titles, others) for one in found]))
+    run = kept["run"]
+    latency = f"{units.time_text(run['floor_ns'] * 1e-9)}: " if run["floor_ns"] else ""
+    for text in (
+        "times: medians of whole calls, until the answer is on the host",
+        "ratio: the best peer's time over gred's; of limit: of what the device reads at best",
+        f"latency floor: {latency}{run['floor']}",
+    ):
+        console.text(text, "dim")
+    console.line()
+    _show_lacking_and_wrong(console, titles, [row for one in found for row in one.rows])
+    _show_verdict(console, titles, found)
+
+
+def _cells(one: Outcome, titles: dict[str, str], others: Sequence[str]) -> list[str | Cell]:
+    case, gred, peer = one.case, one.gred, one.peer
+    ratio = Cell("alone" if gred else "missing", "dim")
+    if one.wrong:
+        ratio = Cell("WRONG", "bold red")
+    elif one.ratio is not None:
+        ratio = Cell(units.speedup_text(one.ratio), "green" if one.ratio >= 1 else "red")
+    return [
+        case["reduction"],
+        case["dtype"],
+        LAYOUTS[case["layout"]].text,
+        case["extent"],
+        time_text(gred),
+        titles[peer["library"]] if peer else "-",
+        time_text(peer),
+        ratio,
+        units.gigabytes_text(gred["gb_per_s"] * 1e9) if gred else "-",
+        units.percent_text(one.share) if one.share is not None and case["cold"] else "cached",
+        *(time_text(one.row(key)) for key in others),
+    ]
+
+
+def _show_lacking_and_wrong(
+    console: Console, titles: dict[str, str], rows: Sequence[Record]
+) -> None:
+    """Say what libraries lack, once for each reason, and every wrong answer, gred's in capitals."""
+    reasons: dict[tuple[str, str], list[Record]] = {}
     for row in rows:
         if row["missing"]:
-            grouped.setdefault((row["library"], row["missing"]), []).append(row)
-    return grouped
+            reasons.setdefault((row["library"], row["missing"]), []).append(row)
+    for (library, reason), lacking in reasons.items():
+        names = ", ".join(dict.fromkeys(row["reduction"] for row in lacking))
+        what = f"{names} in {len(lacking)} cases"
+        if len(lacking) == 1:
+            what = series_text(series(lacking[0]))
+        console.text(f"{titles[library]} lacks {what}: {reason}", "dim")
+    for row in rows:
+        if row["median_ns"] and not row["right"]:
+            console.line(
+                f"{'WRONG' if row['ours'] else 'wrong'}: {titles[row['library']]}, "
+                f"{series_text(series(row))}, {row['extent']}: {row['answer']}, "
+                f"where NumPy has {row['expected']}",
+                "bold red" if row["ours"] else "yellow",
+            )
+
+
+def _show_verdict(console: Console, titles: dict[str, str], found: Sequence[Outcome]) -> None:
+    """Sum up: ahead or behind in how many cases, by how much, and where most."""
+    ratios = {str(one): (one.ratio, one) for one in found if one.ratio is not None}
+    behind = sum(ratio < 1 for ratio, _ in ratios.values())
+    if not ratios:
+        console.line("no case has both an answer of gred's and a peer's", "yellow")
+        return
+    console.line(
+        f"gred is ahead in {len(ratios) - behind} of {len(ratios)} cases, "
+        f"{units.speedup_text(mean_ratio(found) or 0)} on geometric average",
+        "yellow" if behind else "green",
+    )
+    if behind:
+        least, worst = min(ratios.values(), key=lambda pair: pair[0])
+        peer = titles[worst.peer["library"]] if worst.peer else "-"
+        console.line(f"least in {worst}: {units.speedup_text(least)}, beside {peer}", "red")

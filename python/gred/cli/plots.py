@@ -5,10 +5,11 @@ Each says in its file's metadata which data it shows. Needs matplotlib; no displ
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib
 import matplotlib.colors
@@ -31,36 +32,9 @@ STYLE: Any = {
 }
 LIMIT = "#c0182b"
 GRID = "#dddddd"
-
-
-class Family(NamedTuple):
-    """Rungs that share a colour, which darkens as they climb."""
-
-    name: str
-    first: int
-    last: int
-    colours: str
-
-
-FAMILIES = (
-    Family("global memory", 0, 3, "Purples"),
-    Family("global memory, unrolled", 4, 10, "Oranges"),
-    Family("shared memory", 11, 17, "Blues"),
-    Family("beyond", 18, 23, "Greens"),
-)
-
-
-class Line(NamedTuple):
-    """A method's points and how they are drawn."""
-
-    label: str
-    colour: Any
-    marker: str
-    dashes: str
-    sizes: list[int]
-    rows: list[Record]
-
-
+# Rungs that share a colour, which darkens as they climb: in global memory, there unrolled, in
+# shared memory, and beyond.
+_SHADES = ((0, 3, "Purples"), (4, 10, "Oranges"), (11, 17, "Blues"), (18, 23, "Greens"))
 # Turns black into white, and keeps hues.
 DARK = "@media (prefers-color-scheme: dark) {svg{filter: invert(1) hue-rotate(180deg)}}"
 
@@ -83,37 +57,127 @@ def save(figure: Figure, path: Path, data: Any) -> None:
     path.write_text(text.replace("</style>", f"{DARK}</style>", 1), encoding="utf-8")
 
 
+# ---- what drawings share ----
+
+
+def styled(draw: Callable[[Record], Figure]) -> Callable[[Record], Figure]:
+    """Draw in the one style."""
+
+    @functools.wraps(draw)
+    def drawn(record: Record) -> Figure:
+        with matplotlib.rc_context(STYLE):
+            return draw(record)
+
+    return drawn
+
+
+def ticks(write: Callable[[float], str]) -> FuncFormatter:
+    """Make the ticks of an axis, without the zeros that end a figure."""
+    return FuncFormatter(lambda value, _: shortened(write(value)))
+
+
+def shortened(text: str) -> str:
+    """Strip the zeros that end a figure on an axis: 2 TB/s."""
+    number, _, unit = text.partition(" ")
+    return f"{float(number):g} {unit}" if float(number) else "0"
+
+
+def bandwidth_ticks() -> FuncFormatter:
+    """Make the ticks of gigabytes per second."""
+    return ticks(lambda gigabytes: units.bandwidth_text(gigabytes * 1e9))
+
+
+def time_ticks(unit: float = 1e-9) -> FuncFormatter:
+    """Make the ticks of times in a unit of so many seconds."""
+    return ticks(lambda value: units.time_text(value * unit))
+
+
+def grid(axes: Axes, axis: Any = "both") -> None:
+    """Draw lines behind everything."""
+    axes.grid(axis=axis, color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def name_rows(axes: Axes, rows: Sequence[Record]) -> None:
+    """Name a row of bars each, from the top down."""
+    axes.set_yticks(range(len(rows)), [label(row) for row in rows])
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+
+
+def label(row: Record) -> str:
+    """Name a method with its number, if it has one."""
+    number = "" if row["number"] is None else f"{row['number']} "
+    return f"{number}{row['method']}"
+
+
+def name_cells(axes: Axes, names: Sequence[str], columns: Sequence[str], **how: Any) -> None:
+    """Name the rows and columns of a heat map, which has no ticks and no frame."""
+    axes.set_xticks(range(len(columns)), columns, **how)
+    axes.set_yticks(range(len(names)), names)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def _title(what: str, record: Record, note: str = "") -> str:
+    run, where = record["run"], title(record["machine"])
+    size = f"{units.size_text(run['size'])} " if "size" in run else ""
+    lines = [what, f"{run['op']} of {size}{run['dtype']} on {where}", note]
+    return "\n".join(filter(None, lines))
+
+
+def _on_device(record: Record) -> list[Record]:
+    """List the rows that the record's own device ran: those share its limit."""
+    rows = rows_of(record)
+    device = record["machine"]["device"]["name"]
+    return [row for row in rows if row["device"] == device] or rows
+
+
+def _spans_scales(values: Sequence[float]) -> bool:
+    """Tell whether most values would vanish beside the largest on a linear scale."""
+    return max(values) > 8 * sorted(values)[len(values) // 2]
+
+
+def _colour(number: int | None) -> Any:
+    """Choose the rung's shade of its family's colour; a yardstick is dark."""
+    if number is None:
+        return "#333333"
+    first, last, colours = next((s for s in _SHADES if number <= s[1]), _SHADES[-1])
+    place = (number - first) / (last - first)
+    return matplotlib.colormaps[colours](0.5 + 0.45 * min(place, 1.0))
+
+
+# ---- the ladder ----
+
+
+@styled
 def ladder_figure(record: Record) -> Figure:
     """Draw a bar a method in climbing order, the device's read limit as a line."""
-    rows = [row for row in rows_of(record) if row["device"] == record["machine"]["device"]["name"]]
-    rows = rows or rows_of(record)
-    limit = record["run"]["limit_gb_per_s"]
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(8.5, 1.6 + 0.24 * len(rows)), layout="constrained")
-        axes = figure.add_subplot()
-        places = range(len(rows))
-        colours = [_colour(row["number"]) for row in rows]
-        axes.barh(places, [row["gb_per_s"] for row in rows], color=colours, height=0.74)
-        furthest = max(limit, *(row["gb_per_s"] for row in rows))
-        if _spans_scales([furthest, *(row["gb_per_s"] for row in rows)]):
-            axes.set_xscale("log")
-            axes.set_xlabel("logarithmic")
-            axes.set_xlim(min(row["gb_per_s"] for row in rows) / 4, furthest * 1.5)
-        else:
-            axes.set_xlim(0, furthest * 1.04)
-        for place, row, colour in zip(places, rows, colours, strict=True):
-            _name_bar(axes, place, row, limit, colour)
-        axes.set_yticks(places, [_label(row) for row in rows])
-        axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.tick_params(axis="y", length=0)
-        axes.xaxis.set_major_formatter(_bandwidth_ticks())
-        axes.axvline(limit, color=LIMIT, linewidth=1.2)
-        text = f"read limit {units.bandwidth_text(limit * 1e9)}"
-        axes.annotate(
-            text, (limit, 1), (0, 3), xycoords=("data", "axes fraction"), color=LIMIT,
-            textcoords="offset points", ha="center", fontsize=8,
-        )  # fmt: skip
-        axes.set_title(_title("The ladder", record), pad=20)
+    rows = _on_device(record)
+    limit, rates = record["run"]["limit_gb_per_s"], [row["gb_per_s"] for row in rows]
+    figure = Figure(figsize=(8.5, 1.6 + 0.24 * len(rows)), layout="constrained")
+    axes = figure.add_subplot()
+    places = range(len(rows))
+    colours = [_colour(row["number"]) for row in rows]
+    axes.barh(places, rates, color=colours, height=0.74)
+    furthest = max(limit, *rates)
+    if _spans_scales([furthest, *rates]):
+        axes.set_xscale("log")
+        axes.set_xlabel("logarithmic")
+        axes.set_xlim(min(rates) / 4, furthest * 1.5)
+    else:
+        axes.set_xlim(0, furthest * 1.04)
+    for place, row, colour in zip(places, rows, colours, strict=True):
+        _name_bar(axes, place, row, limit, colour)
+    name_rows(axes, rows)
+    axes.xaxis.set_major_formatter(bandwidth_ticks())
+    axes.axvline(limit, color=LIMIT, linewidth=1.2)
+    text = f"read limit {units.bandwidth_text(limit * 1e9)}"
+    axes.annotate(
+        text, (limit, 1), (0, 3), xycoords=("data", "axes fraction"), color=LIMIT,
+        textcoords="offset points", ha="center", fontsize=8,
+    )  # fmt: skip
+    axes.set_title(_title("The ladder", record), pad=20)
     return figure
 
 
@@ -133,15 +197,18 @@ def _name_bar(axes: Axes, place: int, row: Record, limit: float, colour: Any) ->
     )  # fmt: skip
 
 
+# ---- the sweep ----
+
+
 def bandwidth_figure(record: Record) -> Figure:
     """Draw GB/s over array size: a line a method at its best block size, and the read limit."""
     limits = {row["size"]: row["limit_gb_per_s"] for row in _on_device(record)}
-    figure = _over_size("Bandwidth over array size", record, "gb_per_s", limits, _bandwidth_ticks())
+    figure = _over_size("Bandwidth over array size", record, "gb_per_s", limits, bandwidth_ticks())
     axes = figure.axes[0]
-    ends = [line.rows[-1]["gb_per_s"] for line in _lines(record)]
+    ends = [rows[-1]["gb_per_s"] for rows in _best_rows(record)]
     if _spans_scales([limits[max(limits)], *ends]):
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(_bandwidth_ticks())
+        axes.yaxis.set_major_formatter(bandwidth_ticks())
     else:
         axes.set_ylim(bottom=0)
     _name_lines(axes)
@@ -151,72 +218,50 @@ def bandwidth_figure(record: Record) -> Figure:
 def time_figure(record: Record) -> Figure:
     """Draw kernel time over array size: each method at its best block size, and the limit."""
     limits = {row["size"]: row["nbytes"] / row["limit_gb_per_s"] for row in _on_device(record)}
-    ticks = FuncFormatter(lambda y, _: shortened(units.time_text(y * 1e-9)))
-    figure = _over_size("Kernel time over array size", record, "median_ns", limits, ticks)
+    what = "Kernel time over array size"
+    figure = _over_size(what, record, "median_ns", limits, time_ticks())
     figure.axes[0].set_yscale("log")
-    figure.axes[0].yaxis.set_major_formatter(ticks)
+    figure.axes[0].yaxis.set_major_formatter(time_ticks())
     _name_lines(figure.axes[0])
     return figure
 
 
+@styled
 def block_size_figure(record: Record) -> Figure:
     """Draw GB/s of every method at every block size, at the largest array, as a heat map."""
     rows = [row for row in _on_device(record) if row["block_size"]]
     size = max((row["size"] for row in rows), default=0)
-    cells = {(_label(r), r["block_size"]): r["gb_per_s"] for r in rows if r["size"] == size}
+    cells = {(label(r), r["block_size"]): r["gb_per_s"] for r in rows if r["size"] == size}
     names = list(dict.fromkeys(name for name, _ in cells))
     blocks = sorted({block for _, block in cells})
-    grid = [[cells.get((name, block), math.nan) for block in blocks] for name in names]
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(
-            figsize=(max(5.5, 3.4 + 0.75 * len(blocks)), 1.9 + 0.27 * len(names)),
-            layout="constrained",
-        )
-        axes = figure.add_subplot()
-        if not cells:
-            axes.set_title("no method with a block size was measured")
-            return figure
-        values = list(cells.values())
-        norm = "log" if _spans_scales(values) else "linear"
-        image = axes.imshow(grid, aspect="auto", cmap="viridis", norm=norm)
-        _write_cells(axes, grid, image.norm)
-        axes.set_xticks(range(len(blocks)), [str(block) for block in blocks])
-        axes.set_yticks(range(len(names)), names)
-        axes.tick_params(length=0)
-        axes.spines[:].set_visible(False)
-        axes.set_xlabel("block size, threads")
-        colourbar = figure.colorbar(image, ax=axes, shrink=0.6, aspect=30)
-        colourbar.ax.yaxis.set_major_formatter(_bandwidth_ticks())
-        colourbar.outline.set_visible(False)
-        limit = next(row["limit_gb_per_s"] for row in rows if row["size"] == size)
-        note = f"GB/s; the read limit is {units.gigabytes_text(limit * 1e9)}"
-        axes.set_title(_title(f"Block size, {units.size_text(size)} elements", record, note))
+    rates = [[cells.get((name, block), math.nan) for block in blocks] for name in names]
+    figsize = (max(5.5, 3.4 + 0.75 * len(blocks)), 1.9 + 0.27 * len(names))
+    figure = Figure(figsize=figsize, layout="constrained")
+    axes = figure.add_subplot()
+    if not cells:
+        axes.set_title("no method with a block size was measured")
+        return figure
+    norm = "log" if _spans_scales(list(cells.values())) else "linear"
+    image = axes.imshow(rates, aspect="auto", cmap="viridis", norm=norm)
+    for y, row in enumerate(rates):
+        for x, value in enumerate(row):
+            if not math.isnan(value):
+                colour = "black" if image.norm(value) > 0.5 else "white"
+                text = units.gigabytes_text(value * 1e9)
+                axes.text(x, y, text, ha="center", va="center", color=colour, fontsize=8)
+    name_cells(axes, names, [str(block) for block in blocks])
+    axes.set_xlabel("block size, threads")
+    colourbar: Any = figure.colorbar(image, ax=axes, shrink=0.6, aspect=30)
+    colourbar.ax.yaxis.set_major_formatter(bandwidth_ticks())
+    colourbar.outline.set_visible(False)
+    limit = next(row["limit_gb_per_s"] for row in rows if row["size"] == size)
+    note = f"GB/s; the read limit is {units.gigabytes_text(limit * 1e9)}"
+    axes.set_title(_title(f"Block size, {units.size_text(size)} elements", record, note))
     return figure
 
 
-SWEEP_FIGURES = {
-    "bandwidth": bandwidth_figure,
-    "block_size": block_size_figure,
-    "time": time_figure,
-}
-
-
-def _spans_scales(values: Sequence[float]) -> bool:
-    """Tell whether most values would vanish beside the largest on a linear scale."""
-    return max(values) > 8 * sorted(values)[len(values) // 2]
-
-
-def _write_cells(axes: Axes, grid: Sequence[Sequence[float]], norm: Any) -> None:
-    for y, row in enumerate(grid):
-        for x, value in enumerate(row):
-            if not math.isnan(value):
-                colour = "black" if norm(value) > 0.5 else "white"
-                text = units.gigabytes_text(value * 1e9)
-                axes.text(x, y, text, ha="center", va="center", color=colour, fontsize=8)
-
-
 def _over_size(
-    what: str, record: Record, key: str, limits: dict[int, float], ticks: FuncFormatter
+    what: str, record: Record, key: str, limits: dict[int, float], formatter: FuncFormatter
 ) -> Figure:
     """Draw a line a method, and the limit's; leave room for their names on the right."""
     with matplotlib.rc_context(STYLE):
@@ -225,14 +270,15 @@ def _over_size(
         axes = figure.add_subplot()
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: units.size_text(round(x))))
-        axes.yaxis.set_major_formatter(ticks)
+        axes.yaxis.set_major_formatter(formatter)
         axes.set_xlabel("array size, elements")
-        axes.grid(color=GRID, linewidth=0.6)
-        axes.set_axisbelow(True)
-        for line in _lines(record):
+        grid(axes)
+        for rows in _best_rows(record):
+            number = rows[0]["number"]
             axes.plot(
-                line.sizes, [row[key] for row in line.rows], label=line.label, color=line.colour,
-                marker=line.marker, linestyle=line.dashes, markersize=3.5, linewidth=1.2,
+                [row["size"] for row in rows], [row[key] for row in rows], label=label(rows[0]),
+                color=_colour(number), marker="D" if number is None else "osv^<>P"[number % 7],
+                linestyle="-." if number is None else "-", markersize=3.5, linewidth=1.2,
             )  # fmt: skip
         axes.plot(
             sorted(limits), [limits[size] for size in sorted(limits)], label="read limit",
@@ -242,29 +288,15 @@ def _over_size(
     return figure
 
 
-def _on_device(record: Record) -> list[Record]:
-    """List the rows that the record's own device ran: those share its limit."""
-    rows = rows_of(record)
-    device = record["machine"]["device"]["name"]
-    return [row for row in rows if row["device"] == device] or rows
-
-
-def _lines(record: Record) -> list[Line]:
-    """Make a line a method, in climbing order, through its best row at each size."""
+def _best_rows(record: Record) -> list[list[Record]]:
+    """List each method's best row at each size, methods in climbing order."""
     best: dict[str, dict[int, Record]] = {}
     for row in rows_of(record):
         points = best.setdefault(row["method"], {})
         known = points.get(row["size"])
         if known is None or row["median_ns"] < known["median_ns"]:
             points[row["size"]] = row
-    lines = []
-    for points in best.values():
-        sizes = sorted(points)
-        row = points[sizes[0]]
-        marker, dashes = _marker(row["number"]), "-" if row["number"] is not None else "-."
-        rows = [points[size] for size in sizes]
-        lines.append(Line(_label(row), _colour(row["number"]), marker, dashes, sizes, rows))
-    return lines
+    return [[points[size] for size in sorted(points)] for points in best.values()]
 
 
 def _name_lines(axes: Axes) -> None:
@@ -305,38 +337,3 @@ def spread_apart(wanted: Sequence[float], gap: float) -> list[float]:
         for k, i in enumerate(members):
             places[i] = centre + gap * (k - (len(members) - 1) / 2)
     return places
-
-
-def _colour(number: int | None) -> Any:
-    """Choose the rung's shade of its family's colour; a yardstick is dark."""
-    if number is None:
-        return "#333333"
-    family = next((f for f in FAMILIES if number <= f.last), FAMILIES[-1])
-    place = (number - family.first) / (family.last - family.first)
-    return matplotlib.colormaps[family.colours](0.5 + 0.45 * min(place, 1.0))
-
-
-def _marker(number: int | None) -> str:
-    return "D" if number is None else "osv^<>P"[number % 7]
-
-
-def _label(row: Record) -> str:
-    number = "" if row["number"] is None else f"{row['number']} "
-    return f"{number}{row['method']}"
-
-
-def _bandwidth_ticks() -> FuncFormatter:
-    return FuncFormatter(lambda gigabytes, _: shortened(units.bandwidth_text(gigabytes * 1e9)))
-
-
-def shortened(text: str) -> str:
-    """Strip the zeros that end a figure on an axis: 2 TB/s."""
-    number, _, unit = text.partition(" ")
-    return f"{float(number):g} {unit}" if float(number) else "0"
-
-
-def _title(what: str, record: Record, note: str = "") -> str:
-    run, where = record["run"], title(record["machine"])
-    size = f"{units.size_text(run['size'])} " if "size" in run else ""
-    lines = [what, f"{run['op']} of {size}{run['dtype']} on {where}", note]
-    return "\n".join(filter(None, lines))

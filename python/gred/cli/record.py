@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 import gred
-from gred.cli.measure import Row
 
 Record = dict[str, Any]
 
@@ -85,61 +84,18 @@ def slug(machine: Record) -> str:
     return "-".join(words) or "machine"
 
 
-def ladder_record(machine: Record, run: Record, rows: Sequence[Row]) -> Record:
-    """Make the ladder's file: one object a row, with every sample."""
-    return {
-        "kind": "ladder",
-        "machine": machine,
-        "run": {**run, "spread": SPREAD},
-        "rows": [{**_summary(row), **_samples(row)} for row in rows],
-    }
-
-
-def sweep_record(machine: Record, run: Record, rows: Sequence[Row]) -> Record:
-    """Make the sweep's file: thousands of rows, so their names stand once, in `columns`."""
-    full = [{**_summary(row), "samples_ns": list(row.samples)} for row in rows]
-    return in_columns("sweep", machine, run, full)
+def make(
+    kind: str, machine: Record, run: Record, rows: Sequence[Any], **more: Any
+) -> Record:
+    """Make a file: one object a row."""
+    return {"kind": kind, "machine": machine, "run": run, **more, "rows": list(rows)}
 
 
 def in_columns(kind: str, machine: Record, run: Record, rows: Sequence[Record]) -> Record:
-    """Make a file of rows that all have the same names."""
-    return {
-        "kind": kind,
-        "machine": machine,
-        "run": {**run, "spread": SPREAD},
-        "columns": list(rows[0]) if rows else [],
-        "rows": [list(row.values()) for row in rows],
-    }
-
-
-def _summary(row: Row) -> Record:
-    low, high = row.spread
-    return {
-        "number": row.number,
-        "method": row.method,
-        "device": row.device,
-        "size": row.size,
-        "nbytes": row.nbytes,
-        "block_size": row.block_size,
-        "grid": row.grid,
-        "passes": row.passes,
-        "median_ns": digits(row.seconds * 1e9),
-        "low_ns": digits(low * 1e9),
-        "high_ns": digits(high * 1e9),
-        "first_pass_ns": digits(float(np.median(row.first_pass))),
-        "gb_per_s": digits(row.bandwidth * 1e-9),
-        "limit_gb_per_s": digits(row.limit * 1e-9),
-        "right": row.right,
-    }
-
-
-def _samples(row: Row) -> Record:
-    return {
-        "result": row.result,
-        "expected": row.expected,
-        "samples_ns": list(row.samples),
-        "first_pass_samples_ns": list(row.first_pass),
-    }
+    """Make a file of thousands of rows that have the same names, which stand once."""
+    columns = list(rows[0]) if rows else []
+    values = [list(row.values()) for row in rows]
+    return make(kind, machine, {**run, "spread": SPREAD}, values, columns=columns)
 
 
 def digits(value: float) -> float:
@@ -174,17 +130,13 @@ def rows_of(record: Record) -> list[Record]:
     return [dict(zip(record["columns"], row, strict=True)) for row in record["rows"]]
 
 
-def csv_text(rows: Sequence[Row]) -> str:
+def csv_text(record: Record) -> str:
     """Write a line a row: everything but the single samples."""
-    return lines_text([_summary(row) for row in rows])
-
-
-def lines_text(summaries: Sequence[Record]) -> str:
-    """Write a line a summary, under their names."""
+    rows = [{k: v for k, v in row.items() if k != "samples_ns"} for row in rows_of(record)]
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(summaries[0]) if summaries else [], lineterminator="\n")
+    writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
     writer.writeheader()
-    writer.writerows(summaries)
+    writer.writerows(rows)
     return text.getvalue()
 
 

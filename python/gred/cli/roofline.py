@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import gred
-from gred.cli import counters, files, options, record, units
+from gred.cli import counters, options, output, record, units
 from gred.cli.console import Column, Console, Table
-from gred.cli.opening import check_places, introduce, tell_written, write
+from gred.cli.counters import Settings
+from gred.cli.options import option
 from gred.gpus import Gpu
 from gred.prediction import Terms, checked_size
 
@@ -33,60 +34,47 @@ SIZE = 1 << 28
 # The ladder on an H200, from the kept results by benchmarks/ladder_times.py.
 PACKAGED = Path(__file__).with_name("h200.json")
 
-
-class Settings(NamedTuple):
-    """What to predict."""
-
-    methods: tuple[Any, ...]
-    size: int
-    dtype: str
-    block_size: int | None
-    device: str | None
-
-
-def parser(prog: str) -> argparse.ArgumentParser:
-    """Make the options of `python -m gred roofline`."""
-    parser = options.parser(prog, DESCRIPTION, EPILOG)
-    options.add_methods(parser, f"all rungs up to {counters.LATEST}")
-    options.add_size(parser, "2**28", SIZE)
-    options.add_dtype(parser)
-    options.add_block_size(parser, "each method's own")
-    parser.add_argument("--device", metavar="NAME", help="a GPU that is here: cuda, cuda:1")
-    parser.add_argument("--measured", type=Path, metavar="FILE", help="of `python -m gred --json`")
-    files.add_place(parser, "--json", "write everything predicted; - is standard output")
-    files.add_place(parser, "--plot", "draw it (.svg, .png, .pdf)")
-    return parser
+FIGURE = "gred.cli.rung_plots.roofline_figure"
+OPTIONS = (
+    option("--methods", f"all rungs up to {counters.LATEST}"),
+    option("--size", "2**28", default=SIZE),
+    option("--dtype"),
+    option("--block-size", "each method's own"),
+    option("--device", "a GPU that is here: cuda, cuda:1"),
+    option("--measured", metavar="FILE", type=Path, help="of `python -m gred --json`"),
+    option("--json", "write everything predicted"),
+    option("--plot", "it (.svg, .png, .pdf)"),
+)
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
     """Predict, print, write; the exit status."""
-    check_places(given, console)
+    files = output.one_file_each(given, console, FIGURE)
     if given.measured and given.device:
         raise options.UsageError("--measured and --device both say what was measured; give one")
     settings = _settings(given)
     measured = _measured(given.measured, settings) if given.measured else packaged_times(settings)
     machine = record.describe_machine(options.resolve_device(given.device or "simulated"))
-    with console.files_first(bool(given.json or given.plot)):
+    with files.first():
         told = predict(settings, measured, console)
-        introduce(console, machine, "predicted times of the rungs")
-        kept = roofline_record(machine, settings, told)
-        written, failure = write(given, kept, console, figure)
-    _print(console, settings, told)
-    tell_written(console, written, failure)
+        output.introduce(console, machine, "predicted times of the rungs")
+        files.write(record_of(machine, settings, told))
+    _show(console, settings, told)
+    files.tell()
     return 0
 
 
 def _settings(given: argparse.Namespace) -> Settings:
     """Check what is to be predicted."""
-    methods = counters.countable(given.methods, "predicted")
-    device = None
+    methods, name = counters.countable(given.methods, "predicted"), None
     if given.device is not None:
         device = options.resolve_device(given.device)
+        name = device.name
         if device.compute_capability is None:
             raise options.UsageError(f"--device {given.device}: only a GPU has a roofline")
         options.check_memory(device, given.size, given.dtype)
-    name = device.name if device else None
-    return Settings(methods, checked_size(given.size), given.dtype, given.block_size, name)
+    size = checked_size(given.size)
+    return Settings(methods, size, given.dtype, given.block_size, device=name)
 
 
 def packaged_times(settings: Settings) -> dict[str, float]:
@@ -123,19 +111,18 @@ def predict(
     settings: Settings, measured: dict[str, float], console: Console
 ) -> list[gred.Roofline]:
     """Predict every rung; what was measured stands beside it."""
-    told = []
-    with console.progress(len(settings.methods)) as step:
-        for method in settings.methods:
-            step(method.name)
-            one = gred.roofline(
-                settings.size,
-                method=method.name,
-                block_size=settings.block_size,
-                dtype=settings.dtype,
-                device=settings.device,
-            )
-            told.append(one._replace(measured=measured.get(method.name, one.measured)))
-    return told
+
+    def predicted(method: Any) -> gred.Roofline:
+        told = gred.roofline(
+            settings.size,
+            method=method.name,
+            block_size=settings.block_size,
+            dtype=settings.dtype,
+            device=settings.device,
+        )
+        return told._replace(measured=measured.get(method.name, told.measured))
+
+    return console.each(settings.methods, predicted)
 
 
 # ---- shown ----
@@ -156,12 +143,16 @@ _COLUMNS = (
 
 
 def _cells(told: gred.Roofline) -> list[str]:
-    terms = [total(told, name) for name in ("memory", "blocks", "work", "waiting")]
     launches = told.seconds - sum(max(one.terms) for one in told.passes)
-    measured = "-" if told.measured is None else _microseconds(told.measured)
-    error = "-" if told.error is None else f"{100 * told.error:+.0f} %"
-    times = map(_microseconds, (*terms, launches, told.seconds))
-    return [told.method, str(told.block_size), *times, measured, error, told.limit]
+    terms = [total(told, name) for name in ("memory", "blocks", "work", "waiting")]
+    return [
+        told.method,
+        str(told.block_size),
+        *map(_microseconds, (*terms, launches, told.seconds)),
+        units.optional(_microseconds, told.measured),
+        units.optional(lambda error: f"{100 * error:+.0f} %", told.error),
+        told.limit,
+    ]
 
 
 def total(told: gred.Roofline, name: str) -> float:
@@ -173,15 +164,8 @@ def _microseconds(seconds: float) -> str:
     return f"{1e6 * seconds:,.1f}"
 
 
-def _print(console: Console, settings: Settings, told: Sequence[gred.Roofline]) -> None:
-    nbytes = units.bytes_text(settings.size * np.dtype(settings.dtype).itemsize)
-    gpu = told[0].gpu
-    console.pairs(
-        [
-            ("array", f"{settings.size:,} {settings.dtype} ({nbytes}), summed in {settings.dtype}"),
-            ("predicted for", gpu_text(gpu)),
-        ]
-    )
+def _show(console: Console, settings: Settings, told: Sequence[gred.Roofline]) -> None:
+    console.pairs([settings.array, ("predicted for", gpu_text(told[0].gpu))])
     console.table(Table(_COLUMNS, [_cells(one) for one in told]))
     console.text("times: us, over all passes", "dim")
     errors = [abs(one.error) for one in told if one.error is not None]
@@ -200,17 +184,13 @@ def gpu_text(gpu: Gpu) -> str:
 # ---- written ----
 
 
-def roofline_record(
+def record_of(
     machine: record.Record, settings: Settings, told: Sequence[gred.Roofline]
 ) -> record.Record:
     """Make the file: one object a rung, with its terms, and the GPU's numbers."""
-    return {
-        "kind": "roofline",
-        "machine": machine,
-        "run": {"size": settings.size, "dtype": settings.dtype, "op": "sum"},
-        "gpu": told[0].gpu._asdict(),
-        "rows": [row_record(one) for one in told],
-    }
+    run = {"size": settings.size, "dtype": settings.dtype, "op": "sum"}
+    rows = [row_record(one) for one in told]
+    return record.make("roofline", machine, run, rows, gpu=told[0].gpu._asdict())
 
 
 def row_record(told: gred.Roofline) -> record.Record:
@@ -223,14 +203,7 @@ def row_record(told: gred.Roofline) -> record.Record:
         "size": told.size,
         "passes": len(told.passes),
         "predicted_ns": record.digits(1e9 * told.seconds),
-        "measured_ns": None if told.measured is None else record.digits(1e9 * told.measured),
+        "measured_ns": told.measured and record.digits(1e9 * told.measured),
         "limit": told.limit,
         "terms_ns": {name: record.digits(1e9 * total(told, name)) for name in Terms._fields},
     }
-
-
-def figure() -> Any:
-    """Find what draws the record."""
-    from gred.cli import roofline_plot
-
-    return roofline_plot.roofline_figure

@@ -5,17 +5,16 @@ from __future__ import annotations
 import argparse
 import itertools
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 import gred
 from gred import showing
-from gred.cli import counters, files, options
+from gred.cli import counters, options, output
 from gred.cli.console import Cell, Console
-from gred.cli.opening import tell_written
+from gred.cli.options import option
 from gred.counting import WARP
 from gred.hero import hero
 from gred.picture import drawn
@@ -52,6 +51,7 @@ _ELEMENTS = {
 }
 
 _LABEL = 23
+_LEGEND = ("active", "discarded", "idle", "read", "written", "moved, not used", "bank conflict")
 _STYLES = ("bold", "dim", "dim", "blue", "green", "yellow", "red")
 _ACTIVE, _DISCARDED, _IDLE, _READ, _WRITTEN, _WASTED, _CONFLICT = range(7)
 _CELLS = {None: _IDLE, "wasted": _WASTED, "conflict": _CONFLICT}
@@ -59,98 +59,86 @@ _TOLD = {"soft": "dim", "warning": "yellow", "bad": "red"}
 
 Ends: TypeAlias = dict[str, int]
 
-
-def parser(prog: str) -> argparse.ArgumentParser:
-    """Make the options of `python -m gred show`."""
-    parser = options.parser(prog, DESCRIPTION, EPILOG)
-    parser.add_argument(
-        "method",
-        metavar="METHOD",
-        nargs="?",
-        type=options.argument(options.parse_method),
-        help="name, alias or number of a rung",
-    )
-    parser.add_argument(
+OPTIONS = (
+    option("method", nargs="?"),
+    option(
         "--all",
         action="store_true",
         help="draw every rung, and hero.svg, which has three of them, in the directory --out",
-    )
-    counters.add_common(
-        parser,
-        size="as many as one block of the rung folds in its first step, or two that work together",
-        block_size=f"{_BLOCK_SIZE}; 256 for shared_strided",
-    )
-    options.add_seed(parser)
-    files.add_place(parser, "--out", "draw it (.svg); - is standard output")
-    parser.set_defaults(size=None, block_size=None)
-    return parser
+    ),
+    option(
+        "--size",
+        "as many as one block of the rung folds in its first step, or two that work together",
+    ),
+    option("--dtype"),
+    option("--block-size", f"{_BLOCK_SIZE}; 256 for shared_strided"),
+    counters.MULTIPROCESSORS,
+    option("--seed"),
+    option(
+        "--out",
+        metavar="FILE",
+        type=options.parse_place,
+        help="draw it (.svg); - is standard output",
+    ),
+)
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
     """Record, draw, print; the exit status."""
     if given.all:
         return _draw_all(given, console)
-    method = given.method
-    if method is None:
+    if given.method is None:
         raise options.UsageError("the following arguments are required: METHOD")
-    _settle(given, method)
-    _check_picture(given.out)
-    if given.out == files.STANDARD_OUTPUT:
-        console.leave_stdout()
-    with console.files_first(bool(given.out)):
-        told = _record(given, method.name)
-        written, failure = files.write_all(_jobs(given.out, told, console))
-    _print(console, method, told)
-    tell_written(console, written, failure)
+    given = _settled(given, given.method)
+    out = given.out
+    if out and out != options.STANDARD_OUTPUT and out.suffix.lower() != ".svg":
+        raise options.UsageError(f"--out {out}: the name has to end in .svg")
+    output.check_file("--out", out)
+    files = output.Output(console, text=out)
+    with files.first():
+        told = _record(given, given.method)
+        if out:
+            files.write_text(out, lambda: drawn(told, small=True))
+    _show(console, given.method, told)
+    files.tell()
     return 0
-
-
-def _settle(given: argparse.Namespace, method: Any) -> None:
-    """Fill in what was not given, and check it."""
-    given.block_size = given.block_size or _BLOCK_SIZES.get(method.name, _BLOCK_SIZE)
-    given.size = given.size or given.block_size * _ELEMENTS.get(method.name, 1)
-    if given.size > SIZE_MAX:
-        raise options.UsageError(
-            f"{given.size} elements are too many to be drawn; at most {SIZE_MAX} are, and "
-            "`python -m gred counters` counts what more do"
-        )
-    counters.settings_of(given, (method,), "drawn")
 
 
 def _draw_all(given: argparse.Namespace, console: Console) -> int:
     """Draw all rungs, each with its own defaults; the exit status."""
     if given.method or not given.out:
         raise options.UsageError("--all draws every rung, in the directory that --out names")
-    files.check_folder("--out", given.out)
-    files.make_folder("--out", given.out)
-    jobs = [files.text_job(given.out / "hero.svg", hero, console.stdout)]
-    for method in counters.countable(None):
-        own = argparse.Namespace(**vars(given))
-        _settle(own, method)
-        jobs += _jobs(given.out / f"{method.name}.svg", _record(own, method.name), console)
-    tell_written(console, *files.write_all(jobs))
+    output.check_folder("--out", given.out)
+    output.make_folder("--out", given.out)
+    files = output.Output(console)
+    told = {m.name: _record(_settled(given, m), m) for m in counters.countable(None)}
+    files.write_text(given.out / "hero.svg", hero)
+    for name, one in told.items():
+        files.write_text(given.out / f"{name}.svg", lambda one=one: drawn(one, small=True))
+    files.tell()
     return 0
 
 
-def _check_picture(path: Path | None) -> None:
-    if path and path != files.STANDARD_OUTPUT and path.suffix.lower() != ".svg":
-        raise options.UsageError(f"--out {path}: the name has to end in .svg")
-    files.check_file("--out", path)
+def _settled(given: argparse.Namespace, method: Any) -> argparse.Namespace:
+    """Fill in what was not given, and check it."""
+    block_size = given.block_size or _BLOCK_SIZES.get(method.name, _BLOCK_SIZE)
+    size = given.size or block_size * _ELEMENTS.get(method.name, 1)
+    if size > SIZE_MAX:
+        raise options.UsageError(
+            f"{size} elements are too many to be drawn; at most {SIZE_MAX} are, and "
+            "`python -m gred counters` counts what more do"
+        )
+    settled = argparse.Namespace(**vars(given) | {"block_size": block_size, "size": size})
+    counters.settings_of(settled, (method,), "drawn")
+    return settled
 
 
-def _jobs(path: Path | None, told: gred.Accesses, console: Console) -> list[files.Job]:
-    def draw() -> str:
-        return drawn(told, small=True)
-
-    return [files.text_job(path, draw, console.stdout)] if path else []
-
-
-def _record(given: argparse.Namespace, method: str) -> gred.Accesses:
+def _record(given: argparse.Namespace, method: Any) -> gred.Accesses:
     """Run the rung on digits that are easy to add up."""
     digits = np.random.default_rng(given.seed).integers(1, 10, given.size)
     return gred.accesses(
         digits.astype(given.dtype),
-        method=method,
+        method=method.name,
         block_size=given.block_size,
         dtype=given.dtype,
         multiprocessors=given.multiprocessors,
@@ -160,7 +148,7 @@ def _record(given: argparse.Namespace, method: str) -> gred.Accesses:
 # ---- shown ----
 
 
-def _print(console: Console, method: Any, told: gred.Accesses) -> None:
+def _show(console: Console, method: Any, told: gred.Accesses) -> None:
     console.title(f"{method.number} {method.name}: {method.title}")
     console.pairs(
         [
@@ -179,13 +167,8 @@ def _print(console: Console, method: Any, told: gred.Accesses) -> None:
         if launch.blocks > len(made):
             console.line(f"{launch.blocks - len(made):,} blocks between these are not shown", "dim")
             console.line()
-    _print_legend(console)
-
-
-def _print_legend(console: Console) -> None:
-    told = ("active", "discarded", "idle", "read", "written", "moved, not used", "bank conflict")
     line: list[Cell] = []
-    for mark, style, text in zip(console.lane_characters, _STYLES, told, strict=True):
+    for mark, style, text in zip(console.lane_characters, _STYLES, _LEGEND, strict=True):
         entry = [Cell(mark, style), Cell(f" {text}  ")]
         if sum(len(cell.text) for cell in (*line, *entry)) > console.width - 2:
             console.parts(line)
@@ -233,10 +216,13 @@ class _Screen:
                 self._marks(f"{memory} {showing.told_span(elements)}", marks)
 
     def _marks(self, label: str, marks: Sequence[int]) -> None:
+        """Write marks, equal neighbours together."""
         for first in range(0, len(marks), self.lanes):
-            shown = f"{'' if first else label:>{_LABEL - 2}}  "
-            runs = _runs(self.console, marks[first : first + self.lanes])
-            self.console.parts([Cell(shown, "dim"), *runs])
+            parts = [Cell(f"{'' if first else label:>{_LABEL - 2}}  ", "dim")]
+            for mark, run in itertools.groupby(marks[first : first + self.lanes]):
+                drawn_marks = self.console.lane_characters[mark] * len(list(run))
+                parts.append(Cell(drawn_marks, _STYLES[mark]))
+            self.console.parts(parts)
 
     def _values(self, nodes: Iterable[Node]) -> None:
         text = " ".join(showing.told_value(node.value) for node in nodes)
@@ -247,9 +233,3 @@ class _Screen:
 
 def _work(node: Node | None) -> int:
     return _IDLE if node is None else _ACTIVE if node.useful else _DISCARDED
-
-
-def _runs(console: Console, marks: Sequence[int]) -> Iterator[Cell]:
-    """Put equal neighbours together."""
-    for mark, run in itertools.groupby(marks):
-        yield Cell(console.lane_characters[mark] * len(list(run)), _STYLES[mark])

@@ -1,6 +1,7 @@
-"""`python -m gred sweep`: methods over array sizes and block sizes, each row beside the read limit.
+"""The job `sweep`: methods over array sizes and block sizes, each row beside the read limit.
 
-One array and one NumPy answer a size; results as JSON, CSV and plots.
+One array and one NumPy answer a size; results as JSON, CSV and plots. Where nothing is timed it
+shows what an H200 is predicted to take.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from gred.cli import files, forecast, ladder, opening, options, places, record, units
-from gred.cli.answer import numpy_answer
-from gred.cli.clock import Clock
+import gred
+from gred import prediction
+from gred.cli import counters, ladder, options, output, record, roofline, units
 from gred.cli.console import Cell, Column, Console, Step, Table
-from gred.cli.data import random_array
-from gred.cli.measure import Row, Sampling, device_for, measure, read_limit
+from gred.cli.data import numpy_answer, random_array
+from gred.cli.measure import Clock, Row, Sampling, device_for, measure, read_limit
+from gred.cli.options import option
+from gred.gpus import H200
 
 DESCRIPTION = """\
 Measures methods over array sizes and block sizes. The device's own read limit is measured in the
@@ -27,18 +30,36 @@ kept, their spread is from the 16th to the 84th percentile; JSON has every sampl
 write to, all that is timed goes to the folder gred-sweep. Drawing needs matplotlib."""
 
 _QUICK_SECONDS = 45.0
+# Sizes, block sizes and samples: by whether it is a GPU, and whether there is but a minute.
+_SCALES = {
+    (True, False): ("2**10:2**28", "32:1024", 20),
+    (True, True): ("2**12,2**16,2**20,2**24,2**28", "128,256,512", 7),
+    (False, False): ("2**10:2**20", "32:1024", 7),
+    (False, True): ("2**10,2**12,2**14,2**16,2**18", "64,256,1024", 3),
+}
 
-
-class Scale(NamedTuple):
-    """What a device gets through in reasonable time; each entry whole, then quick."""
-
-    sizes: tuple[str, str]
-    block_sizes: tuple[str, str]
-    samples: tuple[int, int]
-
-
-_FAST = Scale(("2**10:2**28", "2**12,2**16,2**20,2**24,2**28"), ("32:1024", "128,256,512"), (20, 7))
-_SLOW = Scale(("2**10:2**20", "2**10,2**12,2**14,2**16,2**18"), ("32:1024", "64,256,1024"), (7, 3))
+FIGURES = {name: f"gred.cli.plots.{name}_figure" for name in ("bandwidth", "block_size", "time")}
+OPTIONS = (
+    option(
+        "--sizes",
+        metavar="A:B",
+        type=options.parse_sizes,
+        help="array sizes, 2**10:2**28 or 1000,2**20 (default: to 2**28, or 2**20 where the "
+        "simulated device is timed)",
+    ),
+    option(
+        "--block-sizes",
+        metavar="A:B",
+        type=options.parse_block_sizes,
+        help="threads in a block, 128,256 or 32:1024 (default: 32:1024, or 64,256,1024 where "
+        "nothing is timed)",
+    ),
+    *ladder.COMMON,
+    option("--samples", "runs of each kept, after warm-up (default: 20 on a GPU, else 7)"),
+    option("--quick", action="store_true", help="few sizes and blocks, and an end within a minute"),
+    option("--time"),
+    *options.PLACES,
+)
 
 
 class Plan(NamedTuple):
@@ -54,66 +75,32 @@ class Plan(NamedTuple):
     sampling: Sampling
     seconds: float | None
 
-    def blocks_of(self, method: Any) -> tuple[int | None, ...]:
-        """List the plan's block sizes that `method` accepts; one None where they mean nothing."""
-        if not method.block_sizes:
-            return (None,)
-        return tuple(block for block in self.block_sizes if block in method.block_sizes)
-
-    def rows_a_size(self) -> int:
-        """Count the measurements that one array size takes."""
-        return sum(len(self.blocks_of(method)) for method in self.methods)
-
-
-def parser(prog: str) -> argparse.ArgumentParser:
-    """Make the options of `python -m gred sweep`."""
-    parser = options.parser(prog, DESCRIPTION, EPILOG)
-    parser.add_argument(
-        "--sizes",
-        metavar="A:B",
-        type=options.argument(options.parse_sizes),
-        help="array sizes, 2**10:2**28 or 1000,2**20 (default: to 2**28, or 2**20 where the "
-        "simulated device is timed)",
-    )
-    parser.add_argument(
-        "--block-sizes",
-        metavar="A:B",
-        type=options.argument(options.parse_block_sizes),
-        help="threads in a block, 128,256 or 32:1024 (default: 32:1024, or 64,256,1024 where "
-        "nothing is timed)",
-    )
-    ladder.add_common(parser)
-    parser.add_argument(
-        "--samples",
-        metavar="N",
-        type=options.argument(options.parse_samples),
-        help="runs of each kept, after warm-up (default: 20 on a GPU, else 7)",
-    )
-    parser.add_argument(
-        "--quick", action="store_true", help="few sizes and blocks, and an end within a minute"
-    )
-    ladder.add_time(parser)
-    places.add_options(parser)
-    return parser
+    def cases(self) -> list[tuple[Any, int | None]]:
+        """List methods and block sizes that they accept; None where these mean nothing."""
+        return [
+            (method, block)
+            for method in self.methods
+            for block in (self.block_sizes if method.block_sizes else (None,))
+            if block is None or block in method.block_sizes
+        ]
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
     """Measure, print, write; the exit status."""
     device = options.resolve_device(given.device)
-    if not ladder.is_timed(given, device, any((given.out, given.json, given.csv, given.plots))):
+    named = any((given.out, given.json, given.csv, given.plots))
+    if not ladder.is_timed(given, device, named):
         return _forecast(given, device, console)
     plan = _plan(given, device)
-    where = places.choose(given, "sweep", _figures)
-    if files.STANDARD_OUTPUT in where:
-        console.leave_stdout()
+    files = output.all_in_folders(given, console, "sweep", FIGURES)
     machine = record.describe_machine(plan.device)
-    with console.files_first(True):
-        opening.introduce(console, machine, "a sweep over array sizes and block sizes")
-        _print_plan(console, plan)
+    with files.first():
+        output.introduce(console, machine, "a sweep over array sizes and block sizes")
+        _show_plan(console, plan)
         rows, left_out = _measure_all(plan, console)
-        kept = record.sweep_record(machine, _run_record(plan, left_out), rows)
-        written, failure = files.write_all(where.jobs(kept, lambda: record.csv_text(rows), console))
-    _print_best(console, plan, rows)
+        full = [{**row.summary(), "samples_ns": list(row.samples)} for row in rows]
+        files.write(record.in_columns("sweep", machine, _run_record(plan, left_out), full))
+    _show_best(console, plan, rows)
     if left_out:
         console.text(f"left out to end in time: {left_out}", "yellow")
     for row in (row for row in rows if not row.right):
@@ -123,75 +110,58 @@ def run(given: argparse.Namespace, console: Console) -> int:
             f"where NumPy has {row.expected}",
             "bold red",
         )
-    opening.tell_written(console, written, failure)
+    files.tell()
     return 0 if all(row.right for row in rows) else 1
-
-
-def _forecast(given: argparse.Namespace, device: Any, console: Console) -> int:
-    """Show what an H200 is predicted to take, where the times of this machine mean nothing."""
-    plan = forecast.plan_of(
-        given.methods,
-        given.sizes or options.parse_sizes(_FAST.sizes[1]),
-        given.block_sizes or options.parse_block_sizes(_SLOW.block_sizes[1]),
-        given.dtype,
-    )
-    machine = record.describe_machine(device)
-    opening.introduce(console, machine, "a sweep over array sizes and block sizes, predicted")
-    forecast.run(plan, console)
-    console.text("What the simulated device itself takes: python -m gred sweep --time", "dim")
-    return 0
-
-
-def _figures() -> Any:
-    from gred.cli import plots
-
-    return plots.SWEEP_FIGURES
 
 
 def _plan(given: argparse.Namespace, device: Any) -> Plan:
     fast = device.name.startswith("cuda")
-    scale, quick = (_FAST if fast else _SLOW), int(given.quick)
-    sizes = given.sizes or options.parse_sizes(scale.sizes[quick])
+    sizes_text, blocks_text, samples = _SCALES[fast, given.quick]
+    sizes = given.sizes or options.parse_sizes(sizes_text)
     options.check_memory(device, max(sizes), given.dtype)
     return Plan(
         device=device,
         methods=ladder.choose_methods(given.methods, device, host_too=False),
         sizes=sizes,
-        block_sizes=given.block_sizes or options.parse_block_sizes(scale.block_sizes[quick]),
+        block_sizes=given.block_sizes or options.parse_block_sizes(blocks_text),
         dtype=given.dtype,
         op=given.op,
         seed=given.seed,
-        sampling=Sampling(given.samples or scale.samples[quick], 2 if fast else 1),
+        sampling=Sampling(given.samples or samples, 2 if fast else 1),
         seconds=_QUICK_SECONDS if given.quick else None,
     )
 
 
 def _measure_all(plan: Plan, console: Console) -> tuple[list[Row], str]:
     """Measure all rows that fit into the plan's time; what did not fit is said in words."""
-    clock = Clock(plan.seconds)
+    clock, whole = Clock(plan.seconds), len(plan.cases())
     rows: list[Row] = []
-    skipped: dict[int, int] = {}
-    with console.progress(len(plan.sizes) * (plan.rows_a_size() + 1)) as step:
+    left_out = []
+    with console.progress(len(plan.sizes) * (whole + 1)) as step:
         for size in plan.sizes:
             measured = list(_measure_size(plan, size, clock, step))
-            skipped[size] = plan.rows_a_size() - len(measured)
             rows += measured
-    return rows, _in_words(skipped, plan)
+            if skipped := whole - len(measured):
+                some = "" if skipped == whole else f" ({skipped} of {whole} rows)"
+                left_out.append(units.size_text(size) + some)
+    return rows, ", ".join(left_out)
 
 
 def _measure_size(plan: Plan, size: int, clock: Clock, step: Step) -> Iterator[Row]:
-    """Measure the rows of one array size, in climbing order."""
+    """Measure the rows of one array size, in climbing order, each beside its device's limit."""
     name = units.size_text(size)
     step(f"{name} random elements")
     if not clock.affords("array", size):
-        for _ in range(plan.rows_a_size()):
+        for _ in plan.cases():
             step(f"{name} left out")
         return
     with clock.timing("array", size):
         array = random_array(size, plan.dtype, plan.op, plan.seed)
         answer = numpy_answer(array, plan.op)
-        limits = _limits(plan, array.nbytes)
-    for method, block in _cases(plan):
+        devices = sorted({device_for(method, plan.device.name) for method in plan.methods})
+        samples = plan.sampling.samples
+        limits = {device: read_limit(device, array.nbytes, samples) for device in devices}
+    for method, block in plan.cases():
         what = f"{method.name} {block or ''}".rstrip()
         step(f"{name} {what}")
         if not clock.affords(what, size):
@@ -210,32 +180,10 @@ def _measure_size(plan: Plan, size: int, clock: Clock, step: Step) -> Iterator[R
         yield row
 
 
-def _in_words(skipped: dict[int, int], plan: Plan) -> str:
-    whole = plan.rows_a_size()
-    parts = [
-        units.size_text(size) + ("" if count == whole else f" ({count} of {whole} rows)")
-        for size, count in skipped.items()
-        if count
-    ]
-    return ", ".join(parts)
-
-
-def _cases(plan: Plan) -> Iterator[tuple[Any, int | None]]:
-    for method in plan.methods:
-        for block in plan.blocks_of(method):
-            yield method, block
-
-
-def _limits(plan: Plan, nbytes: int) -> dict[str, float]:
-    """Measure the read limit of every device that a method of the plan runs on."""
-    names = {device_for(method, plan.device.name) for method in plan.methods}
-    return {name: read_limit(name, nbytes, plan.sampling.samples) for name in sorted(names)}
-
-
-def _print_plan(console: Console, plan: Plan) -> None:
+def _show_plan(console: Console, plan: Plan) -> None:
     sizes = [units.size_text(size) for size in plan.sizes]
     span = ", ".join(sizes) if len(sizes) < 8 else f"{sizes[0]} to {sizes[-1]}, {len(sizes)} sizes"
-    rows = plan.rows_a_size() * len(plan.sizes)
+    rows = len(plan.cases()) * len(plan.sizes)
     blocks = ", ".join(map(str, plan.block_sizes))
     quick = f", none begun after {plan.seconds:.0f} s" if plan.seconds else ""
     console.pairs(
@@ -248,7 +196,7 @@ def _print_plan(console: Console, plan: Plan) -> None:
     )
 
 
-def _print_best(console: Console, plan: Plan, rows: Sequence[Row]) -> None:
+def _show_best(console: Console, plan: Plan, rows: Sequence[Row]) -> None:
     """Show each method's best block size at the largest array that it was measured on."""
     columns = [
         Column("#", style="dim", rank=7),
@@ -272,10 +220,10 @@ def _best(rows: Sequence[Row]) -> list[str | Cell]:
     best = min((row for row in rows if row.size == size), key=lambda row: row.seconds)
     wrong = sum(not row.right for row in rows)
     return [
-        "-" if best.number is None else str(best.number),
+        units.optional(str, best.number),
         best.method,
         units.size_text(size),
-        str(best.block_size or "-"),
+        units.optional(str, best.block_size),
         units.time_text(best.seconds),
         units.percent_text(best.noise),
         units.gigabytes_text(best.bandwidth),
@@ -296,3 +244,58 @@ def _run_record(plan: Plan, left_out: str) -> record.Record:
         "warmup": plan.sampling.warmup,
         "left_out": left_out,
     }
+
+
+# ---- where nothing is timed ----
+
+
+def _forecast(given: argparse.Namespace, device: Any, console: Console) -> int:
+    """Show what an H200 is predicted to take, where the times of this machine mean nothing."""
+    methods = counters.countable(given.methods, "predicted")
+    sizes = given.sizes or options.parse_sizes(_SCALES[True, True][0])
+    blocks = given.block_sizes or options.parse_block_sizes(_SCALES[False, True][1])
+    what = "a sweep over array sizes and block sizes, predicted"
+    output.introduce(console, record.describe_machine(device), what)
+    rows = console.each(
+        methods, lambda method: _forecast_cells(method, sizes, blocks, given.dtype)
+    )
+    console.pairs(
+        [
+            ("arrays", f"{given.dtype}, summed in {given.dtype}"),
+            ("blocks", ", ".join(map(str, blocks))),
+            ("GPU", f"{roofline.gpu_text(H200)}; predicted, not measured"),
+            ("shown", "GB/s by array size, each in the block size that is best for it"),
+        ]
+    )
+    texts, order = [units.size_text(size) for size in sizes], len(sizes)
+    columns = [
+        Column("#", style="dim", rank=order + 2),
+        Column("method", right=False, style="bold"),
+        *(Column(text, rank=order - place) for place, text in enumerate(texts[:-1], 1)),
+        Column(texts[-1], style="bold"),
+        Column("best", about=f"block size at {texts[-1]} elements"),
+        Column("worst", rank=order + 1, about="the slowest there, and how much slower it is"),
+        Column("limited by", right=False, about="in the best block size there"),
+    ]
+    console.table(Table(columns, rows))
+    console.text("What the simulated device itself takes: python -m gred sweep --time", "dim")
+    return 0
+
+
+def _forecast_cells(
+    method: Any, sizes: Sequence[int], block_sizes: Sequence[int], dtype: str
+) -> list[str]:
+    """Predict a rung over sizes, each in its best block, and in all blocks at the largest size."""
+    head = [str(method.number), method.name]
+    blocks = [block for block in block_sizes if block in method.block_sizes]
+    if not blocks:
+        return head + ["-"] * (len(sizes) + 3)
+    launches = [prediction.make_launch(method.name, block, dtype, H200) for block in blocks]
+    for size in sizes:
+        told = [prediction.predict(launch, size, H200) for launch in launches]
+        told.sort(key=lambda one: one.seconds)
+        nbytes = size * launches[0].dtype.itemsize
+        head.append(units.gigabytes_text(nbytes / told[0].seconds))
+    slower = units.speedup_text(told[-1].seconds / told[0].seconds)
+    worst = f"{told[-1].block_size}, {slower}" if len(told) > 1 else "-"
+    return [*head, str(told[0].block_size), worst, told[0].why()]

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
 
 def _scaled(value: float, step: float, units: tuple[str, ...]) -> str:
     for unit in units[:-1]:
@@ -57,6 +62,16 @@ def size_text(size: int) -> str:
     if size >= 1024 and not size & (size - 1):
         return f"2^{size.bit_length() - 1}"
     return f"{size:,}"
+
+
+def array_text(size: int, dtype: str) -> str:
+    """1,048,576 int32 (4 MiB)."""
+    return f"{size:,} {dtype} ({bytes_text(size * np.dtype(dtype).itemsize)})"
+
+
+def optional(write: Callable[[Any], str], value: Any) -> str:
+    """Write what may not be there: - for None."""
+    return "-" if value is None else write(value)
 
 
 def speedup_text(ratio: float) -> str:

@@ -1,4 +1,4 @@
-"""`python -m gred versus`: gred beside every library that a user could pick instead.
+"""The job `versus`: gred beside every library that a user could pick instead.
 
 Whole calls on arrays that are there already, until the answer is on the host, in turns; every
 answer checked.
@@ -11,24 +11,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import gred
-from gred.cli import (
-    cases,
-    files,
-    libraries,
-    opening,
-    options,
-    outcome,
-    places,
-    record,
-    versus_table,
-)
-from gred.cli.ahead import compile_ahead
+from gred.cli import cases, libraries, options, outcome, output, record
 from gred.cli.cases import Case
-from gred.cli.clock import Clock
 from gred.cli.console import Console
-from gred.cli.contest import Entry, Floor, Stage, compete, latency_floor, stage_key
+from gred.cli.contest import Floor, Stage, compete, compile_ahead, latency_floor, stage_key
 from gred.cli.libraries import Field
-from gred.cli.measure import Sampling
+from gred.cli.measure import Clock, Sampling
+from gred.cli.options import option
+from gred.cli.record import Record
 
 DESCRIPTION = """\
 Compares gred with every other library that is installed: whole calls on an array that is on the
@@ -49,6 +39,52 @@ _QUICK_SECONDS = 60.0
 _APART_SECONDS, _APART_SHARE = 20.0, 1 / 3
 # What a case of no size takes is about what so many bytes take.
 _BYTES_APART = 1 << 28
+# By the kind of device, and whether there is but a minute.
+_SAMPLINGS = {
+    ("cuda", False): Sampling(25, 2, 0.5),
+    ("cuda", True): Sampling(11, 2, 0.1),
+    ("host", False): Sampling(15, 1, 0.25),
+    ("host", True): Sampling(7, 1, 0.1),
+}
+
+FIGURES = {
+    "versus_time": "gred.cli.versus_plots.time_figure",
+    "versus_ratio": "gred.cli.versus_plots.ratio_figure",
+}
+OPTIONS = (
+    option("--device", "cuda, cuda:1 or host (default: a GPU if there is one, else host)"),
+    option(
+        "--sizes",
+        metavar="A,B:C",
+        type=options.parse_extents,
+        help="array sizes: 4B,64KiB:1GiB or 1000,2**20",
+    ),
+    *(
+        option(
+            name, metavar="A,B", type=options.names(known, noun), help=f"of {', '.join(known)}"
+        )
+        for name, known, noun in (
+            ("--types", cases.TYPES, "element type"),
+            ("--reductions", cases.REDUCTIONS, "reduction"),
+            ("--layouts", cases.LAYOUTS, "layout"),
+            ("--peers", libraries.PEERS, "peer"),
+        )
+    ),
+    option(
+        "--samples",
+        "samples of each library, fewer of what takes long (default: 25 on a GPU, else 15)",
+    ),
+    option("--seed"),
+    option("--quick", action="store_true", help="few cases, and an end in a minute"),
+    option(
+        "--seconds",
+        metavar="N",
+        type=options.parse_seconds,
+        help="time to end in, files included: each case has its share of it, for fewer samples; "
+        "if that is not enough, cases are left out, evenly",
+    ),
+    *options.PLACES,
+)
 
 
 class Plan(NamedTuple):
@@ -62,97 +98,39 @@ class Plan(NamedTuple):
     left_out: tuple[str, ...]
 
 
-# By the kind of device, and whether there is but a minute.
-_SAMPLINGS = {
-    ("cuda", False): Sampling(25, 2, 0.5),
-    ("cuda", True): Sampling(11, 2, 0.1),
-    ("host", False): Sampling(15, 1, 0.25),
-    ("host", True): Sampling(7, 1, 0.1),
-}
-
-
-def parser(prog: str) -> argparse.ArgumentParser:
-    """Make the options of `python -m gred versus`."""
-    parser = options.parser(prog, DESCRIPTION, EPILOG)
-    parser.add_argument(
-        "--device",
-        metavar="NAME",
-        help="cuda, cuda:1 or host (default: a GPU if there is one, else host)",
-    )
-    parser.add_argument(
-        "--sizes",
-        metavar="A,B:C",
-        type=options.argument(options.parse_extents),
-        help="array sizes: 4B,64KiB:1GiB or 1000,2**20",
-    )
-    for option, known, noun in (
-        ("--types", cases.TYPES, "element type"),
-        ("--reductions", cases.REDUCTIONS, "reduction"),
-        ("--layouts", cases.LAYOUTS, "layout"),
-        ("--peers", libraries.PEERS, "peer"),
-    ):
-        parser.add_argument(
-            option, metavar="A,B", type=options.names(known, noun), help=f"of {', '.join(known)}"
-        )
-    parser.add_argument(
-        "--samples",
-        metavar="N",
-        type=options.argument(options.parse_samples),
-        help="samples of each library, fewer of what takes long (default: 25 on a GPU, else 15)",
-    )
-    options.add_seed(parser)
-    parser.add_argument("--quick", action="store_true", help="few cases, and an end in a minute")
-    parser.add_argument(
-        "--seconds",
-        metavar="N",
-        type=options.argument(options.parse_seconds),
-        help="time to end in, files included: each case has its share of it, for fewer samples; "
-        "if that is not enough, cases are left out, evenly",
-    )
-    places.add_options(parser)
-    return parser
-
-
 def run(given: argparse.Namespace, console: Console) -> int:
     """Compare, print, write; the exit status."""
-    clock = _clock(given)
+    seconds = given.seconds or (_QUICK_SECONDS if given.quick else None)
+    clock = Clock(seconds and seconds - min(_APART_SECONDS, _APART_SHARE * seconds))
     plan = _plan(given)
-    where = places.choose(given, "versus", _figures)
+    files = output.all_in_folders(given, console, "versus", FIGURES)
     field = _field(plan, given.peers)
-    if files.STANDARD_OUTPUT in where:
-        console.leave_stdout()
     machine = record.describe_machine(plan.device)
-    with console.files_first(True):
-        opening.introduce(console, machine, "beside other libraries")
-        _print_plan(console, plan, field)
-        floor, entries, left_out = _measure_all(plan, field, clock, console)
-        rows = [entry.record() for entry in sorted(entries, key=_table_order)]
+    with files.first():
+        output.introduce(console, machine, "beside other libraries")
+        _show_plan(console, plan, field)
+        floor, rows, left_out = _measure_all(plan, field, clock, console)
         kept = record.in_columns("versus", machine, _run_record(plan, field, floor, left_out), rows)
-        written, failure = files.write_all(where.jobs(kept, lambda: _csv(rows), console))
+        files.write(kept)
     found = outcome.outcomes(rows)
-    versus_table.show(console, kept, found)
+    outcome.show(console, kept, found)
     if left_out:
         console.line(f"left out to end in time: {len(left_out)} cases, {left_out[0]} on", "yellow")
-    opening.tell_written(console, written, failure)
+    files.tell()
     return 1 if any(one.wrong for one in found) else 0
 
 
-def _figures() -> Any:
-    from gred.cli import versus_plots
-
-    return versus_plots.FIGURES
-
-
 def _plan(given: argparse.Namespace) -> Plan:
-    device = options.resolve_device(given.device or _best_device())
+    gpus = (device.name for device in gred.devices() if device.name.startswith("cuda"))
+    device = options.resolve_device(given.device or next(gpus, "host"))
     kind = device.name.partition(":")[0]
     if kind not in ("host", "cuda"):
         raise options.UsageError(f"nothing but gred runs on {device.name}; choose host or cuda")
-    wanted = given.peers or libraries.peers_on(device.name)
-    for peer in wanted:
-        if peer not in libraries.peers_on(device.name):
-            there = ", ".join(libraries.peers_on(device.name))
-            raise options.UsageError(f"{peer!r} has nothing on {device.name}; there are {there}")
+    there = libraries.peers_on(device.name)
+    for peer in given.peers or ():
+        if peer not in there:
+            known = ", ".join(there)
+            raise options.UsageError(f"{peer!r} has nothing on {device.name}; there are {known}")
     crossed = cases.cases(
         cases.GRIDS[kind, given.quick],
         given.reductions,
@@ -168,16 +146,11 @@ def _plan(given: argparse.Namespace) -> Plan:
     return Plan(
         device=device,
         cases=tuple(known),
-        peers=tuple(wanted),
+        peers=given.peers or there,
         seed=given.seed,
         sampling=sampling._replace(samples=given.samples or sampling.samples),
         left_out=() if len(known) == len(crossed) else ("bfloat16, which needs ml_dtypes",),
     )
-
-
-def _best_device() -> str:
-    there = [device.name for device in gred.devices()]
-    return next((name for name in there if name.startswith("cuda")), "host")
 
 
 def _field(plan: Plan, asked: Sequence[str] | None) -> Field:
@@ -197,16 +170,11 @@ def _field(plan: Plan, asked: Sequence[str] | None) -> Field:
     return field
 
 
-def _clock(given: argparse.Namespace) -> Clock:
-    seconds = given.seconds or (_QUICK_SECONDS if given.quick else None)
-    return Clock(seconds and seconds - min(_APART_SECONDS, _APART_SHARE * seconds))
-
-
 def _measure_all(
     plan: Plan, field: Field, clock: Clock, console: Console
-) -> tuple[Floor, list[Entry], list[str]]:
+) -> tuple[Floor, list[Record], list[str]]:
     """Measure the floor and all cases that there is time for; the others are named."""
-    entries: list[Entry] = []
+    measured: list[tuple[Case, list[Record]]] = []
     left_out: list[str] = []
     stage: Stage | None = None
     with console.progress(len(plan.cases) + 2) as step:
@@ -216,47 +184,29 @@ def _measure_all(
                 compile_ahead(library, plan.cases)
         step("the latency floor")
         floor = latency_floor(plan.device)
-        left = sum(size for _, size in map(_effort, plan.cases))
+        left = sum(case.nbytes + _BYTES_APART for case in plan.cases)
         for case in plan.cases:
             step(str(case))
-            what, size = _effort(case)
+            what, size = " ".join(case.series), case.nbytes + _BYTES_APART
             if clock.affords(what, size) and clock.admits(left):
                 deadline = clock.deadline(size, left)
                 with clock.timing(what, size):
-                    stage = _stage_for(case, stage, plan, field)
-                    entries += compete(case, stage, field.libraries, plan.sampling, deadline)
+                    if stage is None or stage.key != stage_key(case):
+                        if stage is not None:
+                            stage.close()
+                        stage = Stage(case, field.libraries, plan.device, plan.seed)
+                    rows = compete(case, stage, field.libraries, plan.sampling, deadline)
+                measured.append((case, rows))
             else:
                 left_out.append(str(case))
             left -= size
     if stage is not None:
         stage.close()
-    return floor, entries, left_out
+    measured.sort(key=lambda pair: cases.table_order(pair[0]))
+    return floor, [row for _, rows in measured for row in rows], left_out
 
 
-def _stage_for(case: Case, stage: Stage | None, plan: Plan, field: Field) -> Stage:
-    """Set the stage anew where the case has another array than the one before."""
-    if stage is not None:
-        if stage.key == stage_key(case):
-            return stage
-        stage.close()
-    return Stage(case, field.libraries, plan.device, plan.seed)
-
-
-def _effort(case: Case) -> tuple[str, int]:
-    """Say what is done, and what its time grows with."""
-    return " ".join(case.series), case.nbytes + _BYTES_APART
-
-
-def _table_order(entry: Entry) -> tuple[int, ...]:
-    return cases.table_order(entry.case)
-
-
-def _csv(rows: Sequence[record.Record]) -> str:
-    """Write everything but the single samples."""
-    return record.lines_text([{k: v for k, v in row.items() if k != "samples_ns"} for row in rows])
-
-
-def _run_record(plan: Plan, field: Field, floor: Floor, left_out: Sequence[str]) -> record.Record:
+def _run_record(plan: Plan, field: Field, floor: Floor, left_out: Sequence[str]) -> Record:
     return {
         "seed": plan.seed,
         "samples": plan.sampling.samples,
@@ -273,7 +223,7 @@ def _run_record(plan: Plan, field: Field, floor: Floor, left_out: Sequence[str])
     }
 
 
-def _print_plan(console: Console, plan: Plan, field: Field) -> None:
+def _show_plan(console: Console, plan: Plan, field: Field) -> None:
     peers = [f"{lib.title} {lib.version}" for lib in field.libraries if not lib.ours]
     ours = " and ".join(carrier.title for carrier in field.carriers)
     absent = [f"{libraries.PEERS[key].title} ({reason})" for key, reason in field.absent.items()]

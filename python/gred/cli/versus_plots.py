@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -17,10 +17,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter
 
-from gred.cli import units
+from gred.cli import plots, units
 from gred.cli.cases import LAYOUTS, REDUCTIONS, TYPES
 from gred.cli.outcome import Outcome, Series, outcomes, series, series_text
-from gred.cli.plots import GRID, LIMIT, STYLE, shortened
+from gred.cli.plots import LIMIT, styled
 from gred.cli.record import Record, rows_of, title
 
 _COLOURS = {
@@ -49,6 +49,7 @@ _NORM = LogNorm(1 / 8, 8, clip=True)
 _ALONE, _LACKING, _WRONG = "#d9d9d9", "#f4f4f4", "#000000"
 
 
+@styled
 def time_figure(record: Record) -> Figure:
     """Draw a panel for everything that was measured at several sizes: every library's times."""
     panels: dict[Series, list[Outcome]] = {}
@@ -58,21 +59,19 @@ def time_figure(record: Record) -> Figure:
     panels = dict(sorted(several, key=lambda pair: -len(pair[1])))
     across = min(_ACROSS, len(panels)) or 1
     down = math.ceil(len(panels) / across) or 1
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(3.9 * across + 2.6, 3.4 * down + 1.1), layout="constrained")
-        figure.suptitle(
-            _head("Time of a whole call over the array's size", record), x=0.01, ha="left"
-        )
-        if not panels:
-            figure.add_subplot().set_title("nothing was measured at two sizes")
-            return figure
-        grid = figure.subplots(down, across, squeeze=False)
-        for axes, (name, points) in zip(grid.flat, panels.items(), strict=False):
-            _draw_times(axes, series_text(name), points, record)
-        for axes in grid.flat[len(panels) :]:
-            axes.set_visible(False)
-        lines = {line.get_label(): line for axes in grid.flat for line in axes.get_lines()}
-        figure.legend(lines.values(), lines.keys(), loc="outside right upper", frameon=False)
+    figure = Figure(figsize=(3.9 * across + 2.6, 3.4 * down + 1.1), layout="constrained")
+    head = f"Time of a whole call over the array's size\n{title(record['machine'])}"
+    figure.suptitle(head, x=0.01, ha="left")
+    if not panels:
+        figure.add_subplot().set_title("nothing was measured at two sizes")
+        return figure
+    grid = figure.subplots(down, across, squeeze=False)
+    for axes, (name, points) in zip(grid.flat, panels.items(), strict=False):
+        _draw_times(axes, series_text(name), points, record)
+    for axes in grid.flat[len(panels) :]:
+        axes.set_visible(False)
+    lines = {line.get_label(): line for axes in grid.flat for line in axes.get_lines()}
+    figure.legend(lines.values(), lines.keys(), loc="outside right upper", frameon=False)
     return figure
 
 
@@ -103,14 +102,13 @@ def _draw_times(axes: Axes, name: str, points: Sequence[Outcome], record: Record
     axes.set_yscale("log")
     axes.set_ylim(bottom=min(times, default=1) / 3)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: units.bytes_text(x)))
-    ticks = FuncFormatter(lambda y, _: shortened(units.time_text(y * 1e-9)))
-    axes.yaxis.set_major_formatter(ticks)
+    axes.yaxis.set_major_formatter(plots.time_ticks())
     axes.tick_params(axis="x", labelrotation=30)
-    axes.grid(color=GRID, linewidth=0.6)
-    axes.set_axisbelow(True)
+    plots.grid(axes)
     axes.set_title(name)
 
 
+@styled
 def ratio_figure(record: Record) -> Figure:
     """Draw the best peer's time over gred's: reductions down; types, sizes and layouts across."""
     found = outcomes(rows_of(record))
@@ -120,18 +118,14 @@ def ratio_figure(record: Record) -> Figure:
     maps = [mine for mine in maps if mine]
     high = [len({one.case["reduction"] for one in mine}) for mine in maps]
     wide = max((len({_across(one) for one in mine}) for mine in maps), default=0)
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(
-            figsize=(2.2 + 0.56 * max(12, wide), 1.2 + sum(1.5 + 0.31 * rows for rows in high)),
-            layout="constrained",
-        )
-        what = _head("How many times faster than the best peer", record)
-        figure.suptitle(
-            f"{what}\ngreen: gred is ahead; red: behind; below it, who is best", x=0.01, ha="left"
-        )
-        grid = figure.add_gridspec(len(maps) or 1, 1, height_ratios=high or [1])
-        for place, mine in enumerate(maps):
-            _draw_map(figure.add_subplot(grid[place]), mine, wide, record)
+    figsize = (2.2 + 0.56 * max(12, wide), 1.2 + sum(1.5 + 0.31 * rows for rows in high))
+    figure = Figure(figsize=figsize, layout="constrained")
+    head = f"How many times faster than the best peer\n{title(record['machine'])}"
+    below = "green: gred is ahead; red: behind; below it, who is best"
+    figure.suptitle(f"{head}\n{below}", x=0.01, ha="left")
+    grid = figure.add_gridspec(len(maps) or 1, 1, height_ratios=high or [1])
+    for place, mine in enumerate(maps):
+        _draw_map(figure.add_subplot(grid[place]), mine, wide, record)
     return figure
 
 
@@ -140,31 +134,23 @@ def _draw_map(axes: Axes, found: Sequence[Outcome], wide: int, record: Record) -
     rows = [name for name in REDUCTIONS if any(one.case["reduction"] == name for one in found)]
     columns = sorted({_across(one) for one in found})
     for one in found:
-        place = columns.index(_across(one)), rows.index(one.case["reduction"])
-        _fill(axes, place, *_look(one, record))
+        x, y = columns.index(_across(one)), rows.index(one.case["reduction"])
+        text, colour = _look(one, record)
+        ink = "black" if sum(to_rgb(colour)) > 1.3 else "white"
+        axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, edgecolor="white"))
+        axes.text(x, y, text, ha="center", va="center", fontsize=5.5, color=ink, linespacing=1.0)
     axes.set_xlim(-0.5, wide - 0.5)
     axes.set_ylim(len(rows) - 0.5, -0.5)
-    names = [column.name for column in columns]
-    axes.set_xticks(range(len(columns)), names, rotation=55, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(len(rows)), rows)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
+    names = [name for *_, name in columns]
+    plots.name_cells(axes, rows, names, rotation=55, ha="right", rotation_mode="anchor")
 
 
-class _Column(NamedTuple):
-    """A column of a map: its place by layout, size and type, and its name."""
-
-    layout: int
-    nbytes: int
-    kind: int
-    name: str
-
-
-def _across(one: Outcome) -> _Column:
+def _across(one: Outcome) -> tuple[int, int, int, str]:
+    """Give a column's place, by layout, size and type, and its name."""
     case = one.case
     layout, dtype = LAYOUTS[case["layout"]], TYPES[case["dtype"]]
     text = "" if layout.name == "flat" else f" {layout.text}"
-    return _Column(
+    return (
         tuple(LAYOUTS).index(layout.name),
         case["size"] * dtype.itemsize,
         tuple(TYPES).index(dtype.name),
@@ -180,17 +166,3 @@ def _look(one: Outcome, record: Record) -> tuple[str, Any]:
         return ("alone", _ALONE) if one.gred else ("lacks", _LACKING)
     peer = record["run"]["libraries"][one.peer["library"]]["title"]
     return f"{units.speedup_text(one.ratio)}\n{peer}", _BEHIND_OR_AHEAD(_NORM(one.ratio))
-
-
-def _fill(axes: Axes, place: tuple[int, int], text: str, colour: Any) -> None:
-    x, y = place
-    ink = "black" if sum(to_rgb(colour)) > 1.3 else "white"
-    axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, edgecolor="white"))
-    axes.text(x, y, text, ha="center", va="center", fontsize=5.5, color=ink, linespacing=1.0)
-
-
-def _head(what: str, record: Record) -> str:
-    return f"{what}\n{title(record['machine'])}"
-
-
-FIGURES = {"versus_time": time_figure, "versus_ratio": ratio_figure}

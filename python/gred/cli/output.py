@@ -1,0 +1,252 @@
+"""How jobs begin and end: the machine, and the files that a record goes to.
+
+Files and folders are refused before any work if it would be lost; what was measured is written
+before it is shown, whatever happens to the screen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import gred
+from gred.cli import record, units
+from gred.cli.console import Console
+from gred.cli.options import STANDARD_OUTPUT, UsageError
+
+EXTRA = "pip install 'gred[cli]'"
+
+
+class Output:
+    """The files of a job: JSON, CSV, and drawings by the names of the functions that make them.
+
+    `text` is one that the job writes itself.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        *,
+        json: Path | None = None,
+        csv: Path | None = None,
+        text: Path | None = None,
+        drawings: Mapping[Path, str] | None = None,
+    ) -> None:
+        self._console = console
+        self._json, self._csv, self._drawings = json, csv, drawings or {}
+        self._any = bool(json or csv or text or drawings)
+        self._written: list[Path] = []
+        self._failure: OSError | None = None
+        if STANDARD_OUTPUT in (json, csv, text):
+            console.leave_stdout()
+
+    def first(self) -> AbstractContextManager[None]:
+        """Have files written inside even if nobody reads what is shown."""
+        return self._console.files_first(self._any)
+
+    def write(self, kept: record.Record) -> None:
+        """Write a record everywhere."""
+        if self._json:
+            self.write_text(self._json, lambda: record.json_text(kept))
+        if self._csv:
+            self.write_text(self._csv, lambda: record.csv_text(kept))
+        for path, function in self._drawings.items():
+            self._attempt(path, lambda path=path, function=function: draw(path, function, kept))
+
+    def write_text(self, path: Path, text: Callable[[], str]) -> None:
+        """Write what `text` returns."""
+
+        def write() -> None:
+            if path == STANDARD_OUTPUT:
+                self._console.stdout.write(text())
+            else:
+                path.write_text(text(), encoding="utf-8", newline="")
+
+        self._attempt(path, write)
+
+    def _attempt(self, path: Path, write: Callable[[], Any]) -> None:
+        """Write a file, if all before it could be written."""
+        if self._failure:
+            return
+        try:
+            write()
+        except OSError as error:
+            self._failure = OSError(f"{path}: {error.strerror or error}")
+        else:
+            self._written.append(path)
+
+    def tell(self) -> None:
+        """Name the files there are now; why one is not there comes last, as the command's error."""
+        for path in self._written:
+            if path != STANDARD_OUTPUT:
+                self._console.line(f"wrote {path}")
+        if self._failure:
+            raise self._failure
+
+
+def draw(path: Path, function: str, kept: record.Record) -> None:
+    """Draw a record by a function that is named with its module; that imports matplotlib."""
+    from gred.cli import plots
+
+    module, _, name = function.rpartition(".")
+    plots.save(getattr(importlib.import_module(module), name)(kept), path, kept)
+
+
+# ---- where to write, checked before any work ----
+
+
+def one_file_each(given: argparse.Namespace, console: Console, figure: str = "") -> Output:
+    """Write a record where --json says, and draw it by `figure` where --plot does."""
+    plot = getattr(given, "plot", None)
+    check_apart({"--json": given.json, "--plot": plot})
+    check_plot("--plot", plot)
+    check_file("--json", given.json)
+    check_file("--plot", plot)
+    return Output(console, json=given.json, drawings={plot: figure} if plot else None)
+
+
+def all_in_folders(
+    given: argparse.Namespace, console: Console, command: str, figures: Mapping[str, str]
+) -> Output:
+    """Write where `options.PLACES` say, by default to a folder of the command's; make folders."""
+    check_apart({"--json": given.json, "--csv": given.csv})
+    for option, path in (("--out", given.out), ("--plots", given.plots)):
+        check_folder(option, path)
+    out = given.out
+    if not (out or given.json or given.csv or given.plots):
+        out = Path(f"gred-{command}")
+        check_folder("--out", out)
+    plots, of_plots = given.plots or (out and out / "plots"), "--plots" if given.plots else "--out"
+    if plots:
+        require_matplotlib(of_plots)
+    for option, path in (("--json", given.json), ("--csv", given.csv)):
+        check_file(option, path)
+    for option, folder in (("--out", out), (of_plots, plots)):
+        if folder:
+            make_folder(option, folder)
+    json = given.json or (out and out / f"{command}.json")
+    csv = given.csv or (out and out / f"{command}.csv")
+    drawings = {plots / f"{name}.svg": function for name, function in figures.items() if plots}
+    for option, path in (
+        ("--json" if given.json else "--out", json),
+        ("--csv" if given.csv else "--out", csv),
+        *((of_plots, path) for path in drawings),
+    ):
+        check_file(option, path)
+    return Output(console, json=json, csv=csv, drawings=drawings)
+
+
+def check_apart(places: Mapping[str, Path | None]) -> None:
+    """Refuse two results in one file. The keys are the options that name the places."""
+    first: dict[Path, str] = {}
+    for option, path in places.items():
+        if path and first.setdefault(path, option) != option:
+            where = "standard output" if path == STANDARD_OUTPUT else str(path)
+            raise UsageError(f"{first[path]} and {option} both write to {where}")
+
+
+def check_file(option: str, path: Path | None) -> None:
+    """Refuse a file that cannot be written."""
+    if path is None or path == STANDARD_OUTPUT:
+        return
+    try:
+        if path.is_dir():
+            raise UsageError(f"{option} {path}: this is a folder; name a file")
+        if not path.parent.is_dir():
+            raise UsageError(f"{option} {path}: there is no folder {path.parent}")
+        _try_to_write(path)
+    except OSError as error:
+        raise UsageError(f"{option} {path}: cannot be written: {error.strerror}") from None
+
+
+def _try_to_write(path: Path) -> None:
+    """Open the file, which changes nothing in it; pipes and devices are only asked for."""
+    new = not os.path.lexists(path)
+    if path.exists() and not path.is_file():
+        if not os.access(path, os.W_OK):
+            raise PermissionError(0, "permission denied")
+        return
+    with path.open("ab"):
+        pass
+    if new:
+        path.unlink()
+
+
+def check_folder(option: str, path: Path | None) -> None:
+    """Refuse a folder to make that is a file, or standard output."""
+    if path == STANDARD_OUTPUT:
+        raise UsageError(f"{option} -: standard output is no folder; name one")
+    if path is not None and path.exists() and not path.is_dir():
+        raise UsageError(f"{option} {path}: this is a file; name a folder")
+
+
+def make_folder(option: str, path: Path) -> None:
+    """Make the folder and those above it, unless it is there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{option} {path}: cannot be made: {error.strerror}") from None
+
+
+def check_plot(option: str, path: Path | None) -> None:
+    """Refuse a file that matplotlib cannot draw, or any where there is no matplotlib."""
+    if path is None:
+        return
+    if path == STANDARD_OUTPUT:
+        raise UsageError(f"{option} -: a drawing does not go to standard output; name a file")
+    require_matplotlib(option)
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    endings: Sequence[str] = sorted(FigureCanvasBase.get_supported_filetypes())
+    if path.suffix[1:].lower() not in endings:
+        raise UsageError(f"{option} {path}: the name has to end in one of .{', .'.join(endings)}")
+
+
+def require_matplotlib(option: str) -> None:
+    """Say early, and with the remedy, that a plot cannot be drawn."""
+    try:
+        there = importlib.util.find_spec("matplotlib") is not None
+    except ValueError:
+        there = False
+    if not there:
+        raise UsageError(f"{option} draws with matplotlib, which is not installed: {EXTRA}")
+
+
+# ---- the machine ----
+
+
+def introduce(console: Console, machine: record.Record, what: str) -> None:
+    """Name the machine and its devices."""
+    named = {name: machine[name.lower()] for name in ("gred", "Python", "NumPy", "CUDA", "driver")}
+    versions = [f"{name} {version}" for name, version in named.items() if version]
+    cores = f"{machine['cores']} core{'s' * (machine['cores'] != 1)}"
+    memory = units.bytes_text(machine["memory"])
+    pairs = [
+        ("machine", f"{machine['processor']}, {cores}, {memory}"),
+        ("", f"{machine['system']}; {', '.join(versions)}"),
+    ]
+    for device in gred.devices():
+        pairs.append(("" if len(pairs) > 2 else "devices", _device_text(device)))
+    console.title(f"gred: {what}")
+    console.pairs(pairs)
+
+
+def _device_text(device: Any) -> str:
+    if device.name == "host":
+        return "host: plain C on the processor"
+    if device.name == "simulated":
+        return "simulated: the GPU's kernels, thread by thread on the processor"
+    parts = [
+        f"{device.name}: {device.title}",
+        f"{device.units} multiprocessors",
+        units.bytes_text(device.memory),
+    ]
+    if device.bandwidth:
+        parts.append(units.bandwidth_text(device.bandwidth))
+    return ", ".join(parts)

@@ -1,0 +1,162 @@
+"""Drawings of what rungs do to memory, and of what they should take.
+
+The first has bytes moved, shared memory's wavefronts and active lanes. The second is the classical
+roofline, with each rung's time beside its measured one: a rung's point lies at its additions for a
+byte of memory. The roof is what memory and the adders allow; how far a point lies below it is what
+a rung does beside adding: requests, barriers, waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from gred.cli import plots, units
+from gred.cli.plots import LIMIT, styled
+from gred.cli.record import Record, rows_of
+
+_WARP, _SECTOR_NBYTES = 32, 32
+# Additions of an H200's multiprocessor in a cycle; an integer of 64 bits takes two.
+_ADDITIONS = {"int32": 64, "int64": 32, "uint64": 32, "float32": 128, "float64": 64}
+COLOURS = {
+    "memory": "#4d77cf",
+    "blocks": "#8c6bb1",
+    "work": "#e8963c",
+    "waiting": "#4a9c5d",
+    "atomics": "#c0182b",
+    "launches": "#8c8c8c",
+}
+# Of each part of bars a label, a colour and the lengths.
+_Parts = Sequence[tuple[str, str, Any]]
+
+
+def _array_text(record: Record) -> str:
+    run = record["run"]
+    return f"{run['op']} of {units.size_text(run['size'])} {run['dtype']}"
+
+
+# ---- counters ----
+
+
+@styled
+def counters_figure(record: Record) -> Figure:
+    """Draw three bars a rung, in climbing order, in a panel each."""
+    rows, run = rows_of(record), record["run"]
+    names = rows[0]["total"]
+    totals = {name: np.array([row["total"][name] or 0 for row in rows], float) for name in names}
+    share = _SECTOR_NBYTES / (run["size"] * np.dtype(run["dtype"]).itemsize)
+    moved = [
+        (kind, colour, totals[name] * share)
+        for kind, colour, name in (
+            ("loads", "#4d77cf", "global_load_sectors"),
+            ("stores", "#e8963c", "global_store_sectors"),
+            ("bulk copies", "#1b7c83", "bulk_copy_sectors"),
+        )
+    ]
+    warps = run["size"] / _WARP
+    every = totals["shared_load_wavefronts"] + totals["shared_store_wavefronts"]
+    conflicts = totals["shared_load_conflicts"] + totals["shared_store_conflicts"]
+    wavefronts = [
+        ("without a conflict", "#8c8c8c", (every - conflicts) / warps),
+        ("bank conflicts", LIMIT, conflicts / warps),
+    ]
+    figure = Figure(figsize=(11, 1.9 + 0.24 * len(rows)), layout="constrained")
+    panels = figure.subplots(1, 3, sharey=True)
+    _draw_parts(panels[0], "global memory: bytes moved, over the array's", moved)
+    _draw_parts(panels[1], "shared memory: wavefronts for 32 elements", wavefronts)
+    lanes = [("lanes", "#4a9c5d", totals["active_lanes"])]
+    _draw_parts(panels[2], "active lanes of 32", lanes)
+    panels[2].set_xlim(0, _WARP)
+    panels[2].set_xticks(range(0, _WARP + 1, 8))
+    plots.name_rows(panels[0], rows)
+    grids = f"grids as on {run['multiprocessors']} multiprocessors"
+    text = f"{_array_text(record)}, blocks of {run['block_size']}, {grids}"
+    head = f"What the rungs do to memory\n{text}"
+    figure.suptitle(head, x=0.01, ha="left", fontsize=11)
+    return figure
+
+
+def _draw_parts(axes: Axes, title: str, parts: _Parts) -> None:
+    """Draw the parts of each bar one after the other."""
+    before = np.zeros(len(parts[0][2]))
+    for label, colour, lengths in parts:
+        axes.barh(range(len(lengths)), lengths, left=before, label=label, color=colour, height=0.74)
+        before = before + lengths
+    axes.set_title(title, fontsize=9)
+    plots.grid(axes, "x")
+    axes.tick_params(axis="y", length=0)
+    if len(parts) > 1:
+        axes.legend(frameon=False, fontsize=8, loc="lower right")
+
+
+# ---- the roofline ----
+
+
+@styled
+def roofline_figure(record: Record) -> Figure:
+    """Draw the roof with a point a rung, and beside it a bar a rung."""
+    rows = rows_of(record)
+    figure = Figure(figsize=(12, 2.2 + 0.24 * len(rows)), layout="constrained")
+    roof, bars = figure.subplots(1, 2, width_ratios=(1, 1.25))
+    _draw_roof(roof, record)
+    _draw_bars(bars, rows)
+    head = "What the rungs should take, and take"
+    text = f"{head}\n{_array_text(record)} on one {record['gpu']['title']}"
+    figure.suptitle(text, x=0.01, ha="left", fontsize=11)
+    return figure
+
+
+def _draw_roof(axes: Axes, record: Record) -> None:
+    gpu, rows = record["gpu"], rows_of(record)
+    bandwidth, additions = gpu["bandwidth"], _ADDITIONS[record["run"]["dtype"]]
+    peak = gpu["multiprocessors"] * gpu["clock"] * additions
+    intensities = np.geomspace(1 / 32, 16, 100)
+    axes.plot(intensities, np.minimum(peak, intensities * bandwidth), color=LIMIT)
+    for row in rows:
+        count, colour = row["size"] - 1, COLOURS[row["limit"]]
+        intensity = count / (bandwidth * row["terms_ns"]["memory"] * 1e-9)
+        predicted = count / (row["predicted_ns"] * 1e-9)
+        axes.plot(intensity, predicted, "o", markerfacecolor="none", color=colour, markersize=7)
+        if row["measured_ns"] is not None:
+            measured = count / (row["measured_ns"] * 1e-9)
+            axes.plot(intensity, measured, "o", color=colour, markersize=3.5)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xlabel("additions for a byte of memory, each read or written once")
+    axes.set_ylabel("additions a second")
+    axes.xaxis.set_major_formatter(
+        FuncFormatter(lambda x, _: f"{x:g}" if x >= 1 else f"1/{1 / x:.0f}")
+    )
+    plots.grid(axes)
+    text = f"{units.bandwidth_text(bandwidth)} of memory"
+    axes.annotate(text, (0.9, bandwidth), color=LIMIT, ha="right")
+    axes.annotate(f"{additions} additions a cycle", (peak / bandwidth, 1.15 * peak), color=LIMIT)
+    axes.set_title("the roof; dots measured, rings predicted", fontsize=9)
+
+
+def _draw_bars(axes: Axes, rows: Sequence[Record]) -> None:
+    """Draw the prediction, coloured by what binds it, and the measured time as a line across."""
+    for limit, colour in COLOURS.items():
+        own = [
+            (k, row["predicted_ns"] * 1e-3) for k, row in enumerate(rows) if row["limit"] == limit
+        ]
+        if own:
+            places, times = zip(*own, strict=True)
+            axes.barh(places, times, color=colour, height=0.62, label=f"bound by {limit}")
+    found = [
+        (k, row["measured_ns"]) for k, row in enumerate(rows) if row["measured_ns"] is not None
+    ]
+    if found:
+        at, measured = np.array(found).T
+        axes.vlines(measured * 1e-3, at - 0.42, at + 0.42, color="black", linewidth=1.6,
+                    label="measured")  # fmt: skip
+    plots.name_rows(axes, rows)
+    axes.xaxis.set_major_formatter(plots.time_ticks(1e-6))
+    plots.grid(axes, "x")
+    axes.set_title("time of all passes", fontsize=9)
+    axes.legend(frameon=False, fontsize=8, loc="lower right")
