@@ -9,8 +9,7 @@ from figure import Figure, figure, terabytes
 
 import gred
 from gred.cli import options
-from gred.cli.answer import numpy_answer
-from gred.cli.data import random_array
+from gred.cli.data import numpy_answer, random_array
 from gred.cli.ladder import choose_methods
 from gred.cli.measure import accumulator
 

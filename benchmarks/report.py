@@ -20,9 +20,11 @@ from exact_part import exact_part
 from figures_part import figures_part
 from kept_results import Results
 from ladder_part import ladder_part, machine_part, plots_part
-from report_plots import draw, stale_plots
+from report_plots import stale_plots
 from roofline_part import roofline_part
 from versus_part import versus_part
+
+from gred.cli.output import draw
 
 ROOT = Path(__file__).resolve().parent.parent
 MARKED = re.compile(r"(<!-- generated: (\w+) -->\n)(.*?)(<!-- end: \2 -->)", re.DOTALL)
@@ -78,8 +80,9 @@ def main() -> int:
             page.write_text(after, encoding="utf-8")
     stale = list(stale_plots(results))
     changed += [str(path) for path, _, _ in stale]
-    for plot in stale if not given.check else ():
-        draw(*plot)
+    for path, function, kept in stale if not given.check else ():
+        path.parent.mkdir(exist_ok=True)
+        draw(path, function, kept)
     for name in changed:
         print(f"{name} disagrees with the kept results" if given.check else f"wrote {name}")
     return 1 if given.check and changed else 0

@@ -5,7 +5,6 @@ A plot holds the digest of the data it shows, so a check needs no drawing.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,7 +22,7 @@ PLOTS = {
         "block_size": "gred.cli.plots.block_size_figure",
         "time": "gred.cli.plots.time_figure",
     },
-    "roofline.json": {"roofline": "gred.cli.roofline_plot.roofline_figure"},
+    "roofline.json": {"roofline": "gred.cli.rung_plots.roofline_figure"},
     "curve.json": {"cost": "curve.cost_figure"},
     "versus.json": {
         "versus_time": "gred.cli.versus_plots.time_figure",
@@ -65,13 +64,3 @@ def stale_plots(results: Results) -> Iterator[tuple[Path, str, Record]]:
                 mark = record.digest(kept).encode()
                 if not path.exists() or mark not in path.read_bytes():
                     yield path, function, kept
-
-
-def draw(path: Path, function: str, kept: Record) -> None:
-    """Draw one plot."""
-    from gred.cli import plots
-
-    path.parent.mkdir(exist_ok=True)
-    module, _, name = function.rpartition(".")
-    figure = getattr(importlib.import_module(module), name)
-    plots.save(figure(kept), path, kept)

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import gred
-from gred.cli.answer import Answer, numpy_answer
-from gred.cli.data import Array, random_array
+from gred.cli.data import Answer, Array, numpy_answer, random_array
 from gred.cli.ladder import choose_methods
 from gred.cli.measure import accumulator, device_for, read_limit
 from gred.cli.options import resolve_device

@@ -64,13 +64,7 @@ def test_versus(benchmark, case, key):
         pytest.skip(runner.failure)
     benchmark.group = f"{case}, {DEVICE.name}"
     benchmark.pedantic(runner.call, rounds=ROUNDS, iterations=1, warmup_rounds=2)
-    entry = contest_of(case).entry(runner)
-    benchmark.extra_info.update(
-        library=library.title,
-        version=library.version,
-        nbytes=entry.nbytes,
-        cold=entry.cold,
-        right=entry.right,
-        limit_gb_per_s=round(entry.limit * 1e-9, 3),
-    )
-    assert entry.right or not entry.ours
+    row = contest_of(case).record(runner)
+    told = {name: row[name] for name in ("nbytes", "cold", "right", "limit_gb_per_s")}
+    benchmark.extra_info.update(library=library.title, version=library.version, **told)
+    assert row["right"] or not row["ours"]

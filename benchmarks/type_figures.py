@@ -17,9 +17,8 @@ from figure import Figure, figure
 
 import gred
 from gred.cli import cases, data, libraries
-from gred.cli.ahead import compile_ahead
 from gred.cli.cases import Case, Extent
-from gred.cli.contest import stage_key
+from gred.cli.contest import compile_ahead, stage_key
 from gred.cli.libraries import Library
 
 PART = "types"

@@ -10,7 +10,7 @@ from report_plots import plots_of
 from report_text import NOTHING, machine_text, markdown_table
 
 from gred.cli import record, units
-from gred.cli.outcome import Outcome, mean_ratio, outcomes, series, series_text
+from gred.cli.outcome import Outcome, mean_ratio, outcomes, series, series_text, time_text
 from gred.cli.record import Record
 
 
@@ -46,16 +46,10 @@ def _over_sizes(kept: Record, found: Sequence[Outcome]) -> str:
     head = [series_text(name), *(lib["title"] for lib in libraries.values()), "best peer over gred"]
     table = []
     for one in (one for one in found if series(one.case) == name):
-        times = [_time(one.row(key)) for key in libraries]
+        times = [time_text(one.row(key)) for key in libraries]
         ratio = "-" if one.ratio is None else units.speedup_text(one.ratio)
         table.append([one.case["extent"], *times, ratio])
     return markdown_table(head, "l" + "r" * (len(head) - 1), table)
-
-
-def _time(row: Record | None) -> str:
-    if not row or row["median_ns"] is None:
-        return "-"
-    return units.time_text(row["median_ns"] * 1e-9) + ("" if row["right"] else ", wrong")
 
 
 def _summed_up(found: Sequence[Outcome]) -> str:

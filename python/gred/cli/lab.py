@@ -210,9 +210,7 @@ def _show_climb(
     return lambda: ladder.record_of(record.describe_machine(machine), settings, limit, rows)
 
 
-def _show_simulated_times(
-    given: argparse.Namespace, rung: gred.lab.Rung, console: Console
-) -> None:
+def _show_simulated_times(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> None:
     """Time both on the simulated device, where only one compared with the other means anything."""
     array = np.ones(given.size or _SIZE, given.dtype)
     settings = {"block_size": given.block_size, "dtype": given.dtype, "samples": 5}

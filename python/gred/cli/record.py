@@ -84,9 +84,7 @@ def slug(machine: Record) -> str:
     return "-".join(words) or "machine"
 
 
-def make(
-    kind: str, machine: Record, run: Record, rows: Sequence[Any], **more: Any
-) -> Record:
+def make(kind: str, machine: Record, run: Record, rows: Sequence[Any], **more: Any) -> Record:
     """Make a file: one object a row."""
     return {"kind": kind, "machine": machine, "run": run, **more, "rows": list(rows)}
 

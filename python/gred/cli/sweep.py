@@ -256,9 +256,7 @@ def _forecast(given: argparse.Namespace, device: Any, console: Console) -> int:
     blocks = given.block_sizes or options.parse_block_sizes(_SCALES[False, True][1])
     what = "a sweep over array sizes and block sizes, predicted"
     output.introduce(console, record.describe_machine(device), what)
-    rows = console.each(
-        methods, lambda method: _forecast_cells(method, sizes, blocks, given.dtype)
-    )
+    rows = console.each(methods, lambda method: _forecast_cells(method, sizes, blocks, given.dtype))
     console.pairs(
         [
             ("arrays", f"{given.dtype}, summed in {given.dtype}"),

@@ -60,9 +60,7 @@ OPTIONS = (
         help="array sizes: 4B,64KiB:1GiB or 1000,2**20",
     ),
     *(
-        option(
-            name, metavar="A,B", type=options.names(known, noun), help=f"of {', '.join(known)}"
-        )
+        option(name, metavar="A,B", type=options.names(known, noun), help=f"of {', '.join(known)}")
         for name, known, noun in (
             ("--types", cases.TYPES, "element type"),
             ("--reductions", cases.REDUCTIONS, "reduction"),
