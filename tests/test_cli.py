@@ -11,13 +11,14 @@ import math
 import re
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
 from test_counters import BENCHMARKS
 
 import gred
-from gred.cli import answer, clock, ladder, options, record, roofline, sweep, units
+from gred.cli import data, ladder, measure, options, record, roofline, sweep, units
 from gred.cli.command import _JOBS as JOBS
 from gred.cli.data import random_array
 
@@ -40,16 +41,29 @@ def warm_caches(monkeypatch):
 
 
 @pytest.fixture
-def wrong_shuffle(monkeypatch):
-    """Let gred.kernel_time be off by one for `shuffle`."""
+def kernel_time(monkeypatch):
+    """Have what gred.kernel_time is given seen, and what it returns changed."""
     true_kernel_time = gred.kernel_time
 
-    def kernel_time(*arguments, **settings):
-        timed = true_kernel_time(*arguments, **settings)
-        off = 1 if settings["method"] == "shuffle" else 0
-        return timed._replace(result=timed.result + timed.result.dtype.type(off))
+    def change(seen=lambda settings: None, changed=lambda timed, settings: timed):
+        def kernel_time(*arguments, **settings):
+            seen(settings)
+            return changed(true_kernel_time(*arguments, **settings), settings)
 
-    monkeypatch.setattr(gred, "kernel_time", kernel_time)
+        monkeypatch.setattr(gred, "kernel_time", kernel_time)
+
+    return change
+
+
+@pytest.fixture
+def wrong_shuffle(kernel_time):
+    """Let gred.kernel_time be off by one for `shuffle`."""
+
+    def off_by_one(timed, settings):
+        off = timed.result.dtype.type(settings["method"] == "shuffle")
+        return timed._replace(result=timed.result + off)
+
+    kernel_time(changed=off_by_one)
 
 
 def test_every_method_of_the_device_is_climbed(command):
@@ -59,18 +73,6 @@ def test_every_method_of_the_device_is_climbed(command):
     expected = [m.name for m in gred.methods() if {"simulated", "host"} & set(m.devices)]
     assert [name for name in names if name in expected] == expected
     assert f"all {len(expected)} answers right" in out
-
-
-@pytest.fixture
-def slow_simulator(monkeypatch):
-    """Let every sample that gred.kernel_time takes be of 777 seconds."""
-    true_kernel_time = gred.kernel_time
-
-    def kernel_time(*arguments, **settings):
-        timed = true_kernel_time(*arguments, **settings)
-        return timed._replace(seconds=0 * timed.seconds + 777)
-
-    monkeypatch.setattr(gred, "kernel_time", kernel_time)
 
 
 def shown(out, method):
@@ -120,8 +122,10 @@ def test_the_first_screen_shows_ideas_pay_off_and_what_is_left(command, monkeypa
 
 @pytest.mark.parametrize("arguments", [SIMULATED, ("sweep", *SIMULATED, "--sizes", "2**12")])
 def test_the_simulators_seconds_are_shown_where_they_are_asked_for_and_named(
-    command, slow_simulator, monkeypatch, tmp_path, arguments
+    command, kernel_time, monkeypatch, tmp_path, arguments
 ):
+    """All are let to be 777."""
+    kernel_time(changed=lambda timed, _: timed._replace(seconds=0 * timed.seconds + 777))
     monkeypatch.chdir(tmp_path)
     few = (*arguments, "--methods", "shuffle", "--block-size" + "s" * (len(arguments) > 2), "64")
     status, out, _ = command(*few)
@@ -223,14 +227,9 @@ def test_wrong_answer_in_a_sweep_ends_with_status_one(command, wrong_shuffle, tm
 @pytest.mark.parametrize(
     ("op", "passed"), [("sum", "int32"), ("prod", "int32"), ("min", None), ("max", None)]
 )
-def test_int32_accumulates_in_int32_as_the_published_ladders_do(command, monkeypatch, op, passed):
-    true_kernel_time, given = gred.kernel_time, []
-
-    def kernel_time(*arguments, **settings):
-        given.append(settings["dtype"])
-        return true_kernel_time(*arguments, **settings)
-
-    monkeypatch.setattr(gred, "kernel_time", kernel_time)
+def test_int32_accumulates_in_int32_as_the_published_ladders_do(command, kernel_time, op, passed):
+    given = []
+    kernel_time(seen=lambda settings: given.append(settings["dtype"]))
     assert command(*FEW, "--op", op)[0] == 0
     assert set(given) == {passed}
 
@@ -326,21 +325,21 @@ def test_quick_sweep_stops_in_time_and_says_what_it_left_out(command, monkeypatc
 
 def test_clock_affords_only_what_will_end_in_time(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(clock.time, "monotonic", lambda: now[0])
-    timer = clock.Clock(10.0)
+    monkeypatch.setattr(measure.time, "monotonic", lambda: now[0])
+    timer = measure.Clock(10.0)
     assert timer.affords("shuffle", 1000)
     with timer.timing("shuffle", 1000):
         now[0] += 1.0
     assert timer.affords("shuffle", 8000)
     assert not timer.affords("shuffle", 9000)
-    assert clock.Clock(None).affords("shuffle", 1 << 40)
+    assert measure.Clock(None).affords("shuffle", 1 << 40)
 
 
 def tasks_done(monkeypatch, seconds, taken, sizes=(1,) * 100):
     """Run tasks against a clock: the places of those done, and when all were over."""
     now, left = [0.0], sum(sizes)
-    monkeypatch.setattr(clock.time, "monotonic", lambda: now[0])
-    timer, done = clock.Clock(seconds), []
+    monkeypatch.setattr(measure.time, "monotonic", lambda: now[0])
+    timer, done = measure.Clock(seconds), []
     for place, size in enumerate(sizes):
         if timer.affords("task", size) and timer.admits(left):
             deadline = timer.deadline(size, left)
@@ -397,56 +396,6 @@ def test_missing_matplotlib_names_the_extra(command, monkeypatch, tmp_path, argu
     assert not any(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--size", "0"), "at least 1"),
-        (("--size", "many"), "'many' is not a size"),
-        (("--size", "1.5"), "'1.5' is not a size"),
-        (("--size", "2**47"), "do not fit"),
-        (("--dtype", "int8"), "int32"),
-        (("--op", "median"), "'median'"),
-        (("--block-size", "48"), "48 is not a block size; accepted are 32, 64"),
-        (("--methods", "unrol8"), "did you mean 'unroll8'?"),
-        (("--methods", ","), "names no method"),
-        (("--methods", "cub", "--device", "simulated"), "only on cuda"),
-        (("--methods", "unroll8", "--device", "host"), "'unroll8' does not run on host"),
-        (("--device", "tpu"), "this machine has host, simulated"),
-        (("--device", "cuda:99"), "cuda:99"),
-        (("--json", "no/such/folder.json"), "there is no folder"),
-        (("--json", "."), "is a folder"),
-        (("--siz", "10"), "--siz"),
-        (("swep",), "swep"),
-        (("sweep", "--sizes", "2**20:2**10"), "not a range"),
-        (("sweep", "--sizes", "3:9"), "not a range"),
-        (("sweep", *SIMULATED, "--methods", "cub"), "'cub' cannot be predicted; rungs 0 to 24"),
-        (("sweep", "--block-sizes", "2:64"), "2 is not a block size"),
-        (("sweep", "--samples", "0"), "'0'"),
-        (("sweep", "--samples", str(options.MOST_SAMPLES + 1)), f"to {options.MOST_SAMPLES}"),
-        (("sweep", "--samples", "many"), "'many'"),
-        (("--seed", "-1"), "'-1'"),
-        (("--seed", str(2**64)), "2**64 - 1"),
-        (("--json", "/proc/x.json"), "--json /proc/x.json: cannot be written"),
-        (("sweep", "--csv", "/proc/x.csv"), "--csv /proc/x.csv: cannot be written"),
-        (("sweep", "--out", "/proc/x/y"), "--out /proc/x/y: cannot be made"),
-        (("sweep", "--out", "-"), "--out -"),
-        (("--plot", "-"), "--plot -"),
-        (("sweep", "--json", "-", "--csv", "-"), "--json and --csv both write to standard output"),
-        (("--json", "x.svg", "--plot", "x.svg"), "--json and --plot both write to x.svg"),
-        (("sweep", "--out", __file__), "is a file"),
-        (("shwo", "1"), "'shwo' is not a job; did you mean 'show'?"),
-        (("1",), "'1' is not a job; there are counters, explain, lab, "),
-        (("",), "'' is not a job"),
-    ],
-)
-def test_bad_option_ends_with_status_two_and_one_clear_line(command, arguments, words):
-    status, out, err = command(*arguments)
-    assert (status, out) == (2, "")
-    assert words in err
-    assert err.startswith("gred: ")
-    assert err.count("\n") == 1
-
-
 def test_plot_of_an_unknown_format_is_refused_before_any_work(command):
     pytest.importorskip("matplotlib")
     status, out, err = command(*FEW, "--plot", "ladder.docx")
@@ -454,29 +403,21 @@ def test_plot_of_an_unknown_format_is_refused_before_any_work(command):
     assert ".svg" in err
 
 
-def test_interrupt_ends_with_status_130(command, monkeypatch):
-    def kernel_time(*_arguments, **_settings):
+def test_interrupt_ends_with_status_130(command, kernel_time):
+    def interrupt(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gred, "kernel_time", kernel_time)
+    kernel_time(seen=interrupt)
     status, _, err = command(*FEW)
     assert status == 130
     assert err.endswith("interrupted\n")
 
 
-def test_warning_is_one_line_among_the_progress(command, monkeypatch):
-    true_kernel_time = gred.kernel_time
-
-    def kernel_time(*arguments, **settings):
-        import warnings
-
-        warnings.warn("this will take 20 s", RuntimeWarning, stacklevel=2)
-        return true_kernel_time(*arguments, **settings)
-
-    monkeypatch.setattr(gred, "kernel_time", kernel_time)
+def test_warning_is_one_line_among_the_progress(command, kernel_time):
+    kernel_time(seen=lambda _: warnings.warn("this takes 20 s", RuntimeWarning, stacklevel=2))
     status, _, err = command(*FEW)
     assert status == 0
-    assert "gred: this will take 20 s\n" in err
+    assert "gred: this takes 20 s\n" in err
 
 
 def test_help_leads_to_every_job(command):
@@ -528,7 +469,7 @@ def test_data_is_random_repeatable_and_has_an_answer(dtype, op):
     assert np.array_equal(array, random_array(5000, dtype, op, seed=3))
     assert not np.array_equal(array, random_array(5000, dtype, op, seed=4))
     assert len(np.unique(array)) > 20
-    value = answer.numpy_answer(array, op).value
+    value = data.numpy_answer(array, op).value
     assert math.isfinite(value)
     assert value != 0
 
@@ -537,7 +478,7 @@ def test_data_is_random_repeatable_and_has_an_answer(dtype, op):
 @pytest.mark.parametrize("op", ["sum", "prod"])
 def test_bound_accepts_rounding_but_no_lost_element(dtype, op):
     array = random_array(3000, dtype, op)
-    right = answer.numpy_answer(array, op)
+    right = data.numpy_answer(array, op)
     reduction = getattr(np, op)
     assert right.accepts(reduction(array, dtype=dtype))
     assert right.accepts(reduction(array[::-1], dtype=dtype), grid=12, block_size=256)
@@ -547,8 +488,8 @@ def test_bound_accepts_rounding_but_no_lost_element(dtype, op):
 
 
 def test_bound_of_a_long_float32_sum_still_says_something():
-    assert answer.relative_bound(100, 2.0**-24) == pytest.approx(100 * 2.0**-24, rel=1e-4)
-    assert 0 < answer.relative_bound(1 << 28, 2.0**-24) < 0.01
+    assert data.relative_bound(100, 2.0**-24) == pytest.approx(100 * 2.0**-24, rel=1e-4)
+    assert 0 < data.relative_bound(1 << 28, 2.0**-24) < 0.01
 
 
 def test_names_of_lines_are_pushed_apart_in_order():

@@ -1,6 +1,5 @@
 """`python -m gred counters` shows, keeps and draws what gred.counters counts."""
 
-import json
 import re
 import sys
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 import gred
-from gred.cli import counters_plot, record
+from gred.cli import record, rung_plots
 
 pytestmark = pytest.mark.unsanitized
 
@@ -84,20 +83,13 @@ def test_json_holds_every_pass_and_every_line(command, tmp_path):
         assert row["lines"] == [line._asdict() for line in want.total.lines]
 
 
-def test_json_to_standard_output_is_all_that_goes_there(command):
-    status, out, err = command(*SMALL, "--methods", "shuffle", "--json", "-")
-    assert status == 0
-    assert json.loads(out)["rows"][0]["method"] == "shuffle"
-    assert "lanes" in err
-
-
 def test_the_drawing_has_a_bar_a_rung_as_long_as_its_counts(command, tmp_path):
     kept, drawn = tmp_path / "counters.json", tmp_path / "counters.svg"
     status, _, _ = command(*SMALL, "--json", kept, "--plot", drawn)
     assert status == 0
     data = record.read_json(kept)
     assert record.digest(data) in drawn.read_text(encoding="utf-8")
-    moved, wavefronts, lanes = counters_plot.counters_figure(data).axes
+    moved, wavefronts, lanes = rung_plots.counters_figure(data).axes
     assert [text.get_text().split()[1] for text in moved.get_yticklabels()] == RUNGS
     totals = [counted(rung).total for rung in RUNGS]
     loads, stores, copies = ([bar.get_width() for bar in bars] for bars in moved.containers)
@@ -108,22 +100,3 @@ def test_the_drawing_has_a_bar_a_rung_as_long_as_its_counts(command, tmp_path):
     both = [t.shared_load_conflicts + t.shared_store_conflicts for t in totals]
     assert conflicts == pytest.approx([n / (5000 / 32) for n in both])
     assert [bar.get_width() for bar in lanes.containers[0]] == [t.active_lanes for t in totals]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--methods", "recursive"), "'recursive' cannot be counted; rungs 0 to 24 can"),
-        (("--methods", "30"), "'30' is not a method; rungs have numbers from 0 to 24"),
-        (("--size", "4KiB"), "'4KiB' is not a size; it counts elements, not bytes: write 1000000"),
-        (("--block-size", "33"), "33 is not a block size"),
-        (("--size", "nothing"), "'nothing' is not a size"),
-        (("--multiprocessors", "0"), "'0' is not a whole number from 1 to 1024"),
-        (("--multiprocessors", "9" * 5000), "is not a whole number from 1 to 1024"),
-        (("--plot", "-"), "a drawing does not go to standard output"),
-        (("--dtype", "float16"), "invalid choice: 'float16'"),
-    ],
-    ids=lambda value: " ".join(value)[:30] if isinstance(value, tuple) else "",
-)
-def test_bad_options_end_with_status_two_and_one_clear_line(refused, arguments, words):
-    assert words in refused("counters", *arguments)

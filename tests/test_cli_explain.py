@@ -128,18 +128,3 @@ def test_the_sources_come_with_the_package():
         assert (package / "kernels" / file).read_bytes() == ours
         assert Path(file).suffix == ".cuh"
         assert Path(file).parent.as_posix() in (".", "ladder")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ((), "the following arguments are required: METHOD"),
-        (("cub",), "'cub' cannot be explained; rungs 0 to 24 can"),
-        (("unrol8",), "did you mean 'unroll8'?"),
-        (("unroll8,shuffle",), "more than one method"),
-        (("unroll8", "--block-size", "1"), "1 is not a block size"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_bad_options_end_with_status_two_and_one_clear_line(refused, arguments, words):
-    assert words in refused(*arguments)

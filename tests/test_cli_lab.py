@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pytest
 from labs import LAB
 
 import gred
@@ -89,22 +88,6 @@ def test_the_sheet_is_listed_and_shown(command):
     assert all(exercise.title in out for exercise in gred.lab.exercises())
     _, out, _ = command("lab", "--exercise", "7")
     assert "The hole" in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--exercise", "8"), "from 1 to 7"),
-        (("nothing.cuh",), "there is no file"),
-        (("--exercise", "1", "mine.cuh"), "not both"),
-        (("--out", "mine.cuh"), "give --exercise"),
-        (("mine.cuh", "--picture", "no-folder/mine.svg"), "there is no folder no-folder"),
-    ],
-)
-def test_what_cannot_be_done_is_said_before_anything_is(command, arguments, message):
-    status, out, err = command("lab", *arguments)
-    assert (status, out) == (2, "")
-    assert message in err
 
 
 def test_the_docstrings_example_is_true():

