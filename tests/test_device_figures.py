@@ -777,8 +777,9 @@ def test_plots_are_drawn_anew_for_their_own_part_only(benchmarks, kept):
     pytest.importorskip("matplotlib")
     stale = [*benchmarks.report.stale_plots(kept)]
     assert [path.name for path, _, _ in stale] == ["axes.svg", "exact.svg"]
-    for plot in stale:
-        benchmarks.report.draw(*plot)
+    for path, function, shown in stale:
+        path.parent.mkdir(exist_ok=True)
+        benchmarks.report.draw(path, function, shown)
     assert not [*benchmarks.report.stale_plots(kept)]
     [folder] = kept.folders
     row = benchmarks.figure.figure("import", "import numpy", [1.0], "s")

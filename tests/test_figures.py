@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import gred
-from gred.cli import ahead, cases, libraries, record
+from gred.cli import cases, contest, libraries, record
 
 pytestmark = pytest.mark.unsanitized
 
@@ -390,15 +390,15 @@ def test_a_rung_is_compared_with_what_was_kept_before(benchmarks, monkeypatch, t
 
 def test_every_case_is_compiled_once_whatever_its_size(monkeypatch):
     compiled = []
-    monkeypatch.setattr(ahead, "_compile", lambda *work: compiled.append(work))
-    monkeypatch.setattr(ahead, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(contest, "_compile", lambda *work: compiled.append(work))
+    monkeypatch.setattr(contest, "ProcessPoolExecutor", Pool)
     some = [case_of("sum", "int8", size=n) for n in (64, 128)] + [case_of("max", "int8")]
-    ahead.compile_ahead(libraries.NumPy("host"), some)
+    contest.compile_ahead(libraries.NumPy("host"), some)
     assert compiled == [
         ("numpy", "host", ("max", "int8", "flat")),
         ("numpy", "host", ("sum", "int8", "flat")),
     ]
-    ahead.compile_ahead(libraries.NumPy("host"), some[:2])
+    contest.compile_ahead(libraries.NumPy("host"), some[:2])
     assert len(compiled) == 2
 
 
@@ -425,9 +425,9 @@ def test_what_is_compiled_beforehand_is_called_as_in_its_turn(monkeypatch, serie
         libraries.NumPy, "function",
         lambda self, case: lambda *given: called.append(function(self, case)(*given)),
     )  # fmt: skip
-    ahead._compile("numpy", "host", series)
+    contest._compile("numpy", "host", series)
     assert len(called) == 1
-    ahead._compile("numpy", "host", ("describe", "complex64", "flat"))
+    contest._compile("numpy", "host", ("describe", "complex64", "flat"))
 
 
 def ends_its_process(*_):
@@ -435,8 +435,8 @@ def ends_its_process(*_):
 
 
 def test_processes_that_end_early_leave_the_rest_for_its_turn(monkeypatch):
-    monkeypatch.setattr(ahead, "_compile", ends_its_process)
-    ahead.compile_ahead(libraries.NumPy("host"), [case_of("sum", "int8"), case_of("max", "int8")])
+    monkeypatch.setattr(contest, "_compile", ends_its_process)
+    contest.compile_ahead(libraries.NumPy("host"), [case_of("sum", "int8"), case_of("max", "int8")])
 
 
 # ---- the host ----

@@ -10,7 +10,6 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import gred
 from gred import prediction
 from gred.cli import counters, ladder, options, output, record, roofline, units
 from gred.cli.console import Cell, Column, Console, Step, Table

@@ -1,0 +1,407 @@
+"""What `python -m gred versus` compares: cases, their data, what is right, and the libraries."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from thin import chosen
+
+import gred
+from gred.cli import cases, contest, data, libraries, options, record
+from gred.cli.data import Truth, random_mask, repeated_array
+
+pytestmark = pytest.mark.unsanitized
+
+HOST = options.resolve_device("host")
+THOUSAND = (cases.Extent(1000, in_bytes=False),)
+EVERY_CASE = cases.cases(
+    (cases.Block(tuple(cases.REDUCTIONS), tuple(cases.TYPES), tuple(cases.LAYOUTS), THOUSAND),)
+)
+# Every reduction of every type, and of three types in every layout.
+KNOWN = [
+    case
+    for case in EVERY_CASE
+    if case.type.known()
+    and (case.layout.name == "flat" or case.type.name in ("int8", "float32", "complex64"))
+]
+every_reduction = pytest.mark.parametrize("reduction", cases.REDUCTIONS)
+
+
+def case_of(reduction="sum", kind="float32", layout="flat", size=1000):
+    extent = cases.Extent(size, in_bytes=False)
+    [case] = cases.cases((cases.Block((reduction,), (kind,), (layout,), (extent,)),))
+    return case
+
+
+def data_of(case):
+    array = repeated_array(case.size, case.type.dtype(), case.data)
+    return array, random_mask(case.size) if case.masked else None
+
+
+def answers_of(library, case):
+    array, mask = data_of(case)
+    placed = None if mask is None else library.place(mask)
+    answer = library.function(case)(*library.given(case, library.place(array), placed))
+    return answer if isinstance(answer, tuple) else (answer,)
+
+
+# ---- cases ----
+
+
+def test_the_whole_grids_have_every_reduction_type_and_layout():
+    for kind in ("host", "cuda"):
+        found = cases.cases(cases.GRIDS[kind, False])
+        assert {case.reduction.name for case in found} == {r.name for r in gred.reductions()}
+        assert {case.type.name for case in found} == set(cases.TYPES)
+        assert {case.layout.name for case in found} == set(cases.LAYOUTS)
+        assert len(set(found)) == len(found)
+        assert len(cases.cases(cases.GRIDS[kind, True])) < len(found) / 8
+
+
+def test_what_is_given_takes_the_place_of_a_grids_side():
+    grid = cases.GRIDS["host", False]
+    only = cases.cases(grid, types=("int8",))
+    assert {case.type.name for case in only} == {"int8"}
+    assert {case.reduction.name for case in only} > {"sum", "argmax", "any"}
+    one = cases.cases(grid, ("max",), ("int8",), ("flat",), THOUSAND)
+    assert [str(case) for case in one] == ["max int8, 1,000"]
+
+
+def test_cases_that_share_an_array_come_together_and_small_ones_first():
+    found = cases.cases(cases.GRIDS["cuda", False])
+    keys = [contest.stage_key(case) for case in found]
+    assert len(list(itertools.groupby(keys))) == len(set(keys))
+    assert [case.nbytes for case in found] == sorted(case.nbytes for case in found)
+
+
+@pytest.mark.parametrize("layout", cases.LAYOUTS)
+def test_a_view_is_what_its_text_says(layout):
+    case = next(case for case in KNOWN if case.layout.name == layout)
+    flat = np.arange(case.size)
+    if case.layout.view is None:
+        assert case.view(flat) is flat
+    else:
+        written = eval(f"matrix{case.layout.text}", {"matrix": flat.reshape(case.shape)})
+        assert np.array_equal(case.view(flat), written)
+
+
+def test_bytes_are_turned_into_elements_of_each_type():
+    extents = options.parse_extents("64KiB")
+    sizes = {case.type.name: case.size for case in cases.cases(cases.GRIDS["host", False],
+             ("sum",), ("int8", "float32", "complex128"), ("flat",), extents)}  # fmt: skip
+    assert sizes == {"int8": 65536, "float32": 16384, "complex128": 4096}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("4B,64KiB", ["4 B", "64 KiB"]),
+        ("1KiB:4KiB", ["1 KiB", "2 KiB", "4 KiB"]),
+        ("2**3:2^5, 1000", ["8", "16", "32", "1,000"]),
+        ("1GiB,1TiB", ["1 GiB", "1 TiB"]),
+    ],
+)
+def test_sizes_are_elements_or_bytes(text, shown):
+    assert [str(extent) for extent in options.parse_extents(text)] == shown
+
+
+# ---- data ----
+
+
+@pytest.mark.parametrize("kind", [name for name, kind in cases.TYPES.items() if kind.known()])
+def test_data_makes_every_reduction_read_to_the_end(kind):
+    dtype = cases.TYPES[kind].dtype()
+    size = 4000
+    assert not repeated_array(size, dtype, "any").any()
+    assert (repeated_array(size, dtype, "all") != 0).all()
+    share = np.count_nonzero(repeated_array(size, dtype, "count_nonzero")) / size
+    assert 0.2 < share < 0.6
+    drawn = repeated_array(size, dtype, "sum")
+    assert np.array_equal(drawn, repeated_array(size, dtype, "sum"))
+    assert len(np.unique(drawn)) == 2 if kind == "bool" else len(np.unique(drawn)) > 90
+    if cases.TYPES[kind].kind in "fc":
+        nans = repeated_array(size, dtype, "nansum")
+        assert 0.1 < np.count_nonzero(nans != nans) / size < 0.15
+
+
+@pytest.mark.parametrize(
+    ("reduction", "found"), [("min", False), ("argmin", False), ("max", True), ("argmax", True)]
+)
+def test_the_extremes_of_bools_are_not_found_early(reduction, found):
+    array, _ = data_of(case_of(reduction, "bool"))
+    assert found not in array
+
+
+def test_long_arrays_repeat(monkeypatch):
+    monkeypatch.setattr(data, "PERIOD", 100)
+    drawn = repeated_array(250, np.dtype("float32"), "sum")
+    assert drawn.size == 250
+    assert np.array_equal(drawn[:100], drawn[100:200])
+    assert np.array_equal(drawn[:50], drawn[200:])
+    assert len(np.unique(drawn[:100])) == 100
+
+
+# ---- truth ----
+
+
+def exact(case, view, mask):
+    """Work an answer out in fractions, or by NumPy's own functions where there is no rounding."""
+    taken = view.ravel() if mask is None else view[mask]
+    taken = taken.astype(case.layout.dtype) if case.layout.dtype else taken
+    name = case.reduction.name
+    if name.startswith("nan"):
+        name, taken = name[3:], taken[taken == taken]
+    if name in ("any", "all", "count_nonzero", "argmin", "argmax", "min", "max"):
+        return (getattr(np, name)(taken),)
+    if name == "minmax":
+        return taken.min(), taken.max()
+    if case.type.kind == "c":
+        wide = taken.astype(complex)
+        parts = wide.real, wide.imag
+        total = complex(*(float(sum(map(Fraction, part.tolist()))) for part in parts))
+        squares = float(sum(Fraction(x) ** 2 for part in parts for x in part.tolist()))
+        product = complex(1)
+        for factor in wide.tolist():
+            product *= factor
+    else:
+        fractions = [Fraction(float(x)) if case.type.kind == "f" else Fraction(int(x))
+                     for x in taken]  # fmt: skip
+        total = sum(fractions, Fraction(0))
+        squares = sum((x * x for x in fractions), Fraction(0))
+        product = math.prod(fractions)
+        product = int(product) % 2**64 if case.type.kind in "biu" else product
+    count = len(taken)
+    mean = total / count
+    variance = squares / count - abs(mean) ** 2
+    answers = {
+        "sum": total,
+        "prod": product,
+        "mean": mean,
+        "var": variance,
+        "std": math.sqrt(variance),
+        "norm": math.sqrt(squares),
+    }
+    if name == "ptp":
+        return (int(taken.max()) - int(taken.min())
+                if case.type.kind in "iu" else taken.max() - taken.min(),)  # fmt: skip
+    if name == "describe":
+        return taken.min(), taken.max(), mean, variance, total
+    return (answers[name],)
+
+
+@every_reduction
+def test_the_truth_is_that_of_fractions(reduction):
+    for case in chosen(case for case in KNOWN if case.reduction.name == reduction):
+        array, mask = data_of(case)
+        truth = Truth(case, array, mask)
+        assert truth.accepts(exact(case, case.view(array), mask)), case
+        assert not truth.accepts(tuple(float("nan") for _ in truth.values)), case
+        assert not truth.accepts((*(value.number for value in truth.values), 0)), case
+
+
+@every_reduction
+def test_the_truth_of_what_repeats_is_that_of_the_whole(reduction, monkeypatch):
+    """Pieces of other places, heights and ends, in a period that no row's length divides."""
+    monkeypatch.setattr(data, "PERIOD", 96)
+    monkeypatch.setattr(data, "_CHUNK", 40)
+    for case in chosen((case for case in KNOWN if case.reduction.name == reduction), "repeats"):
+        array, mask = data_of(case)
+        assert Truth(case, array, mask).accepts(exact(case, case.view(array), mask)), case
+
+
+def test_the_truth_looks_at_what_repeats_once(monkeypatch):
+    monkeypatch.setattr(data, "PERIOD", 100)
+    monkeypatch.setattr(data, "_CHUNK", 50)
+    seen = []
+    monkeypatch.setitem(data._PARTS, "sum", (lambda piece: seen.append(1) or piece.sum(), sum))
+    array = repeated_array(1000, np.dtype("int64"), "sum")
+    assert Truth(case_of(kind="int64"), array, None).accepts((array.sum(),))
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize("kind", ["int32", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("name", ["sum", "mean", "norm", "max", "count_nonzero", "nansum"])
+def test_an_answer_that_lost_an_element_is_not_accepted(name, kind):
+    if cases.TYPES[kind].kind not in cases.REDUCTIONS[name].kinds:
+        pytest.skip("no such case")
+    case = case_of(name, kind)
+    array, _ = data_of(case)
+    plain = np.linalg.norm if name == "norm" else getattr(np, name)
+    lost = int(np.nanargmax(np.abs(array) if name != "max" else array))
+    truth = Truth(case, array, None)
+    assert truth.accepts((plain(array),))
+    assert not truth.accepts((plain(np.delete(array, lost)),))
+
+
+def test_a_place_is_right_by_what_is_there():
+    case = case_of("argmax", "int8", "columns")
+    array, _ = data_of(case)
+    view = case.view(array)
+    truth = Truth(case, array, None)
+    best = np.flatnonzero(view.ravel() == view.max())
+    assert len(best) > 1
+    assert all(truth.accepts((place,)) for place in best)
+    assert not truth.accepts((int(np.flatnonzero(view.ravel() != view.max())[0]),))
+    assert not truth.accepts((view.size,))
+    assert not truth.accepts((-1,))
+
+
+def test_integers_are_equal_in_64_bits():
+    case = case_of("prod", "uint64")
+    array, _ = data_of(case)
+    truth = Truth(case, array, None)
+    answer = int(np.prod(array))
+    assert truth.accepts((answer,))
+    assert truth.accepts((answer - 2**64,))
+    assert not truth.accepts((answer + 1,))
+    assert not truth.accepts((answer + 2**32,))
+
+
+# ---- libraries ----
+
+
+@every_reduction
+def test_gred_is_right_in_every_case(reduction):
+    ours = libraries.Gred(libraries.NumPy("host"))
+    for case in (case for case in KNOWN if case.reduction.name == reduction):
+        truth = Truth(case, *data_of(case))
+        assert truth.accepts(answers_of(ours, case)[-len(truth.values) :]), case
+
+
+@pytest.mark.parametrize("key", libraries.peers_on("host"))
+def test_a_peer_on_the_host_is_right_or_says_what_it_lacks(key):
+    field = libraries.assemble("host", [key])
+    if field.absent:
+        pytest.skip(field.absent[key])
+    library = field.libraries[-1]
+    asked = [case for case in KNOWN if case.type.name in ("int32", "float32", "float64")]
+    asked = asked[::9] if key == "jax" else asked  # which compiles each
+    right, lacking = 0, set()
+    for case in asked:
+        truth = Truth(case, *data_of(case))
+        try:
+            answers = answers_of(library, case)
+        except Exception as error:
+            lacking.add((case.reduction.name, libraries.why(error)))
+            continue
+        if truth.accepts(answers):
+            right += 1
+        else:
+            assert (key, case.type.name) == ("numexpr", "int32"), case
+    assert right >= 8
+    if key in ("numpy", "jax"):
+        assert not lacking
+    if key == "bottleneck":
+        assert ("argmax", "no such reduction") in lacking
+
+
+class Item(np.float64):
+    """A scalar on a pretended device: it counts how often it is brought to the host."""
+
+    brought = 0
+
+    def item(self):
+        type(self).brought += 1
+        return super().item()
+
+
+@pytest.fixture
+def pretended_cupy(monkeypatch):
+    """Let a module with NumPy's functions stand for CuPy, whose sum takes no mask."""
+    set_to = []
+
+    def without_mask(function):
+        return lambda a, dtype=None: function(a, dtype=dtype)
+
+    fake = SimpleNamespace(
+        **{name: getattr(np, name) for name in dir(np) if not name.startswith("_")}
+    )
+    fake.__version__ = "14"
+    fake.sum, fake.prod, fake.mean = map(without_mask, (np.sum, np.prod, np.mean))
+    fake.asarray = np.array
+    fake.cuda = SimpleNamespace(Device=lambda index: SimpleNamespace(use=lambda: None))
+    fake._core = SimpleNamespace(
+        _accelerator=SimpleNamespace(ACCELERATOR_CUB=1),
+        get_reduction_accelerators=lambda: [],
+        get_routine_accelerators=lambda: [],
+        set_reduction_accelerators=set_to.append,
+        set_routine_accelerators=set_to.append,
+    )
+    fake.get_default_memory_pool = lambda: SimpleNamespace(free_all_blocks=lambda: None)
+    fake.set_to = set_to
+    monkeypatch.setitem(sys.modules, "cupy", fake)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "jax", None)
+    return fake
+
+
+def test_on_a_gpu_cupys_arrays_are_reduced_by_cupy_cub_and_gred(pretended_cupy):
+    field = libraries.assemble("cuda:0", libraries.peers_on("cuda:0"))
+    assert [library.key for library in field.libraries] == ["gred", "cupy", "cupy-cub", "cub"]
+    assert set(field.absent) == {"torch", "jax"}
+    assert {library.pool for library in field.libraries} == {"cupy"}
+    for case in KNOWN:
+        if case.type.name not in ("int32", "float64"):
+            continue
+        truth = Truth(case, *data_of(case))
+        for library in field.libraries[1:3]:
+            assert truth.accepts(answers_of(library, case)), case
+
+
+def test_cupy_is_told_its_accelerators_before_each_turn(pretended_cupy):
+    plain, told = libraries.CuPy("cuda:0"), libraries.CuPyCub("cuda:0")
+    told.start()
+    plain.start()
+    assert pretended_cupy.set_to == [[1], [1], [], []]
+    pretended_cupy._core.get_reduction_accelerators = lambda: [1]
+    pretended_cupy._core.get_routine_accelerators = lambda: [1]
+    with pytest.raises(libraries.LackingError, match="by itself"):
+        libraries.CuPyCub("cuda:0")
+
+
+def test_an_answer_is_brought_to_the_host(pretended_cupy):
+    pretended_cupy.sum = lambda a: Item(a.sum())
+    case = case_of("sum", "float64")
+    Item.brought = 0
+    answers_of(libraries.CuPy("cuda:0"), case)
+    assert Item.brought == 1
+
+
+def test_the_command_runs_on_a_pretended_gpu(pretended_cupy, command, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    gpu = HOST._replace(name="cuda:0", title="a pretended GPU")
+    monkeypatch.setattr(options, "resolve_device", lambda _: gpu)
+    monkeypatch.setattr(contest, "read_limit", lambda *_: 1e9)
+    monkeypatch.setattr(
+        gred, "launch_limit", lambda _: gred.LaunchLimit(np.array([8e-6]), "cuda:0")
+    )
+    status, out, _ = command(
+        *("versus", "--device", "cuda:0", "--samples", "2", "--sizes", "4KiB", "--csv", "kept.csv"),
+        *("--reductions", "sum", "--types", "float32", "--json", "kept.json"),
+    )
+    assert status == 0
+    kept = record.read_json(tmp_path / "kept.json")
+    assert kept["run"]["floor_ns"] == 8000
+    assert list(kept["run"]["libraries"]) == ["gred", "cupy", "cupy-cub", "cub"]
+    rows = record.rows_of(kept)
+    assert all(one["right"] for one in rows if one["library"] in ("gred", "cupy", "cupy-cub"))
+    assert "latency floor: " in out
+    assert "a kernel that does nothing" in out
+    assert "PyTorch (ModuleNotFoundError" in " ".join(out.split())
+
+
+def test_cub_is_only_asked_for_what_it_reads_itself(pretended_cupy, monkeypatch):
+    asked = []
+    monkeypatch.setattr(gred, "sum", lambda a, **options: asked.append(options) or 0)
+    cub = libraries.Cub(libraries.CuPy("cuda:0"))
+    answers_of(cub, case_of("sum", "int32"))
+    assert asked == [{"method": "cub", "dtype": "int32"}]
+    for case in (case_of("sum", "int8"), case_of("sum", layout="columns"), case_of("argmax")):
+        with pytest.raises(libraries.LackingError):
+            cub.function(case)
