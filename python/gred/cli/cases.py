@@ -274,11 +274,11 @@ def cases(
     What is given takes that side's place in every block, and a case that does not make sense, such
     as the variance of bool, is none.
     """
-    given = (reductions, types, layouts, extents)
+    given = {"reductions": reductions, "types": types, "layouts": layouts, "extents": extents}
+    instead: dict[str, Any] = {side: names for side, names in given.items() if names}
     found: dict[Case, None] = {}
     for block in grid:
-        crossed = Block(*(mine or its for mine, its in zip(given, block, strict=True)))
-        found.update(dict.fromkeys(_crossed(crossed)))
+        found.update(dict.fromkeys(_crossed(block._replace(**instead))))
     places = {r.data: place for place, r in enumerate(REDUCTIONS.values())}
     return sorted(
         found, key=lambda c: (c.nbytes, _TYPE_PLACES[c.type.name], places[c.data], c.size)

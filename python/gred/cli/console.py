@@ -150,7 +150,7 @@ class Table:
 
     def with_notes(self) -> Iterator[tuple[list[Cell], str]]:
         """Give each row with what is written below it."""
-        return itertools.zip_longest(self.rows, self.notes, fillvalue="")
+        return zip(self.rows, itertools.chain(self.notes, itertools.repeat("")), strict=False)
 
     def legend(self) -> str:
         """Say what the columns are that say so."""

@@ -113,16 +113,14 @@ def countable(wanted: tuple[Any, ...] | None, done: str = "counted") -> tuple[An
 def count(settings: Settings, console: Console) -> list[Row]:
     """Run every rung on an array of ones: what is counted does not depend on the elements."""
     array = np.ones(settings.size, settings.dtype)
-    options_given = {
+    given: dict[str, Any] = {
         "block_size": settings.block_size,
         "dtype": array.dtype,
         "multiprocessors": settings.multiprocessors,
     }
     return console.each(
         settings.methods,
-        lambda method: Row(
-            method.number, gred.counters(array, method=method.name, **options_given)
-        ),
+        lambda method: Row(method.number, gred.counters(array, method=method.name, **given)),
     )
 
 

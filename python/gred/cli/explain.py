@@ -154,13 +154,17 @@ def _show(console: Console, settings: Settings, method: Any, counted: list[gred.
     own = next(one for one in counted if one.method == method.name)
     console.title(f"{method.number} {method.name}: {method.title}")
     reasons = list(limits(own)) or [f"memory bandwidth: {FREE}"]
+    block_size, dtype = settings.block_size, settings.dtype
+    long = gred.roofline(PREDICTED, method=method.name, block_size=block_size, dtype=dtype)
+    elements = f"{units.size_text(PREDICTED)} elements on one {long.gpu.title}"
+    predicted = f"{units.time_text(long.seconds)} for {elements}, bound by {long.why()}"
     console.pairs(
         [
             ("idea", method.idea),
             settings.array,
-            ("blocks", f"of {settings.block_size} threads"),
+            ("blocks", f"of {block_size} threads"),
             *(("limits" if k == 0 else "", text) for k, text in enumerate(reasons)),
-            ("predicted", _predicted(settings, method)),
+            ("predicted", predicted),
         ]
     )
     for file, lines in listings(method.name, own.total.lines):
@@ -175,15 +179,6 @@ def _show(console: Console, settings: Settings, method: Any, counted: list[gred.
     _show_neighbours(console, method, counted)
     console.text(f"drawn step by step: python -m gred show {method.name}", "dim")
     console.line()
-
-
-def _predicted(settings: Settings, method: Any) -> str:
-    """Say how long an array as long as benchmarks take keeps a GPU, and what limits it."""
-    told = gred.roofline(
-        PREDICTED, method=method.name, block_size=settings.block_size, dtype=settings.dtype
-    )
-    time, size = units.time_text(told.seconds), units.size_text(PREDICTED)
-    return f"{time} for {size} elements on one {told.gpu.title}, bound by {told.why()}"
 
 
 def listings(rung: str, counted: Sequence[Line]) -> Iterator[tuple[str, list[tuple[int, str]]]]:

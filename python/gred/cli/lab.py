@@ -68,7 +68,12 @@ def run(given: argparse.Namespace, console: Console) -> int:
     output.check_file("--picture", given.picture)
     output.check_file("--plot", given.plot)
     if given.exercise is not None:
-        return _give(given, console)
+        exercise = gred.lab.exercise(given.exercise)
+        if given.out:
+            console.line(f"wrote {exercise.save(given.out)}: {exercise.title}")
+        for line in exercise.source.splitlines() if not given.out else ():
+            console.line(line)
+        return 0
     if given.file is None:
         console.line("no FILE is given; there are these exercises:")
         for exercise in gred.lab.exercises():
@@ -87,16 +92,6 @@ def run(given: argparse.Namespace, console: Console) -> int:
     return _show(given, rung, console)
 
 
-def _give(given: argparse.Namespace, console: Console) -> int:
-    exercise = gred.lab.exercise(given.exercise)
-    if given.out is None:
-        for line in exercise.source.splitlines():
-            console.line(line)
-    else:
-        console.line(f"wrote {exercise.save(given.out)}: {exercise.title}")
-    return 0
-
-
 def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> int:
     blocks = "1 data block" if rung.data_blocks == 1 else f"{rung.data_blocks} data blocks"
     console.title(f"{rung.name}, launched like {rung.like}, {blocks}")
@@ -109,7 +104,10 @@ def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> i
     text = f"nothing is wrong: every edge, every order of threads, every access{also}"
     console.line(text, "green")
     console.line()
-    near = _near(given, rung)
+    number = _like(rung).number
+    near = given.methods or tuple(
+        method for method in counters.countable(None) if abs(method.number - number) <= 2
+    )
     figure, recorded = counters.FIGURE, _show_counts(given, rung, near, console)
     if rung.gpu:
         figure, recorded = ladder.FIGURE, _show_climb(given, rung, near, console)
@@ -117,29 +115,18 @@ def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> i
         _show_simulated_times(given, rung, console)
     if given.plot:
         output.draw(given.plot, figure, recorded())
-    if given.picture:
-        given.picture.write_text(_picture(given, rung), encoding="utf-8")
+    if given.picture:  # of one small block's steps, on digits that are easy to add up
+        size = _DRAWN_BLOCK * rung.data_blocks
+        digits = np.random.default_rng(0).integers(1, 10, size).astype(given.dtype)
+        drawn = rung.accesses(digits, block_size=_DRAWN_BLOCK, dtype=given.dtype)
+        given.picture.write_text(drawn.svg(), encoding="utf-8")
     for path in filter(None, (given.plot, given.picture)):
         console.line(f"wrote {path}")
     return 0
 
 
-def _picture(given: argparse.Namespace, rung: gred.lab.Rung) -> str:
-    """Draw one small block's steps, on digits that are easy to add up."""
-    size = _DRAWN_BLOCK * rung.data_blocks
-    digits = np.random.default_rng(0).integers(1, 10, size).astype(given.dtype)
-    return rung.accesses(digits, block_size=_DRAWN_BLOCK, dtype=given.dtype).svg()
-
-
 def _like(rung: gred.lab.Rung) -> Any:
     return next(method for method in gred.methods() if method.name == rung.like)
-
-
-def _near(given: argparse.Namespace, rung: gred.lab.Rung) -> tuple[Any, ...]:
-    """Choose the rungs to be compared with."""
-    number = _like(rung).number
-    near = [m for m in gred.methods() if m.number is not None and abs(m.number - number) <= 2]
-    return given.methods or tuple(m for m in near if m.number <= counters.LATEST)
 
 
 def _with_own(rows: Sequence[Any], own: Any, rung: gred.lab.Rung) -> list[Any]:

@@ -212,10 +212,14 @@ def show(console: Console, settings: Settings, limit: float, rows: Sequence[Row]
         ("share", f"of {units.bandwidth_text(peak)}, {meaning}"),
     )
     random = f"{settings.size:,} random {settings.dtype} ({nbytes}), seed {settings.seed}"
+    op = settings.op
+    if op in ("sum", "prod"):
+        published = ", as in the published ladders" if settings.dtype == "int32" else ""
+        op += f", accumulated in {settings.dtype}{published}"
     console.pairs(
         [
             ("array", random),
-            ("op", _op_text(settings)),
+            ("op", op),
             ("device", device.name),
             *(SIMULATED_TIMES if simulated else limits),
         ]
@@ -231,13 +235,6 @@ def show(console: Console, settings: Settings, limit: float, rows: Sequence[Row]
         "dim",
     )
     _show_answers(console, rows)
-
-
-def _op_text(settings: Settings) -> str:
-    if settings.op not in ("sum", "prod"):
-        return settings.op
-    published = ", as in the published ladders" if settings.dtype == "int32" else ""
-    return f"{settings.op}, accumulated in {settings.dtype}{published}"
 
 
 _COLUMNS = (

@@ -7,6 +7,7 @@ before it is shown, whatever happens to the screen.
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import importlib.util
 import os
@@ -57,7 +58,7 @@ class Output:
         if self._csv:
             self.write_text(self._csv, lambda: record.csv_text(kept))
         for path, function in self._drawings.items():
-            self._attempt(path, lambda path=path, function=function: draw(path, function, kept))
+            self._attempt(path, functools.partial(draw, path, function, kept))
 
     def write_text(self, path: Path, text: Callable[[], str]) -> None:
         """Write what `text` returns."""
@@ -152,7 +153,7 @@ def check_apart(places: Mapping[str, Path | None]) -> None:
 
 
 def check_file(option: str, path: Path | None) -> None:
-    """Refuse a file that cannot be written."""
+    """Refuse a file that cannot be written: it is opened, which changes nothing in it."""
     if path is None or path == STANDARD_OUTPUT:
         return
     try:
@@ -160,22 +161,17 @@ def check_file(option: str, path: Path | None) -> None:
             raise UsageError(f"{option} {path}: this is a folder; name a file")
         if not path.parent.is_dir():
             raise UsageError(f"{option} {path}: there is no folder {path.parent}")
-        _try_to_write(path)
+        new = not os.path.lexists(path)
+        if path.exists() and not path.is_file():  # pipes and devices are only asked for
+            if not os.access(path, os.W_OK):
+                raise PermissionError(0, "permission denied")
+            return
+        with path.open("ab"):
+            pass
+        if new:
+            path.unlink()
     except OSError as error:
         raise UsageError(f"{option} {path}: cannot be written: {error.strerror}") from None
-
-
-def _try_to_write(path: Path) -> None:
-    """Open the file, which changes nothing in it; pipes and devices are only asked for."""
-    new = not os.path.lexists(path)
-    if path.exists() and not path.is_file():
-        if not os.access(path, os.W_OK):
-            raise PermissionError(0, "permission denied")
-        return
-    with path.open("ab"):
-        pass
-    if new:
-        path.unlink()
 
 
 def check_folder(option: str, path: Path | None) -> None:

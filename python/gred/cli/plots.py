@@ -242,7 +242,7 @@ def block_size_figure(record: Record) -> Figure:
         axes.set_title("no method with a block size was measured")
         return figure
     norm = "log" if _spans_scales(list(cells.values())) else "linear"
-    image = axes.imshow(rates, aspect="auto", cmap="viridis", norm=norm)
+    image: Any = axes.imshow(rates, aspect="auto", cmap="viridis", norm=norm)
     for y, row in enumerate(rates):
         for x, value in enumerate(row):
             if not math.isnan(value):

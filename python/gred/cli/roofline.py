@@ -52,20 +52,6 @@ def run(given: argparse.Namespace, console: Console) -> int:
     files = output.one_file_each(given, console, FIGURE)
     if given.measured and given.device:
         raise options.UsageError("--measured and --device both say what was measured; give one")
-    settings = _settings(given)
-    measured = _measured(given.measured, settings) if given.measured else packaged_times(settings)
-    machine = record.describe_machine(options.resolve_device(given.device or "simulated"))
-    with files.first():
-        told = predict(settings, measured, console)
-        output.introduce(console, machine, "predicted times of the rungs")
-        files.write(record_of(machine, settings, told))
-    _show(console, settings, told)
-    files.tell()
-    return 0
-
-
-def _settings(given: argparse.Namespace) -> Settings:
-    """Check what is to be predicted."""
     methods, name = counters.countable(given.methods, "predicted"), None
     if given.device is not None:
         device = options.resolve_device(given.device)
@@ -74,7 +60,22 @@ def _settings(given: argparse.Namespace) -> Settings:
             raise options.UsageError(f"--device {given.device}: only a GPU has a roofline")
         options.check_memory(device, given.size, given.dtype)
     size = checked_size(given.size)
-    return Settings(methods, size, given.dtype, given.block_size, device=name)
+    settings = Settings(methods, size, given.dtype, given.block_size, device=name)
+    measured = _measured(given.measured, settings) if given.measured else packaged_times(settings)
+    machine = record.describe_machine(options.resolve_device(given.device or "simulated"))
+    how = {"block_size": given.block_size, "dtype": given.dtype, "device": name}
+
+    def predicted(method: Any) -> gred.Roofline:
+        told = gred.roofline(size, method=method.name, **how)
+        return told._replace(measured=measured.get(method.name, told.measured))
+
+    with files.first():
+        told = console.each(methods, predicted)
+        output.introduce(console, machine, "predicted times of the rungs")
+        files.write(record_of(machine, settings, told))
+    _show(console, settings, told)
+    files.tell()
+    return 0
 
 
 def packaged_times(settings: Settings) -> dict[str, float]:
@@ -105,24 +106,6 @@ def _measured(path: Path, settings: Settings) -> dict[str, float]:
     if not taken:
         raise options.UsageError(f"--measured {path}: none of these methods in these blocks")
     return taken
-
-
-def predict(
-    settings: Settings, measured: dict[str, float], console: Console
-) -> list[gred.Roofline]:
-    """Predict every rung; what was measured stands beside it."""
-
-    def predicted(method: Any) -> gred.Roofline:
-        told = gred.roofline(
-            settings.size,
-            method=method.name,
-            block_size=settings.block_size,
-            dtype=settings.dtype,
-            device=settings.device,
-        )
-        return told._replace(measured=measured.get(method.name, told.measured))
-
-    return console.each(settings.methods, predicted)
 
 
 # ---- shown ----

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -98,7 +99,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
     with files.first():
         told = _record(given, given.method)
         if out:
-            files.write_text(out, lambda: drawn(told, small=True))
+            files.write_text(out, functools.partial(drawn, told, small=True))
     _show(console, given.method, told)
     files.tell()
     return 0
@@ -114,7 +115,7 @@ def _draw_all(given: argparse.Namespace, console: Console) -> int:
     told = {m.name: _record(_settled(given, m), m) for m in counters.countable(None)}
     files.write_text(given.out / "hero.svg", hero)
     for name, one in told.items():
-        files.write_text(given.out / f"{name}.svg", lambda one=one: drawn(one, small=True))
+        files.write_text(given.out / f"{name}.svg", functools.partial(drawn, one, small=True))
     files.tell()
     return 0
 

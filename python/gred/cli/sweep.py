@@ -98,7 +98,16 @@ def run(given: argparse.Namespace, console: Console) -> int:
         _show_plan(console, plan)
         rows, left_out = _measure_all(plan, console)
         full = [{**row.summary(), "samples_ns": list(row.samples)} for row in rows]
-        files.write(record.in_columns("sweep", machine, _run_record(plan, left_out), full))
+        run_record = {
+            **{
+                name: getattr(plan, name)
+                for name in ("sizes", "block_sizes", "dtype", "op", "seed")
+            },
+            "samples": plan.sampling.samples,
+            "warmup": plan.sampling.warmup,
+            "left_out": left_out,
+        }
+        files.write(record.in_columns("sweep", machine, run_record, full))
     _show_best(console, plan, rows)
     if left_out:
         console.text(f"left out to end in time: {left_out}", "yellow")
@@ -230,19 +239,6 @@ def _best(rows: Sequence[Row]) -> list[str | Cell]:
         units.percent_text(best.bandwidth / best.limit),
         Cell(f"{wrong} of {len(rows)} WRONG", "bold red") if wrong else Cell("right", "green"),
     ]
-
-
-def _run_record(plan: Plan, left_out: str) -> record.Record:
-    return {
-        "sizes": list(plan.sizes),
-        "block_sizes": list(plan.block_sizes),
-        "dtype": plan.dtype,
-        "op": plan.op,
-        "seed": plan.seed,
-        "samples": plan.sampling.samples,
-        "warmup": plan.sampling.warmup,
-        "left_out": left_out,
-    }
 
 
 # ---- where nothing is timed ----

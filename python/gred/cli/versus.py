@@ -127,15 +127,10 @@ def _plan(given: argparse.Namespace) -> Plan:
     there = libraries.peers_on(device.name)
     for peer in given.peers or ():
         if peer not in there:
-            known = ", ".join(there)
-            raise options.UsageError(f"{peer!r} has nothing on {device.name}; there are {known}")
-    crossed = cases.cases(
-        cases.GRIDS[kind, given.quick],
-        given.reductions,
-        given.types,
-        given.layouts,
-        given.sizes,
-    )
+            others = ", ".join(there)
+            raise options.UsageError(f"{peer!r} has nothing on {device.name}; there are {others}")
+    grid = cases.GRIDS[kind, given.quick]
+    crossed = cases.cases(grid, given.reductions, given.types, given.layouts, given.sizes)
     known = [case for case in crossed if case.type.known()]
     if not known:
         why = "bfloat16 needs ml_dtypes" if crossed else "no reduction takes such arrays"
