@@ -218,59 +218,48 @@ class Option(NamedTuple):
     settings: dict[str, Any]
 
 
+def _choice(metavar: str, known: Collection[str], default: str, what: str = "") -> dict[str, Any]:
+    said = f"{what}{', '.join(known)} (default: {default})"
+    return {"choices": known, "default": default, "metavar": metavar, "help": said}
+
+
 # What several commands have; `{}` in the help is what it says of the default.
 _SHARED: dict[str, dict[str, Any]] = {
-    "method": {
-        "metavar": "METHOD",
-        "type": _single(parse_methods, "method; this is about one at a time"),
-        "help": "name, alias or number of a rung",
-    },
-    "--methods": {
-        "metavar": "A,B,C",
-        "type": parse_methods,
-        "help": "names, aliases or rung numbers (default: {})",
-    },
-    "--size": {
-        "metavar": "N",
-        "type": parse_size,
-        "help": "elements: 1000000, 1e6, 2**20, 2^20 (default: {})",
-    },
-    "--block-size": {
-        "metavar": "N",
-        "type": _single(parse_block_sizes, "block size"),
-        "help": "threads in a block (default: {})",
-    },
-    "--dtype": {
-        "choices": ELEMENT_TYPES,
-        "default": "int32",
-        "metavar": "TYPE",
-        "help": f"element type: {', '.join(ELEMENT_TYPES)} (default: int32)",
-    },
-    "--op": {
-        "choices": OPS,
-        "default": "sum",
-        "metavar": "OP",
-        "help": f"{', '.join(OPS)} (default: sum)",
-    },
-    "--seed": {
-        "metavar": "N",
-        "type": whole(0, 2**64 - 1, "2**64 - 1"),
-        "default": 0,
-        "help": "for the random data (default: 0)",
-    },
-    "--samples": {"metavar": "N", "type": parse_samples, "help": "{}"},
-    "--device": {"metavar": "NAME", "help": "{}"},
-    "--time": {
-        "action": "store_true",
-        "help": "time the simulated device itself, as files do: this processor's seconds, no GPU's",
-    },
-    "--json": {"metavar": "FILE", "type": parse_place, "help": "{}; - is standard output"},
-    "--csv": {
-        "metavar": "FILE",
-        "type": parse_place,
-        "help": "write a line a row; - is standard output",
-    },
-    "--plot": {"metavar": "FILE", "type": parse_place, "help": "draw {}"},
+    "method": dict(
+        metavar="METHOD",
+        type=_single(parse_methods, "method; this is about one at a time"),
+        help="name, alias or number of a rung",
+    ),
+    "--methods": dict(
+        metavar="A,B,C", type=parse_methods, help="names, aliases or rung numbers (default: {})"
+    ),
+    "--size": dict(
+        metavar="N", type=parse_size, help="elements: 1000000, 1e6, 2**20, 2^20 (default: {})"
+    ),
+    "--block-size": dict(
+        metavar="N",
+        type=_single(parse_block_sizes, "block size"),
+        help="threads in a block (default: {})",
+    ),
+    "--dtype": _choice("TYPE", ELEMENT_TYPES, "int32", "element type: "),
+    "--op": _choice("OP", OPS, "sum"),
+    "--seed": dict(
+        metavar="N",
+        type=whole(0, 2**64 - 1, "2**64 - 1"),
+        default=0,
+        help="for the random data (default: 0)",
+    ),
+    "--samples": dict(metavar="N", type=parse_samples, help="{}"),
+    "--device": dict(metavar="NAME", help="{}"),
+    "--time": dict(
+        action="store_true",
+        help="time the simulated device itself, as files do: this processor's seconds, no GPU's",
+    ),
+    "--json": dict(metavar="FILE", type=parse_place, help="{}; - is standard output"),
+    "--csv": dict(
+        metavar="FILE", type=parse_place, help="write a line a row; - is standard output"
+    ),
+    "--plot": dict(metavar="FILE", type=parse_place, help="draw {}"),
 }
 
 
