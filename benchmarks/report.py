@@ -14,15 +14,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from axes_part import axes_part
-from curve_part import curve_part
-from exact_part import exact_part
-from figures_part import figures_part
-from kept_results import Results
-from ladder_part import ladder_part, machine_part, plots_part
-from report_plots import stale_plots
-from roofline_part import roofline_part
-from versus_part import versus_part
+from kept_results import Results, stale_plots
+from measured_parts import (
+    curve_part,
+    ladder_part,
+    machine_part,
+    plots_part,
+    roofline_part,
+    versus_part,
+)
+from target_parts import axes_part, exact_part, figures_part
 
 from gred.cli.output import draw
 

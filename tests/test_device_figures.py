@@ -8,46 +8,31 @@ import sys
 import time
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scripts import Scripts
 
 import gred
 from gred.cli import record
 
 pytestmark = pytest.mark.unsanitized
 
-BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
-
 
 @pytest.fixture
 def benchmarks(monkeypatch):
     """Import the scripts as they import one another."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    import axes_figures
-    import axes_plot
-    import compiled
-    import device_times
-    import exact_figures
-    import exact_libraries
-    import exact_on_host
-    import exact_plot
-    import figure
-    import figures
-    import figures_part
-    import report
-    import reproducible_cub
-    import segments_figures
-
-    return SimpleNamespace(
-        axes=axes_figures, axes_plot=axes_plot, times=device_times, exact=exact_figures,
-        host=exact_on_host, exact_plot=exact_plot, figure=figure, figures=figures, report=report,
-        figures_part=figures_part,
-        segments=segments_figures, compiled=compiled, cub=reproducible_cub,
-        libraries=exact_libraries,
-    )  # fmt: skip
+    return Scripts(
+        monkeypatch,
+        axes="axes_figures",
+        cub="reproducible_cub",
+        exact="exact_figures",
+        host="exact_on_host",
+        libraries="exact_libraries",
+        segments="segments_figures",
+        times="device_times",
+    )
 
 
 class Stream(int):
@@ -798,7 +783,7 @@ def test_the_worst_of_what_has_an_upper_bound_is_the_maximum(benchmarks):
         benchmarks.figure.figure("exact", f"{n}: time", [n], "us", at_most=1.5, group="calls")
         for n in (1.0, 3.0, 2.0)
     ]
-    table = benchmarks.figures_part.groups_table(rows)
+    table = benchmarks.target_parts.groups_table(rows)
     assert table.splitlines()[2] == "| calls | 3 | at most 1.5 | 3 us: 3.0 | **1 of 3** |"
 
 

@@ -8,18 +8,16 @@ import os
 import subprocess
 import sys
 from functools import cache, partial
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scripts import Scripts
 
 import gred
 from gred.cli import cases, contest, libraries, record
 
 pytestmark = pytest.mark.unsanitized
-
-BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 
 MEASURED = cache(partial(gred.read_limit, cold=False))
 
@@ -29,28 +27,7 @@ def benchmarks(monkeypatch):
     """Import the scripts as they import one another, with warm caches and limits measured once."""
     monkeypatch.setattr(gred, "read_limit", MEASURED)
     monkeypatch.setattr(gred, "kernel_time", partial(gred.kernel_time, cold=False))
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    import curve
-    import curve_part
-    import figure
-    import figures
-    import figures_part
-    import host_figures
-    import kept_results
-    import small_calls
-    import type_figures
-
-    return SimpleNamespace(
-        curve=curve,
-        curve_part=curve_part,
-        figure=figure,
-        figures=figures,
-        figures_part=figures_part,
-        host=host_figures,
-        kept_results=kept_results,
-        small=small_calls,
-        types=type_figures,
-    )
+    return Scripts(monkeypatch, host="host_figures", small="small_calls", types="type_figures")
 
 
 def case_of(reduction, kind, layout="flat", size=1 << 12):
@@ -118,12 +95,12 @@ def curve_rows(sizes, **changed):
 def test_points_above_the_fit_are_listed_beside_what_reading_has_of_it(benchmarks):
     sizes = [4 << k for k in range(30)]
     rows = curve_rows(sizes, call_ns={25: 1.5, 3: 1.1}, limit_ns={25: 1.2})
-    text = benchmarks.curve_part._above_the_fits({"rows": rows})
+    text = benchmarks.measured_parts._above_the_fits({"rows": rows})
     lines = text.splitlines()[4:]
     assert len(lines) == 1
     reading = 100 * 0.2 * (5000 + sizes[25] / 4500) / (0.5 * (8000 + sizes[25] / 4500))
     assert lines[0] == f"| whole call, 128 MiB | 2 | 56.7 us | 50 % | {reading:.0f} % |"
-    flat = benchmarks.curve_part._above_the_fits({"rows": curve_rows(sizes)})
+    flat = benchmarks.measured_parts._above_the_fits({"rows": curve_rows(sizes)})
     assert flat == "No point is more than 15 % above its fit."
 
 
@@ -132,7 +109,7 @@ def test_what_a_device_needs_beyond_reading_is_told_by_blocks(benchmarks):
     for row in rows[10:]:
         row["device_ns"] += 2500
     said = "1.00 us where there is one block, 3.50 us where there are several."
-    assert benchmarks.curve_part._beyond_reading(rows).endswith(f"medians: {said}")
+    assert benchmarks.measured_parts._beyond_reading(rows).endswith(f"medians: {said}")
 
 
 def test_a_curve_is_measured_written_and_drawn(benchmarks, monkeypatch, tmp_path):
@@ -149,7 +126,7 @@ def test_a_curve_is_measured_written_and_drawn(benchmarks, monkeypatch, tmp_path
     drawn = [line for line in figure.axes[0].get_lines() if line.get_label()[0] != "_"]
     assert [len(line.get_xdata()) for line in drawn] == [4, 4, 4]
     results = benchmarks.kept_results.Results(tmp_path, tmp_path / "README.md")
-    text = benchmarks.curve_part.curve_part(results)
+    text = benchmarks.measured_parts.curve_part(results)
     assert "Sum of n float32, n = 1, 2, 4, ... 8: whole call " in text
     assert f"({path.parent.name}/plots/cost.svg)" in text
 
@@ -346,7 +323,7 @@ def test_a_group_is_told_by_its_least_and_what_falls_short_is_listed(benchmarks)
         )
         for kind, value, bound in (("int8", 0.9, 0.95), ("bool", 0.97, 0.95), ("int4", 0.5, None))
     ]  # fmt: skip
-    table, _, short = benchmarks.figures_part._groups(rows)
+    table, _, short = benchmarks.target_parts._groups(rows)
     assert table.splitlines()[2:] == [
         "| sums: of the read limit | 2 | at least 0.95 | 0.9 x: sum int8, 1 GiB | **1 of 2** |",
         "| sums: of the read limit | 1 | - | 0.5 x: sum int4, 1 GiB | - |",
@@ -354,7 +331,7 @@ def test_a_group_is_told_by_its_least_and_what_falls_short_is_listed(benchmarks)
     assert short.splitlines()[2:] == [
         "| sum int8, 1 GiB: of the read limit | 0.9 x | at least 0.95 |"
     ]
-    assert len(list(benchmarks.figures_part._groups(rows[1:2]))) == 1
+    assert len(list(benchmarks.target_parts._groups(rows[1:2]))) == 1
 
 
 def test_parts_are_kept_though_one_fails(benchmarks, monkeypatch, tmp_path):
