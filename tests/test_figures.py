@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
 import subprocess
 import sys
 from functools import cache, partial
@@ -15,7 +14,7 @@ import pytest
 from scripts import Scripts
 
 import gred
-from gred.cli import cases, contest, libraries, record
+from gred.cli import record
 
 pytestmark = pytest.mark.unsanitized
 
@@ -30,10 +29,24 @@ def benchmarks(monkeypatch):
     return Scripts(monkeypatch, host="host_figures", small="small_calls", types="type_figures")
 
 
-def case_of(reduction, kind, layout="flat", size=1 << 12):
-    extent = cases.Extent(size, in_bytes=False)
-    [case] = cases.cases((cases.Block((reduction,), (kind,), (layout,), (extent,)),))
-    return case
+class Clock:
+    """Time that only pretended calls take."""
+
+    now = 0.0
+
+    def taking(self, seconds):
+        def call(*_):
+            self.now += seconds
+
+        return call
+
+
+@pytest.fixture
+def clock(benchmarks, monkeypatch):
+    """The time that benchmarks see."""
+    pretended = Clock()
+    monkeypatch.setattr(benchmarks.types.time, "perf_counter", lambda: pretended.now)
+    return pretended
 
 
 # ---- small calls ----
@@ -131,187 +144,6 @@ def test_a_curve_is_measured_written_and_drawn(benchmarks, monkeypatch, tmp_path
     assert f"({path.parent.name}/plots/cost.svg)" in text
 
 
-# ---- types ----
-
-
-@pytest.mark.parametrize("layout", ["flat", "columns", "rows", "inside", "sparse", "narrow"])
-def test_the_bytes_needed_are_those_of_the_sectors_that_hold_an_element(benchmarks, layout):
-    case = case_of("sum", "float32", layout)
-    places = case.view(np.arange(case.size) * case.type.itemsize)
-    assert benchmarks.types.bytes_needed(case) == 32 * len(set((places // 32).ravel().tolist()))
-
-
-def test_a_mask_is_read_too(benchmarks):
-    assert benchmarks.types.bytes_needed(case_of("sum", "float32", "mask")) == 5 << 12
-
-
-def test_targets_cover_every_reduction_and_type(benchmarks):
-    asked = benchmarks.types.cases_with_targets(1 << 20)
-    assert len(set(asked)) == len(asked)
-    flat = {case.series[:2] for case in asked if case.layout.name == "flat"}
-    assert {kind for _, kind in flat} == {name for name, t in cases.TYPES.items() if t.known()}
-    assert {kind for name, kind in flat if name == "prod"} == {kind for _, kind in flat}
-    views = [case for case in asked if case.layout.view]
-    assert {case.reduction.name for case in views} == set(cases.REDUCTIONS)
-    assert len(views) == 5 * len(cases.REDUCTIONS)
-
-
-@pytest.mark.parametrize(
-    ("series", "of_limit", "over_best", "over_each"),
-    [
-        (("sum", "int8", "flat"), 0.95, None, (("cupy", 6.0), ("torch", 16.0))),
-        (("any", "bool", "flat"), 0.95, None, ()),
-        (("max", "uint32", "flat"), 0.95, 1.05, ()),
-        (("prod", "bfloat16", "flat"), 0.95, 1.06, ()),
-        (("prod", "int16", "flat"), None, 1.0, ()),
-        (("prod", "int64", "flat"), 0.95, 1.0, ()),
-        (("nansum", "complex64", "flat"), 0.95, 1.0, ()),
-        (("describe", "float16", "flat"), None, 1.0, ()),
-        (("argmax", "float64", "flat"), 0.95, 1.0, ()),
-        (("mean", "int8", "float64"), 0.95, None, ()),
-        (("min", "float32", "mask"), 0.9, None, ()),
-        (("var", "float32", "sparse"), 0.9, 1.05, ()),
-        (("var", "float32", "narrow"), None, 1.05, ()),
-    ],
-)
-def test_a_case_has_the_bounds_of_its_row(benchmarks, series, of_limit, over_best, over_each):
-    case = case_of(*series)
-    target = benchmarks.types.target_of(case)
-    wide = case.type.itemsize >= target.itemsize
-    assert (target.of_limit if wide else None) == of_limit
-    assert (target.over_best, target.over_each) == (over_best, over_each)
-
-
-class Clock:
-    """Time that only pretended calls take."""
-
-    now = 0.0
-
-    def taking(self, seconds):
-        def call(*_):
-            self.now += seconds
-
-        return call
-
-
-class Peer(libraries.Library):
-    """A library whose calls take so long, and which lacks a reduction."""
-
-    package = "numpy"
-
-    def __init__(self, key, call, ours=False, lacks=()):
-        super().__init__("host")
-        self.key = self.title = key
-        self.call, self.ours, self.lacks = call, ours, lacks
-
-    def place(self, array):
-        return array
-
-    def function(self, case):
-        if case.reduction.name in self.lacks:
-            raise libraries.LackingError("no such reduction")
-        return self.call
-
-
-@pytest.fixture
-def clock(benchmarks, monkeypatch):
-    """The time that benchmarks see."""
-    pretended = Clock()
-    monkeypatch.setattr(benchmarks.types.time, "perf_counter", lambda: pretended.now)
-    return pretended
-
-
-@pytest.fixture
-def bench(benchmarks, monkeypatch, clock):
-    """A device that reads 4 bytes a nanosecond, and libraries: gred takes 1 ms, CuPy 3, torch 5."""
-    limit = SimpleNamespace(nbytes=4000, seconds=np.array([1e-6]))
-    monkeypatch.setattr(gred, "read_limit", lambda *_, **__: limit)
-    monkeypatch.setattr(gred, "explain", lambda *_, **__: SimpleNamespace(steps=[]))
-    timed = SimpleNamespace(seconds=np.full(7, 2e-6))
-    monkeypatch.setattr(gred, "kernel_time", lambda *_, **__: timed)
-    peers = Peer("cupy", clock.taking(3e-3)), Peer("torch", clock.taking(5e-3), lacks=("prod",))
-    peers[1].module = SimpleNamespace(as_tensor=np.asarray)
-    made = benchmarks.types.Bench("host", peers[0], peers)
-    made.ours = Peer("gred", clock.taking(1e-3), ours=True)
-    return made
-
-
-def rows_of(benchmarks, bench, case):
-    stage = benchmarks.types.Stage(bench, case)
-    return list(benchmarks.types.measure_case(bench, stage, case))
-
-
-def test_rows_are_shares_of_the_limit_and_ratios_of_whole_calls(benchmarks, bench):
-    rows = rows_of(benchmarks, bench, case_of("sum", "int8", size=8000))
-    assert [(row["value"], row["at_least"], row["met"]) for row in rows] == [
-        (1.0, 0.95, True),
-        (3.0, 6.0, False),
-        (5.0, 16.0, False),
-    ]
-    assert [row["group"].rpartition(": ")[2] for row in rows] == [
-        "of the read limit",
-        "cupy's time over gred's",
-        "torch's time over gred's",
-    ]
-
-
-def test_the_better_peer_counts_and_one_that_lacks_it_is_named(benchmarks, bench):
-    both = rows_of(benchmarks, bench, case_of("max", "uint16"))[1]
-    assert both["value"] == 3.0
-    assert "cannot" not in both["what"]
-    alone = rows_of(benchmarks, bench, case_of("prod", "float64"))[1]
-    assert (alone["value"], alone["at_least"]) == (3.0, 1.0)
-    assert alone["what"].endswith("; torch cannot")
-    bench.peers["torch"].lacks = ("max",)
-    nobody = rows_of(benchmarks, bench, case_of("max", "float32", "columns"))[1]
-    assert (nobody["value"], nobody["unit"], nobody["met"]) == (1000.0, "us", None)
-
-
-def test_copying_counts(benchmarks, bench, monkeypatch):
-    """Which gred.kernel_time leaves out, as it does a view's that no kernel reads."""
-    copies = SimpleNamespace(steps=[SimpleNamespace(work="copy"), SimpleNamespace(work="pass 1")])
-    monkeypatch.setattr(gred, "explain", lambda *_, **__: copies)
-    share = rows_of(benchmarks, bench, case_of("any", "float32", "columns", size=1 << 20))[0]
-    assert share["value"] == pytest.approx((1 << 22) / 4e9 / 1e-3, rel=1e-4)
-
-
-def test_what_takes_long_gets_fewer_calls(benchmarks, monkeypatch):
-    clock, counts = Clock(), {}
-    monkeypatch.setattr(benchmarks.types.time, "perf_counter", lambda: clock.now)
-
-    def counted(name, seconds):
-        def call():
-            counts[name] = counts.get(name, 0) + 1
-            clock.now += seconds
-
-        return call
-
-    seconds = {"a": 1e-3, "b": 6e-3, "c": 0.03, "d": 0.2}
-    calls = {name: counted(name, taken) for name, taken in seconds.items()}
-    assert benchmarks.types.medians(calls) == pytest.approx(seconds)
-    assert counts == {"a": 15, "b": 7, "c": 3, "d": 1}
-
-
-def test_the_whole_part_runs_where_numpy_stands_for_cupy(benchmarks, monkeypatch):
-    """One case in forty for all, on the host."""
-    carrier, torch = libraries.NumPy("host"), Peer("torch", None, lacks=tuple(cases.REDUCTIONS))
-    carrier.key, torch.module = "cupy", SimpleNamespace(as_tensor=np.asarray)
-    kinds = ("bool", "uint16", "int64", "float32", "complex64")
-    monkeypatch.setattr(benchmarks.types, "CUB_TYPES", ())
-    for count in ("SAMPLES", "LIMIT_SAMPLES"):
-        monkeypatch.setattr(benchmarks.types, count, 1)
-    cases_of = benchmarks.types.cases_with_targets
-    monkeypatch.setattr(
-        benchmarks.types, "cases_with_targets",
-        lambda n: [c for c in cases_of(n) if c.type.name in kinds and not c.masked][::40],
-    )  # fmt: skip
-    bench = benchmarks.types.Bench("host", carrier, (carrier, torch))
-    rows = list(benchmarks.types.measure_types(bench, 1 << 12))
-    assert len(rows) > 6
-    assert all(row["value"] > 0 for row in rows)
-    assert all("torch cannot" in row["what"] for row in rows if row["what"].count("gred's"))
-
-
 # ---- groups ----
 
 
@@ -360,60 +192,6 @@ def test_a_rung_is_compared_with_what_was_kept_before(benchmarks, monkeypatch, t
     assert benchmarks.figures.main() == 0
     assert benchmarks.figures.main() == 1
     assert "SLOWER  unroll8: 1 TB/s, and was 2" in capsys.readouterr().out
-
-
-# ---- what is compiled beforehand ----
-
-
-def test_every_case_is_compiled_once_whatever_its_size(monkeypatch):
-    compiled = []
-    monkeypatch.setattr(contest, "_compile", lambda *work: compiled.append(work))
-    monkeypatch.setattr(contest, "ProcessPoolExecutor", Pool)
-    some = [case_of("sum", "int8", size=n) for n in (64, 128)] + [case_of("max", "int8")]
-    contest.compile_ahead(libraries.NumPy("host"), some)
-    assert compiled == [
-        ("numpy", "host", ("max", "int8", "flat")),
-        ("numpy", "host", ("sum", "int8", "flat")),
-    ]
-    contest.compile_ahead(libraries.NumPy("host"), some[:2])
-    assert len(compiled) == 2
-
-
-class Pool:
-    """An executor without processes."""
-
-    def __init__(self, workers, context):
-        assert workers >= 1
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        return None
-
-    map = staticmethod(map)
-
-
-@pytest.mark.parametrize("series", [("sum", "float32", "mask"), ("var", "int8", "flat")])
-def test_what_is_compiled_beforehand_is_called_as_in_its_turn(monkeypatch, series):
-    called = []
-    function = libraries.NumPy.function
-    monkeypatch.setattr(
-        libraries.NumPy, "function",
-        lambda self, case: lambda *given: called.append(function(self, case)(*given)),
-    )  # fmt: skip
-    contest._compile("numpy", "host", series)
-    assert len(called) == 1
-    contest._compile("numpy", "host", ("describe", "complex64", "flat"))
-
-
-def ends_its_process(*_):
-    os._exit(3)
-
-
-def test_processes_that_end_early_leave_the_rest_for_its_turn(monkeypatch):
-    monkeypatch.setattr(contest, "_compile", ends_its_process)
-    contest.compile_ahead(libraries.NumPy("host"), [case_of("sum", "int8"), case_of("max", "int8")])
 
 
 # ---- the host ----

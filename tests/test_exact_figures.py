@@ -1,0 +1,331 @@
+"""What measures exact sums on a GPU, for whose libraries NumPy stands, and on the host."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import sys
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scripts import Stream, machine
+from scripts import benchmarks as benchmarks
+from scripts import cupy as cupy
+from scripts import gpu as gpu
+from scripts import pretended as pretended
+
+pytestmark = pytest.mark.unsanitized
+
+
+# ---- exact sums ----
+
+
+def test_the_cancelling_numbers_sum_is_the_fractions(benchmarks):
+    for dtype in benchmarks.exact.TYPES:
+        values, exact = benchmarks.exact.cancelling(dtype, 1 << 10)
+        assert (values.dtype, values.size) == (dtype, 1 << 10)
+        assert float(exact) == math.fsum(values.tolist())
+        assert 0 < abs(exact) < 1000 < abs(values.astype(np.float64)).max() * 2**-30
+
+
+@pytest.mark.parametrize(
+    ("got", "exact", "dtype", "ulps"),
+    [
+        (1.0, Fraction(1), "float64", 0),
+        (1 + 2**-52, 1 + Fraction(1, 2**54), "float64", 0.75),
+        (4.0, Fraction(3), "float64", 2.0**51),
+        (1.0, 1 + Fraction(1, 2**24), "float32", 0.5),
+        # To float64 it rounds to a tie of float32, though it is none.
+        (1 + 2**-23, 1 + Fraction(1, 2**24) + Fraction(1, 2**60), "float32", 0.5 - 2**-37),
+    ],
+)
+def test_errors_are_in_units_of_the_last_place_of_the_right_sum(
+    benchmarks, got, exact, dtype, ulps
+):
+    assert benchmarks.exact.ulps_off(got, exact, dtype) == ulps
+
+
+def test_rounding_once_is_not_rounding_twice(benchmarks):
+    exact = 1 + Fraction(1, 2**24) + Fraction(1, 2**60)
+    assert benchmarks.exact.rounded_once(exact, "float32") == np.float32(1 + 2**-23)
+
+
+def test_other_libraries_are_wrong_and_gred_exact_is_not(benchmarks, gpu, monkeypatch):
+    monkeypatch.setattr(benchmarks.exact, "CANCELLING", 1 << 12)
+    cancelling = benchmarks.exact.cancelling
+    monkeypatch.setattr(benchmarks.exact, "cancelling", lambda dtype: cancelling(dtype, 1 << 12))
+    rows = {row["what"]: row for row in benchmarks.exact.measure_orders(gpu)}
+    for dtype in benchmarks.exact.TYPES:
+        for who in ("gred, exact", "gred, fast", "CuPy", "PyTorch", "NumPy"):
+            distinct, worst = (
+                rows.pop(f"{dtype} that cancel: {who}: {kind}")
+                for kind, _ in benchmarks.exact.ORDERS_TOLD
+            )
+            if who == "gred, exact":
+                assert (distinct["value"], distinct["met"], worst["met"]) == (1.0, True, True)
+            else:
+                assert distinct["value"] > 1
+                assert worst["value"] > 1000
+                assert worst["met"] is None
+    assert not rows
+
+
+def test_exact_sums_are_held_against_fast_ones(benchmarks, gpu, pretended, monkeypatch):
+    monkeypatch.setattr(benchmarks.exact, "LARGE", (1 << 12,))
+    monkeypatch.setattr(benchmarks.exact, "RANGE_SIZE", 1 << 12)
+    rows = list(benchmarks.exact.measure_large("float32", gpu))
+    with_target = [row for row in rows if row["at_least"]]
+    assert [(row["value"], row["at_least"]) for row in with_target] == [
+        *[(0.5, 0.95)] * 3,
+        (0.5, 0.15),
+    ]
+    assert with_target[0]["what"] == (
+        "exact sum, uniform float32, 4 KiB: rate over the fast one's, 2.05 MB/s"
+    )
+    others = [row["value"] for row in rows if not row["at_least"]]
+    assert sorted(others) == [1.5] * 4 + [2.5] * 4
+
+
+class Cub:
+    """CUB's sums of what CuPy's stand-in has."""
+
+    def __init__(self, arrays):
+        self.arrays = {array.ctypes.data: array for array in arrays}
+
+    def sum_float64(self, values, size, out, stream):
+        ctypes.c_double.from_address(out.value).value = self.arrays[values.value].sum()
+        return 0 if (size.value, stream.value) == (self.arrays[values.value].size, 1) else 700
+
+    def sum_for_host_float64(self, values, size, answer):
+        ctypes.cast(answer, ctypes.POINTER(ctypes.c_double))[0] = self.arrays[values.value].sum()
+        return 0 if size.value == self.arrays[values.value].size else 700
+
+
+class OnGpu(np.ndarray):
+    """An array that says where it lies as CuPy's do."""
+
+    @property
+    def data(self):
+        return SimpleNamespace(ptr=self.ctypes.data)
+
+
+def test_cubs_sums_are_called_with_an_arrays_address_and_size(benchmarks):
+    array, out = np.arange(100.0).view(OnGpu), np.zeros(()).view(OnGpu)
+    library = Cub([array])
+    benchmarks.cub.queued(library, array, out, Stream())()
+    assert float(out) == benchmarks.cub.answered(library, array)() == 4950.0
+    for fails in (
+        benchmarks.cub.answered(library, array[:50]),
+        benchmarks.cub.queued(library, array, out, SimpleNamespace(ptr=2)),
+    ):
+        with pytest.raises(RuntimeError, match="CUB fails with 700"):
+            fails()
+
+
+def test_exact_sums_are_held_against_cubs_reproducible_ones(
+    benchmarks, gpu, pretended, monkeypatch
+):
+    """At the sizes that have a bound; of the range there is none."""
+    exact, cub = benchmarks.exact, benchmarks.exact.CUB
+    monkeypatch.setattr(exact, "LARGE", (1 << 12, 1 << 13))
+    monkeypatch.setattr(exact, "RANGE_SIZE", 1 << 12)
+    bounds = {(1 << 12, "float64"): 2.0, (1 << 12, "float32"): 1.25}
+    monkeypatch.setattr(exact, "OVER_CUB", bounds)
+    monkeypatch.setattr(gpu, "cub", Cub([]), raising=False)
+    monkeypatch.setattr(benchmarks.cub, "queued", lambda *_: lambda: None)
+    rows = [row for row in exact.measure_large("float64", gpu) if cub in row["what"]]
+    assert [(row["value"], row["at_least"]) for row in rows] == (
+        [(2.0, 2.0)] * 3 + [(2.0, None)] * 4
+    )
+    assert rows[0]["what"] == (
+        f"exact sum, uniform float64, 4 KiB: {cub}'s time over gred's exact one"
+    )
+    assert rows[0]["group"] == f"exact sums of float64 on a GPU, 4 KiB: time of {cub} over theirs"
+    assert {row["group"] for row in rows[-4:]} == {None}
+
+
+def test_cub_adds_neither_halves_nor_where_it_is_not(benchmarks, gpu, monkeypatch):
+    array = np.ones(8, np.float64)
+    assert benchmarks.exact.CUB not in gpu.queued(array)
+    monkeypatch.setattr(gpu, "cub", Cub([array]), raising=False)
+    monkeypatch.setattr(benchmarks.cub, "queued", lambda *_: None)
+    monkeypatch.setattr(benchmarks.cub, "answered", lambda *_: None)
+    assert benchmarks.exact.CUB in gpu.queued(array)
+    assert benchmarks.exact.CUB in gpu.answered(array)
+    assert benchmarks.exact.CUB not in gpu.queued(array.astype(np.float16))
+
+
+def test_headers_with_cubs_sums_are_looked_for_where_one_says_and_in_packages(
+    benchmarks, monkeypatch, tmp_path
+):
+    """Those without such sums, as CUDA 13.0's are, are passed over."""
+    old, named, package = (
+        tmp_path / "old",
+        tmp_path / "named",
+        tmp_path / "nvidia/cu13/include/cccl",
+    )
+    for folder, text in ((old, "run_to_run"), (named, "gpu_to_gpu"), (package, "gpu_to_gpu")):
+        (folder / benchmarks.cub.HEADER).parent.mkdir(parents=True)
+        (folder / benchmarks.cub.HEADER).write_text(text)
+    monkeypatch.setattr(sys, "path", [])
+    monkeypatch.setattr(benchmarks.cub.site, "getsitepackages", lambda: [str(tmp_path)])
+    monkeypatch.setattr(benchmarks.cub.site, "getusersitepackages", lambda: str(tmp_path / "none"))
+    for variable, found in (("", package), (str(named), named), (str(old), package)):
+        monkeypatch.setenv(benchmarks.cub.VARIABLE, variable)
+        assert benchmarks.cub.headers() == found
+    monkeypatch.setattr(benchmarks.cub.site, "getsitepackages", list)
+    assert benchmarks.cub.headers() is None
+    assert benchmarks.cub.compiled_sums() is None
+
+
+def test_halves_are_given_as_the_libraries_that_have_them_do(benchmarks, gpu, monkeypatch):
+    monkeypatch.setattr(benchmarks.exact, "GIB", 1 << 10)
+    rows = list(benchmarks.exact.measure_halves(gpu))
+    assert [row["what"].partition(", 1 KiB: ")[0] for row in rows] == (
+        ["exact sum, normal float16"] * 3 + ["exact sum, normal bfloat16"] * 2
+    )
+    assert "CuPy" not in str(rows[3:])
+
+
+def test_exact_dot_products_are_held_against_reading_both_arrays(
+    benchmarks, gpu, pretended, monkeypatch
+):
+    """Of 4 KiB each; 8 KiB are read in 2.048 us."""
+    monkeypatch.setattr(benchmarks.exact, "DOT_SIZE", 1 << 12)
+    pretended.update({"exact": 4.096e-6, "gred": 2.048e-6, "CuPy": 1.024e-6, "PyTorch": 8.192e-6})
+    rows = list(benchmarks.exact.measure_dot("float32", gpu))
+    assert [row["value"] for row in rows] == pytest.approx([0.5, 1.0, 2.0, 0.25])
+    assert [row["at_least"] for row in rows] == [0.8, None, None, None]
+    assert rows[0]["what"] == (
+        "dot of normal float32, 4 KiB each: gred, exact: rate over the read limit's, 2.00 GB/s"
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_exponents_go_over_the_range_and_sums_stay_finite(benchmarks, dtype):
+    draw = benchmarks.exact.over_the_range(dtype)
+    values = benchmarks.exact.drawn(draw, dtype, 1 << 16)
+    _, exponents = np.frexp(values)
+    kind = np.finfo(dtype)
+    assert exponents.min() < kind.minexp + 5
+    assert exponents.max() > kind.maxexp - 35
+    assert np.abs(values).max() * 2.0**28 < kind.max
+
+
+def test_calls_over_size_become_lines(benchmarks, gpu, monkeypatch):
+    pytest.importorskip("matplotlib")
+    cub = benchmarks.exact.CUB
+    seconds = {"exact": 2e-6, "gred": 1e-6, "CuPy": 4e-6, "PyTorch": 8e-6, cub: 5e-6}
+    monkeypatch.setattr(benchmarks.exact, "CURVE", (1 << 12, 1 << 20))
+    monkeypatch.setattr(benchmarks.exact, "call_seconds", lambda *_: seconds)
+    rows = list(benchmarks.exact.measure_calls("float64", gpu))
+    few = [(row["value"], row["met"]) for row in rows if row["unit"] == "us"]
+    assert few == [(1.0, True)] * 3
+    fast, beside_cub = (row for row in rows if row["unit"] == "x")
+    assert (fast["value"], fast["at_most"]) == (2.0, 1.2)
+    assert (beside_cub["value"], beside_cub["at_least"], beside_cub["met"]) == (2.5, 3.0, False)
+    kept = {"machine": machine(), "rows": rows}
+    lines = benchmarks.exact_plot.points(kept)
+    assert [*lines] == ["float64"]
+    assert lines["float64"]["gred, exact"] == pytest.approx({1 << 12: 2.048e9, 1 << 20: 5.2429e11})
+    assert [*lines["float64"]] == [*benchmarks.exact.WHO.values()]
+    figure = benchmarks.exact_plot.speed_figure(kept)
+    drawn = {line.get_label(): line.get_xdata() for line in figure.axes[0].get_lines()}
+    assert [*drawn["PyTorch"]] == [1 << 12, 1 << 20]
+
+
+def test_whole_calls_are_measured_in_turns(benchmarks, gpu, monkeypatch):
+    monkeypatch.setattr(benchmarks.exact, "CALLS", 3)
+    seconds = benchmarks.exact.call_seconds(gpu, "float64", 100)
+    assert [*seconds] == ["exact", "gred", "PyTorch", "CuPy"]
+    assert min(seconds.values()) > 0
+
+
+def test_exact_sums_along_axes_are_told_beside_fast_ones(benchmarks, gpu, monkeypatch):
+    monkeypatch.setattr(benchmarks.exact, "AXES_SIZE", 1 << 14)
+    made = []
+
+    def in_turns(calls, count):
+        made.append([np.shape(call()) for call in calls.values()])
+        return {"exact": [2.0, 4.0, 9.0], "fast": [1.0], "CuPy": [6.0]}
+
+    monkeypatch.setattr(benchmarks.exact, "taken_in_turns", in_turns)
+    rows = list(benchmarks.exact.measure_axes("float64", gpu))
+    assert made == [[(64,)] * 3] * 2
+    assert [(row["value"], row["met"]) for row in rows] == [(0.25, None), (1.5, None)] * 2
+    assert rows[0]["what"] == (
+        "exact sum, a call, float64 (64, n) axis 1, 16 KiB: the fast one's time over its own"
+    )
+    assert "(n, 64) axis 0" in rows[2]["what"]
+
+
+# ---- on the host ----
+
+
+def test_exact_sums_on_the_host_are_held_against_numpys_and_fast_ones(benchmarks, monkeypatch):
+    monkeypatch.setattr(benchmarks.host, "normal", lambda dtype, nbytes: np.ones(8, dtype))
+    monkeypatch.setattr(benchmarks.host, "ALONG", (1, 2, 4, 8))
+    monkeypatch.setattr(benchmarks.libraries, "sums", dict)
+    seconds = {"exact": 2.0, "fast": 1.5, "NumPy": 3.0, "gred": 2.0, "fsum": 300.0}
+    rows = list(
+        benchmarks.host.measure(
+            lambda calls: {n: call() and seconds[n] for n, call in calls.items()}
+        )
+    )
+    small = [(row["value"], row["at_most"]) for row in rows if row["at_most"]]
+    assert small == [*[(0.66667, 1.3)] * 2, *[(0.66667, 2.0)] * 3] * 2
+    large = [(row["value"], row["at_least"]) for row in rows if " MiB " in row["what"]]
+    large = [pair for pair in large if pair[1]]
+    assert large == [(1.5, 1.0)] * 2 + [(0.75, 0.6), (1.5, 1.0)] * 2 + (
+        [(1.5, 1.0)] * 2 + [(0.75, 0.6), (1.5, 1.0)] * 2
+    )
+    assert (rows[-1]["value"], rows[-1]["met"]) == (150.0, True)
+    along = list(benchmarks.host.measure_axes(lambda calls: {n: seconds[n] for n in calls}))
+    assert [(row["value"], row["at_least"]) for row in along] == [(0.75, None), (1.5, None)] * 16
+    many = list(benchmarks.host.measure_many_cores(lambda calls: {n: seconds[n] for n in calls}))
+    assert [row["at_least"] for row in many] == [0.8, 8.0] * 4
+
+
+def test_exact_sums_are_held_against_the_packages_that_are_here(benchmarks, monkeypatch):
+    added = []
+    xsum = SimpleNamespace(
+        xsum_small_accumulator=list,
+        xsum_large_accumulator=list,
+        xsum_add=lambda accumulator, array: accumulator.append(math.fsum(array)),
+        xsum_round=lambda accumulator: added.append("xsum") or accumulator[0],
+    )
+    summary = SimpleNamespace(update=lambda array: added.append("crick"), sum=lambda: 0.0)
+    crick = SimpleNamespace(SummaryStats=lambda: summary)
+    for name, package in (("xsum", xsum), ("crick", crick), ("accupy", None)):
+        monkeypatch.setitem(sys.modules, name, package)
+    monkeypatch.setattr(benchmarks.host, "LIBRARIES_SIZES", (10, 100))
+    array = np.random.default_rng(0).standard_normal(100)
+    sums = benchmarks.libraries.sums()
+    assert [*sums] == ["xsum, small", "xsum, large", "crick"]
+    assert sums["xsum, small"](array) == sums["xsum, large"](array) == math.fsum(array)
+    added.clear()
+
+    def typical(calls):
+        for call in calls.values():
+            call()
+        return {name: 1.0 if name == "gred" else 4.0 for name in calls}
+
+    rows = list(benchmarks.host.beside_libraries(typical))
+    assert [row["what"] for row in rows] == [
+        f"2 cores: exact sum, {n} float64: {name}'s time over gred's"
+        for n in (10, 100)
+        for name in sums
+    ]
+    assert {(row["value"], row["at_least"], row["met"]) for row in rows} == {(4.0, 1.0, True)}
+    assert added == ["xsum", "xsum", "crick"] * 2
+    for name in ("xsum", "crick"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert list(benchmarks.host.beside_libraries(typical)) == []
+
+
+def test_a_large_array_repeats_normal_data(benchmarks):
+    array = benchmarks.host.normal("float32", 1 << 23)
+    assert (array.nbytes, array.dtype) == (1 << 23, np.float32)
+    assert np.array_equal(array[: 1 << 20], array[1 << 20 :])
