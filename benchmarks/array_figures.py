@@ -9,7 +9,7 @@ from typing import Any
 import interface_overhead
 import numpy as np
 from figure import Figure, figure, terabytes
-from two_cores import two_cores
+from timing import cores
 
 import gred
 from gred.cli import options
@@ -122,7 +122,7 @@ def measure_transposed(
 
 def measure_transposed_on_host() -> Iterator[Figure]:
     """Measure a transposed array beside a flat one, held to two cores."""
-    with two_cores():
+    with cores(2):
         what = "256 MiB float32 on the host, 2 cores"
         matrix = host_matrix(HOST_ROWS // 2)
         yield from measure_transposed("host-transposed", what, matrix, "host")

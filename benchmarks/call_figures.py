@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import itertools
-import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from figure import Figure, figure
+from timing import CALLS, taken_in_turns
 
 import gred
 
 KIB, MIB = 1 << 10, 1 << 20
 SMALL = 1024
-CALLS = 2000
-SECONDS_A_SIZE = 4.0
 CALL_TARGET = 8.5
 OVER_LAUNCH = 1.0
 OUT_TARGET = 4.0
@@ -26,26 +24,6 @@ SMALL_BESIDE_PEERS = {64 * KIB: 2.5, MIB: 2.5, 16 * MIB: 2.0}
 LARGE_BESIDE_PEERS = {256 * MIB: 1.2, 1024 * MIB: 1.07, 4096 * MIB: 1.02}
 LARGE_OPS, LARGE_TYPES, LARGE_CALLS = ("sum", "min", "max"), ("float32", "float64", "int64"), 300
 QUEUED = 200
-
-Call = Callable[[], Any]
-
-
-def taken_in_turns(calls: dict[str, Call], count: int = CALLS) -> dict[str, np.ndarray[Any, Any]]:
-    """Time calls in seconds, one of each by turns in a random order, after a few of each.
-
-    As many as SECONDS_A_SIZE allow, at least 20.
-    """
-    order, began = random.Random(0), time.perf_counter()
-    taken: dict[str, list[float]] = {name: [] for name in calls}
-    for turn in range(-count // 10, count):
-        for name in order.sample(list(calls), len(calls)):
-            start = time.perf_counter()
-            calls[name]()
-            if turn >= 0:
-                taken[name].append(time.perf_counter() - start)
-        if turn >= 20 and time.perf_counter() - began > SECONDS_A_SIZE:
-            break
-    return {name: np.array(seconds) for name, seconds in taken.items()}
 
 
 def measure_calls() -> Iterator[Figure]:

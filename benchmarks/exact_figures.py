@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import reproducible_cub
 from axes_figures import PATIENCE, Gpu
-from call_figures import taken_in_turns
 from device_times import Call
 from figure import Figure, figure
+from timing import taken_in_turns
 
 import gred
 from gred.cli import units

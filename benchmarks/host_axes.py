@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from figure import Figure, figure
+from timing import Call, once
 
 import gred
 from gred.cli.cases import TYPES as KINDS
@@ -55,7 +56,6 @@ LIBRARIES = ("NumPy", "bottleneck", "PyTorch")
 # On many cores, those that use them.
 THREADED = ("PyTorch",)
 
-Call = Callable[[], Any]
 Beside = tuple[str, ...]
 
 
@@ -160,13 +160,6 @@ def typical(found: dict[str, Call]) -> dict[str, float]:
                 seconds[name].append(once(found[name]))
         turns, taken = turns + 1, time.perf_counter() - began
     return {name: statistics.median(each) for name, each in seconds.items()}
-
-
-def once(call: Call) -> float:
-    """Call, and return the seconds that it took."""
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
 
 
 def ratio(

@@ -21,7 +21,7 @@ import host_axes
 import numpy as np
 import small_calls
 from figure import Figure, figure
-from together import rate_together
+from timing import Call, cores, once, rate_together
 
 import gred
 from gred.cli.cases import TYPES as KINDS
@@ -66,7 +66,6 @@ LONG = 0.05  # of one call: then it is a turn by itself
 ENOUGH = 2.0  # for one array and reduction, whatever turns there were
 PERIOD = 1 << 20  # elements that are drawn; arrays repeat them
 
-Call = Callable[[], Any]
 Work = tuple[int, Callable[[], Iterator[Figure]]]
 
 
@@ -114,13 +113,6 @@ def for_a_while(call: Call, seconds: float) -> list[float]:
     while not taken or time.perf_counter() < ends:
         taken.append(once(call))
     return taken
-
-
-def once(call: Call) -> float:
-    """Call, and return the seconds that it took."""
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
 
 
 def array_of(dtype: str, nbytes: int, op: str) -> Any:
@@ -385,17 +377,6 @@ WORK: dict[str, Work] = {
 
 
 # ---- cores ----
-
-
-@contextmanager
-def cores(count: int) -> Iterator[None]:
-    """Keep this process, and what it starts, to so many cores."""
-    allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, sorted(allowed)[:count])
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, allowed)
 
 
 @contextmanager

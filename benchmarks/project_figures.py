@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from figure import Figure, figure
-from two_cores import two_cores
+from timing import cores
 
 ROOT = Path(__file__).resolve().parent.parent
 IMPORT_TARGET = 0.030
@@ -67,7 +67,7 @@ def build(architectures: str) -> tuple[float, int]:
     options_of_pip = ("--quiet", "--no-deps", "--no-cache-dir", "--no-build-isolation")
     left_behind = shutil.ignore_patterns(".*", "build", "dist", "*.so", "*.egg-info", "__pycache__")
     environment = {**os.environ, "GRED_CUDA_ARCHS": architectures}
-    with tempfile.TemporaryDirectory() as folder, two_cores():
+    with tempfile.TemporaryDirectory() as folder, cores(2):
         source = shutil.copytree(ROOT, Path(folder, "source"), ignore=left_behind)
         command = [sys.executable, "-m", "pip", "wheel", *options_of_pip, "-w", folder, source]
         start = time.perf_counter()
@@ -80,7 +80,7 @@ def build(architectures: str) -> tuple[float, int]:
 
 def measure_tests() -> Iterator[Figure]:
     """Run all tests on two cores."""
-    with two_cores():
+    with cores(2):
         start = time.perf_counter()
         subprocess.run([sys.executable, "-m", "pytest", "-q"], cwd=ROOT, check=True)
         seconds = time.perf_counter() - start

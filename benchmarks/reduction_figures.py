@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from figure import Figure, figure
-from together import rate_together
+from timing import rate_together
 
 import gred
 from gred.cli.data import random_array

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from figure import Figure, figure
-from two_cores import two_cores
+from timing import cores
 
 import gred
 from gred.cli.data import random_array
@@ -32,7 +32,7 @@ SIMULATED_TARGETS = {
 
 def measure_simulated() -> Iterator[Figure]:
     """Measure the wall time of a whole call on the simulated device, held to two cores."""
-    with two_cores():
+    with cores(2):
         worker = [sys.executable, __file__]
         answer = subprocess.run(worker, check=True, capture_output=True, text=True)
     for what, seconds in json.loads(answer.stdout).items():

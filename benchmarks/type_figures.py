@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import itertools
 import random
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from figure import Figure, figure
+from timing import once
 
 import gred
 from gred.cli import cases, data, libraries
@@ -251,7 +251,7 @@ def device_seconds(bench: Bench, stage: Stage, case: Case) -> Any:
     how = {"dtype": case.layout.dtype, "device": bench.device}
     if any(step.work == "copy" for step in gred.explain(view, name, **how).steps):
         call = caller(bench.ours, case, given)
-        return np.array([timed(call) for _ in range(SAMPLES + 1)][1:])
+        return np.array([once(call) for _ in range(SAMPLES + 1)][1:])
     return gred.kernel_time(view, name, samples=SAMPLES, warmup=1, **how).seconds
 
 
@@ -318,24 +318,17 @@ def caller(library: Library, case: Case, given: Sequence[tuple[Any, ...]]) -> Ca
 def medians(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
     """Time calls that have been warmed up, in seconds, in turns of random order."""
     order = random.Random(0)
-    taken = {name: [timed(call)] for name, call in calls.items()}
+    taken = {name: [once(call)] for name, call in calls.items()}
     wanted = {name: samples_of(seconds) for name, [seconds] in taken.items()}
     while waiting := [name for name in calls if len(taken[name]) < wanted[name]]:
         for name in order.sample(waiting, len(waiting)):
-            taken[name].append(timed(calls[name]))
+            taken[name].append(once(calls[name]))
     return {name: float(np.median(seconds)) for name, seconds in taken.items()}
 
 
 def samples_of(seconds: float) -> int:
     """Choose how often to time what takes so long."""
     return next(count for most, count in CALLS if seconds < most)
-
-
-def timed(call: Callable[[], Any]) -> float:
-    """Time one call, in seconds."""
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
 
 
 def measure_cub(bench: Bench, sizes: Sequence[int]) -> Iterator[Figure]:

@@ -45,7 +45,7 @@ class Clock:
 def clock(benchmarks, monkeypatch):
     """The time that benchmarks see."""
     pretended = Clock()
-    monkeypatch.setattr(benchmarks.types.time, "perf_counter", lambda: pretended.now)
+    monkeypatch.setattr(benchmarks.timing.time, "perf_counter", lambda: pretended.now)
     return pretended
 
 

@@ -149,7 +149,7 @@ def test_copying_counts(benchmarks, bench, monkeypatch):
 
 def test_what_takes_long_gets_fewer_calls(benchmarks, monkeypatch):
     clock, counts = Clock(), {}
-    monkeypatch.setattr(benchmarks.types.time, "perf_counter", lambda: clock.now)
+    monkeypatch.setattr(benchmarks.timing.time, "perf_counter", lambda: clock.now)
 
     def counted(name, seconds):
         def call():

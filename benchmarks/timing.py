@@ -1,0 +1,77 @@
+"""What times calls: once, by turns, in several threads together, on some of the cores."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import gred
+
+# Of each call, taken in turns, as far as there are so many seconds for them.
+CALLS, SECONDS_A_SIZE = 2000, 4.0
+
+Call = Callable[[], Any]
+
+
+def once(call: Call) -> float:
+    """Call, and return the seconds that it took."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def taken_in_turns(calls: dict[str, Call], count: int = CALLS) -> dict[str, np.ndarray[Any, Any]]:
+    """Time calls in seconds, one of each by turns in a random order, after a few of each.
+
+    As many as SECONDS_A_SIZE allow, at least 20.
+    """
+    order, began = random.Random(0), time.perf_counter()
+    taken: dict[str, list[float]] = {name: [] for name in calls}
+    for turn in range(-count // 10, count):
+        for name in order.sample(list(calls), len(calls)):
+            seconds = once(calls[name])
+            if turn >= 0:
+                taken[name].append(seconds)
+        if turn >= 20 and time.perf_counter() - began > SECONDS_A_SIZE:
+            break
+    return {name: np.array(seconds) for name, seconds in taken.items()}
+
+
+def rate_together(arrays: Sequence[Any], sums: int) -> float:
+    """Sum each array so many times in a thread of its own: the bytes per second of all together."""
+    start = threading.Barrier(len(arrays) + 1)
+
+    def work(array: Any) -> None:
+        gred.sum(array)
+        start.wait()
+        for _ in range(sums):
+            gred.sum(array)
+
+    threads = [threading.Thread(target=work, args=(array,)) for array in arrays]
+    for thread in threads:
+        thread.start()
+    start.wait()
+    began = time.perf_counter()
+    for thread in threads:
+        thread.join()
+    return sum(array.nbytes for array in arrays) * sums / (time.perf_counter() - began)
+
+
+@contextmanager
+def cores(count: int) -> Iterator[None]:
+    """Keep this process, and what it starts, to so many of the machine's cores."""
+    if not hasattr(os, "sched_setaffinity"):
+        raise SystemExit("this system cannot keep a process to some of its cores")
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(allowed)[:count])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
