@@ -40,8 +40,8 @@ def measure_arrays() -> Iterator[Figure]:
     matrix, pinned = host_matrix(HOST_ROWS), cupyx.empty_pinned((HOST_ROWS, HOST_ROWS), "float32")
     pinned[...] = matrix
     what = "1 GiB float32 on the host, summed on the GPU"
-    yield from measure_transposed("arrays", what, matrix, device, PAGEABLE_TARGET)
-    yield from measure_transposed("arrays", f"{what}, pinned", pinned, device, PINNED_TARGET)
+    yield from measure_transposed(what, matrix, device, PAGEABLE_TARGET)
+    yield from measure_transposed(f"{what}, pinned", pinned, device, PINNED_TARGET)
     yield from measure_overhead()
 
 
@@ -62,14 +62,14 @@ def measure_layouts(cupy: Any) -> Iterator[Figure]:
         "reversed": (matrix[::-1, ::-1], None),
     }
     flat = gred.kernel_time(matrix)
-    yield figure("arrays", "4 GiB float32, flat", terabytes(flat, flat.seconds), "TB/s")
+    yield figure("4 GiB float32, flat", terabytes(flat, flat.seconds), "TB/s")
     for name, (view, target) in layouts.items():
         timed = gred.kernel_time(view)
         expected = float(view.sum(dtype=cupy.float64))
         if abs(float(timed.result) - expected) > 1e-5 * expected:
             raise SystemExit(f"{name}: {timed.result}, where CuPy has {expected}")
         what = f"4 GiB float32, {name}: useful bytes, rate over flat"
-        yield figure("arrays", what, rates_beside(flat, timed), "x", at_least=target)
+        yield figure(what, rates_beside(flat, timed), "x", at_least=target)
 
 
 def measure_five_billion(cupy: Any) -> Iterator[Figure]:
@@ -82,7 +82,7 @@ def measure_five_billion(cupy: Any) -> Iterator[Figure]:
         if timed.result != int(pattern.sum(dtype=np.int64)) * repeats:
             raise SystemExit(f"{method}: {timed.result} is not the sum of 5 * 10^9 int8")
         what = f"{method}, 5 * 10^9 int8"
-        yield figure("arrays", what, terabytes(timed, timed.seconds), "TB/s")
+        yield figure(what, terabytes(timed, timed.seconds), "TB/s")
 
 
 def measure_overhead() -> Iterator[Figure]:
@@ -91,7 +91,7 @@ def measure_overhead() -> Iterator[Figure]:
     for row in rows:
         what = f"parsing an array: {row.name}, over an empty function"
         microseconds = [1e6 * second for second in row.seconds]
-        yield figure("arrays", what, microseconds, "us", at_most=row.goal)
+        yield figure(what, microseconds, "us", at_most=row.goal)
 
 
 def host_matrix(rows: int) -> Any:
@@ -100,7 +100,7 @@ def host_matrix(rows: int) -> Any:
 
 
 def measure_transposed(
-    part: str, what: str, matrix: Any, device: str, target: float | None = None
+    what: str, matrix: Any, device: str, target: float | None = None
 ) -> Iterator[Figure]:
     """Measure whole calls on a host matrix, to reach a target, and on its transpose, turn about."""
     seconds: dict[str, list[float]] = {"flat": [], "transposed": []}
@@ -114,10 +114,8 @@ def measure_transposed(
     flat = float(np.median(seconds["flat"]))
     rates = [matrix.nbytes / second * 1e-9 for second in seconds["flat"]]
     ratios = [flat / second for second in seconds["transposed"]]
-    yield figure(part, f"{what}, flat", rates, "GB/s", at_least=target)
-    yield figure(
-        part, f"{what}, transposed: rate over flat", ratios, "x", at_least=TRANSPOSED_TARGET
-    )
+    yield figure(f"{what}, flat", rates, "GB/s", at_least=target)
+    yield figure(f"{what}, transposed: rate over flat", ratios, "x", at_least=TRANSPOSED_TARGET)
 
 
 def measure_transposed_on_host() -> Iterator[Figure]:
@@ -125,4 +123,4 @@ def measure_transposed_on_host() -> Iterator[Figure]:
     with cores(2):
         what = "256 MiB float32 on the host, 2 cores"
         matrix = host_matrix(HOST_ROWS // 2)
-        yield from measure_transposed("host-transposed", what, matrix, "host")
+        yield from measure_transposed(what, matrix, "host")

@@ -25,7 +25,6 @@ import gred
 from gred.cli import units
 from gred.cli.record import usable_cores
 
-PART = "axes"
 MIB, GIB = 1 << 20, 1 << 30
 SIZE, LARGE_SIZE = 256 * MIB, 2 * GIB
 LENGTHS = (2, 3, 8, 31, 64, 100, 1000, 1024, 4097, 1 << 16, 1 << 20, 1 << 26)
@@ -268,7 +267,7 @@ def measure_case(
     moved = bytes_moved(op, view, shape.axis)
     what, group = f"{op} {view.dtype} {shape.name}, {size}", f"along axes, {shape.kind}"
     yield figure(
-        PART, f"{what}: of the limit", [moved / gpu.limit(moved) / ours], "x",
+        f"{what}: of the limit", [moved / gpu.limit(moved) / ours], "x",
         at_least=OF_LIMIT[shape.kind], group=f"{group}: of the limit",
     )  # fmt: skip
     yield from beside_best(what, seconds, ours, OVER_BEST, group)
@@ -281,7 +280,7 @@ def beside_best(
     if seconds:
         best = min(seconds, key=seconds.__getitem__)
         yield figure(
-            PART, f"{what}: {best}'s time over gred's, {1e6 * ours:.1f} us",
+            f"{what}: {best}'s time over gred's, {1e6 * ours:.1f} us",
             [seconds[best] / ours], "x",
             at_least=bound, group=f"{group}: the best peer's time over gred's",
         )  # fmt: skip
@@ -333,7 +332,7 @@ def measure_call(gpu: Gpu, op: str, matrix: Any, axis: int) -> Iterator[Figure]:
     group = "along axes, a small call"
     smallest = len(matrix) == SIDES[0]
     yield figure(
-        PART, f"{what}: gred's time", [1e6 * ours], "us",
+        f"{what}: gred's time", [1e6 * ours], "us",
         at_most=SMALLEST_MICROSECONDS if smallest else None, group=f"{group}: gred's time",
     )  # fmt: skip
     yield from beside_best(what, seconds, ours, SMALL_OVER_BEST, group)

@@ -31,7 +31,7 @@ def measure_calls() -> Iterator[Figure]:
     cupy, torch = peers()
     small, device = np.ones(100, np.float32), "cuda:0"
     seconds = taken_in_turns({"NumPy": lambda: gred.sum(small)})["NumPy"]
-    yield figure("calls", "gred.sum of 100 float32, a NumPy array", 1e6 * seconds, "us")
+    yield figure("gred.sum of 100 float32, a NumPy array", 1e6 * seconds, "us")
     yield from measure_small(cupy, torch, device)
     yield from measure_out(cupy, torch)
     for nbytes, target in SMALL_BESIDE_PEERS.items():
@@ -67,13 +67,13 @@ def measure_small(cupy: Any, torch: Any, device: str) -> Iterator[Figure]:
         for name, seconds in taken_in_turns(calls, 300).items():
             rounds[name].append(float(np.median(seconds)))
     launch = np.array(rounds.pop("launch"))
-    yield figure("calls", "an empty kernel, launched and waited for", 1e6 * launch, "us")
+    yield figure("an empty kernel, launched and waited for", 1e6 * launch, "us")
     for name, medians in rounds.items():
         what = f"gred.sum of {SMALL} float32, {name}"
-        yield figure("calls", what, 1e6 * np.array(medians), "us", at_most=CALL_TARGET)
+        yield figure(what, 1e6 * np.array(medians), "us", at_most=CALL_TARGET)
         ratio = np.array(medians) / launch
         what += ": time over the empty kernel's"
-        yield figure("calls", what, ratio, "x", at_most=OVER_LAUNCH)
+        yield figure(what, ratio, "x", at_most=OVER_LAUNCH)
 
 
 def measure_out(cupy: Any, torch: Any) -> Iterator[Figure]:
@@ -94,7 +94,7 @@ def measure_out(cupy: Any, torch: Any) -> Iterator[Figure]:
                 call()
             seconds.append(1e6 * (time.perf_counter() - start) / QUEUED)
             cupy.cuda.Device().synchronize()
-        yield figure("calls", f"not waited for: {name}", seconds, "us", at_most=target)
+        yield figure(f"not waited for: {name}", seconds, "us", at_most=target)
 
 
 def random_on_gpu(cupy: Any, nbytes: int, dtype: str) -> Any:
@@ -120,4 +120,4 @@ def measure_beside(torch: Any, array: Any, op: str, count: int, target: float) -
     nbytes = array.nbytes
     size = f"{nbytes // MIB} MiB" if nbytes >= MIB else f"{nbytes // KIB} KiB"
     what = f"{op}, {size} {array.dtype}: {best}'s time over gred's, {1e6 * ours:.1f} us"
-    return figure("calls", what, [taken[best] / ours], "x", at_least=target)
+    return figure(what, [taken[best] / ours], "x", at_least=target)

@@ -24,7 +24,6 @@ from timing import taken_in_turns
 import gred
 from gred.cli import units
 
-PART = "exact"
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 # gred's plain kernels, by name, once `auto` no longer is these.
 FAST = "auto"
@@ -186,13 +185,13 @@ def beside_fast(
     what = f"exact sum, {name} {dtype}, {units.bytes_text(nbytes)}"
     rate = units.bandwidth_text(nbytes / exact)
     yield figure(
-        PART, f"{what}: rate over the fast one's, {rate}", [seconds.pop("gred") / exact], "x",
+        f"{what}: rate over the fast one's, {rate}", [seconds.pop("gred") / exact], "x",
         at_least=target, group=group,
     )  # fmt: skip
     for other, taken in seconds.items():
         bound = over_cub if other == CUB else None
         yield figure(
-            PART, f"{what}: {other}'s time over gred's exact one", [taken / exact], "x",
+            f"{what}: {other}'s time over gred's exact one", [taken / exact], "x",
             at_least=bound, group=beside_cub(nbytes, dtype) if bound else None,
         )  # fmt: skip
     del array
@@ -240,7 +239,7 @@ def beside_limit(dtype: str, seconds: dict[str, float], limit: float) -> Iterato
         rate = units.bandwidth_text(2 * DOT_SIZE / taken)
         has_target = who == "exact"
         yield figure(
-            PART, f"{what}: rate over the read limit's, {rate}", [limit / taken], "x",
+            f"{what}: rate over the read limit's, {rate}", [limit / taken], "x",
             at_least=DOT_OF_LIMIT if has_target else None,
             group="exact dot products on a GPU: rate over that of reading" if has_target else None,
         )  # fmt: skip
@@ -255,22 +254,22 @@ def measure_calls(dtype: str, bench: Bench | None = None) -> Iterator[Figure]:
         over = [1e6 * (seconds["exact"] - seconds["gred"])]
         what = f"exact sum, a call, {size} {dtype}: time beyond the fast one's"
         group = "exact sums of up to 1024 elements on a GPU: time beyond that of fast ones"
-        yield figure(PART, what, over, "us", at_most=FEW_OVER_FAST, group=group)
+        yield figure(what, over, "us", at_most=FEW_OVER_FAST, group=group)
     for nbytes in CURVE:
         seconds = call_seconds(bench, dtype, nbytes // itemsize)
         where = f"a call, {dtype}, {units.bytes_text(nbytes)}"
         for who, taken in seconds.items():
-            yield figure(PART, f"{where}: {WHO[who]}", [1e-9 * nbytes / taken], "GB/s")
+            yield figure(f"{where}: {WHO[who]}", [1e-9 * nbytes / taken], "GB/s")
         if nbytes in SMALL_CALLS:
             group = "exact sums of 1 and 16 MiB on a GPU: time over that of fast ones"
             yield figure(
-                PART, f"exact sum, {where}: time over the fast one's",
+                f"exact sum, {where}: time over the fast one's",
                 [seconds["exact"] / seconds["gred"]], "x", at_most=SMALL_OVER_FAST, group=group,
             )  # fmt: skip
             if CUB in seconds:
                 group = f"exact sums of 1 and 16 MiB on a GPU: time of {CUB} over theirs"
                 yield figure(
-                    PART, f"exact sum, {where}: {CUB}'s time over its own",
+                    f"exact sum, {where}: {CUB}'s time over its own",
                     [seconds[CUB] / seconds["exact"]], "x", at_least=SMALL_OVER_CUB, group=group,
                 )  # fmt: skip
 
@@ -292,7 +291,7 @@ def measure_axes(dtype: str, bench: Bench | None = None) -> Iterator[Figure]:
         what = f"exact sum, a call, {dtype} {rows} axis {axis}, {units.bytes_text(AXES_SIZE)}"
         for whose, name in (("the fast one's", "fast"), ("CuPy's", "CuPy")):
             yield figure(
-                PART, f"{what}: {whose} time over its own", [seconds[name] / seconds["exact"]], "x",
+                f"{what}: {whose} time over its own", [seconds[name] / seconds["exact"]], "x",
                 group=f"exact sums along axes on a GPU: {whose} time over theirs",
             )  # fmt: skip
 
@@ -363,7 +362,7 @@ def sums_of_orders(what: str, sums: list[float], exact: Fraction, dtype: str) ->
         (WORST, worst, "ulp", 0.5),
     ):
         yield figure(
-            PART, f"{what}: {kind}", [value], unit,
+            f"{what}: {kind}", [value], unit,
             at_most=most if right else None, group=f"{group}: {kind}" if right else None,
         )  # fmt: skip
 

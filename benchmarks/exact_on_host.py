@@ -74,7 +74,7 @@ def measure_axes(typical: Typical) -> Iterator[Figure]:
                 what = f"2 cores: exact sum, 16 MiB {dtype} ({lengths}) axis {axis}"
                 for whose, taken in (("the fast one's", "fast"), ("NumPy's", "NumPy")):
                     yield figure(
-                        "host", f"{what}: {whose} time over its own",
+                        f"{what}: {whose} time over its own",
                         [seconds[taken] / seconds["exact"]], "x",
                         group=f"2 cores, exact sums along axes: {whose} time over theirs",
                     )  # fmt: skip
@@ -99,7 +99,7 @@ def beside_numpy_when_small(typical: Typical, dtype: str, nbytes: int, bound: fl
         f"2 cores, exact sums below {'4 KiB' if nbytes < 4 * KIB else '1 MiB'}: time over NumPy's"
     )
     ratio = seconds["exact"] / seconds["NumPy"]
-    return figure("host", what, [ratio], "x", at_most=bound, group=group)
+    return figure(what, [ratio], "x", at_most=bound, group=group)
 
 
 def beside_others(
@@ -113,7 +113,7 @@ def beside_others(
         ("NumPy's", seconds["NumPy"], over_numpy),
     ):
         yield figure(
-            "host", f"{what}: {whose} time over its own", [taken / seconds["exact"]], "x",
+            f"{what}: {whose} time over its own", [taken / seconds["exact"]], "x",
             at_least=bound,
             group=f"{where}, exact sums: {whose} time over theirs" if bound else None,
         )  # fmt: skip
@@ -126,7 +126,7 @@ def beside_fsum(typical: Typical) -> Figure:
         {"gred": lambda: gred.sum(array, method="exact"), "fsum": lambda: math.fsum(array)}
     )
     what = "2 cores: exact sum, 2^24 float64: math.fsum's time over gred's"
-    return figure("host", what, [seconds["fsum"] / seconds["gred"]], "x", at_least=OVER_FSUM)
+    return figure(what, [seconds["fsum"] / seconds["gred"]], "x", at_least=OVER_FSUM)
 
 
 def beside_libraries(typical: Typical) -> Iterator[Figure]:
@@ -138,7 +138,7 @@ def beside_libraries(typical: Typical) -> Iterator[Figure]:
         seconds = typical({"gred": partial(gred.sum, array, method="exact"), **calls})
         for name in libraries:
             yield figure(
-                "host", f"2 cores: exact sum, {n} float64: {name}'s time over gred's",
+                f"2 cores: exact sum, {n} float64: {name}'s time over gred's",
                 [seconds[name] / seconds["gred"]], "x", at_least=OVER_LIBRARIES,
                 group="2 cores, exact sums: time of other packages' over theirs",
             )  # fmt: skip

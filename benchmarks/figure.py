@@ -11,7 +11,6 @@ Figure = dict[str, Any]
 
 
 def figure(
-    part: str,
     what: str,
     samples: Sequence[float],
     unit: str,
@@ -23,7 +22,8 @@ def figure(
 ) -> Figure:
     """Make a row: the samples' median and spread, and whether the target, if there is one, is met.
 
-    `group` names the target that it shares with other rows, which are then told as one.
+    Whoever measures the part adds its name. `group` names the target that it shares with other
+    rows, which are then told as one.
     """
     low, value, high = (float(f"{p:.5g}") for p in np.percentile(samples, (16, 50, 84)))
     met = None
@@ -32,7 +32,6 @@ def figure(
     if at_most is not None:
         met = value <= at_most
     return {
-        "part": part,
         "what": what,
         "value": value,
         "low": low,

@@ -48,16 +48,9 @@ GROUPS = {
 }
 
 
-def measure_piece(part: str, measure: Callable[[], Iterator[Figure]]) -> Iterator[Figure]:
-    """Measure a piece, and name it in its rows."""
-    for row in measure():
-        yield {**row, "part": part}
-
-
 def pieces(part: str, measured: Pieces) -> Pieces:
     """Name the pieces of a part."""
-    named = ((f"{part}/{piece}", measure) for piece, measure in measured.items())
-    return {name: partial(measure_piece, name, measure) for name, measure in named}
+    return {f"{part}/{piece}": measure for piece, measure in measured.items()}
 
 
 PARTS: Pieces = {
@@ -130,8 +123,9 @@ def write(folder: Path, machine: record.Record, part: str, rows: list[Figure]) -
     if path.exists():
         known = record.read_json(path)
     kept = [row for row in known["rows"] if row["part"] != part]
+    kept += [{"part": part, **row} for row in rows]
     order = list(PARTS)
-    merged = sorted(kept + rows, key=lambda row: order.index(row["part"]))
+    merged = sorted(kept, key=lambda row: order.index(row["part"]))
     machines = {**known["machines"], whole(part): machine}
     machines = {name: machines[name] for name in NAMES if name in machines}
     record.write_json(path, {"kind": "figures", "machines": machines, "rows": merged})
@@ -139,12 +133,12 @@ def write(folder: Path, machine: record.Record, part: str, rows: list[Figure]) -
 
 
 def measured(part: str) -> Iterator[Figure]:
-    """Measure a part, and print every row as it comes, and how long it all took."""
+    """Measure a part, name it in its rows, and print these as they come, and how long it took."""
     start = time.perf_counter()
     for row in PARTS[part]():
         verdict = {None: "", True: "  met", False: "  NOT MET"}[row["met"]]
         print(f"{shown(row)}{verdict}", flush=True)
-        yield row
+        yield {"part": part, **row}
     print(f"{part}: {time.perf_counter() - start:.0f} s", flush=True)
 
 

@@ -208,7 +208,6 @@ def measure(
         group = f"{where}, along axes, beside others"
         detail = f"{worst.layout}, {worst.best}; {slower} of {len(measured)} slower"
         yield figure(
-            "host",
             f"{what}, worst layout ({detail}): ratio",
             [worst.ratio],
             "x",
@@ -216,7 +215,6 @@ def measure(
             group=group,
         )
         yield figure(
-            "host",
             f"{what}, median layout: ratio",
             [statistics.median(case.ratio for case in measured)],
             "x",

@@ -166,7 +166,7 @@ def measure(name: str) -> Iterator[Figure]:
             worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
             for line in worker.stdout or ():
-                yield {**json.loads(line), "part": f"host-{name}"}
+                yield json.loads(line)
             if worker.wait():
                 raise subprocess.CalledProcessError(worker.returncode, command)
         finally:
@@ -182,9 +182,8 @@ def measure_types(
     worst = min(ratios, key=ratios.__getitem__)
     usual = LARGE_TARGET if nbytes >= MIB else NEVER_SLOWER
     group, what = f"{where}, beside NumPy", f"{where}: {op}, {shown(nbytes)}"
-    yield figure("host", f"{what}, median type: ratio", list(ratios.values()), "x")
+    yield figure(f"{what}, median type: ratio", list(ratios.values()), "x")
     yield figure(
-        "host",
         f"{what}, worst type ({worst}): ratio",
         [ratios[worst]],
         "x",
@@ -221,9 +220,9 @@ def measure_layouts() -> Iterator[Figure]:
         ratios.append(least["NumPy"] / least["gred"])
         what = f"2 cores: sum of 16 MiB float32, {name}: NumPy's time over gred's"
         group = "2 cores, layouts, beside NumPy"
-        yield figure("host", what, [ratios[-1]], "x", at_least=NEVER_SLOWER, group=group)
+        yield figure(what, [ratios[-1]], "x", at_least=NEVER_SLOWER, group=group)
     what = "2 cores: sum of 16 MiB float32, median layout: NumPy's time over gred's"
-    yield figure("host", what, [float(np.median(ratios))], "x", at_least=2.0)
+    yield figure(what, [float(np.median(ratios))], "x", at_least=2.0)
 
 
 def measure_many_cores(which: str) -> Iterator[Figure]:
@@ -257,11 +256,11 @@ def beside_others(
     for name, other in seconds.items():
         what, group = f"{case}, {name}: ratio", f"{MANY_CORES} cores, {large}, beside {name}"
         target = targets.get(name)
-        yield figure("host", what, [other / mine], "x", at_least=target, group=group)
+        yield figure(what, [other / mine], "x", at_least=target, group=group)
     if limit:
         what, group = f"{case}, reading: ratio", f"{MANY_CORES} cores, beside reading"
         target = READ_TARGET if dtype in WIDE else None
-        yield figure("host", what, [array.nbytes / mine / limit], "x", at_least=target, group=group)
+        yield figure(what, [array.nbytes / mine / limit], "x", at_least=target, group=group)
 
 
 def other_calls(array: Any, op: str) -> dict[str, Call]:
@@ -313,7 +312,7 @@ def measure_callers() -> Iterator[Figure]:
     rates = [rate_together(arrays, CALLERS_SUMS) / limit for _ in range(5)]
     what = f"{CALLERS} Python threads, each summing its own {shown(CALLERS_BYTES)}: rate over that "
     what += "of reading as much"
-    yield figure("host", what, rates, "x", at_least=CALLERS_TARGET)
+    yield figure(what, rates, "x", at_least=CALLERS_TARGET)
 
 
 def measure_busy(op: str, nbytes: int) -> Iterator[Figure]:

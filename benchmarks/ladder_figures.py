@@ -45,7 +45,7 @@ def measure_gpu() -> Iterator[Figure]:
     for nbytes, published in READ_LIMITS.items():
         limit = gred.read_limit(device, nbytes)
         what = f"read limit, {nbytes >> 20} MiB"
-        yield figure("gpu", what, terabytes(limit, limit.seconds), "TB/s", published=published)
+        yield figure(what, terabytes(limit, limit.seconds), "TB/s", published=published)
     yield from measure_rungs(device)
     for dtype in ("float32", "int32"):
         yield from measure_large(device, dtype)
@@ -63,14 +63,13 @@ def measure_rungs(device: str) -> Iterator[Figure]:
         published = FIRST_KERNEL.get(method.name)
         name = f"{method.name}, block {block}" if block else method.name
         yield figure(
-            "gpu",
             f"{name}: first kernel",
             terabytes(timed, timed.first_pass),
             "TB/s",
             published=published,
             at_least=round(0.9 * published, 3) if published and method.number is not None else None,
         )
-        yield figure("gpu", f"{name}: all passes", terabytes(timed, timed.seconds), "TB/s")
+        yield figure(f"{name}: all passes", terabytes(timed, timed.seconds), "TB/s")
 
 
 def measure_large(device: str, dtype: str) -> Iterator[Figure]:
@@ -81,7 +80,7 @@ def measure_large(device: str, dtype: str) -> Iterator[Figure]:
     for name in (method.name for method in there if method.name in LARGE_METHODS):
         timed = timed_sum(array, answer, name, device, None)
         rates = terabytes(timed, timed.seconds)
-        yield figure("gpu", f"{name}, 4 GiB {dtype}", rates, "TB/s", at_least=LARGE_TARGET)
+        yield figure(f"{name}, 4 GiB {dtype}", rates, "TB/s", at_least=LARGE_TARGET)
 
 
 def timed_sum(array: Any, answer: Any, method: str, device: str, block: int | None) -> Any:

@@ -44,8 +44,8 @@ def measure_import() -> Iterator[Figure]:
                 taken[module].append(float(answer.stdout))
     base = float(np.median(taken["numpy"]))
     over = [seconds - base for seconds in taken["gred"]]
-    yield figure("import", "import numpy", taken["numpy"], "s")
-    yield figure("import", "import gred, over import numpy", over, "s", at_most=IMPORT_TARGET)
+    yield figure("import numpy", taken["numpy"], "s")
+    yield figure("import gred, over import numpy", over, "s", at_most=IMPORT_TARGET)
 
 
 def measure_build(
@@ -57,9 +57,9 @@ def measure_build(
     """
     what = f"build, architectures: {architectures}, 2 cores"
     taken, built = build(architectures)
-    yield figure("build", what, [taken], "s", at_most=seconds)
+    yield figure(what, [taken], "s", at_most=seconds)
     what = f"extension, architectures: {architectures}"
-    yield figure("build", what, [built / 1e6], "MB", at_most=nbytes and nbytes / 1e6)
+    yield figure(what, [built / 1e6], "MB", at_most=nbytes and nbytes / 1e6)
 
 
 def build(architectures: str) -> tuple[float, int]:
@@ -84,7 +84,7 @@ def measure_tests() -> Iterator[Figure]:
         start = time.perf_counter()
         subprocess.run([sys.executable, "-m", "pytest", "-q"], cwd=ROOT, check=True)
         seconds = time.perf_counter() - start
-    yield figure("tests", "pytest, 2 cores", [seconds], "s", at_most=TESTS_TARGET)
+    yield figure("pytest, 2 cores", [seconds], "s", at_most=TESTS_TARGET)
 
 
 PIECES = {name: partial(measure_build, *built) for name, built in BUILDS.items()}

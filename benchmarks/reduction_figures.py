@@ -41,12 +41,12 @@ def measure_reductions() -> Iterator[Figure]:
     for dtype in ("float32", "float64", "int32", "int64"):
         array = on_gpu(random_array(GIB // np.dtype(dtype).itemsize, dtype))
         beside = gred.kernel_time(array, "sum").seconds
-        yield figure("reductions", f"sum, 1 GiB {dtype}", 1e6 * beside, "us")
+        yield figure(f"sum, 1 GiB {dtype}", 1e6 * beside, "us")
         for op, target in OVER_SUM.items():
             seconds = gred.kernel_time(array, op).seconds / np.median(beside)
             bound = DESCRIBE.get(dtype) if op == "describe" else target
             what = f"{op}, 1 GiB {dtype}: time over that of sum"
-            yield figure("reductions", what, seconds, "x", at_most=bound)
+            yield figure(what, seconds, "x", at_most=bound)
 
 
 def on_gpu(array: Any) -> Any:
@@ -69,11 +69,11 @@ def measure_gpus() -> Iterator[Figure]:
             cupy.cuda.Device(device).synchronize()
     alone = [1e-12 * rate_together(arrays[:1], SUMS) for _ in range(7)]
     together = [1e-12 * rate_together(arrays, SUMS) / np.median(alone) for _ in range(7)]
-    yield figure("gpus", "one thread on one GPU, 1 GiB float32 sums", alone, "TB/s")
+    yield figure("one thread on one GPU, 1 GiB float32 sums", alone, "TB/s")
     what = "two threads on two GPUs: rate over that of one"
-    yield figure("gpus", what, together, "x", at_least=TWO_GPUS)
+    yield figure(what, together, "x", at_least=TWO_GPUS)
     what = "a list of two arrays on two GPUs: rate over that of one array"
-    yield figure("gpus", what, [2 * rate for rate in ratios_of_list(arrays)], "x")
+    yield figure(what, [2 * rate for rate in ratios_of_list(arrays)], "x")
 
 
 def ratios_of_list(arrays: list[Any]) -> Iterator[float]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from axes_figures import PART, PATIENCE, Gpu, beside_best
+from axes_figures import PATIENCE, Gpu, beside_best
 from compiled import compiled
 from device_times import Call
 from figure import Figure, figure
@@ -149,12 +149,12 @@ def rows_of(gpu: Gpu, what: str, segments: Segments, seconds: dict[str, float]) 
     ours = seconds.pop("gred")
     what, group = f"reduceat sum {TYPE}, {what}", "reduceat"
     yield figure(
-        PART, f"{what}: of the limit", [segments.moved / gpu.limit(segments.moved) / ours], "x",
+        f"{what}: of the limit", [segments.moved / gpu.limit(segments.moved) / ours], "x",
         at_least=OF_LIMIT, group=f"{group}: of the limit",
     )  # fmt: skip
     yield from beside_best(what, seconds, ours, OVER_BEST, group)
     for name, taken in seconds.items():
-        yield figure(PART, f"{what}: {name}'s time", [1e6 * taken], "us")
+        yield figure(f"{what}: {name}'s time", [1e6 * taken], "us")
 
 
 # Less than a minute and a half of an H200, most of it nvcc's.

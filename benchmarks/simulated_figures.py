@@ -36,7 +36,7 @@ def measure_simulated() -> Iterator[Figure]:
         worker = [sys.executable, __file__]
         answer = subprocess.run(worker, check=True, capture_output=True, text=True)
     for what, seconds in json.loads(answer.stdout).items():
-        yield figure("simulated", what, seconds, "s", at_most=SIMULATED_TARGETS[what])
+        yield figure(what, seconds, "s", at_most=SIMULATED_TARGETS[what])
 
 
 def simulated_calls(folder: Path) -> tuple[Callable[[], Any], ...]:

@@ -31,7 +31,7 @@ def measure(reductions: Iterable[str]) -> Iterator[Figure]:
             ratio, ours, other, dtype = min((*compare(op, nbytes, t), t) for t in TYPES)
             what = f"{op}, {nbytes} B, worst type ({dtype}): {other}'s time over gred's, "
             what += f"{1e9 * ours:.0f} ns"
-            yield figure("host", what, [ratio], "x", at_least=TARGET, group="small calls")
+            yield figure(what, [ratio], "x", at_least=TARGET, group="small calls")
 
 
 def compare(op: str, nbytes: int, dtype: str) -> tuple[float, float, str]:

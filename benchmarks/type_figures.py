@@ -21,7 +21,6 @@ from gred.cli.cases import Case, Extent
 from gred.cli.contest import compile_ahead, stage_key
 from gred.cli.libraries import Library
 
-PART = "types"
 MIB, GIB = 1 << 20, 1 << 30
 SECTOR = 32
 # Elements that are drawn; the rest of an array repeats them, which no memory notices.
@@ -220,7 +219,7 @@ def measure_case(bench: Bench, stage: Stage, case: Case) -> Iterator[Figure]:
     needed = bytes_needed(case)
     share = needed / bench.limit(needed) / device_seconds(bench, stage, case)
     yield figure(
-        PART, f"{case}: of the read limit", share, "x",
+        f"{case}: of the read limit", share, "x",
         at_least=target.of_limit if case.type.itemsize >= target.itemsize else None,
         group=f"{target.text}: of the read limit",
     )  # fmt: skip
@@ -293,7 +292,7 @@ def measure_beside(bench: Bench, stage: Stage, case: Case, target: Target) -> It
     ours = taken.pop("gred")
     without = f"; {' and '.join(lacking)} cannot" if lacking else ""
     if not taken:
-        yield figure(PART, f"{case}: gred's time{without}", [1e6 * ours], "us")
+        yield figure(f"{case}: gred's time{without}", [1e6 * ours], "us")
         return
     best = min(taken, key=taken.__getitem__)
     over = [(f"{titles[key]}'s", key, bound) for key, bound in target.over_each if key in taken]
@@ -301,7 +300,6 @@ def measure_beside(bench: Bench, stage: Stage, case: Case, target: Target) -> It
         over.append(("the better peer's", best, target.over_best))
     for whose, key, bound in over:
         yield figure(
-            PART,
             f"{case}: {titles[key]}'s time over gred's, {1e6 * ours:.1f} us{without}",
             [taken[key] / ours], "x", at_least=bound,
             group=f"{target.text}: {whose} time over gred's",
@@ -355,10 +353,10 @@ def measure_beside_cub(bench: Bench, array: Any, case: Case) -> Iterator[Figure]
         "sum, min, max float32, float64, int64, 256 MiB to 4 GiB",
     )
     yield figure(
-        PART, f"{case}: CUB's device time over gred's", np.median(seconds["cub"]) / ours, "x",
+        f"{case}: CUB's device time over gred's", np.median(seconds["cub"]) / ours, "x",
         at_least=OVER_CUB, group=f"{text}: CUB's device time over gred's",
     )  # fmt: skip
     yield figure(
-        PART, f"{case}: of the best plain read", case.nbytes / bench.limit(case.nbytes) / ours, "x",
+        f"{case}: of the best plain read", case.nbytes / bench.limit(case.nbytes) / ours, "x",
         at_least=CUBS_SHARE, group=f"{text}: of the best plain read",
     )  # fmt: skip

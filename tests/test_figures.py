@@ -150,8 +150,8 @@ def test_a_curve_is_measured_written_and_drawn(benchmarks, monkeypatch, tmp_path
 def test_a_group_is_told_by_its_least_and_what_falls_short_is_listed(benchmarks):
     rows = [
         benchmarks.figure.figure(
-            "types", f"sum {kind}, 1 GiB: of the read limit", [value], "x",
-            at_least=bound, group="sums: of the read limit",
+            f"sum {kind}, 1 GiB: of the read limit", [value], "x",
+            at_least=bound, group="sums: of the read limit"
         )
         for kind, value, bound in (("int8", 0.9, 0.95), ("bool", 0.97, 0.95), ("int4", 0.5, None))
     ]  # fmt: skip
@@ -168,7 +168,7 @@ def test_a_group_is_told_by_its_least_and_what_falls_short_is_listed(benchmarks)
 
 def test_parts_are_kept_though_one_fails(benchmarks, monkeypatch, tmp_path):
     def fails():
-        yield benchmarks.figure.figure("import", "something", [1.0], "s")
+        yield benchmarks.figure.figure("something", [1.0], "s")
         raise RuntimeError("in the middle")
 
     monkeypatch.setitem(benchmarks.figures.PARTS, "import", fails)
@@ -183,7 +183,7 @@ def test_a_rung_is_compared_with_what_was_kept_before(benchmarks, monkeypatch, t
     rates = iter((2.0, 1.0))
 
     def rung():
-        yield benchmarks.figure.figure("gpu", "unroll8", [next(rates)], "TB/s")
+        yield benchmarks.figure.figure("unroll8", [next(rates)], "TB/s")
 
     monkeypatch.setitem(benchmarks.figures.PARTS, "gpu", rung)
     monkeypatch.setitem(benchmarks.figures.GROUPS, "gpu", ("gpu",))
@@ -282,7 +282,7 @@ def test_a_part_stands_for_its_pieces(benchmarks):
 
 def test_pieces_measured_one_by_one_are_kept_together(benchmarks, monkeypatch, tmp_path):
     def measure(name):
-        yield {**benchmarks.figure.figure("host", name, [1.0], "x"), "part": name}
+        yield benchmarks.figure.figure(name, [1.0], "x")
 
     names = ["host-types/sum/4KiB", "host-types/max/4KiB"]
     for name in (names[1], names[0], names[1]):
@@ -302,7 +302,7 @@ def test_rows_come_as_they_are_measured(benchmarks, monkeypatch, tmp_path):
     monkeypatch.setattr(benchmarks.host, "__file__", str(worker))
     worker.write_text("import time\nprint('{\"what\": 1}', flush=True)\ntime.sleep(1000)")
     rows = benchmarks.host.measure("layouts")
-    assert next(rows) == {"what": 1, "part": "host-layouts"}
+    assert next(rows) == {"what": 1}
     rows.close()
     worker.write_text("print('{\"what\": 1}')\nraise SystemExit(3)")
     rows = benchmarks.host.measure("layouts")

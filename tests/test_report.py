@@ -29,7 +29,7 @@ def kept(benchmarks, tmp_path):
     def axes():
         for what, value in (("of the limit", 0.9), ("CuPy's time over gred's, 70.0 us", 1.0)):
             yield benchmarks.figure.figure(
-                "axes", f"sum float32 (n, 2) axis 1, 256 MiB: {what}", [value], "x",
+                f"sum float32 (n, 2) axis 1, 256 MiB: {what}", [value], "x",
                 at_least=1.05 if value == 1.0 else 0.85, group=f"along axes, rows: {what[:4]}",
             )  # fmt: skip
 
@@ -68,13 +68,12 @@ def test_the_readme_says_why_sums_are_not_exact_by_themselves(benchmarks, kept):
     figure, [folder] = benchmarks.figure.figure, kept.folders
     group = "exact sums on a GPU: rate over that of fast ones"
     large = [
-        figure("exact", f"exact sum, {n}: rate", [rate], "x", at_least=0.95, group=group)
+        figure(f"exact sum, {n}: rate", [rate], "x", at_least=0.95, group=group)
         for n, rate in (("256 MiB", 0.76), ("1 GiB", 0.9), ("4 GiB", 0.96))
     ]
-    call = figure("exact", "exact sum, a call: time over the fast one's", [1.3], "x", at_most=1.2)
-    other = figure("exact", "a call, float32, 1 MiB: CuPy", [1.0], "GB/s")
+    call = figure("exact sum, a call: time over the fast one's", [1.3], "x", at_most=1.2)
+    other = figure("a call, float32, 1 MiB: CuPy", [1.0], "GB/s")
     for piece, rows in {"large/float32": large, "calls/float32": [call, other]}.items():
-        rows = [{**row, "part": f"exact/{piece}"} for row in rows]
         benchmarks.figures.write(folder.parent, machine(), f"exact/{piece}", rows)
     exact = benchmarks.report.exact_part(kept)
     assert "3 of 6 are met, so it stays fast. The farthest from its target, at 80" in exact
@@ -98,20 +97,19 @@ def test_plots_are_drawn_anew_for_their_own_part_only(benchmarks, kept):
         benchmarks.report.draw(path, function, shown)
     assert not [*benchmarks.report.stale_plots(kept)]
     [folder] = kept.folders
-    row = benchmarks.figure.figure("import", "import numpy", [1.0], "s")
+    row = benchmarks.figure.figure("import numpy", [1.0], "s")
     benchmarks.figures.write(folder.parent, machine(), "import", [row])
     assert not [*benchmarks.report.stale_plots(kept)]
     benchmarks.figures.write(folder.parent, machine(), "axes/float32", [])
     assert not [*benchmarks.report.stale_plots(kept)]
-    row = benchmarks.figure.figure("exact", "a call, float32, 1 MiB: CuPy", [1.0], "GB/s")
-    row["part"] = "exact/calls/float32"
-    benchmarks.figures.write(folder.parent, machine(), row["part"], [row])
+    row = benchmarks.figure.figure("a call, float32, 1 MiB: CuPy", [1.0], "GB/s")
+    benchmarks.figures.write(folder.parent, machine(), "exact/calls/float32", [row])
     assert [path.name for path, _, _ in benchmarks.report.stale_plots(kept)] == ["exact.svg"]
 
 
 def test_the_worst_of_what_has_an_upper_bound_is_the_maximum(benchmarks):
     rows = [
-        benchmarks.figure.figure("exact", f"{n}: time", [n], "us", at_most=1.5, group="calls")
+        benchmarks.figure.figure(f"{n}: time", [n], "us", at_most=1.5, group="calls")
         for n in (1.0, 3.0, 2.0)
     ]
     table = benchmarks.target_parts.groups_table(rows)
