@@ -7,9 +7,9 @@ import re
 from typing import Any, NamedTuple
 
 import matplotlib
-from axes_figures import OPS, TYPES
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from measures.axes_figures import OPS, TYPES
 
 from gred.cli.plots import STYLE
 from gred.cli.record import Record, rows_of, title

@@ -11,7 +11,7 @@ from typing import Any
 
 import cupy
 import numpy as np
-from timing import taken_in_turns
+from measures.timing import taken_in_turns
 
 import gred
 from gred import _core

@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 import matplotlib
-from exact_figures import WHO
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
+from measures.exact_figures import WHO
 
 from gred.cli import units
 from gred.cli.plots import GRID, STYLE, shortened

@@ -18,18 +18,20 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-import array_figures
-import axes_figures
-import call_figures
-import exact_figures
-import host_figures
-import ladder_figures
-import project_figures
-import reduction_figures
-import segments_figures
-import simulated_figures
-import type_figures
-from figure import Figure
+from measures import (
+    array_figures,
+    axes_figures,
+    call_figures,
+    exact_figures,
+    host_figures,
+    ladder_figures,
+    project_figures,
+    reduction_figures,
+    segments_figures,
+    simulated_figures,
+    type_figures,
+)
+from measures.figure import Figure
 
 import gred
 from gred.cli import options, record

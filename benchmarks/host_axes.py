@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from figure import Figure, figure
-from timing import Call, once
+from measures.figure import Figure, figure
+from measures.timing import Call, once
 
 import gred
 from gred.cli.cases import TYPES as KINDS

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-import exact_figures
 from kept_results import NOTHING, Results, markdown_table, part_of, plots_of
+from measures import exact_figures
 
 from gred.cli import record, units
 from gred.cli.record import Record

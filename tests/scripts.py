@@ -21,10 +21,11 @@ class Scripts:
 
     def __init__(self, monkeypatch, **shorter):
         monkeypatch.syspath_prepend(str(BENCHMARKS))
-        self._shorter = shorter
+        always = {name: f"measures.{name}" for name in ("compiled", "figure", "timing")}
+        self._names = {**always, **shorter}
 
     def __getattr__(self, name):
-        return importlib.import_module(self._shorter.get(name, name))
+        return importlib.import_module(self._names.get(name, name))
 
 
 def machine():
@@ -36,13 +37,13 @@ def benchmarks(monkeypatch):
     """Import the scripts as they import one another."""
     return Scripts(
         monkeypatch,
-        axes="axes_figures",
-        cub="reproducible_cub",
-        exact="exact_figures",
-        host="exact_on_host",
-        libraries="exact_libraries",
-        segments="segments_figures",
-        times="device_times",
+        axes="measures.axes_figures",
+        cub="measures.reproducible_cub",
+        exact="measures.exact_figures",
+        host="measures.exact_on_host",
+        libraries="measures.exact_libraries",
+        segments="measures.segments_figures",
+        times="measures.device_times",
     )
 
 

@@ -26,7 +26,12 @@ def benchmarks(monkeypatch):
     """Import the scripts as they import one another, with warm caches and limits measured once."""
     monkeypatch.setattr(gred, "read_limit", MEASURED)
     monkeypatch.setattr(gred, "kernel_time", partial(gred.kernel_time, cold=False))
-    return Scripts(monkeypatch, host="host_figures", small="small_calls", types="type_figures")
+    return Scripts(
+        monkeypatch,
+        host="measures.host_figures",
+        small="measures.small_calls",
+        types="measures.type_figures",
+    )
 
 
 class Clock:

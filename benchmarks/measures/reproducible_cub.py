@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from compiled import compiled
+from measures.compiled import compiled
 
 NAME = "CUB, gpu_to_gpu"
 HEADER, VARIABLE = Path("cub", "device", "device_reduce.cuh"), "GRED_CCCL"

@@ -8,8 +8,8 @@ from typing import Any
 
 import interface_overhead
 import numpy as np
-from figure import Figure, figure, terabytes
-from timing import cores
+from measures.figure import Figure, figure, terabytes
+from measures.timing import cores
 
 import gred
 from gred.cli import options

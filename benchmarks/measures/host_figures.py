@@ -16,12 +16,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
-import exact_on_host
 import host_axes
 import numpy as np
-import small_calls
-from figure import Figure, figure
-from timing import Call, cores, once, rate_together
+from measures import exact_on_host, small_calls
+from measures.figure import Figure, figure
+from measures.timing import Call, cores, environment, once, rate_together
 
 import gred
 from gred.cli.cases import TYPES as KINDS
@@ -163,7 +162,7 @@ def measure(name: str) -> Iterator[Figure]:
     if count <= len(os.sched_getaffinity(0)):
         command = [sys.executable, __file__, name]
         with cores(count):
-            worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            worker = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True)
         try:
             for line in worker.stdout or ():
                 yield json.loads(line)

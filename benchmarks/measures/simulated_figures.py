@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from figure import Figure, figure
-from timing import cores
+from measures.figure import Figure, figure
+from measures.timing import cores, environment
 
 import gred
 from gred.cli.data import random_array
@@ -34,7 +34,9 @@ def measure_simulated() -> Iterator[Figure]:
     """Measure the wall time of a whole call on the simulated device, held to two cores."""
     with cores(2):
         worker = [sys.executable, __file__]
-        answer = subprocess.run(worker, check=True, capture_output=True, text=True)
+        answer = subprocess.run(
+            worker, env=environment(), check=True, capture_output=True, text=True
+        )
     for what, seconds in json.loads(answer.stdout).items():
         yield figure(what, seconds, "s", at_most=SIMULATED_TARGETS[what])
 

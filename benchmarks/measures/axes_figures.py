@@ -16,10 +16,10 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from call_figures import peers
-from device_times import Call, DeviceTimes
-from figure import Figure, figure
-from timing import taken_in_turns
+from measures.call_figures import peers
+from measures.device_times import Call, DeviceTimes
+from measures.figure import Figure, figure
+from measures.timing import taken_in_turns
 
 import gred
 from gred.cli import units

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from axes_figures import PATIENCE, Gpu, beside_best
-from compiled import compiled
-from device_times import Call
-from figure import Figure, figure
+from measures.axes_figures import PATIENCE, Gpu, beside_best
+from measures.compiled import compiled
+from measures.device_times import Call
+from measures.figure import Figure, figure
 
 import gred
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from figure import Figure, figure
-from timing import rate_together
+from measures.figure import Figure, figure
+from measures.timing import rate_together
 
 import gred
 from gred.cli.data import random_array

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from figure import Figure, figure
-from timing import once
+from measures.figure import Figure, figure
+from measures.timing import once
 
 import gred
 from gred.cli import cases, data, libraries

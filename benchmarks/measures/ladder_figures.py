@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from figure import Figure, figure, terabytes
+from measures.figure import Figure, figure, terabytes
 
 import gred
 from gred.cli import options

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-import exact_libraries
 import numpy as np
-from figure import Figure, figure
+from measures import exact_libraries
+from measures.figure import Figure, figure
 
 import gred
 from gred.cli import units

@@ -13,7 +13,7 @@ from timeit import Timer
 from typing import Any
 
 import numpy as np
-from figure import Figure, figure
+from measures.figure import Figure, figure
 
 import gred
 

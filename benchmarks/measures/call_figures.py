@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from figure import Figure, figure
-from timing import CALLS, taken_in_turns
+from measures.figure import Figure, figure
+from measures.timing import CALLS, taken_in_turns
 
 import gred
 

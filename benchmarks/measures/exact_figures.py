@@ -15,11 +15,11 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-import reproducible_cub
-from axes_figures import PATIENCE, Gpu
-from device_times import Call
-from figure import Figure, figure
-from timing import taken_in_turns
+from measures import reproducible_cub
+from measures.axes_figures import PATIENCE, Gpu
+from measures.device_times import Call
+from measures.figure import Figure, figure
+from measures.timing import taken_in_turns
 
 import gred
 from gred.cli import units

@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from figure import Figure, figure
-from timing import cores
+from measures.figure import Figure, figure
+from measures.timing import cores
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 IMPORT_TARGET = 0.030
 IMPORT_RUNS = 31
 # GRED_CUDA_ARCHS, seconds on two cores, and bytes of the extension: without CUDA, as PTX, for one
