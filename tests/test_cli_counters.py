@@ -1,8 +1,5 @@
 """`python -m gred counters` shows, keeps and draws what gred.counters counts."""
 
-import re
-import sys
-
 import numpy as np
 import pytest
 
@@ -43,25 +40,6 @@ def test_options_are_those_of_the_counts(command):
         total = counted(rung, np.float64, multiprocessors=1).total
         assert f"{total.global_load_sectors:,}" in line.split()
     assert "unroll8" not in out
-
-
-@pytest.mark.parametrize("rich", [True, False], ids=["rich", "plain"])
-@pytest.mark.parametrize("width", [60, 80, 100, 120])
-def test_what_is_shown_fits_into_the_columns_and_is_all_that_is_explained(
-    command, monkeypatch, width, rich
-):
-    monkeypatch.setenv("COLUMNS", str(width))
-    if not rich:
-        monkeypatch.setitem(sys.modules, "rich", None)
-    monkeypatch.setattr(record.platform, "release", lambda: "a-kernel " * 9)
-    _, out, _ = command("counters", "--size", "2**14", "--methods", "1,12")
-    assert width - 20 < max(map(len, out.splitlines())) <= width
-    head, _, below = out[out.index("method") :].partition("\n")
-    titles = re.split(r"  +", head)
-    assert len(set(titles)) == len(titles)
-    _, _, legend = below.partition("\n\n")
-    told = [part.split(":")[0] for part in " ".join(legend.split()).split("; ")]
-    assert told == [title for title in titles if title not in ("#", "method", "passes")]
 
 
 def test_json_holds_every_pass_and_every_line(command, tmp_path):

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pty
+import re
 import struct
 import subprocess
 import sys
@@ -16,8 +17,7 @@ from functools import partial
 import pytest
 
 import gred
-from gred.cli import console, ladder, options
-from gred.cli.command import main
+from gred.cli import console, ladder, options, record
 
 pytestmark = pytest.mark.unsanitized
 
@@ -57,21 +57,14 @@ def elsewhere(monkeypatch, tmp_path):
         monkeypatch.setattr(gred, measured, partial(getattr(gred, measured), cold=False))
 
 
-def run(program, *arguments, shell='exec "$@"', **settings):
-    """Run the command by way of a shell, which can close and redirect console."""
-    line = ["sh", "-c", shell, "sh", *program, *arguments]
-    settings = {"capture_output": True, "text": True, "timeout": 900} | settings
-    return subprocess.run(line, **settings)
-
-
-def run_unread(program, *arguments, both=False):
-    """Run the command with standard output a pipe that nobody reads from, or `both` console."""
+def run(program, *arguments, shell='exec "$@"', unread=()):
+    """Run the command by way of a shell, which can redirect; nobody reads `unread` streams."""
     reader, writer = os.pipe()
     os.close(reader)
+    streams = {name: writer if name in unread else subprocess.PIPE for name in ("stdout", "stderr")}
     try:
-        line = [*program, *arguments]
-        stderr = writer if both else subprocess.PIPE
-        return subprocess.run(line, stdout=writer, stderr=stderr, text=True, timeout=900)
+        line = ["sh", "-c", shell, "sh", *program, *arguments]
+        return subprocess.run(line, text=True, timeout=900, **streams)
     finally:
         os.close(writer)
 
@@ -109,12 +102,12 @@ def test_help_needs_no_reader():
 
 
 @either
-@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("unread", [("stdout",), ("stdout", "stderr")])
 @pytest.mark.parametrize("files", [(), ("--json", "kept.json")])
 def test_a_closed_pipe_ends_the_command_as_sigpipe_would_once_files_are_written(
-    program, both, files, tmp_path
+    program, unread, files, tmp_path
 ):
-    done = run_unread(program, *FEW, *files, both=both)
+    done = run(program, *FEW, *files, unread=unread)
     assert done.returncode == 141
     assert "Traceback" not in (done.stderr or "")
     assert "rror" not in (done.stderr or "")
@@ -124,36 +117,28 @@ def test_a_closed_pipe_ends_the_command_as_sigpipe_would_once_files_are_written(
 @pytest.mark.parametrize(("arguments", "rows"), [(SWEEP, 2), (VERSUS, 2)])
 @either
 def test_all_rows_are_written_though_nobody_reads_on(program, arguments, rows, tmp_path):
-    done = run_unread(program, *arguments, "--csv", "kept.csv")
-    assert done.returncode == 141
-    assert "Traceback" not in done.stderr
+    done = run(program, *arguments, "--csv", "kept.csv", unread=("stdout",))
+    assert (done.returncode, "Traceback" in done.stderr) == (141, False)
     assert len((tmp_path / "kept.csv").read_text(encoding="utf-8").splitlines()) == 1 + rows
 
 
 @pytest.mark.parametrize("arguments", [("--help",), (*FEW, "--json", "-")])
 def test_help_and_json_end_quietly_where_nobody_reads(arguments):
-    done = run_unread(WITH_RICH, *arguments)
+    done = run(WITH_RICH, *arguments, unread=("stdout",))
     assert done.returncode == 141
-    assert "Traceback" not in done.stderr
-    assert "BrokenPipe" not in done.stderr
+    assert not any(words in done.stderr for words in ("Traceback", "BrokenPipe"))
 
 
 @either
 def test_progress_that_nobody_reads_is_not_missed(program):
-    reader, writer = os.pipe()
-    os.close(reader)
-    line = [*program, *FEW]
-    done = subprocess.run(line, stdout=subprocess.PIPE, stderr=writer, text=True, timeout=900)
-    os.close(writer)
+    done = run(program, *FEW, unread=("stderr",))
     assert done.returncode == 0
     assert "all 3 answers right" in done.stdout
 
 
 @either
 def test_a_full_disk_is_said_in_one_line(program, tmp_path):
-    with open("/dev/full", "w") as full:
-        line = [*program, *FEW, "--json", "kept.json"]
-        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, timeout=900)
+    done = run(program, *FEW, "--json", "kept.json", shell='exec "$@" >/dev/full')
     assert done.returncode == 2
     assert "gred: standard output: [Errno 28]" in done.stderr
     assert "Traceback" not in done.stderr
@@ -164,16 +149,15 @@ def test_a_full_disk_is_said_in_one_line(program, tmp_path):
 # ---- files ----
 
 
-def test_a_file_that_fails_late_leaves_the_table_and_an_error(capsys):
-    status = main([*FEW, "--json", "/dev/full"])
-    out, err = capsys.readouterr()
+def test_a_file_that_fails_late_leaves_the_table_and_an_error(command):
+    status, out, err = command(*FEW, "--json", "/dev/full")
     assert status == 2
     assert "all 3 answers right" in out
     assert "wrote" not in out
     assert err.splitlines()[-1] == "gred: /dev/full: No space left on device"
 
 
-def test_nothing_is_measured_for_a_file_that_cannot_be_written(monkeypatch, capsys, tmp_path):
+def test_nothing_is_measured_for_a_file_that_cannot_be_written(monkeypatch, refused, tmp_path):
     def measured(*_arguments, **_settings):
         raise AssertionError("a measurement")
 
@@ -188,20 +172,17 @@ def test_nothing_is_measured_for_a_file_that_cannot_be_written(monkeypatch, caps
         (*SWEEP, "--json", "/proc/x.json"),
         (*SWEEP, "--out", "out"),
     ):
-        assert main(list(arguments)) == 2
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert err.count("\n") == 1
+        refused(*arguments)
 
 
-def test_looking_whether_a_file_can_be_written_changes_nothing(monkeypatch, capsys, tmp_path):
+def test_looking_whether_a_file_can_be_written_changes_nothing(monkeypatch, command, tmp_path):
     def interrupted(*_arguments, **_settings):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(gred, "read_limit", interrupted)
     (tmp_path / "old.json").write_text("old", encoding="utf-8")
     for name in ("old.json", "new.json"):
-        assert main([*FEW, "--json", name]) == 130
+        assert command(*FEW, "--json", name)[0] == 130
     assert [path.name for path in tmp_path.iterdir()] == ["old.json"]
     assert (tmp_path / "old.json").read_text(encoding="utf-8") == "old"
 
@@ -232,20 +213,21 @@ def test_json_to_standard_output_is_all_that_goes_there(program, tmp_path):
     ],
 )
 def test_a_file_on_standard_output_is_all_that_goes_there(
-    arguments, begin, shown, capsys, tmp_path
+    arguments, begin, shown, command, tmp_path
 ):
-    assert main(list(arguments)) == 0
-    out, err = capsys.readouterr()
+    status, out, err = command(*arguments)
+    assert status == 0
     assert out.startswith(begin)
     assert shown in err
     assert "wrote" not in out + err
     assert not any(tmp_path.iterdir())
 
 
-def test_a_file_may_be_named_like_standard_output(capsys, tmp_path):
-    assert main([*FEW, "--json", "./-"]) == 0
+def test_a_file_may_be_named_like_standard_output(command, tmp_path):
+    status, out, _ = command(*FEW, "--json", "./-")
+    assert status == 0
     assert keeps_every_row(tmp_path / "-")
-    assert "3 answers right" in capsys.readouterr().out
+    assert "3 answers right" in out
 
 
 # ---- arguments of any length ----
@@ -255,12 +237,9 @@ def test_a_file_may_be_named_like_standard_output(capsys, tmp_path):
     "option", ["--size", "--seed", "--block-size", "--methods", "--dtype", "--device", "--json", ""]
 )
 @pytest.mark.parametrize("text", ["9" * 5000, "9 " * 2500, "99," * 1700])
-def test_what_was_given_at_length_is_shortened(option, text, capsys):
-    assert main([option, text] if option else [text]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
+def test_what_was_given_at_length_is_shortened(option, text, refused):
+    err = refused(*filter(None, (option, text)))
     assert err.startswith("gred: ")
-    assert err.count("\n") == 1
     assert len(err) < 1100
     assert "Exceeds" not in err
 
@@ -274,16 +253,26 @@ def test_the_most_samples_are_those_that_a_measurement_takes():
 # ---- narrow terminals ----
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("rich", [True, False])
-@pytest.mark.parametrize("arguments", [FEW, (*SWEEP, "--csv", "kept.csv")])
-def test_tables_are_readable_in_any_width(arguments, rich, width, monkeypatch, capsys):
-    monkeypatch.setattr(console.Stream, "columns", lambda _: width)
-    if not rich:
+@pytest.fixture(params=[True, False], ids=["rich", "plain"])
+def shown_in(request, command, monkeypatch):
+    """Show what a command does in so many columns, with rich or without."""
+    if not request.param:
         monkeypatch.setitem(sys.modules, "rich", None)
-    assert main(list(arguments)) == 0
-    out = capsys.readouterr().out
-    assert "…" not in out
+
+    def shown(width, *arguments):
+        monkeypatch.setattr(console.Stream, "columns", lambda _: width)
+        status, out, _ = command(*arguments)
+        assert status == 0
+        assert "…" not in out
+        return out
+
+    return shown
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("arguments", [FEW, (*SWEEP, "--csv", "kept.csv")])
+def test_tables_are_readable_in_any_width(arguments, width, shown_in):
+    out = shown_in(width, *arguments)
     methods = ("neighbored", "atomic") if "sweep" in arguments else ("halving", "shuffle")
     table = [line for line in out.splitlines() if line.split() and not line.startswith("  time:")]
     for method in methods:
@@ -293,6 +282,27 @@ def test_tables_are_readable_in_any_width(arguments, rich, width, monkeypatch, c
         assert any(f" {unit} " in f"{entry} " for unit in ("ns", "us", "ms", "s"))
     if width >= 40:
         assert max(len(line) for line in table if "right" in line.split()) <= max(width, 40)
+
+
+@pytest.mark.parametrize("width", [20, 60, 100, 200])
+def test_a_comparison_is_readable_in_any_width(width, shown_in):
+    out = shown_in(width, *VERSUS, "--csv", "kept.csv")
+    table = out[out.index("slow") :]
+    assert "NumPy" in table
+    assert any(len(word) > 1 and word.endswith("x") and word[0].isdigit() for word in table.split())
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+def test_counts_fit_into_the_columns_and_are_all_explained(width, shown_in, monkeypatch):
+    monkeypatch.setattr(record.platform, "release", lambda: "a-kernel " * 9)
+    out = shown_in(width, "counters", "--size", "2**14", "--methods", "1,12")
+    assert width - 20 < max(map(len, out.splitlines())) <= width
+    head, _, below = out[out.index("method") :].partition("\n")
+    titles = re.split(r"  +", head)
+    assert len(set(titles)) == len(titles)
+    _, _, legend = below.partition("\n\n")
+    told = [part.split(":")[0] for part in " ".join(legend.split()).split("; ")]
+    assert told == [title for title in titles if title not in ("#", "method", "passes")]
 
 
 def test_the_least_important_columns_go_first(monkeypatch):

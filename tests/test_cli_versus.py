@@ -14,7 +14,6 @@ from test_cli_contest import limits as limits
 import gred
 from gred.cli import (
     cases,
-    console,
     contest,
     libraries,
     measure,
@@ -269,21 +268,6 @@ def test_a_type_that_numpy_lacks_is_left_out_and_said(command, monkeypatch):
     status, _, err = command(*given, "--types", "bfloat16")
     assert status == 2
     assert "needs ml_dtypes" in err
-
-
-@pytest.mark.parametrize("rich", [True, False])
-@pytest.mark.parametrize("width", [20, 60, 100, 200])
-def test_the_table_is_readable_in_any_width(command, monkeypatch, rich, width):
-    monkeypatch.setattr(console.Stream, "columns", lambda _: width)
-    if not rich:
-        monkeypatch.setitem(sys.modules, "rich", None)
-    arguments = ("--sizes", "64", "--reductions", "sum", "--types", "int8", "--csv", "kept.csv")
-    status, out, _ = command(*TINY, *arguments, "--layouts", "flat")
-    assert status == 0
-    assert "…" not in out
-    table = out[out.index("slow") :]
-    assert "NumPy" in table
-    assert any(len(word) > 1 and word.endswith("x") and word[0].isdigit() for word in table.split())
 
 
 def test_interrupt_ends_with_status_130(command, monkeypatch):
