@@ -52,7 +52,8 @@ def run(given: argparse.Namespace, console: Console) -> int:
     files = output.one_file_each(given, console, FIGURE)
     if given.measured and given.device:
         raise options.UsageError("--measured and --device both say what was measured; give one")
-    methods, name = counters.countable(given.methods, "predicted"), None
+    methods = counters.countable(given.methods, "predicted")
+    name: str | None = None
     if given.device is not None:
         device = options.resolve_device(given.device)
         name = device.name
@@ -63,7 +64,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
     settings = Settings(methods, size, given.dtype, given.block_size, device=name)
     measured = _measured(given.measured, settings) if given.measured else packaged_times(settings)
     machine = record.describe_machine(options.resolve_device(given.device or "simulated"))
-    how = {"block_size": given.block_size, "dtype": given.dtype, "device": name}
+    how: dict[str, Any] = {"block_size": given.block_size, "dtype": given.dtype, "device": name}
 
     def predicted(method: Any) -> gred.Roofline:
         told = gred.roofline(size, method=method.name, **how)

@@ -98,11 +98,9 @@ def run(given: argparse.Namespace, console: Console) -> int:
         _show_plan(console, plan)
         rows, left_out = _measure_all(plan, console)
         full = [{**row.summary(), "samples_ns": list(row.samples)} for row in rows]
+        asked = ("sizes", "block_sizes", "dtype", "op", "seed")
         run_record = {
-            **{
-                name: getattr(plan, name)
-                for name in ("sizes", "block_sizes", "dtype", "op", "seed")
-            },
+            **{name: getattr(plan, name) for name in asked},
             "samples": plan.sampling.samples,
             "warmup": plan.sampling.warmup,
             "left_out": left_out,
