@@ -11,7 +11,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from measures.axes_figures import OPS, TYPES
 
-from gred.cli.plots import STYLE
+from gred.cli import plots
 from gred.cli.record import Record, rows_of, title
 
 WHAT = re.compile(r"(\w+) (\w+) (\(.*), ([\d.]+ [KMG]iB): (of the limit|.*'s time over gred's)")
@@ -40,35 +40,35 @@ def cells(kept: Record) -> dict[tuple[str, tuple[str, str, str]], Cell]:
     return found
 
 
+@plots.styled
 def heat_figure(kept: Record) -> Figure:
     """Draw shapes down; sizes, types and reductions across."""
     found = cells(kept)
     shapes = list(dict.fromkeys(shape for shape, _ in found))
     across = sorted({column for _, column in found}, key=_order)
     grid = [[found.get((shape, column)) for column in across] for shape in shapes]
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(
-            figsize=(2.6 + 0.36 * max(16, len(across)), 1.9 + 0.19 * len(shapes)),
-            layout="constrained",
-        )
-        axes = figure.add_subplot()
-        ratios = [[cell.ratio if cell else math.nan for cell in row] for row in grid]
-        colours = matplotlib.colormaps["RdYlGn"].with_extremes(bad=ALONE)
-        axes.imshow(ratios or [[math.nan]], cmap=colours, norm=NORM, aspect="auto")
-        for y, row in enumerate(grid):
-            for x, cell in enumerate(row):
-                _write(axes, x, y, cell)
-        names = [" ".join((dtype, op)) for _, dtype, op in across]
-        axes.set_xticks(range(len(across)), names, rotation=90, fontsize=7)
-        axes.set_yticks(range(len(shapes)), shapes, fontsize=7)
-        axes.tick_params(length=0)
-        axes.spines[:].set_visible(False)
-        sizes = " and ".join(dict.fromkeys(size for size, _, _ in across))
-        axes.set_title(
-            f"Along axes, {sizes}, {title(kept['machine'])}\n"
-            "green: ahead of the best peer; red: behind; grey: no peer within 20 ms\n"
-            "the number: percent of what could be read and written in the time"
-        )
+    figure = Figure(
+        figsize=(2.6 + 0.36 * max(16, len(across)), 1.9 + 0.19 * len(shapes)),
+        layout="constrained",
+    )
+    axes = figure.add_subplot()
+    ratios = [[cell.ratio if cell else math.nan for cell in row] for row in grid]
+    colours = matplotlib.colormaps["RdYlGn"].with_extremes(bad=ALONE)
+    axes.imshow(ratios or [[math.nan]], cmap=colours, norm=NORM, aspect="auto")
+    for y, row in enumerate(grid):
+        for x, cell in enumerate(row):
+            _write(axes, x, y, cell)
+    names = [" ".join((dtype, op)) for _, dtype, op in across]
+    axes.set_xticks(range(len(across)), names, rotation=90, fontsize=7)
+    axes.set_yticks(range(len(shapes)), shapes, fontsize=7)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    sizes = " and ".join(dict.fromkeys(size for size, _, _ in across))
+    axes.set_title(
+        f"Along axes, {sizes}, {title(kept['machine'])}\n"
+        "green: ahead of the best peer; red: behind; grey: no peer within 20 ms\n"
+        "the number: percent of what could be read and written in the time"
+    )
     return figure
 
 

@@ -155,11 +155,8 @@ def cost_figure(kept: record.Record) -> Any:
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: units.bytes_text(x)))
-        axes.yaxis.set_major_formatter(
-            FuncFormatter(lambda y, _: plots.shortened(units.time_text(y)))
-        )
-        axes.grid(color=plots.GRID, linewidth=0.6)
-        axes.set_axisbelow(True)
+        axes.yaxis.set_major_formatter(plots.time_ticks(1))
+        plots.grid(axes)
         axes.legend(frameon=False)
         axes.set_title(
             f"What a sum of n float32 costs, {record.title(kept['machine'])}\n"

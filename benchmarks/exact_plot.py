@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 from measures.exact_figures import WHO
 
-from gred.cli import units
-from gred.cli.plots import GRID, STYLE, shortened
+from gred.cli import plots, units
 from gred.cli.record import Record, rows_of, title
 
 WHAT = re.compile(r"a call, (\w+), ([\d.]+) (\w+): (.*)")
@@ -32,22 +30,21 @@ def points(kept: Record) -> dict[str, dict[str, dict[float, float]]]:
     return found
 
 
+@plots.styled
 def speed_figure(kept: Record) -> Figure:
     """Draw a panel a type."""
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(10, 4.6), layout="constrained")
-        figure.suptitle(
-            f"A sum's whole call, until the answer is on the host, {title(kept['machine'])}",
-            x=0.01, ha="left",
-        )  # fmt: skip
-        found = points(kept)
-        if not found:
-            figure.add_subplot().set_title("nothing is measured yet")
-            return figure
-        panels = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
-        for axes, (dtype, lines) in zip(panels, found.items(), strict=True):
-            _draw(axes, dtype, lines)
-        panels[0].legend(frameon=False)
+    figure = Figure(figsize=(10, 4.6), layout="constrained")
+    where = title(kept["machine"])
+    what = f"A sum's whole call, until the answer is on the host, {where}"
+    figure.suptitle(what, x=0.01, ha="left")
+    found = points(kept)
+    if not found:
+        figure.add_subplot().set_title("nothing is measured yet")
+        return figure
+    panels = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
+    for axes, (dtype, lines) in zip(panels, found.items(), strict=True):
+        _draw(axes, dtype, lines)
+    panels[0].legend(frameon=False)
     return figure
 
 
@@ -64,7 +61,6 @@ def _draw(axes: Any, dtype: str, lines: dict[str, dict[float, float]]) -> None:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: units.bytes_text(x)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: shortened(units.bandwidth_text(y))))
-    axes.grid(color=GRID, linewidth=0.6)
-    axes.set_axisbelow(True)
+    axes.yaxis.set_major_formatter(plots.ticks(units.bandwidth_text))
+    plots.grid(axes)
     axes.set_title(dtype)
