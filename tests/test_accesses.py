@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import gred
-from gred import _core, steps
+from gred import _core
+from gred.drawing import steps
 from gred.testing import SimulatedArray
 
 RUNGS = [m.name for m in gred.methods() if m.number is not None]

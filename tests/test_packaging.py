@@ -25,7 +25,7 @@ def test_the_version_is_one():
 
 def test_types_are_there():
     assert Path(gred.__file__).with_name("py.typed").exists()
-    assert Path(gred.__file__).with_suffix(".pyi").exists()
+    assert Path(gred.__file__).with_name("_core.pyi").exists()
 
 
 def test_importing_brings_numpy_and_nothing_else():

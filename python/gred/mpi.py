@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gred.exact import ExactSum
-from gred.extras import needed
+from gred.checks import needed
 
 __all__ = ["allreduce", "reduce"]
 

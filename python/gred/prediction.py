@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gred import scaled
+from gred.checks import integer_from
 from gred.counting import (
     ELEMENT_TYPES,
     SECTOR_NBYTES,
@@ -24,7 +25,6 @@ from gred.counting import (
     Line,
     counters,
     counters_of,
-    integer_from,
 )
 from gred.gpus import H200, Gpu
 from gred.measure import kernel_time, read_limit
@@ -316,16 +316,15 @@ def roofline(
 
     The rung is counted on the simulated device, a few blocks of it: a grid repeats itself, so
     2**28 elements take no longer than 2**16. From its counts follows what it would take if it were
-    bound by one thing alone; the longest of these is the prediction, and says what limits it.
+    bound by one thing alone; the longest of these is the prediction, and says what limits it. The
+    documentation's page on the laboratory tells how the model is fitted, and what it leaves out.
 
     Parameters
     ----------
     size : int
         Number of elements, from 1 to 2**40.
-    method : str, default 'auto'
-        A rung, as for `gred.counters`; 'auto' stands for 'last_block'.
-    block_size : int, optional
-        As for `gred.sum`; the rung's own by default.
+    method, block_size
+        As for `gred.counters`; 'auto' stands for 'last_block'.
     dtype : dtype, default 'float32'
         Of the elements, which are added up in it: int32, int64, uint64, float32 or float64.
     device : str, optional
@@ -343,19 +342,10 @@ def roofline(
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         For a size, method, block size or type without counters, or a device that is no GPU here.
-    TypeError
-        For a size that is no integer, or what is no dtype.
     RuntimeError, CudaError
         As `gred.kernel_time`, where there is a device.
-
-    Notes
-    -----
-    Eight numbers of the H200 are fitted to times of int32 in blocks of 32, 256 and 1024, of rungs 0
-    to 22. The documentation's figures have the errors. GPUs other than an H200 differ from it in
-    their multiprocessors, in what they read, and in how fast blocks start, which goes with the
-    multiprocessors; the rest is taken to be as on an H200, which is not true of all.
 
     References
     ----------

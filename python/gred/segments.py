@@ -72,63 +72,48 @@ def reduceat(
     """Reduce segments of an array, each to a result, as ``ufunc.reduceat`` does.
 
     Segment k begins at ``offsets[k]`` and ends where the next begins; the last ends with the array.
+    On devices the work is divided by elements if offsets rise, else a segment gets a few threads.
 
     Parameters
     ----------
     op : str or numpy.ufunc
-        'sum', 'prod', 'min', 'max', 'any' or 'all', or what NumPy calls them: 'add', 'multiply',
-        'minimum', 'maximum', 'logical_or', 'logical_and', or one of those ufuncs.
+        'sum', 'prod', 'min', 'max', 'any' or 'all', or NumPy's name or ufunc: 'add', 'multiply',
+        'minimum', 'maximum', 'logical_or' or 'logical_and'.
     values : array_like of shape (n,)
-        The elements, of any type and stride that `gred.sum` takes, on the host or on a device. It
-        is never written.
+        Of any type and stride that `gred.sum` takes. It is never written.
     offsets : array_like of int, shape (m,)
-        Where segments begin: from 0 to n - 1, in any order. They may lie on the host or where
-        `values` do; if these lie on the host, they are copied to where the offsets are.
-    dtype : data-type, optional
-        The type that elements are converted to first, as for the reduction itself.
+        Where segments begin: from 0 to n - 1, in any order. They lie on the host or where `values`
+        do, which are copied to where the offsets are if they lie on the host.
+    dtype, device, stream
+        As for the reduction itself.
     out : array of shape (m,), optional
         Where the results go, converted to its type: on the host or the device that does the work.
         It may overlap with `values` and `offsets`.
     empty : {'element', 'identity'}, default 'element'
-        What a segment is that does not end after its beginning: 'element': the one element at its
-        offset, as in NumPy; 'identity': empty, and its result what the reduction has of nothing: 0,
-        1, False or True; of a minimum the largest value of the type, or infinity, and of a maximum
-        the smallest. Then offsets may be n, too: the rows of a sparse matrix in CSR form are
-        ``reduceat("sum", data, indptr[:-1], empty="identity")``.
-    device : str, optional
-        Where arrays of the host are reduced, as for `gred.sum`. What lies on a device is reduced
-        there.
-    stream
-        As for `gred.sum`.
+        What a segment is that does not end after its beginning: the one element at its offset, as
+        in NumPy; or empty, with the reduction's neutral element for a result (of a minimum infinity,
+        or the largest value of the type). Then offsets may be n, too: the rows of a sparse matrix in CSR
+        form are ``reduceat("sum", data, indptr[:-1], empty="identity")``.
 
     Returns
     -------
     array of shape (m,)
         Of the type that the reduction of `values` has: NumPy's, or, if `values` lie on a device, an
-        array there, of the library that they are of, which the call does not wait for. The same
-        bits in every run; on the host for any number of threads, with sums of floats added
-        pairwise, at least as accurately as NumPy's.
+        array there, of their library, which the call does not wait for. The same bits in every run,
+        on the host for any number of threads; sums of floats are as accurate as NumPy's, or more.
 
     Raises
     ------
     TypeError
         If `op` is nothing of the kind, or offsets are no integers that int64 holds.
     ValueError
-        If there is no such `op` or `empty`, or a shape does not fit.
-        Or offsets lie on another device than values.
+        If there is no such `op` or `empty`, a shape does not fit, or offsets and values lie on two
+        devices.
     IndexError
-        If an offset is not in the array. Where offsets lie on a device, it is found out there, so
-        that only calls whose results come to the host raise. Others leave, of a segment that begins
-        or ends outside of the array, what the reduction has of nothing, as for `empty`; nothing
-        outside is ever read.
+        If an offset is not in the array. Of offsets on a device only calls whose results come to
+        the host raise; others leave the neutral element. Nothing outside the array is ever read.
     MemoryError
-        If the device's memory does not suffice for what has to be copied there or converted, all of
-        which is at a time.
-
-    Notes
-    -----
-    On devices, offsets that rise are the fast case: whatever the segments' lengths are, the work is
-    divided by elements. Others take a way of their own, a few threads a segment.
+        If the device's memory does not hold all that is copied there or converted.
 
     Examples
     --------
@@ -143,6 +128,5 @@ def reduceat(
     """
     if empty not in _EMPTY:
         raise ValueError(f"empty must be 'element' or 'identity'; got {empty!r}")
-    return _core.reduceat(
-        _reduction(op), values, _offsets(offsets), dtype, out, empty == "identity", device, stream
-    )
+    may_be_empty, starts = empty == "identity", _offsets(offsets)
+    return _core.reduceat(_reduction(op), values, starts, dtype, out, may_be_empty, device, stream)

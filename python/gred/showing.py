@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from gred.counting import SECTOR_NBYTES, WARP
 from gred.recording import Accesses, Launch
 from gred.records import methods
-from gred.steps import Block, Element, Node, Request, Step
+from gred.drawing.steps import Block, Element, Node, Request, Step
 
 BLOCKS_MAX = 4
 MEMORIES = ("array", "shared", "partials", "tickets")

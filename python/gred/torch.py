@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from gred.exact import ExactSum
-from gred.extras import needed
+from gred.checks import needed
 
 __all__ = ["all_reduce"]
 

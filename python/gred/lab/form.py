@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import gred
-from gred.counting import number_from
+from gred.checks import number_from
 from gred.lab import plain
 
 LATEST = 22  # the checker knows no asynchronous copies, and no clusters
