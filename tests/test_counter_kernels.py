@@ -4,22 +4,14 @@ They are compiled against the simulator alone, with pointers that count.
 """
 
 import ctypes
-from pathlib import Path
 
 import pytest
 from toy_kernels import toy_kernels
 
 pytestmark = pytest.mark.unsanitized
 
-ROOT = Path(__file__).parent.parent
-GLOBAL_LOAD, GLOBAL_STORE, SHARED_LOAD, SHARED_STORE = range(4)
-EVENTS = {
-    "global_load": GLOBAL_LOAD,
-    "global_store": GLOBAL_STORE,
-    "shared_load": SHARED_LOAD,
-    "shared_store": SHARED_STORE,
-}
-ORDERS = {"forwards": 0, "backwards": 1, "shuffled": 2}
+EVENTS = ("global_load", "global_store", "shared_load", "shared_store")
+ORDERS = ("forwards", "backwards", "shuffled")
 NOBODY = -1
 
 
@@ -36,8 +28,8 @@ def count(kernels):
     def count(name, at, nbytes=4, *, offset=0, event=None, order="forwards"):
         places = (ctypes.c_int * len(at))(*at)
         counts = [ctypes.c_uint64() for _ in range(4)]
-        kind = EVENTS[event or name]
-        how = ctypes.c_uint(offset), ctypes.c_int(kind), ctypes.c_int(ORDERS[order])
+        kind, number = EVENTS.index(event or name), ORDERS.index(order)
+        how = ctypes.c_uint(offset), ctypes.c_int(kind), ctypes.c_int(number)
         status = kernels.count_kernel(
             name.encode(), nbytes, len(at), places, *how, *map(ctypes.byref, counts)
         )
@@ -164,36 +156,28 @@ def test_wide_loads_are_served_in_pairs(count, at, nbytes, load, store):
 
 # ---- what lanes do together ----
 
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_lanes_meet_at_the_same_turn(count, order):
-    """Lane k comes k times: turn t is of the lanes from t + 1 on, 32 - t - 1 of them."""
-    at = lanes(lambda k: k)
-    requests, active, _, _ = count("turns", at, event="global_load", order=order)
-    assert (requests, active) == (31, sum(at))
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_lanes_do_not_meet_across_a_barrier(count, order):
-    """Each lane's first turn, but none before the same barrier as another's."""
-    got = count("after_barriers", lanes(lambda k: 0), event="global_load", order=order)
-    assert got == (32, 32, 32, 0)
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_turns_are_counted_from_the_last_barrier_on(count, order):
-    got = count("again", lanes(lambda k: 0), event="global_load", order=order)
-    assert got == (2, 16 + 32, 2 + 4, 0)
+# By what kernel, and where lanes' elements lie, or how often they come: requests, lanes, sectors.
+TOGETHER = {
+    # Lane k comes k times, to the same element: turn t is of the lanes from t + 1 on.
+    "turns": (lanes(lambda k: k), (31, sum(range(32)), 7 * 4 + 8 * (3 + 2 + 1))),
+    # Each lane's first turn, but none before the same barrier as another's.
+    "after_barriers": (lanes(lambda k: 0), (32, 32, 32)),
+    # Turns are counted from the last barrier on.
+    "again": (lanes(lambda k: 0), (2, 16 + 32, 2 + 4)),
+    # Two loads of a line are two.
+    "one_line": (lanes(lambda k: 0), (2, 64, 8)),
+    # Warps do not meet.
+    "global_load": (list(range(128)), (4, 128, 16)),
+}
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_two_loads_of_a_line_are_two(count, order):
-    got = count("one_line", lanes(lambda k: 0), event="global_load", order=order)
-    assert got == (2, 64, 8, 0)
+@pytest.mark.parametrize("name", TOGETHER)
+def test_lanes_of_a_warp_meet_at_the_same_turn_since_a_barrier(count, name, order):
+    at, counts = TOGETHER[name]
+    assert count(name, at, event="global_load", order=order) == (*counts, 0)
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_warps_do_not_meet(count, order):
-    at = list(range(128))
-    assert count("global_load", at, order=order) == (4, 128, 16, 0)
+def test_warps_do_not_meet_in_a_bank(count, order):
     assert count("shared_load", [0] * 128, order=order) == (4, 128, 4, 0)

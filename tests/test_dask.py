@@ -5,7 +5,6 @@ import contextlib
 import math
 import os
 import pickle
-import subprocess
 import sys
 from fractions import Fraction
 from unittest import mock
@@ -310,13 +309,6 @@ def test_types_that_results_cannot_have_are_refused():
         gred.dask.sum(floats, axis=3)
 
 
-def test_without_dask_one_error_says_what_brings_it():
-    code = "import sys; sys.modules['dask'] = None; import gred.dask; gred.dask.sum(0)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "pip install 'gred[dask]'" in done.stderr.splitlines()[-1]
-
-
 def test_floats_of_any_byte_order_are_added():
     x = da.from_array(np.array([1.5, 2.5], ">f8"), chunks=1)
     for call, expected in ((gred.dask.sum, 4.0), (gred.dask.mean, 2.0)):
@@ -354,10 +346,6 @@ def test_types_that_cannot_be_are_refused_before_computing(dtype):
             call(x, dtype=dtype)
         with pytest.raises(TypeError):
             call(elements)
-
-
-def test_only_what_is_public_is_listed():
-    assert sorted(dir(gred.dask)) == sorted(gred.dask.__all__)
 
 
 def test_parts_of_a_mean_do_not_touch_each_other():

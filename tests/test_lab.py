@@ -9,15 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from labs import LAB, found, line_of
+from labs import LAB, LADDER, RUNGS, found, line_of
 
 import gred
 from gred.lab import checking, edges, processes
 
 pytestmark = LAB
-HERE = Path(__file__).parent
-FAULTS = HERE / "rungs/faults.cuh"
-LADDER = Path(gred.__file__).parent / "kernels/ladder"
+FAULTS = RUNGS / "faults.cuh"
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import importlib.metadata
 import os
 import re
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -69,6 +70,24 @@ def test_modules_are_imported_when_somebody_goes_there(name):
         """
     )
     assert listed.split() == ["False", "True"]
+
+
+@pytest.mark.unsanitized
+@pytest.mark.parametrize(
+    ("name", "library", "call"),
+    [("dask", "dask", "sum"), ("mpi", "mpi4py", "allreduce"), ("torch", "torch", "all_reduce")],
+)
+def test_without_what_an_extra_brings_one_error_says_so(name, library, call):
+    code = f"import sys; sys.modules['{library}'] = None; import gred.{name}; gred.{name}.{call}(0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"pip install 'gred[{name}]'" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("name", ["dask", "mpi"])
+def test_modules_of_clusters_list_functions_alone(name):
+    module = importlib.import_module(f"gred.{name}")
+    assert sorted(dir(module)) == sorted(module.__all__)
 
 
 def test_dir_shows_what_is_public_and_no_more():

@@ -163,7 +163,8 @@ def pass_time(gpu: Gpu, counts: Counts, read: int, number: int) -> PassTime:
     waiting = block.rounds(gpu) * block.waits(gpu, read, number)
     atomics = counts.atomic_lanes * gpu.atomic_cycles / gpu.clock
     terms = Terms(memory, starting, work, waiting, atomics)
-    return PassTime(counts.blocks, terms, gpu.launch, block.turns_alone() * gpu.cache_latency)
+    alone = block.last_block_loads() * gpu.cache_latency
+    return PassTime(counts.blocks, terms, gpu.launch, alone)
 
 
 def _bytes_moved(counts: Counts, read: int) -> float:
@@ -225,7 +226,7 @@ class _Block:
     def _dependent_lines(self) -> list[Line]:
         return [line for line in self.counts.lines if line.event == "dependent_global_load"]
 
-    def turns_alone(self) -> int:
+    def last_block_loads(self) -> int:
         """Count the dependent loads of the block that drew the last ticket, and the ticket."""
         if not self.counts.atomic_requests:
             return 0
@@ -366,13 +367,8 @@ def roofline(
     found = predict(launch, checked_size(size), gpu)
     if device is None:
         return found
-    timed = kernel_time(
-        np.ones(size, launch.dtype),
-        method=found.method,
-        block_size=found.block_size,
-        dtype=launch.dtype,
-        device=device,
-    )
+    x, block_size = np.ones(size, launch.dtype), found.block_size
+    timed = kernel_time(x, method=found.method, block_size=block_size, dtype=x.dtype, device=device)
     return found._replace(measured=float(np.median(timed.seconds)))
 
 
