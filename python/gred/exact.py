@@ -143,7 +143,7 @@ class ExactSum:
             self._words = _from_core(_core.exact_normalised(self._words + sign * words))
 
     def __iadd__(self, other: ExactSum | int) -> ExactSum:
-        """Add in place all that another one has been given; 0, by which `sum` begins, is nothing."""
+        """Add in place what another one has been given; 0, by which `sum` begins, is nothing."""
         if isinstance(other, ExactSum):
             self._merge(other._words, 1)
         elif type(other) is not int or other != 0:
@@ -184,7 +184,7 @@ class ExactSum:
         return _core.exact_rounded(self._words, 1, dtype)
 
     def mean(self, dtype: DTypeLike = np.float64) -> Any:
-        """Divide the sum by `count`, and round the quotient once, as `value` does; NaN of nothing."""
+        """Divide the sum by `count`, and round the quotient once, as `value`; of nothing NaN."""
         words = self._words
         return _core.exact_rounded(words, int(words[0]), dtype)
 

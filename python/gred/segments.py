@@ -91,9 +91,9 @@ def reduceat(
         It may overlap with `values` and `offsets`.
     empty : {'element', 'identity'}, default 'element'
         What a segment is that does not end after its beginning: the one element at its offset, as
-        in NumPy; or empty, with the reduction's neutral element for a result (of a minimum infinity,
-        or the largest value of the type). Then offsets may be n, too: the rows of a sparse matrix in CSR
-        form are ``reduceat("sum", data, indptr[:-1], empty="identity")``.
+        in NumPy; or empty, with the reduction's neutral element for a result (of a minimum
+        infinity, or the largest value of the type). Then offsets may be n, too: the rows of a
+        sparse matrix in CSR form are ``reduceat("sum", data, indptr[:-1], empty="identity")``.
 
     Returns
     -------
