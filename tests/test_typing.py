@@ -103,7 +103,7 @@ def test_the_package_is_strictly_typed_its_stubs_are_true_and_users_types_are_ch
 
 
 def stubbed_reductions():
-    """Give the functions that the core's stub has by a protocol: names, and overloads' parameters."""
+    """Give functions that the core's stub has by a protocol, with their overloads' parameters."""
     stub = ast.parse(Path(gred.__file__).with_name("_core.pyi").read_text(encoding="utf-8"))
     classes = {node.name: node.body for node in stub.body if isinstance(node, ast.ClassDef)}
     options = {option.target.id: ... for option in classes["_Launch"]}

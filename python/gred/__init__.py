@@ -6,7 +6,7 @@ np.int64(499999500000)
 """
 
 from importlib import import_module as _import_module
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from gred._core import (
     CudaError,
@@ -41,7 +41,7 @@ from gred.segments import reduceat
 from gred.settings import thread_order, threads, workspace_limit
 from gred.summary import Summary, describe
 
-if _TYPE_CHECKING:
+if TYPE_CHECKING:
     from gred import dask as dask
     from gred import lab as lab
     from gred import mpi as mpi
@@ -120,7 +120,7 @@ _LAZY = {
 }
 _MODULES = ("dask", "lab", "mpi", "testing", "torch")
 
-if not _TYPE_CHECKING:
+if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         """Import a module, or the one that has a name."""

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gred import _core
-from gred.exact import WORDS, ExactSum
 from gred.checks import needed
+from gred.exact import WORDS, ExactSum
 from gred.partials import Partials, merged, of_sums, rounded, sums_of
 
 __all__ = ["dot", "mean", "sum"]
@@ -63,9 +63,7 @@ def _finish(blocks: Any, axis: _Axis, keepdims: bool, result: DTypeLike, divided
     return values if keepdims else np.squeeze(values, _axes(axis, values.ndim))[()]
 
 
-def _wrap(
-    block: Any, axis: _Axis, keepdims: bool, result: DTypeLike, is_last: bool = False
-) -> Any:
+def _wrap(block: Any, axis: _Axis, keepdims: bool, result: DTypeLike, is_last: bool = False) -> Any:
     """Integers' sums, of blocks or of sums: they wrap around, in any order.
 
     In the end they are what NumPy makes: a scalar, where no axis is left.

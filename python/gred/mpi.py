@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gred.exact import ExactSum
 from gred.checks import needed
+from gred.exact import ExactSum
 
 __all__ = ["allreduce", "reduce"]
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gred.exact import ExactSum
 from gred.checks import needed
+from gred.exact import ExactSum
 
 __all__ = ["all_reduce"]
 

@@ -19,9 +19,9 @@ from gred.cli.opening import tell_written
 from gred.counting import WARP
 from gred.drawing.hero import hero
 from gred.drawing.picture import drawn
+from gred.drawing.steps import Block, Node, Step, blocks
 from gred.recording import Launch
 from gred.showing import Boundary
-from gred.drawing.steps import Block, Node, Step, blocks
 
 DESCRIPTION = """\
 Shows a rung of the ladder step by step: which thread touches which element, which lanes idle, which

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-from gred.drawing.banks import draw_banks
 from gred.counting import WARP
-from gred.recording import Accesses, Launch
+from gred.drawing.banks import draw_banks
 from gred.drawing.sheet import READABLE, WIDTH, Page, Sheet
+from gred.drawing.steps import ACROSS_BLOCKS, Block, Element, Node, Step, blocks
+from gred.recording import Accesses, Launch
 from gred.showing import (
     MEMORIES,
     Boundary,
@@ -33,7 +34,6 @@ from gred.showing import (
     told_ticket,
     told_value,
 )
-from gred.drawing.steps import ACROSS_BLOCKS, Block, Element, Node, Step, blocks
 
 _LEFT, _RIGHT = 142, 276
 _CELL, _FLAT, _GAP, _ROW, _LINE = 18, 6, 28, 20, 14
