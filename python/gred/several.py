@@ -66,7 +66,8 @@ def _elements(arrays: Sequence[Any]) -> np.dtype[Any]:
 def _common(names: Sequence[str]) -> np.dtype[Any]:
     """Promote bfloat16, which NumPy does not know, as float32, but where there is nothing else."""
     if set(names) == {"bfloat16"}:
-        return np.dtype(_bfloat16())
+        only: np.dtype[Any] = np.dtype(_bfloat16())
+        return only
     common: np.dtype[Any] = np.result_type(
         *("float32" if name == "bfloat16" else name for name in names)
     )
