@@ -120,7 +120,7 @@ def named(arguments):
     return dict(zip([one.arg for one in given], defaults, strict=True))
 
 
-@pytest.mark.parametrize(("name", "overloads"), stubbed_reductions())
+@pytest.mark.parametrize(("name", "overloads"), [*stubbed_reductions()])
 def test_a_protocol_has_all_parameters_and_defaults_of_its_function(name, overloads):
     """What stubtest does not see of a function that is a variable in the stub."""
     parameters = inspect.signature(getattr(gred, name)).parameters

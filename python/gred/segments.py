@@ -84,7 +84,7 @@ def reduceat(
     offsets : array_like of int, shape (m,)
         Where segments begin: from 0 to n - 1, in any order. They lie on the host or where `values`
         do, which are copied to where the offsets are if they lie on the host.
-    dtype, device, stream
+    dtype : data-type, optional
         As for the reduction itself.
     out : array of shape (m,), optional
         Where the results go, converted to its type: on the host or the device that does the work.
@@ -94,6 +94,8 @@ def reduceat(
         in NumPy; or empty, with the reduction's neutral element for a result (of a minimum
         infinity, or the largest value of the type). Then offsets may be n, too: the rows of a
         sparse matrix in CSR form are ``reduceat("sum", data, indptr[:-1], empty="identity")``.
+    device, stream
+        As for the reduction itself.
 
     Returns
     -------
