@@ -41,7 +41,8 @@ def test_a_rung_in_whatever_folder_is_compiled_for_one_architecture(tmp_path):
     saved(folder, "#define THERE\n", "piece.cuh")
     text = (LADDER / "18_shuffle.cuh").read_text(encoding="utf-8")
     path = saved(folder, f'#include "piece.cuh"\n#ifdef THERE\n{text}\n#endif\n')
-    library = for_hopper(path).compiled("cuda")
+    build = for_hopper(path)  # whose folder lives as long as it does
+    library = build.compiled("cuda")
     assert ctypes.CDLL(str(library)).lab_flat
     if shutil.which("cuobjdump"):
         command = ["cuobjdump", "--list-elf", library]
