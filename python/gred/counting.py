@@ -290,9 +290,7 @@ def counters(
     a warp's lanes belong together when they come from the same line in the same iteration, counted
     from the warp's last barrier on. The counts do not depend on the elements, nor on the order of
     threads, and are those of Nsight Compute on an H200, but for a few differences that the
-    documentation's page on the laboratory lists. 'bulk' and 'cluster' have not been beside a
-    profiler: a bulk copy is one request, no load and no shared store, and a store to another
-    block's shared memory counts as one to the block's own.
+    documentation's page on the laboratory lists.
 
     Parameters
     ----------
@@ -317,11 +315,8 @@ def counters(
 
     Raises
     ------
-    ValueError
-        For a reduction, method, type or layout without counters, an empty array, and whatever
-        `gred.sum` refuses.
-    TypeError, RuntimeError, MemoryError
-        As `gred.sum`.
+    ValueError, TypeError, RuntimeError, MemoryError
+        As `gred.sum`, and for a reduction, method, type, layout or empty array without counters.
 
     Examples
     --------

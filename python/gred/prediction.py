@@ -338,8 +338,7 @@ def roofline(
         ``seconds``: the time of all passes as `gred.kernel_time` measures it, cold caches and all;
         ``limit``: 'memory', 'blocks', 'work', 'waiting', 'atomics' or 'launches', whichever limits
         it for longest; ``why()``: that in words; ``passes``, with the five ``terms`` of each;
-        ``measured`` and ``error``, where there is a GPU; ``method``, ``block_size``, ``dtype``,
-        ``size``, ``gpu``.
+        ``measured`` and ``error``, where there is a GPU; and what was asked for, as it was taken.
 
     Raises
     ------
@@ -365,10 +364,13 @@ def roofline(
     gpu = H200 if device is None else gpu_here(device)
     launch = make_launch(method, block_size, dtype, gpu)
     found = predict(launch, checked_size(size), gpu)
-    if device is None:
-        return found
-    x, block_size = np.ones(size, launch.dtype), found.block_size
-    timed = kernel_time(x, method=found.method, block_size=block_size, dtype=x.dtype, device=device)
+    return found if device is None else _measured(found, device)
+
+
+def _measured(found: Roofline, device: str) -> Roofline:
+    x = np.ones(found.size, found.dtype)
+    options: dict[str, Any] = {"method": found.method, "block_size": found.block_size}
+    timed = kernel_time(x, **options, dtype=x.dtype, device=device)
     return found._replace(measured=float(np.median(timed.seconds)))
 
 

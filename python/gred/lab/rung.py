@@ -267,8 +267,7 @@ def compile(
         If the file has not one kernel of that form, it cannot be told how to launch it,
         `data_blocks` is no integer from 1 to 1024, or there is no such device.
     FileNotFoundError, UnicodeDecodeError, RuntimeError
-        If there is no such file, it is no text, there is no C++ compiler, or `device` is a GPU, and
-        there is none, or no nvcc.
+        If there is no such file, it is no text, or there is no compiler, or GPU, that is needed.
 
     Examples
     --------
