@@ -60,9 +60,9 @@ inline void write_everywhere(const char *text, size_t length, bool again)
 inline void lie()
 {
     char text[100];
-    const int length = snprintf(
-        text, sizeof text, "{\"process\": %d, \"number\": 0, \"forks\": 0, \"answer\": [5]}\n",
-        getppid());
+    const int length =
+        snprintf(text, sizeof text,
+                 "{\"process\": %d, \"number\": 0, \"forks\": 0, \"answer\": [5]}\n", getppid());
     write_everywhere(text, size_t(length), false);
 }
 
