@@ -87,7 +87,7 @@ class Rung:
         except RuntimeError as error:
             return Report([Finding("failed", str(error), None, None, *case)])
         own_lines = tuple(line for line in total.lines if Path(line.file) == self.path)
-        missed = exercise.missed(total._replace(lines=own_lines), size)
+        missed = exercise.missed(total._replace(lines=own_lines))
         if missed is None:
             return Report([])
         text, line = missed
