@@ -390,17 +390,21 @@ def test_counters_print_as_a_table():
         ({"method": "exact"}, ValueError, "method 'exact' has no counters; rungs 0 to 24 have"),
         ({"a": np.ones(3), "method": "exact"}, ValueError, "'exact' has no counters"),
         ({"method": "recursive"}, ValueError, "does not run on 'simulated'"),
+        ({"method": "host"}, ValueError, "method 'host' does not exist"),
+        ({"block_size": 16}, ValueError, "block_size"),
+        ({"a": "text"}, TypeError, "a"),
         ({"dtype": np.float64}, ValueError, "float32 in float64"),
         ({"a": np.ones(3, np.float16)}, ValueError, "got float16 in float32"),
-        ({"a": np.ones(0, np.float32)}, ValueError, "nothing to count"),
+        ({"a": np.ones(0, np.float32)}, ValueError, "a is empty: there is nothing to count"),
         ({"multiprocessors": 0}, ValueError, "from 1 to 1024; got 0"),
         ({"multiprocessors": True}, TypeError, "must be an integer; got True"),
         ({"a": SimulatedArray(np.ones((4, 4)))[:, ::2]}, ValueError, "one after the other"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
-def test_what_cannot_be_counted_is_refused(options, error, text):
+def test_what_cannot_be_counted_or_recorded_is_refused(options, error, text):
     options = dict(options)
     a, op = options.pop("a", np.ones(3, np.float32)), options.pop("op", "sum")
-    with pytest.raises(error, match=text):
-        gred.counters(a, op, **options)
+    for ask in (gred.counters, gred.accesses):
+        with pytest.raises(error, match=text):
+            ask(a, op, **options)
