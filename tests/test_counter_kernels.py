@@ -46,33 +46,32 @@ def lanes(place):
 # ---- global memory ----
 
 # Where the lanes' elements lie, their size, the first one's offset: sectors of 32 bytes.
-SECTORS = [
-    ("neighbours", lanes(lambda k: k), 4, 0, 4),
-    ("reversed", lanes(lambda k: 31 - k), 4, 0, 4),
-    ("behind a boundary", lanes(lambda k: k), 4, 4, 5),
-    ("a sector behind", lanes(lambda k: k), 4, 32, 4),
-    ("every second", lanes(lambda k: 2 * k), 4, 0, 8),
-    ("every fourth", lanes(lambda k: 4 * k), 4, 0, 16),
-    ("every eighth", lanes(lambda k: 8 * k), 4, 0, 32),
-    ("every 32nd", lanes(lambda k: 32 * k), 4, 0, 32),
-    ("all the same", lanes(lambda k: 5), 4, 0, 1),
-    ("one lane", lanes(lambda k: 0 if k == 7 else NOBODY), 4, 0, 1),
-    ("bytes", lanes(lambda k: k), 1, 0, 1),
-    ("bytes, shifted", lanes(lambda k: k), 1, 1, 2),
-    ("8 bytes", lanes(lambda k: k), 8, 0, 8),
-    ("8 bytes, shifted", lanes(lambda k: k), 8, 8, 9),
-    ("8 bytes, every second", lanes(lambda k: 2 * k), 8, 0, 16),
-    ("16 bytes", lanes(lambda k: k), 16, 0, 16),
-    ("16 bytes, shifted", lanes(lambda k: k), 16, 16, 17),
-    ("16 bytes, every second", lanes(lambda k: 2 * k), 16, 0, 32),
-]
+SECTORS = {
+    "neighbours": (lanes(lambda k: k), 4, 0, 4),
+    "reversed": (lanes(lambda k: 31 - k), 4, 0, 4),
+    "behind a boundary": (lanes(lambda k: k), 4, 4, 5),
+    "a sector behind": (lanes(lambda k: k), 4, 32, 4),
+    "every second": (lanes(lambda k: 2 * k), 4, 0, 8),
+    "every fourth": (lanes(lambda k: 4 * k), 4, 0, 16),
+    "every eighth": (lanes(lambda k: 8 * k), 4, 0, 32),
+    "every 32nd": (lanes(lambda k: 32 * k), 4, 0, 32),
+    "all the same": (lanes(lambda k: 5), 4, 0, 1),
+    "one lane": (lanes(lambda k: 0 if k == 7 else NOBODY), 4, 0, 1),
+    "bytes": (lanes(lambda k: k), 1, 0, 1),
+    "bytes, shifted": (lanes(lambda k: k), 1, 1, 2),
+    "8 bytes": (lanes(lambda k: k), 8, 0, 8),
+    "8 bytes, shifted": (lanes(lambda k: k), 8, 8, 9),
+    "8 bytes, every second": (lanes(lambda k: 2 * k), 8, 0, 16),
+    "16 bytes": (lanes(lambda k: k), 16, 0, 16),
+    "16 bytes, shifted": (lanes(lambda k: k), 16, 16, 17),
+    "16 bytes, every second": (lanes(lambda k: 2 * k), 16, 0, 32),
+}
 
 
 @pytest.mark.parametrize("name", ["global_load", "global_store"])
-@pytest.mark.parametrize(
-    ("at", "nbytes", "offset", "sectors"), [case[1:] for case in SECTORS], ids=lambda value: ""
-)
-def test_sectors_are_those_that_lanes_touch(count, name, at, nbytes, offset, sectors):
+@pytest.mark.parametrize("case", SECTORS)
+def test_sectors_are_those_that_lanes_touch(count, name, case):
+    at, nbytes, offset, sectors = SECTORS[case]
     active = sum(place != NOBODY for place in at)
     assert count(name, at, nbytes, offset=offset) == (1, active, sectors, 0)
 
@@ -80,75 +79,69 @@ def test_sectors_are_those_that_lanes_touch(count, name, at, nbytes, offset, sec
 # ---- shared memory ----
 
 # Where the lanes' words lie, and their size: wavefronts, and conflicts among them.
-WAVEFRONTS = [
-    ("neighbours", lanes(lambda k: k), 4, 1, 0),
-    ("reversed", lanes(lambda k: 31 - k), 4, 1, 0),
-    ("shifted", lanes(lambda k: k + 1), 4, 1, 0),
-    ("every second", lanes(lambda k: 2 * k), 4, 2, 1),
-    ("every fourth", lanes(lambda k: 4 * k), 4, 4, 3),
-    ("every eighth", lanes(lambda k: 8 * k), 4, 8, 7),
-    ("every 32nd", lanes(lambda k: 32 * k), 4, 32, 31),
-    ("every 33rd", lanes(lambda k: 33 * k), 4, 1, 0),
-    ("all the same", lanes(lambda k: 5), 4, 1, 0),
-    ("two words of a bank", lanes(lambda k: 32 * (k % 2)), 4, 2, 1),
-    ("one lane", lanes(lambda k: 3 if k == 9 else NOBODY), 4, 1, 0),
-    ("bytes", lanes(lambda k: k), 1, 1, 0),
-    ("8 bytes", lanes(lambda k: k), 8, 2, 0),
-    ("8 bytes, half a warp", lanes(lambda k: k if k < 16 else NOBODY), 8, 1, 0),
-    ("8 bytes, one lane", lanes(lambda k: k if k == 0 else NOBODY), 8, 1, 0),
-    ("8 bytes, every second", lanes(lambda k: 2 * k), 8, 4, 2),
-    ("8 bytes, every 16th", lanes(lambda k: 16 * k), 8, 32, 30),
-    ("16 bytes", lanes(lambda k: k), 16, 4, 0),
-    ("16 bytes, every second", lanes(lambda k: 2 * k), 16, 8, 4),
-]
+WAVEFRONTS = {
+    "neighbours": (lanes(lambda k: k), 4, 1, 0),
+    "reversed": (lanes(lambda k: 31 - k), 4, 1, 0),
+    "shifted": (lanes(lambda k: k + 1), 4, 1, 0),
+    "every second": (lanes(lambda k: 2 * k), 4, 2, 1),
+    "every fourth": (lanes(lambda k: 4 * k), 4, 4, 3),
+    "every eighth": (lanes(lambda k: 8 * k), 4, 8, 7),
+    "every 32nd": (lanes(lambda k: 32 * k), 4, 32, 31),
+    "every 33rd": (lanes(lambda k: 33 * k), 4, 1, 0),
+    "all the same": (lanes(lambda k: 5), 4, 1, 0),
+    "two words of a bank": (lanes(lambda k: 32 * (k % 2)), 4, 2, 1),
+    "one lane": (lanes(lambda k: 3 if k == 9 else NOBODY), 4, 1, 0),
+    "bytes": (lanes(lambda k: k), 1, 1, 0),
+    "8 bytes": (lanes(lambda k: k), 8, 2, 0),
+    "8 bytes, half a warp": (lanes(lambda k: k if k < 16 else NOBODY), 8, 1, 0),
+    "8 bytes, one lane": (lanes(lambda k: k if k == 0 else NOBODY), 8, 1, 0),
+    "8 bytes, every second": (lanes(lambda k: 2 * k), 8, 4, 2),
+    "8 bytes, every 16th": (lanes(lambda k: 16 * k), 8, 32, 30),
+    "16 bytes": (lanes(lambda k: k), 16, 4, 0),
+    "16 bytes, every second": (lanes(lambda k: 2 * k), 16, 8, 4),
+}
 
 
 @pytest.mark.parametrize("name", ["shared_load", "shared_store"])
-@pytest.mark.parametrize(
-    ("at", "nbytes", "wavefronts", "conflicts"),
-    [case[1:] for case in WAVEFRONTS],
-    ids=lambda value: "",
-)
-def test_wavefronts_are_what_the_busiest_bank_takes(count, name, at, nbytes, wavefronts, conflicts):
+@pytest.mark.parametrize("case", WAVEFRONTS)
+def test_wavefronts_are_what_the_busiest_bank_takes(count, name, case):
+    at, nbytes, wavefronts, conflicts = WAVEFRONTS[case]
     active = sum(place != NOBODY for place in at)
     assert count(name, at, nbytes) == (1, active, wavefronts, conflicts)
 
 
 # What Nsight Compute counts on an H200 where loads and stores differ: wavefronts and conflicts of
 # loads, and of stores. Loads are served a pair of lanes at a time where it asks for one address.
-PAIRED = [
-    ("8 bytes, all the same", lanes(lambda k: 5), 8, (1, 0), (2, 0)),
-    ("8 bytes, pairs the same", lanes(lambda k: k // 2), 8, (1, 0), (2, 0)),
-    ("8 bytes, halves the same", lanes(lambda k: k % 16), 8, (2, 0), (2, 0)),
-    ("8 bytes, even lanes", lanes(lambda k: NOBODY if k % 2 else k), 8, (2, 1), (2, 0)),
-    (
-        "8 bytes, even lanes, packed",
+PAIRED = {
+    "8 bytes, all the same": (lanes(lambda k: 5), 8, (1, 0), (2, 0)),
+    "8 bytes, pairs the same": (lanes(lambda k: k // 2), 8, (1, 0), (2, 0)),
+    "8 bytes, halves the same": (lanes(lambda k: k % 16), 8, (2, 0), (2, 0)),
+    "8 bytes, even lanes": (lanes(lambda k: NOBODY if k % 2 else k), 8, (2, 1), (2, 0)),
+    "8 bytes, even lanes, packed": (
         lanes(lambda k: NOBODY if k % 2 else k // 2),
         8,
         (1, 0),
         (2, 0),
     ),
-    ("8 bytes, every 8th lane", lanes(lambda k: NOBODY if k % 8 else k), 8, (2, 1), (2, 0)),
-    ("8 bytes, 8 lanes of each half", lanes(lambda k: NOBODY if k & 8 else k), 8, (2, 0), (2, 0)),
-    (
-        "8 bytes, two lanes, one bank",
+    "8 bytes, every 8th lane": (lanes(lambda k: NOBODY if k % 8 else k), 8, (2, 1), (2, 0)),
+    "8 bytes, 8 lanes of each half": (lanes(lambda k: NOBODY if k & 8 else k), 8, (2, 0), (2, 0)),
+    "8 bytes, two lanes, one bank": (
         lanes(lambda k: NOBODY if k % 16 else 16 * k),
         8,
         (2, 1),
         (2, 0),
     ),
-    ("16 bytes, all the same", lanes(lambda k: 5), 16, (2, 0), (4, 0)),
-    ("16 bytes, pairs the same", lanes(lambda k: k // 2), 16, (2, 0), (4, 0)),
-    ("16 bytes, even lanes", lanes(lambda k: NOBODY if k % 2 else k), 16, (4, 2), (4, 0)),
-    ("16 bytes, every 8th lane", lanes(lambda k: NOBODY if k % 8 else k), 16, (4, 2), (4, 0)),
-    ("16 bytes, 8 lanes of each half", lanes(lambda k: NOBODY if k & 8 else k), 16, (2, 0), (2, 0)),
-]
+    "16 bytes, all the same": (lanes(lambda k: 5), 16, (2, 0), (4, 0)),
+    "16 bytes, pairs the same": (lanes(lambda k: k // 2), 16, (2, 0), (4, 0)),
+    "16 bytes, even lanes": (lanes(lambda k: NOBODY if k % 2 else k), 16, (4, 2), (4, 0)),
+    "16 bytes, every 8th lane": (lanes(lambda k: NOBODY if k % 8 else k), 16, (4, 2), (4, 0)),
+    "16 bytes, 8 lanes of each half": (lanes(lambda k: NOBODY if k & 8 else k), 16, (2, 0), (2, 0)),
+}
 
 
-@pytest.mark.parametrize(
-    ("at", "nbytes", "load", "store"), [case[1:] for case in PAIRED], ids=lambda value: ""
-)
-def test_wide_loads_are_served_in_pairs(count, at, nbytes, load, store):
+@pytest.mark.parametrize("case", PAIRED)
+def test_wide_loads_are_served_in_pairs(count, case):
+    at, nbytes, load, store = PAIRED[case]
     active = sum(place != NOBODY for place in at)
     assert count("shared_load", at, nbytes) == (1, active, *load)
     assert count("shared_store", at, nbytes) == (1, active, *store)
