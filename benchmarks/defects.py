@@ -348,7 +348,7 @@ PYTHON = [
     Defect(
         "two-way conflicts",
         "edge",
-        "python/gred/banks.py",
+        "python/gred/drawing/banks.py",
         "The picture shows two threads on one bank as if they were alone.",
         "if len(threads) > 1 else",
         "if len(threads) > 2 else",

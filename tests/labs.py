@@ -1,11 +1,15 @@
 """What tests of the laboratory need."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 
+import gred
 from gred.lab import checking, processes
 
+LADDER = Path(gred.__file__).parent / "kernels/ladder"
+RUNGS = Path(__file__).parent / "rungs"
 LAB = [
     pytest.mark.unsanitized,
     pytest.mark.usefixtures("patient_lab"),
@@ -23,6 +27,20 @@ def found(rung, *jobs, seconds=600.0):
         checking._heard(rung._build, job, answer)
         for job, answer in zip(jobs, answers, strict=False)
     ]
+
+
+def saved(folder, text, name="mine.cuh"):
+    """Write a source."""
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def compile_error(path, **options):
+    """Compile what is wrong, and give the error's text."""
+    with pytest.raises(gred.lab.CompileError) as caught:
+        gred.lab.compile(path, **options)
+    return str(caught.value)
 
 
 def line_of(path, text):

@@ -4,22 +4,14 @@ They are compiled against the simulator alone, with pointers that count.
 """
 
 import ctypes
-from pathlib import Path
 
 import pytest
 from toy_kernels import toy_kernels
 
 pytestmark = pytest.mark.unsanitized
 
-ROOT = Path(__file__).parent.parent
-GLOBAL_LOAD, GLOBAL_STORE, SHARED_LOAD, SHARED_STORE = range(4)
-EVENTS = {
-    "global_load": GLOBAL_LOAD,
-    "global_store": GLOBAL_STORE,
-    "shared_load": SHARED_LOAD,
-    "shared_store": SHARED_STORE,
-}
-ORDERS = {"forwards": 0, "backwards": 1, "shuffled": 2}
+EVENTS = ("global_load", "global_store", "shared_load", "shared_store")
+ORDERS = ("forwards", "backwards", "shuffled")
 NOBODY = -1
 
 
@@ -36,8 +28,8 @@ def count(kernels):
     def count(name, at, nbytes=4, *, offset=0, event=None, order="forwards"):
         places = (ctypes.c_int * len(at))(*at)
         counts = [ctypes.c_uint64() for _ in range(4)]
-        kind = EVENTS[event or name]
-        how = ctypes.c_uint(offset), ctypes.c_int(kind), ctypes.c_int(ORDERS[order])
+        kind, number = EVENTS.index(event or name), ORDERS.index(order)
+        how = ctypes.c_uint(offset), ctypes.c_int(kind), ctypes.c_int(number)
         status = kernels.count_kernel(
             name.encode(), nbytes, len(at), places, *how, *map(ctypes.byref, counts)
         )
@@ -54,33 +46,32 @@ def lanes(place):
 # ---- global memory ----
 
 # Where the lanes' elements lie, their size, the first one's offset: sectors of 32 bytes.
-SECTORS = [
-    ("neighbours", lanes(lambda k: k), 4, 0, 4),
-    ("reversed", lanes(lambda k: 31 - k), 4, 0, 4),
-    ("behind a boundary", lanes(lambda k: k), 4, 4, 5),
-    ("a sector behind", lanes(lambda k: k), 4, 32, 4),
-    ("every second", lanes(lambda k: 2 * k), 4, 0, 8),
-    ("every fourth", lanes(lambda k: 4 * k), 4, 0, 16),
-    ("every eighth", lanes(lambda k: 8 * k), 4, 0, 32),
-    ("every 32nd", lanes(lambda k: 32 * k), 4, 0, 32),
-    ("all the same", lanes(lambda k: 5), 4, 0, 1),
-    ("one lane", lanes(lambda k: 0 if k == 7 else NOBODY), 4, 0, 1),
-    ("bytes", lanes(lambda k: k), 1, 0, 1),
-    ("bytes, shifted", lanes(lambda k: k), 1, 1, 2),
-    ("8 bytes", lanes(lambda k: k), 8, 0, 8),
-    ("8 bytes, shifted", lanes(lambda k: k), 8, 8, 9),
-    ("8 bytes, every second", lanes(lambda k: 2 * k), 8, 0, 16),
-    ("16 bytes", lanes(lambda k: k), 16, 0, 16),
-    ("16 bytes, shifted", lanes(lambda k: k), 16, 16, 17),
-    ("16 bytes, every second", lanes(lambda k: 2 * k), 16, 0, 32),
-]
+SECTORS = {
+    "neighbours": (lanes(lambda k: k), 4, 0, 4),
+    "reversed": (lanes(lambda k: 31 - k), 4, 0, 4),
+    "behind a boundary": (lanes(lambda k: k), 4, 4, 5),
+    "a sector behind": (lanes(lambda k: k), 4, 32, 4),
+    "every second": (lanes(lambda k: 2 * k), 4, 0, 8),
+    "every fourth": (lanes(lambda k: 4 * k), 4, 0, 16),
+    "every eighth": (lanes(lambda k: 8 * k), 4, 0, 32),
+    "every 32nd": (lanes(lambda k: 32 * k), 4, 0, 32),
+    "all the same": (lanes(lambda k: 5), 4, 0, 1),
+    "one lane": (lanes(lambda k: 0 if k == 7 else NOBODY), 4, 0, 1),
+    "bytes": (lanes(lambda k: k), 1, 0, 1),
+    "bytes, shifted": (lanes(lambda k: k), 1, 1, 2),
+    "8 bytes": (lanes(lambda k: k), 8, 0, 8),
+    "8 bytes, shifted": (lanes(lambda k: k), 8, 8, 9),
+    "8 bytes, every second": (lanes(lambda k: 2 * k), 8, 0, 16),
+    "16 bytes": (lanes(lambda k: k), 16, 0, 16),
+    "16 bytes, shifted": (lanes(lambda k: k), 16, 16, 17),
+    "16 bytes, every second": (lanes(lambda k: 2 * k), 16, 0, 32),
+}
 
 
 @pytest.mark.parametrize("name", ["global_load", "global_store"])
-@pytest.mark.parametrize(
-    ("at", "nbytes", "offset", "sectors"), [case[1:] for case in SECTORS], ids=lambda value: ""
-)
-def test_sectors_are_those_that_lanes_touch(count, name, at, nbytes, offset, sectors):
+@pytest.mark.parametrize("case", SECTORS)
+def test_sectors_are_those_that_lanes_touch(count, name, case):
+    at, nbytes, offset, sectors = SECTORS[case]
     active = sum(place != NOBODY for place in at)
     assert count(name, at, nbytes, offset=offset) == (1, active, sectors, 0)
 
@@ -88,75 +79,69 @@ def test_sectors_are_those_that_lanes_touch(count, name, at, nbytes, offset, sec
 # ---- shared memory ----
 
 # Where the lanes' words lie, and their size: wavefronts, and conflicts among them.
-WAVEFRONTS = [
-    ("neighbours", lanes(lambda k: k), 4, 1, 0),
-    ("reversed", lanes(lambda k: 31 - k), 4, 1, 0),
-    ("shifted", lanes(lambda k: k + 1), 4, 1, 0),
-    ("every second", lanes(lambda k: 2 * k), 4, 2, 1),
-    ("every fourth", lanes(lambda k: 4 * k), 4, 4, 3),
-    ("every eighth", lanes(lambda k: 8 * k), 4, 8, 7),
-    ("every 32nd", lanes(lambda k: 32 * k), 4, 32, 31),
-    ("every 33rd", lanes(lambda k: 33 * k), 4, 1, 0),
-    ("all the same", lanes(lambda k: 5), 4, 1, 0),
-    ("two words of a bank", lanes(lambda k: 32 * (k % 2)), 4, 2, 1),
-    ("one lane", lanes(lambda k: 3 if k == 9 else NOBODY), 4, 1, 0),
-    ("bytes", lanes(lambda k: k), 1, 1, 0),
-    ("8 bytes", lanes(lambda k: k), 8, 2, 0),
-    ("8 bytes, half a warp", lanes(lambda k: k if k < 16 else NOBODY), 8, 1, 0),
-    ("8 bytes, one lane", lanes(lambda k: k if k == 0 else NOBODY), 8, 1, 0),
-    ("8 bytes, every second", lanes(lambda k: 2 * k), 8, 4, 2),
-    ("8 bytes, every 16th", lanes(lambda k: 16 * k), 8, 32, 30),
-    ("16 bytes", lanes(lambda k: k), 16, 4, 0),
-    ("16 bytes, every second", lanes(lambda k: 2 * k), 16, 8, 4),
-]
+WAVEFRONTS = {
+    "neighbours": (lanes(lambda k: k), 4, 1, 0),
+    "reversed": (lanes(lambda k: 31 - k), 4, 1, 0),
+    "shifted": (lanes(lambda k: k + 1), 4, 1, 0),
+    "every second": (lanes(lambda k: 2 * k), 4, 2, 1),
+    "every fourth": (lanes(lambda k: 4 * k), 4, 4, 3),
+    "every eighth": (lanes(lambda k: 8 * k), 4, 8, 7),
+    "every 32nd": (lanes(lambda k: 32 * k), 4, 32, 31),
+    "every 33rd": (lanes(lambda k: 33 * k), 4, 1, 0),
+    "all the same": (lanes(lambda k: 5), 4, 1, 0),
+    "two words of a bank": (lanes(lambda k: 32 * (k % 2)), 4, 2, 1),
+    "one lane": (lanes(lambda k: 3 if k == 9 else NOBODY), 4, 1, 0),
+    "bytes": (lanes(lambda k: k), 1, 1, 0),
+    "8 bytes": (lanes(lambda k: k), 8, 2, 0),
+    "8 bytes, half a warp": (lanes(lambda k: k if k < 16 else NOBODY), 8, 1, 0),
+    "8 bytes, one lane": (lanes(lambda k: k if k == 0 else NOBODY), 8, 1, 0),
+    "8 bytes, every second": (lanes(lambda k: 2 * k), 8, 4, 2),
+    "8 bytes, every 16th": (lanes(lambda k: 16 * k), 8, 32, 30),
+    "16 bytes": (lanes(lambda k: k), 16, 4, 0),
+    "16 bytes, every second": (lanes(lambda k: 2 * k), 16, 8, 4),
+}
 
 
 @pytest.mark.parametrize("name", ["shared_load", "shared_store"])
-@pytest.mark.parametrize(
-    ("at", "nbytes", "wavefronts", "conflicts"),
-    [case[1:] for case in WAVEFRONTS],
-    ids=lambda value: "",
-)
-def test_wavefronts_are_what_the_busiest_bank_takes(count, name, at, nbytes, wavefronts, conflicts):
+@pytest.mark.parametrize("case", WAVEFRONTS)
+def test_wavefronts_are_what_the_busiest_bank_takes(count, name, case):
+    at, nbytes, wavefronts, conflicts = WAVEFRONTS[case]
     active = sum(place != NOBODY for place in at)
     assert count(name, at, nbytes) == (1, active, wavefronts, conflicts)
 
 
 # What Nsight Compute counts on an H200 where loads and stores differ: wavefronts and conflicts of
 # loads, and of stores. Loads are served a pair of lanes at a time where it asks for one address.
-PAIRED = [
-    ("8 bytes, all the same", lanes(lambda k: 5), 8, (1, 0), (2, 0)),
-    ("8 bytes, pairs the same", lanes(lambda k: k // 2), 8, (1, 0), (2, 0)),
-    ("8 bytes, halves the same", lanes(lambda k: k % 16), 8, (2, 0), (2, 0)),
-    ("8 bytes, even lanes", lanes(lambda k: NOBODY if k % 2 else k), 8, (2, 1), (2, 0)),
-    (
-        "8 bytes, even lanes, packed",
+PAIRED = {
+    "8 bytes, all the same": (lanes(lambda k: 5), 8, (1, 0), (2, 0)),
+    "8 bytes, pairs the same": (lanes(lambda k: k // 2), 8, (1, 0), (2, 0)),
+    "8 bytes, halves the same": (lanes(lambda k: k % 16), 8, (2, 0), (2, 0)),
+    "8 bytes, even lanes": (lanes(lambda k: NOBODY if k % 2 else k), 8, (2, 1), (2, 0)),
+    "8 bytes, even lanes, packed": (
         lanes(lambda k: NOBODY if k % 2 else k // 2),
         8,
         (1, 0),
         (2, 0),
     ),
-    ("8 bytes, every 8th lane", lanes(lambda k: NOBODY if k % 8 else k), 8, (2, 1), (2, 0)),
-    ("8 bytes, 8 lanes of each half", lanes(lambda k: NOBODY if k & 8 else k), 8, (2, 0), (2, 0)),
-    (
-        "8 bytes, two lanes, one bank",
+    "8 bytes, every 8th lane": (lanes(lambda k: NOBODY if k % 8 else k), 8, (2, 1), (2, 0)),
+    "8 bytes, 8 lanes of each half": (lanes(lambda k: NOBODY if k & 8 else k), 8, (2, 0), (2, 0)),
+    "8 bytes, two lanes, one bank": (
         lanes(lambda k: NOBODY if k % 16 else 16 * k),
         8,
         (2, 1),
         (2, 0),
     ),
-    ("16 bytes, all the same", lanes(lambda k: 5), 16, (2, 0), (4, 0)),
-    ("16 bytes, pairs the same", lanes(lambda k: k // 2), 16, (2, 0), (4, 0)),
-    ("16 bytes, even lanes", lanes(lambda k: NOBODY if k % 2 else k), 16, (4, 2), (4, 0)),
-    ("16 bytes, every 8th lane", lanes(lambda k: NOBODY if k % 8 else k), 16, (4, 2), (4, 0)),
-    ("16 bytes, 8 lanes of each half", lanes(lambda k: NOBODY if k & 8 else k), 16, (2, 0), (2, 0)),
-]
+    "16 bytes, all the same": (lanes(lambda k: 5), 16, (2, 0), (4, 0)),
+    "16 bytes, pairs the same": (lanes(lambda k: k // 2), 16, (2, 0), (4, 0)),
+    "16 bytes, even lanes": (lanes(lambda k: NOBODY if k % 2 else k), 16, (4, 2), (4, 0)),
+    "16 bytes, every 8th lane": (lanes(lambda k: NOBODY if k % 8 else k), 16, (4, 2), (4, 0)),
+    "16 bytes, 8 lanes of each half": (lanes(lambda k: NOBODY if k & 8 else k), 16, (2, 0), (2, 0)),
+}
 
 
-@pytest.mark.parametrize(
-    ("at", "nbytes", "load", "store"), [case[1:] for case in PAIRED], ids=lambda value: ""
-)
-def test_wide_loads_are_served_in_pairs(count, at, nbytes, load, store):
+@pytest.mark.parametrize("case", PAIRED)
+def test_wide_loads_are_served_in_pairs(count, case):
+    at, nbytes, load, store = PAIRED[case]
     active = sum(place != NOBODY for place in at)
     assert count("shared_load", at, nbytes) == (1, active, *load)
     assert count("shared_store", at, nbytes) == (1, active, *store)
@@ -164,36 +149,28 @@ def test_wide_loads_are_served_in_pairs(count, at, nbytes, load, store):
 
 # ---- what lanes do together ----
 
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_lanes_meet_at_the_same_turn(count, order):
-    """Lane k comes k times: turn t is of the lanes from t + 1 on, 32 - t - 1 of them."""
-    at = lanes(lambda k: k)
-    requests, active, _, _ = count("turns", at, event="global_load", order=order)
-    assert (requests, active) == (31, sum(at))
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_lanes_do_not_meet_across_a_barrier(count, order):
-    """Each lane's first turn, but none before the same barrier as another's."""
-    got = count("after_barriers", lanes(lambda k: 0), event="global_load", order=order)
-    assert got == (32, 32, 32, 0)
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_turns_are_counted_from_the_last_barrier_on(count, order):
-    got = count("again", lanes(lambda k: 0), event="global_load", order=order)
-    assert got == (2, 16 + 32, 2 + 4, 0)
+# By what kernel, and where lanes' elements lie, or how often they come: requests, lanes, sectors.
+TOGETHER = {
+    # Lane k comes k times, to the same element: turn t is of the lanes from t + 1 on.
+    "turns": (lanes(lambda k: k), (31, sum(range(32)), 7 * 4 + 8 * (3 + 2 + 1))),
+    # Each lane's first turn, but none before the same barrier as another's.
+    "after_barriers": (lanes(lambda k: 0), (32, 32, 32)),
+    # Turns are counted from the last barrier on.
+    "again": (lanes(lambda k: 0), (2, 16 + 32, 2 + 4)),
+    # Two loads of a line are two.
+    "one_line": (lanes(lambda k: 0), (2, 64, 8)),
+    # Warps do not meet.
+    "global_load": (list(range(128)), (4, 128, 16)),
+}
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_two_loads_of_a_line_are_two(count, order):
-    got = count("one_line", lanes(lambda k: 0), event="global_load", order=order)
-    assert got == (2, 64, 8, 0)
+@pytest.mark.parametrize("name", TOGETHER)
+def test_lanes_of_a_warp_meet_at_the_same_turn_since_a_barrier(count, name, order):
+    at, counts = TOGETHER[name]
+    assert count(name, at, event="global_load", order=order) == (*counts, 0)
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_warps_do_not_meet(count, order):
-    at = list(range(128))
-    assert count("global_load", at, order=order) == (4, 128, 16, 0)
+def test_warps_do_not_meet_in_a_bank(count, order):
     assert count("shared_load", [0] * 128, order=order) == (4, 128, 4, 0)

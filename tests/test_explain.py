@@ -12,6 +12,7 @@ from gred import _core
 from gred.testing import SimulatedArray
 
 X = np.arange(100_003, dtype=np.float32)
+MATRIX = np.arange(60_000, dtype=np.float32).reshape(200, 300)
 RUNGS = methods_on("simulated")
 
 
@@ -87,11 +88,14 @@ def test_the_hosts_loops_are_told():
 
 @pytest.mark.parametrize("reduction", [name for name, *_ in _core.reductions()])
 def test_every_reduction_is_explained(reduction):
-    for x in (X, X[::2], SimulatedArray(X)):
-        plan = gred.explain(x, reduction)
-        assert plan.reduction == reduction
-        assert plan.size == x.shape[0]
-        assert repr(plan)
+    for x, axes in ((X, [None]), (X[::2], [None]), (MATRIX, [0, 1])):
+        for there in (x, SimulatedArray(x)):
+            for axis in axes:
+                plan = gred.explain(there, reduction, axis=axis)
+                results = 1 if axis is None else MATRIX.shape[1 - axis]
+                assert (plan.reduction, plan.size, plan.results) == (reduction, x.size, results)
+                assert repr(plan)
+                assert plan._repr_html_()
 
 
 def test_what_a_call_refuses_an_explanation_refuses():
@@ -159,8 +163,6 @@ def test_nothing_of_an_empty_array_is_run():
 
 
 # ---- along axes ----
-
-MATRIX = np.arange(60_000, dtype=np.float32).reshape(200, 300)
 
 
 @pytest.mark.parametrize("axis", [0, 1, (0, 1), -1, ()], ids=str)
@@ -302,16 +304,6 @@ def test_the_hosts_loops_along_axes_are_told():
     assert "side by side, gathered" in gred.explain(MATRIX, axis=0, method="exact").array
     assert "just added" not in gred.explain(MATRIX.astype(int), axis=0, method="exact").array
     assert "side by side" in gred.explain(MATRIX.T[:, ::2], axis=1).array
-
-
-@pytest.mark.parametrize("reduction", [name for name, *_ in _core.reductions()])
-def test_every_reduction_is_explained_along_axes(reduction):
-    for x in (MATRIX, SimulatedArray(MATRIX)):
-        for axis in (0, 1):
-            plan = gred.explain(x, reduction, axis=axis)
-            assert (plan.reduction, plan.results) == (reduction, MATRIX.shape[1 - axis])
-            assert repr(plan)
-            assert plan._repr_html_()
 
 
 def test_what_a_call_along_axes_refuses_an_explanation_refuses():

@@ -9,15 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from labs import LAB, found, line_of
+from labs import LAB, LADDER, RUNGS, found, line_of
 
 import gred
 from gred.lab import checking, edges, processes
 
 pytestmark = LAB
-HERE = Path(__file__).parent
-FAULTS = HERE / "rungs/faults.cuh"
-LADDER = Path(gred.__file__).parent / "kernels/ladder"
+FAULTS = RUNGS / "faults.cuh"
 
 
 @pytest.fixture(scope="module")
@@ -39,59 +37,45 @@ def findings(faults):
 
 # ---- mistakes ----
 
-NAMED = [
-    (101, "race", "race", r"thread \d+ of block 0 stores shared element \d+, which thread"),
-    (
-        102,
+# By length: the kind, the remark at the line that is named, and what is said.
+NAMED = {
+    101: ("race", "race", r"thread \d+ of block 0 stores shared element \d+, which thread"),
+    102: (
         "bounds",
         "store out of bounds",
         r"thread 0 of block 0 stores shared element 64, of which there are 64",
     ),
-    (103, "bounds", "load out of bounds", r"loads element 103, of which there are 103"),
-    (105, "race", "race of blocks", r"partial 0, which thread 0 of block 0 .* nothing orders"),
-    (106, "endless", "endless loads", r"never to end"),
-    (107, "race", "race in a warp", r"shared element \d+, which thread .* no barrier"),
-    (108, "unwritten", "unwritten partial", r"loads partial 0, which is uninitialized"),
-    (110, "alignment", "misaligned load", r"no multiple of the access's size"),
-    (109, "race", "race of stores", r"thread 1 of block 0 stores shared element 0, which thread 0"),
-]
+    103: ("bounds", "load out of bounds", r"loads element 103, of which there are 103"),
+    104: ("barrier", "and another", r"faults.cuh:\d+"),
+    105: ("race", "race of blocks", r"partial 0, which thread 0 of block 0 .* nothing orders"),
+    106: ("endless", "endless loads", r"never to end"),
+    107: ("race", "race in a warp", r"shared element \d+, which thread .* no barrier"),
+    108: ("unwritten", "unwritten partial", r"loads partial 0, which is uninitialized"),
+    109: ("race", "race of stores", r"thread 1 of block 0 stores shared element 0, which thread 0"),
+    110: ("alignment", "misaligned load", r"no multiple of the access's size"),
+    111: ("barrier", "early return", r"23 have ended, thread 41 among them"),
+    112: ("missing", None, r"partial 1"),
+    113: ("answer", None, r"instead of"),
+}
 
 
-@pytest.mark.parametrize(("size", "kind", "remark", "text"), NAMED, ids=[row[2] for row in NAMED])
-def test_a_mistake_is_named_with_its_line(findings, size, kind, remark, text):
-    finding = findings[size]
-    assert finding.kind == kind
-    assert Path(finding.file) == FAULTS
-    assert finding.line == line_of(FAULTS, remark)
+@pytest.mark.parametrize("size", NAMED, ids=[row[1] or row[0] for row in NAMED.values()])
+def test_a_mistake_is_named_with_its_line(findings, size):
+    finding, (kind, remark, text) = findings[size], NAMED[size]
+    line = line_of(FAULTS, remark) if remark else None
+    assert (finding.kind, finding.line) == (kind, line)
+    assert finding.file == (str(FAULTS) if remark else None)
     assert re.search(text, finding.text)
-    assert f"faults.cuh:{finding.line}: " in str(finding)
+    assert (f"faults.cuh:{line}: " in str(finding)) == bool(remark)
+
+
+def test_the_other_of_two_barriers_is_named_too(findings):
+    assert f"faults.cuh:{line_of(FAULTS, 'another barrier')}" in findings[104].text
 
 
 def test_a_race_is_found_in_every_order_of_threads(faults):
     jobs = [case(faults, size, order=order) for size in (101, 107) for order in edges.ORDERS]
     assert [finding.kind for finding in found(faults, *jobs)] == ["race"] * 6
-
-
-def test_threads_that_leave_before_a_barrier_are_told_of_at_the_barrier(findings):
-    finding = findings[111]
-    assert (finding.kind, finding.line) == ("barrier", line_of(FAULTS, "early return"))
-    assert "23 have ended, thread 41 among them" in finding.text
-
-
-def test_two_barriers_are_not_one(findings):
-    finding = findings[104]
-    assert (finding.kind, finding.line) == ("barrier", line_of(FAULTS, "and another"))
-    assert f"faults.cuh:{line_of(FAULTS, 'another barrier')}" in finding.text
-
-
-def test_a_block_that_leaves_nothing_is_missed(findings):
-    finding = findings[112]
-    assert (finding.kind, finding.file) == ("missing", None)
-    assert "partial 1" in finding.text
-
-
-def test_a_wrong_answer_is_one_whatever_its_accesses(findings):
-    assert findings[113].kind == "answer"
 
 
 @pytest.mark.parametrize("size", [1, 64, 100, 1000])
@@ -103,42 +87,31 @@ def test_what_is_right_is_said_to_be_right(findings, size):
 
 # Those that have to end by themselves may take their time.
 SOON, PATIENT = 2.0, 600.0
-HOSTILE = [
-    (202, SOON, "crash|time", r"SIG(SEGV|BUS|ABRT)|cannot be read|2 seconds"),
-    (203, PATIENT, "fork", r"another process"),
-    (204, PATIENT, "exit", r"status 3"),
-    (205, PATIENT, "memory", r"4 GiB"),
-    (207, SOON, "crash|time|exit", r"SIGXFSZ|2 seconds|status"),
-    (208, PATIENT, "crash", r"SIGKILL"),
-    (209, PATIENT, "crash", r"cannot be read"),
-    (210, PATIENT, "crash", r"SIGABRT.*: a word of shared memory"),
-]
+HOSTILE = {
+    201: (SOON, "time", r"2 seconds", "no end"),
+    202: (SOON, "crash|time", r"SIG(SEGV|BUS|ABRT)|cannot be read|2 seconds", None),
+    203: (PATIENT, "fork", r"another process", None),
+    204: (PATIENT, "exit", r"status 3", None),
+    205: (PATIENT, "memory", r"4 GiB", None),
+    206: (PATIENT, "crash", r"SIGABRT", "aborts"),
+    207: (SOON, "crash|time|exit", r"SIGXFSZ|2 seconds|status", None),
+    208: (PATIENT, "crash", r"SIGKILL", None),
+    209: (PATIENT, "crash", r"cannot be read", None),
+    210: (PATIENT, "crash", r"SIGABRT.*: a word of shared memory", None),
+    217: (PATIENT, "crash", r"SIGSEGV", "null pointer"),
+}
 
 
-@pytest.mark.parametrize(
-    ("size", "seconds", "kind", "text"), HOSTILE, ids=[str(row[0]) for row in HOSTILE]
-)
-def test_python_goes_on_whatever_a_kernel_does(faults, size, seconds, kind, text):
+@pytest.mark.parametrize("size", HOSTILE)
+def test_python_goes_on_whatever_a_kernel_does(faults, size):
+    """And the line is named that it crashes or never ends in."""
+    seconds, kind, text, remark = HOSTILE[size]
     (finding,) = found(faults, case(faults, size), seconds=seconds)
     assert re.fullmatch(kind, finding.kind)
     assert re.search(text, finding.text)
     assert finding.case.startswith(f"{size} elements")
-
-
-@pytest.mark.parametrize(
-    ("size", "seconds", "kind", "remark"),
-    [
-        (201, SOON, "time", "no end"),
-        (206, PATIENT, "crash", "aborts"),
-        (217, PATIENT, "crash", "null pointer"),
-    ],
-)
-def test_the_line_is_named_that_a_kernel_crashes_or_never_ends_in(
-    faults, size, seconds, kind, remark
-):
-    (finding,) = found(faults, case(faults, size), seconds=seconds)
-    assert (finding.kind, finding.file) == (kind, str(FAULTS))
-    assert finding.line == line_of(FAULTS, remark)
+    if remark:
+        assert (finding.file, finding.line) == (str(FAULTS), line_of(FAULTS, remark))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ passes. The answers are here and nowhere else.
 """
 
 import pytest
-from labs import LAB
+from labs import LAB, saved
 from thin import chosen
 
 import gred
@@ -85,17 +85,16 @@ def answered(number):
     return f"{head}/* The hole{hole}"
 
 
-def checked(source, path):
+def checked(source, folder):
     """Check what is right or what an exercise is about, and name one finding."""
-    path.write_text(source, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checking, "FINDINGS_MAX", 1)
-        return gred.lab.compile(path).check()
+        return gred.lab.compile(saved(folder, source)).check()
 
 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_an_exercise_says_what_it_lacks(number, tmp_path):
-    report = checked(gred.lab.exercise(number).source, tmp_path / "mine.cuh")
+    report = checked(gred.lab.exercise(number).source, tmp_path)
     kind, text = LACKS[number]
     assert not report.right
     assert report[0].kind == kind
@@ -106,7 +105,7 @@ def test_an_exercise_says_what_it_lacks(number, tmp_path):
 
 @pytest.mark.parametrize("number", chosen(NUMBERS))
 def test_its_answer_is_right(number, tmp_path):
-    report = checked(answered(number), tmp_path / "mine.cuh")
+    report = checked(answered(number), tmp_path)
     assert report.right, report
 
 
@@ -124,8 +123,7 @@ def test_there_are_seven_and_no_other():
 
 
 def test_an_answer_is_never_overwritten(tmp_path):
-    path = tmp_path / "mine.cuh"
-    path.write_text("my answer", encoding="utf-8")
+    path = saved(tmp_path, "my answer")
     with pytest.raises(FileExistsError):
         gred.lab.exercise(1).save(path)
     assert path.read_text(encoding="utf-8") == "my answer"

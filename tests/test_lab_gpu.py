@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from labs import LADDER, RUNGS, saved
 
 import gred
 from gred import _core
@@ -18,16 +19,15 @@ from gred.lab.building import Build
 from gred.lab.form import form_of
 
 pytestmark = [pytest.mark.unsanitized, pytest.mark.usefixtures("patient_lab")]
-HERE = Path(__file__).parent
-FAULTS = HERE / "rungs/gpu_faults.cuh"
-LADDER = Path(gred.__file__).parent / "kernels/ladder"
+FAULTS = RUNGS / "gpu_faults.cuh"
+SOURCE = FAULTS.read_text(encoding="utf-8")
 NVCC = nvcc.find(os.environ, sys.path)
 needs_nvcc = pytest.mark.skipif(NVCC is None, reason="there is no nvcc here")
 
 
-def for_hopper(path, source=None):
+def for_hopper(path):
     """Give what compiles a rung for a GPU that need not be here."""
-    text = source or path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
     return Build(path, text, form_of(text, None, None), nvcc.Gpu("cuda:0", "90", NVCC))
 
 
@@ -38,11 +38,10 @@ def for_hopper(path, source=None):
 def test_a_rung_in_whatever_folder_is_compiled_for_one_architecture(tmp_path):
     folder = tmp_path / "a, b; 'c' $d"
     folder.mkdir()
-    (folder / "piece.cuh").write_text("#define THERE\n", encoding="utf-8")
-    path = folder / "mine.cuh"
+    saved(folder, "#define THERE\n", "piece.cuh")
     text = (LADDER / "18_shuffle.cuh").read_text(encoding="utf-8")
-    path.write_text(f'#include "piece.cuh"\n#ifdef THERE\n{text}\n#endif\n', encoding="utf-8")
-    build = for_hopper(path)
+    path = saved(folder, f'#include "piece.cuh"\n#ifdef THERE\n{text}\n#endif\n')
+    build = for_hopper(path)  # whose folder lives as long as it does
     library = build.compiled("cuda")
     assert ctypes.CDLL(str(library)).lab_flat
     if shutil.which("cuobjdump"):
@@ -53,9 +52,8 @@ def test_a_rung_in_whatever_folder_is_compiled_for_one_architecture(tmp_path):
 
 @needs_nvcc
 def test_nvccs_words_are_of_the_users_file(tmp_path):
-    path = tmp_path / "mine, of today.cuh"
-    wrong = FAULTS.read_text(encoding="utf-8").replace("__trap();", "__trapp();")
-    path.write_text(wrong, encoding="utf-8")
+    wrong = SOURCE.replace("__trap();", "__trapp();")
+    path = saved(tmp_path, wrong, "mine, of today.cuh")
     build = for_hopper(path)
     build.compiled("counting")  # where the line is not
     with pytest.raises(gred.lab.CompileError) as caught:
@@ -110,11 +108,8 @@ def test_a_rung_runs_where_it_is_compiled_for(monkeypatch):
         with pytest.raises(ValueError, match="is compiled for simulated; got"):
             rung.kernel_time(np.ones(5), device=device)
     monkeypatch.setattr(rung, "gpu", "cuda:1")
-    assert [rung._where(one) for one in (None, "cuda", "simulated")] == [
-        "cuda:1",
-        "cuda:1",
-        "simulated",
-    ]
+    where = [rung._where(one) for one in (None, "cuda", "simulated")]
+    assert where == ["cuda:1", "cuda:1", "simulated"]
 
 
 def test_only_a_rung_on_what_launches_kernels_has_a_substitute():
@@ -128,13 +123,13 @@ def test_only_a_rung_on_what_launches_kernels_has_a_substitute():
 
 
 def test_what_cuda_says_is_told_as_a_kind_of_mistake():
-    def kind(name):
-        said = f"CudaError: cudaStreamSynchronize: something ({name})"
-        return checking._kind(processes.Answer(0, None, "failed", said))
-
-    assert kind("cudaErrorIllegalAddress") == "bounds"
-    assert kind("cudaErrorMisalignedAddress") == "alignment"
-    assert kind("cudaErrorLaunchFailure") == "crash"
+    for name, kind in (
+        ("IllegalAddress", "bounds"),
+        ("MisalignedAddress", "alignment"),
+        ("LaunchFailure", "crash"),
+    ):
+        said = f"CudaError: cudaStreamSynchronize: something (cudaError{name})"
+        assert checking._kind(processes.Answer(0, None, "failed", said)) == kind
     assert checking._kind(processes.Answer(0, None, "time", "it was not done")) == "time"
 
 
@@ -281,10 +276,7 @@ def test_the_ladders_rungs_are_right_on_a_gpu(name):
 
 @pytest.mark.gpu
 def test_a_check_goes_on_to_the_gpu(tmp_path):
-    path = tmp_path / "mine.cuh"
-    text = FAULTS.read_text(encoding="utf-8").replace("case 106", "case 65")
-    path.write_text(text, encoding="utf-8")
-    report = gred.lab.compile(path).check()
+    report = gred.lab.compile(saved(tmp_path, SOURCE.replace("case 106", "case 65"))).check()
     assert report[0].kind == "answer"
     assert "2 of 65 elements are left out" in report[0].text
     assert (report[0].size, report[0].block_size, report[0].order) == (65, 32, "on cuda:0")
@@ -293,9 +285,7 @@ def test_a_check_goes_on_to_the_gpu(tmp_path):
 
 @pytest.mark.gpu
 def test_the_memory_of_its_process_is_bounded_on_a_gpu_too(tmp_path):
-    path = tmp_path / "mine.cuh"
-    text = FAULTS.read_text(encoding="utf-8")
-    path.write_text(f"{text}\nchar *much = new char[1ull << 34];\n", encoding="utf-8")
+    path = saved(tmp_path, f"{SOURCE}\nchar *much = new char[1ull << 34];\n")
     finding = found(gred.lab.compile(path, device="cuda"), 1000)
     assert (finding.kind, finding.text) == ("memory", "it wants more than 4 GiB of memory")
 

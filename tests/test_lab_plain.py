@@ -4,14 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from labs import LAB, found, line_of
+from labs import LAB, RUNGS, compile_error, found, line_of, saved
 
 import gred
 from gred.lab import edges
 from gred.lab.form import form_of
 
 pytestmark = LAB
-FAULTS = Path(__file__).parent / "rungs/plain_faults.cu"
+FAULTS = RUNGS / "plain_faults.cu"
 
 TREE = """#include <cuda_runtime.h>
 // a block's tree
@@ -75,14 +75,9 @@ __global__ void total(const int *in, int *out, size_t n)
 def compiled(tmp_path_factory):
     """Compile each of the sources once."""
     folder = tmp_path_factory.mktemp("plain")
-
-    def compiled(name, source):
-        path = folder / f"{name}.cu"
-        path.write_text(source, encoding="utf-8")
-        return gred.lab.compile(path, device="simulated")
-
     sources = {"tree": TREE, "types": TYPES, "atomic": ATOMIC}
-    return {name: compiled(name, source) for name, source in sources.items()}
+    paths = {name: saved(folder, source, f"{name}.cu") for name, source in sources.items()}
+    return {name: gred.lab.compile(path, device="simulated") for name, path in paths.items()}
 
 
 @pytest.mark.parametrize("name", ["tree", "types", "atomic"])
@@ -155,16 +150,14 @@ def test_a_mistake_is_named_with_the_ordinary_kernels_line(findings, size, kind,
 
 
 def test_a_type_error_is_said_in_cudas_words(tmp_path):
-    path = tmp_path / "mine.cu"
     wrong = "float *p = tile[tid];\n    if (tid == 0)\n        out"
-    path.write_text(TREE.replace("if (tid == 0)\n        out", wrong), encoding="utf-8")
-    with pytest.raises(gred.lab.CompileError) as caught:
-        gred.lab.compile(path, device="simulated")
-    first, source, *_ = str(caught.value).splitlines()
+    path = saved(tmp_path, TREE.replace("if (tid == 0)\n        out", wrong), "mine.cu")
+    said = compile_error(path, device="simulated")
+    first, source, *_ = said.splitlines()
     assert first.startswith(f"{path}:15:")
     assert "from 'float' to non-scalar type 'float *'" in first or "'float *'" in first
     assert "float *p = tile[tid];" in source
-    assert str(caught.value).count("error:") == 1
+    assert said.count("error:") == 1
 
 
 # ---- forms ----
@@ -182,8 +175,7 @@ def test_a_type_error_is_said_in_cudas_words(tmp_path):
     ],
 )
 def test_what_is_not_understood_is_refused_with_a_reason(tmp_path, there, instead, message):
-    path = tmp_path / "mine.cu"
-    path.write_text(TREE.replace(there, instead, 1), encoding="utf-8")
+    path = saved(tmp_path, TREE.replace(there, instead, 1), "mine.cu")
     with pytest.raises(ValueError, match=message):
         gred.lab.compile(path, device="simulated")
 

@@ -5,6 +5,7 @@ import importlib.metadata
 import os
 import re
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def test_the_version_is_one():
 
 def test_types_are_there():
     assert Path(gred.__file__).with_name("py.typed").exists()
-    assert Path(gred.__file__).with_suffix(".pyi").exists()
+    assert Path(gred.__file__).with_name("_core.pyi").exists()
 
 
 def test_importing_brings_numpy_and_nothing_else():
@@ -69,6 +70,24 @@ def test_modules_are_imported_when_somebody_goes_there(name):
         """
     )
     assert listed.split() == ["False", "True"]
+
+
+@pytest.mark.unsanitized
+@pytest.mark.parametrize(
+    ("name", "library", "call"),
+    [("dask", "dask", "sum"), ("mpi", "mpi4py", "allreduce"), ("torch", "torch", "all_reduce")],
+)
+def test_without_what_an_extra_brings_one_error_says_so(name, library, call):
+    code = f"import sys; sys.modules['{library}'] = None; import gred.{name}; gred.{name}.{call}(0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"pip install 'gred[{name}]'" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("name", ["dask", "mpi"])
+def test_modules_of_clusters_list_functions_alone(name):
+    module = importlib.import_module(f"gred.{name}")
+    assert sorted(dir(module)) == sorted(module.__all__)
 
 
 def test_dir_shows_what_is_public_and_no_more():
@@ -162,6 +181,8 @@ def test_it_runs_as_the_last_thing_too():
 # ---- how it is built ----
 
 NVCC = Path("/somewhere/bin/nvcc")
+KNOWN = [75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121]
+EVERY = ["75", "80", "90", "100", "110", "120"]
 
 
 @pytest.fixture
@@ -291,35 +312,27 @@ def test_the_laboratory_takes_nvcc_of_wheels_last(building, tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("architectures", "groups"),
+    ("architectures", "tuned", "untuned"),
     [
-        (["90"], [["90"]]),
-        (["90a"], [["90a"]]),
-        (["120"], [["120"]]),
-        (["80", "90"], [["80", "90"]]),
-        (["90", "80", "90"], [["80", "90"]]),
-        (["90", "100"], [["90"], ["100"]]),
-        (["80", "90", "90a", "100"], [["80", "90"], ["90a"], ["100"]]),
-        (["100f", "103"], [["100f"], ["103"]]),
-        (["75", "80", "90", "100", "110", "120"], [["75", "80", "90"], ["100", "110", "120"]]),
+        (["90"], [["90"]], [["90"]]),
+        (["90a"], [["90a"]], [["90a"]]),
+        (["90", "80", "90"], [["80", "90"]], [["80", "90"]]),
+        (["90", "100"], [["90"], ["100"]], [["90", "100"]]),
+        (
+            ["80", "90", "90a", "100"],
+            [["80", "90"], ["90a"], ["100"]],
+            [["80", "90", "100"], ["90a"]],
+        ),
+        (["100f", "103"], [["100f"], ["103"]], [["100f"], ["103"]]),
+        (EVERY, [["75", "80", "90"], ["100", "110", "120"]], [EVERY]),
     ],
 )
-def test_the_front_end_runs_once_a_generation_for_what_is_tuned(building, architectures, groups):
-    assert building("toolkit").architecture_groups(architectures, tuned=True) == groups
-
-
-@pytest.mark.parametrize(
-    ("architectures", "groups"),
-    [
-        (["90"], [["90"]]),
-        (["90", "100"], [["90", "100"]]),
-        (["80", "90", "90a", "100"], [["80", "90", "100"], ["90a"]]),
-        (["100f", "103"], [["100f"], ["103"]]),
-        (["75", "80", "90", "100", "110", "120"], [["75", "80", "90", "100", "110", "120"]]),
-    ],
-)
-def test_the_front_end_runs_once_for_what_is_not_tuned(building, architectures, groups):
-    assert building("toolkit").architecture_groups(architectures, tuned=False) == groups
+def test_the_front_end_runs_once_or_once_a_generation_for_what_is_tuned(
+    building, architectures, tuned, untuned
+):
+    groups = building("toolkit").architecture_groups
+    assert groups(architectures, tuned=True) == tuned
+    assert groups(architectures, tuned=False) == untuned
 
 
 @pytest.mark.parametrize(
@@ -359,9 +372,6 @@ def test_what_later_gpus_brought_is_compiled_for_these_alone(building):
     assert toolkit.from_on(90) == []
 
 
-KNOWN = [75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121]
-
-
 @pytest.mark.parametrize(
     ("present", "chosen"),
     [(["86", "90"], ["86", "90"]), ([], ["ptx"]), (["70"], ["ptx"]), (["90", "130"], ["ptx"])],
@@ -371,18 +381,12 @@ def test_the_gpus_that_are_here_are_built_for_or_ptx(building, present, chosen):
 
 
 def test_all_are_one_of_each_major_version(building):
-    every = ["75", "80", "90", "100", "110", "120"]
-    assert building("toolkit").every_architecture(KNOWN) == every
+    assert building("toolkit").every_architecture(KNOWN) == EVERY
 
 
 def test_ptx_is_of_the_lowest_architecture_that_has_what_a_unit_needs(building):
     toolkit = object.__new__(building("toolkit").Toolkit)
-    toolkit.nvcc, toolkit.version, toolkit.architectures, toolkit.lowest = (
-        "nvcc",
-        "13.0",
-        ["ptx"],
-        75,
-    )
+    vars(toolkit).update(nvcc="nvcc", version="13.0", architectures=["ptx"], lowest=75)
     assert toolkit.command(tuned=True)[-1] == "-gencode=arch=compute_75,code=compute_75"
     later = toolkit.command(tuned=False, least=90)[-1]
     assert later == "-gencode=arch=compute_90,code=compute_90"
@@ -390,14 +394,10 @@ def test_ptx_is_of_the_lowest_architecture_that_has_what_a_unit_needs(building):
     assert "GRED_CUDA_ARCHS" in str(toolkit)
 
 
-@pytest.mark.parametrize("text", ["80;90a", "80,90a", " 80 90a; "])
+@pytest.mark.parametrize("text", ["80;90a", "80,90a", " 80 90a; ", "all", "ptx"])
 def test_architectures_are_read_between_whatever_separates(building, text):
-    assert building("toolkit").asked_architectures(text) == ["80", "90a"]
-
-
-@pytest.mark.parametrize("text", ["all", "ptx"])
-def test_architectures_have_names_for_all_and_for_none_yet(building, text):
-    assert building("toolkit").asked_architectures(text) == [text]
+    expected = ["80", "90a"] if "80" in text else [text]
+    assert building("toolkit").asked_architectures(text) == expected
 
 
 @pytest.mark.parametrize("text", ["sm_90", "8.0", "90;None", "90;all", "ptx 80"])

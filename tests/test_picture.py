@@ -10,8 +10,8 @@ import pytest
 
 import gred
 from gred.cli import show
-from gred.hero import hero
-from gred.picture import drawn
+from gred.drawing.hero import hero
+from gred.drawing.picture import drawn
 
 pytestmark = pytest.mark.unsanitized
 

@@ -56,10 +56,3 @@ def test_any_number_of_gpus_makes_the_same_bits_with_nccl(tmp_path):
     if torch.cuda.device_count() < 2:
         pytest.skip("there are no two GPUs")
     same_bits((1, 2), "nccl", tmp_path)
-
-
-def test_without_torch_one_error_says_what_brings_it():
-    code = "import sys; sys.modules['torch'] = None; import gred.torch; gred.torch.all_reduce(0)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "pip install 'gred[torch]'" in done.stderr.splitlines()[-1]

@@ -1,11 +1,13 @@
 """The type stubs say what the module does, and docstrings have the form that tools read."""
 
+import ast
 import importlib
 import importlib.util
 import inspect
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -98,6 +100,34 @@ def test_the_package_is_strictly_typed_its_stubs_are_true_and_users_types_are_ch
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "MYPYPATH": str(tmp_path)},
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def stubbed_reductions():
+    """Give functions that the core's stub has by a protocol, with their overloads' parameters."""
+    stub = ast.parse(Path(gred.__file__).with_name("_core.pyi").read_text(encoding="utf-8"))
+    classes = {node.name: node.body for node in stub.body if isinstance(node, ast.ClassDef)}
+    options = {option.target.id: ... for option in classes["_Launch"]}
+    for node in stub.body:
+        kind = ast.unparse(node.annotation) if isinstance(node, ast.AnnAssign) else None
+        if kind in classes:
+            yield node.target.id, [named(call.args) | options for call in classes[kind]]
+
+
+def named(arguments):
+    """Map parameters to their defaults, or to `...`."""
+    given = [*arguments.args[1:], *arguments.kwonlyargs]
+    defaults = [..., *map(ast.literal_eval, (*arguments.defaults, *arguments.kw_defaults))]
+    return dict(zip([one.arg for one in given], defaults, strict=True))
+
+
+@pytest.mark.parametrize(("name", "overloads"), [*stubbed_reductions()])
+def test_a_protocol_has_all_parameters_and_defaults_of_its_function(name, overloads):
+    """What stubtest does not see of a function that is a variable in the stub."""
+    parameters = inspect.signature(getattr(gred, name)).parameters
+    for overload in overloads:
+        assert list(overload) == list(parameters)
+        for parameter, default in overload.items():
+            assert default in (..., parameters[parameter].default)
 
 
 # ---- docstrings ----

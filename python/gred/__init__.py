@@ -6,6 +6,7 @@ np.int64(499999500000)
 """
 
 from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
 
 from gred._core import (
     CudaError,
@@ -31,16 +32,24 @@ from gred._core import (
     sum,
     var,
 )
-from gred.cores import threads
 from gred.device_array import DeviceArray
 from gred.exact import ExactSum
 from gred.explanation import Explanation, explain
 from gred.measure import KernelTime, LaunchLimit, ReadLimit, kernel_time, launch_limit, read_limit
-from gred.order import thread_order
 from gred.records import Device, Method, Reduction, build_info, devices, methods, reductions
 from gred.segments import reduceat
+from gred.settings import thread_order, threads, workspace_limit
 from gred.summary import Summary, describe
-from gred.workspace import workspace_limit
+
+if TYPE_CHECKING:
+    from gred import dask as dask
+    from gred import lab as lab
+    from gred import mpi as mpi
+    from gred import testing as testing
+    from gred import torch as torch
+    from gred.counting import Counters, Counts, counters
+    from gred.prediction import Roofline, roofline
+    from gred.recording import Access, Accesses, accesses
 
 __version__ = "0.1.0"
 
@@ -102,30 +111,25 @@ __all__ = [
 ]
 
 
-# Most programs sum and never count: what shows how rungs work is imported when somebody asks.
-_LABORATORY = {
-    "Access": "gred.recording",
-    "Accesses": "gred.recording",
-    "Counters": "gred.counting",
-    "Counts": "gred.counting",
-    "Roofline": "gred.prediction",
-    "accesses": "gred.recording",
-    "counters": "gred.counting",
-    "roofline": "gred.prediction",
+# What shows how rungs work is imported when somebody asks for it, and so are modules, of which some
+# need libraries that are installed separately. Type checkers see the imports above.
+_LAZY = {
+    "gred.counting": ("Counters", "Counts", "counters"),
+    "gred.prediction": ("Roofline", "roofline"),
+    "gred.recording": ("Access", "Accesses", "accesses"),
 }
-
-
-# And modules, of which some need libraries that are installed apart.
 _MODULES = ("dask", "lab", "mpi", "testing", "torch")
 
+if not TYPE_CHECKING:
 
-def __getattr__(name: str) -> object:
-    """Import a part of the laboratory, or a module."""
-    if name in _MODULES:
-        return _import_module(f"gred.{name}")
-    if name in _LABORATORY:
-        return getattr(_import_module(_LABORATORY[name]), name)
-    raise AttributeError(f"module 'gred' has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        """Import a module, or the one that has a name."""
+        if name in _MODULES:
+            return _import_module(f"gred.{name}")
+        for module, names in _LAZY.items():
+            if name in names:
+                return getattr(_import_module(module), name)
+        raise AttributeError(f"module 'gred' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,14 +1,17 @@
 import sys
 from contextvars import ContextVar
-from typing import Any, SupportsIndex, TypeVar, final, overload
+from typing import Any, Protocol, SupportsIndex, TypeAlias, TypedDict, TypeVar, final, overload
 
 from numpy.typing import ArrayLike, DTypeLike
+from typing_extensions import Unpack
 
 cuda: str
 architectures: str
 thread_order: ContextVar[tuple[int, int]]
 workspace_limit: ContextVar[int]
 
+_Array: TypeAlias = ArrayLike | Any
+_Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | None
 _Out = TypeVar("_Out")
 
 class CudaError(RuntimeError):
@@ -43,806 +46,272 @@ class DeviceMemory:
         self, shape: tuple[int, ...], type_name: str, stream: int, versioned: bool, /
     ) -> Any: ...
 
-@overload
-def sum(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    *,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> Any: ...
-@overload
-def sum(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def sum(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None,
-    dtype: DTypeLike | None,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    *,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def prod(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    *,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> Any: ...
-@overload
-def prod(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def prod(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None,
-    dtype: DTypeLike | None,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    *,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def min(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    out: None = None,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    *,
-    dtype: DTypeLike | None = None,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> Any: ...
-@overload
-def min(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    *,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    dtype: DTypeLike | None = None,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def min(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    *,
-    dtype: DTypeLike | None = None,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def max(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    out: None = None,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    *,
-    dtype: DTypeLike | None = None,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> Any: ...
-@overload
-def max(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    *,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    dtype: DTypeLike | None = None,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def max(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    *,
-    dtype: DTypeLike | None = None,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def mean(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    keepdims: SupportsIndex = False,
-    *,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> Any: ...
-@overload
-def mean(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def mean(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None,
-    dtype: DTypeLike | None,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    *,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def any(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    out: None = None,
-    keepdims: SupportsIndex = False,
-    *,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> Any: ...
-@overload
-def any(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    *,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def any(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    *,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def all(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    out: None = None,
-    keepdims: SupportsIndex = False,
-    *,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> Any: ...
-@overload
-def all(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    *,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def all(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    *,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def count_nonzero(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    *,
-    keepdims: SupportsIndex = False,
-    out: None = None,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> Any: ...
-@overload
-def count_nonzero(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    *,
-    keepdims: SupportsIndex = False,
-    out: _Out,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def argmin(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | None = None,
-    out: None = None,
-    *,
-    keepdims: SupportsIndex = False,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> Any: ...
-@overload
-def argmin(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | None = None,
-    *,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def argmin(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | None,
-    out: _Out,
-    *,
-    keepdims: SupportsIndex = False,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def argmax(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | None = None,
-    out: None = None,
-    *,
-    keepdims: SupportsIndex = False,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> Any: ...
-@overload
-def argmax(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | None = None,
-    *,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def argmax(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | None,
-    out: _Out,
-    *,
-    keepdims: SupportsIndex = False,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def var(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    ddof: float = 0,
-    keepdims: SupportsIndex = False,
-    *,
-    where: ArrayLike = True,
-    mean: Any = ...,
-    correction: float = ...,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> Any: ...
-@overload
-def var(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out: _Out,
-    ddof: float = 0,
-    keepdims: SupportsIndex = False,
-    where: ArrayLike = True,
-    mean: Any = ...,
-    correction: float = ...,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def var(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None,
-    dtype: DTypeLike | None,
-    out: _Out,
-    ddof: float = 0,
-    keepdims: SupportsIndex = False,
-    *,
-    where: ArrayLike = True,
-    mean: Any = ...,
-    correction: float = ...,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def std(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    ddof: float = 0,
-    keepdims: SupportsIndex = False,
-    *,
-    where: ArrayLike = True,
-    mean: Any = ...,
-    correction: float = ...,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> Any: ...
-@overload
-def std(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out: _Out,
-    ddof: float = 0,
-    keepdims: SupportsIndex = False,
-    where: ArrayLike = True,
-    mean: Any = ...,
-    correction: float = ...,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def std(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None,
-    dtype: DTypeLike | None,
-    out: _Out,
-    ddof: float = 0,
-    keepdims: SupportsIndex = False,
-    *,
-    where: ArrayLike = True,
-    mean: Any = ...,
-    correction: float = ...,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def ptp(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    out: None = None,
-    keepdims: SupportsIndex = False,
-    *,
-    dtype: DTypeLike | None = None,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> Any: ...
-@overload
-def ptp(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    *,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    dtype: DTypeLike | None = None,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def ptp(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    *,
-    dtype: DTypeLike | None = None,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def nansum(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    *,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> Any: ...
-@overload
-def nansum(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def nansum(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None,
-    dtype: DTypeLike | None,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    *,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def nanprod(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    *,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> Any: ...
-@overload
-def nanprod(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def nanprod(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None,
-    dtype: DTypeLike | None,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    *,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def nanmin(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    out: None = None,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    *,
-    dtype: DTypeLike | None = None,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> Any: ...
-@overload
-def nanmin(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    *,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    dtype: DTypeLike | None = None,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def nanmin(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    *,
-    dtype: DTypeLike | None = None,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def nanmax(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    out: None = None,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    *,
-    dtype: DTypeLike | None = None,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> Any: ...
-@overload
-def nanmax(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    *,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    dtype: DTypeLike | None = None,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def nanmax(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    initial: Any = ...,
-    where: ArrayLike = True,
-    *,
-    dtype: DTypeLike | None = None,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def nanmean(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    keepdims: SupportsIndex = False,
-    *,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> Any: ...
-@overload
-def nanmean(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def nanmean(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None,
-    dtype: DTypeLike | None,
-    out: _Out,
-    keepdims: SupportsIndex = False,
-    *,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
-@overload
-def norm(
-    x: ArrayLike | Any,
-    ord: float | None = None,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    keepdims: SupportsIndex = False,
-    *,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> Any: ...
-@overload
-def norm(
-    x: ArrayLike | Any,
-    ord: float | None = None,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    keepdims: SupportsIndex = False,
-    *,
-    dtype: DTypeLike | None = None,
-    out: _Out,
-    where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
-) -> _Out: ...
+# Reductions, by their parameters. What is given as `out` is what is returned; where it is left out,
+# the first of two overloads matches. Every reduction takes these keywords besides its own.
+class _Launch(TypedDict, total=False):
+    method: str
+    block_size: int | None
+    device: str | None
+    stream: Any
+
+class _Sum(Protocol):
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        axis: _Axes = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        keepdims: SupportsIndex = False,
+        initial: Any = ...,
+        where: ArrayLike = True,
+        **options: Unpack[_Launch],
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        axis: _Axes = None,
+        dtype: DTypeLike | None = None,
+        out: _Out = ...,
+        keepdims: SupportsIndex = False,
+        initial: Any = ...,
+        where: ArrayLike = True,
+        **options: Unpack[_Launch],
+    ) -> _Out: ...
+
+class _Extreme(Protocol):
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        axis: _Axes = None,
+        out: None = None,
+        keepdims: SupportsIndex = False,
+        initial: Any = ...,
+        where: ArrayLike = True,
+        *,
+        dtype: DTypeLike | None = None,
+        **options: Unpack[_Launch],
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        axis: _Axes = None,
+        out: _Out = ...,
+        keepdims: SupportsIndex = False,
+        initial: Any = ...,
+        where: ArrayLike = True,
+        *,
+        dtype: DTypeLike | None = None,
+        **options: Unpack[_Launch],
+    ) -> _Out: ...
+
+class _Mean(Protocol):
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        axis: _Axes = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        keepdims: SupportsIndex = False,
+        *,
+        where: ArrayLike = True,
+        **options: Unpack[_Launch],
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        axis: _Axes = None,
+        dtype: DTypeLike | None = None,
+        out: _Out = ...,
+        keepdims: SupportsIndex = False,
+        *,
+        where: ArrayLike = True,
+        **options: Unpack[_Launch],
+    ) -> _Out: ...
+
+class _Variance(Protocol):
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        axis: _Axes = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        ddof: float = 0,
+        keepdims: SupportsIndex = False,
+        *,
+        where: ArrayLike = True,
+        mean: Any = ...,
+        correction: float = ...,
+        **options: Unpack[_Launch],
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        axis: _Axes = None,
+        dtype: DTypeLike | None = None,
+        out: _Out = ...,
+        ddof: float = 0,
+        keepdims: SupportsIndex = False,
+        *,
+        where: ArrayLike = True,
+        mean: Any = ...,
+        correction: float = ...,
+        **options: Unpack[_Launch],
+    ) -> _Out: ...
+
+class _Logical(Protocol):
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        axis: _Axes = None,
+        out: None = None,
+        keepdims: SupportsIndex = False,
+        *,
+        where: ArrayLike = True,
+        **options: Unpack[_Launch],
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        axis: _Axes = None,
+        out: _Out = ...,
+        keepdims: SupportsIndex = False,
+        *,
+        where: ArrayLike = True,
+        **options: Unpack[_Launch],
+    ) -> _Out: ...
+
+class _Count(Protocol):
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        axis: _Axes = None,
+        *,
+        keepdims: SupportsIndex = False,
+        out: None = None,
+        where: ArrayLike = True,
+        **options: Unpack[_Launch],
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        axis: _Axes = None,
+        *,
+        keepdims: SupportsIndex = False,
+        out: _Out = ...,
+        where: ArrayLike = True,
+        **options: Unpack[_Launch],
+    ) -> _Out: ...
+
+class _Position(Protocol):
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        axis: SupportsIndex | None = None,
+        out: None = None,
+        *,
+        keepdims: SupportsIndex = False,
+        where: ArrayLike = True,
+        **options: Unpack[_Launch],
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        axis: SupportsIndex | None = None,
+        out: _Out = ...,
+        *,
+        keepdims: SupportsIndex = False,
+        where: ArrayLike = True,
+        **options: Unpack[_Launch],
+    ) -> _Out: ...
+
+class _Range(Protocol):
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        axis: _Axes = None,
+        out: None = None,
+        keepdims: SupportsIndex = False,
+        *,
+        dtype: DTypeLike | None = None,
+        where: ArrayLike = True,
+        **options: Unpack[_Launch],
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        axis: _Axes = None,
+        out: _Out = ...,
+        keepdims: SupportsIndex = False,
+        *,
+        dtype: DTypeLike | None = None,
+        where: ArrayLike = True,
+        **options: Unpack[_Launch],
+    ) -> _Out: ...
+
+class _Norm(Protocol):
+    @overload
+    def __call__(
+        self,
+        x: _Array,
+        ord: float | None = None,
+        axis: _Axes = None,
+        keepdims: SupportsIndex = False,
+        *,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        where: ArrayLike = True,
+        **options: Unpack[_Launch],
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self,
+        x: _Array,
+        ord: float | None = None,
+        axis: _Axes = None,
+        keepdims: SupportsIndex = False,
+        *,
+        dtype: DTypeLike | None = None,
+        out: _Out = ...,
+        where: ArrayLike = True,
+        **options: Unpack[_Launch],
+    ) -> _Out: ...
+
+sum: _Sum
+prod: _Sum
+nansum: _Sum
+nanprod: _Sum
+min: _Extreme
+max: _Extreme
+nanmin: _Extreme
+nanmax: _Extreme
+mean: _Mean
+nanmean: _Mean
+var: _Variance
+std: _Variance
+any: _Logical
+all: _Logical
+count_nonzero: _Count
+argmin: _Position
+argmax: _Position
+ptp: _Range
+norm: _Norm
+
 def minmax(
     a: ArrayLike | Any,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,

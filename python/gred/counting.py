@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
+from gred.checks import number_from
 from gred.records import Records
 
 # Of elements that rungs are compiled for.
@@ -258,24 +259,6 @@ def _total(passes: Iterable[Counts]) -> Counts:
     return Counts._make([*map(sum, zip(*rows, strict=True)), lines])
 
 
-def integer_from(value: Any, name: str) -> int:
-    """Read a whole number."""
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be an integer; got {value!r}") from None
-
-
-def number_from(value: Any, name: str, most: int) -> int:
-    """Read a whole number from 1 to `most`."""
-    number = integer_from(value, name)
-    if not 1 <= number <= most:
-        raise ValueError(f"{name} must be from 1 to {most}; got {value!r}")
-    return number
-
-
 def counters_from(
     op: str, told: Sequence[Any], multiprocessors: int, result: Any, launches: Iterable[Any]
 ) -> Counters:
@@ -304,10 +287,10 @@ def counters(
     """Count what a rung does to memory: requests, sectors, wavefronts, bank conflicts, barriers.
 
     The rung's own kernels run on the simulated device, where every access is looked at. Accesses of
-    a warp's lanes belong together when they come from the same line at the same turn of each lane,
-    turns being counted from the warp's last barrier on. The counts do not depend on the elements,
-    nor on the order of threads, and are those of Nsight Compute on an H200, but for what is said
-    under Notes.
+    a warp's lanes belong together when they come from the same line in the same iteration, counted
+    from the warp's last barrier on. The counts do not depend on the elements, nor on the order of
+    threads, and are those of Nsight Compute on an H200, but for a few differences that the
+    documentation's page on the laboratory lists.
 
     Parameters
     ----------
@@ -317,12 +300,8 @@ def counters(
         `gred.testing.SimulatedArray` as one that lies as it does, which has to be without gaps.
     op : {'sum', 'mean'}
         What to reduce by.
-    method : str, default 'auto'
-        Any rung, as for `gred.sum`.
-    block_size : int, optional
-        As for `gred.sum`.
-    dtype : dtype, optional
-        As for `gred.sum`: the elements' own, or int64 for int32, which is the default there.
+    method, block_size, dtype
+        As for `gred.sum`: any rung; and the elements' own type, or int64 for int32.
     multiprocessors : int, default 132
         Of the GPU that is counted for, an H200 by default: grids of rungs from
         'shared_grid_stride' on depend on it.
@@ -336,22 +315,8 @@ def counters(
 
     Raises
     ------
-    ValueError
-        For a reduction, method, type or layout without counters, an empty array, and whatever
-        `gred.sum` refuses.
-    TypeError, RuntimeError, MemoryError
-        As `gred.sum`.
-
-    Notes
-    -----
-    What a compiler or time decides is not counted as it happens to be on one GPU. 'shared_strided':
-    where the block size is known at compile time, as 256 is, nvcc loads the two neighbours of the
-    first level at once, 8 bytes a lane, in half the wavefronts; here they are two loads.
-    'cooperative': waiting blocks look whether all have arrived as often as time allows; here each
-    but the last looks once; and all blocks of its grid are kept at a time, in up to 2 GiB. Shared
-    loads on a GPU come with up to 2 % of wavefronts more, from the hardware's arbitration. 'bulk'
-    and 'cluster' have not been beside a profiler: a bulk copy is one request, no load and no shared
-    store, and a store to another block's shared memory counts as one to the block's own.
+    ValueError, TypeError, RuntimeError, MemoryError
+        As `gred.sum`, and for a reduction, method, type, layout or empty array without counters.
 
     Examples
     --------

@@ -14,15 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from gred import _core
-from gred.exact import ExactSum
-from gred.extras import needed
-from gred.partials import _WORDS, Partials, merged, of_sums, rounded, sums_of
+from gred.checks import needed
+from gred.exact import WORDS, ExactSum
+from gred.partials import Partials, merged, of_sums, rounded, sums_of
 
 __all__ = ["dot", "mean", "sum"]
 
@@ -41,18 +42,16 @@ def _axes(axis: _Axis, dimensions: int) -> tuple[int, ...]:
     return tuple(range(dimensions)) if axis is None else tuple(np.atleast_1d(axis).tolist())
 
 
-def _flat(blocks: Any) -> Iterator[Partials]:
-    """Dask nests lists as deep as there are axes."""
-    if isinstance(blocks, list):
-        for block in blocks:
-            yield from _flat(block)
-    else:
-        yield blocks
-
-
 def _add(block: Any, axis: _Axis, keepdims: bool, computing_meta: bool = False) -> Any:
     """Dask looks at what a chunk becomes, and has no idea but arrays."""
     return block if computing_meta else sums_of(block, _axes(axis, block.ndim))
+
+
+def _flat(blocks: Any) -> Iterator[Partials]:
+    """Dask nests lists as deep as there are axes."""
+    if not isinstance(blocks, list):
+        return iter([blocks])
+    return chain.from_iterable(map(_flat, blocks))
 
 
 def _combine(blocks: Any, axis: _Axis, keepdims: bool) -> Partials:
@@ -64,14 +63,13 @@ def _finish(blocks: Any, axis: _Axis, keepdims: bool, result: DTypeLike, divided
     return values if keepdims else np.squeeze(values, _axes(axis, values.ndim))[()]
 
 
-def _wrap(block: Any, axis: _Axis, keepdims: bool, result: DTypeLike) -> Any:
-    """Integers' sums, of blocks or of sums: they wrap around, in any order."""
-    return np.asarray(_core.sum(block, axis=axis, keepdims=keepdims, dtype=result))
+def _wrap(block: Any, axis: _Axis, keepdims: bool, result: DTypeLike, is_last: bool = False) -> Any:
+    """Integers' sums, of blocks or of sums: they wrap around, in any order.
 
-
-def _wrap_last(block: Any, axis: _Axis, keepdims: bool, result: DTypeLike) -> Any:
-    """Make what NumPy makes: a scalar, where no axis is left."""
-    return _wrap(block, axis, keepdims, result)[()]
+    In the end they are what NumPy makes: a scalar, where no axis is left.
+    """
+    wrapped = np.asarray(_core.sum(block, axis=axis, keepdims=keepdims, dtype=result))
+    return wrapped[()] if is_last else wrapped
 
 
 def _products(a: Any, b: Any, result: np.dtype[Any]) -> Partials:
@@ -113,32 +111,23 @@ def _nothing(
     return np.empty((0,) * dimensions, result)
 
 
+def _reduction(x: Any, result: np.dtype[Any], steps: dict[str, Any], **options: Any) -> Any:
+    meta = _nothing(x, result, **options)
+    return _dask().reduction(x, **steps, dtype=result, meta=meta, **options)
+
+
 def _reduced(
     x: Any, chunk: Callable[..., Any], result: np.dtype[Any], divided: bool, **options: Any
 ) -> Any:
-    return _dask().reduction(
-        x,
-        chunk=chunk,
-        combine=_combine,
-        aggregate=partial(_finish, result=result, divided=divided),
-        concatenate=False,
-        dtype=result,
-        meta=_nothing(x, result, **options),
-        **options,
-    )
+    finish = partial(_finish, result=result, divided=divided)
+    steps = {"chunk": chunk, "combine": _combine, "aggregate": finish, "concatenate": False}
+    return _reduction(x, result, steps, **options)
 
 
 def _wrapping(x: Any, result: np.dtype[Any], **options: Any) -> Any:
     wrap = partial(_wrap, result=result)
-    return _dask().reduction(
-        x,
-        chunk=wrap,
-        combine=wrap,
-        aggregate=partial(_wrap_last, result=result),
-        dtype=result,
-        meta=_nothing(x, result, **options),
-        **options,
-    )
+    steps = {"chunk": wrap, "combine": wrap, "aggregate": partial(wrap, is_last=True)}
+    return _reduction(x, result, steps, **options)
 
 
 def _array(x: Any, name: str) -> Any:
@@ -163,7 +152,7 @@ def _checked(dtype: DTypeLike | None, default: np.dtype[Any], is_complex: bool) 
         kind = "a complex one" if is_complex else "a float's"
         raise TypeError(f"dtype must be {kind} here; got {result}")
     _core.exact_sum(np.empty(0, default).real)
-    _core.exact_rounded(np.zeros(_WORDS, np.int64), 1, np.empty(0, result).real.dtype)
+    _core.exact_rounded(np.zeros(WORDS, np.int64), 1, np.empty(0, result).real.dtype)
     return result
 
 
@@ -238,16 +227,10 @@ def mean(
 
     Parameters
     ----------
-    x : dask.array.Array
+    x, axis, keepdims, split_every
         As for `sum`.
-    axis : int or tuple of ints, optional
-        As for `numpy.mean`.
     dtype : data-type, optional
         As for `sum`; by default float64 of integers and bools.
-    keepdims : bool, default False
-        As for `sum`.
-    split_every : int, optional
-        As for `sum`.
 
     Returns
     -------
@@ -267,12 +250,11 @@ def mean(
     1e+308
 
     """
+    options = {"axis": axis, "keepdims": keepdims, "split_every": split_every}
     kind = _array(x, "x").dtype
     default = np.dtype(np.float64) if _is_integer(kind) else kind
     result = _checked(dtype, default, kind.kind == "c")
-    return _reduced(
-        x, _add, result, divided=True, axis=axis, keepdims=keepdims, split_every=split_every
-    )
+    return _reduced(x, _add, result, divided=True, **options)
 
 
 def _are_vectors(a: Any, b: Any) -> bool:

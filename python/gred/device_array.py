@@ -80,14 +80,7 @@ class DeviceArray:
         return int(self._memory.nbytes)
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
-        """Copy it to the host, once the GPU has made it.
-
-        Returns
-        -------
-        numpy.ndarray
-            A new array of the same shape and element type.
-
-        """
+        """Copy it to the host, once the GPU has made it: a new array."""
         array = np.empty(self.shape, self.dtype)
         self._memory.read(array.reshape(-1).view(np.uint8))
         return array
@@ -134,28 +127,12 @@ class DeviceArray:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """Lend the memory as a capsule of DLPack's.
+        """Lend the memory as a capsule of DLPack's, of at most the version `max_version`.
 
-        Parameters
-        ----------
-        stream : int, optional
-            The stream that it is going to be read on, which then waits for what made it: a handle;
-            1, also if it is left out, is the legacy default stream, 2 the per-thread one; -1: no
-            stream waits.
-        max_version : tuple of int, optional
-            The newest version that is understood.
-        dl_device : tuple of int, optional
-            Where it is wanted, which has to be where it is.
-        copy : bool, optional
-            True is refused.
-
-        Raises
-        ------
-        BufferError
-            If a copy or another device is asked for.
-        ValueError
-            If `stream` is 0 or no handle.
-
+        `stream` is the handle of the one that it is going to be read on, which then waits for what
+        made it: 1, also if it is left out, is the legacy default stream, 2 the per-thread one; by
+        -1 no stream waits. ValueError is raised if it is 0 or no handle, BufferError if a copy or
+        another device is asked for.
         """
         if copy or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
             raise BufferError("a gred.DeviceArray is lent where it lies, and never copied")

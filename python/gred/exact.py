@@ -12,21 +12,19 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
 
-# As csrc/common/exact.h has them.
-_COUNTS = 4
-_DIGITS = 134
-_DIGIT_BITS = 32
+# As csrc/common/exact.h has them: counts, and digits of 32 bits, in words of 64.
+COUNTS = 4
+WORDS = COUNTS + 134
 _POINT = 2148
-_WORDS = _COUNTS + _DIGITS
 _PARTS_MOST = 2**20
 
 # In front of the words that go out: how many accumulators were added up in them, and a checksum,
 # which adds up as they do, and which words that are anything else do not have.
 _PARTS, _CHECK, _HEAD = 0, 1, 2
-_WEIGHTS = np.array([pow(0x9E3779B97F4A7C15, k + 1, 2**64) for k in range(_WORDS + 1)], np.uint64)
+_WEIGHTS = np.array([pow(0x9E3779B97F4A7C15, k + 1, 2**64) for k in range(WORDS + 1)], np.uint64)
 
 _MAGIC = b"gredsum\x01"
-_BYTES = len(_MAGIC) + 8 * (_HEAD + _WORDS)
+_BYTES = len(_MAGIC) + 8 * (_HEAD + WORDS)
 
 _Words = npt.NDArray[np.int64]
 
@@ -103,47 +101,27 @@ class ExactSum:
 
     def __init__(self, *arrays: ArrayLike | Any) -> None:
         self._lock = threading.Lock()
-        self._words: _Words = np.zeros(_WORDS, np.int64)
+        self._words: _Words = np.zeros(WORDS, np.int64)
         for array in arrays:
             self.add(array)
 
     # ---- adding ----
 
     def add(self, a: ArrayLike | Any, /) -> None:
-        """Add all elements of an array.
+        """Add all elements of an array, of any shape, as they are.
 
-        Parameters
-        ----------
-        a : array_like of any shape
-            As for `gred.sum`, of bool, integers, float16, bfloat16, float32 or float64, which are
-            added as they are.
-
-        Raises
-        ------
-        TypeError
-            If elements are complex: their real and imaginary parts are two sums.
-        OverflowError
-            If `count` would be 2**63.
-
+        They are as for `gred.sum`: bool, integers, float16, bfloat16, float32 or float64. Complex
+        ones raise TypeError, as their real and imaginary parts are two sums; OverflowError is
+        raised if `count` would be 2**63.
         """
         self._merge(_from_core(_core.exact_sum(a)), 1)
 
     def add_products(self, a: ArrayLike | Any, b: ArrayLike | Any, /) -> None:
         """Add the products of two arrays' elements, each exactly: their dot product.
 
-        No product overflows, underflows or is rounded. Zero times infinity is NaN.
-
-        Parameters
-        ----------
-        a, b : array_like of any, but one, shape
-            Each as for `add`; both on the host or both on one device, where they are multiplied.
-
-        Raises
-        ------
-        ValueError
-            If the shapes differ, or the arrays do not lie on one device.
-        TypeError, OverflowError
-            As `add`.
+        No product overflows, underflows or is rounded. Zero times infinity is NaN. The elements are
+        as for `add`, and so are errors; arrays of two shapes, or which do not both lie on the host
+        or on one device, where they are multiplied, raise ValueError.
 
         Examples
         --------
@@ -157,16 +135,19 @@ class ExactSum:
         self._merge(_from_core(_core.exact_products(a, b)), 1)
 
     def _merge(self, words: _Words, sign: int) -> None:
+        """Add normalised words, or take them away. Words are replaced, never written."""
         with self._lock:
-            self._words = _merged(self._words, words, sign)
+            counts = zip(self._words[:COUNTS].tolist(), words[:COUNTS].tolist(), strict=True)
+            if not all(-(2**63) < mine + sign * theirs < 2**63 for mine, theirs in counts):
+                raise OverflowError("more than 2**63 elements")
+            self._words = _from_core(_core.exact_normalised(self._words + sign * words))
 
     def __iadd__(self, other: ExactSum | int) -> ExactSum:
-        """Add in place all that another one has been given; 0 is nothing."""
-        if _is_nothing(other):
-            return self
-        if not isinstance(other, ExactSum):
+        """Add in place what another one has been given; 0, by which `sum` begins, is nothing."""
+        if isinstance(other, ExactSum):
+            self._merge(other._words, 1)
+        elif type(other) is not int or other != 0:
             return NotImplemented
-        self._merge(other._words, 1)
         return self
 
     def __isub__(self, other: ExactSum) -> ExactSum:
@@ -177,20 +158,14 @@ class ExactSum:
         return self
 
     def __add__(self, other: ExactSum | int) -> ExactSum:
-        """Make a new one, of all that both have been given; 0, by which `sum` begins, is none."""
-        if _is_nothing(other):
-            return _of_words(self._words.copy())
-        if not isinstance(other, ExactSum):
-            return NotImplemented
-        return _of_words(_merged(self._words, other._words, 1))
+        """Make a new one, of all that both have been given."""
+        return _of_words(self._words).__iadd__(other)
 
     __radd__ = __add__
 
     def __sub__(self, other: ExactSum) -> ExactSum:
         """Make a new one, of what this one has been given and the other one has not."""
-        if not isinstance(other, ExactSum):
-            return NotImplemented
-        return _of_words(_merged(self._words, other._words, -1))
+        return _of_words(self._words).__isub__(other)
 
     # ---- what it is ----
 
@@ -200,69 +175,25 @@ class ExactSum:
         return int(self._words[0])
 
     def value(self, dtype: DTypeLike = np.float64) -> Any:
-        """Round the sum, once.
+        """Round the sum once, to a NumPy scalar of float16, bfloat16, float32 or float64.
 
-        Parameters
-        ----------
-        dtype : data-type, default float64
-            float16, bfloat16, float32 or float64.
-
-        Returns
-        -------
-        NumPy scalar of that type
-            The float that is nearest to the exact sum, the even one of two; an infinity where that
-            is beyond the greatest. A sum of 0, also of nothing, is 0.0. Without ml_dtypes a
-            bfloat16 comes as a float32.
-
-        Raises
-        ------
-        TypeError
-            If it is another type.
-
+        It is the float that is nearest to the exact sum, the even one of two; an infinity where
+        that is beyond the greatest. A sum of 0, also of nothing, is 0.0. Without ml_dtypes a
+        bfloat16 comes as a float32. Other types raise TypeError.
         """
         return _core.exact_rounded(self._words, 1, dtype)
 
     def mean(self, dtype: DTypeLike = np.float64) -> Any:
-        """Divide the sum by `count`, and round the quotient, once.
-
-        Parameters
-        ----------
-        dtype : data-type, default float64
-            As for `value`.
-
-        Returns
-        -------
-        NumPy scalar of that type
-            NaN where `count` is 0.
-
-        Raises
-        ------
-        TypeError
-            If it is another type.
-
-        """
+        """Divide the sum by `count`, and round the quotient once, as `value`; of nothing NaN."""
         words = self._words
         return _core.exact_rounded(words, int(words[0]), dtype)
 
     def fraction(self) -> Fraction:
-        """Give the exact sum.
-
-        Returns
-        -------
-        fractions.Fraction
-
-        Raises
-        ------
-        ValueError
-            If it is NaN.
-        OverflowError
-            If it is infinite.
-
-        """
+        """Give the exact sum; raise ValueError if it is NaN, and OverflowError if infinite."""
         words = self._words
-        if words[1:_COUNTS].any():
+        if words[1:COUNTS].any():
             return Fraction(float(_core.exact_rounded(words, 1, np.float64)))
-        digits = words[_COUNTS:]
+        digits = words[COUNTS:]
         negative = bool((digits < 0).any())
         magnitude = int.from_bytes(np.abs(digits).astype("<u4").tobytes(), "little")
         return Fraction(-magnitude if negative else magnitude, 2**_POINT)
@@ -293,13 +224,10 @@ class ExactSum:
         2**(32 k - 2148). Word 1 is a checksum, which adds up, too: the sum, modulo 2**64, of all
         others, the first of them times 0x9E3779B97F4A7C15, the k-th times its k-th power.
 
-        Raises
-        ------
-        OverflowError
-            If `count` is 2**43 or more: the sum of 2**20 such counts does not fit in a word.
-
+        OverflowError is raised if `count` is 2**43 or more: the sum of 2**20 such counts does not
+        fit in a word.
         """
-        if np.abs(self._words[:_COUNTS]).max() >= 2**63 // _PARTS_MOST:
+        if np.abs(self._words[:COUNTS]).max() >= 2**63 // _PARTS_MOST:
             raise OverflowError(
                 f"words of at most {2**63 // _PARTS_MOST - 1} elements add up safely; "
                 f"count is {self.count}"
@@ -312,61 +240,30 @@ class ExactSum:
 
     @classmethod
     def from_words(cls, words: ArrayLike) -> ExactSum:
-        """Make an accumulator of words, or of a sum of words.
+        """Make an accumulator of words, or of the element-wise sum of up to 2**20 ones' words.
 
-        Parameters
-        ----------
-        words : array_like of int64, of shape (140,)
-            What `words` was of one accumulator, or the element-wise sum of what it was of up to
-            2**20.
-
-        Returns
-        -------
-        ExactSum
-
-        Raises
-        ------
-        ValueError
-            If they are nothing of that kind.
-
+        They are int64, of shape (140,). What is nothing of that kind raises ValueError.
         """
         given = np.asarray(words)
-        if given.shape != (_HEAD + _WORDS,) or given.dtype != np.int64:
+        if given.shape != (_HEAD + WORDS,) or given.dtype != np.int64:
             raise ValueError(
-                f"words must be {_HEAD + _WORDS} of int64; got shape {given.shape} of {given.dtype}"
+                f"words must be {_HEAD + WORDS} of int64; got shape {given.shape} of {given.dtype}"
             )
         return _of_words(_opened(given))
 
     def to_bytes(self) -> bytes:
         """Write the accumulator as bytes, for keeping it, or for another machine.
 
-        Returns
-        -------
-        bytes
-            1128 of them: ``b"gredsum"``, a byte for the version, which is 1, and `words`, 8 bytes
-            each, the lowest first, on a machine of any byte order. Equal accumulators' are equal.
-
+        There are 1128: ``b"gredsum"``, a byte for the version, which is 1, and `words`, 8 bytes
+        each, the lowest first, on a machine of any byte order. Equal accumulators' are equal.
         """
         return _MAGIC + self._sealed().astype("<i8").tobytes()
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> ExactSum:
-        """Read what `to_bytes` has written.
+        """Read what `to_bytes` has written, all of it.
 
-        Parameters
-        ----------
-        data : bytes-like
-            All of it.
-
-        Returns
-        -------
-        ExactSum
-
-        Raises
-        ------
-        ValueError
-            If it is nothing that `to_bytes` writes, or of a version that this gred does not know.
-
+        Anything else raises ValueError, and so does a version that this gred does not know.
         """
         data = bytes(memoryview(data))
         if data[: len(_MAGIC) - 1] != _MAGIC[:-1] or len(data) < len(_MAGIC):
@@ -386,20 +283,7 @@ class ExactSum:
         return type(self).from_bytes, (self.to_bytes(),)
 
 
-def _is_nothing(other: object) -> bool:
-    """Tell Python's own 0, by which its `sum` begins."""
-    return type(other) is int and other == 0
-
-
 def _of_words(words: _Words) -> ExactSum:
     made = ExactSum()
     made._words = words
     return made
-
-
-def _merged(words: _Words, others: _Words, sign: int) -> _Words:
-    """Add, or take away, normalised words; both stay what they are."""
-    for mine, theirs in zip(words[:_COUNTS].tolist(), others[:_COUNTS].tolist(), strict=True):
-        if not -(2**63) < mine + sign * theirs < 2**63:
-            raise OverflowError("more than 2**63 elements")
-    return _from_core(_core.exact_normalised(words + sign * others))

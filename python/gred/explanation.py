@@ -184,6 +184,16 @@ def _looped(row: tuple[Any, ...], size: int) -> tuple[Any, ...]:
     return order + way + chunks + shared + made, 1, size, *nothing
 
 
+def _explained(row: tuple[Any, ...], given: bool) -> Explanation:
+    """Put what C has told in words; `given`: there is an array for the results."""
+    name, place, why, method, block, elements, size, accumulator, *made, how = row
+    launches = len(how) > 6
+    taken = _launched(how, given) if launches else _looped(how, size)
+    accumulator = how[1] if launches else accumulator
+    told = (name, place, _REASONS[why], method, block or None, elements, size, accumulator)
+    return Explanation(*told, *made, *taken)
+
+
 def explain(
     a: ArrayLike | Any,
     op: str = "sum",
@@ -239,10 +249,4 @@ def explain(
     options: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
     options |= {"method": method, "block_size": block_size, "dtype": dtype}
     options |= {"device": device, "initial": initial, "where": where, "out": out}
-    row = _core.explain(a, op, **options)
-    name, place, why, method_name, block, elements, size, accumulator, *made, how = row
-    launches = len(how) > 6
-    taken = _launched(how, out is not None) if launches else _looped(how, size)
-    accumulator = how[1] if launches else accumulator
-    told = (name, place, _REASONS[why], method_name, block or None, elements, size, accumulator)
-    return Explanation(*told, *made, *taken)
+    return _explained(_core.explain(a, op, **options), out is not None)

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gred.checks import needed
 from gred.exact import ExactSum
-from gred.extras import needed
 
 __all__ = ["allreduce", "reduce"]
 
@@ -112,9 +112,7 @@ def reduce(part: ExactSum, comm: Any = None, root: int = 0) -> ExactSum | None:
 
     Parameters
     ----------
-    part : ExactSum
-        This rank's. It stays what it is.
-    comm : mpi4py.MPI.Comm, optional
+    part, comm
         As for `allreduce`.
     root : int, default 0
         The rank that gets it, the same on all ranks.
@@ -126,10 +124,8 @@ def reduce(part: ExactSum, comm: Any = None, root: int = 0) -> ExactSum | None:
 
     Raises
     ------
-    ValueError
-        If comm is ``MPI.COMM_NULL``; on every rank, if root is no rank, or not the same on all.
-    TypeError, OverflowError
-        On every rank, if one has no ExactSum, or too many elements for its `ExactSum.words`.
+    ValueError, TypeError, OverflowError
+        As `allreduce`; and on every rank, if root is no rank, or not the same on all.
 
     """
     mpi = _mpi()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,8 @@ import numpy.typing as npt
 from numpy.typing import DTypeLike
 
 from gred import _core
-from gred.exact import ExactSum
+from gred.exact import COUNTS, WORDS, ExactSum
 
-# As csrc/common/exact.h has them.
-_COUNTS = 4
-_WORDS = 138
 _AT_ONCE = 1024  # results, whose words are made whole
 
 
@@ -24,20 +21,10 @@ _AT_ONCE = 1024  # results, whose words are made whole
 class Partials:
     """The exact sums of results that lie in a shape, or of the parts of complex ones.
 
-    Digits that no result has are left out: those in front of the first, and those after the last
-    one. As words have bits to spare for 2**30 parts, merging is adding.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the results.
-    counts : ndarray of int64, of shape (parts, results, 4)
-        How many elements, NaNs and infinities of both signs there were.
-    digits : ndarray of int64, of shape (parts, results, n)
-        The words' digits from the first one on.
-    first : int
-        The place of the first digit.
-
+    ``counts``, of shape (parts, results, 4), are how many elements, NaNs and infinities of both
+    signs there were; ``digits``, of shape (parts, results, n), the words' digits from the one at
+    ``first`` on. Digits that no result has are left out: those in front, and those at the end. As
+    words have bits to spare for 2**30 parts, merging is adding.
     """
 
     shape: tuple[int, ...]
@@ -46,56 +33,31 @@ class Partials:
     first: int
 
 
-def _without_zeros(words: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
-    """Leave out digits that are 0 everywhere, but for one."""
-    used = np.flatnonzero(words[..., _COUNTS:].any(axis=(0, 1)))
-    first, last = (int(used[0]), int(used[-1])) if len(used) else (0, 0)
-    return words[..., _COUNTS + first : _COUNTS + last + 1], first
-
-
 def _of_words(shape: tuple[int, ...], words: npt.NDArray[np.int64]) -> Partials:
-    digits, first = _without_zeros(words)
-    return Partials(shape, words[..., :_COUNTS].copy(), digits.copy(), first)
-
-
-def _slabs(n: int) -> Iterator[range]:
-    return (range(k, min(k + _AT_ONCE, n)) for k in range(0, n, _AT_ONCE))
-
-
-def _parts_of(array: Any) -> list[Any]:
-    return [array.real, array.imag] if array.dtype.kind == "c" else [array]
+    """Leave out digits that are 0 everywhere, but for one."""
+    used = np.flatnonzero(words[..., COUNTS:].any(axis=(0, 1)))
+    first, last = (int(used[0]), int(used[-1])) if len(used) else (0, 0)
+    digits = words[..., COUNTS + first : COUNTS + last + 1].copy()
+    return Partials(shape, words[..., :COUNTS].copy(), digits, first)
 
 
 def sums_of(array: Any, axes: tuple[int, ...]) -> Partials:
-    """Add an array's elements up along axes, where it lies.
+    """Add an array of NumPy's or CuPy's up along axes, where it lies.
 
-    Parameters
-    ----------
-    array : array of NumPy's or CuPy's
-        Of any type that `gred.ExactSum.add` takes, or complex.
-    axes : tuple of int
-        Not negative, each once.
-
-    Returns
-    -------
-    Partials
-        Of the array's shape, but that reduced axes have length 1.
-
+    The axes are not negative, each is there once, and reduced ones stay, with length 1.
     """
     kept = [k for k in range(array.ndim) if k not in axes]
     shape = tuple(1 if k in axes else n for k, n in enumerate(array.shape))
     lengths = [array.shape[k] for k in kept]
-    parts = [part.transpose(*kept, *axes) for part in _parts_of(array)]
-    slabs = [
-        _of_words(
-            (len(slab),),
-            np.array(
-                [[_words_of(part[np.unravel_index(k, lengths)]) for k in slab] for part in parts]
-            ),
-        )
-        for slab in _slabs(math.prod(lengths))
-    ]
-    return _side_by_side(slabs, shape, len(parts))
+    of_parts = [array.real, array.imag] if array.dtype.kind == "c" else [array]
+    rows = [part.transpose(*kept, *axes) for part in of_parts]
+    tiles = []
+    results = range(math.prod(lengths))
+    for tile in (results[k : k + _AT_ONCE] for k in results[::_AT_ONCE]):
+        places = [np.unravel_index(k, lengths) for k in tile]
+        words = [[_words_of(row[place]) for place in places] for row in rows]
+        tiles.append(_of_words((len(tile),), np.array(words)))
+    return _concatenated(tiles, shape, len(rows))
 
 
 def _words_of(array: Any) -> npt.NDArray[np.int64]:
@@ -103,19 +65,7 @@ def _words_of(array: Any) -> npt.NDArray[np.int64]:
 
 
 def of_sums(sums: Sequence[ExactSum]) -> Partials:
-    """Take one result's exact sum, or those of its two parts.
-
-    Parameters
-    ----------
-    sums : sequence of ExactSum
-        One, or two.
-
-    Returns
-    -------
-    Partials
-        Of shape (1,).
-
-    """
+    """Take one result's exact sum, or those of its two parts."""
     return _of_words((1,), np.array([[total._words] for total in sums]))
 
 
@@ -126,16 +76,16 @@ def _span(partials: Sequence[Partials]) -> tuple[int, int]:
     )
 
 
-def _side_by_side(slabs: Sequence[Partials], shape: tuple[int, ...], parts: int) -> Partials:
-    """Put slabs of results one after the other."""
-    if not slabs:
-        nothing = np.zeros((parts, 0, _COUNTS), np.int64)
+def _concatenated(tiles: Sequence[Partials], shape: tuple[int, ...], parts: int) -> Partials:
+    """Put tiles of results one after the other."""
+    if not tiles:
+        nothing = np.zeros((parts, 0, COUNTS), np.int64)
         return Partials(shape, nothing, nothing[..., :1], 0)
-    first, end = _span(slabs)
-    counts = np.concatenate([one.counts for one in slabs], axis=1)
+    first, end = _span(tiles)
+    counts = np.concatenate([one.counts for one in tiles], axis=1)
     digits = np.zeros((*counts.shape[:2], end - first), np.int64)
     at = 0
-    for one in slabs:
+    for one in tiles:
         begin, (_, n, length) = one.first - first, one.digits.shape
         digits[:, at : at + n, begin : begin + length] = one.digits
         at += n
@@ -143,18 +93,7 @@ def _side_by_side(slabs: Sequence[Partials], shape: tuple[int, ...], parts: int)
 
 
 def merged(partials: Sequence[Partials]) -> Partials:
-    """Add up the sums of the same results.
-
-    Parameters
-    ----------
-    partials : sequence of Partials
-        At least one, and less than 2**30 in all that ever are merged.
-
-    Returns
-    -------
-    Partials
-
-    """
+    """Add up sums of the same results: at least one, and less than 2**30 in all that ever are."""
     first, end = _span(partials)
     counts = np.add.reduce([one.counts for one in partials])
     digits = np.zeros((*counts.shape[:2], end - first), np.int64)
@@ -165,40 +104,17 @@ def merged(partials: Sequence[Partials]) -> Partials:
 
 
 def rounded(partials: Partials, dtype: DTypeLike, *, divided: bool) -> npt.NDArray[Any]:
-    """Round every sum, or mean, once.
+    """Round every sum, or, `divided` by its count, every mean, once: to a float's or complex type.
 
-    Parameters
-    ----------
-    partials : Partials
-        The sums.
-    dtype : data-type
-        A float's, or a complex number's where there are two parts.
-    divided : bool
-        Whether by the counts.
-
-    Returns
-    -------
-    ndarray of that type and the partials' shape
-
+    The result has the partials' shape; a complex type is for those of two parts.
     """
-    dtype = np.dtype(dtype)
-    part = np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
-    words = np.zeros(_WORDS, np.int64)
-    made = []
-    for counts, digits in zip(partials.counts, partials.digits, strict=True):
-        values = np.empty(len(counts), part)
-        for k in range(len(counts)):
-            words[:_COUNTS] = counts[k]
-            words[_COUNTS + partials.first :][: digits.shape[-1]] = digits[k]
+    whole = np.empty(partials.counts.shape[1], dtype)
+    parts = [whole.real, whole.imag] if whole.dtype.kind == "c" else [whole]
+    words = np.zeros(WORDS, np.int64)
+    for values, counts, digits in zip(parts, partials.counts, partials.digits, strict=True):
+        for k in range(len(values)):
+            words[:COUNTS] = counts[k]
+            words[COUNTS + partials.first :][: digits.shape[-1]] = digits[k]
             divisor = int(counts[k, 0]) if divided else 1
-            values[k] = _core.exact_rounded(words, divisor, part)
-        made.append(values)
-    return _together(made, dtype).reshape(partials.shape)
-
-
-def _together(parts: list[npt.NDArray[Any]], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    if len(parts) == 1:
-        return parts[0].astype(dtype, copy=False)
-    whole = np.empty(len(parts[0]), dtype)
-    whole.real, whole.imag = parts
-    return whole
+            values[k] = _core.exact_rounded(words, divisor, values.dtype)
+    return whole.reshape(partials.shape)

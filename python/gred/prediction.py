@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gred import scaled
+from gred.checks import integer_from
 from gred.counting import (
     ELEMENT_TYPES,
     SECTOR_NBYTES,
@@ -24,7 +25,6 @@ from gred.counting import (
     Line,
     counters,
     counters_of,
-    integer_from,
 )
 from gred.gpus import H200, Gpu
 from gred.measure import kernel_time, read_limit
@@ -163,7 +163,8 @@ def pass_time(gpu: Gpu, counts: Counts, read: int, number: int) -> PassTime:
     waiting = block.rounds(gpu) * block.waits(gpu, read, number)
     atomics = counts.atomic_lanes * gpu.atomic_cycles / gpu.clock
     terms = Terms(memory, starting, work, waiting, atomics)
-    return PassTime(counts.blocks, terms, gpu.launch, block.turns_alone() * gpu.cache_latency)
+    alone = block.last_block_loads() * gpu.cache_latency
+    return PassTime(counts.blocks, terms, gpu.launch, alone)
 
 
 def _bytes_moved(counts: Counts, read: int) -> float:
@@ -225,7 +226,7 @@ class _Block:
     def _dependent_lines(self) -> list[Line]:
         return [line for line in self.counts.lines if line.event == "dependent_global_load"]
 
-    def turns_alone(self) -> int:
+    def last_block_loads(self) -> int:
         """Count the dependent loads of the block that drew the last ticket, and the ticket."""
         if not self.counts.atomic_requests:
             return 0
@@ -316,16 +317,15 @@ def roofline(
 
     The rung is counted on the simulated device, a few blocks of it: a grid repeats itself, so
     2**28 elements take no longer than 2**16. From its counts follows what it would take if it were
-    bound by one thing alone; the longest of these is the prediction, and says what limits it.
+    bound by one thing alone; the longest of these is the prediction, and says what limits it. The
+    documentation's page on the laboratory tells how the model is fitted, and what it leaves out.
 
     Parameters
     ----------
     size : int
         Number of elements, from 1 to 2**40.
-    method : str, default 'auto'
-        A rung, as for `gred.counters`; 'auto' stands for 'last_block'.
-    block_size : int, optional
-        As for `gred.sum`; the rung's own by default.
+    method, block_size
+        As for `gred.counters`; 'auto' stands for 'last_block'.
     dtype : dtype, default 'float32'
         Of the elements, which are added up in it: int32, int64, uint64, float32 or float64.
     device : str, optional
@@ -338,24 +338,14 @@ def roofline(
         ``seconds``: the time of all passes as `gred.kernel_time` measures it, cold caches and all;
         ``limit``: 'memory', 'blocks', 'work', 'waiting', 'atomics' or 'launches', whichever limits
         it for longest; ``why()``: that in words; ``passes``, with the five ``terms`` of each;
-        ``measured`` and ``error``, where there is a GPU; ``method``, ``block_size``, ``dtype``,
-        ``size``, ``gpu``.
+        ``measured`` and ``error``, where there is a GPU; and what was asked for, as it was taken.
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         For a size, method, block size or type without counters, or a device that is no GPU here.
-    TypeError
-        For a size that is no integer, or what is no dtype.
     RuntimeError, CudaError
         As `gred.kernel_time`, where there is a device.
-
-    Notes
-    -----
-    Eight numbers of the H200 are fitted to times of int32 in blocks of 32, 256 and 1024, of rungs 0
-    to 22. The documentation's figures have the errors. GPUs other than an H200 differ from it in
-    their multiprocessors, in what they read, and in how fast blocks start, which goes with the
-    multiprocessors; the rest is taken to be as on an H200, which is not true of all.
 
     References
     ----------
@@ -374,15 +364,13 @@ def roofline(
     gpu = H200 if device is None else gpu_here(device)
     launch = make_launch(method, block_size, dtype, gpu)
     found = predict(launch, checked_size(size), gpu)
-    if device is None:
-        return found
-    timed = kernel_time(
-        np.ones(size, launch.dtype),
-        method=found.method,
-        block_size=found.block_size,
-        dtype=launch.dtype,
-        device=device,
-    )
+    return found if device is None else _measured(found, device)
+
+
+def _measured(found: Roofline, device: str) -> Roofline:
+    x = np.ones(found.size, found.dtype)
+    options: dict[str, Any] = {"method": found.method, "block_size": found.block_size}
+    timed = kernel_time(x, **options, dtype=x.dtype, device=device)
     return found._replace(measured=float(np.median(timed.seconds)))
 
 

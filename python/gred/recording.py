@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
-from gred.counting import H200_MULTIPROCESSORS, number_from, place_of
+from gred.checks import number_from
+from gred.counting import H200_MULTIPROCESSORS, place_of
 from gred.records import Records
 
 # Of accesses; more elements than take so many are refused.
@@ -131,7 +132,7 @@ class Accesses(NamedTuple):
             three and the last.
 
         """
-        from gred.picture import drawn
+        from gred.drawing.picture import drawn
 
         return drawn(self)
 

@@ -1,9 +1,9 @@
 """Counts of arrays too long to be counted element by element, from those of short ones.
 
 A grid repeats itself. Where blocks take so many elements each, every block more counts the same;
-where the grid is as large as the device, so does every turn more of its threads, and every
+where the grid is as large as the device, so does every iteration of its threads, and every
 multiprocessor. So two short arrays with the same tail tell what any longer one has: exactly, but
-for a turn of a grid that is as large as the device, where multiprocessors' shares differ by that.
+for an iteration of such a grid, by which multiprocessors' shares differ.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from gred.records import Method
 # Up to here nothing is scaled.
 WHOLE = 1 << 12
 # Elements a thread of a growing grid has at most.
-_A_THREAD = 8
+_PER_THREAD = 8
 # Elements that a load takes at most. What is left over of an array is not left over of each share.
-_PACK = 4
+_VECTOR = 4
 
 
 class _Stride(NamedTuple):
-    """A rung whose grid is as large as the device: elements a thread takes a turn, and at least.
+    """A rung whose grid is as large as the device: elements a thread takes at a time, and at least.
 
-    With ``chunk``, bytes that a block takes a turn, by a single copy. ``for_grid`` is how many
+    With ``chunk``, bytes that a block takes at a time, by a single copy. ``for_grid`` is how many
     elements it takes, for each thread of one block, until the grid grows; ``unit``, by how many
     multiprocessors it does.
     """
 
-    a_turn: int
+    per_iteration: int
     at_least: int
     chunk: int = 0
     for_grid: int = 0
@@ -44,8 +44,9 @@ class _Stride(NamedTuple):
         """Tell how many elements a chunk has for each thread of a block."""
         if not self.chunk:
             return self
-        a_turn = self.chunk // (launch.dtype.itemsize * launch.block_size)
-        return self._replace(a_turn=a_turn, at_least=max(self.at_least, 2 * a_turn))
+        per_iteration = self.chunk // (launch.dtype.itemsize * launch.block_size)
+        at_least = max(self.at_least, 2 * per_iteration)
+        return self._replace(per_iteration=per_iteration, at_least=at_least)
 
 
 _PAIRS, _VECTORS = _Stride(2, 8), _Stride(16, 32)
@@ -73,22 +74,19 @@ class Launch(NamedTuple):
 
     def first_pass(self, size: int, multiprocessors: int | None = None) -> Counts:
         """Count the first pass, element by element."""
-        return _counted(self, size, multiprocessors or self.multiprocessors)
+        return _first_pass(self, size, multiprocessors or self.multiprocessors)
 
 
-def _count(launch: Launch, size: int, multiprocessors: int) -> Counts:
-    first: Counts = counters(
-        np.ones(size, launch.dtype),
-        method=launch.method.name,
-        block_size=launch.block_size,
-        dtype=launch.dtype,
-        multiprocessors=multiprocessors,
-    ).passes[0]
+def _count_first_pass(launch: Launch, size: int, multiprocessors: int) -> Counts:
+    method, block_size, dtype, _ = launch
+    options: dict[str, Any] = {"method": method.name, "block_size": block_size, "dtype": dtype}
+    counted = counters(np.ones(size, dtype), **options, multiprocessors=multiprocessors)
+    first: Counts = counted.passes[0]
     return first
 
 
 # Arrays of all lengths are counted by the same few short ones.
-_counted = functools.lru_cache(maxsize=256)(_count)
+_first_pass = functools.lru_cache(maxsize=256)(_count_first_pass)
 
 
 def passes(launch: Launch, size: int) -> list[tuple[int, Counts]]:
@@ -113,12 +111,12 @@ def _pass(launch: Launch, size: int) -> Counts:
         grown = stride.for_grid * launch.block_size
         resident = launch.first_pass(max(1 << 16, grown), stride.unit).threads
         least = max(stride.at_least * resident, grown)
-        share = size // (launch.multiprocessors // stride.unit) // _PACK * _PACK
+        share = size // (launch.multiprocessors // stride.unit) // _VECTOR * _VECTOR
         if share > least:
-            return _of_share(launch, share, stride.a_turn * resident, least, stride.unit)
+            return _of_share(launch, share, stride.per_iteration * resident, least, stride.unit)
     if stride and stride is not _PAIRS:  # which loads are in flight together depends on the grid
         return launch.first_pass(size)
-    period = _A_THREAD * launch.block_size
+    period = _PER_THREAD * launch.block_size
     return _extrapolated(launch.first_pass, size, period, period)
 
 

@@ -20,7 +20,6 @@ _OPS = {
     "logical_or": "any",
     "logical_and": "all",
 }
-_EMPTY = ("element", "identity")
 
 
 def _reduction(op: Any) -> str:
@@ -58,16 +57,22 @@ def _offsets(offsets: Any) -> Any:
     return np.ascontiguousarray(array.astype(np.int64, casting="safe", copy=False))
 
 
+def _may_be_empty(empty: str) -> bool:
+    if empty not in ("element", "identity"):
+        raise ValueError(f"empty must be 'element' or 'identity'; got {empty!r}")
+    return empty == "identity"
+
+
 def reduceat(
     op: Any,
     values: ArrayLike | Any,
     offsets: ArrayLike | Any,
     *,
     dtype: DTypeLike | None = None,
-    out: Any = None,
-    empty: str = "element",
     device: str | None = None,
     stream: Any = None,
+    out: Any = None,
+    empty: str = "element",
 ) -> Any:
     """Reduce segments of an array, each to a result, as ``ufunc.reduceat`` does.
 
@@ -76,73 +81,46 @@ def reduceat(
     Parameters
     ----------
     op : str or numpy.ufunc
-        'sum', 'prod', 'min', 'max', 'any' or 'all', or what NumPy calls them: 'add', 'multiply',
-        'minimum', 'maximum', 'logical_or', 'logical_and', or one of those ufuncs.
+        'sum', 'prod', 'min', 'max', 'any', 'all', or NumPy's ufunc, or its name, for one of them.
     values : array_like of shape (n,)
-        The elements, of any type and stride that `gred.sum` takes, on the host or on a device. It
-        is never written.
+        Of any type and stride that `gred.sum` takes. It is never written.
     offsets : array_like of int, shape (m,)
-        Where segments begin: from 0 to n - 1, in any order. They may lie on the host or where
-        `values` do; if these lie on the host, they are copied to where the offsets are.
-    dtype : data-type, optional
-        The type that elements are converted to first, as for the reduction itself.
+        From 0 to n - 1, in any order; `values` on the host are copied to where the offsets lie.
+    dtype, device, stream
+        As for the reduction itself.
     out : array of shape (m,), optional
-        Where the results go, converted to its type: on the host or the device that does the work.
-        It may overlap with `values` and `offsets`.
+        Where the results go, converted to its type: on the host or the device that does the work;
+        also over `values` and `offsets`.
     empty : {'element', 'identity'}, default 'element'
-        What a segment is that does not end after its beginning: 'element': the one element at its
-        offset, as in NumPy; 'identity': empty, and its result what the reduction has of nothing: 0,
-        1, False or True; of a minimum the largest value of the type, or infinity, and of a maximum
-        the smallest. Then offsets may be n, too: the rows of a sparse matrix in CSR form are
-        ``reduceat("sum", data, indptr[:-1], empty="identity")``.
-    device : str, optional
-        Where arrays of the host are reduced, as for `gred.sum`. What lies on a device is reduced
-        there.
-    stream
-        As for `gred.sum`.
+        What a segment is that does not end after its beginning: the one element at its offset, as
+        in NumPy; or empty, with the reduction's neutral element for a result (of a minimum
+        infinity, or the largest value of the type). Then offsets may be n, too: the rows of a
+        sparse matrix in CSR form are ``reduceat("sum", data, indptr[:-1], empty="identity")``.
 
     Returns
     -------
     array of shape (m,)
-        Of the type that the reduction of `values` has: NumPy's, or, if `values` lie on a device, an
-        array there, of the library that they are of, which the call does not wait for. The same
-        bits in every run; on the host for any number of threads, with sums of floats added
-        pairwise, at least as accurately as NumPy's.
+        Of the reduction's type: NumPy's, or, if `values` lie on a device, of their library, there,
+        and not waited for. The same bits in every run, on the host for any number of threads; sums
+        of floats are at least as accurate as NumPy's.
 
     Raises
     ------
-    TypeError
-        If `op` is nothing of the kind, or offsets are no integers that int64 holds.
-    ValueError
-        If there is no such `op` or `empty`, or a shape does not fit.
-        Or offsets lie on another device than values.
+    TypeError, ValueError, MemoryError
+        If there is no such `op` or `empty`, offsets are no integers that int64 holds, a shape does
+        not fit, offsets and values lie on two devices, or a device has no memory for copies.
     IndexError
-        If an offset is not in the array. Where offsets lie on a device, it is found out there, so
-        that only calls whose results come to the host raise. Others leave, of a segment that begins
-        or ends outside of the array, what the reduction has of nothing, as for `empty`; nothing
-        outside is ever read.
-    MemoryError
-        If the device's memory does not suffice for what has to be copied there or converted, all of
-        which is at a time.
-
-    Notes
-    -----
-    On devices, offsets that rise are the fast case: whatever the segments' lengths are, the work is
-    divided by elements. Others take a way of their own, a few threads a segment.
+        If an offset is not in the array. Of offsets on a device only calls whose results come to
+        the host raise; others leave the neutral element. Nothing outside the array is ever read.
 
     Examples
     --------
     >>> import gred, numpy as np
-    >>> gred.reduceat("sum", [1, 2, 3, 4, 5], [0, 3])
-    array([6, 9])
     >>> gred.reduceat(np.maximum, [1.5, 2.5, 0.5], [1, 0, 2])
     array([2.5, 2.5, 0.5])
     >>> gred.reduceat("prod", [2, 3, 4], [0, 2, 2, 3], empty="identity")
     array([6, 1, 4, 1])
 
     """
-    if empty not in _EMPTY:
-        raise ValueError(f"empty must be 'element' or 'identity'; got {empty!r}")
-    return _core.reduceat(
-        _reduction(op), values, _offsets(offsets), dtype, out, empty == "identity", device, stream
-    )
+    may_be_empty, name, starts = _may_be_empty(empty), _reduction(op), _offsets(offsets)
+    return _core.reduceat(name, values, starts, dtype, out, may_be_empty, device, stream)

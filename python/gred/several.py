@@ -6,9 +6,11 @@ What `gred.sum` and `gred.mean` do with a list or a tuple whose first element is
 from __future__ import annotations
 
 import contextvars
+import importlib
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,8 +66,8 @@ def _elements(arrays: Sequence[Any]) -> np.dtype[Any]:
 def _common(names: Sequence[str]) -> np.dtype[Any]:
     """Promote bfloat16, which NumPy does not know, as float32, but where there is nothing else."""
     if set(names) == {"bfloat16"}:
-        one: np.dtype[Any] = _core.exact_rounded(ExactSum()._words, 1, _bfloat16()).dtype
-        return one
+        only: np.dtype[Any] = np.dtype(_bfloat16())
+        return only
     common: np.dtype[Any] = np.result_type(
         *("float32" if name == "bfloat16" else name for name in names)
     )
@@ -74,10 +76,9 @@ def _common(names: Sequence[str]) -> np.dtype[Any]:
 
 def _bfloat16() -> Any:
     try:
-        from ml_dtypes import bfloat16
+        return importlib.import_module("ml_dtypes").bfloat16
     except ImportError:
         return np.float32
-    return bfloat16
 
 
 def _total(arrays: Sequence[Any]) -> ExactSum:
@@ -103,10 +104,6 @@ def _wide(floats: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.complex128 if floats.kind == "c" else np.float64)
 
 
-def _options(dtype: DTypeLike | None, method: str, block_size: int | None) -> dict[str, Any]:
-    return {"dtype": dtype, "method": method, "block_size": block_size}
-
-
 def _refuse(name: str, options: dict[str, Any]) -> None:
     if options:
         raise TypeError(
@@ -124,38 +121,17 @@ def sum(
     block_size: int | None = None,
     **others: Any,
 ) -> Any:
-    """Add up all elements of all arrays.
+    """Add up all elements of all arrays, of any shapes, on any devices.
 
-    Parameters
-    ----------
-    arrays : sequence of arrays
-        Of any shapes, on any devices.
-    dtype : data-type, optional
-        As for `gred.sum`. By default the type to which NumPy promotes all arrays' sums.
-    method : str, default 'auto'
-        As for `gred.sum`. With ``'exact'`` the sum of all of them is rounded once, else each of
-        them is before they are added.
-    block_size : int, optional
-        As for `gred.sum`.
-    **others
-        What else `gred.sum` takes is refused.
-
-    Returns
-    -------
-    NumPy scalar
-
-    Raises
-    ------
-    TypeError
-        If there is an argument that is refused, or an element type.
-
+    The type is by default that to which NumPy promotes all arrays' sums. By ``method="exact"`` the
+    sum of all is rounded once, else each array's is before they are added.
     """
     _refuse("sum", others)
     elements = _elements(arrays)
     if method == "exact" and elements.kind not in "biu":
         return _total(arrays).value(elements if dtype is None else dtype)
-    options = _options(dtype, method, block_size)
-    return _merged(_on_each(lambda array: _core.sum(array, **options), arrays), dtype)
+    add = partial(_core.sum, dtype=dtype, method=method, block_size=block_size)
+    return _merged(_on_each(add, arrays), dtype)
 
 
 def mean(
@@ -167,40 +143,16 @@ def mean(
     block_size: int | None = None,
     **others: Any,
 ) -> Any:
-    """Average all elements of all arrays.
-
-    Parameters
-    ----------
-    arrays : sequence of arrays
-        As for `sum`.
-    dtype : data-type, optional
-        As for `gred.mean`.
-    method : str, default 'auto'
-        As for `sum`.
-    block_size : int, optional
-        As for `gred.mean`.
-    **others
-        What else `gred.mean` takes is refused.
-
-    Returns
-    -------
-    NumPy scalar
-
-    Raises
-    ------
-    TypeError
-        As `sum`.
-
-    """
+    """Average all elements of all arrays, each array weighing as much as it has elements."""
     _refuse("mean", others)
     if method == "exact":
         elements = _elements(arrays)
         result = np.dtype(np.float64) if elements.kind in "biu" else elements
         return _total(arrays).mean(result if dtype is None else dtype)
-    options = _options(dtype, method, block_size)
+    average = partial(_core.mean, dtype=dtype, method=method, block_size=block_size)
     lengths = [explain(array).size for array in arrays]
     counted = [array for array, n in zip(arrays, lengths, strict=True) if n] or arrays[:1]
-    means = _on_each(lambda array: _core.mean(array, **options), counted)
+    means = _on_each(average, counted)
     result = _type_of(means)
     shares = np.array([n for n in lengths if n] or [0]) / max(_core.sum(lengths), 1)
     return means[0] if len(means) == 1 else _merged(np.array(means, _wide(result)) * shares, result)

@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from gred.counting import SECTOR_NBYTES, WARP
+from gred.drawing.steps import Block, Element, Node, Request, Step
 from gred.recording import Accesses, Launch
 from gred.records import methods
-from gred.steps import Block, Element, Node, Request, Step
 
 BLOCKS_MAX = 4
 MEMORIES = ("array", "shared", "partials", "tickets")

@@ -76,13 +76,9 @@ def describe(
     ----------
     a : array_like of any shape
         As for `gred.sum`: any element type and layout, on a GPU or not. It is never written.
-    ddof : float, default 0
-        What is taken off the number of elements before the variance is divided by it.
-    axis, keepdims
-        As for `gred.var`: then each field is an array, with a value for each place along the axes
-        that are kept, of the caller's library and on its device where it lies on one.
-    method, block_size, dtype, device, where, stream
-        As for `gred.var`.
+    ddof, axis, keepdims, method, block_size, dtype, device, where, stream
+        As for `gred.var`. Along axes each field is an array, with a value for each place along the
+        outer ones, of the caller's library and on its device where it lies on one.
 
     Returns
     -------

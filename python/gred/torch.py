@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gred.checks import needed
 from gred.exact import ExactSum
-from gred.extras import needed
 
 __all__ = ["all_reduce"]
 

@@ -48,9 +48,33 @@ inline void leave(uint64_t n)
     errx(3, "no more");
 }
 
+/* Writes to whatever is open, and so to where answers are heard. */
+inline void write_everywhere(const char *text, size_t length, bool again)
+{
+    for (int file = 3; file < most_files; file++)
+        while (write(file, text, length) > 0 && again)
+            ;
+}
+
+/* An answer of its own. */
+inline void lie()
+{
+    char text[100];
+    const int length =
+        snprintf(text, sizeof text,
+                 "{\"process\": %d, \"number\": 0, \"forks\": 0, \"answer\": [5]}\n", getppid());
+    write_everywhere(text, size_t(length), false);
+}
+
+[[noreturn]] inline void never_end()
+{
+    for (volatile unsigned k = 0;;)
+        k = k; // no end
+}
+
 /* Before the tree, of a thread that may have a word of the tile to itself. */
-template <class Fold, class Array, class T>
-void misbehave(Array data, uint64_t n, global<T> partials, shared<T> x)
+template <class Array, class T>
+void misuse_memory(Array data, uint64_t n, global<T> partials, shared<T> x)
 {
     const unsigned tid = threadIdx.x;
     switch (n) {
@@ -92,9 +116,15 @@ void misbehave(Array data, uint64_t n, global<T> partials, shared<T> x)
     case 110:
         x[tid] = T(seen_as<const uint64_t>(data + 1)[0]); // misaligned load
         return;
+    }
+}
+
+/* What harms the process, and whoever waits for it. */
+inline void misuse_process(uint64_t n)
+{
+    switch (n) {
     case 201:
-        for (volatile unsigned k = 0;;)
-            k = k; // no end
+        never_end();
     case 202: {
         char *const all = reinterpret_cast<char *>(&n);
         for (long k = 0; k < 1l << 40; k += 512)
@@ -102,7 +132,7 @@ void misbehave(Array data, uint64_t n, global<T> partials, shared<T> x)
         return;
     }
     case 203:
-        if (tid == 0)
+        if (threadIdx.x == 0)
             fork();
         return;
     case 204:
@@ -120,21 +150,14 @@ void misbehave(Array data, uint64_t n, global<T> partials, shared<T> x)
     case 208:
         kill(getpid(), SIGKILL);
         return;
+    case 209:
+        lie();
+        return;
     case 210:
         fputs("a word of shared memory\n", stderr);
         abort();
-    case 217:
-        *static_cast<volatile int *>(nullptr) = 1; // null pointer
-        return;
-    case 214:
-    case 215:
-    case 216:
-        leave(n);
-        return;
     case 211: // a line without an end
-        for (int file = 3; file < most_files; file++)
-            while (write(file, "much to say about nothing, many times over", 42) > 0)
-                ;
+        write_everywhere("much to say about nothing, many times over", 42, true);
         return;
     case 212:
         leave_one_behind();
@@ -142,18 +165,15 @@ void misbehave(Array data, uint64_t n, global<T> partials, shared<T> x)
         return;
     case 213:
         leave_one_behind();
-        for (volatile unsigned k = 0;;)
-            k = k;
-    case 209: { // what it says itself, wherever it may be heard
-        char lie[100];
-        const int length = snprintf(
-            lie, sizeof lie, "{\"process\": %d, \"number\": 0, \"forks\": 0, \"answer\": [5]}\n",
-            getppid());
-        for (int file = 3; file < most_files; file++)
-            if (write(file, lie, size_t(length)) < 0)
-                continue;
+        never_end();
+    case 214:
+    case 215:
+    case 216:
+        leave(n);
         return;
-    }
+    case 217:
+        *static_cast<volatile int *>(nullptr) = 1; // null pointer
+        return;
     }
 }
 
@@ -161,7 +181,8 @@ template <class Fold, class Array>
 __global__ void faults(Array data, uint64_t n, global<state_of<Fold>> partials)
 {
     const shared<state_of<Fold>> x = load_tile<Fold>(data, n);
-    misbehave<Fold>(data, n, partials, x);
+    misuse_memory(data, n, partials, x);
+    misuse_process(n);
     if (n == 111 && threadIdx.x > 40)
         return;
     __syncthreads(); // early return

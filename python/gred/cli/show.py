@@ -17,11 +17,11 @@ from gred.cli import counters, options, output
 from gred.cli.console import Cell, Console
 from gred.cli.options import option
 from gred.counting import WARP
-from gred.hero import hero
-from gred.picture import drawn
+from gred.drawing.hero import hero
+from gred.drawing.picture import drawn
+from gred.drawing.steps import Block, Node, Step, blocks
 from gred.recording import Launch
 from gred.showing import Boundary
-from gred.steps import Block, Node, Step, blocks
 
 DESCRIPTION = """\
 Shows a rung of the ladder step by step: which thread touches which element, which lanes idle, which

@@ -49,9 +49,9 @@ def first_error(text: str, path: str) -> str:
         if _LED_HERE.match(place[5]):
             led_here = _where(place) if is_own else led_here
         elif _ERROR.match(place[5]):
-            shown = _shown(lines[number + 1 :])
+            excerpt = _excerpt(lines[number + 1 :])
             if is_own:
-                return _plain("\n".join([f"{_where(place)}: {place[5]}", *shown]))
+                return _plain("\n".join([f"{_where(place)}: {place[5]}", *excerpt]))
             led_here = led_here or _asked_for(lines[number + 1 :], path)
             if led_here:
                 return _plain(f"{led_here}: {place[5]}{_source(led_here, path)}")
@@ -62,7 +62,7 @@ def _where(place: re.Match[str]) -> str:
     return ":".join(filter(None, [place[1], place[2] or place[4], place[3]]))
 
 
-def _shown(following: Iterable[str]) -> list[str]:
+def _excerpt(following: Iterable[str]) -> list[str]:
     """Take the source and the caret below it."""
 
     def is_shown(line: str) -> bool:

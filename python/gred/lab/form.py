@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import gred
-from gred.counting import number_from
+from gred.checks import number_from
 from gred.lab import plain
 
 LATEST = 22  # the checker knows no asynchronous copies, and no clusters
@@ -70,22 +70,22 @@ def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
             f"a rung's file has one kernel, of one of the forms{_FORMS}; found {found}"
         )
     (kernel,) = kernels
-    own = plain.plain_of(code, kernel)
+    ordinary = plain.plain_of(code, kernel)
     name = kernel["name"]
-    instance = plain.instance(own) if own else _instance(name, kernel["template"] or "")
+    instance = plain.instance(ordinary) if ordinary else _instance(name, kernel["template"] or "")
     said = _LAUNCHED.search(source)
     rung = like or (said and said[1]) or name
-    if own and not like and not said and not _is_rung(name):
-        rung = "atomic" if own.adds_to_one else "shared_sequential"
+    if ordinary and not like and not said and not _is_rung(name):
+        rung = "atomic" if ordinary.adds_to_one else "shared_sequential"
         data_blocks = data_blocks or 1
     method = _rung(rung, is_told=rung != name)
     if data_blocks is None:
         told = said and not like and said[2]
         data_blocks = int(told) if told else _data_blocks(method)
     number = number_from(data_blocks, "data_blocks", DATA_BLOCKS_MAX)
-    sizes = own.block_sizes if own else BLOCK_SIZES
+    sizes = ordinary.block_sizes if ordinary else BLOCK_SIZES
     sizes = (_block_size(int(said[3])),) if said and said[3] else sizes
-    return Form(name, instance, method, number, sizes, own)
+    return Form(name, instance, method, number, sizes, ordinary)
 
 
 def _block_size(size: int) -> int:

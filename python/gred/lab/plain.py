@@ -30,7 +30,7 @@ _ELEMENTS = {
     "float": "float32",
     "double": "float64",
 }
-_HIDDEN = re.compile(
+_COMMENT_OR_STRING = re.compile(
     r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL
 )
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"][^>\"\n]*[>\"])[^\n]*", re.MULTILINE)
@@ -76,7 +76,7 @@ def masked(source: str) -> str:
     def blank(found: re.Match[str]) -> str:
         return "\n".join(" " * len(line) for line in found[0].split("\n"))
 
-    return _HIDDEN.sub(blank, source)
+    return _COMMENT_OR_STRING.sub(blank, source)
 
 
 def line_of(source: str, at: int) -> int:
@@ -187,8 +187,8 @@ def unit(source: str, path: str, plain: Plain) -> str:
             includes.append(
                 f'#line {line_of(source, found.start())} "{name}"\n#include {found[1]}\n'
             )
-    own = _INCLUDE.sub("", source)
-    on_host = _on_host(own)
+    text = _INCLUDE.sub("", source)
+    on_host = _on_host(text)
     template = "template <class T, unsigned Block>" if plain.has_block else "template <class T>"
     return f"""{"".join(includes)}
 #include "plain.cuh"
@@ -196,7 +196,7 @@ namespace KERNELS
 {{
 #ifdef __CUDACC__
 #line 1 "{name}"
-{_on_gpu(own)}
+{_on_gpu(text)}
 #define PLAIN(pointer) pointer
 #else
 #line 1 "{name}"

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gred import counting, recording
+from gred.checks import number_from
 from gred.lab import checking, form, nvcc, processes, sheet
 from gred.lab.building import Build, CompileError
 from gred.lab.checking import Finding, Report
@@ -69,17 +70,9 @@ class Rung:
         for a GPU, it runs there at the same lengths, and answers are compared; an access to memory
         that is not there, a trap, and a kernel that does not end are told, too.
 
-        Returns
-        -------
-        Report
-            The findings, each with the smallest case of it; empty, and ``right``, if there is
-            nothing. Of an exercise what its goal asks for is looked at, too.
-
-        Raises
-        ------
-        RuntimeError, MemoryError
-            If this machine cannot run processes; never for what the kernel does.
-
+        The findings are each with the smallest case of it; the report is empty, and ``right``, if
+        there is nothing. Of an exercise what its goal asks for is looked at, too. RuntimeError or
+        MemoryError is raised if this machine cannot run processes, never for what the kernel does.
         """
         report = checking.check(self._build)
         exercise = sheet.named(self.name)
@@ -94,7 +87,7 @@ class Rung:
         except RuntimeError as error:
             return Report([Finding("failed", str(error), None, None, *case)])
         own_lines = tuple(line for line in total.lines if Path(line.file) == self.path)
-        missed = exercise.missed(total._replace(lines=own_lines), size)
+        missed = exercise.missed(total._replace(lines=own_lines))
         if missed is None:
             return Report([])
         text, line = missed
@@ -112,25 +105,9 @@ class Rung:
     ) -> counting.Counters:
         """Count what the rung does to memory, as `gred.counters` does it of the ladder's.
 
-        Parameters
-        ----------
-        a : array_like of any shape
-            int32, int64, uint64, float32 or float64, on the host.
-        block_size, dtype, multiprocessors
-            As for `gred.counters`.
-
-        Returns
-        -------
-        Counters
-            As `gred.counters`; its lines are of the user's file and of those that it includes.
-
-        Raises
-        ------
-        ValueError
-            As `gred.counters`.
-        RuntimeError
-            If the kernel is at fault: it crashes, never ends, or waits forever; `check` says more.
-
+        The array is on the host; all else is as for `gred.counters`, and so are errors. The lines
+        are of the user's file and of those that it includes. RuntimeError is raised if the kernel
+        is at fault: it crashes, never ends, or waits forever; `check` says more.
         """
         said = self._counted(a, dtype, block_size, multiprocessors, room=0)
         with self._reading():
@@ -147,25 +124,8 @@ class Rung:
     ) -> recording.Accesses:
         """Record which thread of the rung accesses what, and when, as `gred.accesses` does.
 
-        Parameters
-        ----------
-        a : array_like of any shape
-            As for `counters`, of at most 2**14 elements.
-        block_size, dtype, multiprocessors
-            As for `gred.accesses`.
-
-        Returns
-        -------
-        Accesses
-            As `gred.accesses`; its ``svg()`` is the rung's picture.
-
-        Raises
-        ------
-        ValueError
-            As `gred.accesses`.
-        RuntimeError
-            If the kernel is at fault.
-
+        The array, of at most 2**14 elements, is on the host; the rest and errors are as there, and
+        RuntimeError is raised if the kernel is at fault. Its ``svg()`` is the rung's picture.
         """
         said = self._counted(a, dtype, block_size, multiprocessors, room=recording.ROOM)
         with self._reading():
@@ -185,30 +145,11 @@ class Rung:
     ) -> KernelTime:
         """Measure the time that the rung takes, in a process of its own, without copies.
 
-        Parameters
-        ----------
-        a : array_like of any shape
-            As for `counters`.
-        block_size, dtype, samples
-            As for `gred.kernel_time`.
-        device : str, optional
-            ``'simulated'``, or the GPU that the rung is compiled for, as ``gpu`` has it or as
-            ``'cuda'``; by default that, if there is one.
-
-        Returns
-        -------
-        KernelTime
-            As `gred.kernel_time`, of kernels that do not count, with caches flushed before each
-            sample. On the simulated device it says how much work there is, and nothing of a GPU's
-            memory.
-
-        Raises
-        ------
-        ValueError
-            As `gred.kernel_time`, or if the rung is not compiled for that device.
-        RuntimeError
-            If the kernel is at fault.
-
+        It is as `gred.kernel_time`, of kernels that do not count, with caches flushed before each
+        sample; `device` is ``'simulated'``, or the GPU that the rung is compiled for, as ``gpu``
+        has it or as ``'cuda'``, by default that, if there is one. On the simulated device it says
+        how much work there is, and nothing of a GPU's memory. ValueError is raised if the rung is
+        not compiled for the device, RuntimeError if the kernel is at fault.
         """
         where = self._where(device)
         options = {"block_size": block_size, "samples": samples, "device": where}
@@ -238,7 +179,7 @@ class Rung:
         room: int,
     ) -> tuple[list[Any], int, Any, Any]:
         """Run it where accesses are counted, and recorded if there is room for some."""
-        number = counting.number_from(multiprocessors, "multiprocessors", 1024)
+        number = number_from(multiprocessors, "multiprocessors", 1024)
         options = {"block_size": block_size, "multiprocessors": number, "room": room}
         said = self._one("counters", a, dtype, options, "counting")
         with self._reading():
@@ -322,15 +263,11 @@ def compile(
     ------
     gred.lab.CompileError
         If the compiler refuses it; the text is its first error, with the line of the file.
-    ValueError
+    ValueError, TypeError
         If the file has not one kernel of that form, it cannot be told how to launch it,
-        `data_blocks` is not from 1 to 1024, or there is no such device.
-    TypeError
-        If `data_blocks` is no integer.
-    FileNotFoundError, UnicodeDecodeError
-        If there is no such file, or it is no text.
-    RuntimeError
-        If there is no C++ compiler; or `device` is a GPU, and there is none, or no nvcc.
+        `data_blocks` is no integer from 1 to 1024, or there is no such device.
+    FileNotFoundError, UnicodeDecodeError, RuntimeError
+        If there is no such file, it is no text, or there is no compiler, or GPU, that is needed.
 
     Examples
     --------

@@ -11,9 +11,21 @@ from typing import NamedTuple
 from gred.counting import Counts, Line
 from gred.records import Records
 
-# What is missed, and the line that it is most missed in; None where nothing is.
-_Missed = tuple[str, Line | None] | None
-_Goal = Callable[[Counts, int], "_Missed"]
+
+class Goal(NamedTuple):
+    """What an exercise asks for besides the right answer, and which lines' cost misses it."""
+
+    is_reached: Callable[[Counts], bool]
+    text: Callable[[Counts], str]
+    events: tuple[str, ...]
+    cost: Callable[[Line], int]
+
+    def missed(self, total: Counts) -> tuple[str, Line | None] | None:
+        """Say what is missed, and the line that costs most; None where it is reached."""
+        if self.is_reached(total):
+            return None
+        lines = (line for line in total.lines if line.event in self.events)
+        return self.text(total), max(lines, key=self.cost, default=None)
 
 
 class Exercise(NamedTuple):
@@ -23,7 +35,11 @@ class Exercise(NamedTuple):
     name: str
     title: str
     source: str
-    missed: _Goal
+    goal: Goal | None
+
+    def missed(self, total: Counts) -> tuple[str, Line | None] | None:
+        """Say what of the goal is missed, and the line that it is most missed in."""
+        return self.goal.missed(total) if self.goal else None
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the file, which is to be completed, unless there is one.
@@ -51,89 +67,62 @@ class Exercises(Records):
 # ---- what is asked for besides the right answer ----
 
 
-def _nothing(_total: Counts, _size: int) -> _Missed:
-    return None
+def _conflicts(total: Counts) -> int:
+    return total.shared_load_conflicts + total.shared_store_conflicts
 
 
-def _worst(total: Counts, events: tuple[str, ...], cost: Callable[[Line], int]) -> Line | None:
-    """Find the line that costs most, among those of some events."""
-    return max((line for line in total.lines if line.event in events), key=cost, default=None)
-
-
-def _busy_lanes(total: Counts, _size: int) -> _Missed:
-    lanes = total.active_lanes or 0
-    if lanes >= 12:
-        return None
-    text = f"of a warp's 32 lanes {lanes:.1f} are active in a step of arithmetic; 12 are asked for"
-    return text, _worst(total, ("merge",), lambda line: 32 * line.requests - line.lanes)
-
-
-def _no_conflicts(total: Counts, _size: int) -> _Missed:
-    conflicts = total.shared_load_conflicts + total.shared_store_conflicts
-    if not conflicts:
-        return None
-    worst = _worst(total, ("shared_load", "shared_store"), lambda line: line.conflicts)
-    return f"there are {conflicts:,} bank conflicts; none is asked for", worst
-
-
-def _few_barriers(total: Counts, _size: int) -> _Missed:
-    most = 4 * total.blocks
-    if total.block_barriers <= most:
-        return None
-    each = total.block_barriers / total.blocks
-    text = f"a block of 256 waits at {each:.0f} barriers of all its threads; 4 are enough"
-    return text, _worst(total, ("block_barrier",), lambda line: line.requests)
-
-
-def _shuffles(total: Counts, _size: int) -> _Missed:
-    if total.shuffle_requests and total.block_barriers <= total.blocks:
-        return None
-    text = "it is to be done by shuffles, with one barrier of the block"
-    return text, _worst(total, ("block_barrier",), lambda line: line.requests)
-
-
-_SHEET: tuple[tuple[str, str, _Goal], ...] = (
-    ("tail", "the end of the array: no load past it", _nothing),
-    ("barriers", "a tree in shared memory: who waits for whom, and when", _nothing),
-    ("packed_threads", "divergence: the same pairs, by threads that are neighbours", _busy_lanes),
-    ("banks", "bank conflicts: the same tree, by other pairs", _no_conflicts),
-    ("first_add", "no thread idles at first: two elements while loading", _nothing),
-    ("last_warp", "the last warp by itself: fewer barriers, none too few", _few_barriers),
-    ("lanes", "warp shuffles: from one warp to the whole block", _shuffles),
+_BUSY_LANES = Goal(
+    lambda total: (total.active_lanes or 0) >= 12,
+    lambda total: (
+        f"of a warp's 32 lanes {total.active_lanes or 0:.1f} are active in a step of "
+        "arithmetic; 12 are asked for"
+    ),
+    ("merge",),
+    lambda line: 32 * line.requests - line.lanes,
+)
+_NO_CONFLICTS = Goal(
+    lambda total: not _conflicts(total),
+    lambda total: f"there are {_conflicts(total):,} bank conflicts; none is asked for",
+    ("shared_load", "shared_store"),
+    lambda line: line.conflicts,
+)
+_FEW_BARRIERS = Goal(
+    lambda total: total.block_barriers <= 4 * total.blocks,
+    lambda total: (
+        f"a block of 256 waits at {total.block_barriers / total.blocks:.0f} barriers of "
+        "all its threads; 4 are enough"
+    ),
+    ("block_barrier",),
+    lambda line: line.requests,
+)
+_SHUFFLES = Goal(
+    lambda total: bool(total.shuffle_requests) and total.block_barriers <= total.blocks,
+    lambda total: "it is to be done by shuffles, with one barrier of the block",
+    ("block_barrier",),
+    lambda line: line.requests,
+)
+_SHEET: tuple[tuple[str, str, Goal | None], ...] = (
+    ("tail", "the end of the array: no load past it", None),
+    ("barriers", "a tree in shared memory: who waits for whom, and when", None),
+    ("packed_threads", "divergence: the same pairs, by threads that are neighbours", _BUSY_LANES),
+    ("banks", "bank conflicts: the same tree, by other pairs", _NO_CONFLICTS),
+    ("first_add", "no thread idles at first: two elements while loading", None),
+    ("last_warp", "the last warp by itself: fewer barriers, none too few", _FEW_BARRIERS),
+    ("lanes", "warp shuffles: from one warp to the whole block", _SHUFFLES),
 )
 
 
 def exercises() -> Exercises:
-    """List the exercise sheet.
-
-    Returns
-    -------
-    Exercises
-        Seven of them, as `exercise` gives one; it prints as a table.
-
-    """
+    """List the exercise sheet: seven, as `exercise` gives one; they print as a table."""
     return Exercises(exercise(number) for number in range(1, len(_SHEET) + 1))
 
 
 def exercise(number: int) -> Exercise:
-    """Give one exercise: a rung with a hole, to be saved, completed, and checked.
+    """Give one exercise, from 1 to 7: a rung with a hole, to be saved, completed, and checked.
 
-    Parameters
-    ----------
-    number : int
-        From 1 to 7.
-
-    Returns
-    -------
-    Exercise
-        ``source`` is the file's text, the task in its first comment; ``save(path)`` writes it. A
-        kernel of the exercise's name is checked for what the exercise asks for, too.
-
-    Raises
-    ------
-    ValueError
-        If there is no such exercise.
-
+    ``source`` is the file's text, the task in its first comment; ``save(path)`` writes it. A kernel
+    of the exercise's name is checked for what the exercise asks for, too. ValueError is raised if
+    there is no such exercise.
     """
     if not isinstance(number, int) or not 1 <= number <= len(_SHEET):
         raise ValueError(f"exercises are numbered from 1 to {len(_SHEET)}; got {number!r}")
@@ -144,6 +133,4 @@ def exercise(number: int) -> Exercise:
 
 def named(name: str) -> Exercise | None:
     """Find the exercise of a kernel, by its name."""
-    numbers = (k for k, (own, _, _) in enumerate(_SHEET, 1) if own == name)
-    number = next(numbers, None)
-    return None if number is None else exercise(number)
+    return next((one for one in exercises() if one.name == name), None)

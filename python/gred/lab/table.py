@@ -82,33 +82,15 @@ def ladder(
 ) -> Ladder:
     """Count a rung of your own beside those of the ladder, and time all, if it is for a GPU.
 
-    Parameters
-    ----------
-    rung : Rung
-        Your own.
-    a : array_like of any shape
-        As for `gred.counters`.
-    block_size : int, default 256
-        Of all rungs, but for `rung` if that is for another one.
-    timed : array_like of any shape, optional
-        What is reduced on the GPU that `rung` is compiled for: a longer array than can be counted
-        in good time. By default `a`.
+    There is a `LadderRow`, with ``number``, ``name`` and ``counters``, of each rung from 0 to 22,
+    and your own after the rung that it is launched like; on a GPU with ``time``, as
+    `gred.kernel_time` gives it, caches flushed before each sample, and ``share``, its bytes a
+    second over those that `gred.read_limit` reads. It prints as a table.
 
-    Returns
-    -------
-    Ladder
-        A `LadderRow`, with ``number``, ``name`` and ``counters``, of each rung from 0 to 22, and
-        your own after the rung that it is launched like; on a GPU with ``time``, as
-        `gred.kernel_time` gives it, caches flushed before each sample, and ``share``, its bytes a
-        second over those that `gred.read_limit` reads. It prints as a table.
-
-    Raises
-    ------
-    ValueError
-        As `gred.counters`.
-    RuntimeError
-        If the kernel is at fault.
-
+    `a` is as for `gred.counters`. `timed`, by default the same, is what is reduced on the GPU: a
+    longer array than can be counted in good time. Blocks are of `block_size` threads, but for your
+    own rung if that is for other ones. ValueError is raised as by `gred.counters`, RuntimeError if
+    the kernel is at fault.
     """
     rows = list(_counted(rung, a, block_size))
     if rung.gpu is None:
@@ -136,10 +118,9 @@ def _timed(
     read = gred.read_limit(rung.gpu, max(a.nbytes, _LEAST_READ))
     limit = read.nbytes / float(np.median(read.seconds))
     for row in rows:
-        time = (
-            rung.kernel_time(a, **{**options, "block_size": rung.block_size or block_size})
-            if row.number is None
-            else gred.kernel_time(a, method=row.name, **options)
-        )
+        if row.number is None:
+            time = rung.kernel_time(a, **options | {"block_size": rung.block_size or block_size})
+        else:
+            time = gred.kernel_time(a, method=row.name, **options)
         share = time.nbytes / float(np.median(time.seconds)) / limit
         yield row._replace(time=time, share=share)

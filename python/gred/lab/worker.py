@@ -157,6 +157,10 @@ def _done(job: dict[str, Any]) -> dict[str, Any]:
 # ---- the jobs ----
 
 
+def _options(job: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: job[name] for name in names}
+
+
 def _check(job: dict[str, Any]) -> Any:
     """Run once, and look at every access: the fault, or the result.
 
@@ -170,17 +174,10 @@ def _check(job: dict[str, Any]) -> Any:
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
     with gred.thread_order(job["order"], 1):
-        got = _core.counters(
-            SimulatedArray(array_of(job))[job["offset"] :],
-            "sum",
-            method=job["like"],
-            block_size=job["block_size"],
-            dtype=job["dtype"],
-            device="simulated",
-            multiprocessors=job["multiprocessors"],
-            room=0,
-            checked=True,
-        )
+        a = SimulatedArray(array_of(job))[job["offset"] :]
+        options = _options(job, "block_size", "dtype", "multiprocessors")
+        options |= {"method": job["like"], "device": "simulated", "room": 0, "checked": True}
+        got = _core.counters(a, "sum", **options)
     return {"fault": got} if len(got) == 5 else {"result": got[5].item()}
 
 
@@ -189,16 +186,14 @@ def _answer(job: dict[str, Any]) -> Any:
     import gred
     from gred.lab.edges import array_of
 
-    names = ("block_size", "dtype", "device")
-    options = {name: job[name] for name in names}
+    options = _options(job, "block_size", "dtype", "device")
     return {"result": gred.sum(array_of(job), method=job["like"], **options).item()}
 
 
 def _counters(job: dict[str, Any]) -> Any:
     from gred import _core
 
-    names = ("method", "block_size", "dtype", "multiprocessors", "room")
-    options = {name: job[name] for name in names}
+    options = _options(job, "method", "block_size", "dtype", "multiprocessors", "room")
     *told, result, launches = _core.counters(_array(job), "sum", **options, device="simulated")
     return {"told": told, "result": result.item(), "launches": launches}
 
@@ -206,8 +201,7 @@ def _counters(job: dict[str, Any]) -> Any:
 def _time(job: dict[str, Any]) -> Any:
     import gred
 
-    names = ("method", "block_size", "dtype", "samples", "device")
-    options = {name: job[name] for name in names}
+    options = _options(job, "method", "block_size", "dtype", "samples", "device")
     timed = gred.kernel_time(_array(job), **options)
     arrays = {"seconds": timed.seconds.tolist(), "first_pass": timed.first_pass.tolist()}
     return timed._asdict() | arrays | {"result": timed.result.item()}

@@ -142,19 +142,19 @@ class _Builder:
         barriers: tuple[str, ...] = ()
         for _, interval in groupby(accesses, key=lambda access: access.interval):
             of_interval = list(interval)
-            late, own = self._late_stores(of_interval)
+            late, others = self._late_stores(of_interval)
             if step:
                 self._store(late)
                 step.requests.extend(_requests(late, self.launch))
             names = {access.event for access in of_interval if access.event in BARRIERS}
             barriers += tuple(BARRIERS[name] for name in sorted(names))
-            if not own:
+            if not others:
                 continue
             if step:
                 yield step
-            shuffling = {a.thread // WARP for a in own if a.event == "shuffle"}
+            shuffling = {a.thread // WARP for a in others if a.event == "shuffle"}
             step = Step(tuple(dict.fromkeys(barriers)), len(shuffling), {}, [])
-            self._carry_out(step, number, own)
+            self._run(step, number, others)
             number, barriers = number + 1, ()
         if step:
             yield step
@@ -162,7 +162,7 @@ class _Builder:
     def _late_stores(self, accesses: list[Access]) -> tuple[list[Access], list[Access]]:
         """Part the stores of what threads have held since the step before from all else."""
         late: list[Access] = []
-        own: list[Access] = []
+        others: list[Access] = []
         for thread, of_thread in groupby(accesses, key=lambda access: access.thread):
             begun = thread not in self.now
             for access in of_thread:
@@ -170,15 +170,15 @@ class _Builder:
                     continue
                 waits = access.event in _LOADS and access.memory == "tickets"
                 begun = begun or not (waits or access.event in _STORES)
-                (own if begun else late).append(access)
-        return late, own
+                (others if begun else late).append(access)
+        return late, others
 
     def _store(self, accesses: Iterable[Access]) -> None:
         for access in accesses:
             if access.event in _STORES:
                 self.now[access.thread].writes.extend(_elements(access))
 
-    def _carry_out(self, step: Step, number: int, accesses: list[Access]) -> None:
+    def _run(self, step: Step, number: int, accesses: list[Access]) -> None:
         before = dict(self.now)
         given = {a.thread: a.values[0] for a in accesses if a.event == "shuffle"}
         for thread, of_thread in groupby(accesses, key=lambda access: access.thread):
@@ -286,16 +286,16 @@ def _in_time(made: Sequence[Block]) -> Iterator[Step]:
 
 
 def _requests(accesses: Iterable[Access], launch: Launch) -> list[Request]:
-    """Put together what lanes access from one line, each at the same turn."""
-    turns: dict[tuple[Any, ...], int] = {}
+    """Put together what lanes access from one line, each at the same iteration."""
+    iterations: dict[tuple[Any, ...], int] = {}
     together: dict[tuple[Any, ...], list[Access]] = {}
     for access in accesses:
         if access.memory is None:
             continue
         place = (access.event, access.file, access.number, access.nbytes)
-        turn = turns[access.thread, place] = turns.get((access.thread, place), 0) + 1
-        turn = 0 if access.event == "bulk_copy" else turn  # its parts belong together
-        together.setdefault((access.thread // WARP, place, turn), []).append(access)
+        iteration = iterations[access.thread, place] = iterations.get((access.thread, place), 0) + 1
+        iteration = 0 if access.event == "bulk_copy" else iteration  # its parts belong together
+        together.setdefault((access.thread // WARP, place, iteration), []).append(access)
     return [_request(lanes, launch) for lanes in together.values()]
 
 

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-from gred.banks import draw_banks
 from gred.counting import WARP
+from gred.drawing.banks import draw_banks
+from gred.drawing.sheet import READABLE, WIDTH, Page, Sheet
+from gred.drawing.steps import ACROSS_BLOCKS, Block, Element, Node, Step, blocks
 from gred.recording import Accesses, Launch
-from gred.sheet import READABLE, WIDTH, Page, Sheet
 from gred.showing import (
     MEMORIES,
     Boundary,
@@ -33,7 +34,6 @@ from gred.showing import (
     told_ticket,
     told_value,
 )
-from gred.steps import ACROSS_BLOCKS, Block, Element, Node, Step, blocks
 
 _LEFT, _RIGHT = 142, 276
 _CELL, _FLAT, _GAP, _ROW, _LINE = 18, 6, 28, 20, 14
@@ -49,6 +49,7 @@ _LEGEND = {
     ("rect", "wasted"): "moved, not used",
     ("rect", "conflict"): "bank conflict",
 }
+_Ends = tuple[float, float, float, float]
 _ROWS = 8  # more of one memory are drawn flat, without values
 
 
@@ -106,23 +107,24 @@ def _draw_pass(page: Page, told: Accesses, number: int, made: Sequence[Block]) -
 def _at_first(made: Iterable[Block]) -> dict[tuple[str, int, int], Any]:
     """Tell what memory holds before the launch, as far as anybody reads it."""
     values: dict[tuple[str, int, int], Any] = {}
-    for block in made:
-        for step in block.steps:
-            for node in step.nodes.values():
-                for element in (*node.reads, *(at for at, _ in node.copies)):
-                    if element.memory == "array":
-                        values.setdefault(element.cell, element.value)
+    nodes = (node for block in made for step in block.steps for node in step.nodes.values())
+    for element in (e for node in nodes for e in (*node.reads, *(at for at, _ in node.copies))):
+        if element.memory == "array":
+            values.setdefault(element.cell, element.value)
     return values
 
 
 class _Track:
     """A block's columns, and where what it works on was drawn last."""
 
+    links: ElementTree.Element  # the group of the lines that are drawn now
+    place: dict[str, int]  # pass, block and step that are drawn now
+
     def __init__(self, launch: Launch, block: Block, left: int) -> None:
         self.block, self.left = block, left
         self.boundaries = boundaries(block)
         self.shapes = shapes(block, launch.block_size)
-        self.places: dict[tuple[str, int, int], tuple[float, float]] = {}  # top and bottom of cells
+        self.cells: dict[tuple[str, int, int], tuple[float, float]] = {}  # their tops and bottoms
         self.held: dict[Node, float] = {}  # the bottom of what shows a thread's register
 
     def at(self, number: int) -> Boundary | None:
@@ -184,29 +186,27 @@ class _Panel:
     ) -> None:
         sheet = self.sheet
         top = bottom = sheet.y
-        links = []
         self.arrived = [
             e for _, b in here for n in nodes_of(b.before) for e in n.writes if is_elsewhere(n, e)
         ]
         for track, boundary in here:
             sheet.y = top
-            place = {"pass": self.number, "block": track.block.number, "step": number}
-            links.append(sheet.group("links", beneath, place))
-            sheet.group("memory", data=place)
-            self._draw_memory(track, boundary, links[-1])
+            track.place = {"pass": self.number, "block": track.block.number, "step": number}
+            track.links = sheet.group("links", beneath, track.place)
+            sheet.group("memory", data=track.place)
+            self._draw_memory(track, boundary)
             bottom = max(bottom, sheet.y)
         sheet.y = bottom
         self._draw_barriers([boundary for _, boundary in here], top)
-        working = [(t, b.after, k) for (t, b), k in zip(here, links, strict=True) if b.after]
+        working = [(track, boundary.after) for track, boundary in here if boundary.after]
         if not working:
             return
         self.row = sheet.y + _ROW / 2
-        for track, step, group in working:
-            place = {"pass": self.number, "block": track.block.number, "step": number}
-            sheet.group("threads", data=place)
-            self._draw_threads(track, step, group)
+        for track, step in working:
+            sheet.group("threads", data=track.place)
+            self._draw_threads(track, step)
         sheet.write("head label", _LEFT - 8, self.row + 4, f"step {number + 1}")
-        self._draw_notes([step for _, step, _ in working])
+        self._draw_notes([step for _, step in working])
         sheet.y += _ROW + _GAP - 6
 
     def _draw_barriers(self, here: Sequence[Boundary], top: float) -> None:
@@ -224,14 +224,14 @@ class _Panel:
 
     # memory
 
-    def _draw_memory(self, track: _Track, boundary: Boundary, links: ElementTree.Element) -> None:
+    def _draw_memory(self, track: _Track, boundary: Boundary) -> None:
         top = self.sheet.y
         self._draw_registers(track, boundary)
         for memory in MEMORIES:
             if boundary.rows(memory, track.shapes[memory]):
                 self._draw_strips(track, memory, boundary)
-        self._link_writes(track, boundary, links)
-        self._link_copies(track, boundary, links)
+        self._link_writes(track, boundary)
+        self._link_copies(track, boundary)
         if self.sheet.y > top:
             self.sheet.y += _GAP - 3
 
@@ -246,7 +246,7 @@ class _Panel:
             self._write_value("value fresh", x, y, node.value, size)
             track.held[node] = y + _CELL
         if alone:
-            self._label(track, "registers")
+            self._label("registers")
             self.sheet.y += _CELL + 3
 
     def _draw_strips(self, track: _Track, memory: str, boundary: Boundary) -> None:
@@ -263,7 +263,7 @@ class _Panel:
         for row in rows:
             elements = shape.elements(row, self.ends[memory])
             if row == rows[0] or (height == _CELL and len(self.tracks) == 1):
-                self._label(track, f"{memory} {told_span(elements)}")
+                self._label(f"{memory} {told_span(elements)}")
             values = {n: self.memory.get((memory, n, owner)) for n in elements}
             size = self._size(values.values())
             for number, value in values.items():
@@ -274,7 +274,7 @@ class _Panel:
                     self._write_value(f"value {kind}".strip(), x, y, value, size)
                 for (told, asked), at in zip(bars, (y, y + height - 4), strict=True):
                     self._draw_bar(x, at, told.get(number), asked)
-                track.places[memory, number, owner] = y, y + height
+                track.cells[memory, number, owner] = y, y + height
             sheet.y += height + (3 if height == _CELL or row == rows[-1] else 0)
         if memory == "tickets":
             self._draw_ticket(track, written.values())
@@ -311,7 +311,7 @@ class _Panel:
             kind = asked if told == "asked" else told
             self.sheet.add("rect", kind, x=x - width / 2, y=y, width=width, height=4)
 
-    def _label(self, track: _Track, text: str) -> None:
+    def _label(self, text: str) -> None:
         """Name what is to the right; of several blocks the memory alone."""
         text = text if len(self.tracks) == 1 else text.split()[0]
         if self.sheet.y not in self.labelled:
@@ -320,23 +320,23 @@ class _Panel:
 
     # links
 
-    def _link_writes(self, track: _Track, boundary: Boundary, links: ElementTree.Element) -> None:
+    def _link_writes(self, track: _Track, boundary: Boundary) -> None:
         clashing = _clashing(boundary.before)
         for node in _useful(boundary.before):
             start = self.page.x(track.left + node.thread), self.row
             for element in node.writes:
                 owner, kind = self._owner(track, element), "line store"
-                if element.cell in owner.places:
-                    x, (y, _) = self._column(owner, element), owner.places[element.cell]
+                if element.cell in owner.cells:
+                    x, (y, _) = self._column(owner, element), owner.cells[element.cell]
                     kind += " clash" if element.cell[:2] in clashing else ""
-                    self._link(links, kind, node, start, (x, y), element)
+                    self._link(track, kind, node, (*start, x, y), element)
 
-    def _link_copies(self, track: _Track, boundary: Boundary, links: ElementTree.Element) -> None:
+    def _link_copies(self, track: _Track, boundary: Boundary) -> None:
         """Link the columns of what a bulk copy reads with those that it writes."""
         for node in nodes_of(boundary.before):
             for x, y, element in self._lowest(track, [at for at, _ in node.copies]):
-                top = min(track.places[to.cell][0] for _, to in node.copies)
-                self._link(links, "line copy", node, (x, y), (x, top), element)
+                top = min(track.cells[to.cell][0] for _, to in node.copies)
+                self._link(track, "line copy", node, (x, y, x, top), element)
 
     def _owner(self, track: _Track, element: Element) -> _Track:
         """Tell in whose columns an element is: of the own block, or another of its cluster."""
@@ -348,34 +348,28 @@ class _Panel:
 
     def _lowest(
         self, track: _Track, elements: Iterable[Element]
-    ) -> Iterable[tuple[float, float, Element]]:
+    ) -> list[tuple[float, float, Element]]:
         """Choose of the elements in one column that which is drawn lowest."""
         lowest: dict[tuple[str, float], tuple[float, Element]] = {}
         for element in elements:
             at = element.memory, self._column(track, element)
-            bottom = track.places[element.cell][1]
+            bottom = track.cells[element.cell][1]
             if at not in lowest or bottom > lowest[at][0]:
                 lowest[at] = bottom, element
         return [(x, y, element) for (_, x), (y, element) in lowest.items()]
 
     def _link(
-        self,
-        links: ElementTree.Element,
-        kind: str,
-        node: Node,
-        start: tuple[float, float],
-        end: tuple[float, float],
-        element: Element | None = None,
+        self, track: _Track, kind: str, node: Node, ends: _Ends, element: Element | None = None
     ) -> None:
-        names: dict[str, Any] = {"data_thread": node.thread}
+        data: dict[str, Any] = {"data_thread": node.thread}
         if element:
-            names |= {"data_memory": element.memory, "data_element": element.number}
-        ends = {"x1": start[0], "y1": start[1], "x2": end[0], "y2": end[1]}
-        self.sheet.add("line", kind, links, **ends, **names)
+            data |= {"data_memory": element.memory, "data_element": element.number}
+        places = dict(zip(("x1", "y1", "x2", "y2"), ends, strict=True))
+        self.sheet.add("line", kind, track.links, **places, **data)
 
     # threads
 
-    def _draw_threads(self, track: _Track, step: Step, links: ElementTree.Element) -> None:
+    def _draw_threads(self, track: _Track, step: Step) -> None:
         sheet, page, y = self.sheet, self.page, self.row
         clashing = _clashing(step)
         for warp in range(WARP, self.launch.block_size, WARP):
@@ -384,25 +378,23 @@ class _Panel:
         for thread in range(self.launch.block_size):
             node = step.nodes.get(thread)
             if node:
-                self._link_reads(track, node, clashing, links)
+                self._link_reads(track, node, clashing)
                 self._draw_thread(track, node)
             else:
                 radius = min(2.5, page.column / 3)
                 sheet.add("circle", "idle", cx=page.x(track.left + thread), cy=y, r=radius)
 
-    def _link_reads(
-        self, track: _Track, node: Node, clashing: set[tuple[str, int]], links: ElementTree.Element
-    ) -> None:
+    def _link_reads(self, track: _Track, node: Node, clashing: set[tuple[str, int]]) -> None:
         if not node.useful:
             return
         end = self.page.x(track.left + node.thread), self.row
         for x, y, element in self._lowest(track, node.reads):
             kind = "line load clash" if element.cell[:2] in clashing else "line load"
-            self._link(links, kind, node, (x, y), end, element)
+            self._link(track, kind, node, (x, y, *end), element)
         for kind, source in (("own", node.own), ("shuffle", node.lane)):
             if source and source.terms:
                 start = self.page.x(track.left + source.thread), track.held[source]
-                self._link(links, f"line {kind}", node, start, end)
+                self._link(track, f"line {kind}", node, (*start, *end))
 
     def _draw_thread(self, track: _Track, node: Node) -> None:
         sheet, page, y = self.sheet, self.page, self.row

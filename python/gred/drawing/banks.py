@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gred.counting import WARP
+from gred.drawing.sheet import Sheet
+from gred.drawing.steps import BANKS, Request, Step
 from gred.recording import Launch
-from gred.sheet import Sheet
 from gred.showing import told_notes
-from gred.steps import BANKS, Request, Step
 
 _LEFT, _RIGHT, _COLUMN, _CHIP, _LINE = 100, 276, 26, 17, 14
 _INTRODUCTION = (

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gred.counting import WARP, counters
+from gred.drawing.sheet import Sheet
+from gred.drawing.steps import Step, blocks
 from gred.recording import accesses
-from gred.sheet import Sheet
 from gred.showing import shown, told_rung
-from gred.steps import Step, blocks
 
 _RUNGS = {
     "neighbored": "neighbours fold, in global memory",

@@ -1,0 +1,1 @@
+"""Pictures of what a rung does, drawn from its recorded accesses."""

@@ -1,0 +1,149 @@
+"""What holds for all calls: threads of the host, room on a device, the simulated device's order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from typing import Any, Literal, SupportsIndex
+
+from gred import _core
+from gred.checks import integer_from
+
+_ORDERS = {"forwards": 0, "backwards": 1, "shuffled": 2}
+
+
+@contextmanager
+def _within(variable: ContextVar[Any], value: object) -> Iterator[None]:
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def threads(n: SupportsIndex | None = None, /) -> int:
+    """Set how many threads a call may have on the host, and tell how many that are.
+
+    A call's own thread is one of them; the others sleep between calls, and begin when they are
+    first needed. They fold arrays on the host, and gather those that go to a GPU. How many they
+    are changes no bit of any result.
+
+    Parameters
+    ----------
+    n : int, optional
+        At least 1. More than this process may use (its affinity, its control group's quota,
+        ``OMP_NUM_THREADS`` when gred was imported) is the same as all of these. It holds from now
+        on for all threads of this process, and for children that it forks. By default nothing
+        changes.
+
+    Returns
+    -------
+    int
+        How many threads a call may have from now on.
+
+    Raises
+    ------
+    ValueError
+        If `n` is less than 1.
+    TypeError
+        If `n` is not an integer.
+
+    Examples
+    --------
+    >>> import gred
+    >>> before = gred.threads()
+    >>> gred.threads(1)
+    1
+    >>> gred.threads(before) == before
+    True
+
+    """
+    if n is None:
+        return _core.threads(0)
+    wanted = integer_from(n, "n")
+    if wanted < 1:
+        raise ValueError(f"n must be at least 1; got {n!r}")
+    return _core.threads(min(wanted, 2**31 - 1))
+
+
+def thread_order(
+    order: Literal["forwards", "backwards", "shuffled"], seed: SupportsIndex = 0
+) -> AbstractContextManager[None]:
+    """Within a ``with`` block, run the simulated device's threads and blocks in another order.
+
+    Between two barriers the threads of a block may run in any order, and so may the blocks of a
+    grid. A kernel whose answer depends on the order has a race.
+
+    Parameters
+    ----------
+    order : {'forwards', 'backwards', 'shuffled'}
+        Shuffled: anew after every barrier.
+    seed : int
+        Of the shuffled order, from 0 to 2**64 - 1; one seed is one order.
+
+    Returns
+    -------
+    context manager
+
+    Raises
+    ------
+    ValueError
+        If there is no such order, or the seed is out of range.
+    TypeError
+        If the order is not a str, or the seed not an integer.
+
+    Examples
+    --------
+    >>> import gred
+    >>> with gred.thread_order("shuffled", seed=7):
+    ...     gred.sum(range(1000), method="shared_modulo", device="simulated")
+    np.int64(499500)
+
+    """
+    if not isinstance(order, str) or order not in _ORDERS:
+        error = ValueError if isinstance(order, str) else TypeError
+        raise error(f"order must be one of {', '.join(map(repr, _ORDERS))}; got {order!r}")
+    number = integer_from(seed, "seed")
+    if not 0 <= number < 2**64:
+        raise ValueError(f"seed must be from 0 to 2**64 - 1; got {seed!r}")
+    return _within(_core.thread_order, (_ORDERS[order], number))
+
+
+def workspace_limit(nbytes: SupportsIndex) -> AbstractContextManager[None]:
+    """Within a ``with`` block, use at most so much of a device's memory as workspace.
+
+    Host arrays are copied to the device they are reduced on, at most 16 MiB at a time, and the
+    rungs that work in place fold a copy. An array whose workspace would be larger is taken in
+    pieces, one after the other. Without a limit that happens where the device's free memory does
+    not suffice. Results along axes are made in parts then; memory for those that the host is to
+    have comes on top.
+
+    Parameters
+    ----------
+    nbytes : int
+        At least 1. A piece is of 4096 elements or more, however low the limit is.
+
+    Returns
+    -------
+    context manager
+
+    Raises
+    ------
+    ValueError
+        If `nbytes` is less than 1 or does not fit 64 bits.
+    TypeError
+        If `nbytes` is not an integer.
+
+    Examples
+    --------
+    >>> import gred, numpy as np
+    >>> with gred.workspace_limit(2**20):
+    ...     gred.sum(np.ones(2**20), method="unroll8", device="simulated")
+    np.float64(1048576.0)
+
+    """
+    number = integer_from(nbytes, "nbytes")
+    if not 1 <= number < 2**64:
+        raise ValueError(f"nbytes must be from 1 to 2**64 - 1; got {nbytes!r}")
+    return _within(_core.workspace_limit, number)
