@@ -323,7 +323,7 @@ static bool machine_flush(struct machine *machine)
     uint64_t packs = self->scratch_bytes / PACK_BYTES;
     void *arguments[] = {&self->scratch, &packs, &self->scratch};
     const struct launch launch = {
-        .kernel = machine->kernels->read(SHAPE),
+        .kernel = kernel_that_reads(machine->kernels, SHAPE),
         .arguments = arguments,
         .grid = (uint64_t)machine->multiprocessors * BLOCKS_A_MULTIPROCESSOR,
         .block = BLOCK,

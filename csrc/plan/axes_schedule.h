@@ -5,7 +5,7 @@
 #include "common/failure.h"
 #include "common/kernels.h"
 #include "plan/arena.h"
-#include "plan/axes_shape.h"
+#include "plan/launch_config.h"
 #include "plan/plan.h"
 
 /* How the elements come to the kernel: as they lie, or one after the other in the order in which
@@ -14,12 +14,10 @@ struct axes_schedule {
     const struct plan *plan;
     enum element accumulator; /* the plan's, or one that holds more */
     const void *kernel, *copy;
-    bool general; /* the kernel is the one of any dimensions */
     bool uploads, uploads_mask;
     struct layout array, mask; /* all elements that differ, and their mask; what is brought */
     struct axes axes;          /* as the kernel sees them; without addresses of the arena's */
-    struct axes_shape shape;
-    size_t shared_bytes;
+    struct launch_config launch;
     struct arena arena;
 };
 

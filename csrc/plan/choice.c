@@ -2,11 +2,26 @@
 
 #include "plan/widest.h"
 
+static struct kernel_key key_of(enum kernel_kind kind, const struct plan *plan, enum element input,
+                                enum element accumulator)
+{
+    return (struct kernel_key){kind,        plan->fold,
+                               input,       accumulator,
+                               method_index_of(plan->method), plan->block};
+}
+
 static const void *flat_kernel(const struct plan *plan, const struct kernels *kernels,
                                enum element input, enum element accumulator)
 {
-    return kernels->flat(plan->fold, method_index_of(plan->method), input, accumulator,
-                         plan->block);
+    return kernel_find(kernels, key_of(KERNEL_FLAT, plan, input, accumulator));
+}
+
+static const void *flat_copy(const struct kernels *kernels, enum element input,
+                             enum element accumulator)
+{
+    return kernel_find(kernels, (struct kernel_key){.kind = KERNEL_COPY_FLAT,
+                                                    .input = input,
+                                                    .accumulator = accumulator});
 }
 
 /* Whether a kernel takes the array as a plain pointer: the method's own, or the copying one. */
@@ -16,17 +31,17 @@ static bool takes_flat(const struct plan *plan, const struct kernels *kernels)
     if (!plan->direct)
         return false;
     if (method_works_in_place(plan->method))
-        return kernels->copy_flat(input, accumulator);
+        return flat_copy(kernels, input, accumulator);
     if (plan->method->style == STYLE_library)
         return kernels->reducer(plan->fold, input, accumulator) ||
-               kernels->copy_flat(input, accumulator);
+               flat_copy(kernels, input, accumulator);
     return flat_kernel(plan, kernels, input, accumulator);
 }
 
 static const void *strided_kernel(const struct plan *plan, const struct kernels *kernels,
                                   enum element input, enum element accumulator)
 {
-    return kernels->strided(plan->fold, method_index_of(plan->method), input, accumulator);
+    return kernel_find(kernels, key_of(KERNEL_STRIDED, plan, input, accumulator));
 }
 
 /* Whether a kernel takes the array's rows as they lie: in a wider accumulator than the plan's only
@@ -71,8 +86,8 @@ static enum element choose_accumulator(const struct plan *plan, enum form form)
 static const void *copying_kernel(const struct plan *plan, const struct kernels *kernels,
                                   const struct choice *choice)
 {
-    return choice->form == FORM_FLAT ? kernels->copy_flat(plan->layout->input, choice->accumulator)
-                                     : kernels->copy_gathered();
+    return choice->form == FORM_FLAT ? flat_copy(kernels, plan->layout->input, choice->accumulator)
+                                     : kernel_of_kind(kernels, KERNEL_COPY_GATHERED);
 }
 
 bool choice_reads_rows(const struct choice *choice)
@@ -114,18 +129,23 @@ static enum element exact_accumulator(enum element input)
     return input == ELEMENT_FLOAT16 || input == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : input;
 }
 
+static const void *exact_kernel(const struct kernels *kernels, enum element input)
+{
+    return kernel_find(kernels, (struct kernel_key){.kind = KERNEL_EXACT_FLAT, .input = input});
+}
+
 /* Elements are added as they lie, or as a type that holds them all. */
 static bool choose_exact(const struct plan *plan, const struct kernels *kernels,
                          struct choice *choice)
 {
     const enum element input = plan->layout->input, type = plan->layout->type;
-    const bool flat = (plan->flat || !plan->on_device) && kernels->exact_flat(input) &&
+    const bool flat = (plan->flat || !plan->on_device) && exact_kernel(kernels, input) &&
                       element_is_complex(input) == element_is_complex(type);
     choice->form = flat ? FORM_FLAT : FORM_GATHERED;
     choice->accumulator = flat ? exact_accumulator(input) : type;
-    choice->copy = flat ? NULL : kernels->copy_gathered();
-    choice->first = kernels->exact_flat(flat ? input : type);
-    choice->again = kernels->exact_merge(choice->accumulator);
+    choice->copy = flat ? NULL : kernel_of_kind(kernels, KERNEL_COPY_GATHERED);
+    choice->first = exact_kernel(kernels, flat ? input : type);
+    choice->again = kernel_find(kernels, key_of(KERNEL_EXACT_MERGE, plan, input, choice->accumulator));
     return choice->first;
 }
 
@@ -149,21 +169,26 @@ static enum element exact_type_of_products(const struct plan *plan, enum element
     return plan->fold == FOLD_norm2 ? element_real_part(type) : type;
 }
 
+static const void *products_kernel(const struct kernels *kernels, enum element input)
+{
+    return kernel_find(kernels, (struct kernel_key){.kind = KERNEL_EXACT_PRODUCTS, .input = input});
+}
+
 /* Elements are multiplied as they lie, or as types that hold them all. */
 static bool choose_exact_products(const struct plan *plan, const struct kernels *kernels,
                                   struct choice *choice)
 {
     const enum element input = plan->layout->input, type = plan->layout->type;
     const enum element factor = plan->factors ? plan->factors->type : type;
-    const bool flat = are_flat(plan) && kernels->exact_products(input) &&
+    const bool flat = are_flat(plan) && products_kernel(kernels, input) &&
                       element_is_complex(input) == element_is_complex(type);
     choice->form = flat ? FORM_FLAT : FORM_GATHERED;
     choice->accumulator = flat ? input : type;
     choice->factor = flat ? input : factor;
-    choice->copy = flat ? NULL : kernels->copy_gathered();
+    choice->copy = flat ? NULL : kernel_of_kind(kernels, KERNEL_COPY_GATHERED);
     choice->first =
-        kernels->exact_products(exact_type_of_products(plan, choice->accumulator, choice->factor));
-    choice->again = kernels->exact_products_merge(plan->fold, choice->accumulator);
+        products_kernel(kernels, exact_type_of_products(plan, choice->accumulator, choice->factor));
+    choice->again = kernel_find(kernels, key_of(KERNEL_EXACT_PRODUCTS_MERGE, plan, input, choice->accumulator));
     return choice->first;
 }
 
@@ -175,8 +200,8 @@ static bool choose_products(const struct plan *plan, const struct kernels *kerne
     const bool flat = are_flat(plan) && input == plan->layout->type;
     choice->form = flat ? FORM_FLAT : FORM_GATHERED;
     choice->accumulator = choice->factor = accumulator;
-    choice->copy = flat ? NULL : kernels->copy_gathered();
-    choice->first = kernels->dot(flat ? input : accumulator, accumulator);
+    choice->copy = flat ? NULL : kernel_of_kind(kernels, KERNEL_COPY_GATHERED);
+    choice->first = kernel_find(kernels, key_of(KERNEL_DOT, plan, flat ? input : accumulator, accumulator));
     choice->again = flat_kernel(plan, kernels, accumulator, accumulator);
     return choice->first && choice->again;
 }
@@ -207,6 +232,6 @@ bool choice_make(const struct plan *plan, const struct kernels *kernels, struct 
     choice->first = first_kernel(plan, kernels, choice);
     choice->again = fold_is_on_ladder(plan->fold)
                         ? flat_kernel(plan, kernels, choice->accumulator, choice->accumulator)
-                        : kernels->merge();
+                        : kernel_of_kind(kernels, KERNEL_MERGE);
     return choice->first && choice->again;
 }

@@ -96,7 +96,8 @@ bool exact_along_make(const struct plan *plan, const struct kernels *kernels,
         return false;
     const bool rows = takes_rows(plan);
     const enum element input = plan->layout->input;
-    self->kernel = rows ? kernels->exact_rows(input) : kernels->exact_columns(input);
+    self->kernel = kernel_find(kernels, (struct kernel_key){
+        .kind = rows ? KERNEL_EXACT_ROWS : KERNEL_EXACT_COLUMNS, .input = input});
     if (!self->kernel || (!rows && exact_asks_for_signs(&plan->finish)))
         return false;
     (rows ? share_rows : share_columns)(plan, multiprocessors, self);

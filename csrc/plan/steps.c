@@ -33,9 +33,9 @@ static uint64_t elements_a_block(const struct plan *plan)
     return (uint64_t)plan->block * plan->data_blocks;
 }
 
-/* Blocks in the clusters that the method works in. What few blocks could do is one cluster's: on an
- * H200 1 MiB takes one of 8 blocks 2.9 us, and many of 2, which draw tickets, 3.7. Many are pairs:
- * larger clusters leave multiprocessors without a block, and read 4.2 TB/s where pairs read 4.5. */
+/* Blocks in the clusters that the method works in. What few blocks could do is one cluster's, which
+ * draws no tickets; many are pairs, since larger clusters leave multiprocessors without a block
+ * ("clusters" in benchmarks/tuning/whole_arrays.json). */
 static void arrange_clusters(const struct course *self, struct step *step)
 {
     enum { CLUSTER_MAX = 8, FEW = 64, PAIR = 2 };
@@ -169,7 +169,7 @@ static struct step stride_over(const struct course *self, const void *kernel, ui
 
 struct step course_unpack(const struct course *self, uint64_t n)
 {
-    struct step step = stride_over(self, self->kernels->unpack(), divide_up(n, MASK_BITS), 256);
+    struct step step = stride_over(self, kernel_of_kind(self->kernels, KERNEL_UNPACK), divide_up(n, MASK_BITS), 256);
     step.kind = STEP_UNPACK;
     step.reads = PART_MASK_BITS;
     step.writes = PART_MASK;
@@ -187,7 +187,7 @@ struct step course_copy(const struct course *self, uint64_t n)
 
 struct step course_count(const struct course *self)
 {
-    struct step step = stride_over(self, self->kernels->count(), self->plan->n, 256);
+    struct step step = stride_over(self, kernel_of_kind(self->kernels, KERNEL_COUNT), self->plan->n, 256);
     step.kind = STEP_COUNT;
     step.reads = PART_ARRAY;
     step.writes = PART_COUNTED;
@@ -196,11 +196,10 @@ struct step course_count(const struct course *self)
 
 static const void *finishing_kernel(const struct course *self)
 {
-    const struct kernels *kernels = self->kernels;
-    if (!self->plan->exact)
-        return kernels->finish();
-    return plan_adds_products(self->plan) ? kernels->exact_products_finish()
-                                          : kernels->exact_finish();
+    const enum kernel_kind kind = !self->plan->exact               ? KERNEL_FINISH
+                                  : plan_adds_products(self->plan) ? KERNEL_EXACT_PRODUCTS_FINISH
+                                                                   : KERNEL_EXACT_FINISH;
+    return kernel_of_kind(self->kernels, kind);
 }
 
 struct step course_finish(const struct course *self, enum part state)

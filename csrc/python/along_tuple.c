@@ -37,13 +37,13 @@ static struct step copy_step(const struct explained_along *self)
 static struct step results_step(const struct explained_along *self)
 {
     const struct axes_schedule *schedule = &self->schedule;
-    const struct axes_shape *shape = &schedule->shape;
+    const struct launch_config *launch = &schedule->launch;
     return (struct step){.reads = source(schedule, schedule->copy),
                          .writes = self->plan.results.out ? PART_RESULTS : PART_OUT,
                          .n = self->plan.n * self->axes.results,
-                         .grid = shape->groups * shape->splits,
-                         .block = 1u << shape->block,
-                         .shared_bytes = schedule->shared_bytes,
+                         .grid = launch_grid(launch),
+                         .block = 1u << launch->block,
+                         .shared_bytes = launch->shared_bytes,
                          .cluster = 1};
 }
 
@@ -88,7 +88,7 @@ PyObject *exact_along_tuple(const struct exact_along *self, const struct plan *p
 static PyObject *steps_tuple(const struct explained_along *self, uint64_t results)
 {
     static const char when[] = "begin";
-    const char *const name = axes_shape_name(&self->schedule.shape);
+    const char *const name = launch_name(&self->schedule.launch);
     const struct step copy = copy_step(self), made = results_step(self),
                       store = store_step(results);
     PyObject *list = PyList_New(0);

@@ -66,7 +66,7 @@ bool along_copy(struct machine *machine, const struct layout *layout, enum eleme
     union scalar hidden = {0};
     void *arguments[] = {(void *)layout, &n, &target, &type, &hidden, &shown, &first};
     const struct launch launch = {
-        .kernel = machine->kernels->copy_gathered(),
+        .kernel = kernel_of_kind(machine->kernels, KERNEL_COPY_GATHERED),
         .arguments = arguments,
         .grid = along_copy_grid(machine, n),
         .block = COPY_BLOCK,
@@ -163,14 +163,14 @@ struct kernel_results along_results(const struct plan *plan, enum element accumu
 /* Those of the arena have to be cleared. */
 static void *tickets_of(const struct carrying *self)
 {
-    const bool suffice = axes_shape_tickets(&self->schedule->shape) <= TICKETS;
+    const bool suffice = launch_tickets(&self->schedule->launch) <= TICKETS;
     return suffice && self->machine->tickets ? self->machine->tickets : address(self, PART_TICKETS);
 }
 
 static bool make_results(struct carrying *self)
 {
     struct machine *machine = self->machine;
-    const struct axes_shape *shape = &self->schedule->shape;
+    const struct launch_config *config = &self->schedule->launch;
     struct kernel_axes_of_any axes;
     void *partials = address(self, PART_PARTIALS), *counts = address(self, PART_COUNTED),
          *tickets = tickets_of(self);
@@ -182,9 +182,9 @@ static bool make_results(struct carrying *self)
     const struct launch launch = {
         .kernel = self->schedule->kernel,
         .arguments = arguments,
-        .grid = shape->groups * shape->splits,
-        .block = 1u << shape->block,
-        .shared_bytes = self->schedule->shared_bytes,
+        .grid = launch_grid(config),
+        .block = 1u << config->block,
+        .shared_bytes = config->shared_bytes,
         .cluster = 1,
     };
     return machine->launch(machine, &launch);

@@ -12,7 +12,7 @@ bool passes_launch(struct machine *machine, struct run *run)
     void *nothing = NULL;
     uint64_t none = 0;
     void *arguments[] = {&nothing, &none, &nothing};
-    const struct launch launch = {.kernel = machine->kernels->read(SHAPE),
+    const struct launch launch = {.kernel = kernel_that_reads(machine->kernels, SHAPE),
                                   .arguments = arguments,
                                   .grid = 1,
                                   .block = WARP,

@@ -37,7 +37,7 @@ static bool measure_read(struct machine *machine, unsigned shape, unsigned block
     const uint64_t tiles = divide_up(packs, (uint64_t)READ_BLOCK * loads[shape]);
     const uint64_t most = blocks ? (uint64_t)machine->multiprocessors * blocks : tiles;
     const struct launch launch = {
-        .kernel = machine->kernels->read(shape),
+        .kernel = kernel_that_reads(machine->kernels, shape),
         .arguments = arguments,
         .grid = tiles < most ? tiles : most,
         .block = READ_BLOCK,

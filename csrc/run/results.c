@@ -17,7 +17,7 @@ static bool store(struct machine *machine, const struct plan *plan)
     unsigned bytes = (unsigned)element_size(type);
     uint64_t n = plan->axes->results;
     void *arguments[] = {&values, &type, &bytes, &n, (void *)results->out};
-    const struct launch launch = {.kernel = machine->kernels->store(),
+    const struct launch launch = {.kernel = kernel_of_kind(machine->kernels, KERNEL_STORE),
                                   .arguments = arguments,
                                   .grid = results_store_grid(n),
                                   .block = RESULTS_BLOCK,

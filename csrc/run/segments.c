@@ -112,7 +112,7 @@ static bool make_tiles(struct carrying *self)
     enum { BLOCK = 8 };
     const struct segments_shape *shape = &self->schedule->shape;
     const uint64_t count = self->plan->segments->count;
-    return launch(self, self->machine->kernels->survey(), divide_up(count, SURVEYED), BLOCK,
+    return launch(self, kernel_of_kind(self->machine->kernels, KERNEL_SURVEY), divide_up(count, SURVEYED), BLOCK,
                   shape->most, SURVEYED * sizeof(uint64_t), false) &&
            launch(self, self->schedule->tiles, shape->tiles, shape->tile_block, shape->most,
                   shape->tile_shared_bytes, true);
