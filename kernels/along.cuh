@@ -41,7 +41,8 @@ __device__ __forceinline__ teammate place_in_team(const kernel_axes &x)
 /* How many of a team are in one warp. */
 __device__ __forceinline__ unsigned teammates_in_warp(const kernel_axes &x, const teammate &me)
 {
-    const unsigned in_warp = me.apart < warp_size ? warp_size / me.apart : 1, size = 1u << x.launch.team;
+    const unsigned in_warp = me.apart < warp_size ? warp_size / me.apart : 1,
+                   size = 1u << x.launch.team;
     return size < in_warp ? size : in_warp;
 }
 
@@ -108,7 +109,8 @@ struct kept_dimension {
 
 __device__ __forceinline__ kept_dimension kept_of(const kernel_axes &x, unsigned k)
 {
-    return {x.outer.shape[k], x.outer.strides[k], x.outer.mask_strides[k], x.outer.output_strides[k]};
+    return {x.outer.shape[k], x.outer.strides[k], x.outer.mask_strides[k],
+            x.outer.output_strides[k]};
 }
 
 __device__ __forceinline__ kept_dimension kept_of(const kernel_axes_of_any &x, unsigned k)
@@ -280,7 +282,8 @@ __global__ void fold_along(SHARED_PARAMETER(along_any) all, global<state_of<Fold
 {
     const kernel_axes &x = all.of_few;
     const teammate me = place_in_team(x);
-    const uint64_t group = divide(blockIdx.x, x.launch.splits), split = blockIdx.x - group * x.launch.splits,
+    const uint64_t group = divide(blockIdx.x, x.launch.splits),
+                   split = blockIdx.x - group * x.launch.splits,
                    result = group * me.teams + me.result;
     counted_state<Fold> own = {Fold::identity(), 0};
     if (result < x.results)

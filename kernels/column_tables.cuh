@@ -22,7 +22,8 @@ struct column_place {
     uint64_t first; /* in the last */
 
     __device__ __forceinline__ column_place(const kernel_axes &x, uint64_t pack, unsigned columns)
-        : outer(x.outer.count > 1 ? divide(pack, x.launch.column.packs) : 0), first((pack - outer * x.launch.column.packs) * columns)
+        : outer(x.outer.count > 1 ? divide(pack, x.launch.column.packs) : 0),
+          first((pack - outer * x.launch.column.packs) * columns)
     {
     }
 
@@ -44,7 +45,8 @@ struct column_place {
 /* Columns of a row, where several rows are taken for one. */
 __device__ __forceinline__ unsigned columns_of_row(const kernel_axes &x)
 {
-    return unsigned(x.outer.count > 1 ? x.outer.shape[x.outer.count - 1] : x.results * x.launch.inner);
+    return unsigned(x.outer.count > 1 ? x.outer.shape[x.outer.count - 1]
+                                      : x.results * x.launch.inner);
 }
 
 /* The number of a result among all, of a group's first pack; none is UINT64_MAX. */
@@ -58,7 +60,8 @@ __device__ __forceinline__ uint64_t result_number(const kernel_axes &x, uint64_t
     uint64_t result = (x.launch.inner > 1 ? divide(first, x.launch.inner) : first) + number;
     if (x.outer.count > 1) {
         const column_place at(x, first_pack + number / Columns, Columns);
-        const uint64_t column = at.first + number % Columns, length = x.outer.shape[x.outer.count - 1];
+        const uint64_t column = at.first + number % Columns,
+                       length = x.outer.shape[x.outer.count - 1];
         result = column < length ? at.outer * length + column : UINT64_MAX;
     }
     return result < x.results ? result : UINT64_MAX;
@@ -117,11 +120,13 @@ template <class Fold, class T>
 __device__ __forceinline__ T fold_parts(const kernel_axes &x, const column_table<T> &table,
                                         unsigned number, unsigned part, unsigned parts)
 {
-    const unsigned first = number * x.launch.inner, apart = x.launch.column.coalesced > 1 ? columns_of_row(x) : 0;
+    const unsigned first = number * x.launch.inner,
+                   apart = x.launch.column.coalesced > 1 ? columns_of_row(x) : 0;
     T value = table.at[table.slot(first + part / x.launch.inner * apart + part % x.launch.inner)];
 #pragma unroll 1
     for (unsigned k = part + parts; k < x.launch.inner * x.launch.column.coalesced; k += parts)
-        value = Fold::merge(value, table.at[table.slot(first + k / x.launch.inner * apart + k % x.launch.inner)]);
+        value = Fold::merge(
+            value, table.at[table.slot(first + k / x.launch.inner * apart + k % x.launch.inner)]);
     return value;
 }
 
@@ -139,8 +144,9 @@ template <class Fold, class T>
 __device__ __forceinline__ void fold_columns_of_results(const kernel_axes &x,
                                                         column_table<T> &table, unsigned count)
 {
-    const unsigned columns = x.launch.inner * x.launch.column.coalesced, parts = parts_for(count, columns),
-                   number = threadIdx.x % count, part = threadIdx.x / count;
+    const unsigned columns = x.launch.inner * x.launch.column.coalesced,
+                   parts = parts_for(count, columns), number = threadIdx.x % count,
+                   part = threadIdx.x / count;
     T value = Fold::identity();
     if (part < parts)
         value = fold_parts<Fold>(x, table, number, part, parts);
@@ -196,9 +202,11 @@ exchange_columns(const kernel_axes &x, column_table<state_of<Fold>> &table, uint
                  global<unsigned> tickets)
 {
     const unsigned all = unsigned(x.launch.splits), few = split / x.launch.column.split_group,
-                   rest = all - few * x.launch.column.split_group, fews = (all + x.launch.column.split_group - 1) / x.launch.column.split_group;
-    unsigned at = split, splits = rest < x.launch.column.split_group ? rest : x.launch.column.split_group, apart = 1,
-             from = few * x.launch.column.split_group;
+                   rest = all - few * x.launch.column.split_group,
+                   fews = (all + x.launch.column.split_group - 1) / x.launch.column.split_group;
+    unsigned at = split,
+             splits = rest < x.launch.column.split_group ? rest : x.launch.column.split_group,
+             apart = 1, from = few * x.launch.column.split_group;
     tickets += group * (fews + 1);
     global<unsigned> ticket = tickets + 1 + few;
 #pragma unroll 1

@@ -204,7 +204,8 @@ bring_splits(const kernel_axes &x, uint64_t first, unsigned width,
         const uint64_t result = first + k % width;
         state_of<Fold> state = Fold::identity();
 #pragma unroll 1
-        for (uint64_t s = k / width; result < x.results && s < x.launch.splits; s += together * each) {
+        for (uint64_t s = k / width; result < x.results && s < x.launch.splits;
+             s += together * each) {
             state_of<Fold> some[together];
 #pragma unroll
             for (unsigned u = 0; u < together; u++)
@@ -270,7 +271,8 @@ __global__ void fold_columns(SHARED_PARAMETER(along) x, global<state_of<Fold>> p
     if (there) {
         place = place_of_column(x, group * width + column_of(x, me, 0));
         const own_columns own = {static_cast<const char *>(x.from.data) + place.base.data, there,
-                                 int64_t(me.teams) << x.rows.bytes, x.launch.splits << x.launch.team};
+                                 int64_t(me.teams) << x.rows.bytes,
+                                 x.launch.splits << x.launch.team};
         take_columns<Fold>(states, x, own, (split << x.launch.team) + me.number);
     }
     if (store_alone<Fold>(x, me, states, there, place.place))

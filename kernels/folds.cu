@@ -93,19 +93,19 @@ const void *of_floats(enum element input, enum element accumulator)
 #define GROUP_ranges(FOLD)   FOLD(extremes, of_own_values, all_values)
 #define GROUP_nonzeros(FOLD) FOLD(nonzero, of_own_values, all_values)
 #define GROUP_norms(FOLD)                                                                          \
-    FOLD(norm1, of_floats, floats_alone)                                                         \
+    FOLD(norm1, of_floats, floats_alone)                                                           \
     FOLD(norm2, of_averages, floats_alone)
 #define GROUP_infinity_norms(FOLD)                                                                 \
-    FOLD(norm_inf, of_floats, floats_alone)                                                      \
+    FOLD(norm_inf, of_floats, floats_alone)                                                        \
     FOLD(norm_neg_inf, of_floats, floats_alone)
 #define GROUP_nan_sums(FOLD)                                                                       \
-    FOLD(nansum, of_floats, floats_alone)                                                        \
+    FOLD(nansum, of_floats, floats_alone)                                                          \
     FOLD(nanprod, of_floats, floats_alone)
 #define GROUP_nan_extremes(FOLD)                                                                   \
-    FOLD(nanmin, of_floats, floats_alone)                                                        \
+    FOLD(nanmin, of_floats, floats_alone)                                                          \
     FOLD(nanmax, of_floats, floats_alone)
 #define GROUP_moments(FOLD)                                                                        \
-    FOLD(variance, of_averages, floats_alone)                                                    \
+    FOLD(variance, of_averages, floats_alone)                                                      \
     FOLD(summary, of_own_values, all_values)
 
 #define EACH_OF(group)        EACH_OF_PASTED(group)

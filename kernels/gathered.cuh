@@ -158,7 +158,8 @@ __device__ __forceinline__ shared<const char> gathered(const kernel_axes &x, uin
     } else {
         const int64_t stride = x.from.strides[0];
         const units_of_rows units = {from, unsigned(x.launch.row.bytes) / x.launch.row.unit,
-                                     stride == int64_t(sizeof(In)) ? x.launch.row.unit : stride, x.outer.strides[0]};
+                                     stride == int64_t(sizeof(In)) ? x.launch.row.unit : stride,
+                                     x.outer.strides[0]};
         switch (x.launch.row.unit) {
         case 16:
             bring_units<16>(room, units, rows, turning);

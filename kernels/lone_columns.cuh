@@ -32,11 +32,13 @@ struct lone_pack {
 
     __device__ __forceinline__ lone_pack(const kernel_axes &x, unsigned number)
     {
-        const unsigned lane = threadIdx.x % warp_size, together = warp_size - x.launch.column.shifted;
+        const unsigned lane = threadIdx.x % warp_size,
+                       together = warp_size - x.launch.column.shifted;
         /* The last first: its edge takes long, and is done before all others are. */
         const uint64_t block = gridDim.x - 1 - blockIdx.x,
-                       warp = (block * x.launch.column.unsplit + number) * (blockDim.x / warp_size) +
-                              threadIdx.x / warp_size;
+                       warp =
+                           (block * x.launch.column.unsplit + number) * (blockDim.x / warp_size) +
+                           threadIdx.x / warp_size;
         if (Batches && x.outer.count > 1)
             find_in_batches(x, warp * warp_size + lane);
         else
@@ -49,9 +51,10 @@ struct lone_pack {
         loads = whole = pack * Columns < x.results;
         count = loads ? Columns : 0;
         if (x.outer.count == 2) {
-            const uint64_t outer = !loads         ? 0
-                                   : x.launch.column.packs <= 2 ? pack >> (x.launch.column.packs - 1)
-                                                  : divide(pack, x.launch.column.packs),
+            const uint64_t outer = !loads ? 0
+                                   : x.launch.column.packs <= 2
+                                       ? pack >> (x.launch.column.packs - 1)
+                                       : divide(pack, x.launch.column.packs),
                            column = (loads ? pack - outer * x.launch.column.packs : 0) * Columns;
             at = static_cast<const char *>(x.from.data) + int64_t(outer) * x.outer.strides[0] +
                  column * sizeof(In);

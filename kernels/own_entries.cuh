@@ -86,8 +86,7 @@ extern "C" __attribute__((visibility("default"))) size_t lab_shared_bytes(size_t
 #endif
 
 /* A kernel_finder. Unsigned 64-bit sums are the same bits as signed ones. */
-extern "C" __attribute__((visibility("default"))) const void *
-lab_flat(struct kernel_key key)
+extern "C" __attribute__((visibility("default"))) const void *lab_flat(struct kernel_key key)
 {
     using namespace KERNELS;
     const enum element input = key.input, accumulator = key.accumulator;

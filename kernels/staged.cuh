@@ -76,8 +76,9 @@ struct row_share {
     __device__ __forceinline__ row_share(const kernel_axes &x, unsigned number, unsigned packs)
         : packing(packs)
     {
-        const unsigned words = unsigned(x.from.shape[0]) >> packing, first = number << x.launch.load,
-                       apart = x.launch.load + x.launch.team, reach = slots_of_row << x.launch.team;
+        const unsigned words = unsigned(x.from.shape[0]) >> packing,
+                       first = number << x.launch.load, apart = x.launch.load + x.launch.team,
+                       reach = slots_of_row << x.launch.team;
         places = {first, x.launch.load, apart};
         begin = first << (x.rows.bytes + packing);
         step = 1u << (apart + x.rows.bytes + packing);
@@ -143,7 +144,8 @@ template <class Fold, unsigned Run>
 __device__ __forceinline__ void fold_rows(const kernel_axes &x, shared<const char> staged,
                                           unsigned rows, unsigned most, int64_t place)
 {
-    const unsigned teams = blockDim.x >> x.launch.team, number = threadIdx.x & ((1u << x.launch.team) - 1),
+    const unsigned teams = blockDim.x >> x.launch.team,
+                   number = threadIdx.x & ((1u << x.launch.team) - 1),
                    first = threadIdx.x >> x.launch.team, bytes = unsigned(x.launch.row.bytes);
     const row_share share(x, number, packs<Fold> ? x.launch.row.packing : 0);
     const bool stores = number == 0;
@@ -166,7 +168,8 @@ __device__ __forceinline__ void fold_rows(const kernel_axes &x, shared<const cha
 template <class Fold>
 __device__ __forceinline__ void fold_staged(const kernel_axes &x)
 {
-    const unsigned most = (blockDim.x >> x.launch.team) * x.launch.rounds, bytes = unsigned(x.launch.row.bytes);
+    const unsigned most = (blockDim.x >> x.launch.team) * x.launch.rounds,
+                   bytes = unsigned(x.launch.row.bytes);
     const uint64_t first = uint64_t(blockIdx.x) * most, left = x.results - first;
     const unsigned rows = left < most ? unsigned(left) : most;
     const shared<const char> staged =

@@ -124,8 +124,8 @@ constexpr unsigned columns_block(unsigned threads = COLUMNS_BLOCK)
 __device__ __forceinline__ uint64_t columns_in_a_row(const kernel_axes &x)
 {
     return x.launch.column.coalesced > 1 ? uint64_t(columns_of_row(x)) * x.launch.column.coalesced
-           : x.outer.count > 1  ? x.outer.shape[x.outer.count - 1]
-                         : x.results * x.launch.inner;
+           : x.outer.count > 1           ? x.outer.shape[x.outer.count - 1]
+                                         : x.results * x.launch.inner;
 }
 
 /* Which columns and rows a thread has. Where more than 512 share a multiprocessor's registers, two
@@ -158,7 +158,8 @@ struct columns_share {
 
     __device__ __forceinline__ bool is_there(const kernel_axes &x) const
     {
-        return place.first < length(x) && column(x) < x.results * x.launch.inner * x.launch.column.coalesced;
+        return place.first < length(x) &&
+               column(x) < x.results * x.launch.inner * x.launch.column.coalesced;
     }
 };
 
@@ -171,16 +172,16 @@ template <bool Apart, unsigned Ahead, class Columns, class In, class Share>
 __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kernel_axes &x,
                                                        const teammate &me, const Share &share)
 {
-    const uint64_t first = (uint64_t(share.split) << x.launch.team) + me.number, rows = x.rows.items,
-                   left = share.length(x) - share.place.first;
+    const uint64_t first = (uint64_t(share.split) << x.launch.team) + me.number,
+                   rows = x.rows.items, left = share.length(x) - share.place.first;
     constexpr unsigned step = Apart ? 2 : 1;
     if (!share.is_there(x) || first >= rows)
         return 0;
     const int64_t stride = x.from.strides[0], beside = int64_t(step * sizeof(In)),
-                  offset = are_batches(x) ? int64_t(share.group) * x.outer.strides[0] +
-                                                int64_t(share.place.first) * beside
-                           : x.outer.count > 1   ? place_of_result(x, share.column(x)).base.data
-                                          : int64_t(share.column(x)) * beside;
+                  offset = are_batches(x)      ? int64_t(share.group) * x.outer.strides[0] +
+                                                     int64_t(share.place.first) * beside
+                           : x.outer.count > 1 ? place_of_result(x, share.column(x)).base.data
+                                               : int64_t(share.column(x)) * beside;
     const uint32_t end = uint32_t(divide(rows - first + share.step - 1, share.step));
     const char *const at =
         static_cast<const char *>(x.from.data) + offset + int64_t(first) * stride;
@@ -219,7 +220,8 @@ template <class Share>
 __device__ __forceinline__ bool stores_packs(const kernel_axes &x, const Share &share,
                                              unsigned columns)
 {
-    return x.launch.column.stores_packs && x.result.at_once && x.result.bytes[0] * columns <= STORED_TOGETHER &&
+    return x.launch.column.stores_packs && x.result.at_once &&
+           x.result.bytes[0] * columns <= STORED_TOGETHER &&
            (share.group + 1 < gridDim.x || share.length(x) % columns == 0);
 }
 
@@ -258,7 +260,8 @@ __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const k
             store_lone<Fold, In, N>(x, row_numbers(x.result), own, mine);
             return false;
         }
-    rows_taken taken = {uint64_t(share.split) << x.launch.team, share.step, x.launch.team, me.number, rows};
+    rows_taken taken = {uint64_t(share.split) << x.launch.team, share.step, x.launch.team,
+                        me.number, rows};
     constexpr bool merges = columns_merge<Columns>::value;
     const column_part part(x, me, merges);
     if constexpr (merges)
@@ -266,8 +269,9 @@ __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const k
     const bool has_all = !merges || (part.there && part.number == 0);
 #pragma unroll
     for (unsigned c = 0; c < N && has_all; c++) {
-        const unsigned repeat =
-            is_indexed<Fold>::value && x.launch.column.coalesced > 1 ? (me.result * N + c) / columns_of_row(x) : 0;
+        const unsigned repeat = is_indexed<Fold>::value && x.launch.column.coalesced > 1
+                                    ? (me.result * N + c) / columns_of_row(x)
+                                    : 0;
         states[c] = own.state(c, taken, x.launch.column.coalesced, repeat);
     }
     return true;
@@ -309,8 +313,8 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
             store_run_at_once<Fold>(x.result, states, place_of_result(x, share.column(x)).place);
         return;
     }
-    const unsigned count =
-        x.launch.column.coalesced > 1 ? columns_of_row(x) / x.launch.inner : me.teams * columns / x.launch.inner;
+    const unsigned count = x.launch.column.coalesced > 1 ? columns_of_row(x) / x.launch.inner
+                                                         : me.teams * columns / x.launch.inner;
     if constexpr (!merges)
         merge_states<Fold>(states, me, part);
     column_table<state_of<Fold>> table = bring_columns<Apart, Fold, In>(

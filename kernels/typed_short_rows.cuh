@@ -210,19 +210,23 @@ brought_rows(const kernel_axes &x, uint64_t result, unsigned rows, const turning
         const unsigned bytes = unsigned(x.launch.row.bytes);
         const global<const char> from = static_cast<const char *>(x.from.data) + result * bytes;
         return x.launch.row.swizzle_mask ? brought_turned(from, rows * (bytes / 16), turning)
-                        : brought(from, rows * bytes);
+                                         : brought(from, rows * bytes);
     }
 }
 
 template <class Fold, class In, bool Apart>
 __device__ __forceinline__ void fold_brought(const kernel_axes &x)
 {
-    const unsigned most = (blockDim.x >> x.launch.team) * x.launch.rounds, bytes = unsigned(x.launch.row.bytes);
+    const unsigned most = (blockDim.x >> x.launch.team) * x.launch.rounds,
+                   bytes = unsigned(x.launch.row.bytes);
     const uint64_t result = uint64_t(blockIdx.x) * most, left = x.results - result;
     const unsigned rows = left < most ? unsigned(left) : most;
     const unsigned n = unsigned(x.from.shape[0]), size = unsigned(sizeof(In)) << x.launch.load;
-    const team_share share = {
-        n, bytes / size, x.launch.team, threadIdx.x & ((1u << x.launch.team) - 1), {x.launch.row.swizzle_mask, x.launch.row.swizzle_shift}};
+    const team_share share = {n,
+                              bytes / size,
+                              x.launch.team,
+                              threadIdx.x & ((1u << x.launch.team) - 1),
+                              {x.launch.row.swizzle_mask, x.launch.row.swizzle_shift}};
     const shared<const char> staged = brought_rows<Apart, In>(x, result, rows, share.turning);
     const unsigned first = fold_some_together<Fold, In>(x, staged, rows, result);
     if (size == 16)

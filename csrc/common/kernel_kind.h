@@ -14,8 +14,8 @@ enum kernel_kind {
     KERNEL_STRIDED,
 
     /* Along axes (kernel_axes, partials, counts, tickets): of any dimensions, which takes a
-     * kernel_axes_of_any; of few elements a result, without splits and with teams within a warp; and
-     * of COLUMNS_A_THREAD neighbouring results at a time. */
+     * kernel_axes_of_any; of few elements a result, without splits and with teams within a warp;
+     * and of COLUMNS_A_THREAD neighbouring results at a time. */
     KERNEL_ALONG,
     KERNEL_FEW,
     KERNEL_COLUMNS,
@@ -53,8 +53,8 @@ enum kernel_kind {
      * finish.count says it. What is posted is that the state is no longer needed. */
     KERNEL_FINISH,
 
-    /* Stores values that lie one after the other in all of a layout, converted: (values, their type,
-     * bytes of one, n, layout). */
+    /* Stores values that lie one after the other in all of a layout, converted: (values, their
+     * type, bytes of one, n, layout). */
     KERNEL_STORE,
 
     /* Exact sums: of a flat array of a type, of the words that pieces have left, and one warp that
@@ -72,8 +72,8 @@ enum kernel_kind {
     KERNEL_EXACT_COLUMNS,
 
     /* Exact sums of products, of two flat arrays of a type, or of one and itself: as the three of
-     * sums, and the first then (factors, type, factors' type), the last two of which only the kernel
-     * of integers takes. */
+     * sums, and the first then (factors, type, factors' type), the last two of which only the
+     * kernel of integers takes. */
     KERNEL_EXACT_PRODUCTS,
     KERNEL_EXACT_PRODUCTS_MERGE,
     KERNEL_EXACT_PRODUCTS_FINISH,

@@ -18,8 +18,8 @@ enum { READ_SHAPES = 3 };
 typedef int library_reduce(void *workspace, size_t *workspace_bytes, const void *data, void *result,
                            int64_t n, void *stream);
 
-/* Variants of typed kernels: elements are neighbours, or every second element is one, and short rows
- * or their elements may lie anywhere. */
+/* Variants of typed kernels: elements are neighbours, or every second element is one, and short
+ * rows or their elements may lie anywhere. */
 enum kernel_access { ACCESS_ALIGNED, ACCESS_STRIDED };
 
 /* What a kernel is found by, as far as its kind asks for it. */

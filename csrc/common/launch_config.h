@@ -25,17 +25,17 @@ struct row_tile {
 
 /* Columns whose type is known. */
 struct column_tile {
-    uint64_t packs;        /* of COLUMN_BYTES, in the last of the outer dimensions */
-    unsigned coalesced;    /* neighbouring rows that are taken for one */
-    unsigned leftover;     /* and those after the last of these */
-    unsigned split_group;  /* splits whose last folds what they have left, before that of all does */
-    unsigned unsplit;      /* loads' columns that a thread makes by itself; 0: see team */
-    bool shifted;          /* rows do not begin at boundaries */
-    bool native_output;    /* results are of usual types: nobody asks for more than these hold */
-    bool stores_packs;     /* what a thread makes are results, which are neighbours */
-    bool stores_native;    /* and of usual types, where every second column counts */
-    bool paired;           /* a load has two rows, of 8 bytes */
-    bool unread;           /* the place of the best of one row: elements need not be read */
+    uint64_t packs;       /* of COLUMN_BYTES, in the last of the outer dimensions */
+    unsigned coalesced;   /* neighbouring rows that are taken for one */
+    unsigned leftover;    /* and those after the last of these */
+    unsigned split_group; /* splits whose last folds what they have left, before that of all does */
+    unsigned unsplit;     /* loads' columns that a thread makes by itself; 0: see team */
+    bool shifted;         /* rows do not begin at boundaries */
+    bool native_output;   /* results are of usual types: nobody asks for more than these hold */
+    bool stores_packs;    /* what a thread makes are results, which are neighbours */
+    bool stores_native;   /* and of usual types, where every second column counts */
+    bool paired;          /* a load has two rows, of 8 bytes */
+    bool unread;          /* the place of the best of one row: elements need not be read */
 };
 
 struct launch_config {
@@ -50,8 +50,8 @@ struct launch_config {
     unsigned load;       /* elements of a row that is staged, or neighbouring columns, that one load
                           * takes */
     unsigned inner;      /* neighbouring columns to a result, not an exponent */
-    unsigned step;       /* neighbours, in a row or among columns, of which one counts, where kernels
-                          * that know its type read them all: 1 or 2 */
+    unsigned step; /* neighbours, in a row or among columns, of which one counts, where kernels
+                    * that know its type read them all: 1 or 2 */
 
     /* Of rows: threads of a group, and windows of a stretch; see kernel_stretches. */
     unsigned lanes, windows;

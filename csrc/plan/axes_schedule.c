@@ -83,18 +83,16 @@ static const void *kernel_for(const struct kernels *kernels, enum kernel_kind ki
 }
 
 /* Kernels take what becomes their accumulator directly; all else is copied, of the widest type. */
-static bool choose_kernel(const struct kernels *kernels, struct axes_schedule *self)
+static bool choose_kernel(const struct kernels *kernels, struct axes_schedule *self, bool *converts)
 {
     const struct plan *plan = self->plan;
     const enum element input = plan->layout->input, rows = accumulator_of_rows(plan->accumulator);
     const bool holds = rows == plan->accumulator || element_accumulator(input) == plan->accumulator;
-    self->copy = NULL;
     self->accumulator = rows;
-    self->kernel =
-        plan->direct && holds ? kernel_for(kernels, KERNEL_ALONG, self, input, 0) : NULL;
+    self->kernel = plan->direct && holds ? kernel_for(kernels, KERNEL_ALONG, self, input, 0) : NULL;
     if (self->kernel)
         return true;
-    self->copy = kernel_of_kind(kernels, KERNEL_COPY_GATHERED);
+    *converts = true;
     self->accumulator = accumulator_widest(plan->accumulator);
     self->kernel = kernel_for(kernels, KERNEL_ALONG, self, self->accumulator, 0);
     return self->kernel;
@@ -160,7 +158,7 @@ static void choose_launch(const struct kernels *kernels, unsigned multiprocessor
 {
     const struct axes *axes = &self->axes;
     const enum fold fold = self->plan->fold;
-    const bool brought = self->uploads || self->copy;
+    const bool brought = self->uploads || self->copy.kernel;
     const struct launch_problem problem = {
         .axes = axes,
         .data = brought ? 0 : (uintptr_t)axes->reduced.data,
@@ -195,7 +193,7 @@ static void reserve_memory(struct axes_schedule *self)
                       element_size(self->array.input));
     if (self->uploads_mask)
         arena_reserve(arena, PART_MASK, layout_length(&self->mask), 1);
-    if (self->copy)
+    if (self->copy.kernel)
         arena_reserve(arena, PART_COPY, layout_length(&self->array),
                       element_size(self->accumulator));
     if (launch->splits > 1) {
@@ -218,17 +216,15 @@ bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
                         struct failure *failure)
 {
     const bool some = plan->n > 0, masked = some && plan->layout->mask;
+    bool converts = false;
     self->plan = plan;
     axes_copy(plan->axes, &self->axes);
     self->array.dimensions = self->mask.dimensions = 0;
-    if (!choose_kernel(kernels, self)) {
+    self->copy = (struct step){.kernel = NULL};
+    if (!choose_kernel(kernels, self, &converts)) {
         failure_note(failure, FAILURE_VALUE, "there is no kernel along axes for %s",
                      reduction_row(plan->reduction)->called);
         return false;
-    }
-    if (!some && self->copy) { /* of nothing, any kernel for the accumulator is right */
-        self->copy = NULL;
-        self->axes.reduced.input = self->axes.reduced.type = self->accumulator;
     }
     self->uploads = some && !plan->on_device;
     self->uploads_mask = masked && !plan->mask_on_device;
@@ -237,14 +233,18 @@ bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
             .data = self->axes.reduced.mask, .input = ELEMENT_BOOL, .type = ELEMENT_BOOL};
         compact(&self->axes, true, 1, &self->mask);
     }
-    if (self->uploads || self->copy) {
-        const enum element held = self->copy ? self->accumulator : plan->layout->input;
+    if (self->uploads || (some && converts)) {
         layout_copy(&self->axes.reduced, &self->array);
-        compact(&self->axes, false, element_size(held), &self->array);
-        self->axes.reduced.input = held;
+        compact(&self->axes, false, element_size(converts ? self->accumulator : self->array.input),
+                &self->array);
     }
-    if (self->copy)
-        self->axes.reduced.type = self->accumulator;
+    if (some && converts) {
+        self->copy = step_gather(kernels, multiprocessors, layout_length(&self->array));
+        self->copy.reads = self->uploads ? PART_UPLOADED : PART_ARRAY;
+        self->copy.writes = PART_COPY;
+    }
+    if (converts)
+        self->axes.reduced.input = self->axes.reduced.type = self->accumulator;
     choose_launch(kernels, multiprocessors, self);
     reserve_memory(self);
     return true;
@@ -290,4 +290,19 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
         list_any(axes, &rows.from, of_any);
     else
         list_few(axes, &rows.from, argument);
+}
+
+struct step axes_schedule_step(const struct axes_schedule *self)
+{
+    const struct launch_config *launch = &self->launch;
+    return (struct step){.kernel = self->kernel,
+                         .reads = self->copy.kernel ? PART_COPY
+                                  : self->uploads   ? PART_UPLOADED
+                                                    : PART_ARRAY,
+                         .writes = self->plan->results.out ? PART_RESULTS : PART_OUT,
+                         .n = self->plan->n * self->axes.results,
+                         .grid = launch_grid(launch),
+                         .block = 1u << launch->block,
+                         .shared_bytes = launch->shared_bytes,
+                         .cluster = 1};
 }

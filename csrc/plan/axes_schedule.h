@@ -7,13 +7,15 @@
 #include "plan/arena.h"
 #include "plan/launch_config.h"
 #include "plan/plan.h"
+#include "plan/steps.h"
 
 /* How the elements come to the kernel: as they lie, or one after the other in the order in which
  * they lie. */
 struct axes_schedule {
     const struct plan *plan;
     enum element accumulator; /* the plan's, or one that holds more */
-    const void *kernel, *copy;
+    const void *kernel;
+    struct step copy; /* of elements of other types; of no kernel: they are read as they lie */
     bool uploads, uploads_mask;
     struct layout array, mask; /* all elements that differ, and their mask; what is brought */
     struct axes axes;          /* as the kernel sees them; without addresses of the arena's */
@@ -24,6 +26,9 @@ struct axes_schedule {
 /* False with a failure noted. */
 bool axes_schedule_make(const struct plan *, const struct kernels *, unsigned multiprocessors,
                         struct axes_schedule *, struct failure *);
+
+/* The launch that makes results. */
+struct step axes_schedule_step(const struct axes_schedule *);
 
 /* The kernel's argument, but for where results go. All kernels but the general one take what is of
  * few dimensions, which comes first. */

@@ -5,9 +5,8 @@
 static struct kernel_key key_of(enum kernel_kind kind, const struct plan *plan, enum element input,
                                 enum element accumulator)
 {
-    return (struct kernel_key){kind,        plan->fold,
-                               input,       accumulator,
-                               method_index_of(plan->method), plan->block};
+    return (struct kernel_key){
+        kind, plan->fold, input, accumulator, method_index_of(plan->method), plan->block};
 }
 
 static const void *flat_kernel(const struct plan *plan, const struct kernels *kernels,
@@ -19,9 +18,9 @@ static const void *flat_kernel(const struct plan *plan, const struct kernels *ke
 static const void *flat_copy(const struct kernels *kernels, enum element input,
                              enum element accumulator)
 {
-    return kernel_find(kernels, (struct kernel_key){.kind = KERNEL_COPY_FLAT,
-                                                    .input = input,
-                                                    .accumulator = accumulator});
+    return kernel_find(
+        kernels,
+        (struct kernel_key){.kind = KERNEL_COPY_FLAT, .input = input, .accumulator = accumulator});
 }
 
 /* Whether a kernel takes the array as a plain pointer: the method's own, or the copying one. */
@@ -145,7 +144,8 @@ static bool choose_exact(const struct plan *plan, const struct kernels *kernels,
     choice->accumulator = flat ? exact_accumulator(input) : type;
     choice->copy = flat ? NULL : kernel_of_kind(kernels, KERNEL_COPY_GATHERED);
     choice->first = exact_kernel(kernels, flat ? input : type);
-    choice->again = kernel_find(kernels, key_of(KERNEL_EXACT_MERGE, plan, input, choice->accumulator));
+    choice->again =
+        kernel_find(kernels, key_of(KERNEL_EXACT_MERGE, plan, input, choice->accumulator));
     return choice->first;
 }
 
@@ -188,7 +188,8 @@ static bool choose_exact_products(const struct plan *plan, const struct kernels 
     choice->copy = flat ? NULL : kernel_of_kind(kernels, KERNEL_COPY_GATHERED);
     choice->first =
         products_kernel(kernels, exact_type_of_products(plan, choice->accumulator, choice->factor));
-    choice->again = kernel_find(kernels, key_of(KERNEL_EXACT_PRODUCTS_MERGE, plan, input, choice->accumulator));
+    choice->again =
+        kernel_find(kernels, key_of(KERNEL_EXACT_PRODUCTS_MERGE, plan, input, choice->accumulator));
     return choice->first;
 }
 
@@ -201,7 +202,8 @@ static bool choose_products(const struct plan *plan, const struct kernels *kerne
     choice->form = flat ? FORM_FLAT : FORM_GATHERED;
     choice->accumulator = choice->factor = accumulator;
     choice->copy = flat ? NULL : kernel_of_kind(kernels, KERNEL_COPY_GATHERED);
-    choice->first = kernel_find(kernels, key_of(KERNEL_DOT, plan, flat ? input : accumulator, accumulator));
+    choice->first =
+        kernel_find(kernels, key_of(KERNEL_DOT, plan, flat ? input : accumulator, accumulator));
     choice->again = flat_kernel(plan, kernels, accumulator, accumulator);
     return choice->first && choice->again;
 }

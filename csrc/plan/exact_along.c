@@ -80,7 +80,7 @@ static void share_columns(const struct plan *plan, unsigned multiprocessors,
                               multiprocessors);
 }
 
-static void lay_out(const struct plan *plan, size_t words, struct exact_along *self)
+static void reserve_memory(const struct plan *plan, size_t words, struct exact_along *self)
 {
     self->arena = (struct arena){.total = 0};
     if (self->splits == 1)
@@ -96,8 +96,9 @@ bool exact_along_make(const struct plan *plan, const struct kernels *kernels,
         return false;
     const bool rows = takes_rows(plan);
     const enum element input = plan->layout->input;
-    self->kernel = kernel_find(kernels, (struct kernel_key){
-        .kind = rows ? KERNEL_EXACT_ROWS : KERNEL_EXACT_COLUMNS, .input = input});
+    self->kernel = kernel_find(
+        kernels, (struct kernel_key){.kind = rows ? KERNEL_EXACT_ROWS : KERNEL_EXACT_COLUMNS,
+                                     .input = input});
     if (!self->kernel || (!rows && exact_asks_for_signs(&plan->finish)))
         return false;
     (rows ? share_rows : share_columns)(plan, multiprocessors, self);
@@ -107,7 +108,7 @@ bool exact_along_make(const struct plan *plan, const struct kernels *kernels,
     self->accumulator = accumulator_of(plan);
     const size_t words = (size_t)exact_words_of(self->accumulator) * sizeof(int64_t);
     self->shared_bytes = words << self->lanes;
-    lay_out(plan, words, self);
+    reserve_memory(plan, words, self);
     return true;
 }
 
@@ -138,4 +139,16 @@ void exact_along_argument(const struct exact_along *self, const struct plan *pla
         argument->apart[k] = axes->strides[k];
         argument->places[k] = axes->places[k] * size;
     }
+}
+
+struct step exact_along_step(const struct exact_along *self, const struct plan *plan)
+{
+    return (struct step){.kernel = self->kernel,
+                         .reads = PART_ARRAY,
+                         .writes = plan->results.out ? PART_RESULTS : PART_OUT,
+                         .n = plan->n * plan->axes->results,
+                         .grid = self->groups * self->splits,
+                         .block = self->block,
+                         .shared_bytes = self->shared_bytes,
+                         .cluster = 1};
 }

@@ -4,6 +4,7 @@
 #include "common/kernels.h"
 #include "plan/arena.h"
 #include "plan/plan.h"
+#include "plan/steps.h"
 
 struct exact_along {
     const void *kernel;
@@ -19,6 +20,8 @@ struct exact_along {
  * something, a mask hides elements, or more than one dimension is reduced. */
 bool exact_along_make(const struct plan *, const struct kernels *, unsigned multiprocessors,
                       struct exact_along *);
+
+struct step exact_along_step(const struct exact_along *, const struct plan *);
 
 /* The kernel's argument, but for what lies in the arena. */
 void exact_along_argument(const struct exact_along *, const struct plan *,

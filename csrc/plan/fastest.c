@@ -2,9 +2,9 @@
 
 static const uint64_t KiB = 1 << 10, MiB = 1 << 20, ANY = UINT64_MAX;
 
-/* What is fastest: the first row that fits, as benchmarks/tuning/whole_arrays.json has it. One block
- * draws no ticket, which is why it wins wherever its own loads do not take longer than that: on
- * every GPU, so these rows ask for none in particular. How many loads are in flight, a kernel's
+/* What is fastest: the first row that fits, as benchmarks/tuning/whole_arrays.json has it. One
+ * block draws no ticket, which is why it wins wherever its own loads do not take longer than that:
+ * on every GPU, so these rows ask for none in particular. How many loads are in flight, a kernel's
  * types say (kernels/vector.cuh); as many blocks as are resident are launched at most. Very large
  * arrays are brought by bulk copies; clusters are never faster. */
 static const struct {

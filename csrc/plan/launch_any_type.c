@@ -136,8 +136,8 @@ static bool launch_columns(const struct launch_problem *problem, struct launch_c
     enlarge_block(&columns, block_of_columns(state, tuning.large), blocks, threads, config);
     config->kernel = KERNEL_COLUMNS;
     config->across = true;
-    const bool one_by_one = config->team == 0 && axes->kept == 1 && state > sizeof(uint64_t) &&
-                            state <= STORED_APART;
+    const bool one_by_one =
+        config->team == 0 && axes->kept == 1 && state > sizeof(uint64_t) && state <= STORED_APART;
     config->load = together && !one_by_one ? LOAD_COLUMNS : 0;
     config->inner = columns.inner;
     return true;
@@ -269,8 +269,8 @@ void launch_any_type(const struct launch_problem *problem, struct launch_config 
         .windows = WINDOWS_MIN,
         .column = {.coalesced = 1},
     };
-    const bool columns = launch_has(problem, KERNEL_COLUMNS) && tuning->columns &&
-                         launch_columns(problem, config);
+    const bool columns =
+        launch_has(problem, KERNEL_COLUMNS) && tuning->columns && launch_columns(problem, config);
     if (!columns) {
         config->across = axes_lie_across(axes);
         if (config->across)

@@ -371,9 +371,9 @@ static void choose_unsplit(const struct launch_problem *problem, const struct co
 {
     const struct axes_tuning *tuning = axes_tuning();
     const size_t state = problem->state;
-    const uint64_t threads = (uint64_t)problem->multiprocessors *
-                                 LONE_THREADS(state, columns->size) * tuning->threads >>
-                             THREADS;
+    const uint64_t threads =
+        (uint64_t)problem->multiprocessors * LONE_THREADS(state, columns->size) * tuning->threads >>
+        THREADS;
     config->column.stores_packs = columns->inner == 1;
     config->column.stores_native = columns->inner == 1 && columns->step > 1 && tuning->unsplit &&
                                    launch_has(problem, KERNEL_UNSPLIT_COLUMNS);

@@ -86,8 +86,7 @@ bool stage_rows(const struct launch_problem *problem, const struct staging *stag
                            (loads >> (team + 1) && results << team < threads)))
         team++;
     const uint64_t teams = (uint64_t)1 << (staging->block - team),
-                   room = staging->room / (teams * bytes),
-                   busy = (results << team) / (2 * threads);
+                   room = staging->room / (teams * bytes), busy = (results << team) / (2 * threads);
     if (room == 0)
         return false;
     config->block = staging->block;

@@ -22,8 +22,8 @@ static inline bool launch_has(const struct launch_problem *self, enum kernel_kin
 }
 
 /* The first of these for which there is a kernel, and as whose kernel wants them elements lie:
- * places among one element each, short rows, long rows and columns of a known type, columns, results
- * of few elements, any. */
+ * places among one element each, short rows, long rows and columns of a known type, columns,
+ * results of few elements, any. */
 void launch_config_choose(const struct launch_problem *, struct launch_config *);
 
 /* What config->kernel is found by, besides the fold and the types. */

@@ -146,7 +146,7 @@ static void find_offsets(struct segments_schedule *self)
     self->copies_offsets = plan->offsets && !is_flat_int64(&self->offsets);
 }
 
-static void lay_out(struct segments_schedule *self)
+static void reserve_memory(struct segments_schedule *self)
 {
     const struct plan *plan = self->plan;
     const struct segments_shape *shape = &self->shape;
@@ -187,8 +187,9 @@ bool segments_schedule_make(const struct plan *plan, const struct kernels *kerne
     segments_shape_make(plan->segments->count, plan->n, element_size(self->input),
                         state_bytes(plan->fold, self->accumulator),
                         self->input == self->accumulator, multiprocessors, &self->shape);
-    self->tiles = kernel_for(kernels, self->shape.scans ? KERNEL_SCANNED_TILES : KERNEL_TILES, self);
-    lay_out(self);
+    self->tiles =
+        kernel_for(kernels, self->shape.scans ? KERNEL_SCANNED_TILES : KERNEL_TILES, self);
+    reserve_memory(self);
     return true;
 }
 

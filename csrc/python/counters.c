@@ -18,7 +18,7 @@ enum { WRAPPER_FRAMES = 1 };
 static bool can_count(const struct plan *plan)
 {
     const enum element input = plan->layout->input;
-    struct kernel_key key = {KERNEL_FLAT,       plan->fold,         input,
+    struct kernel_key key = {KERNEL_FLAT,       plan->fold,        input,
                              plan->accumulator, METHOD_last_block, plan->block};
     if (plan->n == 0) {
         PyErr_SetString(PyExc_ValueError, "a is empty: there is nothing to count");

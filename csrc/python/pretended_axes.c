@@ -113,29 +113,28 @@ PyObject *pretended_sharing(PyObject *Py_UNUSED(module), PyObject *arguments)
         !pretend(shape, strides, Py_None, size, &layout))
         return NULL;
     axes_make(&layout, reduced, false, &axes);
-    const struct launch_problem problem = {
-        .axes = &axes,
-        .data = somewhere,
-        .multiprocessors = multiprocessors,
-        .accumulator = pretended_element(width),
-        .state = width,
-        .packs = width <= sizeof(uint64_t),
-        .kernels = 1u << KERNEL_COLUMNS | 1u << KERNEL_FEW |
-                   (unsigned)typed << KERNEL_TYPED_COLUMNS |
-                   (unsigned)lone << KERNEL_UNSPLIT_COLUMNS};
+    const struct launch_problem problem = {.axes = &axes,
+                                           .data = somewhere,
+                                           .multiprocessors = multiprocessors,
+                                           .accumulator = pretended_element(width),
+                                           .state = width,
+                                           .packs = width <= sizeof(uint64_t),
+                                           .kernels = 1u << KERNEL_COLUMNS | 1u << KERNEL_FEW |
+                                                      (unsigned)typed << KERNEL_TYPED_COLUMNS |
+                                                      (unsigned)lone << KERNEL_UNSPLIT_COLUMNS};
     launch_config_choose(&problem, &config);
     const struct column_tile *column = &config.column;
     const bool knows = launch_is_typed(&config);
-    return Py_BuildValue(
-        "IOOIIOIIIIKKK(IIIKOIO)", config.block,
-        knows || config.kernel == KERNEL_COLUMNS ? Py_True : Py_False,
-        config.across ? Py_True : Py_False, config.team, config.lanes,
-        config.kernel == KERNEL_FEW ? Py_True : Py_False, config.rounds, knows ? 0 : config.load,
-        config.row.packing, config.inner, (unsigned long long)config.row.bytes,
-        (unsigned long long)config.splits, (unsigned long long)config.groups,
-        knows ? 1u << config.load : 0, column->coalesced, column->leftover,
-        (unsigned long long)column->packs, column->shifted ? Py_True : Py_False, column->unsplit,
-        column->paired ? Py_True : Py_False);
+    return Py_BuildValue("IOOIIOIIIIKKK(IIIKOIO)", config.block,
+                         knows || config.kernel == KERNEL_COLUMNS ? Py_True : Py_False,
+                         config.across ? Py_True : Py_False, config.team, config.lanes,
+                         config.kernel == KERNEL_FEW ? Py_True : Py_False, config.rounds,
+                         knows ? 0 : config.load, config.row.packing, config.inner,
+                         (unsigned long long)config.row.bytes, (unsigned long long)config.splits,
+                         (unsigned long long)config.groups, knows ? 1u << config.load : 0,
+                         column->coalesced, column->leftover, (unsigned long long)column->packs,
+                         column->shifted ? Py_True : Py_False, column->unsplit,
+                         column->paired ? Py_True : Py_False);
 }
 
 PyObject *pretended_long_rows(PyObject *Py_UNUSED(module), PyObject *arguments)

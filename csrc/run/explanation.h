@@ -12,7 +12,6 @@ enum explained { EXPLAINED_LOOPS, EXPLAINED_SCHEDULE, EXPLAINED_ALONG, EXPLAINED
 /* A launch that makes results along axes. */
 struct explained_along {
     struct axes_schedule schedule; /* of the first of equal parts */
-    uint64_t copy_grid;            /* of the launch that copies elements first, if there is one */
     struct plan plan;
     struct axes axes;
 };

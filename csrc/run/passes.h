@@ -101,9 +101,10 @@ static inline bool machine_launch_step(struct machine *machine, const struct ste
     return machine->launch(machine, &launch);
 }
 
-/* Runs the plan once, or as often as run->timing asks for; or explains what it would do. In
- * schedules.c. */
-bool passes_run(struct machine *, const struct plan *, struct run *);
+/* Runs the plan once, or as often as run->timing asks for; or explains what it would do. Where the
+ * plan has an `out` for results along axes, they get memory for as long as that takes, and are
+ * stored there at its end. In execute.c. */
+bool execute(struct machine *, const struct plan *, struct run *);
 
 /* Times the reading of `bytes` of memory; in read_limit.c. */
 bool passes_read(struct machine *, size_t bytes, struct run *);
