@@ -306,8 +306,8 @@ static bool run_on_current_device(const struct job *job)
         on.machine.kernels = &job->state->with_substitute;
     const bool ran = warn_of_compiling(job->state, session, job->run) &&
                      (plan         ? run_plan(&on, plan, job->run)
-                      : job->bytes ? passes_read(&on.machine, job->bytes, job->run)
-                                   : passes_launch(&on.machine, job->run));
+                      : job->bytes ? machine_time_reading(&on.machine, job->bytes, job->run)
+                                   : machine_time_launching(&on.machine, job->run));
     settle(session, ran, failure);
     cuda_session_return(sessions, session, failure);
     return ran && failure->kind == FAILURE_NONE;

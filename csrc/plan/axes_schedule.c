@@ -2,6 +2,8 @@
 #include "plan/axes_schedule.h"
 
 #include "arrays/means.h"
+#include "plan/launch_problem.h"
+#include "plan/rows.h"
 #include "plan/widest.h"
 
 #include <string.h>
@@ -164,7 +166,7 @@ static void choose_launch(const struct kernels *kernels, unsigned multiprocessor
         .data = brought ? 0 : (uintptr_t)axes->reduced.data,
         .multiprocessors = multiprocessors,
         .accumulator = self->accumulator,
-        .state = state_bytes(fold, self->accumulator),
+        .state = self->state_bytes,
         .indexed = fold_is_indexed(fold),
         .packs = takes_words(fold, self->accumulator),
         .kernels = kernels_there(kernels, self),
@@ -198,7 +200,7 @@ static void reserve_memory(struct axes_schedule *self)
                       element_size(self->accumulator));
     if (launch->splits > 1) {
         const uint64_t count = launch->splits * self->axes.results;
-        arena_reserve(arena, PART_PARTIALS, count, state_bytes(plan->fold, self->accumulator));
+        arena_reserve(arena, PART_PARTIALS, count, self->state_bytes);
         if (counts_mask(self))
             arena_reserve(arena, PART_COUNTED, count, sizeof(uint64_t));
         arena_reserve(arena, PART_TICKETS, launch_tickets(launch), sizeof(unsigned));
@@ -217,6 +219,8 @@ bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
 {
     const bool some = plan->n > 0, masked = some && plan->layout->mask;
     bool converts = false;
+    if (plan->exact)
+        return exact_along_schedule(plan, kernels, multiprocessors, self);
     self->plan = plan;
     axes_copy(plan->axes, &self->axes);
     self->array.dimensions = self->mask.dimensions = 0;
@@ -226,6 +230,7 @@ bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
                      reduction_row(plan->reduction)->called);
         return false;
     }
+    self->state_bytes = state_bytes(plan->fold, self->accumulator);
     self->uploads = some && !plan->on_device;
     self->uploads_mask = masked && !plan->mask_on_device;
     if (self->uploads_mask) {

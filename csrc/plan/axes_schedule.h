@@ -5,6 +5,7 @@
 #include "common/failure.h"
 #include "common/kernels.h"
 #include "plan/arena.h"
+#include "plan/axes.h"
 #include "plan/launch_config.h"
 #include "plan/plan.h"
 #include "plan/steps.h"
@@ -14,6 +15,7 @@
 struct axes_schedule {
     const struct plan *plan;
     enum element accumulator; /* the plan's, or one that holds more */
+    size_t state_bytes;
     const void *kernel;
     struct step copy; /* of elements of other types; of no kernel: they are read as they lie */
     bool uploads, uploads_mask;
@@ -23,7 +25,7 @@ struct axes_schedule {
     struct arena arena;
 };
 
-/* False with a failure noted. */
+/* False with a failure noted, or, of exact results, where they have to be made one by one. */
 bool axes_schedule_make(const struct plan *, const struct kernels *, unsigned multiprocessors,
                         struct axes_schedule *, struct failure *);
 
@@ -33,3 +35,11 @@ struct step axes_schedule_step(const struct axes_schedule *);
 /* The kernel's argument, but for where results go. All kernels but the general one take what is of
  * few dimensions, which comes first. */
 void axes_schedule_argument(const struct axes_schedule *, struct kernel_axes_of_any *);
+
+/* Exact sums, all of them in one launch; in exact_along.c. The first is false where results have to
+ * be made one by one: not all lies on the device, results begin with something, a mask hides
+ * elements, or more than one dimension is reduced. The second makes the kernel's argument, but for
+ * what lies in the arena. */
+bool exact_along_schedule(const struct plan *, const struct kernels *, unsigned multiprocessors,
+                          struct axes_schedule *);
+void exact_along_argument(const struct axes_schedule *, struct kernel_exact_along *);

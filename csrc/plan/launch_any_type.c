@@ -2,7 +2,7 @@
  * order in which it lies: along a result's elements, or, where neighbours belong to different
  * results, across them. Of many short results each gets few threads, of few long ones each a block
  * or several. */
-#include "plan/launch_kinds.h"
+#include "plan/launch_problem.h"
 
 #include "plan/rows.h"
 

@@ -1,7 +1,7 @@
 /* Columns of a known type: a thread has those of one load. Where rows are short and lie one after
  * the other, so many of them are taken for one that all threads side by side have whole loads, at
  * boundaries. */
-#include "plan/launch_kinds.h"
+#include "plan/launch_problem.h"
 
 enum {
     AHEAD = 2,   /* ROWS_AHEAD, as an exponent */

@@ -3,23 +3,8 @@
 #pragma once
 
 #include "common/kernels.h"
-#include "plan/axes.h"
 
-struct launch_problem {
-    const struct axes *axes;
-    uintptr_t data; /* where the first result's elements lie */
-    unsigned multiprocessors;
-    enum element accumulator;
-    size_t state;     /* bytes */
-    bool indexed;     /* positions matter */
-    bool packs;       /* kernels take several narrow elements to a word, in any order */
-    unsigned kernels; /* a bit for each kind along axes that there is; KERNEL_ALONG always is */
-};
-
-static inline bool launch_has(const struct launch_problem *self, enum kernel_kind kind)
-{
-    return self->kernels >> kind & 1;
-}
+struct launch_problem;
 
 /* The first of these for which there is a kernel, and as whose kernel wants them elements lie:
  * places among one element each, short rows, long rows and columns of a known type, columns,
@@ -31,10 +16,6 @@ enum kernel_access launch_access(const struct launch_config *);
 
 /* Whether it is one of those that know the elements' type. */
 bool launch_is_typed(const struct launch_config *);
-
-/* The rows, or stretches of long ones, that threads share. */
-void launch_rows(const struct launch_config *, const struct axes *, enum element accumulator,
-                 struct kernel_rows *);
 
 /* Counters of blocks. */
 uint64_t launch_tickets(const struct launch_config *);

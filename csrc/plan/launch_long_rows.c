@@ -1,6 +1,6 @@
 /* Few threads for each of many results, and for one of few a block or several. Of results that
  * are made of several rows, each group of threads has a row to itself, if there are rows enough. */
-#include "plan/launch_kinds.h"
+#include "plan/launch_problem.h"
 
 /* Packs are counted by 32 bits, with the readers beyond the last. */
 static const uint64_t packs_max = (uint64_t)1 << 31;

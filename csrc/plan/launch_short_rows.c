@@ -1,7 +1,7 @@
 /* Rows that a load of 16 bytes takes one or several of are folded where they are loaded to. Others
  * are staged in shared memory, where one thread reads a row, as long as so much of it fits, one
  * after the other however they lie elsewhere. */
-#include "plan/launch_kinds.h"
+#include "plan/launch_problem.h"
 
 /* How often a number can be halved. */
 static unsigned twos_of(uint64_t n)

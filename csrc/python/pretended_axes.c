@@ -2,6 +2,7 @@
 
 #include "common/arithmetic.h"
 #include "plan/launch_config.h"
+#include "plan/launch_problem.h"
 
 enum element pretended_element(unsigned size)
 {

@@ -1,6 +1,7 @@
 #include "python/pretended_short_rows.h"
 
 #include "plan/launch_config.h"
+#include "plan/launch_problem.h"
 #include "python/pretended_axes.h"
 
 PyObject *pretended_short_rows(PyObject *Py_UNUSED(module), PyObject *arguments)

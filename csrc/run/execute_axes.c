@@ -85,9 +85,24 @@ static bool make_results(struct axes_execution *self)
     return executor_launch(on, &step, arguments);
 }
 
+static bool make_exact_results(struct axes_execution *self)
+{
+    const struct executor *on = &self->on;
+    const struct step step = axes_schedule_step(self->schedule);
+    struct kernel_exact_along axes;
+    void *arguments[] = {&axes};
+    exact_along_argument(self->schedule, &axes);
+    axes.tickets = executor_part(on, PART_TICKETS);
+    axes.words = executor_part(on, PART_PARTIALS);
+    return executor_clear(on, PART_TICKETS) && executor_clear(on, PART_PARTIALS) &&
+           executor_launch(on, &step, arguments);
+}
+
 static bool make_axes(struct executor *on)
 {
     struct axes_execution *self = (struct axes_execution *)on;
+    if (on->plan->exact)
+        return make_exact_results(self);
     if (!self->findings)
         self->findings = executor_part(on, PART_FINDINGS);
     const bool fresh = tickets_of(self) != executor_part(on, PART_TICKETS);
@@ -104,31 +119,4 @@ bool execute_axes_schedule(struct machine *machine, struct axes_schedule *schedu
                                   .schedule = schedule,
                                   .findings = findings};
     return executor_run(&self.on, schedule->plan->results.on_device, make_axes);
-}
-
-/* ---- exact sums ---- */
-
-struct exact_execution {
-    struct executor on; /* first */
-    const struct exact_along *along;
-};
-
-static bool make_exact(struct executor *on)
-{
-    const struct exact_along *along = ((struct exact_execution *)on)->along;
-    const struct step step = exact_along_step(along, on->plan);
-    struct kernel_exact_along argument;
-    void *arguments[] = {&argument};
-    exact_along_argument(along, on->plan, &argument);
-    argument.tickets = executor_part(on, PART_TICKETS);
-    argument.words = executor_part(on, PART_PARTIALS);
-    return executor_clear(on, PART_TICKETS) && executor_clear(on, PART_PARTIALS) &&
-           executor_launch(on, &step, arguments);
-}
-
-bool execute_exact_along(struct machine *machine, const struct plan *plan,
-                         const struct exact_along *along, struct run *run)
-{
-    struct exact_execution self = {.on = {machine, run, plan, &along->arena, NULL}, .along = along};
-    return executor_run(&self.on, true, make_exact);
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "plan/axes_schedule.h"
-#include "plan/exact_along.h"
 #include "run/passes.h"
 
 /* Makes all results of a plan with axes: at once, or as much at a time as there is memory for. In
@@ -13,10 +12,6 @@ bool execute_axes(struct machine *, const struct plan *, struct run *);
  * device, or, if that is NULL and they go to the host, to the run's. */
 bool execute_axes_schedule(struct machine *, struct axes_schedule *, unsigned *findings,
                            struct run *);
-
-/* Exact sums, all of them in one launch. */
-bool execute_exact_along(struct machine *, const struct plan *, const struct exact_along *,
-                         struct run *);
 
 /* Makes all results of a plan with segments. */
 bool execute_segments(struct machine *, const struct plan *, struct run *);

@@ -238,42 +238,23 @@ static bool run_for_host(struct parts *self)
     return made;
 }
 
-/* All in one launch, if that is possible in the workspace that is allowed. */
-static bool run_exact(struct parts *self)
-{
-    const struct machine *machine = self->machine;
-    const uint64_t limit = self->run->workspace_limit;
-    struct explanation *explanation = self->run->explanation;
-    struct exact_along along;
-    if (!exact_along_make(self->all, machine->kernels, machine->multiprocessors, &along) ||
-        (limit && along.arena.total > limit))
-        return make_one_by_one(self);
-    if (!explanation)
-        return execute_exact_along(self->machine, self->all, &along, self->run);
-    if (self->results.out)
-        reserve_results(self, &along.arena);
-    explanation->by = EXPLAINED_EXACT;
-    explanation->exact = along;
-    return true;
-}
-
+/* All at once, if that is possible in the workspace that is allowed. */
 static bool run_all(struct parts *self)
 {
     struct machine *machine = self->machine;
     const struct plan *plan = self->all;
     struct run *run = self->run;
+    const bool scheduled = axes_schedule_make(plan, machine->kernels, machine->multiprocessors,
+                                              &self->schedule, machine->failure);
+    if (!scheduled)
+        return plan->exact && make_one_by_one(self);
+    const uint64_t total = self->schedule.arena.total, room = machine->room(machine, total);
+    self->limit = run->workspace_limit ? least(run->workspace_limit, room) : room;
+    if (total <= self->limit)
+        return run->explanation ? explain_part(self, plan->axes)
+                                : execute_axes_schedule(machine, &self->schedule, NULL, run);
     if (plan->exact)
-        return run_exact(self);
-    if (!axes_schedule_make(plan, machine->kernels, machine->multiprocessors, &self->schedule,
-                            machine->failure))
-        return false;
-    const uint64_t total = self->schedule.arena.total, room = machine->room(machine, total),
-                   limit = run->workspace_limit ? least(run->workspace_limit, room) : room;
-    if (total <= limit && run->explanation)
-        return explain_part(self, plan->axes);
-    if (total <= limit)
-        return execute_axes_schedule(machine, &self->schedule, NULL, run);
-    self->limit = limit;
+        return make_one_by_one(self);
     if (plan->results.on_device)
         return run_parts(self);
     return run->explanation ? explain_for_host(self) : run_for_host(self);

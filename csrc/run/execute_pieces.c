@@ -169,35 +169,30 @@ static bool make_pass(struct execution *self, const struct step *step, uint64_t 
     return executor_launch(&self->on, step, arguments);
 }
 
-static bool copy_factors(struct execution *self, uint64_t start, uint64_t n)
-{
-    const struct course *course = &self->schedule->course;
-    const struct step step = course_copy(course, n);
-    void *copy = executor_part(&self->on, PART_COPIED_FACTORS), *valid = NULL;
-    enum element type = course->choice.factor;
-    union scalar masked = {.u64 = 0};
-    uint64_t first = course->choice.uploads ? 0 : start;
-    void *arguments[] = {&self->factors->layout, &n, &copy, &type, &masked, &valid, &first};
-    return executor_launch(&self->on, &step, arguments);
-}
-
 static bool make_copy(struct execution *self, uint64_t start, uint64_t n)
 {
+    const struct executor *on = &self->on;
     const struct course *course = &self->schedule->course;
+    const struct choice *choice = &course->choice;
     const struct step step = course_copy(course, n);
-    struct kernel_array flat = {.at = NULL};
-    const bool copies_flat = course->choice.form == FORM_FLAT;
-    if (copies_flat)
-        flat = flat_array(self, &step, start);
-    void *array = copies_flat ? (void *)&flat : &self->upload.layout;
-    void *copy = executor_part(&self->on, PART_COPY),
-         *valid = executor_part(&self->on, PART_COPIED_MASK);
-    enum element accumulator = course->choice.accumulator;
-    union scalar masked = course_masked_fill(course);
-    uint64_t first = course->choice.uploads ? 0 : start;
-    void *arguments[] = {array, &n, &copy, &accumulator, &masked, &valid, &first};
-    return executor_launch(&self->on, &step, arguments) &&
-           (!self->factors || copy_factors(self, start, n));
+    const uint64_t first = choice->uploads ? 0 : start;
+    const struct kernel_array flat = flat_array(self, &step, start);
+    const bool copies_flat = choice->form == FORM_FLAT;
+    const struct copying elements = {
+        .array = copies_flat ? (const void *)&flat : &self->upload.layout,
+        .first = first,
+        .type = choice->accumulator,
+        .target = executor_part(on, PART_COPY),
+        .valid = executor_part(on, PART_COPIED_MASK),
+        .fill = course_masked_fill(course),
+    };
+    return executor_copy(on, &step, elements) &&
+           (!self->factors ||
+            executor_copy(on, &step,
+                          (struct copying){.array = &self->factors->layout,
+                                           .first = first,
+                                           .type = choice->factor,
+                                           .target = executor_part(on, PART_COPIED_FACTORS)}));
 }
 
 /* Counts what the mask of a device array lets through, on the device. */
@@ -342,35 +337,38 @@ static bool reduce_all(struct execution *self, enum part *leaves)
 
 /* ---- measured ---- */
 
-/* From where the working copy is as new and the caches are as asked for. */
-static bool sample(struct execution *self, const struct passes *passes, uint64_t n,
-                   double *first_pass, double *seconds)
+struct sampled {
+    struct execution *execution;
+    struct passes passes;
+    uint64_t n;
+};
+
+/* From where the working copy is as new. */
+static bool prepare_sample(void *context)
 {
-    struct machine *machine = self->on.machine;
-    return !watch_interrupted(self->on.run) && make_ready(self, 0, n) &&
-           (!self->on.run->timing->cold || machine->flush(machine)) &&
-           machine->mark(machine, MOMENT_BEGIN) && make_passes(self, passes, 0, false) &&
-           machine->mark(machine, MOMENT_END) && machine->elapsed(machine, first_pass, seconds);
+    const struct sampled *self = context;
+    return make_ready(self->execution, 0, self->n);
+}
+
+static bool make_sample(void *context)
+{
+    const struct sampled *self = context;
+    return make_passes(self->execution, &self->passes, 0, false);
 }
 
 static bool measure(struct execution *self, enum part *leaves)
 {
     struct timing *timing = self->on.run->timing;
-    struct passes passes;
-    uint64_t n;
-    if (!feed_piece(self, 0, self->schedule->piece, &n))
+    struct sampled sampled = {.execution = self};
+    const struct measured measured = {prepare_sample, make_sample, &sampled};
+    if (!feed_piece(self, 0, self->schedule->piece, &sampled.n))
         return false;
-    course_over_piece(&self->schedule->course, n, &passes);
-    *leaves = passes.leaves;
-    for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
-        double first_pass, seconds;
-        if (!sample(self, &passes, n, &first_pass, &seconds))
-            return false;
-        if (s >= timing->warmup) {
-            timing->first_pass[s - timing->warmup] = self->done ? first_pass : seconds;
-            timing->seconds[s - timing->warmup] = seconds;
-        }
-    }
+    course_over_piece(&self->schedule->course, sampled.n, &sampled.passes);
+    *leaves = sampled.passes.leaves;
+    if (!machine_time_samples(self->on.machine, self->on.run, timing, &measured))
+        return false;
+    if (self->done == 0) /* there was no first pass */
+        memcpy(timing->first_pass, timing->seconds, timing->samples * sizeof *timing->seconds);
     timing->passes = self->done;
     timing->grid = self->grid;
     timing->block = self->on.plan->block;

@@ -62,12 +62,19 @@ bool executor_gather(const struct executor *self, const struct layout *layout, e
                      void *target)
 {
     const struct machine *machine = self->machine;
-    uint64_t n = layout_length(layout), first = 0;
-    void *valid = NULL;
-    union scalar masked = {0};
-    void *arguments[] = {(void *)layout, &n, &target, &type, &masked, &valid, &first};
-    const struct step step = step_gather(machine->kernels, machine->multiprocessors, n);
-    return executor_launch(self, &step, arguments);
+    const struct step step =
+        step_gather(machine->kernels, machine->multiprocessors, layout_length(layout));
+    return executor_copy(self, &step,
+                         (struct copying){.array = layout, .type = type, .target = target});
+}
+
+bool executor_copy(const struct executor *self, const struct step *step, struct copying copying)
+{
+    uint64_t n = step->n;
+    void *arguments[] = {
+        (void *)copying.array, &n, &copying.target, &copying.type, &copying.fill, &copying.valid,
+        &copying.first};
+    return executor_launch(self, step, arguments);
 }
 
 bool executor_launch(const struct executor *self, const struct step *step, void **arguments)

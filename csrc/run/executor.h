@@ -39,8 +39,19 @@ bool executor_convert(const struct executor *, struct layout *, enum element typ
 bool executor_gather(const struct executor *, const struct layout *, enum element type,
                      void *target);
 
-/* One launch. */
+/* One launch; and one that copies step->n elements on the device, converted. */
 bool executor_launch(const struct executor *, const struct step *, void **arguments);
+
+struct copying {
+    const void *array; /* a kernel_array, or a layout, from position `first` on */
+    uint64_t first;
+    enum element type;
+    void *target;
+    void *valid;       /* a byte for each, whether a mask lets it through; NULL: nowhere */
+    union scalar fill; /* instead of those that are not let through */
+};
+
+bool executor_copy(const struct executor *, const struct step *, struct copying);
 
 /* Brings all results to the host, where the device has their values one after the other, and what
  * is to be said of them. */

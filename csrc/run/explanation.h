@@ -3,11 +3,10 @@
 #pragma once
 
 #include "plan/axes_schedule.h"
-#include "plan/exact_along.h"
 #include "plan/schedule.h"
 #include "run/loops.h"
 
-enum explained { EXPLAINED_LOOPS, EXPLAINED_SCHEDULE, EXPLAINED_ALONG, EXPLAINED_EXACT };
+enum explained { EXPLAINED_LOOPS, EXPLAINED_SCHEDULE, EXPLAINED_ALONG };
 
 /* A launch that makes results along axes. */
 struct explained_along {
@@ -24,6 +23,5 @@ struct explanation {
     struct plan plan;
     struct kernels kernels;
     struct explained_along along;
-    struct exact_along exact; /* all results, in one launch */
     struct loops loops;
 };

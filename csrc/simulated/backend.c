@@ -130,8 +130,8 @@ static bool run_job(struct state *state, const struct plan *plan, size_t bytes, 
         simulated_machine_open(&job->machine, simulator, &job->mailbox, plan, &state->substitute,
                                run);
         ran = plan    ? execute(machine, plan, run)
-              : bytes ? passes_read(machine, bytes, run)
-                      : passes_launch(machine, run);
+              : bytes ? machine_time_reading(machine, bytes, run)
+                      : machine_time_launching(machine, run);
     } else
         failure_note(&run->failure, FAILURE_MEMORY, "out of memory for the simulated device");
     free(job);

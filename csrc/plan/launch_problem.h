@@ -1,16 +1,35 @@
-/* The kinds of launches along axes that launch_config_choose goes through, and what they ask of
- * axes. Each fills all of a launch_config, or returns false: the axes are not for its kernels. */
+/* A reduction along axes, as launch_config_choose looks for a launch for it, and what each kind of
+ * launch asks of it. */
 #pragma once
 
 #include "common/arithmetic.h"
-#include "plan/launch_config.h"
+#include "common/kernels.h"
+#include "plan/axes.h"
 #include "plan/tuning.h"
+
+struct launch_problem {
+    const struct axes *axes;
+    uintptr_t data; /* where the first result's elements lie */
+    unsigned multiprocessors;
+    enum element accumulator;
+    size_t state;     /* bytes */
+    bool indexed;     /* positions matter */
+    bool packs;       /* kernels take several narrow elements to a word, in any order */
+    unsigned kernels; /* a bit for each kind along axes that there is; KERNEL_ALONG always is */
+};
+
+static inline bool launch_has(const struct launch_problem *self, enum kernel_kind kind)
+{
+    return self->kernels >> kind & 1;
+}
 
 enum {
     WARP = 5,       /* threads, as an exponent */
     PACK_BYTES = 16 /* what one load takes at most */
 };
 
+/* The kinds of launches. Each fills all of a launch_config, or returns false: the axes are not for
+ * its kernels. */
 bool launch_short_rows(const struct launch_problem *, struct launch_config *);
 bool launch_long_rows(const struct launch_problem *, struct launch_config *);
 bool launch_typed_columns(const struct launch_problem *, struct launch_config *);
