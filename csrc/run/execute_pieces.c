@@ -131,18 +131,6 @@ static struct ending last_ending(struct execution *self)
     return ending;
 }
 
-/* The same of an exact pass, which rounds. */
-static struct exact_result exact_result_of(const struct execution *self, struct ending ending)
-{
-    const struct plan *plan = self->on.plan;
-    struct exact_result result = {.out = plan->exact ? ending.out : NULL,
-                                  .out_type = plan->out_element,
-                                  .mean = reduction_row(plan->reduction)->nothing == NOTHING_nan,
-                                  .finish = plan->finish};
-    result.finish.count = self->fed;
-    return result;
-}
-
 static void *tickets_of(const struct execution *self)
 {
     return self->on.machine->tickets ? self->on.machine->tickets
@@ -159,7 +147,9 @@ static bool make_pass(struct execution *self, const struct step *step, uint64_t 
     enum fold fold = course->plan->fold;
     enum element accumulator = course->choice.accumulator, factor = course->choice.factor;
     unsigned watches = exact_asks_for_signs(&course->plan->finish);
-    struct exact_result result = exact_result_of(self, ending);
+    struct exact_result result =
+        step_exact_result(self->on.plan, course->plan->exact ? ending.out : NULL,
+                          course->plan->out_element, self->fed);
     const void *factors = factors_of(self, step, start);
     void *arguments[] = {&self->array, &n,       &written, &tickets, &ending,      &fold,
                          &accumulator, &watches, &result,  &factors, &accumulator, &factor};

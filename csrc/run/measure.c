@@ -9,7 +9,7 @@
 #include <string.h>
 
 bool machine_time_samples(struct machine *machine, struct run *run, struct timing *timing,
-                     const struct measured *measured)
+                          const struct measured *measured)
 {
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         double first_pass, seconds;
@@ -81,7 +81,7 @@ static bool measure_read(struct reading *self, unsigned shape, unsigned blocks, 
     timing->grid = self->launch.grid;
     timing->block = READ_BLOCK;
     return machine_time_samples(self->machine, run, timing,
-                           &(struct measured){.work = read_once, .context = self});
+                                &(struct measured){.work = read_once, .context = self});
 }
 
 /* Tries every shape and leaves the best one's samples in run->timing. */
