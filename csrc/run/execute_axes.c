@@ -1,6 +1,6 @@
 /* What lies elsewhere is brought, what is of another type is copied, one launch makes all results,
  * and these go where they are to be. */
-#include "run/execute_axes.h"
+#include "run/execute.h"
 
 #include "arrays/means.h"
 #include "run/executor.h"

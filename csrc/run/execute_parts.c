@@ -1,11 +1,10 @@
 /* Makes the schedule of a plan with axes, for the memory that there is room for, and has it carried
  * out: all results at once, or so many at a time; or each like an array by itself, in pieces of its
  * elements, which is also how exact ones are made that one launch cannot. */
-#include "run/execute_axes.h"
+#include "run/execute.h"
 
 #include "arrays/means.h"
 #include "common/arithmetic.h"
-#include "run/execute_array.h"
 #include "run/executor.h"
 #include "run/explanation.h"
 #include "run/result.h"

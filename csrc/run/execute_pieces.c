@@ -1,6 +1,6 @@
 /* The pieces of a whole array one after the other, each fed and passed over, and the result where
  * it is to go. What is done was decided when the schedule was made. */
-#include "run/execute_array.h"
+#include "run/execute.h"
 
 #include "plan/rows.h"
 #include "run/executor.h"

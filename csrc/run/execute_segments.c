@@ -2,7 +2,7 @@
  * the tiles folded, and what they leave, or all segments one by one. */
 #include "common/arithmetic.h"
 #include "plan/segments_schedule.h"
-#include "run/execute_axes.h"
+#include "run/execute.h"
 #include "run/executor.h"
 #include "run/result.h"
 
