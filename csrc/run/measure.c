@@ -21,7 +21,8 @@ bool machine_time_samples(struct machine *machine, struct run *run, struct timin
             return false;
         if (s < timing->warmup)
             continue;
-        timing->first_pass[s - timing->warmup] = first_pass;
+        if (timing->first_pass)
+            timing->first_pass[s - timing->warmup] = first_pass;
         timing->seconds[s - timing->warmup] = seconds;
     }
     return true;
