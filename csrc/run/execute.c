@@ -10,7 +10,7 @@ static bool resident(void *device, const void *kernel, unsigned block, size_t sh
                      unsigned *blocks)
 {
     struct machine *machine = device;
-    return machine->resident(machine, kernel, block, shared_bytes, blocks);
+    return machine->work->resident(machine, kernel, block, shared_bytes, blocks);
 }
 
 static struct facts facts_of(struct machine *machine, const struct run *run)
@@ -39,7 +39,7 @@ static bool make_schedule(struct machine *machine, const struct plan *plan, cons
     const struct facts facts = facts_of(machine, run);
     if (!schedule_make(plan, &facts, schedule, machine->failure))
         return false;
-    const uint64_t room = machine->room(machine, schedule->arena.total);
+    const uint64_t room = machine->memory->room(machine, schedule->arena.total);
     return room >= schedule->arena.total || schedule_within(machine, plan, run, room, schedule);
 }
 
@@ -116,9 +116,9 @@ bool execute(struct machine *machine, const struct plan *asked, struct run *run)
         return make(machine, asked, run);
     struct plan plan = *asked;
     const size_t bytes = plan.axes->results * element_size(plan.results.type);
-    if (!machine->lend(machine, bytes, &plan.results.at[0]))
+    if (!machine->memory->lend(machine, bytes, &plan.results.at[0]))
         return false;
     const bool made = make(machine, &plan, run) && store(machine, &plan);
-    machine->take_back(machine, plan.results.at[0]);
+    machine->memory->take_back(machine, plan.results.at[0]);
     return made;
 }

@@ -154,8 +154,8 @@ static bool make_pass(struct execution *self, const struct step *step, uint64_t 
     void *arguments[] = {&self->array, &n,       &written, &tickets, &ending,      &fold,
                          &accumulator, &watches, &result,  &factors, &accumulator, &factor};
     if (step->kind == STEP_LIBRARY)
-        return self->on.machine->reduce(self->on.machine, step->reducer, self->array.flat.at, n,
-                                        written);
+        return self->on.machine->work->reduce(self->on.machine, step->reducer, self->array.flat.at,
+                                              n, written);
     return executor_launch(&self->on, step, arguments);
 }
 
@@ -222,11 +222,11 @@ static bool store_identity(struct execution *self)
     const struct course *course = &self->schedule->course;
     _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
     if (course->plan->exact)
-        return self->on.machine->clear(self->on.machine, executor_part(&self->on, PART_PARTIALS),
-                                       course->state_bytes);
+        return self->on.machine->memory->clear(
+            self->on.machine, executor_part(&self->on, PART_PARTIALS), course->state_bytes);
     state_identity(course->plan->fold, course->choice.accumulator, state);
-    return self->on.machine->copy_in(self->on.machine, executor_part(&self->on, PART_PARTIALS),
-                                     state, course->state_bytes);
+    return self->on.machine->memory->copy_in(
+        self->on.machine, executor_part(&self->on, PART_PARTIALS), state, course->state_bytes);
 }
 
 static bool clear_tickets(struct execution *self)
@@ -255,7 +255,7 @@ static bool make_passes(struct execution *self, const struct passes *passes, uin
         self->posted = ending.mailbox;
         self->stored = ending.out;
         if (!make_pass(self, &passes->at[k], start, ending) ||
-            (k == 0 && self->on.run->timing && !machine->mark(machine, MOMENT_FIRST_PASS)))
+            (k == 0 && self->on.run->timing && !machine->work->mark(machine, MOMENT_FIRST_PASS)))
             return false;
     }
     self->done = passes->count;
@@ -295,8 +295,9 @@ static bool keep_result(struct execution *self, uint64_t piece, enum part leaves
 {
     const size_t size = self->schedule->course.state_bytes;
     char *results = executor_part(&self->on, PART_RESULTS);
-    return !results || self->on.machine->copy_within(self->on.machine, results + piece * size,
-                                                     executor_part(&self->on, leaves), size);
+    return !results ||
+           self->on.machine->memory->copy_within(self->on.machine, results + piece * size,
+                                                 executor_part(&self->on, leaves), size);
 }
 
 static bool reduce_results(struct execution *self, enum part *leaves)
@@ -374,7 +375,7 @@ static bool fetch_state(struct execution *self, enum part leaves, void *state)
     const size_t bytes = self->schedule->course.state_bytes;
     return self->posted
                ? receive_state(machine, self->on.run, state)
-               : machine->copy_out(machine, state, executor_part(&self->on, leaves), bytes);
+               : machine->memory->copy_out(machine, state, executor_part(&self->on, leaves), bytes);
 }
 
 static bool deliver(struct execution *self, enum part leaves)
@@ -391,7 +392,8 @@ static bool deliver(struct execution *self, enum part leaves)
         return finish_on_device(self, leaves);
     if (!fetch_state(self, leaves, state) ||
         (schedule->counts &&
-         !machine->copy_out(machine, &count, executor_part(&self->on, PART_COUNTED), sizeof count)))
+         !machine->memory->copy_out(machine, &count, executor_part(&self->on, PART_COUNTED),
+                                    sizeof count)))
         return false;
     if (self->on.plan->exact)
         run_finish_exact(self->on.run, schedule->course.plan, schedule->course.choice.accumulator,

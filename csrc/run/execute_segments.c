@@ -61,7 +61,7 @@ static bool launch(struct segments_execution *self, const void *kernel, uint64_t
                                   .follows = follows && machine->kernels->segments_follow()};
     self->argument.block = block;
     self->argument.most = most;
-    return machine->launch(machine, &launch);
+    return machine->work->launch(machine, &launch);
 }
 
 static bool make_tiles(struct segments_execution *self)
