@@ -238,8 +238,8 @@ HOST = [
         "leak",
         "csrc/run/executor.c",
         "A run that fails keeps its workspace on the device.",
-        "    machine->release(machine, memory);\n    return done && left;",
-        "    if (done)\n        machine->release(machine, memory);\n    return done && left;",
+        "    machine->memory->release(machine, memory);\n    return done && left;",
+        "    if (done)\n        machine->memory->release(machine, memory);\n    return done && left;",
         "test_threads.py",
     ),
     Defect(
