@@ -255,17 +255,24 @@ bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
     return true;
 }
 
+static void list_outer(const struct axes *axes, uint64_t *shape, int64_t *strides,
+                       int64_t *mask_strides, int64_t *output_strides)
+{
+    memcpy(shape, axes->shape, axes->kept * sizeof *shape);
+    memcpy(strides, axes->strides, axes->kept * sizeof *strides);
+    memcpy(mask_strides, axes->mask_strides, axes->kept * sizeof *mask_strides);
+    memcpy(output_strides, axes->places, axes->kept * sizeof *output_strides);
+}
+
 /* The outer dimensions come after those that are reduced. */
 static void list_any(const struct axes *axes, const struct layout *reduced,
                      struct kernel_axes_of_any *argument)
 {
     struct layout *from = &argument->from;
-    const unsigned behind = reduced->dimensions, outer = axes->kept;
+    const unsigned behind = reduced->dimensions;
     layout_copy(reduced, from);
-    memcpy(from->shape + behind, axes->shape, outer * sizeof *axes->shape);
-    memcpy(from->strides + behind, axes->strides, outer * sizeof *axes->strides);
-    memcpy(from->mask_strides + behind, axes->mask_strides, outer * sizeof *axes->mask_strides);
-    memcpy(argument->output_strides, axes->places, outer * sizeof *axes->places);
+    list_outer(axes, from->shape + behind, from->strides + behind, from->mask_strides + behind,
+               argument->output_strides);
 }
 
 static void list_few(const struct axes *axes, const struct layout *reduced,
@@ -273,10 +280,7 @@ static void list_few(const struct axes *axes, const struct layout *reduced,
 {
     struct outer_dimensions *outer = &argument->outer;
     layout_copy_few(reduced, &argument->from);
-    memcpy(outer->shape, axes->shape, axes->kept * sizeof *axes->shape);
-    memcpy(outer->strides, axes->strides, axes->kept * sizeof *axes->strides);
-    memcpy(outer->mask_strides, axes->mask_strides, axes->kept * sizeof *axes->mask_strides);
-    memcpy(outer->output_strides, axes->places, axes->kept * sizeof *axes->places);
+    list_outer(axes, outer->shape, outer->strides, outer->mask_strides, outer->output_strides);
 }
 
 void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes_of_any *of_any)
