@@ -11,8 +11,6 @@
 namespace KERNELS
 {
 
-enum typed_kernel { TYPED_COLUMNS, TYPED_LONE_COLUMNS, TYPED_ROWS, TYPED_SHORT_ROWS };
-
 /* Of integers, the accumulator that a fold of 8-bit ones has: positions and extremes of 64 bits,
  * sums of 64 bits or, of means, of double precision, and variances of double precision. */
 template <template <class, class> class Kernel, template <class> class Fold>

@@ -20,7 +20,7 @@ SECTOR = 32
 
 
 class Sharing(NamedTuple):
-    """How threads share the work; see struct axes_shape."""
+    """How threads share the work; see struct launch_config."""
 
     block: int
     columns: bool
@@ -217,7 +217,7 @@ LOAD, BLOCK_ROWS, BLOCK = 16, 1 << 16, 1024
 
 
 class Typed(NamedTuple):
-    """How such columns are shared; see struct typed_columns."""
+    """How such columns are shared; see struct column_tile."""
 
     load: int
     repeats: int

@@ -306,7 +306,7 @@ def test_out_takes_results_of_any_layout_and_type(place, sharing):
 
 
 class Sharing(NamedTuple):
-    """How threads share the work; see struct axes_shape."""
+    """How threads share the work; see struct launch_config."""
 
     block: int
     team: int

@@ -1,6 +1,6 @@
-/* Dimensions are told apart into those that are reduced, which are a layout of their own, and those
- * that are kept. Both are turned, sorted and merged as far as memory allows: the former as any
- * layout, the latter as long as results stay where they belong. */
+/* Dimensions are divided into those that are reduced, which are a layout of their own, and the
+ * outer ones, which results differ in. Both are flipped, sorted and merged as far as memory allows:
+ * the former as any layout, the latter as long as results stay where they belong. */
 #include "plan/axes.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ unsigned axes_left(const struct layout *layout, uint64_t axes, bool kept, uint64
     return left;
 }
 
-/* ---- what is reduced ---- */
+/* ---- reduction dimensions ---- */
 
 static void take_reduced(struct layout *part, const struct layout *layout, uint64_t axes)
 {
@@ -52,7 +52,7 @@ static void take_reduced(struct layout *part, const struct layout *layout, uint6
         }
 }
 
-/* ---- what is kept ---- */
+/* ---- outer dimensions ---- */
 
 static void move_dimension(struct axes *self, unsigned from, unsigned to)
 {
@@ -75,7 +75,7 @@ static void swap_dimensions(struct axes *self, unsigned k, unsigned other)
 }
 
 /* Those of one result do not tell results apart. */
-static void take_kept(struct axes *self, const struct layout *layout, uint64_t axes)
+static void take_outer(struct axes *self, const struct layout *layout, uint64_t axes)
 {
     int64_t place = (int64_t)self->results;
     self->kept = 0;
@@ -91,7 +91,7 @@ static void take_kept(struct axes *self, const struct layout *layout, uint64_t a
 }
 
 /* Walks a dimension from its other end. */
-static void turn(struct axes *self, unsigned k)
+static void flip(struct axes *self, unsigned k)
 {
     const int64_t last = (int64_t)self->shape[k] - 1;
     struct layout *first = &self->reduced;
@@ -176,10 +176,10 @@ void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct
     take_reduced(&self->reduced, layout, axes);
     layout_normalise(&self->reduced, in_order);
     if (self->results > 0) {
-        take_kept(self, layout, axes);
+        take_outer(self, layout, axes);
         for (unsigned k = 0; k < self->kept; k++)
             if (self->strides[k] < 0)
-                turn(self, k);
+                flip(self, k);
         sort(self);
         merge(self);
     }

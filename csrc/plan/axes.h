@@ -10,14 +10,14 @@ enum axes_kind {
     AXES_GENERAL,
 };
 
-/* Dimensions that results differ in, outermost first: of two neighbours, how far apart their
- * elements lie in bytes, the mask's in bytes, and they themselves in results. */
+/* Outer dimensions, which results differ in, outermost first: of two neighbours, how far apart
+ * their elements lie in bytes, the mask's in bytes, and they themselves in results. */
 struct axes {
     enum axes_kind kind;
     struct layout reduced; /* of the first result; normalised */
     uint64_t results;
     bool aligned;  /* every element is, and is in this machine's byte order */
-    unsigned kept; /* dimensions */
+    unsigned kept; /* outer dimensions */
     int64_t first; /* the first result's place among results in C order */
     uint64_t shape[DIMENSIONS_MAX];
     int64_t strides[DIMENSIONS_MAX], mask_strides[DIMENSIONS_MAX], places[DIMENSIONS_MAX];

@@ -11,7 +11,7 @@
  * strides of the mask and places, reduced the same without places. mask_strides may be None. */
 PyObject *pretended_axes(PyObject *module, PyObject *arguments);
 
-/* (shape, strides, size, axes, bytes of an accumulator, multiprocessors) to struct axes_shape, its
+/* (shape, strides, size, axes, bytes of an accumulator, multiprocessors) to a launch_config, its
  * members in order, for a kernel that takes columns. */
 PyObject *pretended_sharing(PyObject *module, PyObject *arguments);
 

@@ -1,17 +1,16 @@
-/* Makes a plan's schedule, for the memory that there is room for, and has it carried out. */
-#include "run/passes.h"
+/* What a plan's results are made by, and where they go if kernels do not leave them there. */
+#include "run/execute.h"
 
-#include "plan/fastest.h"
-#include "run/along.h"
-#include "run/carry_out.h"
+#include "plan/axes.h"
 #include "run/explanation.h"
-#include "run/segments.h"
+
+/* ---- whole arrays ---- */
 
 static bool resident(void *device, const void *kernel, unsigned block, size_t shared_bytes,
                      unsigned *blocks)
 {
     struct machine *machine = device;
-    return machine->resident(machine, kernel, block, shared_bytes, blocks);
+    return machine->work->resident(machine, kernel, block, shared_bytes, blocks);
 }
 
 static struct facts facts_of(struct machine *machine, const struct run *run)
@@ -34,13 +33,13 @@ static bool schedule_within(struct machine *machine, const struct plan *plan, co
 }
 
 /* With memory for it, or in pieces that there is memory for. */
-static bool passes_schedule(struct machine *machine, const struct plan *plan, const struct run *run,
-                            struct schedule *schedule)
+static bool make_schedule(struct machine *machine, const struct plan *plan, const struct run *run,
+                          struct schedule *schedule)
 {
     const struct facts facts = facts_of(machine, run);
     if (!schedule_make(plan, &facts, schedule, machine->failure))
         return false;
-    const uint64_t room = machine->room(machine, schedule->arena.total);
+    const uint64_t room = machine->memory->room(machine, schedule->arena.total);
     return room >= schedule->arena.total || schedule_within(machine, plan, run, room, schedule);
 }
 
@@ -66,28 +65,60 @@ static bool explain(struct machine *machine, const struct plan *plan, struct run
     explanation->by = EXPLAINED_SCHEDULE;
     explanation->plan = *plan;
     explanation->kernels = *machine->kernels;
-    const bool made = passes_schedule(machine, &explanation->plan, run, &explanation->schedule);
+    const bool made = make_schedule(machine, &explanation->plan, run, &explanation->schedule);
     explanation->schedule.course.kernels = &explanation->kernels;
     return made;
 }
 
-bool passes_run(struct machine *machine, const struct plan *asked, struct run *run)
+bool execute_array(struct machine *machine, const struct plan *asked, struct run *run)
 {
-    if (asked->segments)
-        return segments_reduce(machine, asked, run);
-    if (asked->axes)
-        return axes_run(machine, asked, run);
     const struct facts facts = facts_of(machine, run);
     struct plan plan = *asked;
     struct schedule schedule;
     fastest_choose(&facts, &plan);
     if (run->explanation)
         return explain(machine, &plan, run);
-    if (!passes_schedule(machine, &plan, run, &schedule))
+    if (!make_schedule(machine, &plan, run, &schedule))
         return false;
     bool ran;
     do
-        ran = carry_out(machine, &schedule, run);
+        ran = execute_pieces(machine, &schedule, run);
     while (!ran && shrink(machine, run, &schedule));
     return ran;
+}
+
+/* ---- all ---- */
+
+static bool make(struct machine *machine, const struct plan *plan, struct run *run)
+{
+    if (plan->segments)
+        return execute_segments(machine, plan, run);
+    if (plan->axes)
+        return execute_axes(machine, plan, run);
+    return execute_array(machine, plan, run);
+}
+
+static bool store(struct machine *machine, const struct plan *plan)
+{
+    const struct results *results = &plan->results;
+    const void *values = results->at[0];
+    enum element type = results->type;
+    unsigned bytes = (unsigned)element_size(type);
+    uint64_t n = plan->axes->results;
+    void *arguments[] = {&values, &type, &bytes, &n, (void *)results->out};
+    const struct step step = step_store(kernel_of_kind(machine->kernels, KERNEL_STORE), n);
+    return machine_launch_step(machine, &step, arguments);
+}
+
+bool execute(struct machine *machine, const struct plan *asked, struct run *run)
+{
+    if (!asked->results.out || run->explanation)
+        return make(machine, asked, run);
+    struct plan plan = *asked;
+    const size_t bytes = plan.axes->results * element_size(plan.results.type);
+    if (!machine->memory->lend(machine, bytes, &plan.results.at[0]))
+        return false;
+    const bool made = make(machine, &plan, run) && store(machine, &plan);
+    machine->memory->take_back(machine, plan.results.at[0]);
+    return made;
 }
