@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "lone_side_by_side.cuh"
+#include "accumulator_variance.cuh"
 
 namespace KERNELS
 {

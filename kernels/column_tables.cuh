@@ -152,11 +152,11 @@ __device__ __forceinline__ void fold_columns_of_results(const kernel_axes &x,
     fold_halves<Fold>(table, count, parts);
 }
 
-/* What splits have left of `count` results, so many of them, `apart` from each other. */
+/* What so many splits have left of `count` results, `apart` from each other. */
 template <class Fold, unsigned Columns>
 __device__ __forceinline__ column_table<state_of<Fold>>
-fold_splits(const kernel_axes &x, uint64_t group, unsigned count, global<state_of<Fold>> partials,
-            unsigned splits, unsigned apart)
+fold_splits(const kernel_axes &x, uint64_t group, unsigned count,
+            global<const state_of<Fold>> partials, unsigned splits, unsigned apart)
 {
     constexpr unsigned together = COLUMNS_PARTIALS(sizeof(state_of<Fold>));
     const column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(), 0, 1};
@@ -167,20 +167,13 @@ fold_splits(const kernel_axes &x, uint64_t group, unsigned count, global<state_o
         const uint64_t result = result_number<Columns>(x, group, k % count);
         state_of<Fold> state = Fold::identity();
 #pragma unroll 1
-        for (unsigned s = k / count; result != UINT64_MAX && s < splits; s += together * each) {
-            state_of<Fold> some[together];
-#pragma unroll
-            for (unsigned u = 0; u < together; u++)
-                some[u] = s + u * each < splits ? load_shared_by_all<state_of<Fold>>(
-                                                      partials + (s + u * each) * step + result)
-                                                : Fold::identity();
-#pragma unroll
-            for (unsigned apart_by = 1; apart_by < together; apart_by *= 2)
-#pragma unroll
-                for (unsigned u = 0; u + apart_by < together; u += 2 * apart_by)
-                    some[u] = Fold::merge(some[u], some[u + apart_by]);
-            state = Fold::merge(state, some[0]);
-        }
+        for (unsigned s = k / count; result != UINT64_MAX && s < splits; s += together * each)
+            state = Fold::merge(
+                state, merged_in_pairs<Fold, together, state_of<Fold>>([&](unsigned u) {
+                    return s + u * each < splits
+                               ? load_shared_by_all(partials + (s + u * each) * step + result)
+                               : Fold::identity();
+                }));
         table.at[k] = state;
     }
     fold_halves<Fold>(table, count, each);

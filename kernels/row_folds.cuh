@@ -97,7 +97,10 @@ struct row_fold<sum<V>, In> : row_fold_by_values<sum<V>, In> {
         total = added(V(0), total); /* as NumPy does, which makes zero of negative zeros */
         if (!numbers.divides)
             return rounded_to<In>(total);
-        return rounded_to<In>(numbers.divisor(total));
+        if constexpr (std::is_same_v<In, float16>)
+            return rounded_to<In>(numbers.divisor.of_halves(total));
+        else
+            return rounded_to<In>(numbers.divisor(total));
     }
 };
 

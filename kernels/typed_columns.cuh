@@ -1,16 +1,16 @@
 /* Columns along axes, of elements of a known type: neighbours in memory belong to different
  * results. A thread makes as many of them as 16 bytes have; column_rows.cuh says how it reads them,
- * and side_by_side.cuh what it keeps of them. Threads of a block share tall columns among them, and
+ * and accumulator.cuh what it keeps of them. Threads of a block share tall columns among them, and
  * blocks very tall ones (column_tables.cuh).
  *
  * Short rows that lie one after the other are `repeats` to one long row, and what its columns
  * become is folded in the end, as are neighbouring columns of one result. */
 #pragma once
 
+#include "accumulator_variance.cuh"
 #include "column_rows.cuh"
 #include "column_tables.cuh"
 #include "lone_columns.cuh"
-#include "spreads_side_by_side.cuh"
 
 namespace KERNELS
 {
@@ -229,17 +229,6 @@ struct results_place {
     unsigned count;
 };
 
-/* Whether less need be kept of columns where results are of the elements' own type. Otherwise these
- * take so many registers that fewer rows are on their way, for what all threads leave in memory
- * costs more. */
-template <class Fold, class In>
-constexpr bool takes_less = !std::is_base_of_v<side_by_side<Fold, In>, lone_side_by_side<Fold, In>>;
-
-/* Whether these may become results of usual types: not where less than they have is kept then. */
-template <class Columns, class Fold, class In>
-constexpr bool may_be_usual =
-    !takes_less<Fold, In> || std::is_same_v<Columns, lone_side_by_side<Fold, In>>;
-
 /* What a thread's columns become. False: they have become results, and nothing is left to do. */
 template <class Columns, bool Apart, unsigned Ahead, class Fold, class In, class Share, unsigned N>
 __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const kernel_axes &x,
@@ -247,7 +236,7 @@ __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const k
 {
     Columns own;
     const uint32_t rows = take_rows_of_share<Apart, Ahead, Columns, In>(own, x, me, share);
-    if constexpr (Apart && may_be_usual<Columns, Fold, In>)
+    if constexpr (Apart)
         if (x.stores_usual) {
             const bool is_there = share.is_there(x);
             const uint64_t left = is_there ? share.length(x) - share.place.first : 0;
@@ -280,7 +269,7 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     fold_columns_of_type(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials,
                          global<uint64_t>, global<unsigned> tickets)
 {
-    using columns_type = side_by_side<Fold, In>;
+    using columns_type = accumulator<Fold, In>;
     constexpr unsigned columns = columns_type::columns;
     constexpr bool merges = columns_merge<columns_type>::value;
     static_assert(sizeof(In) == 1 ? merges && sizeof(columns_type) + sizeof(uint32_t) <=
@@ -290,18 +279,8 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     const teammate me = place_in_team(x);
     const columns_share_of<Fold, In> share(x, me, columns);
     state_of<Fold> states[columns];
-    constexpr unsigned ahead =
-        takes_less<Fold, In> ? ROWS_AHEAD / 2 : COLUMNS_AHEAD(sizeof(state_of<Fold>), sizeof(In));
-    bool are_made = false, are_left = true;
-    if constexpr (takes_less<Fold, In>)
-        if (x.usual) {
-            are_left = make_states<lone_side_by_side<Fold, In>, Apart, 2 * ROWS_AHEAD, Fold, In>(
-                states, x, me, share);
-            are_made = true;
-        }
-    if (!are_made)
-        are_left = make_states<columns_type, Apart, ahead, Fold, In>(states, x, me, share);
-    if (!are_left)
+    constexpr unsigned ahead = COLUMNS_AHEAD(sizeof(state_of<Fold>), sizeof(In));
+    if (!make_states<columns_type, Apart, ahead, Fold, In>(states, x, me, share))
         return;
     const column_part part(x, me, merges);
     if (stores_packs(x, share, columns)) {

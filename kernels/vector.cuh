@@ -15,6 +15,9 @@ struct alignas(16) pack {
     T at[size];
 };
 
+/* 16 bytes as words: bytes would be taken apart and put together again. */
+using vec16 = pack<uint32_t>;
+
 /* A float in float64. */
 template <class In>
 __device__ __forceinline__ double widened_element(In x)
