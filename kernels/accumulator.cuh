@@ -118,19 +118,25 @@ struct accumulator {
     }
 };
 
-/* 2^16 rows of -128 are 2^23. */
-template <class V, unsigned Words>
-struct accumulator<sum<V>, int8_t, Words> {
+/* Sums of bytes, or how many truth values are true: 2^16 of -128 are 2^23. */
+template <class State, class In, unsigned Words>
+struct byte_sums {
     static constexpr unsigned columns = 4 * Words;
     struct merges_words;
     int32_t totals[columns];
 
-    __device__ __forceinline__ accumulator() : totals() {}
+    __device__ __forceinline__ byte_sums() : totals() {}
 
     template <unsigned Rows, class Vector>
     __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t, unsigned = Rows)
     {
-        each_column_of_bytes(rows, [&](unsigned c, uint32_t bytes) {
+        Vector numbers[Rows];
+#pragma unroll
+        for (unsigned r = 0; r < Rows; r++)
+#pragma unroll
+            for (unsigned w = 0; w < Words; w++)
+                numbers[r].at[w] = numbers_of_bytes<In>(rows[r].at[w]);
+        each_column_of_bytes(numbers, [&](unsigned c, uint32_t bytes) {
             totals[c] = packing<int8_t>::sum(int32_t(bytes), totals[c]);
         });
     }
@@ -150,16 +156,26 @@ struct accumulator<sum<V>, int8_t, Words> {
         return totals[c];
     }
 
-    __device__ __forceinline__ V state(unsigned c, const rows_taken &, unsigned, unsigned) const
+    __device__ __forceinline__ State state(unsigned c, const rows_taken &, unsigned, unsigned) const
     {
-        return totals[c];
+        return State(totals[c]);
     }
 
-    __device__ __forceinline__ V across(uint32_t) const
+    __device__ __forceinline__ State across(uint32_t) const
     {
-        return merged_in_pairs<sum<int>, columns, int>([&](unsigned c) { return totals[c]; });
+        return State(
+            merged_in_pairs<sum<int>, columns, int>([&](unsigned c) { return totals[c]; }));
     }
 };
+
+template <class V, unsigned Words>
+struct accumulator<sum<V>, int8_t, Words> : byte_sums<V, int8_t, Words> {};
+
+template <class V, unsigned Words>
+struct accumulator<sum<V>, boolean, Words> : byte_sums<V, boolean, Words> {};
+
+template <class V, unsigned Words>
+struct accumulator<nonzero<V>, boolean, Words> : byte_sums<uint64_t, boolean, Words> {};
 
 /* Of halves, the one with the best byte at the top is as good as any: so odd bytes are found in
  * words as they are, and even ones in words moved up by a byte. */

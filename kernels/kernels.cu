@@ -44,7 +44,8 @@ EACH_GROUP(DECLARE_GROUP)
 
 using typed_entry = const void *(enum typed_kernel, enum element input, enum element accumulator,
                                  bool apart);
-typed_entry sum_typed, min_typed, max_typed, argmin_typed, argmax_typed, variance_typed;
+typed_entry sum_typed, min_typed, max_typed, argmin_typed, argmax_typed, variance_typed,
+    nonzero_typed;
 
 const void *later_flat(enum fold, enum method_index, enum element input, enum element accumulator);
 
@@ -131,6 +132,7 @@ const void *typed_of(enum typed_kernel kernel, enum fold fold, enum element inpu
     case FOLD_##name:                                                                              \
         return name##_typed(kernel, input, accumulator, apart);
         TYPED(sum)
+        TYPED(nonzero)
         TYPED(min) TYPED(max) TYPED(argmin) TYPED(argmax) TYPED(variance) default : return nullptr;
     }
 }

@@ -66,6 +66,9 @@ struct neutral<sum<V>, In> {
     }
 };
 
+template <class V>
+struct neutral<sum<V>, boolean> : neutral<nonzero<V>, boolean> {};
+
 template <class In>
 struct worst_least {
     static __device__ __forceinline__ In element()

@@ -120,10 +120,9 @@ struct row_fold<max<V>, In> : row_fold_by_values<max<V>, In> {
     }
 };
 
-template <class V>
-struct row_fold<sum<V>, int8_t> {
+template <class In>
+struct row_fold_of_byte_sums {
     using made = int;
-    using result = V;
 
     template <class Row>
     static __device__ __forceinline__ int of(const Row &row, const row_numbers &)
@@ -132,10 +131,15 @@ struct row_fold<sum<V>, int8_t> {
         row.template each<0>([&](const auto &x, unsigned) {
 #pragma unroll
             for (uint32_t word : x)
-                all = packing<int8_t>::sum(int(word), all);
+                all = packing<int8_t>::sum(int(numbers_of_bytes<In>(word)), all);
         });
         return row.together(all, [](int a, int b) { return a + b; });
     }
+};
+
+template <class V, class In>
+struct row_fold_of_byte_totals : row_fold_of_byte_sums<In> {
+    using result = V;
 
     static __device__ __forceinline__ V result_of(int total, const row_numbers &numbers)
     {
@@ -143,6 +147,23 @@ struct row_fold<sum<V>, int8_t> {
             return total;
         else
             return numbers.divides ? numbers.divisor(double(total)) : double(total);
+    }
+};
+
+template <class V>
+struct row_fold<sum<V>, int8_t> : row_fold_of_byte_totals<V, int8_t> {};
+
+template <class V>
+struct row_fold<sum<V>, boolean> : row_fold_of_byte_totals<V, boolean> {};
+
+/* Whether any is true, or all are. */
+template <class V>
+struct row_fold<nonzero<V>, boolean> : row_fold_of_byte_sums<boolean> {
+    using result = uint8_t;
+
+    static __device__ __forceinline__ uint8_t result_of(int count, const row_numbers &numbers)
+    {
+        return numbers.all ? uint64_t(count) == numbers.n : count > 0;
     }
 };
 

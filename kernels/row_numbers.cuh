@@ -49,13 +49,13 @@ struct divided_by {
 struct row_numbers {
     uint64_t n;
     divided_by count, divisor, left, left_times_count;
-    bool divides, root;
+    bool divides, root, all;
 
     __device__ __forceinline__ row_numbers(const kernel_results &results)
         : n(results.finish.count), count(double(results.finish.count)), divisor(results.divisor),
           left(double(results.finish.count) - results.finish.ddof),
           left_times_count(left.number * count.number), divides(results.divisor != 0),
-          root(results.reduction == REDUCTION_std)
+          root(results.reduction == REDUCTION_std), all(results.reduction == REDUCTION_all)
     {
     }
 };

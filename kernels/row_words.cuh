@@ -56,6 +56,14 @@ __device__ __forceinline__ vec16 edge_of_row(const char *at, unsigned count)
     return row;
 }
 
+/* A word's bytes as numbers: truth values become 0 and 1. */
+template <class In>
+__device__ __forceinline__ uint32_t numbers_of_bytes(uint32_t word)
+{
+    static_assert(sizeof(In) == 1, "bytes only");
+    return std::is_same_v<In, boolean> ? truth_of_bytes(word) >> 7 : word;
+}
+
 /* Four rows of four bytes as columns: byte k of column c is byte c of row k. */
 struct four_columns {
     uint32_t at[4];

@@ -31,7 +31,7 @@ __device__ __forceinline__ uint32_t filled_up(uint32_t word, unsigned count)
 }
 
 /* Of few elements, one thread's own. */
-template <class In, unsigned N>
+template <class In, unsigned N, bool Bytes = sizeof(In) == 1>
 struct row_in_registers {
     const In *at;
     static constexpr unsigned length = N;
@@ -67,8 +67,8 @@ struct row_in_registers {
     }
 };
 
-template <unsigned N>
-struct row_in_registers<int8_t, N> {
+template <class In, unsigned N>
+struct row_in_registers<In, N, true> {
     const uint32_t *words;
     unsigned first;
     static constexpr unsigned length = N;
