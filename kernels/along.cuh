@@ -30,10 +30,10 @@ struct teammate {
 
 __device__ __forceinline__ teammate place_in_team(const kernel_axes &x)
 {
-    const unsigned thread = threadIdx.x, teams = blockDim.x >> x.team;
-    if (x.abreast)
-        return {thread & (teams - 1), thread >> (x.block - x.team), teams, teams};
-    return {thread >> x.team, thread & ((1u << x.team) - 1), 1, teams};
+    const unsigned thread = threadIdx.x, teams = blockDim.x >> x.launch.team;
+    if (x.launch.across)
+        return {thread & (teams - 1), thread >> (x.launch.block - x.launch.team), teams, teams};
+    return {thread >> x.launch.team, thread & ((1u << x.launch.team) - 1), 1, teams};
 }
 
 /* ---- what a team has ---- */
@@ -41,7 +41,8 @@ __device__ __forceinline__ teammate place_in_team(const kernel_axes &x)
 /* How many of a team are in one warp. */
 __device__ __forceinline__ unsigned teammates_in_warp(const kernel_axes &x, const teammate &me)
 {
-    const unsigned in_warp = me.apart < warp_size ? warp_size / me.apart : 1, size = 1u << x.team;
+    const unsigned in_warp = me.apart < warp_size ? warp_size / me.apart : 1,
+                   size = 1u << x.launch.team;
     return size < in_warp ? size : in_warp;
 }
 
@@ -60,7 +61,7 @@ __device__ __forceinline__ T fold_in_warp(const kernel_axes &x, const teammate &
 template <class Fold, class T>
 __device__ __forceinline__ T team_fold(const kernel_axes &x, const teammate &me, T value)
 {
-    const unsigned size = 1u << x.team, together = teammates_in_warp(x, me);
+    const unsigned size = 1u << x.launch.team, together = teammates_in_warp(x, me);
     value = fold_in_warp<Fold>(x, me, value);
     if (together == size)
         return value;
@@ -108,13 +109,14 @@ struct kept_dimension {
 
 __device__ __forceinline__ kept_dimension kept_of(const kernel_axes &x, unsigned k)
 {
-    return {x.shape[k], x.strides[k], x.mask_strides[k], x.places[k]};
+    return {x.outer.shape[k], x.outer.strides[k], x.outer.mask_strides[k],
+            x.outer.output_strides[k]};
 }
 
 __device__ __forceinline__ kept_dimension kept_of(const kernel_axes_of_any &x, unsigned k)
 {
     const unsigned at = x.from.dimensions + k;
-    return {x.from.shape[at], x.from.strides[at], x.from.mask_strides[at], x.places[k]};
+    return {x.from.shape[at], x.from.strides[at], x.from.mask_strides[at], x.output_strides[k]};
 }
 
 /* Number `result` of those that differ in so many dimensions of x. */
@@ -143,13 +145,13 @@ __device__ __forceinline__ result_place place_among(const Axes &x, unsigned kept
 
 __device__ __forceinline__ result_place place_of_result(const kernel_axes &x, uint64_t result)
 {
-    return place_among(x, x.kept, x.first, result);
+    return place_among(x, x.outer.count, x.outer.first, result);
 }
 
 __device__ __forceinline__ result_place place_of_result(const kernel_axes_of_any &x,
                                                         uint64_t result)
 {
-    return place_among(x, x.of_few.kept, x.of_few.first, result);
+    return place_among(x, x.of_few.outer.count, x.of_few.outer.first, result);
 }
 
 /* ---- elements ---- */
@@ -218,13 +220,13 @@ __device__ __forceinline__ void take_share(counted_state<Fold> &own, const kerne
     const layout &from = all.from;
     const kernel_axes &x = all.of_few;
     const kernel_stretches &rows = x.rows;
-    const unsigned groups = 1u << (x.team - rows.lanes),
+    const unsigned groups = 1u << (x.launch.team - rows.lanes),
                    lane = me.number & ((1u << rows.lanes) - 1);
     const int64_t window = int64_t(slots_of<value_of<Fold>>)
                            << (rows.lanes + (packs<Fold> ? rows.packing : 0));
 #pragma unroll 1
     for (uint64_t item = split * groups + (me.number >> rows.lanes); item < rows.items;
-         item += x.splits * groups) {
+         item += x.launch.splits * groups) {
         const stretch row = stretch_of(from, rows, item, base);
         const int64_t end = end_of(from, rows, row);
         unsigned shown = 0;
@@ -259,11 +261,11 @@ exchange_splits(const kernel_axes &x, const teammate &me, uint64_t result, uint6
         if (x.counts)
             counts[split * x.results + result] = own.count;
     }
-    if (!is_last_block(tickets + group, unsigned(x.splits)))
+    if (!is_last_block(tickets + group, unsigned(x.launch.splits)))
         return false;
     own = {Fold::identity(), 0};
 #pragma unroll 1
-    for (uint64_t s = me.number; there && s < x.splits; s += 1u << x.team) {
+    for (uint64_t s = me.number; there && s < x.launch.splits; s += 1u << x.launch.team) {
         const uint64_t at = s * x.results + result;
         own.state = Fold::merge(own.state, load_shared_by_all(partials + at));
         if (x.counts)
@@ -280,13 +282,14 @@ __global__ void fold_along(SHARED_PARAMETER(along_any) all, global<state_of<Fold
 {
     const kernel_axes &x = all.of_few;
     const teammate me = place_in_team(x);
-    const uint64_t group = divide(blockIdx.x, x.splits), split = blockIdx.x - group * x.splits,
+    const uint64_t group = divide(blockIdx.x, x.launch.splits),
+                   split = blockIdx.x - group * x.launch.splits,
                    result = group * me.teams + me.result;
     counted_state<Fold> own = {Fold::identity(), 0};
     if (result < x.results)
         take_share<Fold>(own, all, me, place_of_result(all, result).base, split);
 #pragma unroll 1
-    for (bool split_up = x.splits > 1;; split_up = false) {
+    for (bool split_up = x.launch.splits > 1;; split_up = false) {
         team_fold_counted<Fold>(x, me, own);
         if (!split_up)
             break;

@@ -263,11 +263,11 @@ __device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes
             return;
         const uint32_t inner = end - (wary && ends);
         if constexpr (!Apart && has_room<Columns>)
-            if (x.shifted && own.hop % int64_t(sizeof(vec16)) == 0) {
+            if (x.launch.column.shifted && own.hop % int64_t(sizeof(vec16)) == 0) {
                 take_many<off, loads::shifted_alike, Columns, In>(columns, own, inner);
                 continue;
             }
-        if (x.shifted)
+        if (x.launch.column.shifted)
             take_many<Apart ? Ahead / 2 : off, Apart ? loads::every_second_shifted : loads::shifted,
                       Columns, In>(columns, own, inner);
         else

@@ -13,7 +13,7 @@ namespace KERNELS
 /* Batches of rows that are taken for one: a block has columns of one of them. */
 __device__ __forceinline__ bool are_batches(const kernel_axes &x)
 {
-    return x.repeats > 1 && x.kept > 1;
+    return x.launch.column.coalesced > 1 && x.outer.count > 1;
 }
 
 /* Which columns a thread has, or a slot. */
@@ -22,7 +22,8 @@ struct column_place {
     uint64_t first; /* in the last */
 
     __device__ __forceinline__ column_place(const kernel_axes &x, uint64_t pack, unsigned columns)
-        : outer(x.kept > 1 ? divide(pack, x.packs) : 0), first((pack - outer * x.packs) * columns)
+        : outer(x.outer.count > 1 ? divide(pack, x.launch.column.packs) : 0),
+          first((pack - outer * x.launch.column.packs) * columns)
     {
     }
 
@@ -44,7 +45,8 @@ struct column_place {
 /* Columns of a row, where several rows are taken for one. */
 __device__ __forceinline__ unsigned columns_of_row(const kernel_axes &x)
 {
-    return unsigned(x.kept > 1 ? x.shape[x.kept - 1] : x.results * x.inner);
+    return unsigned(x.outer.count > 1 ? x.outer.shape[x.outer.count - 1]
+                                      : x.results * x.launch.inner);
 }
 
 /* The number of a result among all, of a group's first pack; none is UINT64_MAX. */
@@ -54,11 +56,12 @@ __device__ __forceinline__ uint64_t result_number(const kernel_axes &x, uint64_t
 {
     if (are_batches(x))
         return group * columns_of_row(x) + number;
-    const uint64_t first_pack = group * (blockDim.x >> x.team), first = first_pack * Columns;
-    uint64_t result = (x.inner > 1 ? divide(first, x.inner) : first) + number;
-    if (x.kept > 1) {
+    const uint64_t first_pack = group * (blockDim.x >> x.launch.team), first = first_pack * Columns;
+    uint64_t result = (x.launch.inner > 1 ? divide(first, x.launch.inner) : first) + number;
+    if (x.outer.count > 1) {
         const column_place at(x, first_pack + number / Columns, Columns);
-        const uint64_t column = at.first + number % Columns, length = x.shape[x.kept - 1];
+        const uint64_t column = at.first + number % Columns,
+                       length = x.outer.shape[x.outer.count - 1];
         result = column < length ? at.outer * length + column : UINT64_MAX;
     }
     return result < x.results ? result : UINT64_MAX;
@@ -100,13 +103,13 @@ template <bool Apart, class Fold, class In, class T>
 __device__ __forceinline__ void take_leftover(const kernel_axes &x, const column_table<T> &table,
                                               uint64_t group)
 {
-    const uint64_t row = x.rows.items * x.repeats;
+    const uint64_t row = x.rows.items * x.launch.column.coalesced;
     const unsigned columns = columns_of_row(x);
-    const int64_t batch = are_batches(x) ? int64_t(group) * x.strides[0] : 0;
+    const int64_t batch = are_batches(x) ? int64_t(group) * x.outer.strides[0] : 0;
     const global<const In> from = seen_as<const In>(static_cast<const char *>(x.from.data) + batch +
                                                     int64_t(x.rows.items) * x.from.strides[0]);
 #pragma unroll 1
-    for (unsigned k = threadIdx.x; k < x.leftover * columns; k += blockDim.x) {
+    for (unsigned k = threadIdx.x; k < x.launch.column.leftover * columns; k += blockDim.x) {
         const T state = Fold::lift(value_of<Fold>(from[Apart ? 2 * k : k]), row + k / columns);
         table.at[table.slot(k)] = Fold::merge(table.at[table.slot(k)], state);
     }
@@ -117,11 +120,13 @@ template <class Fold, class T>
 __device__ __forceinline__ T fold_parts(const kernel_axes &x, const column_table<T> &table,
                                         unsigned number, unsigned part, unsigned parts)
 {
-    const unsigned first = number * x.inner, apart = x.repeats > 1 ? columns_of_row(x) : 0;
-    T value = table.at[table.slot(first + part / x.inner * apart + part % x.inner)];
+    const unsigned first = number * x.launch.inner,
+                   apart = x.launch.column.coalesced > 1 ? columns_of_row(x) : 0;
+    T value = table.at[table.slot(first + part / x.launch.inner * apart + part % x.launch.inner)];
 #pragma unroll 1
-    for (unsigned k = part + parts; k < x.inner * x.repeats; k += parts)
-        value = Fold::merge(value, table.at[table.slot(first + k / x.inner * apart + k % x.inner)]);
+    for (unsigned k = part + parts; k < x.launch.inner * x.launch.column.coalesced; k += parts)
+        value = Fold::merge(
+            value, table.at[table.slot(first + k / x.launch.inner * apart + k % x.launch.inner)]);
     return value;
 }
 
@@ -139,8 +144,9 @@ template <class Fold, class T>
 __device__ __forceinline__ void fold_columns_of_results(const kernel_axes &x,
                                                         column_table<T> &table, unsigned count)
 {
-    const unsigned columns = x.inner * x.repeats, parts = parts_for(count, columns),
-                   number = threadIdx.x % count, part = threadIdx.x / count;
+    const unsigned columns = x.launch.inner * x.launch.column.coalesced,
+                   parts = parts_for(count, columns), number = threadIdx.x % count,
+                   part = threadIdx.x / count;
     T value = Fold::identity();
     if (part < parts)
         value = fold_parts<Fold>(x, table, number, part, parts);
@@ -188,10 +194,12 @@ exchange_columns(const kernel_axes &x, column_table<state_of<Fold>> &table, uint
                  unsigned split, unsigned count, bool made, global<state_of<Fold>> partials,
                  global<unsigned> tickets)
 {
-    const unsigned all = unsigned(x.splits), few = split / x.neighbours,
-                   rest = all - few * x.neighbours, fews = (all + x.neighbours - 1) / x.neighbours;
-    unsigned at = split, splits = rest < x.neighbours ? rest : x.neighbours, apart = 1,
-             from = few * x.neighbours;
+    const unsigned all = unsigned(x.launch.splits), few = split / x.launch.column.split_group,
+                   rest = all - few * x.launch.column.split_group,
+                   fews = (all + x.launch.column.split_group - 1) / x.launch.column.split_group;
+    unsigned at = split,
+             splits = rest < x.launch.column.split_group ? rest : x.launch.column.split_group,
+             apart = 1, from = few * x.launch.column.split_group;
     tickets += group * (fews + 1);
     global<unsigned> ticket = tickets + 1 + few;
 #pragma unroll 1
@@ -212,7 +220,7 @@ exchange_columns(const kernel_axes &x, column_table<state_of<Fold>> &table, uint
         made = true;
         at = from;
         splits = fews;
-        apart = x.neighbours;
+        apart = x.launch.column.split_group;
         from = 0;
         ticket = tickets;
     }

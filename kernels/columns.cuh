@@ -17,16 +17,16 @@ namespace KERNELS
 /* Which column of its block a thread's column number c is. */
 __device__ __forceinline__ unsigned column_of(const kernel_axes &x, const teammate &me, unsigned c)
 {
-    return x.load ? me.result * COLUMNS_A_THREAD + c : me.result + c * me.teams;
+    return x.launch.load ? me.result * COLUMNS_A_THREAD + c : me.result + c * me.teams;
 }
 
 /* The bits of a thread's columns that there are. */
 __device__ __forceinline__ uint32_t columns_there(const kernel_axes &x, const teammate &me,
                                                   uint64_t first)
 {
-    const uint64_t count = x.results * x.inner;
+    const uint64_t count = x.results * x.launch.inner;
     uint32_t there = 0;
-    if (x.load)
+    if (x.launch.load)
         return first + column_of(x, me, 0) < count ? low_bits(COLUMNS_A_THREAD) : 0;
 #pragma unroll
     for (unsigned c = 0; c < COLUMNS_A_THREAD; c++)
@@ -37,7 +37,7 @@ __device__ __forceinline__ uint32_t columns_there(const kernel_axes &x, const te
 /* Where a thread's first column begins; several to a result lie one after the other. */
 __device__ __forceinline__ result_place place_of_column(const kernel_axes &x, uint64_t column)
 {
-    if (x.inner > 1)
+    if (x.launch.inner > 1)
         return {{int64_t(column << x.rows.bytes), 0}, 0};
     return place_of_result(x, column);
 }
@@ -67,7 +67,7 @@ __device__ __forceinline__ void take_rows(state_of<Fold> (&states)[COLUMNS_A_THR
                                           uint64_t row)
 {
     constexpr unsigned columns = COLUMNS_A_THREAD, rows = ROWS_AT_ONCE, all = rows * Times;
-    column_slots<columns, all, All> slots = {{}, own.apart, 0, own.there, x.load > 0};
+    column_slots<columns, all, All> slots = {{}, own.apart, 0, own.there, x.launch.load > 0};
     Bits loaded[columns * all];
 #pragma unroll
     for (unsigned r = 0; r < all; r++) {
@@ -172,7 +172,7 @@ __device__ __forceinline__ column_parts<T> bring_together(const kernel_axes &x, 
     const unsigned width = me.teams * columns;
     const bool narrow = me.teams < warp_size;
     const column_parts<T> parts = {block_memory<T>(), width,
-                                   narrow ? blockDim.x / warp_size : 1u << x.team};
+                                   narrow ? blockDim.x / warp_size : 1u << x.launch.team};
 #pragma unroll 1
     for (unsigned offset = warp_size / 2; narrow && offset >= me.teams; offset /= 2) {
 #pragma unroll
@@ -204,11 +204,12 @@ bring_splits(const kernel_axes &x, uint64_t first, unsigned width,
         const uint64_t result = first + k % width;
         state_of<Fold> state = Fold::identity();
 #pragma unroll 1
-        for (uint64_t s = k / width; result < x.results && s < x.splits; s += together * each) {
+        for (uint64_t s = k / width; result < x.results && s < x.launch.splits;
+             s += together * each) {
             state_of<Fold> some[together];
 #pragma unroll
             for (unsigned u = 0; u < together; u++)
-                some[u] = s + u * each < x.splits
+                some[u] = s + u * each < x.launch.splits
                               ? load_shared_by_all(partials + (s + u * each) * x.results + result)
                               : Fold::identity();
 #pragma unroll
@@ -230,10 +231,10 @@ __device__ __forceinline__ bool store_alone(const kernel_axes &x, const teammate
                                             const state_of<Fold> (&states)[COLUMNS_A_THREAD],
                                             uint32_t there, int64_t place)
 {
-    if (x.team > 0 || x.splits > 1 || x.inner > 1)
+    if (x.launch.team > 0 || x.launch.splits > 1 || x.launch.inner > 1)
         return false;
-    if (x.load) {
-        if (!x.result.at_once || x.places[x.kept - 1] != 1)
+    if (x.launch.load) {
+        if (!x.result.at_once || x.outer.output_strides[x.outer.count - 1] != 1)
             return false;
         if (there)
             store_run_at_once<Fold>(x.result, states, place);
@@ -246,7 +247,7 @@ __device__ __forceinline__ bool store_alone(const kernel_axes &x, const teammate
         for (unsigned c = 0; c < COLUMNS_A_THREAD; c++)
             if (there >> c & 1)
                 store_result<Fold>(x.result, own[c], x.result.finish.count,
-                                   place + int64_t(c * me.teams) * x.places[0]);
+                                   place + int64_t(c * me.teams) * x.outer.output_strides[0]);
         return true;
     }
     return false;
@@ -259,8 +260,8 @@ __global__ void fold_columns(SHARED_PARAMETER(along) x, global<state_of<Fold>> p
     constexpr unsigned columns = COLUMNS_A_THREAD;
     const teammate me = place_in_team(x);
     const unsigned width = me.teams * columns;
-    const uint64_t group = x.splits > 1 ? divide(blockIdx.x, x.splits) : blockIdx.x,
-                   split = blockIdx.x - group * x.splits;
+    const uint64_t group = x.launch.splits > 1 ? divide(blockIdx.x, x.launch.splits) : blockIdx.x,
+                   split = blockIdx.x - group * x.launch.splits;
     const uint32_t there = columns_there(x, me, group * width);
     state_of<Fold> states[columns];
 #pragma unroll
@@ -270,19 +271,20 @@ __global__ void fold_columns(SHARED_PARAMETER(along) x, global<state_of<Fold>> p
     if (there) {
         place = place_of_column(x, group * width + column_of(x, me, 0));
         const own_columns own = {static_cast<const char *>(x.from.data) + place.base.data, there,
-                                 int64_t(me.teams) << x.rows.bytes, x.splits << x.team};
-        take_columns<Fold>(states, x, own, (split << x.team) + me.number);
+                                 int64_t(me.teams) << x.rows.bytes,
+                                 x.launch.splits << x.launch.team};
+        take_columns<Fold>(states, x, own, (split << x.launch.team) + me.number);
     }
     if (store_alone<Fold>(x, me, states, there, place.place))
         return;
-    const unsigned results = width / x.inner;
+    const unsigned results = width / x.launch.inner;
     const uint64_t first = group * results;
     column_parts<state_of<Fold>> parts = bring_together<Fold>(x, me, states);
-    unsigned inner = x.inner;
-    if (x.splits > 1) {
+    unsigned inner = x.launch.inner;
+    if (x.launch.splits > 1) {
         for (unsigned r = threadIdx.x; r < results && first + r < x.results; r += blockDim.x)
             partials[split * x.results + first + r] = fold_parts<Fold>(parts, r * inner, inner);
-        if (!is_last_block(tickets + group, unsigned(x.splits)))
+        if (!is_last_block(tickets + group, unsigned(x.launch.splits)))
             return;
         parts = bring_splits<Fold>(x, first, results, partials);
         inner = 1;

@@ -69,26 +69,25 @@ const void *entry(enum method_index method, unsigned block)
 } // namespace KERNELS
 
 /* Unsigned 64-bit sums are the same bits as signed ones. */
-const void *counting_flat(enum fold fold, enum method_index method, enum element input,
-                          enum element accumulator, unsigned block)
+const void *counting_flat(struct kernel_key key)
 {
     using namespace KERNELS;
-    if (fold != FOLD_sum)
+    if (key.fold != FOLD_sum)
         return nullptr;
-    if (input == ELEMENT_INT32 && accumulator == ELEMENT_INT64)
-        return entry<int32_t, int64_t>(method, block);
-    if (input != accumulator)
+    if (key.input == ELEMENT_INT32 && key.accumulator == ELEMENT_INT64)
+        return entry<int32_t, int64_t>(key.method, key.variant);
+    if (key.input != key.accumulator)
         return nullptr;
-    switch (input) {
+    switch (key.input) {
     case ELEMENT_INT32:
-        return entry<int32_t, int32_t>(method, block);
+        return entry<int32_t, int32_t>(key.method, key.variant);
     case ELEMENT_INT64:
     case ELEMENT_UINT64:
-        return entry<int64_t, int64_t>(method, block);
+        return entry<int64_t, int64_t>(key.method, key.variant);
     case ELEMENT_FLOAT32:
-        return entry<float, float>(method, block);
+        return entry<float, float>(key.method, key.variant);
     case ELEMENT_FLOAT64:
-        return entry<double, double>(method, block);
+        return entry<double, double>(key.method, key.variant);
     default:
         return nullptr;
     }

@@ -11,9 +11,6 @@
 #define OF_FOLD_JOIN(fold, what)   OF_FOLD_PASTED(fold, what)
 #define OF_FOLD_PASTED(fold, what) fold##_##what
 
-/* The same for a group of folds, GRED_GROUP. */
-#define OF_GROUP(what) OF_FOLD_JOIN(GRED_GROUP, what)
-
 namespace KERNELS
 {
 

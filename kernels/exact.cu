@@ -61,24 +61,7 @@ const void *of_input(enum element input)
     }
 }
 
-} // namespace
-
-const void *exact_flat(enum element input)
-{
-    return of_input<flat_sum>(input);
-}
-
-const void *exact_along_rows(enum element input)
-{
-    return of_input<along_rows>(input);
-}
-
-const void *exact_along_columns(enum element input)
-{
-    return of_input<along_columns>(input);
-}
-
-const void *exact_merging(enum element accumulator)
+const void *merging(enum element accumulator)
 {
     switch (accumulator) {
     case ELEMENT_FLOAT32:
@@ -92,9 +75,22 @@ const void *exact_merging(enum element accumulator)
     }
 }
 
-const void *exact_finishing()
+} // namespace
+
+const void *exact_kernel(kernel_key key)
 {
-    return KERNEL_ENTRY(exact_finish);
+    switch (key.kind) {
+    case KERNEL_EXACT_FLAT:
+        return of_input<flat_sum>(key.input);
+    case KERNEL_EXACT_ROWS:
+        return of_input<along_rows>(key.input);
+    case KERNEL_EXACT_COLUMNS:
+        return of_input<along_columns>(key.input);
+    case KERNEL_EXACT_MERGE:
+        return merging(key.accumulator);
+    default:
+        return KERNEL_ENTRY(exact_finish);
+    }
 }
 
 } // namespace KERNELS

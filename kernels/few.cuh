@@ -27,7 +27,7 @@ __device__ __forceinline__ void take_few(counted_state<Fold> &own, const kernel_
     const unsigned n = unsigned(x.from.shape[0]), bytes = 1u << x.rows.bytes;
     const int64_t stride = x.from.strides[0], mask_stride = x.from.mask_strides[0];
 #pragma unroll 1
-    for (unsigned i = me.number * N; i < n; i += N << x.team) {
+    for (unsigned i = me.number * N; i < n; i += N << x.launch.team) {
         word words[N];
         value_of<Fold> values[N];
         const char *const at = data + i * stride;
@@ -52,7 +52,7 @@ template <class Fold>
 __global__ void fold_few(SHARED_PARAMETER(along) x, global<state_of<Fold>>, global<uint64_t>,
                          global<unsigned>)
 {
-    if (x.staged)
+    if (x.launch.row.bytes)
         return fold_staged<Fold>(x);
     const teammate me = place_in_team(x);
     const uint64_t result = uint64_t(blockIdx.x) * me.teams + me.result;

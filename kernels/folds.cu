@@ -88,79 +88,56 @@ const void *of_floats(enum element input, enum element accumulator)
 }
 
 /* GROUP_n(FOLD): FOLD(fold, its flat kernels, its strided ones). */
-#define GROUP_argmins(FOLD)  FOLD(argmin, of_own_values, strided_all)
-#define GROUP_argmaxs(FOLD)  FOLD(argmax, of_own_values, strided_all)
-#define GROUP_ranges(FOLD)   FOLD(extremes, of_own_values, strided_all)
-#define GROUP_nonzeros(FOLD) FOLD(nonzero, of_own_values, strided_all)
+#define GROUP_argmins(FOLD)  FOLD(argmin, of_own_values, all_values)
+#define GROUP_argmaxs(FOLD)  FOLD(argmax, of_own_values, all_values)
+#define GROUP_ranges(FOLD)   FOLD(extremes, of_own_values, all_values)
+#define GROUP_nonzeros(FOLD) FOLD(nonzero, of_own_values, all_values)
 #define GROUP_norms(FOLD)                                                                          \
-    FOLD(norm1, of_floats, strided_floats)                                                         \
-    FOLD(norm2, of_averages, strided_floats)
+    FOLD(norm1, of_floats, floats_alone)                                                           \
+    FOLD(norm2, of_averages, floats_alone)
 #define GROUP_infinity_norms(FOLD)                                                                 \
-    FOLD(norm_inf, of_floats, strided_floats)                                                      \
-    FOLD(norm_neg_inf, of_floats, strided_floats)
+    FOLD(norm_inf, of_floats, floats_alone)                                                        \
+    FOLD(norm_neg_inf, of_floats, floats_alone)
 #define GROUP_nan_sums(FOLD)                                                                       \
-    FOLD(nansum, of_floats, strided_floats)                                                        \
-    FOLD(nanprod, of_floats, strided_floats)
+    FOLD(nansum, of_floats, floats_alone)                                                          \
+    FOLD(nanprod, of_floats, floats_alone)
 #define GROUP_nan_extremes(FOLD)                                                                   \
-    FOLD(nanmin, of_floats, strided_floats)                                                        \
-    FOLD(nanmax, of_floats, strided_floats)
+    FOLD(nanmin, of_floats, floats_alone)                                                          \
+    FOLD(nanmax, of_floats, floats_alone)
 #define GROUP_moments(FOLD)                                                                        \
-    FOLD(variance, of_averages, strided_floats)                                                    \
-    FOLD(summary, of_own_values, strided_all)
+    FOLD(variance, of_averages, floats_alone)                                                      \
+    FOLD(summary, of_own_values, all_values)
 
 #define EACH_OF(group)        EACH_OF_PASTED(group)
 #define EACH_OF_PASTED(group) GROUP_##group
 
+template <template <class> class Fold, template <class> class Kernel>
+struct all_values {
+    static const void *of(const kernel_key &key)
+    {
+        return strided_all<Fold, Kernel>(key.input, key.accumulator);
+    }
+};
+
+template <template <class> class Fold, template <class> class Kernel>
+struct floats_alone {
+    static const void *of(const kernel_key &key)
+    {
+        return strided_floats<Fold, Kernel>(key.input, key.accumulator);
+    }
+};
+
 } // namespace
 
-const void *OF_GROUP(flat)(enum fold fold, enum element input, enum element accumulator)
-{
-    switch (fold) {
-#define FLAT(name, flat, strided)                                                                  \
-    case FOLD_##name:                                                                              \
-        return flat<name>(input, accumulator);
-        EACH_OF(GRED_GROUP)(FLAT) default : return nullptr;
+#define KERNEL_OF_FOLD(name, flat, strided)                                                        \
+    template <template <class> class Kernel>                                                       \
+    using name##_strided = strided<name, Kernel>;                                                  \
+    const void *name##_kernel(kernel_key key)                                                      \
+    {                                                                                              \
+        if (key.kind != KERNEL_FLAT)                                                               \
+            return strided_kernel<name##_strided>(key);                                            \
+        return key.method == METHOD_last_block ? flat<name>(key.input, key.accumulator) : nullptr; \
     }
-}
-
-const void *OF_GROUP(strided)(enum fold fold, enum element input, enum element accumulator)
-{
-    switch (fold) {
-#define STRIDED(name, flat, strided)                                                               \
-    case FOLD_##name:                                                                              \
-        return strided<name, whole_array>(input, accumulator);
-        EACH_OF(GRED_GROUP)(STRIDED) default : return nullptr;
-    }
-}
-
-const void *OF_GROUP(along)(enum fold fold, enum element input, enum element accumulator)
-{
-    switch (fold) {
-#define ALONG(name, flat, strided)                                                                 \
-    case FOLD_##name:                                                                              \
-        return strided<name, along_axes>(input, accumulator);
-        EACH_OF(GRED_GROUP)(ALONG) default : return nullptr;
-    }
-}
-
-const void *OF_GROUP(few)(enum fold fold, enum element input, enum element accumulator)
-{
-    switch (fold) {
-#define FEW(name, flat, strided)                                                                   \
-    case FOLD_##name:                                                                              \
-        return strided<name, few_each>(input, accumulator);
-        EACH_OF(GRED_GROUP)(FEW) default : return nullptr;
-    }
-}
-
-const void *OF_GROUP(columns)(enum fold fold, enum element input, enum element accumulator)
-{
-    switch (fold) {
-#define COLUMNS(name, flat, strided)                                                               \
-    case FOLD_##name:                                                                              \
-        return strided<name, columns_of>(input, accumulator);
-        EACH_OF(GRED_GROUP)(COLUMNS) default : return nullptr;
-    }
-}
+EACH_OF(GRED_GROUP)(KERNEL_OF_FOLD)
 
 } // namespace KERNELS

@@ -149,17 +149,18 @@ __device__ __forceinline__ shared<const char> gathered(const kernel_axes &x, uin
 {
     const shared<char> room = block_memory<char>();
     const global<const char> from =
-        static_cast<const char *>(x.from.data) + int64_t(result) * x.strides[0];
+        static_cast<const char *>(x.from.data) + int64_t(result) * x.outer.strides[0];
     shared<const char> at = room;
-    if (x.step == 2) {
+    if (x.launch.step == 2) {
         const uint64_t n = x.from.shape[0];
         const every_second_share own = {unsigned(rows * n), result * n, (x.results - result) * n};
         at = bring_every_second<In>(room, seen_as<const In>(from), own, turning);
     } else {
         const int64_t stride = x.from.strides[0];
-        const units_of_rows units = {from, unsigned(x.staged) / x.unit,
-                                     stride == int64_t(sizeof(In)) ? x.unit : stride, x.strides[0]};
-        switch (x.unit) {
+        const units_of_rows units = {from, unsigned(x.launch.row.bytes) / x.launch.row.unit,
+                                     stride == int64_t(sizeof(In)) ? x.launch.row.unit : stride,
+                                     x.outer.strides[0]};
+        switch (x.launch.row.unit) {
         case 16:
             bring_units<16>(room, units, rows, turning);
             break;

@@ -57,18 +57,17 @@ const void *widening_of(enum method_index method, enum element input, enum eleme
 
 } // namespace
 
-const void *later_flat(enum fold fold, enum method_index method, enum element input,
-                       enum element accumulator)
+const void *later_kernel(kernel_key key)
 {
-    switch (fold) {
+    switch (key.fold) {
     case FOLD_sum:
-        return widening_of<sum>(method, input, accumulator);
+        return widening_of<sum>(key.method, key.input, key.accumulator);
     case FOLD_prod:
-        return widening_of<prod>(method, input, accumulator);
+        return widening_of<prod>(key.method, key.input, key.accumulator);
     case FOLD_min:
-        return flat_of<min>(method, input, accumulator);
+        return flat_of<min>(key.method, key.input, key.accumulator);
     case FOLD_max:
-        return flat_of<max>(method, input, accumulator);
+        return flat_of<max>(key.method, key.input, key.accumulator);
     default:
         return nullptr;
     }

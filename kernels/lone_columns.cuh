@@ -32,12 +32,14 @@ struct lone_pack {
 
     __device__ __forceinline__ lone_pack(const kernel_axes &x, unsigned number)
     {
-        const unsigned lane = threadIdx.x % warp_size, together = warp_size - x.shifted;
+        const unsigned lane = threadIdx.x % warp_size,
+                       together = warp_size - x.launch.column.shifted;
         /* The last first: its edge takes long, and is done before all others are. */
         const uint64_t block = gridDim.x - 1 - blockIdx.x,
-                       warp = (block * x.lone + number) * (blockDim.x / warp_size) +
-                              threadIdx.x / warp_size;
-        if (Batches && x.kept > 1)
+                       warp =
+                           (block * x.launch.column.unsplit + number) * (blockDim.x / warp_size) +
+                           threadIdx.x / warp_size;
+        if (Batches && x.outer.count > 1)
             find_in_batches(x, warp * warp_size + lane);
         else
             find(x, (warp * together + lane) * Columns, lane < together);
@@ -48,14 +50,15 @@ struct lone_pack {
     {
         loads = whole = pack * Columns < x.results;
         count = loads ? Columns : 0;
-        if (x.kept == 2) {
-            const uint64_t outer = !loads         ? 0
-                                   : x.packs <= 2 ? pack >> (x.packs - 1)
-                                                  : divide(pack, x.packs),
-                           column = (loads ? pack - outer * x.packs : 0) * Columns;
-            at = static_cast<const char *>(x.from.data) + int64_t(outer) * x.strides[0] +
+        if (x.outer.count == 2) {
+            const uint64_t outer = !loads ? 0
+                                   : x.launch.column.packs <= 2
+                                       ? pack >> (x.launch.column.packs - 1)
+                                       : divide(pack, x.launch.column.packs),
+                           column = (loads ? pack - outer * x.launch.column.packs : 0) * Columns;
+            at = static_cast<const char *>(x.from.data) + int64_t(outer) * x.outer.strides[0] +
                  column * sizeof(In);
-            place = x.first + int64_t(outer) * x.places[0] + int64_t(column);
+            place = x.outer.first + int64_t(outer) * x.outer.output_strides[0] + int64_t(column);
             return;
         }
         const result_place own = place_of_result(x, loads ? pack * Columns : 0);
@@ -66,11 +69,11 @@ struct lone_pack {
     __device__ __forceinline__ void find(const kernel_axes &x, uint64_t column, bool makes)
     {
         at = static_cast<const char *>(x.from.data) + column * sizeof(In);
-        const uint64_t columns = x.results * x.inner, left = columns - column;
-        place = x.first + int64_t(column);
+        const uint64_t columns = x.results * x.launch.inner, left = columns - column;
+        place = x.outer.first + int64_t(column);
         count = !makes || column >= columns ? 0 : left < Columns ? unsigned(left) : Columns;
         loads = whole = count == Columns;
-        if (x.shifted)
+        if (x.launch.column.shifted)
             find_boundaries(x);
     }
 
@@ -96,7 +99,7 @@ __device__ __forceinline__ void load_lone(Vector (&loaded)[Loads], const kernel_
     const int64_t hop = x.from.strides[0];
     const unsigned rows = unsigned(x.rows.items),
                    left = own.loads && taken < rows ? rows - taken : 0,
-                   beyond = x.shifted ? unsigned(sizeof(Vector)) - 1 : 0;
+                   beyond = x.launch.column.shifted ? unsigned(sizeof(Vector)) - 1 : 0;
     const char *row = own.at + taken * hop;
     const auto load = [&](unsigned k) {
         loaded[k] = *seen_as<const Vector>(row - (unsigned(address_of(row)) & beyond));
@@ -283,27 +286,27 @@ __device__ __forceinline__ void store_merged(const kernel_axes &x, const row_num
         parts[c] = part::of(columns, c, rows);
 #pragma unroll
     for (unsigned apart = 1; apart < Count; apart *= 2)
-        if (apart < x.inner)
+        if (apart < x.launch.inner)
 #pragma unroll
             for (unsigned c = 0; c < Count; c += 2 * apart)
                 parts[c] = part::merged(parts[c], parts[c + apart], rows * apart);
 #pragma unroll 1
-    for (unsigned apart = 1; apart * Count < x.inner; apart *= 2)
+    for (unsigned apart = 1; apart * Count < x.launch.inner; apart *= 2)
         parts[0] = part::merged(parts[0], shuffle_xor(parts[0], apart), rows * apart * Count);
 #pragma unroll
     for (unsigned c = 0; c < Count; c++)
-        made[c] = part::made_of(parts[c], rows * x.inner);
+        made[c] = part::made_of(parts[c], rows * x.launch.inner);
 #pragma unroll
     for (unsigned c = 0; c < Count; c++)
         stored[c] = row_fold<Fold, In>::result_of(made[c], numbers);
-    const global<result> to = static_cast<result *>(x.result.at[0]) + x.first +
-                              divide(uint64_t(own.place - x.first), x.inner);
-    if (threadIdx.x * Count % x.inner != 0)
+    const global<result> to = static_cast<result *>(x.result.at[0]) + x.outer.first +
+                              divide(uint64_t(own.place - x.outer.first), x.launch.inner);
+    if (threadIdx.x * Count % x.launch.inner != 0)
         return;
 #pragma unroll
     for (unsigned c = 0; c < Count; c++)
-        if (c < own.count && c % x.inner == 0)
-            to[c / x.inner] = stored[c];
+        if (c < own.count && c % x.launch.inner == 0)
+            to[c / x.launch.inner] = stored[c];
 }
 
 /* ---- the kernel ---- */
@@ -330,7 +333,7 @@ __device__ __forceinline__ void fold_lone_rows(const kernel_axes &x)
             if (h > 0 && taken >= rows)
                 break;
             if constexpr (whole)
-                if (x.shifted)
+                if (x.launch.column.shifted)
                     join_lone<In>(loaded[h], x, own, taken);
             if (own.whole)
                 take_lone<ROWS_AHEAD>(made, loaded[h], taken,
@@ -343,7 +346,7 @@ __device__ __forceinline__ void fold_lone_rows(const kernel_axes &x)
         if (!own.whole && own.count > 0)
             take_lone_edge<In>(made, x, own);
         if constexpr (!is_indexed<Fold>::value)
-            if (x.inner > 1)
+            if (x.launch.inner > 1)
                 return store_merged<Fold, In, columns>(x, numbers, made, own);
     }
     store_lone<Fold, In, columns>(x, numbers, made, own);
@@ -366,7 +369,7 @@ __device__ __forceinline__ void fold_lone_packs(const kernel_axes &x)
 #pragma unroll 1
     for (unsigned p = 0;;) {
         result_accumulator<Fold, In> made;
-        if (x.shifted)
+        if (x.launch.column.shifted)
             join_lone<In>(loaded[0], x, own, 0);
         if (own.whole)
             take_lone<loads>(made, loaded[0], 0, rows);
@@ -391,11 +394,11 @@ __global__ void __launch_bounds__(LONE_BLOCK,
                       global<unsigned>)
 {
     if constexpr (sizeof(In) < 8)
-        if (x.paired)
+        if (x.launch.column.paired)
             return fold_lone_rows<Fold, In, 2>(x);
-    if (x.lone == 4)
+    if (x.launch.column.unsplit == 4)
         fold_lone_packs<Fold, In, 4>(x);
-    else if (x.lone == 2)
+    else if (x.launch.column.unsplit == 2)
         fold_lone_packs<Fold, In, 2>(x);
     else
         fold_lone_rows<Fold, In, 4>(x);

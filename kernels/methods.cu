@@ -189,37 +189,27 @@ const void *find_default(enum element input, enum element accumulator)
     return nullptr;
 }
 
+const void *flat_kernel(const kernel_key &key)
+{
+    const int pair = pair_of(key.input, key.accumulator);
+    if (pair != PAIRS)
+        return flat_entries[key.method][pair][__builtin_ctz(key.variant / BLOCK_SIZE_MIN)];
+    return key.method == METHOD_last_block ? find_default(key.input, key.accumulator) : nullptr;
+}
+
+template <template <class> class Kernel>
+struct strided_entry {
+    static const void *of(const kernel_key &key)
+    {
+        return strided_all<GRED_FOLD, Kernel, uint64_as>(key.input, key.accumulator);
+    }
+};
+
 } // namespace
 
-const void *OF_FOLD(flat)(enum method_index method, enum element input, enum element accumulator,
-                          unsigned block)
+const void *OF_FOLD(kernel)(kernel_key key)
 {
-    const int pair = pair_of(input, accumulator);
-    if (pair != PAIRS)
-        return flat_entries[method][pair][__builtin_ctz(block / BLOCK_SIZE_MIN)];
-    return method == METHOD_last_block ? find_default(input, accumulator) : nullptr;
-}
-
-const void *OF_FOLD(strided)(enum method_index method, enum element input, enum element accumulator)
-{
-    return method == METHOD_last_block
-               ? strided_all<GRED_FOLD, whole_array, uint64_as>(input, accumulator)
-               : nullptr;
-}
-
-const void *OF_FOLD(along)(enum element input, enum element accumulator)
-{
-    return strided_all<GRED_FOLD, along_axes, uint64_as>(input, accumulator);
-}
-
-const void *OF_FOLD(few)(enum element input, enum element accumulator)
-{
-    return strided_all<GRED_FOLD, few_each, uint64_as>(input, accumulator);
-}
-
-const void *OF_FOLD(columns)(enum element input, enum element accumulator)
-{
-    return strided_all<GRED_FOLD, columns_of, uint64_as>(input, accumulator);
+    return key.kind == KERNEL_FLAT ? flat_kernel(key) : strided_kernel<strided_entry>(key);
 }
 
 } // namespace KERNELS

@@ -85,13 +85,13 @@ extern "C" __attribute__((visibility("default"))) size_t lab_shared_bytes(size_t
 
 #endif
 
-/* As kernels.flat. Unsigned 64-bit sums are the same bits as signed ones. */
-extern "C" __attribute__((visibility("default"))) const void *
-lab_flat(enum fold fold, enum method_index, enum element input, enum element accumulator,
-         unsigned block)
+/* A kernel_finder. Unsigned 64-bit sums are the same bits as signed ones. */
+extern "C" __attribute__((visibility("default"))) const void *lab_flat(struct kernel_key key)
 {
     using namespace KERNELS;
-    if (fold != FOLD_sum)
+    const enum element input = key.input, accumulator = key.accumulator;
+    const unsigned block = key.variant;
+    if (key.fold != FOLD_sum)
         return nullptr;
 #ifdef GRED_RUNG_TYPE
     return input == accumulator && input == GRED_RUNG_ELEMENT

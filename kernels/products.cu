@@ -8,7 +8,10 @@
 namespace KERNELS
 {
 
-const void *exact_products(enum element input)
+namespace
+{
+
+const void *exact_sum_of_products(enum element input)
 {
     switch (input) {
     case ELEMENT_FLOAT16:
@@ -31,16 +34,11 @@ const void *exact_products(enum element input)
     }
 }
 
-const void *exact_products_merging(enum fold fold, enum element accumulator)
+const void *merging(enum fold fold, enum element accumulator)
 {
     return exact_products_have_parts(fold, accumulator)
                ? KERNEL_ENTRY(exact_merge<products_layout<2>>)
                : KERNEL_ENTRY(exact_merge<products_layout<1>>);
-}
-
-const void *exact_products_finishing()
-{
-    return KERNEL_ENTRY(exact_products_finish);
 }
 
 #define DOT(IN, In, ACC, Acc) {ELEMENT_##IN, ELEMENT_##ACC, KERNEL_ENTRY(dot<In, Acc>)}
@@ -72,6 +70,22 @@ const void *dot_of(enum element input, enum element accumulator)
         if (entry.input == input && entry.accumulator == accumulator)
             return entry.kernel;
     return nullptr;
+}
+
+} // namespace
+
+const void *products_kernel(kernel_key key)
+{
+    switch (key.kind) {
+    case KERNEL_EXACT_PRODUCTS:
+        return exact_sum_of_products(key.input);
+    case KERNEL_EXACT_PRODUCTS_MERGE:
+        return merging(key.fold, key.accumulator);
+    case KERNEL_EXACT_PRODUCTS_FINISH:
+        return KERNEL_ENTRY(exact_products_finish);
+    default:
+        return dot_of(key.input, key.accumulator);
+    }
 }
 
 } // namespace KERNELS

@@ -42,19 +42,19 @@ struct one_by_one {
 };
 
 template <template <class> class Kernel>
-const void *of_fold(enum fold fold, enum element input, enum element accumulator)
+const void *of_fold(const kernel_key &key)
 {
-    switch (fold) { /* what takes 64-bit integers for signed makes the same bits of them */
+    switch (key.fold) { /* what takes 64-bit integers for signed makes the same bits of them */
     case FOLD_sum:
-        return strided_all<sum, Kernel, int64_t>(input, accumulator);
+        return strided_all<sum, Kernel, int64_t>(key.input, key.accumulator);
     case FOLD_prod:
-        return strided_all<prod, Kernel, int64_t>(input, accumulator);
+        return strided_all<prod, Kernel, int64_t>(key.input, key.accumulator);
     case FOLD_min:
-        return strided_all<min, Kernel>(input, accumulator);
+        return strided_all<min, Kernel>(key.input, key.accumulator);
     case FOLD_max:
-        return strided_all<max, Kernel>(input, accumulator);
+        return strided_all<max, Kernel>(key.input, key.accumulator);
     case FOLD_nonzero:
-        return strided_all<nonzero, Kernel, int64_t>(input, accumulator);
+        return strided_all<nonzero, Kernel, int64_t>(key.input, key.accumulator);
     default:
         return nullptr;
     }
@@ -75,21 +75,18 @@ bool segments_follow()
     return all_wait;
 }
 
-const void *segments_survey()
+const void *segments_kernel(kernel_key key)
 {
-    return KERNEL_ENTRY(survey_segments);
-}
-
-const void *segments_tiles(enum fold fold, enum element input, enum element accumulator, bool scans)
-{
-    if (scans)
-        return of_fold<by_scans>(fold, input, accumulator);
-    return of_fold<by_tiles>(fold, input, accumulator);
-}
-
-const void *segments_each(enum fold fold, enum element input, enum element accumulator)
-{
-    return of_fold<one_by_one>(fold, input, accumulator);
+    switch (key.kind) {
+    case KERNEL_SURVEY:
+        return KERNEL_ENTRY(survey_segments);
+    case KERNEL_TILES:
+        return of_fold<by_tiles>(key);
+    case KERNEL_SCANNED_TILES:
+        return of_fold<by_scans>(key);
+    default:
+        return of_fold<one_by_one>(key);
+    }
 }
 
 } // namespace KERNELS

@@ -76,9 +76,10 @@ struct row_share {
     __device__ __forceinline__ row_share(const kernel_axes &x, unsigned number, unsigned packs)
         : packing(packs)
     {
-        const unsigned words = unsigned(x.from.shape[0]) >> packing, first = number << x.load,
-                       apart = x.load + x.team, reach = slots_of_row << x.team;
-        places = {first, x.load, apart};
+        const unsigned words = unsigned(x.from.shape[0]) >> packing,
+                       first = number << x.launch.load, apart = x.launch.load + x.launch.team,
+                       reach = slots_of_row << x.launch.team;
+        places = {first, x.launch.load, apart};
         begin = first << (x.rows.bytes + packing);
         step = 1u << (apart + x.rows.bytes + packing);
         whole = words / reach;
@@ -121,7 +122,7 @@ __device__ __forceinline__ state_of<Fold> fold_row(const kernel_axes &x, const r
     for (unsigned k = 0; k < share.whole; k++) {
         take_from_row<Fold, Run, true>(state, x, share, at, places);
         at += share.step * (slots_of_row / Run);
-        places.first += slots_of_row << x.team;
+        places.first += slots_of_row << x.launch.team;
     }
     if (share.rest)
         take_from_row<Fold, Run, false>(state, x, share, at, places);
@@ -143,22 +144,23 @@ template <class Fold, unsigned Run>
 __device__ __forceinline__ void fold_rows(const kernel_axes &x, shared<const char> staged,
                                           unsigned rows, unsigned most, int64_t place)
 {
-    const unsigned teams = blockDim.x >> x.team, number = threadIdx.x & ((1u << x.team) - 1),
-                   first = threadIdx.x >> x.team, bytes = unsigned(x.staged);
-    const row_share share(x, number, packs<Fold> ? x.packing : 0);
+    const unsigned teams = blockDim.x >> x.launch.team,
+                   number = threadIdx.x & ((1u << x.launch.team) - 1),
+                   first = threadIdx.x >> x.launch.team, bytes = unsigned(x.launch.row.bytes);
+    const row_share share(x, number, packs<Fold> ? x.launch.row.packing : 0);
     const bool stores = number == 0;
     shared<const char> at = staged + first * bytes;
-    place += first * x.places[0];
+    place += first * x.outer.output_strides[0];
 #pragma unroll 1
     for (unsigned row = first; row < most; row += teams) {
         state_of<Fold> state = Fold::identity();
         if (row < rows)
             state = fold_row<Fold, Run>(x, share, at);
-        state = fold_team<Fold>(x.team, state);
+        state = fold_team<Fold>(x.launch.team, state);
         if (stores && row < rows)
             store_result<Fold>(x.result, state, x.result.finish.count, place);
         at += teams * bytes;
-        place += teams * x.places[0];
+        place += teams * x.outer.output_strides[0];
     }
 }
 
@@ -166,13 +168,14 @@ __device__ __forceinline__ void fold_rows(const kernel_axes &x, shared<const cha
 template <class Fold>
 __device__ __forceinline__ void fold_staged(const kernel_axes &x)
 {
-    const unsigned most = (blockDim.x >> x.team) * x.rounds, bytes = unsigned(x.staged);
+    const unsigned most = (blockDim.x >> x.launch.team) * x.launch.rounds,
+                   bytes = unsigned(x.launch.row.bytes);
     const uint64_t first = uint64_t(blockIdx.x) * most, left = x.results - first;
     const unsigned rows = left < most ? unsigned(left) : most;
     const shared<const char> staged =
         brought(static_cast<const char *>(x.from.data) + first * bytes, rows * bytes);
-    const int64_t place = x.first + int64_t(first) * x.places[0];
-    switch (x.load) {
+    const int64_t place = x.outer.first + int64_t(first) * x.outer.output_strides[0];
+    switch (x.launch.load) {
     case 0:
         return fold_rows<Fold, 1>(x, staged, rows, most, place);
     case 1:

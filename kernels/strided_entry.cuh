@@ -103,4 +103,23 @@ const void *strided_all(enum element input, enum element accumulator)
     }
 }
 
+/* Of a fold's kernels for elements of any layout, the one of a kind: Entry<Kernel>::of chooses by
+ * the types. */
+template <template <template <class> class> class Entry>
+const void *strided_kernel(const kernel_key &key)
+{
+    switch (key.kind) {
+    case KERNEL_STRIDED:
+        return key.method == METHOD_last_block ? Entry<whole_array>::of(key) : nullptr;
+    case KERNEL_ALONG:
+        return Entry<along_axes>::of(key);
+    case KERNEL_FEW:
+        return Entry<few_each>::of(key);
+    case KERNEL_COLUMNS:
+        return Entry<columns_of>::of(key);
+    default:
+        return nullptr;
+    }
+}
+
 } // namespace KERNELS

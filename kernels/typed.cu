@@ -48,18 +48,18 @@ struct short_rows {
 
 } // namespace
 
-const void *OF_FOLD(typed)(enum typed_kernel kernel, enum element input, enum element accumulator,
-                           bool apart)
+const void *OF_FOLD(typed_kernel)(kernel_key key)
 {
-    switch (kernel) {
-    case TYPED_COLUMNS:
-        return of_type<columns, GRED_FOLD>(input, accumulator, apart);
-    case TYPED_LONE_COLUMNS:
-        return of_type<lone_columns, GRED_FOLD>(input, accumulator, apart);
-    case TYPED_ROWS:
-        return of_type<rows, GRED_FOLD>(input, accumulator, apart);
+    const bool apart = key.variant == ACCESS_STRIDED;
+    switch (key.kind) {
+    case KERNEL_TYPED_COLUMNS:
+        return of_type<columns, GRED_FOLD>(key.input, key.accumulator, apart);
+    case KERNEL_UNSPLIT_COLUMNS:
+        return of_type<lone_columns, GRED_FOLD>(key.input, key.accumulator, apart);
+    case KERNEL_TYPED_ROWS:
+        return of_type<rows, GRED_FOLD>(key.input, key.accumulator, apart);
     default:
-        return of_type<short_rows, GRED_FOLD>(input, accumulator, apart);
+        return of_type<short_rows, GRED_FOLD>(key.input, key.accumulator, apart);
     }
 }
 

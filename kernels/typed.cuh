@@ -11,8 +11,6 @@
 namespace KERNELS
 {
 
-enum typed_kernel { TYPED_COLUMNS, TYPED_LONE_COLUMNS, TYPED_ROWS, TYPED_SHORT_ROWS };
-
 /* Of bytes, the accumulator that a fold of them has: positions, extremes and counts of 64 bits,
  * sums of 64 bits or, of means, of double precision, and variances of double precision. */
 template <template <class, class> class Kernel, template <class> class Fold, class In>

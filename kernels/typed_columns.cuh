@@ -29,7 +29,7 @@ struct column_part {
     bool there;
 
     __device__ __forceinline__ column_part(const kernel_axes &x, const teammate &me, bool merged)
-        : number(me.number), count(1u << x.team), slot(me.result), there(true)
+        : number(me.number), count(1u << x.launch.team), slot(me.result), there(true)
     {
         if (merged && me.teams < warp_size) {
             number = threadIdx.x / warp_size;
@@ -123,9 +123,9 @@ constexpr unsigned columns_block(unsigned threads = COLUMNS_BLOCK)
 /* Columns of the last dimension. */
 __device__ __forceinline__ uint64_t columns_in_a_row(const kernel_axes &x)
 {
-    return x.repeats > 1 ? uint64_t(columns_of_row(x)) * x.repeats
-           : x.kept > 1  ? x.shape[x.kept - 1]
-                         : x.results * x.inner;
+    return x.launch.column.coalesced > 1 ? uint64_t(columns_of_row(x)) * x.launch.column.coalesced
+           : x.outer.count > 1           ? x.outer.shape[x.outer.count - 1]
+                                         : x.results * x.launch.inner;
 }
 
 /* Which columns and rows a thread has. Where more than 512 share a multiprocessor's registers, two
@@ -139,9 +139,9 @@ struct columns_share {
 
     __device__ __forceinline__ columns_share(const kernel_axes &x, const teammate &me,
                                              unsigned columns)
-        : group(x.splits > 1 ? blockIdx.x / unsigned(x.splits) : blockIdx.x),
-          split(blockIdx.x - group * unsigned(x.splits)), kept(columns_in_a_row(x)),
-          place(x, group, me, columns), step(x.splits << x.team)
+        : group(x.launch.splits > 1 ? blockIdx.x / unsigned(x.launch.splits) : blockIdx.x),
+          split(blockIdx.x - group * unsigned(x.launch.splits)), kept(columns_in_a_row(x)),
+          place(x, group, me, columns), step(x.launch.splits << x.launch.team)
     {
     }
 
@@ -158,7 +158,8 @@ struct columns_share {
 
     __device__ __forceinline__ bool is_there(const kernel_axes &x) const
     {
-        return place.first < length(x) && column(x) < x.results * x.inner * x.repeats;
+        return place.first < length(x) &&
+               column(x) < x.results * x.launch.inner * x.launch.column.coalesced;
     }
 };
 
@@ -171,16 +172,16 @@ template <bool Apart, unsigned Ahead, class Columns, class In, class Share>
 __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kernel_axes &x,
                                                        const teammate &me, const Share &share)
 {
-    const uint64_t first = (uint64_t(share.split) << x.team) + me.number, rows = x.rows.items,
-                   left = share.length(x) - share.place.first;
+    const uint64_t first = (uint64_t(share.split) << x.launch.team) + me.number,
+                   rows = x.rows.items, left = share.length(x) - share.place.first;
     constexpr unsigned step = Apart ? 2 : 1;
     if (!share.is_there(x) || first >= rows)
         return 0;
     const int64_t stride = x.from.strides[0], beside = int64_t(step * sizeof(In)),
-                  offset = are_batches(x) ? int64_t(share.group) * x.strides[0] +
-                                                int64_t(share.place.first) * beside
-                           : x.kept > 1   ? place_of_result(x, share.column(x)).base.data
-                                          : int64_t(share.column(x)) * beside;
+                  offset = are_batches(x)      ? int64_t(share.group) * x.outer.strides[0] +
+                                                     int64_t(share.place.first) * beside
+                           : x.outer.count > 1 ? place_of_result(x, share.column(x)).base.data
+                                               : int64_t(share.column(x)) * beside;
     const uint32_t end = uint32_t(divide(rows - first + share.step - 1, share.step));
     const char *const at =
         static_cast<const char *>(x.from.data) + offset + int64_t(first) * stride;
@@ -188,7 +189,7 @@ __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kerne
                                                              : left == Columns::columns);
     column_walk walk = {at, int64_t(share.step) * stride,
                         left < Columns::columns ? unsigned(left) : Columns::columns,
-                        x.shifted || odd || left < Columns::columns, 0};
+                        x.launch.column.shifted || odd || left < Columns::columns, 0};
     take_columns<Apart, Ahead, Columns, In>(own, x, walk, end, first == 0,
                                             first + (end - 1) * share.step == rows - 1);
     return end;
@@ -219,7 +220,8 @@ template <class Share>
 __device__ __forceinline__ bool stores_packs(const kernel_axes &x, const Share &share,
                                              unsigned columns)
 {
-    return x.stores_packs && x.result.at_once && x.result.bytes[0] * columns <= STORED_TOGETHER &&
+    return x.launch.column.stores_packs && x.result.at_once &&
+           x.result.bytes[0] * columns <= STORED_TOGETHER &&
            (share.group + 1 < gridDim.x || share.length(x) % columns == 0);
 }
 
@@ -237,7 +239,7 @@ __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const k
     Columns own;
     const uint32_t rows = take_rows_of_share<Apart, Ahead, Columns, In>(own, x, me, share);
     if constexpr (Apart)
-        if (x.stores_usual) {
+        if (x.launch.column.stores_native) {
             const bool is_there = share.is_there(x);
             const uint64_t left = is_there ? share.length(x) - share.place.first : 0;
             const results_place mine = {
@@ -247,7 +249,8 @@ __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const k
             store_lone<Fold, In, N>(x, row_numbers(x.result), own, mine);
             return false;
         }
-    rows_taken taken = {uint64_t(share.split) << x.team, share.step, x.team, me.number, rows};
+    rows_taken taken = {uint64_t(share.split) << x.launch.team, share.step, x.launch.team,
+                        me.number, rows};
     constexpr bool merges = columns_merge<Columns>::value;
     const column_part part(x, me, merges);
     if constexpr (merges)
@@ -255,9 +258,10 @@ __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const k
     const bool has_all = !merges || (part.there && part.number == 0);
 #pragma unroll
     for (unsigned c = 0; c < N && has_all; c++) {
-        const unsigned repeat =
-            is_indexed<Fold>::value && x.repeats > 1 ? (me.result * N + c) / columns_of_row(x) : 0;
-        states[c] = own.state(c, taken, x.repeats, repeat);
+        const unsigned repeat = is_indexed<Fold>::value && x.launch.column.coalesced > 1
+                                    ? (me.result * N + c) / columns_of_row(x)
+                                    : 0;
+        states[c] = own.state(c, taken, x.launch.column.coalesced, repeat);
     }
     return true;
 }
@@ -288,16 +292,16 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
             store_run_at_once<Fold>(x.result, states, place_of_result(x, share.column(x)).place);
         return;
     }
-    const unsigned count =
-        x.repeats > 1 ? columns_of_row(x) / x.inner : me.teams * columns / x.inner;
+    const unsigned count = x.launch.column.coalesced > 1 ? columns_of_row(x) / x.launch.inner
+                                                         : me.teams * columns / x.launch.inner;
     if constexpr (!merges)
         merge_states<Fold>(states, me, part);
     column_table<state_of<Fold>> table = bring_columns<Apart, Fold, In>(
-        x, me, states, part, x.leftover && share.split == 0, share.group);
-    bool made = x.inner * x.repeats > 1 && count <= blockDim.x;
+        x, me, states, part, x.launch.column.leftover && share.split == 0, share.group);
+    bool made = x.launch.inner * x.launch.column.coalesced > 1 && count <= blockDim.x;
     if (made)
         fold_columns_of_results<Fold>(x, table, count);
-    if (x.splits > 1) {
+    if (x.launch.splits > 1) {
         if (!exchange_columns<Fold, columns>(x, table, share.group, unsigned(share.split), count,
                                              made, partials, tickets))
             return;

@@ -250,8 +250,8 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
                                                           const offsets &base)
 {
     const layout_of_few &from = x.from;
-    const unsigned inner = from.dimensions - 1, readers = x.readers,
-                   threads = unsigned(x.splits) << x.team;
+    const unsigned inner = from.dimensions - 1, readers = x.launch.readers,
+                   threads = unsigned(x.launch.splits) << x.launch.team;
     const bool together = readers == threads;
     const unsigned groups = together ? 1 : threads / readers, group = together ? 0 : rank / readers;
     const reader me = {rank - group * readers, readers};
@@ -259,7 +259,7 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
     const global<const char> data = static_cast<const char *>(from.data) + base.data;
     row_accumulator<Fold, In> own;
     if constexpr (!Apart && !is_indexed<Fold>::value) {
-        if (x.stacked) {
+        if (x.launch.stacked) {
             take_typed_stack<Fold, In>(own, x, me.rank, reader{group, groups}, data);
             own.flush(0, 0);
             return own.state;
@@ -332,13 +332,13 @@ __global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Apar
     fold_rows_of_type(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials, global<uint64_t>,
                       global<unsigned> tickets)
 {
-    const unsigned team = x.team, number = threadIdx.x & ((1u << team) - 1),
-                   teams = blockDim.x >> team, splits = unsigned(x.splits);
+    const unsigned team = x.launch.team, number = threadIdx.x & ((1u << team) - 1),
+                   teams = blockDim.x >> team, splits = unsigned(x.launch.splits);
     const unsigned group = splits == 1 ? blockIdx.x : blockIdx.x / splits,
                    split = blockIdx.x - group * splits;
-    uint64_t result = uint64_t(group) * teams * x.rounds + (threadIdx.x >> team);
+    uint64_t result = uint64_t(group) * teams * x.launch.rounds + (threadIdx.x >> team);
 #pragma unroll 1
-    for (unsigned round = 0; round < x.rounds; round++, result += teams) {
+    for (unsigned round = 0; round < x.launch.rounds; round++, result += teams) {
         state_of<Fold> state = Fold::identity();
         result_place at = {{0, 0}, 0};
         const bool there = result < x.results;

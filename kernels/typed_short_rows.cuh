@@ -23,7 +23,7 @@ using result_of_row = typename row_fold<Fold, In>::result;
 template <class Fold, class In>
 __device__ __forceinline__ global<result_of_row<Fold, In>> results_of(const kernel_axes &x)
 {
-    return static_cast<result_of_row<Fold, In> *>(x.result.at[0]) + x.first;
+    return static_cast<result_of_row<Fold, In> *>(x.result.at[0]) + x.outer.first;
 }
 
 template <class Fold, class In, class Row>
@@ -78,7 +78,7 @@ __device__ __forceinline__ void fold_last_in_registers(const kernel_axes &x,
     for (uint64_t row = first + threadIdx.x; row < x.results; row += blockDim.x) {
         unit_of<In> own[(N * sizeof(In) + sizeof(unit_of<In>) - 1) / sizeof(unit_of<In>)] = {};
         memcpy(own, from + row * N, N * sizeof(In));
-        results[int64_t(row) * x.places[0]] =
+        results[int64_t(row) * x.outer.output_strides[0]] =
             result_of<Fold, In>(row_in_registers<In, N>(own, 0), numbers);
     }
 }
@@ -90,7 +90,7 @@ __device__ __forceinline__ void fold_in_registers(const kernel_axes &x)
     const row_numbers numbers(x.result);
     const unsigned most = blockDim.x * rows::count * rows::loads;
     const uint64_t first = uint64_t(blockIdx.x) * most;
-    if (x.places[0] != 1 || x.results - first < most ||
+    if (x.outer.output_strides[0] != 1 || x.results - first < most ||
         address_of(results_of<Fold, In>(x)) % sizeof(typename rows::together::store))
         return fold_last_in_registers<Fold, In, N>(x, numbers, first);
     const auto from = static_cast<const typename rows::together::load *>(x.from.data) +
@@ -134,7 +134,7 @@ fold_rows_together(const kernel_axes &x, shared<const char> staged, unsigned row
     const row_numbers numbers(x.result);
     const auto from = seen_as<const load>(staged);
     const auto to = seen_as<typename together::store>(results_of<Fold, In>(x) + result);
-    if (x.places[0] != 1 || address_of(staged) % 16 || address_of(to) % sizeof *to)
+    if (x.outer.output_strides[0] != 1 || address_of(staged) % 16 || address_of(to) % sizeof *to)
         return 0;
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k < rows / count; k += blockDim.x) {
@@ -175,8 +175,8 @@ __device__ __forceinline__ void fold_rows_of_team(const kernel_axes &x, const te
 {
     const unsigned teams = blockDim.x >> share.team, own = threadIdx.x >> share.team;
     const row_numbers numbers(x.result);
-    const int64_t step = int64_t(teams) * x.places[0];
-    auto to = results_of<Fold, In>(x) + int64_t(result + first + own) * x.places[0];
+    const int64_t step = int64_t(teams) * x.outer.output_strides[0];
+    auto to = results_of<Fold, In>(x) + int64_t(result + first + own) * x.outer.output_strides[0];
 #pragma unroll 1
     for (; first < rows; first += teams) {
         const bool there = first + own < rows;
@@ -207,22 +207,26 @@ brought_rows(const kernel_axes &x, uint64_t result, unsigned rows, const turning
     if constexpr (Apart) {
         return gathered<In>(x, result, rows, turning);
     } else {
-        const unsigned bytes = unsigned(x.staged);
+        const unsigned bytes = unsigned(x.launch.row.bytes);
         const global<const char> from = static_cast<const char *>(x.from.data) + result * bytes;
-        return x.turned ? brought_turned(from, rows * (bytes / 16), turning)
-                        : brought(from, rows * bytes);
+        return x.launch.row.swizzle_mask ? brought_turned(from, rows * (bytes / 16), turning)
+                                         : brought(from, rows * bytes);
     }
 }
 
 template <class Fold, class In, bool Apart>
 __device__ __forceinline__ void fold_brought(const kernel_axes &x)
 {
-    const unsigned most = (blockDim.x >> x.team) * x.rounds, bytes = unsigned(x.staged);
+    const unsigned most = (blockDim.x >> x.launch.team) * x.launch.rounds,
+                   bytes = unsigned(x.launch.row.bytes);
     const uint64_t result = uint64_t(blockIdx.x) * most, left = x.results - result;
     const unsigned rows = left < most ? unsigned(left) : most;
-    const unsigned n = unsigned(x.from.shape[0]), size = unsigned(sizeof(In)) << x.load;
-    const team_share share = {
-        n, bytes / size, x.team, threadIdx.x & ((1u << x.team) - 1), {x.turned, x.turns}};
+    const unsigned n = unsigned(x.from.shape[0]), size = unsigned(sizeof(In)) << x.launch.load;
+    const team_share share = {n,
+                              bytes / size,
+                              x.launch.team,
+                              threadIdx.x & ((1u << x.launch.team) - 1),
+                              {x.launch.row.swizzle_mask, x.launch.row.swizzle_shift}};
     const shared<const char> staged = brought_rows<Apart, In>(x, result, rows, share.turning);
     const unsigned first = fold_some_together<Fold, In>(x, staged, rows, result);
     if (size == 16)
@@ -244,7 +248,7 @@ __device__ __forceinline__ void fold_brought(const kernel_axes &x)
 template <class Fold, class In>
 __device__ __forceinline__ void fold_flat_rows(const kernel_axes &x)
 {
-    switch (x.several) {
+    switch (x.launch.row.packed) {
     case 2:
         return fold_in_registers<Fold, In, 2>(x);
     case 4:

@@ -11,7 +11,6 @@
 #include "cuda/order.h"
 #include "cuda/pointer.h"
 #include "cuda/session.h"
-#include "run/results.h"
 #include "run/substitute.h"
 
 #include <stdatomic.h>
@@ -129,8 +128,7 @@ static bool make_stream(struct state *state, int device, enum own_stream which,
         return false;
     pthread_mutex_lock(&state->making_stream);
     if (!state->streams[device][which] &&
-        cuda_check(failure, cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking),
-                   "cudaStreamCreateWithFlags"))
+        CUDA_TRY(failure, cudaStreamCreateWithFlags, &made, cudaStreamNonBlocking))
         state->streams[device][which] = made;
     pthread_mutex_unlock(&state->making_stream);
     return cuda_gpu_leave(device, &before, failure) && state->streams[device][which];
@@ -165,10 +163,8 @@ static bool allocate_here(struct state *state, struct device_memory *memory,
 {
     cudaMemPool_t pool;
     return cuda_sessions_pool(&state->sessions, memory->device, &pool, failure) &&
-           cuda_check(failure,
-                      cudaMallocFromPoolAsync(&memory->at, memory->bytes, pool,
-                                              (cudaStream_t)memory->stream.handle),
-                      "cudaMallocFromPoolAsync");
+           CUDA_TRY(failure, cudaMallocFromPoolAsync, &memory->at, memory->bytes, pool,
+                    (cudaStream_t)memory->stream.handle);
 }
 
 static bool allocate(void *opaque, struct device_memory *memory, struct failure *failure)
@@ -192,8 +188,7 @@ static void release(void *opaque, const struct device_memory *memory)
     struct cuda_before before;
     if (state->gpus.user != process_here() || !cuda_gpu_enter(memory->device, &before, &ignored))
         return;
-    cuda_check(&ignored, cudaFreeAsync(memory->at, (cudaStream_t)memory->stream.handle),
-               "cudaFreeAsync");
+    CUDA_TRY(&ignored, cudaFreeAsync, memory->at, (cudaStream_t)memory->stream.handle);
     cuda_gpu_leave(memory->device, &before, &ignored);
 }
 
@@ -204,7 +199,7 @@ static bool read_here(const struct device_memory *memory, void *target, struct f
                failure,
                cudaMemcpyAsync(target, memory->at, memory->bytes, cudaMemcpyDeviceToHost, stream),
                "cudaMemcpyAsync from the device") &&
-           cuda_check(failure, cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+           CUDA_TRY(failure, cudaStreamSynchronize, stream);
 }
 
 static bool read_results(void *opaque, const struct device_memory *memory, void *target,
@@ -222,13 +217,10 @@ static bool read_results(void *opaque, const struct device_memory *memory, void 
 static bool order_here(uintptr_t earlier, uintptr_t later, struct failure *failure)
 {
     cudaEvent_t event;
-    if (!cuda_check(failure, cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
-                    "cudaEventCreateWithFlags"))
+    if (!CUDA_TRY(failure, cudaEventCreateWithFlags, &event, cudaEventDisableTiming))
         return false;
-    const bool ordered =
-        cuda_check(failure, cudaEventRecord(event, (cudaStream_t)earlier), "cudaEventRecord") &&
-        cuda_check(failure, cudaStreamWaitEvent((cudaStream_t)later, event, 0),
-                   "cudaStreamWaitEvent");
+    const bool ordered = CUDA_TRY(failure, cudaEventRecord, event, (cudaStream_t)earlier) &&
+                         CUDA_TRY(failure, cudaStreamWaitEvent, (cudaStream_t)later, event, 0);
     cudaEventDestroy(event);
     return ordered;
 }
@@ -257,7 +249,7 @@ struct job {
 static bool run_plan(struct cuda_machine *on, const struct plan *plan, struct run *run)
 {
     return cuda_order_before(on->session, plan, &run->failure) &&
-           results_run(&on->machine, plan, run) &&
+           execute(&on->machine, plan, run) &&
            (!plan_stays_on_device(plan) || cuda_order_after(on->session, plan, &run->failure));
 }
 
@@ -314,8 +306,8 @@ static bool run_on_current_device(const struct job *job)
         on.machine.kernels = &job->state->with_substitute;
     const bool ran = warn_of_compiling(job->state, session, job->run) &&
                      (plan         ? run_plan(&on, plan, job->run)
-                      : job->bytes ? passes_read(&on.machine, job->bytes, job->run)
-                                   : passes_launch(&on.machine, job->run));
+                      : job->bytes ? machine_time_reading(&on.machine, job->bytes, job->run)
+                                   : machine_time_launching(&on.machine, job->run));
     settle(session, ran, failure);
     cuda_session_return(sessions, session, failure);
     return ran && failure->kind == FAILURE_NONE;

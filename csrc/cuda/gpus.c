@@ -71,8 +71,7 @@ bool cuda_gpus_find(struct cuda_gpus *self, int *count, struct failure *failure)
 
 static bool exchange_mode(enum cudaStreamCaptureMode *mode, struct failure *failure)
 {
-    return cuda_check(failure, cudaThreadExchangeStreamCaptureMode(mode),
-                      "cudaThreadExchangeStreamCaptureMode");
+    return CUDA_TRY(failure, cudaThreadExchangeStreamCaptureMode, mode);
 }
 
 bool cuda_gpu_enter(int device, struct cuda_before *before, struct failure *failure)
@@ -80,15 +79,13 @@ bool cuda_gpu_enter(int device, struct cuda_before *before, struct failure *fail
     before->mode = cudaStreamCaptureModeRelaxed;
     /* The runtime may name a device while the driver was told to make another one's context
      * current. */
-    return cuda_check(failure, cudaGetDevice(&before->device), "cudaGetDevice") &&
-           cuda_check(failure, cudaSetDevice(device), "cudaSetDevice") &&
-           exchange_mode(&before->mode, failure);
+    return CUDA_TRY(failure, cudaGetDevice, &before->device) &&
+           CUDA_TRY(failure, cudaSetDevice, device) && exchange_mode(&before->mode, failure);
 }
 
 bool cuda_gpu_leave(int device, const struct cuda_before *before, struct failure *failure)
 {
     enum cudaStreamCaptureMode mode = before->mode;
     return exchange_mode(&mode, failure) &&
-           (before->device == device ||
-            cuda_check(failure, cudaSetDevice(before->device), "cudaSetDevice"));
+           (before->device == device || CUDA_TRY(failure, cudaSetDevice, before->device));
 }

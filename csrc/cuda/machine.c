@@ -19,16 +19,14 @@ static struct cuda_session *session_of(struct machine *machine)
 static bool allocate_from_pool(struct machine *machine, size_t bytes, void **memory)
 {
     struct cuda_session *self = session_of(machine);
-    return cuda_check(machine->failure,
-                      cudaMallocFromPoolAsync(memory, bytes ? bytes : 1, self->pool, self->stream),
-                      "cudaMallocFromPoolAsync");
+    return CUDA_TRY(machine->failure, cudaMallocFromPoolAsync, memory, bytes ? bytes : 1,
+                    self->pool, self->stream);
 }
 
 static void free_to_pool(struct machine *machine, void *memory)
 {
     if (memory)
-        cuda_check(machine->failure, cudaFreeAsync(memory, session_of(machine)->stream),
-                   "cudaFreeAsync");
+        CUDA_TRY(machine->failure, cudaFreeAsync, memory, session_of(machine)->stream);
 }
 
 /* What a run works in, at most once a run. A graph may run at any time, and so works in memory that
@@ -69,9 +67,8 @@ static bool refuse_capture(struct machine *machine)
 
 static bool machine_clear(struct machine *machine, void *target, size_t bytes)
 {
-    return cuda_check(machine->failure,
-                      cudaMemsetAsync(target, 0, bytes, session_of(machine)->stream),
-                      "cudaMemsetAsync");
+    return CUDA_TRY(machine->failure, cudaMemsetAsync, target, 0, bytes,
+                    session_of(machine)->stream);
 }
 
 static bool machine_copy_in(struct machine *machine, void *target, const void *source, size_t bytes)
@@ -91,8 +88,7 @@ static bool machine_copy_out(struct machine *machine, void *target, const void *
            cuda_check(machine->failure,
                       cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, self->stream),
                       "cudaMemcpyAsync from the device") &&
-           cuda_check(machine->failure, cudaStreamSynchronize(self->stream),
-                      "cudaStreamSynchronize");
+           CUDA_TRY(machine->failure, cudaStreamSynchronize, self->stream);
 }
 
 static bool machine_copy_within(struct machine *machine, void *target, const void *source,
@@ -148,8 +144,8 @@ static bool feed_in_stages(struct machine *machine, struct cuda_feed *feed, uint
     struct cuda_session *self = session_of(machine);
     feed->stream = self->stream;
     feed->ahead = cuda_of(machine)->ahead;
-    feed->threads = self->threads;
-    feed->instructions = self->instructions;
+    feed->threads = self->all->threads;
+    feed->instructions = self->all->instructions;
     return make_staging(machine) && cuda_staging_feed(self->staging, feed, fed, machine->failure);
 }
 
@@ -173,7 +169,7 @@ static bool machine_feed(struct machine *machine, void *target, const struct lay
         return false;
     if (flat && bytes <= FEW_BYTES)
         return feed_few(machine, target, first, bytes);
-    struct cuda_pointers *pointers = session_of(machine)->pointers;
+    struct cuda_pointers *pointers = session_of(machine)->all->pointers;
     struct cuda_feed feed = {
         .layout = layout,
         .start = start,
@@ -206,9 +202,8 @@ static bool launch_as(struct machine *machine, const struct launch *launch,
         .attrs = &attribute,
         .numAttrs = 1,
     };
-    return cuda_check(machine->failure,
-                      cudaLaunchKernelExC(&config, launch->kernel, launch->arguments),
-                      "cudaLaunchKernelExC");
+    return CUDA_TRY(machine->failure, cudaLaunchKernelExC, &config, launch->kernel,
+                    launch->arguments);
 }
 
 static bool launch_clusters(struct machine *machine, const struct launch *launch)
@@ -239,25 +234,18 @@ static bool machine_launch(struct machine *machine, const struct launch *launch)
     if (launch->follows)
         return launch_following(machine, launch);
     if (launch->cooperative)
-        return cuda_check(machine->failure,
-                          cudaLaunchCooperativeKernel(launch->kernel, grid, block,
-                                                      launch->arguments, launch->shared_bytes,
-                                                      stream),
-                          "cudaLaunchCooperativeKernel");
-    return cuda_check(machine->failure,
-                      cudaLaunchKernel(launch->kernel, grid, block, launch->arguments,
-                                       launch->shared_bytes, stream),
-                      "cudaLaunchKernel");
+        return CUDA_TRY(machine->failure, cudaLaunchCooperativeKernel, launch->kernel, grid, block,
+                        launch->arguments, launch->shared_bytes, stream);
+    return CUDA_TRY(machine->failure, cudaLaunchKernel, launch->kernel, grid, block,
+                    launch->arguments, launch->shared_bytes, stream);
 }
 
 static bool machine_resident(struct machine *machine, const void *kernel, unsigned block,
                              size_t shared_bytes, unsigned *blocks)
 {
     int resident = 0;
-    if (!cuda_check(machine->failure,
-                    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, (int)block,
-                                                                  shared_bytes),
-                    "cudaOccupancyMaxActiveBlocksPerMultiprocessor"))
+    if (!CUDA_TRY(machine->failure, cudaOccupancyMaxActiveBlocksPerMultiprocessor, &resident,
+                  kernel, (int)block, shared_bytes))
         return false;
     *blocks = (unsigned)resident;
     return true;
@@ -271,24 +259,21 @@ static bool machine_reduce(struct machine *machine, library_reduce *reduce, cons
     if (!cuda_check(machine->failure, reduce(NULL, &bytes, data, result, (int64_t)n, self->stream),
                     "cub::DeviceReduce"))
         return false;
-    if (bytes > self->library_workspace_bytes) {
-        free_to_pool(machine, self->library_workspace);
-        self->library_workspace = NULL;
-        self->library_workspace_bytes = 0;
-        if (!allocate_from_pool(machine, bytes, &self->library_workspace))
+    if (bytes > self->library.bytes) {
+        free_to_pool(machine, self->library.at);
+        self->library = (struct cuda_memory){NULL, 0};
+        if (!allocate_from_pool(machine, bytes, &self->library.at))
             return false;
-        self->library_workspace_bytes = bytes;
+        self->library.bytes = bytes;
     }
-    return cuda_check(
-        machine->failure,
-        reduce(self->library_workspace, &bytes, data, result, (int64_t)n, self->stream),
-        "cub::DeviceReduce");
+    return cuda_check(machine->failure,
+                      reduce(self->library.at, &bytes, data, result, (int64_t)n, self->stream),
+                      "cub::DeviceReduce");
 }
 
 static bool machine_wait(struct machine *machine)
 {
-    return cuda_check(machine->failure, cudaStreamSynchronize(session_of(machine)->stream),
-                      "cudaStreamSynchronize");
+    return CUDA_TRY(machine->failure, cudaStreamSynchronize, session_of(machine)->stream);
 }
 
 static enum progress machine_progress(struct machine *machine)
@@ -306,10 +291,9 @@ static bool allocate_scratch(struct machine *machine)
 {
     enum { ANY_BYTE = 0x5a };
     struct cuda_session *self = session_of(machine);
-    return allocate_from_pool(machine, self->scratch_bytes, &self->scratch) &&
-           cuda_check(machine->failure,
-                      cudaMemsetAsync(self->scratch, ANY_BYTE, self->scratch_bytes, self->stream),
-                      "cudaMemsetAsync");
+    return allocate_from_pool(machine, self->scratch.bytes, &self->scratch.at) &&
+           CUDA_TRY(machine->failure, cudaMemsetAsync, self->scratch.at, ANY_BYTE,
+                    self->scratch.bytes, self->stream);
 }
 
 /* Reads scratch memory, so that the cache is full of that. Overwriting it would do, too, but the
@@ -318,12 +302,12 @@ static bool machine_flush(struct machine *machine)
 {
     enum { SHAPE = 1, BLOCK = 512, BLOCKS_A_MULTIPROCESSOR = 2, PACK_BYTES = 16 };
     struct cuda_session *self = session_of(machine);
-    if (!self->scratch && !allocate_scratch(machine))
+    if (!self->scratch.at && !allocate_scratch(machine))
         return false;
-    uint64_t packs = self->scratch_bytes / PACK_BYTES;
-    void *arguments[] = {&self->scratch, &packs, &self->scratch};
+    uint64_t packs = self->scratch.bytes / PACK_BYTES;
+    void *arguments[] = {&self->scratch.at, &packs, &self->scratch.at};
     const struct launch launch = {
-        .kernel = machine->kernels->read(SHAPE),
+        .kernel = kernel_that_reads(machine->kernels, SHAPE),
         .arguments = arguments,
         .grid = (uint64_t)machine->multiprocessors * BLOCKS_A_MULTIPROCESSOR,
         .block = BLOCK,
@@ -335,8 +319,7 @@ static bool machine_flush(struct machine *machine)
 static bool machine_mark(struct machine *machine, enum moment moment)
 {
     struct cuda_session *self = session_of(machine);
-    return cuda_check(machine->failure, cudaEventRecord(self->events[moment], self->stream),
-                      "cudaEventRecord");
+    return CUDA_TRY(machine->failure, cudaEventRecord, self->events[moment], self->stream);
 }
 
 static bool machine_elapsed(struct machine *machine, double *first_pass, double *seconds)
@@ -344,11 +327,9 @@ static bool machine_elapsed(struct machine *machine, double *first_pass, double 
     struct cuda_session *self = session_of(machine);
     const cudaEvent_t *events = self->events;
     float first = 0, all = 0;
-    if (!cuda_check(machine->failure, cudaEventSynchronize(events[MOMENT_END]),
-                    "cudaEventSynchronize") ||
-        !cuda_check(machine->failure,
-                    cudaEventElapsedTime(&all, events[MOMENT_BEGIN], events[MOMENT_END]),
-                    "cudaEventElapsedTime"))
+    if (!CUDA_TRY(machine->failure, cudaEventSynchronize, events[MOMENT_END]) ||
+        !CUDA_TRY(machine->failure, cudaEventElapsedTime, &all, events[MOMENT_BEGIN],
+                  events[MOMENT_END]))
         return false;
     /* Without a pass there was no first one. */
     if (cudaEventElapsedTime(&first, events[MOMENT_BEGIN], events[MOMENT_FIRST_PASS]) !=

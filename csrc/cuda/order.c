@@ -41,9 +41,8 @@ static bool capture_of(cudaStream_t stream, unsigned long long *number, struct f
     *number = 0;
     if (stream == NULL || stream == cudaStreamLegacy)
         return true;
-    if (!cuda_check(failure,
-                    cudaStreamGetCaptureInfo(stream, &status, number, NULL, NULL, NULL, NULL),
-                    "cudaStreamGetCaptureInfo"))
+    if (!CUDA_TRY(failure, cudaStreamGetCaptureInfo, stream, &status, number, NULL, NULL, NULL,
+                  NULL))
         return false;
     stream_is_known((uintptr_t)stream);
     return true;
@@ -91,10 +90,8 @@ bool cuda_order_capture(cudaStream_t stream, const struct plan *plan, const stru
 static bool put_behind(struct cuda_session *session, cudaStream_t earlier, cudaStream_t later,
                        struct failure *failure)
 {
-    return earlier == later ||
-           (cuda_check(failure, cudaEventRecord(session->order, earlier), "cudaEventRecord") &&
-            cuda_check(failure, cudaStreamWaitEvent(later, session->order, 0),
-                       "cudaStreamWaitEvent"));
+    return earlier == later || (CUDA_TRY(failure, cudaEventRecord, session->order, earlier) &&
+                                CUDA_TRY(failure, cudaStreamWaitEvent, later, session->order, 0));
 }
 
 bool cuda_order_before(struct cuda_session *session, const struct plan *plan,
@@ -115,8 +112,7 @@ bool cuda_order_after(struct cuda_session *session, const struct plan *plan,
     for (int k = 0; k < PRODUCERS && ordered; k++) {
         const struct stream *producer = &plan->producers[k];
         if (producer->passing)
-            ordered = cuda_check(failure, cudaStreamSynchronize(session->stream),
-                                 "cudaStreamSynchronize");
+            ordered = CUDA_TRY(failure, cudaStreamSynchronize, session->stream);
         else if (producer->given)
             ordered = put_behind(session, session->stream, (cudaStream_t)producer->handle, failure);
     }

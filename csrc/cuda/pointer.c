@@ -13,10 +13,8 @@ static void *find_function(const char *name, struct failure *failure)
     enum { CUDA_12 = 12000 };
     void *function = NULL;
     enum cudaDriverEntryPointQueryResult found;
-    if (cuda_check(
-            failure,
-            cudaGetDriverEntryPointByVersion(name, &function, CUDA_12, cudaEnableDefault, &found),
-            "cudaGetDriverEntryPointByVersion") &&
+    if (CUDA_TRY(failure, cudaGetDriverEntryPointByVersion, name, &function, CUDA_12,
+                 cudaEnableDefault, &found) &&
         !function)
         failure_note(failure, FAILURE_RUNTIME, "the driver has no function %s", name);
     return function;
@@ -134,8 +132,7 @@ static bool is_page_locked(const struct known *known, const void *on_gpu, const 
 static bool make_context(struct failure *failure)
 {
     int device;
-    return cuda_check(failure, cudaGetDevice(&device), "cudaGetDevice") &&
-           cuda_check(failure, cudaSetDevice(device), "cudaSetDevice");
+    return CUDA_TRY(failure, cudaGetDevice, &device) && CUDA_TRY(failure, cudaSetDevice, device);
 }
 
 /* What the runtime knows of page-locked memory: the driver tells its address on a GPU only where
@@ -143,9 +140,7 @@ static bool make_context(struct failure *failure)
 static const void *address_on_gpu(const void *first, struct failure *failure)
 {
     struct cudaPointerAttributes attributes;
-    return make_context(failure) &&
-                   cuda_check(failure, cudaPointerGetAttributes(&attributes, first),
-                              "cudaPointerGetAttributes")
+    return make_context(failure) && CUDA_TRY(failure, cudaPointerGetAttributes, &attributes, first)
                ? attributes.devicePointer
                : NULL;
 }
@@ -182,7 +177,7 @@ bool cuda_pointer_locate(struct cuda_pointers *self, struct view *view, struct f
     view->layout.data = (const char *)on_gpu + ((uintptr_t)view->layout.data - extent.first);
     view->device = known.device;
     /* Managed and page-locked memory may belong to no GPU: the current one can reach it. */
-    return known.device >= 0 || cuda_check(failure, cudaGetDevice(&view->device), "cudaGetDevice");
+    return known.device >= 0 || CUDA_TRY(failure, cudaGetDevice, &view->device);
 }
 
 /* Of managed memory the driver says that it is a GPU's, and of all other that it is nobody's. */

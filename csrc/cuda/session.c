@@ -26,10 +26,9 @@ static bool make_pool(struct failure *failure, int device, cudaMemPool_t *pool)
         .location = {.type = cudaMemLocationTypeDevice, .id = device},
     };
     uint64_t keeps = pool_keeps_bytes;
-    return cuda_check(failure, cudaMemPoolCreate(pool, &properties), "cudaMemPoolCreate") &&
-           cuda_check(failure,
-                      cudaMemPoolSetAttribute(*pool, cudaMemPoolAttrReleaseThreshold, &keeps),
-                      "cudaMemPoolSetAttribute");
+    return CUDA_TRY(failure, cudaMemPoolCreate, pool, &properties) &&
+           CUDA_TRY(failure, cudaMemPoolSetAttribute, *pool, cudaMemPoolAttrReleaseThreshold,
+                    &keeps);
 }
 
 /* ---- one session ---- */
@@ -54,12 +53,10 @@ static void session_free(struct cuda_session *self)
 static bool make_events(struct cuda_session *self, struct failure *failure)
 {
     for (int e = 0; e < MOMENTS; e++)
-        if (!cuda_check(failure, cudaEventCreate(&self->events[e]), "cudaEventCreate"))
+        if (!CUDA_TRY(failure, cudaEventCreate, &self->events[e]))
             return false;
-    return cuda_check(failure, cudaEventCreateWithFlags(&self->order, cudaEventDisableTiming),
-                      "cudaEventCreateWithFlags") &&
-           cuda_check(failure, cudaEventCreateWithFlags(&self->done, cudaEventDisableTiming),
-                      "cudaEventCreateWithFlags");
+    return CUDA_TRY(failure, cudaEventCreateWithFlags, &self->order, cudaEventDisableTiming) &&
+           CUDA_TRY(failure, cudaEventCreateWithFlags, &self->done, cudaEventDisableTiming);
 }
 
 /* Machine code runs on later minor versions, too; that of "90a" and "100f" is for their own. */
@@ -89,13 +86,12 @@ static bool ask_device(struct cuda_session *self, int device, struct failure *fa
     };
     int answers[ANSWERS] = {0};
     for (int k = 0; k < ANSWERS; k++)
-        if (!cuda_check(failure, cudaDeviceGetAttribute(&answers[k], asked[k], device),
-                        "cudaDeviceGetAttribute"))
+        if (!CUDA_TRY(failure, cudaDeviceGetAttribute, &answers[k], asked[k], device))
             return false;
     self->multiprocessors = (unsigned)answers[MULTIPROCESSORS];
     self->capability = answers[MAJOR] * 10 + answers[MINOR];
     self->machine_code = has_machine_code(self->capability);
-    self->scratch_bytes = SCRATCH_L2_TIMES * (size_t)answers[L2_BYTES];
+    self->scratch.bytes = SCRATCH_L2_TIMES * (size_t)answers[L2_BYTES];
     return true;
 }
 
@@ -104,23 +100,19 @@ static bool make_kept(struct cuda_session *self, struct failure *failure)
 {
     const size_t one = sizeof(struct exact_together), all = TICKETS * sizeof(unsigned),
                  tickets = one > all ? one : all;
-    return cuda_check(failure, cudaMalloc((void **)&self->kept, KEPT_BYTES + tickets),
-                      "cudaMalloc") &&
-           cuda_check(failure,
-                      cudaMemsetAsync(self->kept + KEPT_BYTES, 0, tickets, self->own_stream),
-                      "cudaMemsetAsync") &&
-           cuda_check(failure, cudaStreamSynchronize(self->own_stream), "cudaStreamSynchronize");
+    return CUDA_TRY(failure, cudaMalloc, (void **)&self->kept, KEPT_BYTES + tickets) &&
+           CUDA_TRY(failure, cudaMemsetAsync, self->kept + KEPT_BYTES, 0, tickets,
+                    self->own_stream) &&
+           CUDA_TRY(failure, cudaStreamSynchronize, self->own_stream);
 }
 
 static bool make_mailbox(struct mailbox *self, struct failure *failure)
 {
     const size_t bytes = MAILBOX_WORDS * sizeof(uint64_t);
-    if (!cuda_check(failure, cudaHostAlloc((void **)&self->words, bytes, cudaHostAllocMapped),
-                    "cudaHostAlloc"))
+    if (!CUDA_TRY(failure, cudaHostAlloc, (void **)&self->words, bytes, cudaHostAllocMapped))
         return false;
     memset(self->words, 0, bytes);
-    return cuda_check(failure, cudaHostGetDevicePointer((void **)&self->on_device, self->words, 0),
-                      "cudaHostGetDevicePointer");
+    return CUDA_TRY(failure, cudaHostGetDevicePointer, (void **)&self->on_device, self->words, 0);
 }
 
 static struct cuda_session *session_new(const struct cuda_sessions *sessions, int device,
@@ -132,12 +124,9 @@ static struct cuda_session *session_new(const struct cuda_sessions *sessions, in
         return NULL;
     }
     self->device = device;
-    self->pointers = sessions->pointers;
-    self->threads = sessions->threads;
-    self->instructions = sessions->instructions;
+    self->all = sessions;
     self->pool = sessions->pools[device];
-    if (cuda_check(failure, cudaStreamCreateWithFlags(&self->own_stream, cudaStreamNonBlocking),
-                   "cudaStreamCreateWithFlags") &&
+    if (CUDA_TRY(failure, cudaStreamCreateWithFlags, &self->own_stream, cudaStreamNonBlocking) &&
         ask_device(self, device, failure) && make_events(self, failure) &&
         make_kept(self, failure) && make_mailbox(&self->mailbox, failure))
         return self;
@@ -213,8 +202,7 @@ void cuda_session_leave_behind(struct cuda_session *self)
 
 bool cuda_session_leave_unfinished(struct cuda_session *self, struct failure *failure)
 {
-    self->unfinished =
-        cuda_check(failure, cudaEventRecord(self->done, self->stream), "cudaEventRecord");
+    self->unfinished = CUDA_TRY(failure, cudaEventRecord, self->done, self->stream);
     cuda_session_leave_behind(self);
     return self->unfinished;
 }
@@ -246,7 +234,7 @@ struct cuda_session *cuda_session_borrow(struct cuda_sessions *self, int device,
 static void free_behind(struct cuda_session *session, void *memory, struct failure *failure)
 {
     if (memory)
-        cuda_check(failure, cudaFreeAsync(memory, session->stream), "cudaFreeAsync");
+        CUDA_TRY(failure, cudaFreeAsync, memory, session->stream);
 }
 
 /* Scratch memory goes back to the pool, so that an idle session holds none of the device's; the
@@ -254,10 +242,10 @@ static void free_behind(struct cuda_session *session, void *memory, struct failu
 void cuda_session_return(struct cuda_sessions *self, struct cuda_session *session,
                          struct failure *failure)
 {
-    free_behind(session, session->scratch, failure);
-    free_behind(session, session->library_workspace, failure);
-    session->scratch = session->library_workspace = NULL;
-    session->library_workspace_bytes = 0;
+    free_behind(session, session->scratch.at, failure);
+    free_behind(session, session->library.at, failure);
+    session->scratch.at = NULL;
+    session->library = (struct cuda_memory){NULL, 0};
     struct cuda_staging *surplus = NULL;
     pthread_mutex_lock(&self->lock);
     struct cuda_session *first = self->idle[session->device];

@@ -12,15 +12,19 @@
 
 enum { KEPT_BYTES = 512 << 10 };
 
+/* Of the pool. */
+struct cuda_memory {
+    void *at;
+    size_t bytes;
+};
+
 struct cuda_session {
     struct cuda_session *next;
     int device;
     unsigned multiprocessors;
-    int capability;                 /* 90 for 9.0 */
-    bool machine_code;              /* kernels were compiled for it; else the driver does so */
-    struct cuda_pointers *pointers; /* all sessions' */
-    struct threads *threads;        /* too */
-    enum instructions instructions; /* too */
+    int capability;    /* 90 for 9.0 */
+    bool machine_code; /* kernels were compiled for it; else the driver does so */
+    const struct cuda_sessions *all;
     cudaMemPool_t pool;
     char *kept; /* memory for small workspaces; after it, tickets, which are 0 between launches */
     struct mailbox mailbox;
@@ -31,11 +35,8 @@ struct cuda_session {
     cudaEvent_t events[MOMENTS];
     cudaEvent_t order; /* puts one stream after another */
     cudaEvent_t done;
-    struct cuda_staging *staging; /* NULL until something is fed */
-    void *scratch;                /* what a flush reads */
-    size_t scratch_bytes;
-    void *library_workspace;
-    size_t library_workspace_bytes;
+    struct cuda_staging *staging;        /* NULL until something is fed */
+    struct cuda_memory scratch, library; /* what a flush reads; a library's workspace */
 };
 
 /* The sessions that nobody uses now, and the pools of memory that all have in common. */

@@ -29,8 +29,7 @@ struct cuda_staging {
 
 static bool make_event(cudaEvent_t *event, struct failure *failure)
 {
-    return cuda_check(failure, cudaEventCreateWithFlags(event, cudaEventDisableTiming),
-                      "cudaEventCreateWithFlags");
+    return CUDA_TRY(failure, cudaEventCreateWithFlags, event, cudaEventDisableTiming);
 }
 
 static bool fill(struct cuda_staging *self, struct failure *failure)
@@ -39,8 +38,7 @@ static bool fill(struct cuda_staging *self, struct failure *failure)
         if (!make_event(&self->stages[k].copied, failure))
             return false;
     return make_event(&self->launched[0], failure) && make_event(&self->launched[1], failure) &&
-           cuda_check(failure, cudaStreamCreateWithFlags(&self->stream, cudaStreamNonBlocking),
-                      "cudaStreamCreateWithFlags");
+           CUDA_TRY(failure, cudaStreamCreateWithFlags, &self->stream, cudaStreamNonBlocking);
 }
 
 struct cuda_staging *cuda_staging_new(struct failure *failure)
@@ -185,8 +183,7 @@ static uint64_t gather_by_all(const struct cuda_feed *feed, void *buffer)
 static bool make_buffer(struct stage *stage, struct failure *failure)
 {
     return stage->buffer ||
-           cuda_check(failure, cudaHostAlloc(&stage->buffer, STAGE_BYTES, cudaHostAllocPortable),
-                      "cudaHostAlloc");
+           CUDA_TRY(failure, cudaHostAlloc, &stage->buffer, STAGE_BYTES, cudaHostAllocPortable);
 }
 
 /* Where the elements can be copied from; NULL with a failure noted. */
@@ -208,7 +205,7 @@ static bool feed_stage(struct cuda_staging *self, const struct cuda_feed *feed, 
 {
     struct stage *stage = &self->stages[self->next];
     const cudaStream_t stream = feed->ahead ? self->stream : feed->stream;
-    if (!cuda_check(failure, cudaEventSynchronize(stage->copied), "cudaEventSynchronize"))
+    if (!CUDA_TRY(failure, cudaEventSynchronize, stage->copied))
         return false;
     const void *from = bring_together(stage, feed, fed, failure);
     if (!from)
@@ -219,7 +216,7 @@ static bool feed_stage(struct cuda_staging *self, const struct cuda_feed *feed, 
     return cuda_check(failure,
                       cudaMemcpyAsync(feed->target, from, bytes, cudaMemcpyHostToDevice, stream),
                       "cudaMemcpyAsync to the device") &&
-           cuda_check(failure, cudaEventRecord(stage->copied, stream), "cudaEventRecord");
+           CUDA_TRY(failure, cudaEventRecord, stage->copied, stream);
 }
 
 static bool feed_stages(struct cuda_staging *self, const struct cuda_feed *feed, uint64_t *fed,
@@ -245,8 +242,7 @@ static bool put_behind_copies(const struct cuda_staging *self, cudaStream_t stre
                               struct failure *failure)
 {
     const unsigned latest = (self->next + STAGES - 1) % STAGES;
-    return cuda_check(failure, cudaStreamWaitEvent(stream, self->stages[latest].copied, 0),
-                      "cudaStreamWaitEvent");
+    return CUDA_TRY(failure, cudaStreamWaitEvent, stream, self->stages[latest].copied, 0);
 }
 
 bool cuda_staging_feed(struct cuda_staging *self, const struct cuda_feed *feed, uint64_t *fed,
@@ -262,7 +258,6 @@ bool cuda_staging_run_ahead(struct cuda_staging *self, cudaStream_t stream, bool
     const cudaEvent_t before = self->launched[self->turn];
     self->turn = !self->turn;
     const cudaEvent_t now = self->launched[self->turn];
-    return cuda_check(failure, cudaEventRecord(now, stream), "cudaEventRecord") &&
-           cuda_check(failure, cudaStreamWaitEvent(self->stream, first ? now : before, 0),
-                      "cudaStreamWaitEvent");
+    return CUDA_TRY(failure, cudaEventRecord, now, stream) &&
+           CUDA_TRY(failure, cudaStreamWaitEvent, self->stream, first ? now : before, 0);
 }

@@ -2,12 +2,20 @@
 
 #include "plan/widest.h"
 
-static const void *flat_kernel(const struct plan *plan, const struct kernels *kernels,
-                               enum element input, enum element accumulator)
+/* A key has what any kind asks for. */
+static const void *kernel_for(enum kernel_kind kind, const struct plan *plan,
+                              const struct kernels *kernels, enum element input,
+                              enum element accumulator)
 {
-    return kernels->flat(plan->fold, method_index_of(plan->method), input, accumulator,
-                         plan->block);
+    return kernel_find(kernels, (struct kernel_key){.kind = kind,
+                                                    .fold = plan->fold,
+                                                    .input = input,
+                                                    .accumulator = accumulator,
+                                                    .method = method_index_of(plan->method),
+                                                    .variant = plan->block});
 }
+
+/* ---- how the array comes to the first kernel ---- */
 
 /* Whether a kernel takes the array as a plain pointer: the method's own, or the copying one. */
 static bool takes_flat(const struct plan *plan, const struct kernels *kernels)
@@ -16,17 +24,11 @@ static bool takes_flat(const struct plan *plan, const struct kernels *kernels)
     if (!plan->direct)
         return false;
     if (method_works_in_place(plan->method))
-        return kernels->copy_flat(input, accumulator);
+        return kernel_for(KERNEL_COPY_FLAT, plan, kernels, input, accumulator);
     if (plan->method->style == STYLE_library)
         return kernels->reducer(plan->fold, input, accumulator) ||
-               kernels->copy_flat(input, accumulator);
-    return flat_kernel(plan, kernels, input, accumulator);
-}
-
-static const void *strided_kernel(const struct plan *plan, const struct kernels *kernels,
-                                  enum element input, enum element accumulator)
-{
-    return kernels->strided(plan->fold, method_index_of(plan->method), input, accumulator);
+               kernel_for(KERNEL_COPY_FLAT, plan, kernels, input, accumulator);
+    return kernel_for(KERNEL_FLAT, plan, kernels, input, accumulator);
 }
 
 /* Whether a kernel takes the array's rows as they lie: in a wider accumulator than the plan's only
@@ -37,7 +39,7 @@ static bool takes_rows(const struct plan *plan, const struct kernels *kernels)
                        accumulator = accumulator_of_rows(plan->accumulator);
     return plan->direct &&
            (accumulator == plan->accumulator || element_accumulator(input) == plan->accumulator) &&
-           strided_kernel(plan, kernels, input, accumulator);
+           kernel_for(KERNEL_STRIDED, plan, kernels, input, accumulator);
 }
 
 /* What a mask hides is left out on the way to a device, unless positions matter. */
@@ -68,30 +70,19 @@ static enum element choose_accumulator(const struct plan *plan, enum form form)
     }
 }
 
-static const void *copying_kernel(const struct plan *plan, const struct kernels *kernels,
-                                  const struct choice *choice)
-{
-    return choice->form == FORM_FLAT ? kernels->copy_flat(plan->layout->input, choice->accumulator)
-                                     : kernels->copy_gathered();
-}
-
 bool choice_reads_rows(const struct choice *choice)
 {
     return choice->copy ? choice->copies_mask : choice->form == FORM_STRIDED;
 }
 
-static const void *first_kernel(const struct plan *plan, const struct kernels *kernels,
-                                const struct choice *choice)
-{
-    const enum element input = choice->copy ? choice->accumulator : plan->layout->input;
-    return choice_reads_rows(choice) ? strided_kernel(plan, kernels, input, choice->accumulator)
-                                     : flat_kernel(plan, kernels, input, choice->accumulator);
-}
+/* ---- a method's kernels ---- */
 
-/* An in-place method must not touch the caller's array, and no method gathers by itself. */
-static bool needs_copy(const struct plan *plan, const struct choice *choice)
+static const void *copying_kernel(const struct plan *plan, const struct kernels *kernels,
+                                  const struct choice *choice)
 {
-    return method_works_in_place(plan->method) || choice->form == FORM_GATHERED;
+    const enum kernel_kind kind =
+        choice->form == FORM_FLAT ? KERNEL_COPY_FLAT : KERNEL_COPY_GATHERED;
+    return kernel_for(kind, plan, kernels, plan->layout->input, choice->accumulator);
 }
 
 /* A library takes what it takes, and all else as a working copy. */
@@ -108,28 +99,38 @@ static bool choose_library(const struct plan *plan, const struct kernels *kernel
     return choice->reducer && choice->copy;
 }
 
+/* An in-place method must not touch the caller's array, and no method gathers by itself. */
+static bool choose_method(const struct plan *plan, const struct kernels *kernels,
+                          struct choice *choice)
+{
+    const enum element accumulator = choice->accumulator;
+    const bool copies = method_works_in_place(plan->method) || choice->form == FORM_GATHERED;
+    if (copies) {
+        choice->copy = copying_kernel(plan, kernels, choice);
+        choice->copies_mask = choice->form == FORM_GATHERED && plan->layout->mask &&
+                              kernel_for(KERNEL_STRIDED, plan, kernels, accumulator, accumulator);
+        if (!choice->copy)
+            return false;
+    }
+    choice->first = kernel_for(choice_reads_rows(choice) ? KERNEL_STRIDED : KERNEL_FLAT, plan,
+                               kernels, copies ? accumulator : plan->layout->input, accumulator);
+    choice->again = kernel_for(fold_is_on_ladder(plan->fold) ? KERNEL_FLAT : KERNEL_MERGE, plan,
+                               kernels, accumulator, accumulator);
+    return choice->first && choice->again;
+}
+
+/* ---- exact sums, and sums of products ---- */
+
 /* The type whose digits the sum of such elements takes. */
 static enum element exact_accumulator(enum element input)
 {
     return input == ELEMENT_FLOAT16 || input == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : input;
 }
 
-/* Elements are added as they lie, or as a type that holds them all. */
-static bool choose_exact(const struct plan *plan, const struct kernels *kernels,
-                         struct choice *choice)
+static bool is_alike(const struct layout *layout)
 {
-    const enum element input = plan->layout->input, type = plan->layout->type;
-    const bool flat = (plan->flat || !plan->on_device) && kernels->exact_flat(input) &&
-                      element_is_complex(input) == element_is_complex(type);
-    choice->form = flat ? FORM_FLAT : FORM_GATHERED;
-    choice->accumulator = flat ? exact_accumulator(input) : type;
-    choice->copy = flat ? NULL : kernels->copy_gathered();
-    choice->first = kernels->exact_flat(flat ? input : type);
-    choice->again = kernels->exact_merge(choice->accumulator);
-    return choice->first;
+    return element_is_complex(layout->input) == element_is_complex(layout->type);
 }
-
-/* ---- products ---- */
 
 /* Whether both arrays can be read as they lie: they are of one type, and flat where they are. */
 static bool are_flat(const struct plan *plan)
@@ -149,35 +150,54 @@ static enum element exact_type_of_products(const struct plan *plan, enum element
     return plan->fold == FOLD_norm2 ? element_real_part(type) : type;
 }
 
-/* Elements are multiplied as they lie, or as types that hold them all. */
+/* Elements are added, or multiplied, as they lie or as a type that holds them all. */
+static void give_form(const struct kernels *kernels, bool flat, enum element accumulator,
+                      enum element factor, struct choice *choice)
+{
+    choice->form = flat ? FORM_FLAT : FORM_GATHERED;
+    choice->copy = flat ? NULL : kernel_of_kind(kernels, KERNEL_COPY_GATHERED);
+    choice->accumulator = accumulator;
+    choice->factor = factor;
+}
+
+static bool choose_exact(const struct plan *plan, const struct kernels *kernels,
+                         struct choice *choice)
+{
+    const enum element input = plan->layout->input, type = plan->layout->type;
+    const bool flat = (plan->flat || !plan->on_device) && is_alike(plan->layout) &&
+                      kernel_for(KERNEL_EXACT_FLAT, plan, kernels, input, input);
+    const enum element accumulator = flat ? exact_accumulator(input) : type;
+    give_form(kernels, flat, accumulator, choice->factor, choice);
+    choice->first = kernel_for(KERNEL_EXACT_FLAT, plan, kernels, flat ? input : type, accumulator);
+    choice->again = kernel_for(KERNEL_EXACT_MERGE, plan, kernels, input, accumulator);
+    return choice->first;
+}
+
 static bool choose_exact_products(const struct plan *plan, const struct kernels *kernels,
                                   struct choice *choice)
 {
     const enum element input = plan->layout->input, type = plan->layout->type;
     const enum element factor = plan->factors ? plan->factors->type : type;
-    const bool flat = are_flat(plan) && kernels->exact_products(input) &&
-                      element_is_complex(input) == element_is_complex(type);
-    choice->form = flat ? FORM_FLAT : FORM_GATHERED;
-    choice->accumulator = flat ? input : type;
-    choice->factor = flat ? input : factor;
-    choice->copy = flat ? NULL : kernels->copy_gathered();
-    choice->first =
-        kernels->exact_products(exact_type_of_products(plan, choice->accumulator, choice->factor));
-    choice->again = kernels->exact_products_merge(plan->fold, choice->accumulator);
+    const bool flat = are_flat(plan) && is_alike(plan->layout) &&
+                      kernel_for(KERNEL_EXACT_PRODUCTS, plan, kernels, input, input);
+    give_form(kernels, flat, flat ? input : type, flat ? input : factor, choice);
+    choice->first = kernel_for(KERNEL_EXACT_PRODUCTS, plan, kernels,
+                               exact_type_of_products(plan, choice->accumulator, choice->factor),
+                               choice->accumulator);
+    choice->again =
+        kernel_for(KERNEL_EXACT_PRODUCTS_MERGE, plan, kernels, input, choice->accumulator);
     return choice->first;
 }
 
-/* Elements are multiplied in the accumulator. */
+/* In the accumulator's arithmetic. */
 static bool choose_products(const struct plan *plan, const struct kernels *kernels,
                             struct choice *choice)
 {
     const enum element input = plan->layout->input, accumulator = plan->accumulator;
     const bool flat = are_flat(plan) && input == plan->layout->type;
-    choice->form = flat ? FORM_FLAT : FORM_GATHERED;
-    choice->accumulator = choice->factor = accumulator;
-    choice->copy = flat ? NULL : kernels->copy_gathered();
-    choice->first = kernels->dot(flat ? input : accumulator, accumulator);
-    choice->again = flat_kernel(plan, kernels, accumulator, accumulator);
+    give_form(kernels, flat, accumulator, accumulator, choice);
+    choice->first = kernel_for(KERNEL_DOT, plan, kernels, flat ? input : accumulator, accumulator);
+    choice->again = kernel_for(KERNEL_FLAT, plan, kernels, accumulator, accumulator);
     return choice->first && choice->again;
 }
 
@@ -194,19 +214,6 @@ bool choice_make(const struct plan *plan, const struct kernels *kernels, struct 
                            : choose_products(plan, kernels, choice);
     if (plan->exact)
         return choose_exact(plan, kernels, choice);
-    if (plan->method->style == STYLE_library)
-        return choose_library(plan, kernels, choice);
-    if (needs_copy(plan, choice)) {
-        choice->copy = copying_kernel(plan, kernels, choice);
-        choice->copies_mask =
-            choice->form == FORM_GATHERED && plan->layout->mask &&
-            strided_kernel(plan, kernels, choice->accumulator, choice->accumulator);
-        if (!choice->copy)
-            return false;
-    }
-    choice->first = first_kernel(plan, kernels, choice);
-    choice->again = fold_is_on_ladder(plan->fold)
-                        ? flat_kernel(plan, kernels, choice->accumulator, choice->accumulator)
-                        : kernels->merge();
-    return choice->first && choice->again;
+    return plan->method->style == STYLE_library ? choose_library(plan, kernels, choice)
+                                                : choose_method(plan, kernels, choice);
 }

@@ -1,8 +1,8 @@
-#include "plan/exact_along.h"
+/* How exact sums along axes are shared among a device's threads: all of them in one launch. */
+#include "plan/axes_schedule.h"
 
 #include "common/arithmetic.h"
 #include "common/exact_words.h"
-#include "plan/axes.h"
 
 enum {
     WARP = 5,
@@ -55,73 +55,78 @@ static unsigned splits_for(uint64_t groups, uint64_t n, uint64_t rows_of_block,
     return (unsigned)(some > needed ? some : needed);
 }
 
+/* Threads of a block, as an exponent. */
 static unsigned block_for(uint64_t threads)
 {
     const unsigned exponent = exponent_up(least(threads, EXACT_ALONG_THREADS));
-    return 1u << (exponent < WARP ? WARP : exponent);
+    return exponent < WARP ? WARP : exponent;
 }
 
-static void share_rows(const struct plan *plan, unsigned multiprocessors, struct exact_along *self)
+static void share_rows(const struct plan *plan, unsigned multiprocessors,
+                       struct launch_config *launch)
 {
-    self->groups = plan->axes->results;
-    self->lanes = 0;
-    self->block = block_for(plan->n / A_THREAD);
-    self->splits = splits_for(self->groups, plan->n, BLOCK_LEAST, multiprocessors);
+    launch->groups = plan->axes->results;
+    launch->block = block_for(plan->n / A_THREAD);
+    launch->splits = splits_for(launch->groups, plan->n, BLOCK_LEAST, multiprocessors);
 }
 
 static void share_columns(const struct plan *plan, unsigned multiprocessors,
-                          struct exact_along *self)
+                          struct launch_config *launch)
 {
     const unsigned lanes = exponent_up(least(plan->axes->results, 1 << WARP));
-    self->groups = divide_up(plan->axes->results, (uint64_t)1 << lanes);
-    self->lanes = lanes;
-    self->block = block_for(plan->n <= SHORT ? 1 : divide_up(plan->n, A_THREAD) << lanes);
-    self->splits = splits_for(self->groups, plan->n, (uint64_t)(self->block >> lanes) * A_THREAD,
-                              multiprocessors);
+    launch->groups = divide_up(plan->axes->results, (uint64_t)1 << lanes);
+    launch->lanes = lanes;
+    launch->block = block_for(plan->n <= SHORT ? 1 : divide_up(plan->n, A_THREAD) << lanes);
+    launch->splits = splits_for(launch->groups, plan->n,
+                                (uint64_t)A_THREAD << launch->block >> lanes, multiprocessors);
 }
 
-static void lay_out(const struct plan *plan, size_t words, struct exact_along *self)
+static bool choose_launch(const struct plan *plan, const struct kernels *kernels,
+                          unsigned multiprocessors, struct axes_schedule *self)
 {
-    self->arena = (struct arena){.total = 0};
-    if (self->splits == 1)
-        return;
-    arena_reserve(&self->arena, PART_TICKETS, self->groups, sizeof(unsigned));
-    arena_reserve(&self->arena, PART_PARTIALS, plan->axes->results, words);
-}
-
-bool exact_along_make(const struct plan *plan, const struct kernels *kernels,
-                      unsigned multiprocessors, struct exact_along *self)
-{
-    if (!is_simple(plan))
-        return false;
     const bool rows = takes_rows(plan);
-    const enum element input = plan->layout->input;
-    self->kernel = rows ? kernels->exact_rows(input) : kernels->exact_columns(input);
+    struct launch_config *launch = &self->launch;
+    *launch = (struct launch_config){.kernel = rows ? KERNEL_EXACT_ROWS : KERNEL_EXACT_COLUMNS};
+    self->kernel = kernel_find(
+        kernels, (struct kernel_key){.kind = launch->kernel, .input = plan->layout->input});
     if (!self->kernel || (!rows && exact_asks_for_signs(&plan->finish)))
         return false;
-    (rows ? share_rows : share_columns)(plan, multiprocessors, self);
-    if (self->groups > INT32_MAX / self->splits) /* blocks that a grid can have */
+    (rows ? share_rows : share_columns)(plan, multiprocessors, launch);
+    return launch->groups <= INT32_MAX / launch->splits; /* blocks that a grid can have */
+}
+
+bool exact_along_schedule(const struct plan *plan, const struct kernels *kernels,
+                          unsigned multiprocessors, struct axes_schedule *self)
+{
+    if (!is_simple(plan) || !choose_launch(plan, kernels, multiprocessors, self))
         return false;
-    self->rows = rows;
+    self->plan = plan;
     self->accumulator = accumulator_of(plan);
-    const size_t words = (size_t)exact_words_of(self->accumulator) * sizeof(int64_t);
-    self->shared_bytes = words << self->lanes;
-    lay_out(plan, words, self);
+    self->state_bytes = (size_t)exact_words_of(self->accumulator) * sizeof(int64_t);
+    self->launch.shared_bytes = self->state_bytes << self->launch.lanes;
+    self->copy = (struct step){.kernel = NULL};
+    self->uploads = self->uploads_mask = false;
+    axes_copy(plan->axes, &self->axes);
+    self->arena = (struct arena){.total = 0};
+    if (self->launch.splits > 1) {
+        arena_reserve(&self->arena, PART_TICKETS, self->launch.groups, sizeof(unsigned));
+        arena_reserve(&self->arena, PART_PARTIALS, plan->axes->results, self->state_bytes);
+    }
     return true;
 }
 
-void exact_along_argument(const struct exact_along *self, const struct plan *plan,
-                          struct kernel_exact_along *argument)
+void exact_along_argument(const struct axes_schedule *self, struct kernel_exact_along *argument)
 {
-    const struct axes *axes = plan->axes;
+    const struct plan *plan = self->plan;
+    const struct axes *axes = &self->axes;
     const int64_t size = (int64_t)element_size(plan->results.types[0]);
     *argument = (struct kernel_exact_along){
         .data = axes->reduced.data,
         .n = plan->n,
         .results = axes->results,
         .step = axes->reduced.dimensions ? axes->reduced.strides[0] : 0,
-        .splits = self->splits,
-        .lanes = self->lanes,
+        .splits = (unsigned)self->launch.splits,
+        .lanes = self->launch.lanes,
         .leaves_out = plan->fold == FOLD_nansum,
         .watches = exact_asks_for_signs(&plan->finish),
         .first = axes->first * size,

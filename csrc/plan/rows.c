@@ -57,3 +57,46 @@ void rows_describe(struct kernel_rows *rows, uint64_t base, enum element accumul
     rows_in_lanes(&rows->from, base, accumulator, rows_lanes(length, accumulator),
                   WINDOWS_A_STRETCH, &rows->how);
 }
+
+/* ---- along axes ---- */
+
+/* A single dimension stands for none, and nothing has one row of no items. */
+static void any_rows(const struct launch_config *self, const struct axes *axes,
+                     enum element accumulator, struct kernel_rows *rows)
+{
+    struct layout *from = &rows->from;
+    layout_copy(&axes->reduced, from);
+    if (from->dimensions == 0) {
+        from->dimensions = 1;
+        from->shape[0] = 1;
+        from->strides[0] = (int64_t)element_size(from->input);
+        from->mask_strides[0] = 1;
+    }
+    if (layout_length(from) > 0)
+        rows_in_lanes(from, 0, accumulator, self->lanes, self->windows, &rows->how);
+    else
+        rows->how = (struct kernel_stretches){.items = 0};
+}
+
+/* The items of columns are rows, less a dimension of neighbours; those of long rows are rows. */
+void launch_rows(const struct launch_config *self, const struct axes *axes,
+                 enum element accumulator, struct kernel_rows *rows)
+{
+    const struct column_tile *column = &self->column;
+    const uint64_t n = layout_length(&axes->reduced);
+    any_rows(self, axes, accumulator, rows);
+    switch (self->kernel) {
+    case KERNEL_COLUMNS:
+    case KERNEL_TYPED_COLUMNS:
+    case KERNEL_UNSPLIT_COLUMNS:
+        rows->how.items = column->unread ? 0 : n / self->inner / column->coalesced;
+        rows->from.strides[0] *= column->coalesced;
+        rows->from.dimensions -= self->inner > 1;
+        break;
+    case KERNEL_TYPED_ROWS:
+        rows->how.items = n / rows->from.shape[rows->from.dimensions - 1];
+        break;
+    default:
+        break;
+    }
+}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/kernels.h"
+#include "plan/axes.h"
 
 /* How rows->from is read, a layout of at least one dimension and one element, the first of which is
  * number `base` of the array; the kernel makes values of type `accumulator` of them. */
@@ -15,3 +16,7 @@ void rows_in_lanes(const struct layout *, uint64_t base, enum element accumulato
 /* How many threads, as an exponent, so many neighbours keep busy at least once and at most twice.
  */
 unsigned rows_lanes(uint64_t length, enum element accumulator);
+
+/* The rows along axes, or stretches of long ones, that the threads of a launch share. */
+void launch_rows(const struct launch_config *, const struct axes *, enum element accumulator,
+                 struct kernel_rows *);

@@ -205,7 +205,7 @@ static size_t tickets_bytes(const struct plan *plan)
     return plan->exact ? sizeof(struct exact_together) : sizeof(unsigned);
 }
 
-static void lay_out(struct schedule *self)
+static void reserve_memory(struct schedule *self)
 {
     struct arena *arena = &self->arena;
     *arena = (struct arena){.total = 0};
@@ -229,7 +229,7 @@ static void cut(struct schedule *self, uint64_t piece)
     self->piece = piece < n ? piece : n;
     self->pieces = divide_up(n, self->piece);
     self->buffers = self->course.choice.uploads && self->pieces > 1 ? 2 : 1;
-    lay_out(self);
+    reserve_memory(self);
 }
 
 /* Whether smaller pieces need less memory. */

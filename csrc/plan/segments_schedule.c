@@ -3,41 +3,8 @@
 #include "plan/segments_schedule.h"
 
 #include "common/arithmetic.h"
+#include "plan/tuning.h"
 #include "plan/widest.h"
-
-/* On an H200, 10^6 segments of mean 64 of float32, all equal, uniform, and by a power law; shares
- * of the read limit:
- *
- *     teams of 4, 128 threads, 16 KiB                             0.69 0.67 0.62
- *     scans, 28 elements a thread, 128 threads                    0.68 0.71 0.55
- *     256 threads                                                 0.70 0.71 0.69
- *     28 by bulk copies, 128 threads                              0.72 0.73 0.56
- *     256 threads                                                 0.73 0.73 0.71
- *     20 by bulk copies, 256 threads                              0.69 0.69 0.68
- *     28 by bulk copies, 128 threads, 22 MB ahead into L2         0.51 0.52 0.43
- *
- * Of 128 threads there were twice the tiles, and so more segments with many states. */
-static const struct segments_tuning measured = {
-    .block = 8,
-    .tiling = 7,
-    .tile = 16 << 10,
-    .share = 4,
-    .rounds = 16,
-    .blocks = 8,
-    .few = 1 << 16,
-};
-
-static struct segments_tuning forced;
-
-void segments_tuning_force(struct segments_tuning tuning)
-{
-    forced = tuning;
-}
-
-static const struct segments_tuning *tuned(void)
-{
-    return forced.block ? &forced : &measured;
-}
 
 enum {
     WARP = 5,
@@ -103,7 +70,7 @@ static void shape_tiles(uint64_t all, size_t size, const struct segments_tuning 
 void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size_t state, bool own,
                          unsigned multiprocessors, struct segments_shape *shape)
 {
-    const struct segments_tuning *tuning = tuned();
+    const struct segments_tuning *tuning = segments_tuning();
     const unsigned team = team_for(segments, elements, tuning->share);
     const uint64_t most = (uint64_t)multiprocessors * tuning->blocks;
     *shape = (struct segments_shape){
@@ -126,6 +93,15 @@ void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size
 
 /* ---- the schedule ---- */
 
+static const void *kernel_for(const struct kernels *kernels, enum kernel_kind kind,
+                              const struct segments_schedule *self)
+{
+    return kernel_find(kernels, (struct kernel_key){.kind = kind,
+                                                    .fold = self->plan->fold,
+                                                    .input = self->input,
+                                                    .accumulator = self->accumulator});
+}
+
 /* Kernels take what becomes their accumulator directly, one element after the other; all else is
  * copied, of the widest type. */
 static bool choose_kernels(const struct kernels *kernels, struct segments_schedule *self)
@@ -136,11 +112,11 @@ static bool choose_kernels(const struct kernels *kernels, struct segments_schedu
                lies = plan->flat || !plan->on_device;
     self->accumulator = rows;
     self->input = input;
-    self->each = plan->direct && holds && lies ? kernels->segments(plan->fold, input, rows) : NULL;
+    self->each = plan->direct && holds && lies ? kernel_for(kernels, KERNEL_SEGMENTS, self) : NULL;
     self->copies = !self->each && plan->n > 0;
     if (!self->each) {
         self->accumulator = self->input = accumulator_widest(plan->accumulator);
-        self->each = kernels->segments(plan->fold, self->input, self->accumulator);
+        self->each = kernel_for(kernels, KERNEL_SEGMENTS, self);
     }
     return self->each;
 }
@@ -170,7 +146,7 @@ static void find_offsets(struct segments_schedule *self)
     self->copies_offsets = plan->offsets && !is_flat_int64(&self->offsets);
 }
 
-static void lay_out(struct segments_schedule *self)
+static void reserve_memory(struct segments_schedule *self)
 {
     const struct plan *plan = self->plan;
     const struct segments_shape *shape = &self->shape;
@@ -211,8 +187,9 @@ bool segments_schedule_make(const struct plan *plan, const struct kernels *kerne
     segments_shape_make(plan->segments->count, plan->n, element_size(self->input),
                         state_bytes(plan->fold, self->accumulator),
                         self->input == self->accumulator, multiprocessors, &self->shape);
-    self->tiles = kernels->tiles(plan->fold, self->input, self->accumulator, self->shape.scans);
-    lay_out(self);
+    self->tiles =
+        kernel_for(kernels, self->shape.scans ? KERNEL_SCANNED_TILES : KERNEL_TILES, self);
+    reserve_memory(self);
     return true;
 }
 

@@ -20,20 +20,6 @@ struct segments_shape {
     size_t shared_bytes, tile_shared_bytes;
 };
 
-/* What the choice rests on. */
-struct segments_tuning {
-    unsigned block;  /* threads, as an exponent, that take segments one by one, */
-    unsigned tiling; /* and whose teams take tiles; twice as many scan them */
-    unsigned tile;   /* bytes of one, at most; a scan's has twice as many */
-    unsigned share;  /* elements of a segment a thread, at least and as an exponent */
-    unsigned rounds; /* how many times its own four elements a thread takes of a segment alone */
-    unsigned blocks; /* of a multiprocessor, that take segments one by one */
-    uint64_t few;    /* elements and ends that are not worth tiles */
-};
-
-/* From now on this, for tests; of no threads a block: as measured. */
-void segments_tuning_force(struct segments_tuning);
-
 /* Of so many segments and elements, of so many bytes each and as a state; `own` where elements are
  * values as they lie. */
 void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size_t state, bool own,

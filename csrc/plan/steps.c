@@ -3,6 +3,9 @@
 #include "common/arithmetic.h"
 #include "common/exact_words.h"
 
+#include <math.h>
+#include <string.h>
+
 bool course_repeats(const struct course *self)
 {
     switch (self->plan->method->style) {
@@ -33,9 +36,9 @@ static uint64_t elements_a_block(const struct plan *plan)
     return (uint64_t)plan->block * plan->data_blocks;
 }
 
-/* Blocks in the clusters that the method works in. What few blocks could do is one cluster's: on an
- * H200 1 MiB takes one of 8 blocks 2.9 us, and many of 2, which draw tickets, 3.7. Many are pairs:
- * larger clusters leave multiprocessors without a block, and read 4.2 TB/s where pairs read 4.5. */
+/* Blocks in the clusters that the method works in. What few blocks could do is one cluster's, which
+ * draws no tickets; many are pairs, since larger clusters leave multiprocessors without a block
+ * ("clusters" in benchmarks/tuning/whole_arrays.json). */
 static void arrange_clusters(const struct course *self, struct step *step)
 {
     enum { CLUSTER_MAX = 8, FEW = 64, PAIR = 2 };
@@ -153,23 +156,42 @@ void course_over_results(const struct course *self, uint64_t n, struct passes *p
 
 /* ---- beside the passes ---- */
 
-/* A launch that strides over n elements. */
-static struct step stride_over(const struct course *self, const void *kernel, uint64_t n,
-                               unsigned block)
+enum { COPY_BLOCK = 512 }; /* threads */
+
+struct step step_over(const void *kernel, uint64_t n, unsigned block, uint64_t multiprocessors)
 {
     enum { BLOCKS_A_MULTIPROCESSOR = 8 };
     return (struct step){
         .kernel = kernel,
         .n = n,
-        .grid = least(divide_up(n, block), self->multiprocessors * BLOCKS_A_MULTIPROCESSOR),
+        .grid = least(divide_up(n, block), multiprocessors * BLOCKS_A_MULTIPROCESSOR),
         .block = block,
         .cluster = 1,
     };
 }
 
+struct step step_gather(const struct kernels *kernels, uint64_t multiprocessors, uint64_t n)
+{
+    return step_over(kernel_of_kind(kernels, KERNEL_COPY_GATHERED), n, COPY_BLOCK, multiprocessors);
+}
+
+/* A thread each, as far as there are threads. */
+struct step step_store(const void *kernel, uint64_t n)
+{
+    enum { BLOCK = 256, BLOCKS_MOST = 1 << 16 };
+    return (struct step){.kernel = kernel,
+                         .reads = PART_RESULTS,
+                         .writes = PART_OUT,
+                         .n = n,
+                         .grid = least(divide_up(n, BLOCK), BLOCKS_MOST),
+                         .block = BLOCK,
+                         .cluster = 1};
+}
+
 struct step course_unpack(const struct course *self, uint64_t n)
 {
-    struct step step = stride_over(self, self->kernels->unpack(), divide_up(n, MASK_BITS), 256);
+    struct step step = step_over(kernel_of_kind(self->kernels, KERNEL_UNPACK),
+                                 divide_up(n, MASK_BITS), 256, self->multiprocessors);
     step.kind = STEP_UNPACK;
     step.reads = PART_MASK_BITS;
     step.writes = PART_MASK;
@@ -178,7 +200,7 @@ struct step course_unpack(const struct course *self, uint64_t n)
 
 struct step course_copy(const struct course *self, uint64_t n)
 {
-    struct step step = stride_over(self, self->choice.copy, n, 512);
+    struct step step = step_over(self->choice.copy, n, COPY_BLOCK, self->multiprocessors);
     step.kind = STEP_COPY;
     step.reads = self->choice.uploads ? PART_UPLOADED : PART_ARRAY;
     step.writes = PART_COPY;
@@ -187,7 +209,8 @@ struct step course_copy(const struct course *self, uint64_t n)
 
 struct step course_count(const struct course *self)
 {
-    struct step step = stride_over(self, self->kernels->count(), self->plan->n, 256);
+    struct step step = step_over(kernel_of_kind(self->kernels, KERNEL_COUNT), self->plan->n, 256,
+                                 self->multiprocessors);
     step.kind = STEP_COUNT;
     step.reads = PART_ARRAY;
     step.writes = PART_COUNTED;
@@ -196,11 +219,10 @@ struct step course_count(const struct course *self)
 
 static const void *finishing_kernel(const struct course *self)
 {
-    const struct kernels *kernels = self->kernels;
-    if (!self->plan->exact)
-        return kernels->finish();
-    return plan_adds_products(self->plan) ? kernels->exact_products_finish()
-                                          : kernels->exact_finish();
+    const enum kernel_kind kind = !self->plan->exact               ? KERNEL_FINISH
+                                  : plan_adds_products(self->plan) ? KERNEL_EXACT_PRODUCTS_FINISH
+                                                                   : KERNEL_EXACT_FINISH;
+    return kernel_of_kind(self->kernels, kind);
 }
 
 struct step course_finish(const struct course *self, enum part state)
@@ -218,4 +240,27 @@ struct step course_finish(const struct course *self, enum part state)
         .shared_bytes = by_warp ? (EXACT_NOTES + EXACT_DIGITS) * sizeof(int64_t) : 0,
         .cluster = 1,
     };
+}
+
+/* What the working copy has where a mask hides an element that is added exactly: what is left out,
+ * or, since that counts nobody's sums, -0. */
+static union scalar exact_fill(enum fold fold, enum element accumulator)
+{
+    const double value = fold == FOLD_nansum ? NAN : -0.0;
+    const struct scalar_wide wide = {SCALAR_FLOAT, 0, value, value};
+    const union scalar nothing = {.u64 = 0};
+    return element_is_integer(accumulator) ? nothing : scalar_narrow(wide, accumulator);
+}
+
+/* What the working copy has where a mask hides an element: the identity of a fold whose states are
+ * single values. All others see the mask, and do not look. */
+union scalar course_masked_fill(const struct course *self)
+{
+    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX] = {0};
+    union scalar value;
+    if (self->plan->exact)
+        return exact_fill(self->plan->fold, self->choice.accumulator);
+    state_identity(self->plan->fold, self->choice.accumulator, state);
+    memcpy(&value, state, sizeof value);
+    return value;
 }

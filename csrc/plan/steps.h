@@ -60,9 +60,19 @@ bool course_needs_tickets(const struct course *);
 void course_over_piece(const struct course *, uint64_t n, struct passes *);
 void course_over_results(const struct course *, uint64_t n, struct passes *);
 
+/* A launch that strides over n elements, in blocks of so many threads; one that copies elements,
+ * converted, to one after the other; and one that stores n results where they are to be. */
+struct step step_over(const void *kernel, uint64_t n, unsigned block, uint64_t multiprocessors);
+struct step step_gather(const struct kernels *, uint64_t multiprocessors, uint64_t n);
+struct step step_store(const void *kernel, uint64_t n);
+
 /* What is done before the passes over n elements, where a mask of so many is brought, and where
  * there is a working copy; and after all of them. */
 struct step course_unpack(const struct course *, uint64_t n);
 struct step course_copy(const struct course *, uint64_t n);
 struct step course_count(const struct course *);
 struct step course_finish(const struct course *, enum part state);
+
+/* What the working copy has where a mask hides an element, which kernels then need not see: it
+ * changes no result. */
+union scalar course_masked_fill(const struct course *);

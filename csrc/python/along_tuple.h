@@ -9,6 +9,3 @@
 /* As of schedule_tuple, of a piece that has all elements of the results that one launch makes, for
  * a plan that may ask for more of them. A new reference. */
 PyObject *along_tuple(const struct explained_along *, const struct plan *asked);
-
-/* The same of exact sums. */
-PyObject *exact_along_tuple(const struct exact_along *, const struct plan *);

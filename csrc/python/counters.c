@@ -18,6 +18,8 @@ enum { WRAPPER_FRAMES = 1 };
 static bool can_count(const struct plan *plan)
 {
     const enum element input = plan->layout->input;
+    struct kernel_key key = {KERNEL_FLAT,       plan->fold,        input,
+                             plan->accumulator, METHOD_last_block, plan->block};
     if (plan->n == 0) {
         PyErr_SetString(PyExc_ValueError, "a is empty: there is nothing to count");
         return false;
@@ -26,15 +28,15 @@ static bool can_count(const struct plan *plan)
         PyErr_SetString(PyExc_ValueError, "counters are there of sums and means alone");
         return false;
     }
-    if (!counting_flat(plan->fold, METHOD_last_block, input, plan->accumulator, plan->block)) {
+    if (!counting_flat(key)) {
         PyErr_Format(PyExc_ValueError,
                      "counters are there of int32, int64, uint64, float32 and float64, summed in "
                      "their own type, and of int32 in int64; got %s in %s",
                      element_name(input), element_name(plan->accumulator));
         return false;
     }
-    if (plan->exact || !counting_flat(plan->fold, method_index_of(plan->method), input,
-                                      plan->accumulator, plan->block)) {
+    key.method = method_index_of(plan->method);
+    if (plan->exact || !counting_flat(key)) {
         PyErr_Format(PyExc_ValueError, "method '%s' has no counters; rungs 0 to 24 have",
                      plan->exact ? "exact" : plan->method->name);
         return false;

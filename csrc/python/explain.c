@@ -77,8 +77,6 @@ static PyObject *how_tuple(const struct explanation *explanation, const struct p
         return schedule_tuple(&explanation->schedule);
     case EXPLAINED_ALONG:
         return along_tuple(&explanation->along, plan);
-    case EXPLAINED_EXACT:
-        return exact_along_tuple(&explanation->exact, plan);
     default:
         return loops_tuple(&explanation->loops);
     }

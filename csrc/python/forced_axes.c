@@ -1,6 +1,6 @@
 #include "python/forced_axes.h"
 
-#include "plan/axes_shape.h"
+#include "plan/tuning.h"
 
 #include <limits.h>
 
@@ -12,15 +12,15 @@ PyObject *forced_axes(PyObject *module, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "IIIIII|IIIIIII:forced_axes", &tuning.block, &tuning.threads,
                           &tuning.share, &tuning.blocks, &tuning.staged, &tuning.columns,
                           &tuning.windows, &tuning.large, &tuning.across, &tuning.typed,
-                          &tuning.lone, &tuning.alone, &tuning.small))
+                          &tuning.unsplit, &tuning.unsplit_block, &tuning.small))
         return NULL;
     if (!tuning.large)
         tuning.large = tuning.block;
-    if (!tuning.alone)
-        tuning.alone = tuning.block;
+    if (!tuning.unsplit_block)
+        tuning.unsplit_block = tuning.block;
     if (tuning.block &&
         (tuning.block < LEAST || tuning.block > MOST || tuning.large < tuning.block ||
-         tuning.large > MOST || tuning.alone < LEAST || tuning.lone > LONE_PACKS ||
+         tuning.large > MOST || tuning.unsplit_block < LEAST || tuning.unsplit > LONE_PACKS ||
          tuning.share > MOST_SHARE || tuning.windows > MOST_SHARE || tuning.staged > MOST_STAGED)) {
         PyErr_SetString(PyExc_ValueError, "a block is of 2^5 to 2^10 threads, a thread's share and "
                                           "a stretch of up to 2^16 windows, 32 KiB can be staged, "

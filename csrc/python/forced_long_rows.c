@@ -1,6 +1,6 @@
 #include "python/forced_long_rows.h"
 
-#include "plan/long_rows_shape.h"
+#include "plan/tuning.h"
 
 PyObject *forced_long_rows(PyObject *module, PyObject *arguments)
 {

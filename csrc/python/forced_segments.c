@@ -1,6 +1,9 @@
 #include "python/forced_segments.h"
 
 #include "plan/segments_schedule.h"
+#include "plan/tuning.h"
+
+#include <limits.h>
 
 PyObject *forced_segments(PyObject *module, PyObject *arguments)
 {
@@ -18,7 +21,7 @@ PyObject *forced_segments(PyObject *module, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "IIIIIIK:forced_segments", &tuning.block, &tuning.tiling,
                           &tuning.tile, &tuning.share, &tuning.rounds, &tuning.blocks, &few))
         return NULL;
-    tuning.few = few;
+    tuning.few = few < UINT_MAX ? (unsigned)few : UINT_MAX;
     if (tuning.block &&
         (tuning.block < LEAST || tuning.block > MOST || tuning.tiling < LEAST ||
          tuning.tiling > MOST_TILING || tuning.tile < TILE_LEAST || tuning.tile > TILE_MOST ||

@@ -1,6 +1,6 @@
 #include "python/forced_short_rows.h"
 
-#include "plan/short_rows_shape.h"
+#include "plan/tuning.h"
 
 PyObject *forced_short_rows(PyObject *module, PyObject *arguments)
 {

@@ -152,7 +152,7 @@ static int setup(PyObject *module)
     struct module_state *state = PyModule_GetState(module);
     if (warn_of_environment() < 0 || array_setup() < 0 || !state_open_backends(state))
         return -1;
-    state->standing = standing_make(&state->platforms);
+    state->cached_plans = cached_plans_make(&state->platforms);
     state->thread_order = PyContextVar_New("gred.thread_order", NULL);
     state->workspace_limit = PyContextVar_New("gred.workspace_limit", NULL);
     state->platforms.cuda_error =
@@ -161,7 +161,7 @@ static int setup(PyObject *module)
         (PyTypeObject *)PyType_FromModuleAndSpec(module, &simulated_memory_spec, NULL);
     state->device_memory =
         (PyTypeObject *)PyType_FromModuleAndSpec(module, &device_memory_spec, NULL);
-    return state->standing && add(module, "thread_order", state->thread_order) &&
+    return state->cached_plans && add(module, "thread_order", state->thread_order) &&
                    add(module, "workspace_limit", state->workspace_limit) &&
                    add(module, "CudaError", state->platforms.cuda_error) &&
                    add(module, "SimulatedMemory", (PyObject *)state->simulated_memory) &&
@@ -198,7 +198,7 @@ static void release(void *module)
 {
     struct module_state *state = PyModule_GetState(module);
     clear(module);
-    standing_free(state->standing);
+    cached_plans_free(state->cached_plans);
     state_close_backends(state);
 }
 

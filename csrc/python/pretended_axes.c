@@ -1,9 +1,8 @@
 #include "python/pretended_axes.h"
 
 #include "common/arithmetic.h"
-#include "plan/axes_shape.h"
-#include "plan/columns_shape.h"
-#include "plan/long_rows_shape.h"
+#include "plan/launch_config.h"
+#include "plan/launch_problem.h"
 
 enum element pretended_element(unsigned size)
 {
@@ -109,25 +108,34 @@ PyObject *pretended_sharing(PyObject *Py_UNUSED(module), PyObject *arguments)
     unsigned long long reduced;
     struct layout layout;
     struct axes axes;
-    struct axes_shape sharing;
+    struct launch_config config;
     if (!PyArg_ParseTuple(arguments, "O!OIKII|pp", &PyTuple_Type, &shape, &strides, &size, &reduced,
                           &width, &multiprocessors, &typed, &lone) ||
         !pretend(shape, strides, Py_None, size, &layout))
         return NULL;
     axes_make(&layout, reduced, false, &axes);
-    const struct axes_kernels kernels = {pretended_element(width),  width, true, true, false,
-                                         width <= sizeof(uint64_t), typed, lone};
-    if (!columns_shape_make(&axes, &kernels, somewhere, multiprocessors, &sharing))
-        axes_shape_make(&axes, &kernels, somewhere, multiprocessors, &sharing);
-    return Py_BuildValue(
-        "IOOIIOIIIIKKK(IIIKOIO)", sharing.block, sharing.columns ? Py_True : Py_False,
-        sharing.abreast ? Py_True : Py_False, sharing.team, sharing.lanes,
-        sharing.few ? Py_True : Py_False, sharing.rounds, sharing.load, sharing.packing,
-        sharing.inner, (unsigned long long)sharing.staged, (unsigned long long)sharing.splits,
-        (unsigned long long)sharing.groups, sharing.typed.load, sharing.typed.repeats,
-        sharing.typed.leftover, (unsigned long long)sharing.typed.packs,
-        sharing.typed.shifted ? Py_True : Py_False, sharing.typed.lone,
-        sharing.typed.paired ? Py_True : Py_False);
+    const struct launch_problem problem = {.axes = &axes,
+                                           .data = somewhere,
+                                           .multiprocessors = multiprocessors,
+                                           .accumulator = pretended_element(width),
+                                           .state = width,
+                                           .packs = width <= sizeof(uint64_t),
+                                           .kernels = 1u << KERNEL_COLUMNS | 1u << KERNEL_FEW |
+                                                      (unsigned)typed << KERNEL_TYPED_COLUMNS |
+                                                      (unsigned)lone << KERNEL_UNSPLIT_COLUMNS};
+    launch_config_choose(&problem, &config);
+    const struct column_tile *column = &config.column;
+    const bool knows = launch_is_typed(&config);
+    return Py_BuildValue("IOOIIOIIIIKKK(IIIKOIO)", config.block,
+                         knows || config.kernel == KERNEL_COLUMNS ? Py_True : Py_False,
+                         config.across ? Py_True : Py_False, config.team, config.lanes,
+                         config.kernel == KERNEL_FEW ? Py_True : Py_False, config.rounds,
+                         knows ? 0 : config.load, config.row.packing, config.inner,
+                         (unsigned long long)config.row.bytes, (unsigned long long)config.splits,
+                         (unsigned long long)config.groups, knows ? 1u << config.load : 0,
+                         column->coalesced, column->leftover, (unsigned long long)column->packs,
+                         column->shifted ? Py_True : Py_False, column->unsplit,
+                         column->paired ? Py_True : Py_False);
 }
 
 PyObject *pretended_long_rows(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -137,16 +145,22 @@ PyObject *pretended_long_rows(PyObject *Py_UNUSED(module), PyObject *arguments)
     unsigned long long reduced;
     struct layout layout;
     struct axes axes;
-    struct axes_shape sharing;
+    struct launch_config config;
     if (!PyArg_ParseTuple(arguments, "O!OIKII", &PyTuple_Type, &shape, &strides, &size, &reduced,
                           &state, &multiprocessors) ||
         !pretend(shape, strides, Py_None, size, &layout))
         return NULL;
     axes_make(&layout, reduced, false, &axes);
-    const struct axes_kernels kernels = {.state = state};
-    if (!long_rows_shape_make(&axes, &kernels, somewhere, multiprocessors, &sharing))
+    const struct launch_problem problem = {.axes = &axes,
+                                           .data = somewhere,
+                                           .multiprocessors = multiprocessors,
+                                           .accumulator = pretended_element(size),
+                                           .state = state,
+                                           .kernels = 1u << KERNEL_TYPED_ROWS};
+    launch_config_choose(&problem, &config);
+    if (config.kernel != KERNEL_TYPED_ROWS)
         Py_RETURN_NONE;
-    return Py_BuildValue("IIIOIKK", sharing.block, sharing.team, sharing.readers,
-                         sharing.stacked ? Py_True : Py_False, sharing.rounds,
-                         (unsigned long long)sharing.splits, (unsigned long long)sharing.groups);
+    return Py_BuildValue("IIIOIKK", config.block, config.team, config.readers,
+                         config.stacked ? Py_True : Py_False, config.rounds,
+                         (unsigned long long)config.splits, (unsigned long long)config.groups);
 }

@@ -31,10 +31,9 @@ static library_reduce *pretended_reducer(enum fold fold, enum element input,
     return fold_is_on_ladder(fold) && input == accumulator ? pretended_reduce : NULL;
 }
 
-static const void *no_kernel(enum fold fold, enum method_index method, enum element input,
-                             enum element accumulator, unsigned block)
+static const void *no_kernel(struct kernel_key key)
 {
-    (void)fold, (void)method, (void)input, (void)accumulator, (void)block;
+    (void)key;
     return NULL;
 }
 

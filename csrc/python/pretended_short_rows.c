@@ -1,6 +1,7 @@
 #include "python/pretended_short_rows.h"
 
-#include "plan/short_rows_shape.h"
+#include "plan/launch_config.h"
+#include "plan/launch_problem.h"
 #include "python/pretended_axes.h"
 
 PyObject *pretended_short_rows(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -19,11 +20,19 @@ PyObject *pretended_short_rows(PyObject *Py_UNUSED(module), PyObject *arguments)
                                           .dimensions = 1,
                                           .shape = {n},
                                           .strides = {stride ? stride : size}}};
-    struct axes_shape shape = {.rounds = 1};
-    if (!short_rows_shape_make(&axes, (uintptr_t)data, multiprocessors, &shape))
+    const struct launch_problem problem = {.axes = &axes,
+                                           .data = (uintptr_t)data,
+                                           .multiprocessors = multiprocessors,
+                                           .accumulator = pretended_element(size),
+                                           .state = size,
+                                           .kernels = 1u << KERNEL_TYPED_SHORT_ROWS};
+    struct launch_config config;
+    launch_config_choose(&problem, &config);
+    const struct row_tile *row = &config.row;
+    if (config.kernel != KERNEL_TYPED_SHORT_ROWS)
         Py_RETURN_NONE;
-    return Py_BuildValue("IKIIIIIIKII", shape.several, (unsigned long long)shape.staged,
-                         shape.block, shape.team, shape.rounds, shape.load, shape.turned,
-                         shape.turns, (unsigned long long)short_rows_shared_bytes(&shape),
-                         shape.unit, shape.step);
+    return Py_BuildValue("IKIIIIIIKII", row->packed, (unsigned long long)row->bytes, config.block,
+                         config.team, config.rounds, config.load, row->swizzle_mask,
+                         row->swizzle_shift, (unsigned long long)config.shared_bytes, row->unit,
+                         config.step);
 }

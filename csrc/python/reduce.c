@@ -258,7 +258,7 @@ static PyObject *reduce_flat(struct module_state *state, enum reduction reductio
     struct plan plan;
     struct run run;
     if (!array_lies_flat(array, &layout) ||
-        !standing_plan(state->standing, reduction, &layout, &plan))
+        !cached_plan(state->cached_plans, reduction, &layout, &plan))
         return NULL;
     run_begin(&run, frames_of(reduction));
     Py_INCREF(array); /* so that nobody resizes it meanwhile */

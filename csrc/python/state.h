@@ -4,12 +4,12 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "plan/cached_plans.h"
 #include "plan/platform.h"
-#include "plan/standing.h"
 
 struct module_state {
     struct platforms platforms;
-    struct standing *standing;
+    struct cached_plans *cached_plans;
     PyObject *thread_order;    /* a ContextVar: (order, seed) of the simulated device's threads */
     PyObject *workspace_limit; /* a ContextVar: bytes */
     PyTypeObject *simulated_memory, *device_memory;

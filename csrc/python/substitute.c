@@ -21,8 +21,8 @@ PyObject *substitute(PyObject *module, PyObject *arguments)
     const struct substitute own = {
         .method = method_find(name),
         .data_blocks = data_blocks,
-        .plain = (substitute_flat *)(uintptr_t)plain,
-        .counting = (substitute_flat *)(uintptr_t)counting,
+        .plain = (kernel_finder *)(uintptr_t)plain,
+        .counting = (kernel_finder *)(uintptr_t)counting,
         .shared_bytes = (substitute_shared_bytes *)(uintptr_t)shared_bytes,
     };
     const struct backend *backend = backend_of(platform);

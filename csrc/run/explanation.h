@@ -3,16 +3,14 @@
 #pragma once
 
 #include "plan/axes_schedule.h"
-#include "plan/exact_along.h"
 #include "plan/schedule.h"
 #include "run/loops.h"
 
-enum explained { EXPLAINED_LOOPS, EXPLAINED_SCHEDULE, EXPLAINED_ALONG, EXPLAINED_EXACT };
+enum explained { EXPLAINED_LOOPS, EXPLAINED_SCHEDULE, EXPLAINED_ALONG };
 
 /* A launch that makes results along axes. */
 struct explained_along {
     struct axes_schedule schedule; /* of the first of equal parts */
-    uint64_t copy_grid;            /* of the launch that copies elements first, if there is one */
     struct plan plan;
     struct axes axes;
 };
@@ -25,6 +23,5 @@ struct explanation {
     struct plan plan;
     struct kernels kernels;
     struct explained_along along;
-    struct exact_along exact; /* all results, in one launch */
     struct loops loops;
 };

@@ -101,12 +101,24 @@ static inline bool machine_launch_step(struct machine *machine, const struct ste
     return machine->launch(machine, &launch);
 }
 
-/* Runs the plan once, or as often as run->timing asks for; or explains what it would do. In
- * schedules.c. */
-bool passes_run(struct machine *, const struct plan *, struct run *);
+/* Runs the plan once, or as often as run->timing asks for; or explains what it would do. Where the
+ * plan has an `out` for results along axes, they get memory for as long as that takes, and are
+ * stored there at its end. In execute.c. */
+bool execute(struct machine *, const struct plan *, struct run *);
 
-/* Times the reading of `bytes` of memory; in read_limit.c. */
-bool passes_read(struct machine *, size_t bytes, struct run *);
+/* What is measured: made ready, if that is not NULL, and then done between two marks; it marks its
+ * first pass itself. */
+struct measured {
+    bool (*prepare)(void *context);
+    bool (*work)(void *context);
+    void *context;
+};
 
-/* Times launches of nothing, by the host's clock; in launch_limit.c. */
-bool passes_launch(struct machine *, struct run *);
+/* All samples of a timing; this and the rest is in measure.c. */
+bool machine_time_samples(struct machine *, struct run *, struct timing *, const struct measured *);
+
+/* Times the reading of `bytes` of memory. */
+bool machine_time_reading(struct machine *, size_t bytes, struct run *);
+
+/* Times launches of nothing, by the host's clock. */
+bool machine_time_launching(struct machine *, struct run *);

@@ -7,10 +7,6 @@
 
 #include <stddef.h>
 
-/* As kernels.flat, but for one method alone. */
-typedef const void *substitute_flat(enum fold, enum method_index, enum element input,
-                                    enum element accumulator, unsigned block);
-
 /* The bytes of shared memory of a block on the simulated device, of which the rung has so many. */
 typedef size_t substitute_shared_bytes(size_t bytes);
 
@@ -18,7 +14,7 @@ struct substitute {
     const struct method *method; /* NULL: there is none */
     unsigned data_blocks;        /* in place of the method's own */
 
-    substitute_flat *plain, *counting;
+    kernel_finder *plain, *counting;
     substitute_shared_bytes *shared_bytes; /* NULL: as many as the rung */
 };
 

@@ -6,18 +6,18 @@ static const struct choice *choice_of(const struct upload *self)
 }
 
 /* What is brought for one piece and the next takes turns. */
-static void *address(const struct upload *self, enum part part)
+static void *buffer(const struct upload *self, enum part part)
 {
-    const struct schedule *schedule = self->schedule;
-    const unsigned buffers = part == PART_MASK ? 1 : schedule->buffers;
-    return self->memory + schedule->arena.at[part] +
-           self->piece % buffers * (schedule->arena.bytes[part] / buffers);
+    const unsigned buffers = part == PART_MASK ? 1 : self->schedule->buffers;
+    return (char *)executor_part(self->on, part) +
+           self->piece % buffers * (self->on->arena->bytes[part] / buffers);
 }
 
 static bool feed(const struct upload *self, enum part part, const struct layout *layout,
                  uint64_t start, uint64_t length, uint64_t *fed)
 {
-    return self->machine->feed(self->machine, address(self, part), layout, start, length, fed);
+    return self->on->machine->feed(self->on->machine, buffer(self, part), layout, start, length,
+                                   fed);
 }
 
 /* A mask is brought as bits, which the device makes bytes of. */
@@ -25,11 +25,11 @@ static bool feed_mask(const struct upload *self, const struct layout *mask, uint
                       uint64_t length)
 {
     const struct step step = course_unpack(&self->schedule->course, length);
-    void *bits = address(self, PART_MASK_BITS), *bytes = address(self, PART_MASK);
+    void *bits = buffer(self, PART_MASK_BITS), *bytes = buffer(self, PART_MASK);
     uint64_t n = step.n;
     void *arguments[] = {&bits, &n, &bytes};
-    return self->machine->feed_bits(self->machine, bits, mask, start, length) &&
-           machine_launch_step(self->machine, &step, arguments);
+    return self->on->machine->feed_bits(self->on->machine, bits, mask, start, length) &&
+           executor_launch(self->on, &step, arguments);
 }
 
 /* ---- layouts ---- */
@@ -40,8 +40,8 @@ static void describe_piece(struct upload *self, uint64_t n)
     const bool masked = choice_of(self)->uploads_mask;
     const struct layout *layout = self->from;
     self->layout = (struct layout){
-        .data = address(self, self->part),
-        .mask = masked ? address(self, PART_MASK) : NULL,
+        .data = buffer(self, self->part),
+        .mask = masked ? buffer(self, PART_MASK) : NULL,
         .input = layout->input,
         .type = layout->type,
         .dimensions = 1,
@@ -69,14 +69,12 @@ static void compact_mask(struct layout *array, struct layout *mask)
         }
 }
 
-void upload_begin(struct upload *self, struct machine *machine, const struct schedule *schedule,
-                  char *memory, enum part part)
+void upload_begin(struct upload *self, const struct executor *on, const struct schedule *schedule,
+                  enum part part)
 {
-    const struct plan *plan = schedule->course.plan;
-    self->machine = machine;
+    self->on = on;
     self->schedule = schedule;
-    self->memory = memory;
-    self->from = part == PART_UPLOADED ? plan->layout : plan->factors;
+    self->from = part == PART_UPLOADED ? on->plan->layout : on->plan->factors;
     self->part = part;
     self->piece = 0;
 }
@@ -90,7 +88,7 @@ bool upload_prepare(struct upload *self)
     if (!choice_of(self)->uploads_mask)
         return true;
     compact_mask(&self->layout, &mask);
-    self->layout.mask = address(self, PART_MASK);
+    self->layout.mask = buffer(self, PART_MASK);
     return feed_mask(self, &mask, 0, layout_length(&mask));
 }
 
@@ -120,7 +118,8 @@ bool upload_piece(struct upload *self, uint64_t start, uint64_t length, uint64_t
     if (!choice->uploads)
         return true;
     self->piece = start / self->schedule->piece;
-    if (leads(self) && self->schedule->buffers > 1 && !self->machine->run_ahead(self->machine))
+    if (leads(self) && self->schedule->buffers > 1 &&
+        !self->on->machine->run_ahead(self->on->machine))
         return false;
     if (choice->uploads_mask ? !feed_both(self, start, length)
                              : !feed(self, self->part, self->from, start, length, n))
@@ -133,7 +132,7 @@ struct kernel_array upload_array(const struct upload *self, uint64_t start)
 {
     const struct choice *choice = choice_of(self);
     const void *at = choice->uploads
-                         ? address(self, self->part)
+                         ? buffer(self, self->part)
                          : (const char *)self->from->data + start * element_size(self->from->input);
     return (struct kernel_array){.at = at, .base = start};
 }

@@ -2,12 +2,11 @@
  * multiplied with: pieces of a host array, and a host's mask. */
 #pragma once
 
-#include "run/passes.h"
+#include "run/executor.h"
 
 struct upload {
-    struct machine *machine;
+    const struct executor *on;
     const struct schedule *schedule;
-    char *memory;              /* the arena */
     const struct layout *from; /* the array: the plan's, or its factors */
     enum part part;            /* where its pieces are */
     uint64_t piece;            /* which one is there, or on its way */
@@ -15,7 +14,7 @@ struct upload {
 };
 
 /* Of the plan's array or, for the part that is theirs, of its factors. */
-void upload_begin(struct upload *, struct machine *, const struct schedule *, char *memory,
+void upload_begin(struct upload *, const struct executor *, const struct schedule *,
                   enum part part);
 
 /* Before the first piece. */

@@ -9,7 +9,6 @@
 #include "common/process.h"
 #include "common/processor.h"
 #include "run/counting.h"
-#include "run/results.h"
 #include "run/substitute.h"
 #include "simulated/machine.h"
 #include "simulated/memory.h"
@@ -130,9 +129,9 @@ static bool run_job(struct state *state, const struct plan *plan, size_t bytes, 
         job->mailbox = (struct mailbox){.words = job->words, .on_device = job->words};
         simulated_machine_open(&job->machine, simulator, &job->mailbox, plan, &state->substitute,
                                run);
-        ran = plan    ? results_run(machine, plan, run)
-              : bytes ? passes_read(machine, bytes, run)
-                      : passes_launch(machine, run);
+        ran = plan    ? execute(machine, plan, run)
+              : bytes ? machine_time_reading(machine, bytes, run)
+                      : machine_time_launching(machine, run);
     } else
         failure_note(&run->failure, FAILURE_MEMORY, "out of memory for the simulated device");
     free(job);

@@ -1,11 +1,7 @@
-/* Makes a plan's schedule, for the memory that there is room for, and has it carried out. */
-#include "run/passes.h"
+#include "run/execute_array.h"
 
 #include "plan/fastest.h"
-#include "run/along.h"
-#include "run/carry_out.h"
 #include "run/explanation.h"
-#include "run/segments.h"
 
 static bool resident(void *device, const void *kernel, unsigned block, size_t shared_bytes,
                      unsigned *blocks)
@@ -34,8 +30,8 @@ static bool schedule_within(struct machine *machine, const struct plan *plan, co
 }
 
 /* With memory for it, or in pieces that there is memory for. */
-static bool passes_schedule(struct machine *machine, const struct plan *plan, const struct run *run,
-                            struct schedule *schedule)
+static bool make_schedule(struct machine *machine, const struct plan *plan, const struct run *run,
+                          struct schedule *schedule)
 {
     const struct facts facts = facts_of(machine, run);
     if (!schedule_make(plan, &facts, schedule, machine->failure))
@@ -66,28 +62,24 @@ static bool explain(struct machine *machine, const struct plan *plan, struct run
     explanation->by = EXPLAINED_SCHEDULE;
     explanation->plan = *plan;
     explanation->kernels = *machine->kernels;
-    const bool made = passes_schedule(machine, &explanation->plan, run, &explanation->schedule);
+    const bool made = make_schedule(machine, &explanation->plan, run, &explanation->schedule);
     explanation->schedule.course.kernels = &explanation->kernels;
     return made;
 }
 
-bool passes_run(struct machine *machine, const struct plan *asked, struct run *run)
+bool execute_array(struct machine *machine, const struct plan *asked, struct run *run)
 {
-    if (asked->segments)
-        return segments_reduce(machine, asked, run);
-    if (asked->axes)
-        return axes_run(machine, asked, run);
     const struct facts facts = facts_of(machine, run);
     struct plan plan = *asked;
     struct schedule schedule;
     fastest_choose(&facts, &plan);
     if (run->explanation)
         return explain(machine, &plan, run);
-    if (!passes_schedule(machine, &plan, run, &schedule))
+    if (!make_schedule(machine, &plan, run, &schedule))
         return false;
     bool ran;
     do
-        ran = carry_out(machine, &schedule, run);
+        ran = execute_pieces(machine, &schedule, run);
     while (!ran && shrink(machine, run, &schedule));
     return ran;
 }

@@ -1,10 +1,10 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "plan/standing.h"
+#include "plan/cached_plans.h"
 
 /* Without a platform where there is no plan. */
-struct standing {
+struct cached_plans {
     struct plan plans[FIRST_VARIANT][ELEMENTS];
 };
 
@@ -30,9 +30,9 @@ static bool make_plan(const struct platforms *platforms, enum reduction reductio
     return true;
 }
 
-struct standing *standing_make(const struct platforms *platforms)
+struct cached_plans *cached_plans_make(const struct platforms *platforms)
 {
-    struct standing *self = PyMem_Malloc(sizeof *self);
+    struct cached_plans *self = PyMem_Malloc(sizeof *self);
     bool made = self;
     for (int r = 0; made && r < FIRST_VARIANT; r++)
         for (int e = 0; made && e < ELEMENTS; e++)
@@ -41,17 +41,17 @@ struct standing *standing_make(const struct platforms *platforms)
         return self;
     if (!self)
         PyErr_NoMemory();
-    standing_free(self);
+    cached_plans_free(self);
     return NULL;
 }
 
-void standing_free(struct standing *self)
+void cached_plans_free(struct cached_plans *self)
 {
     PyMem_Free(self);
 }
 
-bool standing_plan(const struct standing *self, enum reduction reduction, struct layout *layout,
-                   struct plan *plan)
+bool cached_plan(const struct cached_plans *self, enum reduction reduction, struct layout *layout,
+                 struct plan *plan)
 {
     *plan = self->plans[reduction][layout->input];
     layout->type = plan->finish.type;

@@ -1,11 +1,12 @@
 /* Makes the schedule of a plan with axes, for the memory that there is room for, and has it carried
  * out: all results at once, or so many at a time; or each like an array by itself, in pieces of its
  * elements, which is also how exact ones are made that one launch cannot. */
-#include "run/along.h"
+#include "run/execute_axes.h"
 
 #include "arrays/means.h"
 #include "common/arithmetic.h"
-#include "run/exact_along.h"
+#include "run/execute_array.h"
+#include "run/executor.h"
 #include "run/explanation.h"
 #include "run/result.h"
 #include "run/watch.h"
@@ -51,8 +52,6 @@ static bool explain_part(const struct parts *self, const struct axes *part)
     if (!axes_schedule_make(&along->plan, self->machine->kernels, self->machine->multiprocessors,
                             &along->schedule, self->machine->failure))
         return false;
-    if (along->schedule.copy)
-        along->copy_grid = along_copy_grid(self->machine, layout_length(&along->schedule.array));
     if (self->results.out)
         reserve_results(self, &along->schedule.arena);
     return true;
@@ -87,7 +86,7 @@ static unsigned choose_cut(struct parts *self, uint64_t *count)
 static bool make_part(struct parts *self)
 {
     return !watch_interrupted_lately(self->run, &self->asked) && schedule_part(self) &&
-           along_carry_out(self->machine, &self->schedule, self->findings, self->run);
+           execute_axes_schedule(self->machine, &self->schedule, self->findings, self->run);
 }
 
 static bool make_parts(struct parts *self, unsigned along, uint64_t count)
@@ -174,10 +173,10 @@ static bool make_one_by_one(struct parts *self)
             leave_behind(self, walk.place, &one);
         if (self->run->explanation) {
             self->run->explanation->at_once = 1;
-            return passes_run(self->machine, &one, self->run);
+            return execute_array(self->machine, &one, self->run);
         }
         if (watch_interrupted_lately(self->run, &self->asked) ||
-            !passes_run(self->machine, &one, self->run) ||
+            !execute_array(self->machine, &one, self->run) ||
             !(left_behind || store_answer(self, walk.place)))
             return false;
     }
@@ -190,13 +189,13 @@ static bool make_one_by_one(struct parts *self)
 static void reserve_room(const struct parts *self, struct arena *arena)
 {
     arena_reserve(arena, PART_FINDINGS, 1, sizeof *self->findings);
-    arena_reserve(arena, PART_OUT, self->results.values, along_bytes(self->all));
+    arena_reserve(arena, PART_OUT, self->results.values, results_bytes(self->all));
 }
 
 static bool lend_room(struct parts *self, void **memory)
 {
     struct machine *machine = self->machine;
-    const size_t bytes = along_bytes(self->all);
+    const size_t bytes = results_bytes(self->all);
     struct arena arena = {.total = 0};
     reserve_room(self, &arena);
     if (!machine->lend(machine, arena.total, memory))
@@ -232,56 +231,37 @@ static bool explain_for_host(struct parts *self)
 static bool run_for_host(struct parts *self)
 {
     void *memory = NULL;
-    const bool made =
-        lend_room(self, &memory) && run_parts(self) &&
-        along_fetch(self->machine, self->all, self->results.at[0], self->findings, self->run);
+    const struct executor all = {.machine = self->machine, .run = self->run, .plan = self->all};
+    const bool made = lend_room(self, &memory) && run_parts(self) &&
+                      executor_fetch(&all, self->results.at[0], self->findings);
     self->machine->take_back(self->machine, memory);
     return made;
 }
 
-/* All in one launch, if that is possible in the workspace that is allowed. */
-static bool run_exact(struct parts *self)
-{
-    const struct machine *machine = self->machine;
-    const uint64_t limit = self->run->workspace_limit;
-    struct explanation *explanation = self->run->explanation;
-    struct exact_along along;
-    if (!exact_along_make(self->all, machine->kernels, machine->multiprocessors, &along) ||
-        (limit && along.arena.total > limit))
-        return make_one_by_one(self);
-    if (!explanation)
-        return exact_along_run(self->machine, self->all, &along);
-    if (self->results.out)
-        reserve_results(self, &along.arena);
-    explanation->by = EXPLAINED_EXACT;
-    explanation->exact = along;
-    return true;
-}
-
+/* All at once, if that is possible in the workspace that is allowed. */
 static bool run_all(struct parts *self)
 {
     struct machine *machine = self->machine;
     const struct plan *plan = self->all;
     struct run *run = self->run;
+    const bool scheduled = axes_schedule_make(plan, machine->kernels, machine->multiprocessors,
+                                              &self->schedule, machine->failure);
+    if (!scheduled)
+        return plan->exact && make_one_by_one(self);
+    const uint64_t total = self->schedule.arena.total, room = machine->room(machine, total);
+    self->limit = run->workspace_limit ? least(run->workspace_limit, room) : room;
+    if (total <= self->limit)
+        return run->explanation ? explain_part(self, plan->axes)
+                                : execute_axes_schedule(machine, &self->schedule, NULL, run);
     if (plan->exact)
-        return run_exact(self);
-    if (!axes_schedule_make(plan, machine->kernels, machine->multiprocessors, &self->schedule,
-                            machine->failure))
-        return false;
-    const uint64_t total = self->schedule.arena.total, room = machine->room(machine, total),
-                   limit = run->workspace_limit ? least(run->workspace_limit, room) : room;
-    if (total <= limit && run->explanation)
-        return explain_part(self, plan->axes);
-    if (total <= limit)
-        return along_carry_out(machine, &self->schedule, NULL, run);
-    self->limit = limit;
+        return make_one_by_one(self);
     if (plan->results.on_device)
         return run_parts(self);
     return run->explanation ? explain_for_host(self) : run_for_host(self);
 }
 
 /* On the heap: threads' stacks may be small. */
-bool axes_run(struct machine *machine, const struct plan *plan, struct run *run)
+bool execute_axes(struct machine *machine, const struct plan *plan, struct run *run)
 {
     if (plan->axes->results == 0)
         return true;

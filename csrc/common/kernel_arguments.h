@@ -1,0 +1,238 @@
+/* What kernels take: constants that they and their planner agree on, and arguments. */
+#pragma once
+
+#include "common/launch_config.h"
+#include "common/layout.h"
+#include "common/method.h"
+#include "common/reduction.h"
+#include "common/segments.h"
+
+#include <stdint.h>
+
+/* The ring of rung 23: stages, each with a barrier. */
+enum { RING_STAGES = 2, RING_STAGE_BYTES = 16 << 10, RING_BARRIER_BYTES = 8 };
+
+/* An array as a kernel's argument, if its elements lie one after the other. Kernels that do not
+ * ask for positions take the pointer alone, which comes first. */
+struct kernel_array {
+    const void *at; /* device memory */
+    uint64_t base;  /* what a position is counted from in the whole array */
+};
+
+/* So many bytes of values a thread takes in at a time from an array that is not flat. */
+enum { SLOTS_BYTES = 64 };
+
+/* Neighbouring results that a thread makes side by side, and how many elements of each it reads at
+ * once. */
+enum { COLUMNS_A_THREAD = 4, ROWS_AT_ONCE = 4 };
+
+/* Results of up to so many bytes a thread stores side by side. */
+enum { STORED_TOGETHER = 32 };
+
+/* Of columns whose type is known a thread makes as many as COLUMN_BYTES have, in blocks of up to
+ * COLUMNS_BLOCK that leave each other COLUMNS_SHARED bytes; it takes in ROWS_AHEAD rows at a time,
+ * and its block ROWS_A_BLOCK at most: so many that what 32 bits hold suffices for sums of squares
+ * of bytes, and for a row's number beside a byte. */
+enum {
+    COLUMN_BYTES = 16,
+    COLUMNS_BLOCK = 1024,
+    COLUMNS_SHARED = 48 << 10,
+    ROWS_AHEAD = 4,
+    ROWS_A_BLOCK = 1 << 16
+};
+
+/* A thread that makes columns alone has so many loads under way, of one load's columns or of up to
+ * so many loads' of fewer rows. */
+enum { LONE_LOADS = 8, LONE_PACKS = 4 };
+
+/* Threads of a multiprocessor that have registers for that: of states and of elements of so many
+ * bytes. */
+#define COLUMNS_THREADS(state, element) ((state) > 8 ? 512 : (element) > 1 ? 1024 : 768)
+
+/* The same of threads that make columns alone, in small blocks, of up to LONE_BLOCK. */
+#define LONE_THREADS(state, element)                                                               \
+    ((state) > LONE_SMALL || (element) < 2 ? 512 : (element) < 4 ? 704 : 768)
+enum { LONE_SMALL = 8, LONE_BLOCK = 256 };
+
+/* Rows that a thread reads before it waits for any: what is made of a large state takes long enough
+ * that more is to be on its way meanwhile, but spreads of halves take all registers. */
+#define COLUMNS_AHEAD(state, element)                                                              \
+    ((state) > 8 && ((state) <= 16 || (element) != 2) ? 2 * ROWS_AHEAD : ROWS_AHEAD)
+
+/* What splits have left of columns a thread reads so many of at a time. */
+#define COLUMNS_PARTIALS(state) ((state) > 8 ? 6 : 16)
+
+/* Bytes that one of two threads leaves the other: states, or of bytes up to two words each and how
+ * many rows they are of. */
+#define COLUMNS_LEFT(state, element)                                                               \
+    ((element) > 1  ? COLUMN_BYTES / (element) * (state)                                           \
+     : (state) > 16 ? 8 * COLUMN_BYTES + 4                                                         \
+                    : 4 * COLUMN_BYTES + 4)
+
+/* Results of states of up to so many bytes a thread that makes several columns alone stores one by
+ * one. */
+enum { STORED_APART = 16 };
+
+/* Of blocks that take long rows of a known type: threads at most, as an exponent. A thread waits
+ * for LONG_ROWS_PACKS loads of 16 bytes at a time, and a multiprocessor has room for
+ * LONG_ROWS_RESIDENT blocks, of states and of elements of so many bytes: no more than leave a
+ * thread registers for all of these loads, or they would be made one after the other. Of every
+ * second element twice as many are. */
+enum { LONG_ROWS_BLOCK = 8, LONG_ROWS_SMALL = 8 };
+#define LONG_ROWS_PACKS(state, element) ((state) > LONG_ROWS_SMALL && (element) > 1 ? 8 : 4)
+#define LONG_ROWS_RESIDENT(state, element, apart)                                                  \
+    ((state) <= LONG_ROWS_SMALL ? ((element) > 1 ? 4 : 3)                                          \
+     : (element) > 1 || (apart) ? 2                                                                \
+     : (state) > 16             ? 4                                                                \
+                                : 3)
+
+/* Of a row in shared memory one load takes up to 2^ROW_LOAD_MAX elements. */
+enum { ROW_LOAD_MAX = 2 };
+
+/* Threads of a block that makes short rows of a known type, as an exponent, at most. */
+enum { SHORT_ROWS_BLOCK = 8 };
+
+/* A thread that loads several rows at once makes so many results at most, of so many bytes of
+ * elements. */
+enum { ROWS_IN_REGISTERS = 16, BYTES_IN_REGISTERS = 64 };
+
+/* How rows of an array that is not flat are read: in stretches, by groups of threads. Powers of two
+ * are said by their exponents. */
+struct kernel_stretches {
+    uint64_t base;
+    uint64_t stretches, items; /* of a row, and of all */
+    unsigned stretch;          /* elements of one */
+    unsigned lanes;            /* threads of a group */
+    unsigned run;              /* neighbours that one load takes, where it is aligned */
+    unsigned packing;          /* neighbours that one slot takes */
+    unsigned bytes;            /* of an element */
+    bool aligns;               /* a row's first stretch begins in front of it, where a run would */
+
+    /* To which folds that make means add what a mask lets through; NULL: not asked for. */
+    unsigned long long *counted;
+};
+
+/* Such an array, in at least one dimension; rows_describe fills in how. */
+struct kernel_rows {
+    struct layout from;
+    struct kernel_stretches how;
+};
+
+/* Where many results go, and what they are made with. */
+struct kernel_results {
+    void *at[ANSWER_VALUES]; /* value by value, one after the other, in device memory */
+    unsigned values;         /* of a result */
+    unsigned char types[ANSWER_VALUES], bytes[ANSWER_VALUES];
+    enum reduction reduction;
+    enum fold fold;
+    enum nothing nothing;
+    struct finish finish; /* the count is every result's, unless a mask says otherwise */
+    bool at_once;         /* a result is the state, or that divided, and of its type or such that
+                           * nothing is lost by way of it */
+    double divisor;       /* of such a result; 0: it is not divided */
+    unsigned *findings;   /* bits are added here; NULL: not asked for */
+    const struct complex128 *means; /* what spreads are about; NULL: each its own mean */
+};
+
+/* Dimensions that results differ in, outermost first: of two neighbours, how far apart their
+ * elements lie in bytes, the mask's in bytes, and they themselves in results. */
+struct outer_dimensions {
+    unsigned count;
+    int64_t first; /* the first result's place */
+    uint64_t shape[DIMENSIONS_FEW];
+    int64_t strides[DIMENSIONS_FEW], mask_strides[DIMENSIONS_FEW], output_strides[DIMENSIONS_FEW];
+};
+
+/* A reduction along axes as a kernel's argument; plan/axes_schedule.h makes it. */
+struct kernel_axes {
+    struct launch_config launch;
+    struct kernel_stretches rows;
+    uint64_t results;
+    bool counts; /* what a mask lets through is counted */
+    struct kernel_results result;
+
+    /* Where the kernel is not the one of any dimensions: what is reduced, of the first result. */
+    struct layout_of_few from;
+    struct outer_dimensions outer; /* of any kernel, but for the arrays */
+};
+
+/* The same of any dimensions, of which what is reduced and the outer ones have no more than an
+ * array: in `from`, the outer ones come after its own. */
+struct kernel_axes_of_any {
+    struct kernel_axes of_few;
+    struct layout from;
+    int64_t output_strides[DIMENSIONS_MAX];
+};
+
+/* What the survey of offsets finds out: bits. */
+enum { ORDER_BROKEN = 1 /* they do not rise, or leave the array */ };
+
+/* Ends of segments that a block of the survey looks at; 8 bytes of shared memory each. */
+enum { SURVEYED = 1024 };
+
+/* Where a block's threads scan a tile: bytes of it that each takes, and before all of them what
+ * each marks, what warps leave each other, and a barrier. */
+enum { SCANNED_BYTES = 112, SCAN_MARKS = 4, SCAN_OF_WARPS = 128, SCAN_BARRIER = 16 };
+
+/* A reduction of segments as a kernel's argument; plan/segments_schedule.h makes it.
+ *
+ * Of offsets that rise, elements and ends of segments are one sequence: each end comes after its
+ * segment's elements. A tile is so many of that sequence, however long its segments are. */
+struct kernel_segments {
+    struct segments of;
+    const void *data;   /* elements, one after the other */
+    enum element input; /* their type */
+    unsigned bytes;     /* of one, as an exponent */
+    bool own;           /* they are values as they lie */
+    unsigned block;     /* threads of one, as an exponent */
+    unsigned team;      /* so many threads fold a segment, said by the exponent */
+    unsigned most;      /* elements of it, or states; more are folded by more threads */
+    uint64_t tiles;
+    unsigned tile;    /* elements and ends of one */
+    uint64_t *splits; /* of each tile, and after the last: how many ends come before it */
+    unsigned *order;  /* what the survey has found; NULL: there was none */
+    struct kernel_results result;
+    struct scalar_wide of_none; /* a result of no elements */
+};
+
+/* What the last block does with the state of all. */
+struct ending {
+    /* Where the host waits for it: 8-byte words of memory that both see, half of each 4 bytes of
+     * the state, and half the launch's tag. NULL: nobody waits. */
+    uint64_t *mailbox;
+    uint32_t tag;
+
+    /* Where the result is to stay, if it is the state or the state divided; NULL: nowhere. */
+    void *out;
+    double divisor; /* 0: it is not divided */
+};
+
+/* What the last block of an exact sum does with the words of all. */
+struct exact_result {
+    void *out; /* where the result is to stay; NULL: the words are what is left */
+    enum element out_type;
+    bool mean;
+    struct finish finish; /* without an initial value */
+};
+
+enum { EXACT_ALONG_THREADS = 256 }; /* of a block, at most */
+
+/* Exact sums along axes as a kernel's argument; plan/exact_along.h makes it. */
+struct kernel_exact_along {
+    const void *data;
+    uint64_t n, results; /* elements of a result, and results */
+    int64_t step;        /* bytes from one of its elements to the next */
+    unsigned splits;     /* blocks that share one, or share neighbours */
+    unsigned lanes;      /* of columns: so many neighbours, as an exponent */
+    bool leaves_out, watches;
+    unsigned *tickets; /* of those that share: counters, and words; 0 before a launch */
+    void *words;
+
+    /* Dimensions that results differ in, outermost first: bytes between neighbours' elements, and
+     * between their places after exact_result's `out`, of which the first's is `first`. */
+    unsigned kept;
+    int64_t first;
+    uint64_t shape[DIMENSIONS_MAX];
+    int64_t apart[DIMENSIONS_MAX], places[DIMENSIONS_MAX];
+    struct exact_result result;
+};

@@ -1,0 +1,169 @@
+/* Samples of whatever is launched, and the limits that every reduction is measured against: how
+ * fast a machine reads its memory, and how soon a kernel that does nothing is launched and over. */
+#include "common/arithmetic.h"
+#include "common/clock.h"
+#include "run/passes.h"
+#include "run/watch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool machine_time_samples(struct machine *machine, struct run *run, struct timing *timing,
+                     const struct measured *measured)
+{
+    for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
+        double first_pass, seconds;
+        if (watch_interrupted(run) ||
+            (measured->prepare && !measured->prepare(measured->context)) ||
+            (timing->cold && !machine->flush(machine)) || !machine->mark(machine, MOMENT_BEGIN) ||
+            !measured->work(measured->context) || !machine->mark(machine, MOMENT_END) ||
+            !machine->elapsed(machine, &first_pass, &seconds))
+            return false;
+        if (s < timing->warmup)
+            continue;
+        timing->first_pass[s - timing->warmup] = first_pass;
+        timing->seconds[s - timing->warmup] = seconds;
+    }
+    return true;
+}
+
+/* ---- reading ---- */
+
+/* The sample that as many others exceed as not: few samples, so counting is enough. */
+static double median_of(const struct timing *timing)
+{
+    for (unsigned k = 0; k < timing->samples; k++) {
+        unsigned below = 0, same = 0;
+        for (unsigned other = 0; other < timing->samples; other++) {
+            below += timing->seconds[other] < timing->seconds[k];
+            same += timing->seconds[other] == timing->seconds[k];
+        }
+        if (below <= timing->samples / 2 && timing->samples / 2 < below + same)
+            return timing->seconds[k];
+    }
+    return timing->seconds[0];
+}
+
+enum { READ_BLOCK = 512, PACK_BYTES = 16 };
+
+/* Grids to try: blocks a multiprocessor that stride over the memory; 0 is a block for every tile.
+ */
+static const unsigned read_grids[] = {0, 2, 4};
+
+struct reading {
+    struct machine *machine;
+    void *data, *sink;
+    uint64_t packs;
+    struct launch launch;
+};
+
+static bool read_once(void *context)
+{
+    const struct reading *self = context;
+    return self->machine->launch(self->machine, &self->launch) &&
+           self->machine->mark(self->machine, MOMENT_FIRST_PASS);
+}
+
+static bool measure_read(struct reading *self, unsigned shape, unsigned blocks, struct run *run,
+                         struct timing *timing)
+{
+    static const unsigned loads[READ_SHAPES] = {2, 4, 8};
+    const struct machine *machine = self->machine;
+    void *arguments[] = {&self->data, &self->packs, &self->sink};
+    const uint64_t tiles = divide_up(self->packs, (uint64_t)READ_BLOCK * loads[shape]);
+    self->launch = (struct launch){
+        .kernel = kernel_that_reads(machine->kernels, shape),
+        .arguments = arguments,
+        .grid = blocks ? least(tiles, (uint64_t)machine->multiprocessors * blocks) : tiles,
+        .block = READ_BLOCK,
+        .cluster = 1,
+    };
+    timing->grid = self->launch.grid;
+    timing->block = READ_BLOCK;
+    return machine_time_samples(self->machine, run, timing,
+                           &(struct measured){.work = read_once, .context = self});
+}
+
+/* Tries every shape and leaves the best one's samples in run->timing. */
+static bool read_shapes(struct reading *self, struct run *run)
+{
+    struct timing *best = run->timing;
+    struct timing trial = *best;
+    trial.seconds = malloc(best->samples * sizeof *trial.seconds);
+    if (!trial.seconds) {
+        failure_note(self->machine->failure, FAILURE_MEMORY, "out of memory for the samples");
+        return false;
+    }
+    double quickest = 0;
+    bool read = true;
+    for (unsigned k = 0; read && k < READ_SHAPES * (sizeof read_grids / sizeof *read_grids); k++) {
+        read = measure_read(self, k % READ_SHAPES, read_grids[k / READ_SHAPES], run, &trial);
+        const double median = read ? median_of(&trial) : 0;
+        if (read && (k == 0 || median < quickest)) {
+            quickest = median;
+            memcpy(best->seconds, trial.seconds, best->samples * sizeof *best->seconds);
+            best->grid = trial.grid;
+            best->block = trial.block;
+        }
+    }
+    free(trial.seconds);
+    return read;
+}
+
+/* Fills device memory with random bits, a stretch at a time: memory full of one value can be read
+ * faster than real data. */
+static bool fill_randomly(struct machine *machine, void *data, size_t bytes)
+{
+    enum { STRETCH = 16 << 20 };
+    const size_t stretch = bytes < STRETCH ? bytes : STRETCH;
+    void *random = malloc(stretch);
+    if (!random) {
+        failure_note(machine->failure, FAILURE_MEMORY, "out of memory for random data");
+        return false;
+    }
+    clock_random(random, stretch);
+    bool filled = true;
+    for (size_t at = 0; filled && at < bytes; at += stretch)
+        filled = machine->copy_in(machine, (char *)data + at, random,
+                                  bytes - at < stretch ? bytes - at : stretch);
+    free(random);
+    return filled;
+}
+
+bool machine_time_reading(struct machine *machine, size_t bytes, struct run *run)
+{
+    const size_t packs = divide_up(bytes, PACK_BYTES);
+    struct reading self = {.machine = machine, .packs = bytes / PACK_BYTES};
+    if (!machine->allocate(machine, (packs + 1) * PACK_BYTES, &self.data))
+        return false;
+    self.sink = (char *)self.data + packs * PACK_BYTES;
+    const bool read = fill_randomly(machine, self.data, bytes) && read_shapes(&self, run);
+    machine->release(machine, self.data);
+    return read;
+}
+
+/* ---- launching ---- */
+
+bool machine_time_launching(struct machine *machine, struct run *run)
+{
+    enum { SHAPE = 0, WARP = 32 };
+    struct timing *timing = run->timing;
+    void *nothing = NULL;
+    uint64_t none = 0;
+    void *arguments[] = {&nothing, &none, &nothing};
+    const struct launch launch = {.kernel = kernel_that_reads(machine->kernels, SHAPE),
+                                  .arguments = arguments,
+                                  .grid = 1,
+                                  .block = WARP,
+                                  .cluster = 1};
+    double asked = clock_now();
+    for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
+        const double began = clock_now();
+        if (watch_interrupted_lately(run, &asked) || !machine->launch(machine, &launch) ||
+            !machine->wait(machine))
+            return false;
+        if (s >= timing->warmup)
+            timing->seconds[s - timing->warmup] = clock_now() - began;
+    }
+    return true;
+}
