@@ -59,22 +59,6 @@ __device__ __forceinline__ void merge_with_lane(Columns &own, rows_taken &taken,
     taken.count += __shfl_down_sync(whole_warp, taken.count, offset);
 }
 
-/* N values as one, neighbours first. */
-template <class Op, unsigned N, class V, class Value>
-__device__ __forceinline__ V merged_in_pairs(Value value)
-{
-    V values[N];
-#pragma unroll
-    for (unsigned k = 0; k < N; k++)
-        values[k] = value(k);
-#pragma unroll
-    for (unsigned apart = 1; apart < N; apart *= 2)
-#pragma unroll
-        for (unsigned k = 0; k + apart < N; k += 2 * apart)
-            values[k] = Op::merge(values[k], values[k + apart]);
-    return values[0];
-}
-
 /* States that are values: neighbours first, which makes the error of a sum less. */
 template <class Fold, class In, unsigned Words = 4>
 struct accumulator {

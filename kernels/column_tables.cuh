@@ -69,6 +69,63 @@ __device__ __forceinline__ uint64_t result_number(const kernel_axes &x, uint64_t
 
 /* ---- parts ---- */
 
+/* Which part of its columns a thread has, of how many in its block, once those of a warp are one;
+ * and which of the block's threads side by side it is. */
+struct column_part {
+    unsigned number, count, slot;
+    bool there;
+
+    __device__ __forceinline__ column_part(const kernel_axes &x, const teammate &me, bool merged)
+        : number(me.number), count(1u << x.launch.team), slot(me.result), there(true)
+    {
+        if (merged && me.teams < warp_size) {
+            number = threadIdx.x / warp_size;
+            count = blockDim.x / warp_size;
+            slot = threadIdx.x % warp_size;
+            there = slot < me.teams;
+        }
+    }
+};
+
+/* Calls leave(place) for the parts of an upper half, and then take(place) for those of the lower,
+ * half by half, until there is one; of so many threads side by side. */
+template <class Leave, class Take>
+__device__ __forceinline__ void by_halves(const column_part &part, unsigned teams, Leave leave,
+                                          Take take)
+{
+#pragma unroll 1
+    for (unsigned half = part.count / 2; half > 0; half /= 2) {
+        const unsigned place = (part.number & (half - 1)) * teams + part.slot;
+        if (part.there && part.number >= half && part.number < 2 * half)
+            leave(place);
+        __syncthreads();
+        if (part.there && part.number < half)
+            take(place);
+        __syncthreads();
+    }
+}
+
+/* The first part gets the states of all of its columns. */
+template <class Fold, class T, unsigned Columns>
+__device__ __forceinline__ void merge_states(T (&states)[Columns], const teammate &me,
+                                             const column_part &part)
+{
+    const shared<T> left = block_memory<T>();
+    const unsigned pitch = blockDim.x / 2;
+    by_halves(
+        part, me.teams,
+        [&](unsigned place) {
+#pragma unroll
+            for (unsigned c = 0; c < Columns; c++)
+                left[c * pitch + place] = states[c];
+        },
+        [&](unsigned place) {
+#pragma unroll
+            for (unsigned c = 0; c < Columns; c++)
+                states[c] = Fold::merge(states[c], left[c * pitch + place]);
+        });
+}
+
 /* States of a block's threads in shared memory, column by column: neighbouring threads' are
  * neighbours, in banks of their own however they are read. */
 template <class T>
@@ -223,6 +280,31 @@ exchange_columns(const kernel_axes &x, column_table<state_of<Fold>> &table, uint
         apart = x.launch.column.split_group;
         from = 0;
         ticket = tickets;
+    }
+}
+
+/* A block's `count` results, of its own columns and, where splits share them, of others'. */
+template <class Fold, unsigned Columns>
+__device__ __forceinline__ void
+finish_columns(const kernel_axes &x, column_table<state_of<Fold>> table, uint64_t group,
+               unsigned split, unsigned count, global<state_of<Fold>> partials,
+               global<unsigned> tickets)
+{
+    bool made = x.launch.inner * x.launch.column.coalesced > 1 && count <= blockDim.x;
+    if (made)
+        fold_columns_of_results<Fold>(x, table, count);
+    if (x.launch.splits > 1) {
+        if (!exchange_columns<Fold, Columns>(x, table, group, split, count, made, partials,
+                                             tickets))
+            return;
+        made = true;
+    }
+#pragma unroll 1
+    for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
+        const uint64_t result = result_number<Columns>(x, group, k);
+        if (result != UINT64_MAX)
+            store_result<Fold>(x.result, made ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1),
+                               x.result.finish.count, place_of_result(x, result).place);
     }
 }
 

@@ -34,7 +34,6 @@ __device__ __forceinline__ uint32_t filled_up(uint32_t word, unsigned count)
 template <class In, unsigned N, bool Bytes = sizeof(In) == 1>
 struct row_in_registers {
     const In *at;
-    static constexpr unsigned length = N;
 
     __device__ __forceinline__ row_in_registers(const In *load, unsigned row) : at(load + row * N)
     {
@@ -43,11 +42,6 @@ struct row_in_registers {
     __device__ __forceinline__ unsigned begin() const
     {
         return 0;
-    }
-
-    __device__ __forceinline__ In first() const
-    {
-        return at[0];
     }
 
     template <uint32_t, class F>
@@ -71,7 +65,6 @@ template <class In, unsigned N>
 struct row_in_registers<In, N, true> {
     const uint32_t *words;
     unsigned first;
-    static constexpr unsigned length = N;
 
     __device__ __forceinline__ row_in_registers(const uint32_t *load, unsigned row)
         : words(load), first(row * N)
@@ -136,7 +129,6 @@ template <class In>
 struct row_of_team {
     const team_share &share;
     shared<const char> at;
-    static constexpr unsigned length = 0;
 
     /* Merging takes its two in either order. */
     template <class T, class F>
@@ -174,11 +166,6 @@ struct row_of_loads : row_of_team<In> {
     {
         const unsigned number = before + k;
         return seen_as<const load>(at) + (Bytes == 16 ? share.turning(number) : number);
-    }
-
-    __device__ __forceinline__ In first() const
-    {
-        return *seen_as<const In>(load_at(0));
     }
 
     template <uint32_t Fill, class F>

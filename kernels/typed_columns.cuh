@@ -22,42 +22,6 @@ struct columns_merge : std::false_type {};
 template <class Columns>
 struct columns_merge<Columns, std::void_t<typename Columns::merges_words>> : std::true_type {};
 
-/* Which part of its columns a thread has, of how many in its block, once those of a warp are one;
- * and which of the block's threads side by side it is. */
-struct column_part {
-    unsigned number, count, slot;
-    bool there;
-
-    __device__ __forceinline__ column_part(const kernel_axes &x, const teammate &me, bool merged)
-        : number(me.number), count(1u << x.launch.team), slot(me.result), there(true)
-    {
-        if (merged && me.teams < warp_size) {
-            number = threadIdx.x / warp_size;
-            count = blockDim.x / warp_size;
-            slot = threadIdx.x % warp_size;
-            there = slot < me.teams;
-        }
-    }
-};
-
-/* Calls leave(place) for the parts of an upper half, and then take(place) for those of the lower,
- * half by half, until there is one; of so many threads side by side. */
-template <class Leave, class Take>
-__device__ __forceinline__ void by_halves(const column_part &part, unsigned teams, Leave leave,
-                                          Take take)
-{
-#pragma unroll 1
-    for (unsigned half = part.count / 2; half > 0; half /= 2) {
-        const unsigned place = (part.number & (half - 1)) * teams + part.slot;
-        if (part.there && part.number >= half && part.number < 2 * half)
-            leave(place);
-        __syncthreads();
-        if (part.there && part.number < half)
-            take(place);
-        __syncthreads();
-    }
-}
-
 /* The first of a team's threads in a warp gets what all of them in it have, and then the first of
  * them all. */
 template <class Columns>
@@ -84,27 +48,6 @@ __device__ __forceinline__ void merge_words(Columns &own, rows_taken &taken, con
         [&](unsigned place) {
             taken.count += words[place];
             own.merge([&](auto word) { return decltype(word)(words[place += pitch]); });
-        });
-}
-
-/* The same of states. */
-template <class Fold, class T, unsigned Columns>
-__device__ __forceinline__ void merge_states(T (&states)[Columns], const teammate &me,
-                                             const column_part &part)
-{
-    const shared<T> left = block_memory<T>();
-    const unsigned pitch = blockDim.x / 2;
-    by_halves(
-        part, me.teams,
-        [&](unsigned place) {
-#pragma unroll
-            for (unsigned c = 0; c < Columns; c++)
-                left[c * pitch + place] = states[c];
-        },
-        [&](unsigned place) {
-#pragma unroll
-            for (unsigned c = 0; c < Columns; c++)
-                states[c] = Fold::merge(states[c], left[c * pitch + place]);
         });
 }
 
@@ -298,22 +241,7 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
         merge_states<Fold>(states, me, part);
     column_table<state_of<Fold>> table = bring_columns<Apart, Fold, In>(
         x, me, states, part, x.launch.column.leftover && share.split == 0, share.group);
-    bool made = x.launch.inner * x.launch.column.coalesced > 1 && count <= blockDim.x;
-    if (made)
-        fold_columns_of_results<Fold>(x, table, count);
-    if (x.launch.splits > 1) {
-        if (!exchange_columns<Fold, columns>(x, table, share.group, unsigned(share.split), count,
-                                             made, partials, tickets))
-            return;
-        made = true;
-    }
-#pragma unroll 1
-    for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
-        const uint64_t result = result_number<columns>(x, share.group, k);
-        if (result != UINT64_MAX)
-            store_result<Fold>(x.result, made ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1),
-                               x.result.finish.count, place_of_result(x, result).place);
-    }
+    finish_columns<Fold, columns>(x, table, share.group, share.split, count, partials, tickets);
 }
 
 } // namespace KERNELS

@@ -276,32 +276,6 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
     return own.state;
 }
 
-/* The first of a team's threads gets the fold of all their states. By all threads of a block;
- * whoever calls it twice puts a barrier in between. */
-template <class Fold>
-__device__ __forceinline__ state_of<Fold> fold_team_of_rows(unsigned team, state_of<Fold> state)
-{
-    const unsigned in_warp = 1u << team < warp_size ? 1u << team : warp_size,
-                   lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size,
-                   warps = (1u << team) / warp_size;
-#pragma unroll 1
-    for (unsigned offset = in_warp / 2; offset > 0; offset /= 2)
-        state = Fold::merge(state, shuffle_down(state, offset));
-    if (warps <= 1)
-        return state;
-    const shared<state_of<Fold>> parts = block_memory<state_of<Fold>>();
-    if (lane == 0)
-        parts[warp] = state;
-    __syncthreads();
-    if (warp % warps == 0) {
-        state = lane < warps ? parts[warp + lane] : Fold::identity();
-#pragma unroll 1
-        for (unsigned offset = warps / 2; offset > 0; offset /= 2)
-            state = Fold::merge(state, shuffle_down(state, offset));
-    }
-    return state;
-}
-
 /* What the blocks that share a result have left, once the last of them is there: false for all
  * others. */
 template <class Fold>
@@ -309,19 +283,12 @@ __device__ __forceinline__ bool
 exchange_rows(unsigned splits, unsigned split, uint64_t result, state_of<Fold> &state,
               global<state_of<Fold>> partials, global<unsigned> tickets)
 {
-    bool last = false;
     partials += result * splits;
-    if (threadIdx.x == 0) {
+    if (threadIdx.x == 0)
         partials[split] = state;
-        __threadfence();
-        last = atomicInc(tickets + result, splits - 1) == splits - 1;
-    }
-    if (!__syncthreads_or(last))
+    if (!is_last_block(tickets + result, splits))
         return false;
-    __threadfence();
-    const unsigned left = splits < blockDim.x ? splits : blockDim.x;
-    state =
-        fold_team_of_rows<Fold>(32 - __clz(int(left - 1)), fold_partials<Fold>(partials, splits));
+    state = block_fold<Fold>(fold_partials<Fold>(partials, splits));
     return true;
 }
 
@@ -332,26 +299,26 @@ __global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Apar
     fold_rows_of_type(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials, global<uint64_t>,
                       global<unsigned> tickets)
 {
-    const unsigned team = x.launch.team, number = threadIdx.x & ((1u << team) - 1),
-                   teams = blockDim.x >> team, splits = unsigned(x.launch.splits);
+    const teammate me = place_in_team(x);
+    const unsigned team = x.launch.team, splits = unsigned(x.launch.splits);
     const unsigned group = splits == 1 ? blockIdx.x : blockIdx.x / splits,
                    split = blockIdx.x - group * splits;
-    uint64_t result = uint64_t(group) * teams * x.launch.rounds + (threadIdx.x >> team);
+    uint64_t result = uint64_t(group) * me.teams * x.launch.rounds + me.result;
 #pragma unroll 1
-    for (unsigned round = 0; round < x.launch.rounds; round++, result += teams) {
+    for (unsigned round = 0; round < x.launch.rounds; round++, result += me.teams) {
         state_of<Fold> state = Fold::identity();
         result_place at = {{0, 0}, 0};
         const bool there = result < x.results;
         if (there) {
             at = place_of_result(x, result);
-            state = fold_typed_rows<Fold, In, Apart>(x, split << team | number, at.base);
+            state = fold_typed_rows<Fold, In, Apart>(x, split << team | me.number, at.base);
         }
         if (round > 0 && 1u << team > warp_size)
             __syncthreads();
-        state = fold_team_of_rows<Fold>(team, state);
+        state = team_fold<Fold>(x, me, state);
         if (splits > 1 && !exchange_rows<Fold>(splits, split, result, state, partials, tickets))
             return;
-        if (number == 0 && there)
+        if (me.number == 0 && there)
             store_result<Fold>(x.result, state, x.result.finish.count, at.place);
     }
 }

@@ -103,6 +103,22 @@ __device__ __forceinline__ void take_packs(state_of<Fold> &state, const pack<In>
     }
 }
 
+/* N values as one, neighbours first. */
+template <class Op, unsigned N, class V, class Value>
+__device__ __forceinline__ V merged_in_pairs(Value value)
+{
+    V values[N];
+#pragma unroll
+    for (unsigned k = 0; k < N; k++)
+        values[k] = value(k);
+#pragma unroll
+    for (unsigned apart = 1; apart < N; apart *= 2)
+#pragma unroll
+        for (unsigned k = 0; k + apart < N; k += 2 * apart)
+            values[k] = Op::merge(values[k], values[k + apart]);
+    return values[0];
+}
+
 /* How many elements lie before the first 16-byte boundary, at most n. */
 template <class In, class Count>
 __device__ __forceinline__ Count elements_to_boundary(global<const In> data, Count n)

@@ -384,8 +384,7 @@ static void choose_unsplit(const struct launch_problem *problem, const struct co
 
 /* ---- the whole ---- */
 
-static struct launch_config config_for(const struct launch_problem *problem,
-                                       const struct columns *columns)
+static struct launch_config config_for(const struct columns *columns)
 {
     return (struct launch_config){
         .kernel = KERNEL_TYPED_COLUMNS,
@@ -397,8 +396,7 @@ static struct launch_config config_for(const struct launch_problem *problem,
         .column = {.packs = columns->packs,
                    .coalesced = (unsigned)columns->coalesced,
                    .leftover = (unsigned)(columns->rows % columns->coalesced),
-                   .shifted = columns->shifted,
-                   .native_output = launch_has(problem, KERNEL_UNSPLIT_COLUMNS)}};
+                   .shifted = columns->shifted}};
 }
 
 bool launch_typed_columns(const struct launch_problem *problem, struct launch_config *config)
@@ -420,7 +418,7 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
     columns.side_by_side = threads_side_by_side(&columns, columns_across(problem, &columns));
     if (columns.side_by_side > small)
         return false;
-    *config = config_for(problem, &columns);
+    *config = config_for(&columns);
     share_among_blocks(&columns, state, small, config);
     if (columns.side_by_side > config->block)
         return false;
