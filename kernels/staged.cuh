@@ -146,7 +146,7 @@ __device__ __forceinline__ void fold_rows(const kernel_axes &x, shared<const cha
         state_of<Fold> state = Fold::identity();
         if (row < rows)
             state = fold_row<Fold, Run>(x, share, at);
-        state = fold_in_warp<Fold>(x, place_in_team(x), state);
+        state = fold_team<Fold>(x.launch.team, state);
         if (stores && row < rows)
             store_result<Fold>(x.result, state, x.result.finish.count, place);
         at += teams * bytes;

@@ -57,6 +57,16 @@ __device__ __forceinline__ T warp_fold(T value)
     return value;
 }
 
+/* The first of a team's threads, 2^team neighbours of a warp, gets the fold of all their values. */
+template <class Fold, class T>
+__device__ __forceinline__ T fold_team(unsigned team, T value)
+{
+#pragma unroll 1
+    for (unsigned offset = 1u << team >> 1; offset > 0; offset /= 2)
+        value = Fold::merge(value, shuffle_down(value, offset));
+    return value;
+}
+
 /* Thread 0's result is the fold of the whole block's values. Whoever calls it twice puts a barrier
  * in between. */
 template <class Fold, class T>
