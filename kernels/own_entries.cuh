@@ -89,7 +89,7 @@ extern "C" __attribute__((visibility("default"))) size_t lab_shared_bytes(size_t
 extern "C" __attribute__((visibility("default"))) const void *lab_flat(struct kernel_key key)
 {
     using namespace KERNELS;
-    const enum element input = key.input, accumulator = key.accumulator;
+    const auto input = key.input, accumulator = key.accumulator;
     const unsigned block = key.variant;
     if (key.fold != FOLD_sum)
         return nullptr;

@@ -340,36 +340,44 @@ static bool machine_elapsed(struct machine *machine, double *first_pass, double 
     return true;
 }
 
+static const struct machine_memory machine_memory = {
+    .allocate = machine_allocate,
+    .release = machine_release,
+    .leave = machine_leave,
+    .lend = allocate_from_pool,
+    .take_back = free_to_pool,
+    .room = machine_room,
+    .clear = machine_clear,
+    .copy_in = machine_copy_in,
+    .copy_out = machine_copy_out,
+    .copy_within = machine_copy_within,
+    .feed = machine_feed,
+    .feed_bits = machine_feed_bits,
+};
+
+static const struct machine_work machine_work = {
+    .run_ahead = machine_run_ahead,
+    .launch = machine_launch,
+    .resident = machine_resident,
+    .reduce = machine_reduce,
+    .wait = machine_wait,
+    .progress = machine_progress,
+    .flush = machine_flush,
+    .mark = machine_mark,
+    .elapsed = machine_elapsed,
+};
+
 struct cuda_machine cuda_machine_over(struct cuda_session *session, struct failure *failure)
 {
     const struct machine machine = {
+        .memory = &machine_memory,
+        .work = &machine_work,
         .multiprocessors = session->multiprocessors,
         .capability = session->capability,
         .kernels = &kernels_cuda,
         .failure = failure,
         .mailbox = session->capturing ? NULL : &session->mailbox,
         .tickets = session->capturing ? NULL : session->kept + KEPT_BYTES,
-        .allocate = machine_allocate,
-        .release = machine_release,
-        .leave = machine_leave,
-        .lend = allocate_from_pool,
-        .take_back = free_to_pool,
-        .room = machine_room,
-        .clear = machine_clear,
-        .copy_in = machine_copy_in,
-        .copy_out = machine_copy_out,
-        .copy_within = machine_copy_within,
-        .feed = machine_feed,
-        .feed_bits = machine_feed_bits,
-        .run_ahead = machine_run_ahead,
-        .launch = machine_launch,
-        .resident = machine_resident,
-        .reduce = machine_reduce,
-        .wait = machine_wait,
-        .progress = machine_progress,
-        .flush = machine_flush,
-        .mark = machine_mark,
-        .elapsed = machine_elapsed,
     };
     return (struct cuda_machine){.machine = machine, .session = session};
 }

@@ -88,10 +88,10 @@ static const void *kernel_for(const struct kernels *kernels, enum kernel_kind ki
 static bool choose_kernel(const struct kernels *kernels, struct axes_schedule *self, bool *converts)
 {
     const struct plan *plan = self->plan;
-    const enum element input = plan->layout->input, rows = accumulator_of_rows(plan->accumulator);
-    const bool holds = rows == plan->accumulator || element_accumulator(input) == plan->accumulator;
-    self->accumulator = rows;
-    self->kernel = plan->direct && holds ? kernel_for(kernels, KERNEL_ALONG, self, input, 0) : NULL;
+    self->accumulator = accumulator_of_rows(plan->accumulator);
+    self->kernel = choice_takes_rows(plan)
+                       ? kernel_for(kernels, KERNEL_ALONG, self, plan->layout->input, 0)
+                       : NULL;
     if (self->kernel)
         return true;
     *converts = true;

@@ -31,15 +31,16 @@ static bool takes_flat(const struct plan *plan, const struct kernels *kernels)
     return kernel_for(KERNEL_FLAT, plan, kernels, input, accumulator);
 }
 
-/* Whether a kernel takes the array's rows as they lie: in a wider accumulator than the plan's only
- * what that one holds, too. */
-static bool takes_rows(const struct plan *plan, const struct kernels *kernels)
+bool choice_takes_rows(const struct plan *plan)
 {
-    const enum element input = plan->layout->input,
-                       accumulator = accumulator_of_rows(plan->accumulator);
-    return plan->direct &&
-           (accumulator == plan->accumulator || element_accumulator(input) == plan->accumulator) &&
-           kernel_for(KERNEL_STRIDED, plan, kernels, input, accumulator);
+    const enum element accumulator = accumulator_of_rows(plan->accumulator);
+    return plan->direct && (accumulator == plan->accumulator ||
+                            element_accumulator(plan->layout->input) == plan->accumulator);
+}
+
+bool choice_keeps_parts(const struct plan *plan)
+{
+    return element_is_complex(plan->layout->input) == element_is_complex(plan->layout->type);
 }
 
 /* What a mask hides is left out on the way to a device, unless positions matter. */
@@ -55,7 +56,11 @@ static enum form choose_form(const struct plan *plan, const struct kernels *kern
     if (flat && takes_flat(plan, kernels))
         return FORM_FLAT;
     const bool has_rows = !plan->on_device || plan->layout->dimensions > 0;
-    return has_rows && takes_rows(plan, kernels) ? FORM_STRIDED : FORM_GATHERED;
+    return has_rows && choice_takes_rows(plan) &&
+                   kernel_for(KERNEL_STRIDED, plan, kernels, plan->layout->input,
+                              accumulator_of_rows(plan->accumulator))
+               ? FORM_STRIDED
+               : FORM_GATHERED;
 }
 
 static enum element choose_accumulator(const struct plan *plan, enum form form)
@@ -121,17 +126,6 @@ static bool choose_method(const struct plan *plan, const struct kernels *kernels
 
 /* ---- exact sums, and sums of products ---- */
 
-/* The type whose digits the sum of such elements takes. */
-static enum element exact_accumulator(enum element input)
-{
-    return input == ELEMENT_FLOAT16 || input == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : input;
-}
-
-static bool is_alike(const struct layout *layout)
-{
-    return element_is_complex(layout->input) == element_is_complex(layout->type);
-}
-
 /* Whether both arrays can be read as they lie: they are of one type, and flat where they are. */
 static bool are_flat(const struct plan *plan)
 {
@@ -164,9 +158,9 @@ static bool choose_exact(const struct plan *plan, const struct kernels *kernels,
                          struct choice *choice)
 {
     const enum element input = plan->layout->input, type = plan->layout->type;
-    const bool flat = (plan->flat || !plan->on_device) && is_alike(plan->layout) &&
+    const bool flat = (plan->flat || !plan->on_device) && choice_keeps_parts(plan) &&
                       kernel_for(KERNEL_EXACT_FLAT, plan, kernels, input, input);
-    const enum element accumulator = flat ? exact_accumulator(input) : type;
+    const enum element accumulator = flat ? accumulator_of_exact(input) : type;
     give_form(kernels, flat, accumulator, choice->factor, choice);
     choice->first = kernel_for(KERNEL_EXACT_FLAT, plan, kernels, flat ? input : type, accumulator);
     choice->again = kernel_for(KERNEL_EXACT_MERGE, plan, kernels, input, accumulator);
@@ -178,7 +172,7 @@ static bool choose_exact_products(const struct plan *plan, const struct kernels 
 {
     const enum element input = plan->layout->input, type = plan->layout->type;
     const enum element factor = plan->factors ? plan->factors->type : type;
-    const bool flat = are_flat(plan) && is_alike(plan->layout) &&
+    const bool flat = are_flat(plan) && choice_keeps_parts(plan) &&
                       kernel_for(KERNEL_EXACT_PRODUCTS, plan, kernels, input, input);
     give_form(kernels, flat, flat ? input : type, flat ? input : factor, choice);
     choice->first = kernel_for(KERNEL_EXACT_PRODUCTS, plan, kernels,

@@ -25,6 +25,13 @@ struct choice {
     library_reduce *reducer, *reducer_again; /* the same, where a library's function does it */
 };
 
+/* Whether kernels that read rows may take the elements as they lie: in a wider accumulator than the
+ * plan's only what that one holds, too. */
+bool choice_takes_rows(const struct plan *);
+
+/* Whether elements stay real, or complex, numbers. */
+bool choice_keeps_parts(const struct plan *);
+
 /* False where no kernel was compiled for this. */
 bool choice_make(const struct plan *, const struct kernels *, struct choice *);
 

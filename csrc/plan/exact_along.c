@@ -3,6 +3,7 @@
 
 #include "common/arithmetic.h"
 #include "common/exact_words.h"
+#include "plan/widest.h"
 
 enum {
     WARP = 5,
@@ -14,24 +15,13 @@ enum {
 
 /* ---- what can be done so ---- */
 
-static enum element accumulator_of(const struct plan *plan)
-{
-    const enum element input = plan->layout->input;
-    return input == ELEMENT_FLOAT16 || input == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : input;
-}
-
-static bool is_alike(const struct plan *plan)
-{
-    return element_is_complex(plan->layout->input) == element_is_complex(plan->layout->type);
-}
-
 static bool is_simple(const struct plan *plan)
 {
     const struct axes *axes = plan->axes;
     return plan->on_device && plan->results.on_device && plan->results.values == 1 &&
            !plan_adds_products(plan) && !plan->finish.has_initial && !axes->reduced.mask &&
            plan->n > 0 && axes->results > 1 && axes->aligned && axes->kept >= 1 &&
-           axes->reduced.dimensions <= 1 && is_alike(plan);
+           axes->reduced.dimensions <= 1 && choice_keeps_parts(plan);
 }
 
 static bool takes_rows(const struct plan *plan)
@@ -101,7 +91,7 @@ bool exact_along_schedule(const struct plan *plan, const struct kernels *kernels
     if (!is_simple(plan) || !choose_launch(plan, kernels, multiprocessors, self))
         return false;
     self->plan = plan;
-    self->accumulator = accumulator_of(plan);
+    self->accumulator = accumulator_of_exact(plan->layout->input);
     self->state_bytes = (size_t)exact_words_of(self->accumulator) * sizeof(int64_t);
     self->launch.shared_bytes = self->state_bytes << self->launch.lanes;
     self->copy = (struct step){.kernel = NULL};
@@ -131,12 +121,8 @@ void exact_along_argument(const struct axes_schedule *self, struct kernel_exact_
         .watches = exact_asks_for_signs(&plan->finish),
         .first = axes->first * size,
         .kept = axes->kept,
-        .result = {.out = plan->results.at[0],
-                   .out_type = plan->results.types[0],
-                   .mean = reduction_row(plan->reduction)->nothing == NOTHING_nan,
-                   .finish = plan->finish},
+        .result = step_exact_result(plan, plan->results.at[0], plan->results.types[0], plan->n),
     };
-    argument->result.finish.count = plan->n;
     for (unsigned k = 0; k < axes->kept; k++) {
         argument->shape[k] = axes->shape[k];
         argument->apart[k] = axes->strides[k];

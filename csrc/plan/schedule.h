@@ -50,3 +50,17 @@ uint64_t schedule_mask_length(const struct schedule *, uint64_t piece);
 /* Whether the plan's grids can be launched at all: those of some methods grow with the array. It
  * is the first thing that schedule_make looks at, for whoever wants to know before. */
 bool schedule_fits(const struct plan *, struct failure *);
+
+/* ---- the fastest method ---- */
+
+/* Gives the plan the method that is fastest there for its array, and the shape of its launches. */
+void fastest_choose(const struct facts *, struct plan *);
+
+/* Of a launch. */
+struct shape {
+    unsigned block;       /* threads */
+    unsigned data_blocks; /* elements that a thread should get at least */
+};
+
+/* From now on rung 21 in this shape for every array; of a block of 0: what is fastest. */
+void fastest_force(struct shape);

@@ -3,6 +3,7 @@
 #include "plan/segments_schedule.h"
 
 #include "common/arithmetic.h"
+#include "plan/choice.h"
 #include "plan/tuning.h"
 #include "plan/widest.h"
 
@@ -107,12 +108,11 @@ static const void *kernel_for(const struct kernels *kernels, enum kernel_kind ki
 static bool choose_kernels(const struct kernels *kernels, struct segments_schedule *self)
 {
     const struct plan *plan = self->plan;
-    const enum element input = plan->layout->input, rows = accumulator_of_rows(plan->accumulator);
-    const bool holds = rows == plan->accumulator || element_accumulator(input) == plan->accumulator,
-               lies = plan->flat || !plan->on_device;
-    self->accumulator = rows;
-    self->input = input;
-    self->each = plan->direct && holds && lies ? kernel_for(kernels, KERNEL_SEGMENTS, self) : NULL;
+    self->accumulator = accumulator_of_rows(plan->accumulator);
+    self->input = plan->layout->input;
+    self->each = choice_takes_rows(plan) && (plan->flat || !plan->on_device)
+                     ? kernel_for(kernels, KERNEL_SEGMENTS, self)
+                     : NULL;
     self->copies = !self->each && plan->n > 0;
     if (!self->each) {
         self->accumulator = self->input = accumulator_widest(plan->accumulator);

@@ -188,6 +188,17 @@ struct step step_store(const void *kernel, uint64_t n)
                          .cluster = 1};
 }
 
+struct exact_result step_exact_result(const struct plan *plan, void *out, enum element type,
+                                      uint64_t count)
+{
+    struct exact_result result = {.out = out,
+                                  .out_type = type,
+                                  .mean = reduction_row(plan->reduction)->nothing == NOTHING_nan,
+                                  .finish = plan->finish};
+    result.finish.count = count;
+    return result;
+}
+
 struct step course_unpack(const struct course *self, uint64_t n)
 {
     struct step step = step_over(kernel_of_kind(self->kernels, KERNEL_UNPACK),

@@ -66,6 +66,10 @@ struct step step_over(const void *kernel, uint64_t n, unsigned block, uint64_t m
 struct step step_gather(const struct kernels *, uint64_t multiprocessors, uint64_t n);
 struct step step_store(const void *kernel, uint64_t n);
 
+/* What an exact kernel makes of the words of so many elements. */
+struct exact_result step_exact_result(const struct plan *, void *out, enum element type,
+                                      uint64_t count);
+
 /* What is done before the passes over n elements, where a mask of so many is brought, and where
  * there is a working copy; and after all of them. */
 struct step course_unpack(const struct course *, uint64_t n);

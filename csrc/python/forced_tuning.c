@@ -1,6 +1,6 @@
 #include "python/forced_tuning.h"
 
-#include "plan/fastest.h"
+#include "plan/schedule.h"
 
 PyObject *forced_tuning(PyObject *module, PyObject *arguments)
 {

@@ -3,7 +3,7 @@
  * is pretended. */
 #include "python/explain.h"
 
-#include "plan/fastest.h"
+#include "plan/schedule.h"
 #include "python/schedule_tuple.h"
 
 #include <string.h>

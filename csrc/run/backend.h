@@ -26,9 +26,9 @@ struct watch {
 /* All samples of a measurement. The arrays belong to the caller. */
 struct timing {
     unsigned samples, warmup;
-    bool cold; /* caches are flushed before each sample */
-    double *seconds, *first_pass;
-    const struct method *method; /* the plan's, or what took its place */
+    bool cold;                    /* caches are flushed before each sample */
+    double *seconds, *first_pass; /* the latter NULL: not asked for */
+    const struct method *method;  /* the plan's, or what took its place */
     unsigned passes;
     uint64_t grid; /* blocks of the first pass, 0 where there are no blocks */
     unsigned block;

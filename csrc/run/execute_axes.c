@@ -1,6 +1,6 @@
 /* What lies elsewhere is brought, what is of another type is copied, one launch makes all results,
  * and these go where they are to be. */
-#include "run/execute_axes.h"
+#include "run/execute.h"
 
 #include "arrays/means.h"
 #include "run/executor.h"
@@ -49,9 +49,9 @@ static bool bring_means(struct axes_execution *self)
     void *to = executor_part(&self->on, PART_MEANS);
     if (!means)
         return true;
-    return means->here
-               ? machine->copy_in(machine, to, means->here, means->count * sizeof *means->here)
-               : executor_gather(&self->on, &means->there, ELEMENT_COMPLEX128, to);
+    return means->here ? machine->memory->copy_in(machine, to, means->here,
+                                                  means->count * sizeof *means->here)
+                       : executor_gather(&self->on, &means->there, ELEMENT_COMPLEX128, to);
 }
 
 static bool bring_elements(struct axes_execution *self)

@@ -1,11 +1,10 @@
 /* Makes the schedule of a plan with axes, for the memory that there is room for, and has it carried
  * out: all results at once, or so many at a time; or each like an array by itself, in pieces of its
  * elements, which is also how exact ones are made that one launch cannot. */
-#include "run/execute_axes.h"
+#include "run/execute.h"
 
 #include "arrays/means.h"
 #include "common/arithmetic.h"
-#include "run/execute_array.h"
 #include "run/executor.h"
 #include "run/explanation.h"
 #include "run/result.h"
@@ -141,7 +140,7 @@ static bool store_answer(const struct parts *self, int64_t place)
         char *const at = address_of(self, v, place);
         if (!results->on_device)
             memcpy(at, bytes, size);
-        else if (!self->machine->copy_in(self->machine, at, bytes, size))
+        else if (!self->machine->memory->copy_in(self->machine, at, bytes, size))
             return false;
     }
     return true;
@@ -198,14 +197,14 @@ static bool lend_room(struct parts *self, void **memory)
     const size_t bytes = results_bytes(self->all);
     struct arena arena = {.total = 0};
     reserve_room(self, &arena);
-    if (!machine->lend(machine, arena.total, memory))
+    if (!machine->memory->lend(machine, arena.total, memory))
         return false;
     self->findings = (unsigned *)((char *)*memory + arena.at[PART_FINDINGS]);
     for (unsigned v = 0; v < self->results.values; v++)
         self->results.at[v] = (char *)*memory + arena.at[PART_OUT] + v * bytes;
     self->results.on_device = true;
-    self->limit = machine->room(machine, self->limit); /* beside them there may be less */
-    return machine->clear(machine, self->findings, sizeof *self->findings);
+    self->limit = machine->memory->room(machine, self->limit); /* beside them there may be less */
+    return machine->memory->clear(machine, self->findings, sizeof *self->findings);
 }
 
 /* ---- the whole ---- */
@@ -234,7 +233,7 @@ static bool run_for_host(struct parts *self)
     const struct executor all = {.machine = self->machine, .run = self->run, .plan = self->all};
     const bool made = lend_room(self, &memory) && run_parts(self) &&
                       executor_fetch(&all, self->results.at[0], self->findings);
-    self->machine->take_back(self->machine, memory);
+    self->machine->memory->take_back(self->machine, memory);
     return made;
 }
 
@@ -248,7 +247,7 @@ static bool run_all(struct parts *self)
                                               &self->schedule, machine->failure);
     if (!scheduled)
         return plan->exact && make_one_by_one(self);
-    const uint64_t total = self->schedule.arena.total, room = machine->room(machine, total);
+    const uint64_t total = self->schedule.arena.total, room = machine->memory->room(machine, total);
     self->limit = run->workspace_limit ? least(run->workspace_limit, room) : room;
     if (total <= self->limit)
         return run->explanation ? explain_part(self, plan->axes)

@@ -1,6 +1,6 @@
 /* The pieces of a whole array one after the other, each fed and passed over, and the result where
  * it is to go. What is done was decided when the schedule was made. */
-#include "run/execute_array.h"
+#include "run/execute.h"
 
 #include "plan/rows.h"
 #include "run/executor.h"
@@ -131,18 +131,6 @@ static struct ending last_ending(struct execution *self)
     return ending;
 }
 
-/* The same of an exact pass, which rounds. */
-static struct exact_result exact_result_of(const struct execution *self, struct ending ending)
-{
-    const struct plan *plan = self->on.plan;
-    struct exact_result result = {.out = plan->exact ? ending.out : NULL,
-                                  .out_type = plan->out_element,
-                                  .mean = reduction_row(plan->reduction)->nothing == NOTHING_nan,
-                                  .finish = plan->finish};
-    result.finish.count = self->fed;
-    return result;
-}
-
 static void *tickets_of(const struct execution *self)
 {
     return self->on.machine->tickets ? self->on.machine->tickets
@@ -159,13 +147,15 @@ static bool make_pass(struct execution *self, const struct step *step, uint64_t 
     enum fold fold = course->plan->fold;
     enum element accumulator = course->choice.accumulator, factor = course->choice.factor;
     unsigned watches = exact_asks_for_signs(&course->plan->finish);
-    struct exact_result result = exact_result_of(self, ending);
+    struct exact_result result =
+        step_exact_result(self->on.plan, course->plan->exact ? ending.out : NULL,
+                          course->plan->out_element, self->fed);
     const void *factors = factors_of(self, step, start);
     void *arguments[] = {&self->array, &n,       &written, &tickets, &ending,      &fold,
                          &accumulator, &watches, &result,  &factors, &accumulator, &factor};
     if (step->kind == STEP_LIBRARY)
-        return self->on.machine->reduce(self->on.machine, step->reducer, self->array.flat.at, n,
-                                        written);
+        return self->on.machine->work->reduce(self->on.machine, step->reducer, self->array.flat.at,
+                                              n, written);
     return executor_launch(&self->on, step, arguments);
 }
 
@@ -232,11 +222,11 @@ static bool store_identity(struct execution *self)
     const struct course *course = &self->schedule->course;
     _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
     if (course->plan->exact)
-        return self->on.machine->clear(self->on.machine, executor_part(&self->on, PART_PARTIALS),
-                                       course->state_bytes);
+        return self->on.machine->memory->clear(
+            self->on.machine, executor_part(&self->on, PART_PARTIALS), course->state_bytes);
     state_identity(course->plan->fold, course->choice.accumulator, state);
-    return self->on.machine->copy_in(self->on.machine, executor_part(&self->on, PART_PARTIALS),
-                                     state, course->state_bytes);
+    return self->on.machine->memory->copy_in(
+        self->on.machine, executor_part(&self->on, PART_PARTIALS), state, course->state_bytes);
 }
 
 static bool clear_tickets(struct execution *self)
@@ -265,7 +255,7 @@ static bool make_passes(struct execution *self, const struct passes *passes, uin
         self->posted = ending.mailbox;
         self->stored = ending.out;
         if (!make_pass(self, &passes->at[k], start, ending) ||
-            (k == 0 && self->on.run->timing && !machine->mark(machine, MOMENT_FIRST_PASS)))
+            (k == 0 && self->on.run->timing && !machine->work->mark(machine, MOMENT_FIRST_PASS)))
             return false;
     }
     self->done = passes->count;
@@ -305,8 +295,9 @@ static bool keep_result(struct execution *self, uint64_t piece, enum part leaves
 {
     const size_t size = self->schedule->course.state_bytes;
     char *results = executor_part(&self->on, PART_RESULTS);
-    return !results || self->on.machine->copy_within(self->on.machine, results + piece * size,
-                                                     executor_part(&self->on, leaves), size);
+    return !results ||
+           self->on.machine->memory->copy_within(self->on.machine, results + piece * size,
+                                                 executor_part(&self->on, leaves), size);
 }
 
 static bool reduce_results(struct execution *self, enum part *leaves)
@@ -384,7 +375,7 @@ static bool fetch_state(struct execution *self, enum part leaves, void *state)
     const size_t bytes = self->schedule->course.state_bytes;
     return self->posted
                ? receive_state(machine, self->on.run, state)
-               : machine->copy_out(machine, state, executor_part(&self->on, leaves), bytes);
+               : machine->memory->copy_out(machine, state, executor_part(&self->on, leaves), bytes);
 }
 
 static bool deliver(struct execution *self, enum part leaves)
@@ -401,7 +392,8 @@ static bool deliver(struct execution *self, enum part leaves)
         return finish_on_device(self, leaves);
     if (!fetch_state(self, leaves, state) ||
         (schedule->counts &&
-         !machine->copy_out(machine, &count, executor_part(&self->on, PART_COUNTED), sizeof count)))
+         !machine->memory->copy_out(machine, &count, executor_part(&self->on, PART_COUNTED),
+                                    sizeof count)))
         return false;
     if (self->on.plan->exact)
         run_finish_exact(self->on.run, schedule->course.plan, schedule->course.choice.accumulator,

@@ -2,7 +2,7 @@
  * the tiles folded, and what they leave, or all segments one by one. */
 #include "common/arithmetic.h"
 #include "plan/segments_schedule.h"
-#include "run/execute_axes.h"
+#include "run/execute.h"
 #include "run/executor.h"
 #include "run/result.h"
 
@@ -61,7 +61,7 @@ static bool launch(struct segments_execution *self, const void *kernel, uint64_t
                                   .follows = follows && machine->kernels->segments_follow()};
     self->argument.block = block;
     self->argument.most = most;
-    return machine->launch(machine, &launch);
+    return machine->work->launch(machine, &launch);
 }
 
 static bool make_tiles(struct segments_execution *self)

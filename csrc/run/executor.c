@@ -9,19 +9,19 @@ bool executor_run(struct executor *self, bool nobody_waits, bool (*work)(struct 
     struct machine *machine = self->machine;
     const size_t bytes = self->arena->total;
     void *memory = NULL;
-    if (bytes && !machine->allocate(machine, bytes, &memory))
+    if (bytes && !machine->memory->allocate(machine, bytes, &memory))
         return false;
     self->memory = memory;
     const bool done = work(self);
-    const bool left = !done || !bytes || !nobody_waits || machine->leave(machine);
-    machine->release(machine, memory);
+    const bool left = !done || !bytes || !nobody_waits || machine->memory->leave(machine);
+    machine->memory->release(machine, memory);
     return done && left;
 }
 
 bool executor_clear(const struct executor *self, enum part part)
 {
     void *at = executor_part(self, part);
-    return !at || self->machine->clear(self->machine, at, self->arena->bytes[part]);
+    return !at || self->machine->memory->clear(self->machine, at, self->arena->bytes[part]);
 }
 
 /* ---- elements ---- */
@@ -41,7 +41,7 @@ bool executor_upload(const struct executor *self, struct layout *layout, enum pa
 {
     void *const at = executor_part(self, part);
     uint64_t fed;
-    if (!self->machine->feed(self->machine, at, layout, 0, layout_length(layout), &fed))
+    if (!self->machine->memory->feed(self->machine, at, layout, 0, layout_length(layout), &fed))
         return false;
     lie_flat(layout, at);
     return true;
@@ -150,10 +150,10 @@ bool executor_fetch(const struct executor *self, const char *values, const unsig
     const struct results *results = &plan->results;
     unsigned found = 0;
     for (unsigned k = 0; k < results->values; k++)
-        if (!machine->copy_out(machine, results->at[k], values + k * results_bytes(plan),
-                               plan->axes->results * element_size(results->types[k])))
+        if (!machine->memory->copy_out(machine, results->at[k], values + k * results_bytes(plan),
+                                       plan->axes->results * element_size(results->types[k])))
             return false;
-    if (!machine->copy_out(machine, &found, findings, sizeof found))
+    if (!machine->memory->copy_out(machine, &found, findings, sizeof found))
         return false;
     self->run->findings |= found;
     return true;

@@ -9,19 +9,21 @@
 #include <string.h>
 
 bool machine_time_samples(struct machine *machine, struct run *run, struct timing *timing,
-                     const struct measured *measured)
+                          const struct measured *measured)
 {
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         double first_pass, seconds;
         if (watch_interrupted(run) ||
             (measured->prepare && !measured->prepare(measured->context)) ||
-            (timing->cold && !machine->flush(machine)) || !machine->mark(machine, MOMENT_BEGIN) ||
-            !measured->work(measured->context) || !machine->mark(machine, MOMENT_END) ||
-            !machine->elapsed(machine, &first_pass, &seconds))
+            (timing->cold && !machine->work->flush(machine)) ||
+            !machine->work->mark(machine, MOMENT_BEGIN) || !measured->work(measured->context) ||
+            !machine->work->mark(machine, MOMENT_END) ||
+            !machine->work->elapsed(machine, &first_pass, &seconds))
             return false;
         if (s < timing->warmup)
             continue;
-        timing->first_pass[s - timing->warmup] = first_pass;
+        if (timing->first_pass)
+            timing->first_pass[s - timing->warmup] = first_pass;
         timing->seconds[s - timing->warmup] = seconds;
     }
     return true;
@@ -60,8 +62,8 @@ struct reading {
 static bool read_once(void *context)
 {
     const struct reading *self = context;
-    return self->machine->launch(self->machine, &self->launch) &&
-           self->machine->mark(self->machine, MOMENT_FIRST_PASS);
+    return self->machine->work->launch(self->machine, &self->launch) &&
+           self->machine->work->mark(self->machine, MOMENT_FIRST_PASS);
 }
 
 static bool measure_read(struct reading *self, unsigned shape, unsigned blocks, struct run *run,
@@ -81,7 +83,7 @@ static bool measure_read(struct reading *self, unsigned shape, unsigned blocks, 
     timing->grid = self->launch.grid;
     timing->block = READ_BLOCK;
     return machine_time_samples(self->machine, run, timing,
-                           &(struct measured){.work = read_once, .context = self});
+                                &(struct measured){.work = read_once, .context = self});
 }
 
 /* Tries every shape and leaves the best one's samples in run->timing. */
@@ -124,8 +126,8 @@ static bool fill_randomly(struct machine *machine, void *data, size_t bytes)
     clock_random(random, stretch);
     bool filled = true;
     for (size_t at = 0; filled && at < bytes; at += stretch)
-        filled = machine->copy_in(machine, (char *)data + at, random,
-                                  bytes - at < stretch ? bytes - at : stretch);
+        filled = machine->memory->copy_in(machine, (char *)data + at, random,
+                                          bytes - at < stretch ? bytes - at : stretch);
     free(random);
     return filled;
 }
@@ -134,11 +136,11 @@ bool machine_time_reading(struct machine *machine, size_t bytes, struct run *run
 {
     const size_t packs = divide_up(bytes, PACK_BYTES);
     struct reading self = {.machine = machine, .packs = bytes / PACK_BYTES};
-    if (!machine->allocate(machine, (packs + 1) * PACK_BYTES, &self.data))
+    if (!machine->memory->allocate(machine, (packs + 1) * PACK_BYTES, &self.data))
         return false;
     self.sink = (char *)self.data + packs * PACK_BYTES;
     const bool read = fill_randomly(machine, self.data, bytes) && read_shapes(&self, run);
-    machine->release(machine, self.data);
+    machine->memory->release(machine, self.data);
     return read;
 }
 
@@ -159,8 +161,8 @@ bool machine_time_launching(struct machine *machine, struct run *run)
     double asked = clock_now();
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         const double began = clock_now();
-        if (watch_interrupted_lately(run, &asked) || !machine->launch(machine, &launch) ||
-            !machine->wait(machine))
+        if (watch_interrupted_lately(run, &asked) || !machine->work->launch(machine, &launch) ||
+            !machine->work->wait(machine))
             return false;
         if (s >= timing->warmup)
             timing->seconds[s - timing->warmup] = clock_now() - began;

@@ -26,15 +26,10 @@ enum moment { MOMENT_BEGIN, MOMENT_FIRST_PASS, MOMENT_END, MOMENTS };
 
 enum progress { PROGRESS_UNDER_WAY, PROGRESS_DONE, PROGRESS_FAILED };
 
-/* Every function that returns bool notes a failure and returns false if it cannot do its work. */
-struct machine {
-    unsigned multiprocessors;
-    int capability; /* of a GPU, 90 for 9.0; 0: not a GPU */
-    const struct kernels *kernels;
-    struct failure *failure;
-    struct mailbox *mailbox; /* NULL: results are copied */
-    void *tickets; /* TICKETS counters, 0 between launches; NULL: the arena's are cleared */
+struct machine;
 
+/* Every function that returns bool notes a failure and returns false if it cannot do its work. */
+struct machine_memory {
     /* Once a run. */
     bool (*allocate)(struct machine *, size_t bytes, void **memory);
     void (*release)(struct machine *, void *memory); /* NULL is fine */
@@ -53,9 +48,9 @@ struct machine {
     bool (*clear)(struct machine *, void *target, size_t bytes); /* to zeros */
 
     /* A few bytes from the host; they may change afterwards. */
-    bool (*copy_in)(struct machine *, void *target, const void *layout, size_t bytes);
-    bool (*copy_out)(struct machine *, void *target, const void *layout, size_t bytes); /* waits */
-    bool (*copy_within)(struct machine *, void *target, const void *layout, size_t bytes);
+    bool (*copy_in)(struct machine *, void *target, const void *source, size_t bytes);
+    bool (*copy_out)(struct machine *, void *target, const void *source, size_t bytes); /* waits */
+    bool (*copy_within)(struct machine *, void *target, const void *source, size_t bytes);
 
     /* Elements of a layout in the host's memory, from `start` on, in their own type; *fed of them,
      * those that the mask lets through. */
@@ -65,7 +60,9 @@ struct machine {
     /* All elements of a mask in the host's memory, from `start` on, as bits. */
     bool (*feed_bits)(struct machine *, void *target, const struct layout *, uint64_t start,
                       uint64_t length);
+};
 
+struct machine_work {
     /* What is fed from now on has to wait only for what had been launched when this was last
      * called, or, the first time, by now. Launches wait for all that is fed before them. */
     bool (*run_ahead)(struct machine *);
@@ -86,6 +83,17 @@ struct machine {
     bool (*elapsed)(struct machine *, double *first_pass, double *seconds); /* waits */
 };
 
+struct machine {
+    const struct machine_memory *memory;
+    const struct machine_work *work;
+    unsigned multiprocessors;
+    int capability; /* of a GPU, 90 for 9.0; 0: not a GPU */
+    const struct kernels *kernels;
+    struct failure *failure;
+    struct mailbox *mailbox; /* NULL: results are copied */
+    void *tickets; /* TICKETS counters, 0 between launches; NULL: the arena's are cleared */
+};
+
 static inline bool machine_launch_step(struct machine *machine, const struct step *step,
                                        void **arguments)
 {
@@ -98,7 +106,7 @@ static inline bool machine_launch_step(struct machine *machine, const struct ste
         .cluster = step->cluster,
         .cooperative = step->cooperative,
     };
-    return machine->launch(machine, &launch);
+    return machine->work->launch(machine, &launch);
 }
 
 /* Runs the plan once, or as often as run->timing asks for; or explains what it would do. Where the

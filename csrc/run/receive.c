@@ -45,7 +45,7 @@ static void rest(double waited)
 /* Whether there is any sense in going on; *there: the state came with the work's end. */
 static bool is_worth_waiting(struct machine *machine, void *state, bool *there)
 {
-    const enum progress progress = machine->progress(machine);
+    const enum progress progress = machine->work->progress(machine);
     if (progress != PROGRESS_DONE)
         return progress == PROGRESS_UNDER_WAY;
     *there = mailbox_read(machine->mailbox, state);

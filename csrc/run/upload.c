@@ -16,8 +16,8 @@ static void *buffer(const struct upload *self, enum part part)
 static bool feed(const struct upload *self, enum part part, const struct layout *layout,
                  uint64_t start, uint64_t length, uint64_t *fed)
 {
-    return self->on->machine->feed(self->on->machine, buffer(self, part), layout, start, length,
-                                   fed);
+    return self->on->machine->memory->feed(self->on->machine, buffer(self, part), layout, start,
+                                           length, fed);
 }
 
 /* A mask is brought as bits, which the device makes bytes of. */
@@ -28,7 +28,7 @@ static bool feed_mask(const struct upload *self, const struct layout *mask, uint
     void *bits = buffer(self, PART_MASK_BITS), *bytes = buffer(self, PART_MASK);
     uint64_t n = step.n;
     void *arguments[] = {&bits, &n, &bytes};
-    return self->on->machine->feed_bits(self->on->machine, bits, mask, start, length) &&
+    return self->on->machine->memory->feed_bits(self->on->machine, bits, mask, start, length) &&
            executor_launch(self->on, &step, arguments);
 }
 
@@ -119,7 +119,7 @@ bool upload_piece(struct upload *self, uint64_t start, uint64_t length, uint64_t
         return true;
     self->piece = start / self->schedule->piece;
     if (leads(self) && self->schedule->buffers > 1 &&
-        !self->on->machine->run_ahead(self->on->machine))
+        !self->on->machine->work->run_ahead(self->on->machine))
         return false;
     if (choice->uploads_mask ? !feed_both(self, start, length)
                              : !feed(self, self->part, self->from, start, length, n))

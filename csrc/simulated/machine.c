@@ -249,6 +249,32 @@ static void choose_kernels(struct simulated_machine *self, const struct substitu
     }
 }
 
+static const struct machine_memory machine_memory = {
+    .allocate = machine_allocate,
+    .release = machine_release,
+    .leave = machine_wait,
+    .lend = machine_allocate,
+    .take_back = machine_release,
+    .room = machine_room,
+    .clear = machine_clear,
+    .copy_in = machine_copy,
+    .copy_out = machine_copy,
+    .copy_within = machine_copy,
+    .feed = machine_feed,
+    .feed_bits = machine_feed_bits,
+};
+
+static const struct machine_work machine_work = {
+    .run_ahead = machine_run_ahead,
+    .launch = machine_launch,
+    .resident = machine_resident,
+    .wait = machine_wait,
+    .progress = machine_progress,
+    .flush = machine_flush,
+    .mark = machine_mark,
+    .elapsed = machine_elapsed,
+};
+
 void simulated_machine_open(struct simulated_machine *self, struct simulator *simulator,
                             struct mailbox *mailbox, const struct plan *plan,
                             const struct substitute *substitute, struct run *run)
@@ -256,30 +282,12 @@ void simulated_machine_open(struct simulated_machine *self, struct simulator *si
     *self = (struct simulated_machine){
         .machine =
             {
+                .memory = &machine_memory,
+                .work = &machine_work,
                 .multiprocessors = simulator_multiprocessors(simulator),
                 .kernels = &self->kernels,
                 .failure = &run->failure,
                 .mailbox = mailbox,
-                .allocate = machine_allocate,
-                .release = machine_release,
-                .leave = machine_wait,
-                .lend = machine_allocate,
-                .take_back = machine_release,
-                .clear = machine_clear,
-                .copy_in = machine_copy,
-                .copy_out = machine_copy,
-                .copy_within = machine_copy,
-                .room = machine_room,
-                .feed = machine_feed,
-                .feed_bits = machine_feed_bits,
-                .run_ahead = machine_run_ahead,
-                .launch = machine_launch,
-                .resident = machine_resident,
-                .wait = machine_wait,
-                .progress = machine_progress,
-                .flush = machine_flush,
-                .mark = machine_mark,
-                .elapsed = machine_elapsed,
             },
         .simulator = simulator,
         .counting = run->counting,
