@@ -115,13 +115,20 @@ static bool lie_in_pairs(const struct launch_problem *problem, const struct colu
 }
 
 /* Whether rows are short ones that may be taken for one: all of them, or those of each of so few
- * batches that threads would have nothing to do. */
+ * batches that threads would have nothing to do. A batch is a block's, which takes microseconds:
+ * many small ones are better off otherwise (64 MiB as (n, 64, 2) of float32: 50 us, and not 770).
+ */
 static bool lie_one_after_the_other(const struct axes *axes, const struct columns *self)
 {
+    enum { BATCH_LARGE = 32 << 10, BLOCK_THREADS = 64 };
     if (self->rows == 1 || self->stride != self->columns * self->size * self->step)
         return false;
-    return axes->kept == 1 || (axes->kept == 2 && self->inner == 1 &&
-                               2 * axes->results * self->size <= self->threads * COLUMN_BYTES);
+    if (axes->kept == 1)
+        return true;
+    return axes->kept == 2 && self->inner == 1 &&
+           2 * axes->results * self->size <= self->threads * COLUMN_BYTES &&
+           (self->rows * self->stride >= BATCH_LARGE ||
+            axes->shape[0] * BLOCK_THREADS <= self->threads);
 }
 
 /* In blocks of up to 2^block threads. False: they are no columns that a kernel could take. */
