@@ -95,18 +95,6 @@ struct row_in_registers<In, N, true> {
 
 /* ---- rows in shared memory ---- */
 
-template <class T>
-__device__ __forceinline__ T shuffle_xor(T value, unsigned bits)
-{
-    words<T> moved;
-    memcpy(&moved, &value, sizeof value);
-#pragma unroll
-    for (unsigned k = 0; k < words<T>::count; k++)
-        moved.at[k] = __shfl_xor_sync(whole_warp, moved.at[k], bits);
-    memcpy(&value, &moved, sizeof value);
-    return value;
-}
-
 /* Where packs are kept: in eight that lie in all banks each has a place that depends on its row's
  * number, too, so that the packs that several threads read at a time lie in different banks. */
 struct turning_packs {
