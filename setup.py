@@ -25,7 +25,7 @@ from wheels import driver_version
 LADDER_FOLDS = ("sum", "prod", "min", "max")
 FOLD_GROUPS = ("moments", "norms", "infinity_norms", "argmins", "argmaxs", "ranges", "nan_extremes")
 FOLD_GROUPS += ("nan_sums", "nonzeros")
-TYPED_FOLDS = ("variance", "argmin", "argmax", "sum", "min", "max")
+TYPED_FOLDS = ("variance", "argmin", "argmax", "sum", "min", "max", "nonzero")
 LOOPS = "kernels/host/loops.cpp"
 # As csrc/common/instructions.h has them.
 INSTRUCTIONS = {"baseline": []}

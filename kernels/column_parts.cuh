@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "lone_side_by_side.cuh"
+#include "accumulator_variance.cuh"
 
 namespace KERNELS
 {
@@ -37,6 +37,10 @@ struct part_of_columns {
 /* Sums of bytes are words until they are results. */
 template <class V>
 struct part_of_columns<sum<V>, int8_t> : part_of_columns<sum<int>, int> {};
+template <class V>
+struct part_of_columns<sum<V>, boolean> : part_of_columns<sum<int>, int> {};
+template <class V>
+struct part_of_columns<nonzero<V>, boolean> : part_of_columns<sum<int>, int> {};
 
 /* A mean and the sum of squared deviations from it; of halves in float32, as results are halves. */
 template <class V, class In>

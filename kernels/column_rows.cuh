@@ -31,8 +31,8 @@ struct column_walk {
 
 /* 16 bytes of 32 of each row, from byte 4 * Word + `rest` on, where elements may begin. */
 template <class In, unsigned Word, unsigned Rows>
-__device__ __forceinline__ void join_from_word(row_words (&rows)[Rows],
-                                               const row_words (&high)[Rows], unsigned rest)
+__device__ __forceinline__ void join_from_word(vec16 (&rows)[Rows], const vec16 (&high)[Rows],
+                                               unsigned rest)
 {
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++) {
@@ -49,17 +49,17 @@ __device__ __forceinline__ void join_from_word(row_words (&rows)[Rows],
 /* The two loads at boundaries that have what a thread wants of a row; of the second nothing is read
  * unless there is something in it. */
 template <class In, unsigned Rows>
-__device__ __forceinline__ void load_shifted(row_words (&rows)[Rows], const column_walk &own)
+__device__ __forceinline__ void load_shifted(vec16 (&rows)[Rows], const column_walk &own)
 {
-    row_words high[Rows] = {};
+    vec16 high[Rows] = {};
     unsigned begin[Rows];
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++) {
         const char *at = own.at + r * own.hop;
-        begin[r] = unsigned(address_of(at) % sizeof(row_words));
-        const row_words *const words = seen_as<const row_words>(at - begin[r]);
+        begin[r] = unsigned(address_of(at) % sizeof(vec16));
+        const vec16 *const words = seen_as<const vec16>(at - begin[r]);
         rows[r] = words[0];
-        if (begin[r] + own.count * sizeof(In) > sizeof(row_words))
+        if (begin[r] + own.count * sizeof(In) > sizeof(vec16))
             high[r] = words[1];
     }
 #pragma unroll
@@ -70,15 +70,15 @@ __device__ __forceinline__ void load_shifted(row_words (&rows)[Rows], const colu
 /* The same of rows that begin at the same byte of 16: one branch chooses among the words of all of
  * them. */
 template <class In, unsigned Rows>
-__device__ __forceinline__ void load_shifted_alike(row_words (&rows)[Rows], const column_walk &own)
+__device__ __forceinline__ void load_shifted_alike(vec16 (&rows)[Rows], const column_walk &own)
 {
-    const unsigned begin = unsigned(address_of(own.at) % sizeof(row_words));
-    const bool both = begin + own.count * sizeof(In) > sizeof(row_words);
+    const unsigned begin = unsigned(address_of(own.at) % sizeof(vec16));
+    const bool both = begin + own.count * sizeof(In) > sizeof(vec16);
     const char *at = own.at - begin;
-    row_words high[Rows] = {};
+    vec16 high[Rows] = {};
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++) {
-        const row_words *const words = seen_as<const row_words>(at);
+        const vec16 *const words = seen_as<const vec16>(at);
         rows[r] = words[0];
         if (both)
             high[r] = words[1];
@@ -95,24 +95,24 @@ __device__ __forceinline__ void load_shifted_alike(row_words (&rows)[Rows], cons
 }
 
 template <unsigned Rows>
-__device__ __forceinline__ void load_whole(row_words (&rows)[Rows], const column_walk &own)
+__device__ __forceinline__ void load_whole(vec16 (&rows)[Rows], const column_walk &own)
 {
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++)
-        rows[r] = *seen_as<const row_words>(own.at + r * own.hop);
+        rows[r] = *seen_as<const vec16>(own.at + r * own.hop);
 }
 
 /* The first of them may be an odd element. */
 template <class In, unsigned Rows>
-__device__ __forceinline__ void load_every_second(row_words (&rows)[Rows], const column_walk &own)
+__device__ __forceinline__ void load_every_second(vec16 (&rows)[Rows], const column_walk &own)
 {
     const bool odd = is_odd(seen_as<const In>(own.at));
     const char *const at = own.at - odd * sizeof(In);
-    row_words low[Rows], high[Rows];
+    vec16 low[Rows], high[Rows];
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++) {
-        low[r] = seen_as<const row_words>(at + r * own.hop)[0];
-        high[r] = seen_as<const row_words>(at + r * own.hop)[1];
+        low[r] = seen_as<const vec16>(at + r * own.hop)[0];
+        high[r] = seen_as<const vec16>(at + r * own.hop)[1];
     }
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++)
@@ -122,12 +122,11 @@ __device__ __forceinline__ void load_every_second(row_words (&rows)[Rows], const
 /* 16 bytes of what counts of three packs, of which the first element that does is number `begin`.
  */
 template <class In>
-__device__ __forceinline__ row_words joined_every_second(const row_words (&packs)[3],
-                                                         unsigned begin)
+__device__ __forceinline__ vec16 joined_every_second(const vec16 (&packs)[3], unsigned begin)
 {
     const unsigned skipped = begin / 2 * unsigned(sizeof(In));
     const bool odd = begin % 2;
-    row_words row, last;
+    vec16 row, last;
     take_every_second<In>(packs[0].at, packs[1].at, odd, row.at);
     take_every_second<In>(packs[2].at, packs[2].at, odd, last.at);
     uint32_t words[6] = {row.at[0], row.at[1], row.at[2], row.at[3], last.at[0], last.at[1]};
@@ -142,17 +141,17 @@ __device__ __forceinline__ row_words joined_every_second(const row_words (&packs
 
 /* The three loads at boundaries that have what a thread wants of a row. */
 template <class In, unsigned Rows>
-__device__ __forceinline__ void load_every_second_shifted(row_words (&rows)[Rows],
+__device__ __forceinline__ void load_every_second_shifted(vec16 (&rows)[Rows],
                                                           const column_walk &own)
 {
     constexpr unsigned size = pack<In>::size;
-    row_words packs[Rows][3] = {};
+    vec16 packs[Rows][3] = {};
     unsigned begin[Rows];
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++) {
         const char *at = own.at + r * own.hop;
-        begin[r] = unsigned(address_of(at) % sizeof(row_words) / sizeof(In));
-        const row_words *const words = seen_as<const row_words>(at - begin[r] * sizeof(In));
+        begin[r] = unsigned(address_of(at) % sizeof(vec16) / sizeof(In));
+        const vec16 *const words = seen_as<const vec16>(at - begin[r] * sizeof(In));
         packs[r][0] = words[0];
 #pragma unroll
         for (unsigned p = 1; p < 3; p++)
@@ -165,7 +164,7 @@ __device__ __forceinline__ void load_every_second_shifted(row_words (&rows)[Rows
 }
 
 template <class In, bool Apart>
-__device__ __forceinline__ void load_edge(row_words (&row)[1], const column_walk &own)
+__device__ __forceinline__ void load_edge(vec16 (&row)[1], const column_walk &own)
 {
     row[0] = edge_of_row<In, Apart ? 2 : 1>(own.at, own.count);
 }
@@ -175,7 +174,7 @@ __device__ __forceinline__ void load_edge(row_words (&row)[1], const column_walk
 enum class loads { whole, shifted, shifted_alike, every_second, every_second_shifted };
 
 template <loads How, class In, unsigned Rows>
-__device__ __forceinline__ void load_rows(row_words (&rows)[Rows], const column_walk &own)
+__device__ __forceinline__ void load_rows(vec16 (&rows)[Rows], const column_walk &own)
 {
     if constexpr (How == loads::shifted)
         load_shifted<In>(rows, own);
@@ -190,15 +189,14 @@ __device__ __forceinline__ void load_rows(row_words (&rows)[Rows], const column_
 }
 
 /* However many are loaded at a time, they are taken in by ROWS_AHEAD, so that results are the same
- * bits as those of lone columns, but for spreads of float16 (lone_side_by_side.cuh). */
+ * bits as those of lone columns. */
 template <unsigned Rows, class Columns>
-__device__ __forceinline__ void take_in(Columns &columns, const row_words (&rows)[Rows],
-                                        uint32_t taken)
+__device__ __forceinline__ void take_in(Columns &columns, const vec16 (&rows)[Rows], uint32_t taken)
 {
     constexpr unsigned few = Rows < ROWS_AHEAD ? Rows : unsigned(ROWS_AHEAD);
 #pragma unroll
     for (unsigned first = 0; first < Rows; first += few) {
-        row_words some[few];
+        vec16 some[few];
 #pragma unroll
         for (unsigned r = 0; r < few; r++)
             some[r] = rows[first + r];
@@ -212,7 +210,7 @@ __device__ __forceinline__ void take_rest(Columns &columns, column_walk &own, ui
 {
     if constexpr (Rows > 0) {
         if (left & Rows) {
-            row_words rows[Rows];
+            vec16 rows[Rows];
             load_rows<How, In>(rows, own);
             take_in(columns, rows, own.taken);
             own.go(Rows);
@@ -226,7 +224,7 @@ __device__ __forceinline__ void take_many(Columns &columns, column_walk &own, ui
 {
 #pragma unroll 1
     for (; end - own.taken >= Rows; own.go(Rows)) {
-        row_words rows[Rows];
+        vec16 rows[Rows];
         load_rows<How, In>(rows, own);
         take_in(columns, rows, own.taken);
     }
@@ -257,7 +255,7 @@ __device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes
     for (uint32_t edge = wary && begins;; edge = end) {
 #pragma unroll 1
         for (; own.taken < edge; own.go(1)) {
-            row_words row[1];
+            vec16 row[1];
             load_edge<In, Apart>(row, own);
             columns.take(row, own.taken);
         }
@@ -265,7 +263,7 @@ __device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes
             return;
         const uint32_t inner = end - (wary && ends);
         if constexpr (!Apart && has_room<Columns>)
-            if (x.launch.column.shifted && own.hop % int64_t(sizeof(row_words)) == 0) {
+            if (x.launch.column.shifted && own.hop % int64_t(sizeof(vec16)) == 0) {
                 take_many<off, loads::shifted_alike, Columns, In>(columns, own, inner);
                 continue;
             }

@@ -69,6 +69,63 @@ __device__ __forceinline__ uint64_t result_number(const kernel_axes &x, uint64_t
 
 /* ---- parts ---- */
 
+/* Which part of its columns a thread has, of how many in its block, once those of a warp are one;
+ * and which of the block's threads side by side it is. */
+struct column_part {
+    unsigned number, count, slot;
+    bool there;
+
+    __device__ __forceinline__ column_part(const kernel_axes &x, const teammate &me, bool merged)
+        : number(me.number), count(1u << x.launch.team), slot(me.result), there(true)
+    {
+        if (merged && me.teams < warp_size) {
+            number = threadIdx.x / warp_size;
+            count = blockDim.x / warp_size;
+            slot = threadIdx.x % warp_size;
+            there = slot < me.teams;
+        }
+    }
+};
+
+/* Calls leave(place) for the parts of an upper half, and then take(place) for those of the lower,
+ * half by half, until there is one; of so many threads side by side. */
+template <class Leave, class Take>
+__device__ __forceinline__ void by_halves(const column_part &part, unsigned teams, Leave leave,
+                                          Take take)
+{
+#pragma unroll 1
+    for (unsigned half = part.count / 2; half > 0; half /= 2) {
+        const unsigned place = (part.number & (half - 1)) * teams + part.slot;
+        if (part.there && part.number >= half && part.number < 2 * half)
+            leave(place);
+        __syncthreads();
+        if (part.there && part.number < half)
+            take(place);
+        __syncthreads();
+    }
+}
+
+/* The first part gets the states of all of its columns. */
+template <class Fold, class T, unsigned Columns>
+__device__ __forceinline__ void merge_states(T (&states)[Columns], const teammate &me,
+                                             const column_part &part)
+{
+    const shared<T> left = block_memory<T>();
+    const unsigned pitch = blockDim.x / 2;
+    by_halves(
+        part, me.teams,
+        [&](unsigned place) {
+#pragma unroll
+            for (unsigned c = 0; c < Columns; c++)
+                left[c * pitch + place] = states[c];
+        },
+        [&](unsigned place) {
+#pragma unroll
+            for (unsigned c = 0; c < Columns; c++)
+                states[c] = Fold::merge(states[c], left[c * pitch + place]);
+        });
+}
+
 /* States of a block's threads in shared memory, column by column: neighbouring threads' are
  * neighbours, in banks of their own however they are read. */
 template <class T>
@@ -158,11 +215,11 @@ __device__ __forceinline__ void fold_columns_of_results(const kernel_axes &x,
     fold_halves<Fold>(table, count, parts);
 }
 
-/* What splits have left of `count` results, so many of them, `apart` from each other. */
+/* What so many splits have left of `count` results, `apart` from each other. */
 template <class Fold, unsigned Columns>
 __device__ __forceinline__ column_table<state_of<Fold>>
-fold_splits(const kernel_axes &x, uint64_t group, unsigned count, global<state_of<Fold>> partials,
-            unsigned splits, unsigned apart)
+fold_splits(const kernel_axes &x, uint64_t group, unsigned count,
+            global<const state_of<Fold>> partials, unsigned splits, unsigned apart)
 {
     constexpr unsigned together = COLUMNS_PARTIALS(sizeof(state_of<Fold>));
     const column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(), 0, 1};
@@ -173,20 +230,13 @@ fold_splits(const kernel_axes &x, uint64_t group, unsigned count, global<state_o
         const uint64_t result = result_number<Columns>(x, group, k % count);
         state_of<Fold> state = Fold::identity();
 #pragma unroll 1
-        for (unsigned s = k / count; result != UINT64_MAX && s < splits; s += together * each) {
-            state_of<Fold> some[together];
-#pragma unroll
-            for (unsigned u = 0; u < together; u++)
-                some[u] = s + u * each < splits ? load_shared_by_all<state_of<Fold>>(
-                                                      partials + (s + u * each) * step + result)
-                                                : Fold::identity();
-#pragma unroll
-            for (unsigned apart_by = 1; apart_by < together; apart_by *= 2)
-#pragma unroll
-                for (unsigned u = 0; u + apart_by < together; u += 2 * apart_by)
-                    some[u] = Fold::merge(some[u], some[u + apart_by]);
-            state = Fold::merge(state, some[0]);
-        }
+        for (unsigned s = k / count; result != UINT64_MAX && s < splits; s += together * each)
+            state = Fold::merge(
+                state, merged_in_pairs<Fold, together, state_of<Fold>>([&](unsigned u) {
+                    return s + u * each < splits
+                               ? load_shared_by_all(partials + (s + u * each) * step + result)
+                               : Fold::identity();
+                }));
         table.at[k] = state;
     }
     fold_halves<Fold>(table, count, each);
@@ -230,6 +280,31 @@ exchange_columns(const kernel_axes &x, column_table<state_of<Fold>> &table, uint
         apart = x.launch.column.split_group;
         from = 0;
         ticket = tickets;
+    }
+}
+
+/* A block's `count` results, of its own columns and, where splits share them, of others'. */
+template <class Fold, unsigned Columns>
+__device__ __forceinline__ void
+finish_columns(const kernel_axes &x, column_table<state_of<Fold>> table, uint64_t group,
+               unsigned split, unsigned count, global<state_of<Fold>> partials,
+               global<unsigned> tickets)
+{
+    bool made = x.launch.inner * x.launch.column.coalesced > 1 && count <= blockDim.x;
+    if (made)
+        fold_columns_of_results<Fold>(x, table, count);
+    if (x.launch.splits > 1) {
+        if (!exchange_columns<Fold, Columns>(x, table, group, split, count, made, partials,
+                                             tickets))
+            return;
+        made = true;
+    }
+#pragma unroll 1
+    for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
+        const uint64_t result = result_number<Columns>(x, group, k);
+        if (result != UINT64_MAX)
+            store_result<Fold>(x.result, made ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1),
+                               x.result.finish.count, place_of_result(x, result).place);
     }
 }
 

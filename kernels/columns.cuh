@@ -8,6 +8,7 @@
 #pragma once
 
 #include "along.cuh"
+#include "column_tables.cuh"
 
 namespace KERNELS
 {
@@ -140,88 +141,6 @@ __device__ __forceinline__ void take_columns(state_of<Fold> (&states)[COLUMNS_A_
     }
 }
 
-/* ---- parts ---- */
-
-/* What is left of columns in shared memory, in so many parts. */
-template <class T>
-struct column_parts {
-    shared<T> at;
-    unsigned width, count;
-};
-
-/* The fold of `inner` neighbouring columns. */
-template <class Fold, class T>
-__device__ __forceinline__ T fold_parts(const column_parts<T> &parts, unsigned column,
-                                        unsigned inner)
-{
-    T value = parts.at[column];
-#pragma unroll 1
-    for (unsigned k = 0; k < parts.count; k++)
-#pragma unroll 1
-        for (unsigned c = k == 0; c < inner; c++)
-            value = Fold::merge(value, parts.at[k * parts.width + column + c]);
-    return value;
-}
-
-/* All threads' columns; a warp's threads that share some fold them first. */
-template <class Fold, class T>
-__device__ __forceinline__ column_parts<T> bring_together(const kernel_axes &x, const teammate &me,
-                                                          T (&states)[COLUMNS_A_THREAD])
-{
-    constexpr unsigned columns = COLUMNS_A_THREAD;
-    const unsigned width = me.teams * columns;
-    const bool narrow = me.teams < warp_size;
-    const column_parts<T> parts = {block_memory<T>(), width,
-                                   narrow ? blockDim.x / warp_size : 1u << x.launch.team};
-#pragma unroll 1
-    for (unsigned offset = warp_size / 2; narrow && offset >= me.teams; offset /= 2) {
-#pragma unroll
-        for (unsigned c = 0; c < columns; c++)
-            states[c] = Fold::merge(states[c], shuffle_down(states[c], offset));
-    }
-    if (!narrow || threadIdx.x % warp_size < me.teams) {
-        const unsigned part = narrow ? threadIdx.x / warp_size : me.number;
-#pragma unroll
-        for (unsigned c = 0; c < columns; c++)
-            parts.at[part * width + column_of(x, me, c)] = states[c];
-    }
-    __syncthreads();
-    return parts;
-}
-
-/* The states that splits have left of `width` results from `first` on, as many threads a result as
- * there are. */
-template <class Fold>
-__device__ __forceinline__ column_parts<state_of<Fold>>
-bring_splits(const kernel_axes &x, uint64_t first, unsigned width,
-             global<const state_of<Fold>> partials)
-{
-    constexpr unsigned together = 64 / sizeof(state_of<Fold>);
-    const unsigned each = width < blockDim.x ? blockDim.x / width : 1;
-    const column_parts<state_of<Fold>> parts = {block_memory<state_of<Fold>>(), width, each};
-#pragma unroll 1
-    for (unsigned k = threadIdx.x; k < width * each; k += blockDim.x) {
-        const uint64_t result = first + k % width;
-        state_of<Fold> state = Fold::identity();
-#pragma unroll 1
-        for (uint64_t s = k / width; result < x.results && s < x.launch.splits;
-             s += together * each) {
-            state_of<Fold> some[together];
-#pragma unroll
-            for (unsigned u = 0; u < together; u++)
-                some[u] = s + u * each < x.launch.splits
-                              ? load_shared_by_all(partials + (s + u * each) * x.results + result)
-                              : Fold::identity();
-#pragma unroll
-            for (unsigned u = 0; u < together; u++)
-                state = Fold::merge(state, some[u]);
-        }
-        parts.at[k] = state;
-    }
-    __syncthreads();
-    return parts;
-}
-
 /* ---- the kernel ---- */
 
 /* Results that each thread makes alone: neighbours that one store takes, or those as far apart as
@@ -277,21 +196,15 @@ __global__ void fold_columns(SHARED_PARAMETER(along) x, global<state_of<Fold>> p
     }
     if (store_alone<Fold>(x, me, states, there, place.place))
         return;
-    const unsigned results = width / x.launch.inner;
-    const uint64_t first = group * results;
-    column_parts<state_of<Fold>> parts = bring_together<Fold>(x, me, states);
-    unsigned inner = x.launch.inner;
-    if (x.launch.splits > 1) {
-        for (unsigned r = threadIdx.x; r < results && first + r < x.results; r += blockDim.x)
-            partials[split * x.results + first + r] = fold_parts<Fold>(parts, r * inner, inner);
-        if (!is_last_block(tickets + group, unsigned(x.launch.splits)))
-            return;
-        parts = bring_splits<Fold>(x, first, results, partials);
-        inner = 1;
-    }
-    for (unsigned r = threadIdx.x; r < results && first + r < x.results; r += blockDim.x)
-        store_result<Fold>(x.result, fold_parts<Fold>(parts, r * inner, inner),
-                           x.result.finish.count, place_of_result(x, first + r).place);
+    merge_states<Fold>(states, me, column_part(x, me, false));
+    const column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(), me.teams, columns};
+    if (me.number == 0)
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++)
+            table.at[table.slot(column_of(x, me, c))] = states[c];
+    __syncthreads();
+    finish_columns<Fold, columns>(x, table, group, unsigned(split), width / x.launch.inner,
+                                  partials, tickets);
 }
 
 } // namespace KERNELS

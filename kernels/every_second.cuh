@@ -39,11 +39,11 @@ take_every_second(const uint32_t (&low)[4], const uint32_t (&high)[4], bool odd,
 
 /* The same of memory: pack number k. */
 template <class In>
-__device__ __forceinline__ pack<uint32_t> pack_of_every_second(global<const pack<uint32_t>> from,
-                                                               uint64_t k, bool odd)
+__device__ __forceinline__ vec16 pack_of_every_second(global<const vec16> from, uint64_t k,
+                                                      bool odd)
 {
-    const pack<uint32_t> low = from[2 * k], high = from[2 * k + 1];
-    pack<uint32_t> made;
+    const vec16 low = from[2 * k], high = from[2 * k + 1];
+    vec16 made;
     take_every_second<In>(low.at, high.at, odd, made.at);
     return made;
 }
@@ -52,7 +52,7 @@ __device__ __forceinline__ pack<uint32_t> pack_of_every_second(global<const pack
  * lie between the first and the last; and singles before them and after them. */
 template <class In>
 struct every_second_in_packs {
-    global<const pack<uint32_t>> packs;
+    global<const vec16> packs;
     uint64_t head, count, tail;
     bool odd;
 
@@ -64,7 +64,7 @@ struct every_second_in_packs {
         head = (skipped + 1) / 2 < n ? (skipped + 1) / 2 : n;
         count = 2 * n - 1 > skipped ? (2 * n - 1 - skipped) / two : 0;
         tail = head + count * pack<In>::size;
-        packs = seen_as<const pack<uint32_t>>(data + skipped);
+        packs = seen_as<const vec16>(data + skipped);
     }
 
     __device__ __forceinline__ uint64_t single(uint64_t rank) const

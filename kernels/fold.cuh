@@ -217,6 +217,21 @@ __host__ __device__ __forceinline__ state_of<Fold> with_initial(const struct fin
     return Fold::merge(Fold::lift(value_from<value_of<Fold>>(how.initial), 1), state);
 }
 
+/* The finishing of those whose `number` is all there is. */
+template <enum reduction Reduction>
+struct finishing_number {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        const auto number = finishing<Reduction>::template number<Fold>(how, state);
+        if constexpr (std::is_integral_v<decltype(number)>)
+            answer.values[0] = count_answer(number);
+        else
+            answer.values[0] = wide_answer(number);
+    }
+};
+
 /* The finishing of many: the one value that a state is, with what the caller wants it to begin
  * with. `own` is that in the values' own type, where it begins with nothing. */
 struct finishing_value {

@@ -14,7 +14,7 @@ namespace KERNELS
 /* Where byte number k of so many packs is kept. */
 __device__ __forceinline__ unsigned turned_byte(const turning_packs &turning, unsigned k)
 {
-    constexpr unsigned size = sizeof(pack<uint32_t>);
+    constexpr unsigned size = sizeof(vec16);
     return turning(k / size) * size + k % size;
 }
 
@@ -108,18 +108,18 @@ bring_every_second(shared<char> room, global<const In> from, const every_second_
                    const turning_packs &turning)
 {
     constexpr unsigned size = pack<In>::size, at_once = 2;
-    using packs = const pack<uint32_t>;
+    using packs = const vec16;
     const unsigned n = own.n, beyond = unsigned(address_of(from) % sizeof(packs) / sizeof(In)),
                    before = beyond / 2, count = (before + n + size - 1) / size;
     const uint64_t there = (beyond + 2 * own.left - 1) / (2 * size);
     const unsigned first = beyond > 2 * own.before, last = there < count ? unsigned(there) : count;
     const bool odd = is_odd(from);
     const global<packs> at = seen_as<packs>(from - beyond);
-    const shared<pack<uint32_t>> to = seen_as<pack<uint32_t>>(room);
+    const shared<vec16> to = seen_as<vec16>(room);
     unsigned k = first + threadIdx.x;
 #pragma unroll 1
     for (; k + (at_once - 1) * blockDim.x < last; k += at_once * blockDim.x) {
-        pack<uint32_t> some[at_once];
+        vec16 some[at_once];
 #pragma unroll
         for (unsigned u = 0; u < at_once; u++)
             some[u] = pack_of_every_second<In>(at, k + u * blockDim.x, odd);

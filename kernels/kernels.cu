@@ -19,7 +19,7 @@ using finder = const void *(kernel_key);
 #include "common/reductions.def"
 
 finder sum_typed_kernel, min_typed_kernel, max_typed_kernel, argmin_typed_kernel,
-    argmax_typed_kernel, variance_typed_kernel;
+    argmax_typed_kernel, variance_typed_kernel, nonzero_typed_kernel;
 finder later_kernel, segments_kernel, exact_kernel, products_kernel;
 
 bool segments_follow();
@@ -56,6 +56,8 @@ const void *typed_kernel(const kernel_key &key)
         return argmax_typed_kernel(key);
     case FOLD_variance:
         return variance_typed_kernel(key);
+    case FOLD_nonzero:
+        return nonzero_typed_kernel(key);
     default:
         return nullptr;
     }

@@ -2,18 +2,18 @@
  * to their last, in registers. LONE_LOADS loads are under way before it waits for any: of rows of
  * one load's columns or, where rows are few, of several loads' columns.
  *
- * Results are of usual types and neighbours, as columns are; or of a few neighbouring columns each.
- * Where those of one load take more than 16 bytes, threads of a warp exchange what they are made
- * of, and neighbours store neighbours.
+ * Results are of usual types and neighbours, as columns are. Where those of one load take more than
+ * 16 bytes, threads of a warp exchange what they are made of, and neighbours store neighbours.
  *
  * Where rows begin off boundaries, each thread loads the 16 bytes at a boundary in which its
  * columns begin, and gets those in which they end from its neighbour; a warp's last thread loads
  * only. */
 #pragma once
 
+#include "accumulator_halves.cuh"
 #include "along.cuh"
 #include "column_parts.cuh"
-#include "results_together.cuh"
+#include "row_folds.cuh"
 #include "short_row.cuh"
 
 namespace KERNELS
@@ -82,28 +82,27 @@ struct lone_pack {
         const uint64_t down = (x.rows.items - 1) * uint64_t(x.from.strides[0]);
         const uintptr_t begin = address_of(x.from.data),
                         end = begin + down + x.results * sizeof(In),
-                        lowest = address_of(at) / sizeof(row_words) * sizeof(row_words),
-                        highest = (address_of(at) + down) / sizeof(row_words) * sizeof(row_words);
-        loads = lowest >= begin && highest + sizeof(row_words) <= end;
-        whole = whole && lowest >= begin && highest + 2 * sizeof(row_words) <= end;
+                        lowest = address_of(at) / sizeof(vec16) * sizeof(vec16),
+                        highest = (address_of(at) + down) / sizeof(vec16) * sizeof(vec16);
+        loads = lowest >= begin && highest + sizeof(vec16) <= end;
+        whole = whole && lowest >= begin && highest + 2 * sizeof(vec16) <= end;
     }
 };
 
 /* ---- loads ---- */
 
 /* The next rows, those that there are. */
-template <unsigned Loads, bool Paired, class Pack>
-__device__ __forceinline__ void load_lone(row_words (&loaded)[Loads], const kernel_axes &x,
+template <unsigned Loads, class Vector, class Pack>
+__device__ __forceinline__ void load_lone(Vector (&loaded)[Loads], const kernel_axes &x,
                                           const Pack &own, uint32_t taken)
 {
-    constexpr unsigned each = Paired ? 2 : 1;
-    const int64_t hop = x.from.strides[0] * each;
+    const int64_t hop = x.from.strides[0];
     const unsigned rows = unsigned(x.rows.items),
-                   left = own.loads && taken < rows ? (rows - taken) / each : 0,
-                   beyond = x.launch.column.shifted ? unsigned(sizeof(row_words)) - 1 : 0;
-    const char *row = own.at + taken / each * hop;
+                   left = own.loads && taken < rows ? rows - taken : 0,
+                   beyond = x.launch.column.shifted ? unsigned(sizeof(Vector)) - 1 : 0;
+    const char *row = own.at + taken * hop;
     const auto load = [&](unsigned k) {
-        loaded[k] = *seen_as<const row_words>(row - (unsigned(address_of(row)) & beyond));
+        loaded[k] = *seen_as<const Vector>(row - (unsigned(address_of(row)) & beyond));
         row += hop;
     };
     if (left >= Loads) {
@@ -122,14 +121,14 @@ __device__ __forceinline__ void load_lone(row_words (&loaded)[Loads], const kern
 
 /* What was loaded at boundaries becomes what columns are. By all threads of a warp. */
 template <class In, unsigned Loads, class Pack>
-__device__ __forceinline__ void join_lone(row_words (&loaded)[Loads], const kernel_axes &x,
+__device__ __forceinline__ void join_lone(vec16 (&loaded)[Loads], const kernel_axes &x,
                                           const Pack &own, uint32_t taken)
 {
     const char *const at = own.at + taken * x.from.strides[0];
 #pragma unroll
     for (unsigned k = 0; k < Loads; k++) {
-        const unsigned begin = unsigned(address_of(at + k * x.from.strides[0]) % sizeof(row_words));
-        row_words high;
+        const unsigned begin = unsigned(address_of(at + k * x.from.strides[0]) % sizeof(vec16));
+        vec16 high;
 #pragma unroll
         for (unsigned w = 0; w < 4; w++)
             high.at[w] = __shfl_down_sync(whole_warp, loaded[k].at[w], 1);
@@ -139,58 +138,47 @@ __device__ __forceinline__ void join_lone(row_words (&loaded)[Loads], const kern
 
 /* ---- rows ---- */
 
-/* Of two rows of 8 bytes in each load, or of one row. */
-template <bool Paired>
-__device__ __forceinline__ row_words lone_row(const row_words *loaded, unsigned k)
-{
-    if constexpr (Paired)
-        return {{loaded[k / 2].at[k % 2 * 2], loaded[k / 2].at[k % 2 * 2 + 1], 0, 0}};
-    else
-        return loaded[k];
-}
-
 /* The first of them, and the next come first then, so that there is one code for each number. */
-template <unsigned Rows, bool Paired, class Columns, unsigned Loads>
-__device__ __forceinline__ void take_first(Columns &columns, row_words (&loaded)[Loads],
+template <unsigned Rows, class Columns, class Vector, unsigned Loads>
+__device__ __forceinline__ void take_first(Columns &columns, Vector (&loaded)[Loads],
                                            uint32_t &taken)
 {
-    constexpr unsigned each = Paired ? 2 : 1;
-    row_words rows[Rows];
+    Vector rows[Rows];
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++)
-        rows[r] = lone_row<Paired>(loaded, r);
+        rows[r] = loaded[r];
     columns.take(rows, taken);
     taken += Rows;
 #pragma unroll
-    for (unsigned k = 0; k + Rows / each < Loads; k++)
-        loaded[k] = loaded[k + Rows / each];
+    for (unsigned k = 0; k + Rows < Loads; k++)
+        loaded[k] = loaded[k + Rows];
 }
 
-template <unsigned Rows, bool Paired, class Columns, unsigned Loads>
-__device__ __forceinline__ void take_lone_rest(Columns &columns, row_words (&loaded)[Loads],
+template <unsigned Rows, class Columns, class Vector, unsigned Loads>
+__device__ __forceinline__ void take_lone_rest(Columns &columns, Vector (&loaded)[Loads],
                                                uint32_t taken, unsigned left)
 {
-    if constexpr (Rows >= (Paired ? 2 : 1)) {
+    if constexpr (Rows > 0) {
         if (left & Rows)
-            take_first<Rows, Paired>(columns, loaded, taken);
-        take_lone_rest<Rows / 2, Paired>(columns, loaded, taken, left);
+            take_first<Rows>(columns, loaded, taken);
+        take_lone_rest<Rows / 2>(columns, loaded, taken, left);
     }
 }
 
 /* Rows, and then half as many at a time, as long as there are so many. */
-template <unsigned Rows, bool Paired, class Columns, unsigned Loads>
-__device__ __forceinline__ void take_lone(Columns &columns, row_words (&loaded)[Loads],
-                                          uint32_t taken, unsigned left)
+template <unsigned Rows, class Columns, class Vector, unsigned Loads>
+__device__ __forceinline__ void take_lone(Columns &columns, Vector (&loaded)[Loads], uint32_t taken,
+                                          unsigned left)
 {
-    if constexpr (Rows == Loads * (Paired ? 2 : 1)) {
+    if constexpr (Rows == Loads) {
         if (left == Rows)
-            return take_first<Rows, Paired>(columns, loaded, taken);
+            return take_first<Rows>(columns, loaded, taken);
     } else {
 #pragma unroll 1
         for (; left >= Rows; left -= Rows)
-            take_first<Rows, Paired>(columns, loaded, taken);
+            take_first<Rows>(columns, loaded, taken);
     }
-    take_lone_rest<Rows / 2, Paired>(columns, loaded, taken, left);
+    take_lone_rest<Rows / 2>(columns, loaded, taken, left);
 }
 
 /* Where loads would take more than there is. */
@@ -200,7 +188,7 @@ __device__ __forceinline__ void take_lone_edge(Columns &columns, const kernel_ax
 {
 #pragma unroll 1
     for (uint32_t r = 0; r < uint32_t(x.rows.items); r++) {
-        const row_words row[1] = {edge_of_row<In>(own.at + r * x.from.strides[0], own.count)};
+        const vec16 row[1] = {edge_of_row<In>(own.at + r * x.from.strides[0], own.count)};
         columns.take(row, r);
     }
 }
@@ -265,7 +253,9 @@ __device__ __forceinline__ void store_lone(const kernel_axes &x, const row_numbe
         const unsigned there = in_lane<(pieces > 1)>(own.count, from);
         const global<result> to = results + in_lane<(pieces > 1)>(own.place, from) + first;
         store stored;
-        results_together<Fold, In>::make(stored.at, made[k].at, numbers);
+#pragma unroll
+        for (unsigned c = 0; c < piece; c++)
+            stored.at[c] = row_fold<Fold, In>::result_of(made[k].at[c], numbers);
         if (there >= first + piece && address_of(to) % sizeof stored == 0)
             *seen_as<store>(to) = stored;
         else
@@ -306,7 +296,9 @@ __device__ __forceinline__ void store_merged(const kernel_axes &x, const row_num
 #pragma unroll
     for (unsigned c = 0; c < Count; c++)
         made[c] = part::made_of(parts[c], rows * x.launch.inner);
-    results_together<Fold, In>::make(stored, made, numbers);
+#pragma unroll
+    for (unsigned c = 0; c < Count; c++)
+        stored[c] = row_fold<Fold, In>::result_of(made[c], numbers);
     const global<result> to = static_cast<result *>(x.result.at[0]) + x.outer.first +
                               divide(uint64_t(own.place - x.outer.first), x.launch.inner);
     if (threadIdx.x * Count % x.launch.inner != 0)
@@ -320,39 +312,43 @@ __device__ __forceinline__ void store_merged(const kernel_axes &x, const row_num
 /* ---- the kernel ---- */
 
 /* One load's columns: half of the loads are under way while what the others brought is taken. */
-template <class Fold, class In, bool Paired>
+template <class Fold, class In, unsigned Words>
 __device__ __forceinline__ void fold_lone_rows(const kernel_axes &x)
 {
-    constexpr unsigned loads = LONE_LOADS / 2, each = Paired ? 2 : 1, ahead = loads * each,
-                       columns = pack<In>::size / each;
+    constexpr unsigned loads = 16 / Words, columns = lanes_of<In, Words>;
+    constexpr bool whole = Words == 4;
     const lone_pack<In, columns, true> own(x, 0);
     const uint32_t rows = uint32_t(x.rows.items);
-    row_words loaded[2][loads];
+    using vector = std::conditional_t<whole, vec16, load_of<uint32_t, 4 * Words>>;
+    vector loaded[2][loads];
 #pragma unroll
     for (unsigned h = 0; h < 2; h++)
-        load_lone<loads, Paired>(loaded[h], x, own, h * ahead);
+        load_lone<loads>(loaded[h], x, own, h * loads);
     const row_numbers numbers(x.result);
-    lone_side_by_side<Fold, In> made;
+    result_accumulator<Fold, In, Words> made;
 #pragma unroll 1
     for (uint32_t taken = 0; taken < rows;) {
 #pragma unroll
         for (unsigned h = 0; h < 2; h++) {
             if (h > 0 && taken >= rows)
                 break;
-            if (!Paired && x.launch.column.shifted)
-                join_lone<In>(loaded[h], x, own, taken);
+            if constexpr (whole)
+                if (x.launch.column.shifted)
+                    join_lone<In>(loaded[h], x, own, taken);
             if (own.whole)
-                take_lone<ROWS_AHEAD, Paired>(made, loaded[h], taken,
-                                              rows - taken < ahead ? rows - taken : ahead);
-            load_lone<loads, Paired>(loaded[h], x, own, taken + 2 * ahead);
-            taken += ahead;
+                take_lone<ROWS_AHEAD>(made, loaded[h], taken,
+                                      rows - taken < loads ? rows - taken : loads);
+            load_lone<loads>(loaded[h], x, own, taken + 2 * loads);
+            taken += loads;
         }
     }
-    if (!Paired && !own.whole && own.count > 0)
-        take_lone_edge<In>(made, x, own);
-    if constexpr (!is_indexed<Fold>::value && !Paired)
-        if (x.launch.inner > 1)
-            return store_merged<Fold, In, columns>(x, numbers, made, own);
+    if constexpr (whole) {
+        if (!own.whole && own.count > 0)
+            take_lone_edge<In>(made, x, own);
+        if constexpr (!is_indexed<Fold>::value)
+            if (x.launch.inner > 1)
+                return store_merged<Fold, In, columns>(x, numbers, made, own);
+    }
     store_lone<Fold, In, columns>(x, numbers, made, own);
 }
 
@@ -363,20 +359,20 @@ __device__ __forceinline__ void fold_lone_packs(const kernel_axes &x)
     constexpr unsigned loads = LONE_LOADS / Packs, columns = pack<In>::size;
     using pack_type = lone_pack<In, columns, false>;
     const uint32_t rows = uint32_t(x.rows.items);
-    row_words loaded[Packs][loads];
+    vec16 loaded[Packs][loads];
     pack_type own(x, 0);
-    load_lone<loads, false>(loaded[0], x, own, 0);
+    load_lone<loads>(loaded[0], x, own, 0);
 #pragma unroll
     for (unsigned p = 1; p < Packs; p++)
-        load_lone<loads, false>(loaded[p], x, pack_type(x, p), 0);
+        load_lone<loads>(loaded[p], x, pack_type(x, p), 0);
     const row_numbers numbers(x.result);
 #pragma unroll 1
     for (unsigned p = 0;;) {
-        lone_side_by_side<Fold, In> made;
+        result_accumulator<Fold, In> made;
         if (x.launch.column.shifted)
             join_lone<In>(loaded[0], x, own, 0);
         if (own.whole)
-            take_lone<loads, false>(made, loaded[0], 0, rows);
+            take_lone<loads>(made, loaded[0], 0, rows);
         else if (own.count > 0)
             take_lone_edge<In>(made, x, own);
         store_lone<Fold, In, columns>(x, numbers, made, own);
@@ -399,13 +395,13 @@ __global__ void __launch_bounds__(LONE_BLOCK,
 {
     if constexpr (sizeof(In) < 8)
         if (x.launch.column.paired)
-            return fold_lone_rows<Fold, In, true>(x);
+            return fold_lone_rows<Fold, In, 2>(x);
     if (x.launch.column.unsplit == 4)
         fold_lone_packs<Fold, In, 4>(x);
     else if (x.launch.column.unsplit == 2)
         fold_lone_packs<Fold, In, 2>(x);
     else
-        fold_lone_rows<Fold, In, false>(x);
+        fold_lone_rows<Fold, In, 4>(x);
 }
 
 } // namespace KERNELS

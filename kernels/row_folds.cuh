@@ -4,9 +4,7 @@
  *     row.each<Fill>(f)        f(x, at): x an array of elements, the first of which is number `at`;
  *                              of elements of one byte x is of words, filled up with Fill
  *     row.begin()              the first element's number that it hands out to this thread
- *     row.first()              its element number 0
  *     row.together(x, merge)   to all of its threads
- *     Row::length              how many there are, at row.at, or 0: it is not known
  *
  * row_fold<Fold, In> has
  *
@@ -97,7 +95,10 @@ struct row_fold<sum<V>, In> : row_fold_by_values<sum<V>, In> {
         total = added(V(0), total); /* as NumPy does, which makes zero of negative zeros */
         if (!numbers.divides)
             return rounded_to<In>(total);
-        return rounded_to<In>(numbers.divisor(total));
+        if constexpr (std::is_same_v<In, float16>)
+            return rounded_to<In>(numbers.divisor.of_halves(total));
+        else
+            return rounded_to<In>(numbers.divisor(total));
     }
 };
 
@@ -117,10 +118,9 @@ struct row_fold<max<V>, In> : row_fold_by_values<max<V>, In> {
     }
 };
 
-template <class V>
-struct row_fold<sum<V>, int8_t> {
+template <class In>
+struct row_fold_of_byte_sums {
     using made = int;
-    using result = V;
 
     template <class Row>
     static __device__ __forceinline__ int of(const Row &row, const row_numbers &)
@@ -129,10 +129,15 @@ struct row_fold<sum<V>, int8_t> {
         row.template each<0>([&](const auto &x, unsigned) {
 #pragma unroll
             for (uint32_t word : x)
-                all = packing<int8_t>::sum(int(word), all);
+                all = packing<int8_t>::sum(int(numbers_of_bytes<In>(word)), all);
         });
         return row.together(all, [](int a, int b) { return a + b; });
     }
+};
+
+template <class V, class In>
+struct row_fold_of_byte_totals : row_fold_of_byte_sums<In> {
+    using result = V;
 
     static __device__ __forceinline__ V result_of(int total, const row_numbers &numbers)
     {
@@ -140,6 +145,23 @@ struct row_fold<sum<V>, int8_t> {
             return total;
         else
             return numbers.divides ? numbers.divisor(double(total)) : double(total);
+    }
+};
+
+template <class V>
+struct row_fold<sum<V>, int8_t> : row_fold_of_byte_totals<V, int8_t> {};
+
+template <class V>
+struct row_fold<sum<V>, boolean> : row_fold_of_byte_totals<V, boolean> {};
+
+/* Whether any is true, or all are. */
+template <class V>
+struct row_fold<nonzero<V>, boolean> : row_fold_of_byte_sums<boolean> {
+    using result = uint8_t;
+
+    static __device__ __forceinline__ uint8_t result_of(int count, const row_numbers &numbers)
+    {
+        return numbers.all ? uint64_t(count) == numbers.n : count > 0;
     }
 };
 
@@ -302,85 +324,28 @@ struct row_fold_of_spreads {
     }
 };
 
-struct two_sums {
-    double sum, squares;
-
-    static __device__ __forceinline__ two_sums added(two_sums a, two_sums b)
-    {
-        return {a.sum + b.sum, a.squares + b.squares};
-    }
-};
-
-/* Of numbers less any that is the same for all. A product is exact as the sum of two. */
-__device__ __forceinline__ double deviation_of(two_sums x, const divided_by &count)
-{
-    const double product = x.sum * x.sum, rest = fma(x.sum, x.sum, -product);
-    return (fma(count.number, x.squares, -product) - rest) * count.inverse;
-}
-
-/* NaN of what is not finite: a difference that is infinite is of such. */
-__device__ __forceinline__ double deviation_of_two(double a, double b)
-{
-    const double apart = b - a;
-    return fma(0.5 * apart, apart, 0.0 * apart);
-}
-
-/* One pass in float64.
- *
- * Of float32 elements one of the row's is subtracted first. Even if that is far from the mean, the
- * squares' sum is at most n + 1 times what it is of deviations, so that its n roundings are felt
- * n^2 / 2^53 at most.
- *
- * Elements of 11 bits need none of that. If their magnitudes are within a factor of 2^10, the sum
- * of up to 2^11 squares is exact; and otherwise that of deviations is half of the largest square,
- * of which the squares are at most n, so that again roundings are felt 2 n^2 / 2^53 at most. */
+/* Two passes over elements that registers or shared memory hold. */
 template <class V, class In>
 struct row_fold<variance<V>, In> : row_fold_of_spreads<In> {
     template <class Row>
     static __device__ __forceinline__ double of(const Row &row, const row_numbers &numbers)
     {
-        constexpr bool subtracts = sizeof(In) > 2;
-        if constexpr (Row::length == 2)
-            return deviation_of_two(widened_element(row.at[0]), widened_element(row.at[1]));
-        double from = 0;
-        if constexpr (subtracts)
-            from = widened_element(row.first());
-        two_sums all[2] = {};
+        const auto plus = [](double a, double b) { return a + b; };
+        double sums[2] = {}, deviations[2] = {};
         row.template each<0>([&](const auto &x, unsigned) {
-            constexpr unsigned n = sizeof x / sizeof(In);
 #pragma unroll
-            for (unsigned k = 0; k < n; k++) {
-                const double d = subtracts ? widened_element(x[k]) - from : widened_element(x[k]);
-                all[k % 2].sum += d;
-                all[k % 2].squares = fma(d, d, all[k % 2].squares);
+            for (unsigned k = 0; k < sizeof x / sizeof(In); k++)
+                sums[k % 2] += widened_element(x[k]);
+        });
+        const double mean = numbers.count(row.together(sums[0] + sums[1], plus));
+        row.template each<0>([&](const auto &x, unsigned) {
+#pragma unroll
+            for (unsigned k = 0; k < sizeof x / sizeof(In); k++) {
+                const double d = widened_element(x[k]) - mean;
+                deviations[k % 2] = fma(d, d, deviations[k % 2]);
             }
         });
-        return deviation_of(row.together(two_sums::added(all[0], all[1]), two_sums::added),
-                            numbers.count);
-    }
-};
-
-/* Two passes. */
-template <>
-struct row_fold<variance<double>, double> : row_fold_of_spreads<double> {
-    template <class Row>
-    static __device__ __forceinline__ double of(const Row &row, const row_numbers &numbers)
-    {
-        const auto plus = [](double a, double b) { return a + b; };
-        double sum = 0;
-        row.template each<0>([&](const auto &x, unsigned) {
-#pragma unroll
-            for (double one : x)
-                sum += one;
-        });
-        const double mean = numbers.count(row.together(sum, plus));
-        double deviation = 0;
-        row.template each<0>([&](const auto &x, unsigned) {
-#pragma unroll
-            for (double one : x)
-                deviation = fma(one - mean, one - mean, deviation);
-        });
-        return row.together(deviation, plus);
+        return row.together(deviations[0] + deviations[1], plus);
     }
 };
 

@@ -36,43 +36,12 @@ struct divided_by {
         return float((*this)(double(x)));
     }
 
-    /* Several at once: what is rare is asked for once, or, of sums of halves, which are not so
-     * small or so large, not at all. */
-    template <class In, unsigned N>
-    __device__ __forceinline__ void divide(float (&x)[N]) const
+    /* The same of sums of float16, none of which are so small or so large. */
+    __device__ __forceinline__ float of_halves(float x) const
     {
-        const float whole = float(fmin(number, double(ends<float>::greatest))),
-                    part = float(inverse); /* ddof may make a number what it likes */
-        float ratios[N];
-        bool rare = false;
-#pragma unroll
-        for (unsigned k = 0; k < N; k++) {
-            const float size = fabsf(x[k]), ratio = x[k] * part;
-            ratios[k] = fmaf(fmaf(-whole, ratio, x[k]), part, ratio);
-            if constexpr (std::is_same_v<In, float16>)
-                ratios[k] = size < ends<float>::greatest ? ratios[k] : ratio;
-            else
-                rare = rare || !(size < 0x1p127f) || (size < 0x1p-100f && size > 0);
-        }
-        if (rare) {
-#pragma unroll
-            for (unsigned k = 0; k < N; k++)
-                ratios[k] = (*this)(x[k]);
-        }
-#pragma unroll
-        for (unsigned k = 0; k < N; k++)
-            x[k] = ratios[k];
-    }
-
-    template <class In, unsigned N>
-    __device__ __forceinline__ void divide(double (&x)[N]) const
-    {
-#pragma unroll
-        for (unsigned k = 0; k < N; k++) {
-            const double ratio = x[k] * inverse,
-                         rounded = fma(fma(-number, ratio, x[k]), inverse, ratio);
-            x[k] = is_nan(rounded) ? ratio : rounded;
-        }
+        const float part = float(inverse), ratio = x * part;
+        return fabsf(x) < ends<float>::greatest ? fmaf(fmaf(-float(number), ratio, x), part, ratio)
+                                                : ratio;
     }
 };
 
@@ -80,13 +49,13 @@ struct divided_by {
 struct row_numbers {
     uint64_t n;
     divided_by count, divisor, left, left_times_count;
-    bool divides, root;
+    bool divides, root, all;
 
     __device__ __forceinline__ row_numbers(const kernel_results &results)
         : n(results.finish.count), count(double(results.finish.count)), divisor(results.divisor),
           left(double(results.finish.count) - results.finish.ddof),
           left_times_count(left.number * count.number), divides(results.divisor != 0),
-          root(results.reduction == REDUCTION_std)
+          root(results.reduction == REDUCTION_std), all(results.reduction == REDUCTION_all)
     {
     }
 };

@@ -6,14 +6,9 @@
 namespace KERNELS
 {
 
-/* As many neighbours as one load takes. */
-struct alignas(16) row_words {
-    uint32_t at[4];
-};
-
 /* Element number k of them. */
-template <class In>
-__device__ __forceinline__ In element_at(const row_words &row, unsigned k)
+template <class In, class Vector>
+__device__ __forceinline__ In element_at(const Vector &row, unsigned k)
 {
     In element;
     if constexpr (sizeof(In) == sizeof(uint64_t)) {
@@ -30,12 +25,11 @@ __device__ __forceinline__ In element_at(const row_words &row, unsigned k)
 
 /* 16 bytes of 32, from byte `begin` on, which is a multiple of an element's size. */
 template <class In>
-__device__ __forceinline__ row_words joined(const row_words &low, const row_words &high,
-                                            unsigned begin)
+__device__ __forceinline__ vec16 joined(const vec16 &low, const vec16 &high, unsigned begin)
 {
     uint32_t words[8] = {low.at[0],  low.at[1],  low.at[2],  low.at[3],
                          high.at[0], high.at[1], high.at[2], high.at[3]};
-    row_words row;
+    vec16 row;
 #pragma unroll
     for (unsigned k = 0; k < 6; k++)
         words[k] = begin & 8 ? words[k + 2] : words[k];
@@ -50,16 +44,24 @@ __device__ __forceinline__ row_words joined(const row_words &low, const row_word
 
 /* Element by element, those that there are, `Step` from each other. */
 template <class In, unsigned Step = 1>
-__device__ __forceinline__ row_words edge_of_row(const char *at, unsigned count)
+__device__ __forceinline__ vec16 edge_of_row(const char *at, unsigned count)
 {
     constexpr unsigned columns = pack<In>::size;
     pack<In> elements;
-    row_words row;
+    vec16 row;
 #pragma unroll
     for (unsigned c = 0; c < columns; c++)
         elements.at[c] = seen_as<const In>(at)[c < count ? c * Step : 0];
     memcpy(&row, &elements, sizeof row);
     return row;
+}
+
+/* A word's bytes as numbers: truth values become 0 and 1. */
+template <class In>
+__device__ __forceinline__ uint32_t numbers_of_bytes(uint32_t word)
+{
+    static_assert(sizeof(In) == 1, "bytes only");
+    return std::is_same_v<In, boolean> ? truth_of_bytes(word) >> 7 : word;
 }
 
 /* Four rows of four bytes as columns: byte k of column c is byte c of row k. */
@@ -81,19 +83,19 @@ struct four_columns {
 
 /* Calls take(column, word) with the bytes of up to four rows of a column in one word, and 0 in
  * place of those that are not there. */
-template <unsigned Rows, class Take>
-__device__ __forceinline__ void each_column_of_bytes(const row_words (&rows)[Rows], Take take)
+template <unsigned Rows, class Vector, class Take>
+__device__ __forceinline__ void each_column_of_bytes(const Vector (&rows)[Rows], Take take)
 {
+    constexpr unsigned words = sizeof(Vector) / sizeof(uint32_t);
 #pragma unroll
     for (unsigned first = 0; first < Rows; first += 4) {
-        row_words words[4] = {};
+        Vector few[4] = {};
 #pragma unroll
         for (unsigned r = 0; r < 4 && r < Rows; r++)
-            words[r] = rows[first + r];
+            few[r] = rows[first + r];
 #pragma unroll
-        for (unsigned w = 0; w < 4; w++) {
-            const four_columns columns(words[0].at[w], words[1].at[w], words[2].at[w],
-                                       words[3].at[w]);
+        for (unsigned w = 0; w < words; w++) {
+            const four_columns columns(few[0].at[w], few[1].at[w], few[2].at[w], few[3].at[w]);
 #pragma unroll
             for (unsigned c = 0; c < 4; c++)
                 take(4 * w + c, columns.at[c]);

@@ -31,10 +31,9 @@ __device__ __forceinline__ uint32_t filled_up(uint32_t word, unsigned count)
 }
 
 /* Of few elements, one thread's own. */
-template <class In, unsigned N>
+template <class In, unsigned N, bool Bytes = sizeof(In) == 1>
 struct row_in_registers {
     const In *at;
-    static constexpr unsigned length = N;
 
     __device__ __forceinline__ row_in_registers(const In *load, unsigned row) : at(load + row * N)
     {
@@ -43,11 +42,6 @@ struct row_in_registers {
     __device__ __forceinline__ unsigned begin() const
     {
         return 0;
-    }
-
-    __device__ __forceinline__ In first() const
-    {
-        return at[0];
     }
 
     template <uint32_t, class F>
@@ -67,11 +61,10 @@ struct row_in_registers {
     }
 };
 
-template <unsigned N>
-struct row_in_registers<int8_t, N> {
+template <class In, unsigned N>
+struct row_in_registers<In, N, true> {
     const uint32_t *words;
     unsigned first;
-    static constexpr unsigned length = N;
 
     __device__ __forceinline__ row_in_registers(const uint32_t *load, unsigned row)
         : words(load), first(row * N)
@@ -102,18 +95,6 @@ struct row_in_registers<int8_t, N> {
 
 /* ---- rows in shared memory ---- */
 
-template <class T>
-__device__ __forceinline__ T shuffle_xor(T value, unsigned bits)
-{
-    words<T> moved;
-    memcpy(&moved, &value, sizeof value);
-#pragma unroll
-    for (unsigned k = 0; k < words<T>::count; k++)
-        moved.at[k] = __shfl_xor_sync(whole_warp, moved.at[k], bits);
-    memcpy(&value, &moved, sizeof value);
-    return value;
-}
-
 /* Where packs are kept: in eight that lie in all banks each has a place that depends on its row's
  * number, too, so that the packs that several threads read at a time lie in different banks. */
 struct turning_packs {
@@ -136,7 +117,6 @@ template <class In>
 struct row_of_team {
     const team_share &share;
     shared<const char> at;
-    static constexpr unsigned length = 0;
 
     /* Merging takes its two in either order. */
     template <class T, class F>
@@ -174,11 +154,6 @@ struct row_of_loads : row_of_team<In> {
     {
         const unsigned number = before + k;
         return seen_as<const load>(at) + (Bytes == 16 ? share.turning(number) : number);
-    }
-
-    __device__ __forceinline__ In first() const
-    {
-        return *seen_as<const In>(load_at(0));
     }
 
     template <uint32_t Fill, class F>

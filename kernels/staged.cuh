@@ -129,16 +129,6 @@ __device__ __forceinline__ state_of<Fold> fold_row(const kernel_axes &x, const r
     return state;
 }
 
-/* The first of a team's threads gets the fold of all their states. */
-template <class Fold>
-__device__ __forceinline__ state_of<Fold> fold_team(unsigned team, state_of<Fold> state)
-{
-#pragma unroll 1
-    for (unsigned offset = 1u << team >> 1; offset > 0; offset /= 2)
-        state = Fold::merge(state, shuffle_down(state, offset));
-    return state;
-}
-
 /* A block's rows, `most` of them, of which so many are there. */
 template <class Fold, unsigned Run>
 __device__ __forceinline__ void fold_rows(const kernel_axes &x, shared<const char> staged,

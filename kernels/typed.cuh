@@ -11,29 +11,31 @@
 namespace KERNELS
 {
 
-/* Of integers, the accumulator that a fold of 8-bit ones has: positions and extremes of 64 bits,
+/* Of bytes, the accumulator that a fold of them has: positions, extremes and counts of 64 bits,
  * sums of 64 bits or, of means, of double precision, and variances of double precision. */
-template <template <class, class> class Kernel, template <class> class Fold>
+template <template <class, class> class Kernel, template <class> class Fold, class In>
 const void *of_bytes(enum element accumulator, bool apart)
 {
     constexpr bool averages = std::is_same_v<Fold<double>, sum<double>>,
                    spreads = std::is_same_v<Fold<double>, variance<double>>;
     if constexpr (!spreads)
         if (accumulator == ELEMENT_INT64)
-            return Kernel<Fold<int64_t>, int8_t>::entry(apart);
+            return Kernel<Fold<int64_t>, In>::entry(apart);
     if constexpr (averages || spreads)
         if (accumulator == ELEMENT_FLOAT64)
-            return Kernel<Fold<double>, int8_t>::entry(apart);
+            return Kernel<Fold<double>, In>::entry(apart);
     return nullptr;
 }
 
-/* Kernel<Fold, In>::entry(apart) is a kernel's address; a fold's values are what the accumulator
- * is. */
+/* Truth values are counted, and bytes are not. */
+template <template <class> class Fold>
+constexpr bool counts_truth = std::is_same_v<Fold<double>, nonzero<double>>;
+
 template <template <class, class> class Kernel, template <class> class Fold>
-const void *of_type(enum element input, enum element accumulator, bool apart)
+const void *of_numbers(enum element input, enum element accumulator, bool apart)
 {
     if (input == ELEMENT_INT8)
-        return of_bytes<Kernel, Fold>(accumulator, apart);
+        return of_bytes<Kernel, Fold, int8_t>(accumulator, apart);
     if (accumulator == ELEMENT_FLOAT64)
         return input == ELEMENT_FLOAT64 ? Kernel<Fold<double>, double>::entry(apart) : nullptr;
     if (accumulator != ELEMENT_FLOAT32)
@@ -48,6 +50,19 @@ const void *of_type(enum element input, enum element accumulator, bool apart)
     default:
         return nullptr;
     }
+}
+
+/* Kernel<Fold, In>::entry(apart) is a kernel's address; a fold's values are what the accumulator
+ * is. */
+template <template <class, class> class Kernel, template <class> class Fold>
+const void *of_type(enum element input, enum element accumulator, bool apart)
+{
+    if constexpr (counts_truth<Fold> || std::is_same_v<Fold<double>, sum<double>>)
+        if (input == ELEMENT_BOOL)
+            return of_bytes<Kernel, Fold, boolean>(accumulator, apart);
+    if constexpr (!counts_truth<Fold>)
+        return of_numbers<Kernel, Fold>(input, accumulator, apart);
+    return nullptr;
 }
 
 } // namespace KERNELS

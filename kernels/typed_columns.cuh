@@ -1,16 +1,16 @@
 /* Columns along axes, of elements of a known type: neighbours in memory belong to different
  * results. A thread makes as many of them as 16 bytes have; column_rows.cuh says how it reads them,
- * and side_by_side.cuh what it keeps of them. Threads of a block share tall columns among them, and
+ * and accumulator.cuh what it keeps of them. Threads of a block share tall columns among them, and
  * blocks very tall ones (column_tables.cuh).
  *
  * Short rows that lie one after the other are `repeats` to one long row, and what its columns
  * become is folded in the end, as are neighbouring columns of one result. */
 #pragma once
 
+#include "accumulator_variance.cuh"
 #include "column_rows.cuh"
 #include "column_tables.cuh"
 #include "lone_columns.cuh"
-#include "spreads_side_by_side.cuh"
 
 namespace KERNELS
 {
@@ -21,42 +21,6 @@ struct columns_merge : std::false_type {};
 
 template <class Columns>
 struct columns_merge<Columns, std::void_t<typename Columns::merges_words>> : std::true_type {};
-
-/* Which part of its columns a thread has, of how many in its block, once those of a warp are one;
- * and which of the block's threads side by side it is. */
-struct column_part {
-    unsigned number, count, slot;
-    bool there;
-
-    __device__ __forceinline__ column_part(const kernel_axes &x, const teammate &me, bool merged)
-        : number(me.number), count(1u << x.launch.team), slot(me.result), there(true)
-    {
-        if (merged && me.teams < warp_size) {
-            number = threadIdx.x / warp_size;
-            count = blockDim.x / warp_size;
-            slot = threadIdx.x % warp_size;
-            there = slot < me.teams;
-        }
-    }
-};
-
-/* Calls leave(place) for the parts of an upper half, and then take(place) for those of the lower,
- * half by half, until there is one; of so many threads side by side. */
-template <class Leave, class Take>
-__device__ __forceinline__ void by_halves(const column_part &part, unsigned teams, Leave leave,
-                                          Take take)
-{
-#pragma unroll 1
-    for (unsigned half = part.count / 2; half > 0; half /= 2) {
-        const unsigned place = (part.number & (half - 1)) * teams + part.slot;
-        if (part.there && part.number >= half && part.number < 2 * half)
-            leave(place);
-        __syncthreads();
-        if (part.there && part.number < half)
-            take(place);
-        __syncthreads();
-    }
-}
 
 /* The first of a team's threads in a warp gets what all of them in it have, and then the first of
  * them all. */
@@ -84,27 +48,6 @@ __device__ __forceinline__ void merge_words(Columns &own, rows_taken &taken, con
         [&](unsigned place) {
             taken.count += words[place];
             own.merge([&](auto word) { return decltype(word)(words[place += pitch]); });
-        });
-}
-
-/* The same of states. */
-template <class Fold, class T, unsigned Columns>
-__device__ __forceinline__ void merge_states(T (&states)[Columns], const teammate &me,
-                                             const column_part &part)
-{
-    const shared<T> left = block_memory<T>();
-    const unsigned pitch = blockDim.x / 2;
-    by_halves(
-        part, me.teams,
-        [&](unsigned place) {
-#pragma unroll
-            for (unsigned c = 0; c < Columns; c++)
-                left[c * pitch + place] = states[c];
-        },
-        [&](unsigned place) {
-#pragma unroll
-            for (unsigned c = 0; c < Columns; c++)
-                states[c] = Fold::merge(states[c], left[c * pitch + place]);
         });
 }
 
@@ -231,17 +174,6 @@ struct results_place {
     unsigned count;
 };
 
-/* Whether less need be kept of columns where results are of the elements' own type. Otherwise these
- * take so many registers that fewer rows are on their way, for what all threads leave in memory
- * costs more. */
-template <class Fold, class In>
-constexpr bool takes_less = !std::is_base_of_v<side_by_side<Fold, In>, lone_side_by_side<Fold, In>>;
-
-/* Whether these may become results of usual types: not where less than they have is kept then. */
-template <class Columns, class Fold, class In>
-constexpr bool may_be_usual =
-    !takes_less<Fold, In> || std::is_same_v<Columns, lone_side_by_side<Fold, In>>;
-
 /* What a thread's columns become. False: they have become results, and nothing is left to do. */
 template <class Columns, bool Apart, unsigned Ahead, class Fold, class In, class Share, unsigned N>
 __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const kernel_axes &x,
@@ -249,7 +181,7 @@ __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const k
 {
     Columns own;
     const uint32_t rows = take_rows_of_share<Apart, Ahead, Columns, In>(own, x, me, share);
-    if constexpr (Apart && may_be_usual<Columns, Fold, In>)
+    if constexpr (Apart)
         if (x.launch.column.stores_native) {
             const bool is_there = share.is_there(x);
             const uint64_t left = is_there ? share.length(x) - share.place.first : 0;
@@ -284,7 +216,7 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     fold_columns_of_type(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials,
                          global<uint64_t>, global<unsigned> tickets)
 {
-    using columns_type = side_by_side<Fold, In>;
+    using columns_type = accumulator<Fold, In>;
     constexpr unsigned columns = columns_type::columns;
     constexpr bool merges = columns_merge<columns_type>::value;
     static_assert(sizeof(In) == 1 ? merges && sizeof(columns_type) + sizeof(uint32_t) <=
@@ -294,18 +226,8 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     const teammate me = place_in_team(x);
     const columns_share_of<Fold, In> share(x, me, columns);
     state_of<Fold> states[columns];
-    constexpr unsigned ahead =
-        takes_less<Fold, In> ? ROWS_AHEAD / 2 : COLUMNS_AHEAD(sizeof(state_of<Fold>), sizeof(In));
-    bool are_made = false, are_left = true;
-    if constexpr (takes_less<Fold, In>)
-        if (x.launch.column.native_output) {
-            are_left = make_states<lone_side_by_side<Fold, In>, Apart, 2 * ROWS_AHEAD, Fold, In>(
-                states, x, me, share);
-            are_made = true;
-        }
-    if (!are_made)
-        are_left = make_states<columns_type, Apart, ahead, Fold, In>(states, x, me, share);
-    if (!are_left)
+    constexpr unsigned ahead = COLUMNS_AHEAD(sizeof(state_of<Fold>), sizeof(In));
+    if (!make_states<columns_type, Apart, ahead, Fold, In>(states, x, me, share))
         return;
     const column_part part(x, me, merges);
     if (stores_packs(x, share, columns)) {
@@ -319,22 +241,7 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
         merge_states<Fold>(states, me, part);
     column_table<state_of<Fold>> table = bring_columns<Apart, Fold, In>(
         x, me, states, part, x.launch.column.leftover && share.split == 0, share.group);
-    bool made = x.launch.inner * x.launch.column.coalesced > 1 && count <= blockDim.x;
-    if (made)
-        fold_columns_of_results<Fold>(x, table, count);
-    if (x.launch.splits > 1) {
-        if (!exchange_columns<Fold, columns>(x, table, share.group, unsigned(share.split), count,
-                                             made, partials, tickets))
-            return;
-        made = true;
-    }
-#pragma unroll 1
-    for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
-        const uint64_t result = result_number<columns>(x, share.group, k);
-        if (result != UINT64_MAX)
-            store_result<Fold>(x.result, made ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1),
-                               x.result.finish.count, place_of_result(x, result).place);
-    }
+    finish_columns<Fold, columns>(x, table, share.group, share.split, count, partials, tickets);
 }
 
 } // namespace KERNELS

@@ -8,9 +8,11 @@
  * packs are made of two each (every_second.cuh). */
 #pragma once
 
+#include "accumulator_halves.cuh"
+#include "accumulator_variance.cuh"
 #include "along.cuh"
-#include "collected.cuh"
 #include "every_second.cuh"
+#include "neutral.cuh"
 
 namespace KERNELS
 {
@@ -33,10 +35,10 @@ struct reader {
  * between the beginnings of two. */
 template <class In>
 struct packs_in_row {
-    global<const loaded_pack> at;
+    global<const vec16> at;
     static constexpr unsigned step = pack<In>::size;
 
-    __device__ __forceinline__ loaded_pack operator[](unsigned i) const
+    __device__ __forceinline__ vec16 operator[](unsigned i) const
     {
         return at[i];
     }
@@ -44,11 +46,11 @@ struct packs_in_row {
 
 template <class In>
 struct packs_of_every_second {
-    global<const loaded_pack> at;
+    global<const vec16> at;
     bool odd;
     static constexpr unsigned step = pack<In>::size;
 
-    __device__ __forceinline__ loaded_pack operator[](unsigned i) const
+    __device__ __forceinline__ vec16 operator[](unsigned i) const
     {
         return pack_of_every_second<In>(at, i, odd);
     }
@@ -59,37 +61,95 @@ struct packs_in_stack {
     int64_t distance; /* in bytes */
     uint64_t step;
 
-    __device__ __forceinline__ loaded_pack operator[](unsigned i) const
+    __device__ __forceinline__ vec16 operator[](unsigned i) const
     {
-        return *seen_as<const loaded_pack>(at + int64_t(i) * distance);
+        return *seen_as<const vec16>(at + int64_t(i) * distance);
     }
 };
 
-/* Packs rank, rank + threads, ... below `count`; the first pack of all begins at `first`. Beyond
- * the last it is loaded again: loads on a condition would wait for each other. The last batch is
- * everybody's or nobody's; and where rows that are neighbours may differ by a pack, `even` is false
- * and it is for none full, so that the threads of a warp do not wait for each other, either. */
+/* Vectors of a batch: loads in flight a thread. */
+template <class Fold, class In>
+constexpr unsigned packs_of_row = LONG_ROWS_PACKS(sizeof(state_of<Fold>), sizeof(In));
+
+/* A thread's share of a row: the accumulator of its vectors, of narrow elements word by word, which
+ * leaves fewer lanes to merge; and the state of what is not in it, which are single elements and
+ * vectors that were too many for the accumulator. */
+template <class Fold, class In>
+struct row_accumulator {
+    static constexpr unsigned words = sizeof(In) < sizeof(uint32_t) ? 1 : 4, parts = 4 / words;
+    using accumulator_type = accumulator<Fold, In, words>;
+    accumulator_type lanes;
+    uint32_t taken = 0; /* parts of vectors */
+    state_of<Fold> state = Fold::identity();
+
+    template <unsigned N>
+    __device__ __forceinline__ void take(const vec16 (&loaded)[N], unsigned valid)
+    {
+        struct part {
+            uint32_t at[words];
+        } all[N * parts];
+        memcpy(all, loaded, sizeof all);
+        lanes.take(all, taken, valid * parts);
+        taken += valid * parts;
+    }
+
+    __device__ __forceinline__ void take_single(In x, uint64_t position)
+    {
+        state = Fold::merge(state, Fold::lift(value_of<Fold>(x), position));
+    }
+
+    __device__ __forceinline__ bool is_full() const
+    {
+        return taken > ROWS_A_BLOCK - 2 * parts * packs_of_row<Fold, In>;
+    }
+
+    /* Vector number k begins at position first + k * apart. */
+    __device__ __forceinline__ void flush(uint64_t first, uint64_t apart)
+    {
+        const auto all = lanes.across(taken);
+        if constexpr (is_indexed<Fold>::value) {
+            const uint64_t position = first + all.number / parts * apart +
+                                      all.number % parts * lanes_of<In, words> + all.lane;
+            if (taken)
+                state = Fold::merge(state, Fold::lift(value_of<Fold>(all.value), position));
+        } else {
+            state = taken ? Fold::merge(state, all) : state;
+        }
+        lanes = accumulator_type();
+        taken = 0;
+    }
+};
+
+/* Vectors rank, rank + threads, ... below `count`; the first of all begins at `first`. Beyond the
+ * last it is loaded again: loads on a condition would wait for each other. The last batch is
+ * everybody's or nobody's; and where rows that are neighbours may differ by a vector, `even` is
+ * false and it is for none full, so that the threads of a warp do not wait for each other, either.
+ */
 template <class Fold, class In, class Packs>
-__device__ __forceinline__ void take_packs_of(collected<Fold, In> &own, const Packs &packs,
+__device__ __forceinline__ void take_packs_of(row_accumulator<Fold, In> &own, const Packs &packs,
                                               unsigned count, const reader &me, uint64_t first,
                                               bool even)
 {
-    constexpr unsigned size = pack<In>::size, N = packs_of_row<Fold, In>;
+    constexpr unsigned N = packs_of_row<Fold, In>;
     const uint64_t apart = uint64_t(me.threads) * packs.step;
     const unsigned batch = N * me.threads, ahead = count + even + me.rank,
                    stop = ahead > batch ? ahead - batch : 0;
-    unsigned i = me.rank;
+    unsigned i = me.rank, start = i;
 #pragma unroll 1
     for (; i < stop; i += batch) {
-        loaded_pack loaded[N];
+        vec16 loaded[N];
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
             loaded[k] = packs[i + k * me.threads];
-        own.take(loaded, batch_place{first + uint64_t(i) * packs.step, apart}, all_shown());
+        if (own.is_full()) {
+            own.flush(first + uint64_t(start) * packs.step, apart);
+            start = i;
+        }
+        own.take(loaded, N);
     }
     if (i < count) {
-        loaded_pack loaded[N];
-        unsigned there = 1;
+        vec16 loaded[N];
+        unsigned valid = 1;
 #pragma unroll
         for (unsigned k = 0; k < N; k++) {
             const unsigned at = i + k * me.threads;
@@ -98,15 +158,16 @@ __device__ __forceinline__ void take_packs_of(collected<Fold, In> &own, const Pa
 #pragma unroll
         for (unsigned k = 1; k < N; k++) {
             const bool is_there = i + k * me.threads < count;
-            const loaded_pack none = pack_of(stand_in<Fold, In>::element());
+            const vec16 none = vector_of(neutral<Fold, In>::element());
 #pragma unroll
             for (unsigned w = 0; w < 4; w++)
                 loaded[k].at[w] = is_there ? loaded[k].at[w] : none.at[w];
-            there += is_there;
+            valid += is_there;
         }
-        own.take(loaded, batch_place{first + uint64_t(i) * packs.step, apart},
-                 first_shown{there * size});
+        own.take(loaded, valid);
     }
+    if (is_indexed<Fold>::value)
+        own.flush(first + uint64_t(start) * packs.step, apart);
 }
 
 /* Where a row's packs are, and its singles. */
@@ -116,7 +177,7 @@ struct row_of_packs : in_packs<In> {
 
     __device__ __forceinline__ packs_in_row<In> all() const
     {
-        return {seen_as<const loaded_pack>(this->packs)};
+        return {seen_as<const vec16>(this->packs)};
     }
 };
 
@@ -141,8 +202,9 @@ constexpr unsigned early_singles = (singles_of_row<In, Apart> + 7) / 8;
 /* n elements, the first of which has the position `position`: all that lie there, or every second.
  */
 template <bool Apart, class Fold, class In>
-__device__ __forceinline__ void take_typed_row(collected<Fold, In> &own, global<const In> data,
-                                               uint64_t n, const reader &me, uint64_t position)
+__device__ __forceinline__ void take_typed_row(row_accumulator<Fold, In> &own,
+                                               global<const In> data, uint64_t n, const reader &me,
+                                               uint64_t position)
 {
     constexpr unsigned step = Apart ? 2 : 1, ahead = early_singles<In, Apart>;
     const row_of_packs<In, Apart> x(data, n);
@@ -170,16 +232,15 @@ __device__ __forceinline__ void take_typed_row(collected<Fold, In> &own, global<
 /* This thread's share of rows that are whole packs and lie above each other at one distance: the
  * same pack of some of them. */
 template <class Fold, class In>
-__device__ __forceinline__ void take_typed_stack(collected<Fold, In> &all, const kernel_axes &x,
-                                                 unsigned own, const reader &me,
-                                                 global<const char> data)
+__device__ __forceinline__ void take_typed_stack(row_accumulator<Fold, In> &all,
+                                                 const kernel_axes &x, unsigned own,
+                                                 const reader &me, global<const char> data)
 {
     const layout_of_few &from = x.from;
     const uint64_t n = from.shape[1], first = uint64_t(own) * pack<In>::size;
     if (first < n)
-        take_packs_of<Fold, In>(
-            all, packs_in_stack{data + own * sizeof(loaded_pack), from.strides[0], n},
-            unsigned(x.rows.items), me, x.rows.base + first, true);
+        take_packs_of<Fold, In>(all, packs_in_stack{data + own * sizeof(vec16), from.strides[0], n},
+                                unsigned(x.rows.items), me, x.rows.base + first, true);
 }
 
 /* This thread's share of a result's rows. Blocks or parts of them that have none to themselves
@@ -196,11 +257,12 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
     const reader me = {rank - group * readers, readers};
     const uint64_t n = from.shape[inner];
     const global<const char> data = static_cast<const char *>(from.data) + base.data;
-    collected<Fold, In> own;
+    row_accumulator<Fold, In> own;
     if constexpr (!Apart && !is_indexed<Fold>::value) {
         if (x.launch.stacked) {
             take_typed_stack<Fold, In>(own, x, me.rank, reader{group, groups}, data);
-            return own.all();
+            own.flush(0, 0);
+            return own.state;
         }
     }
 #pragma unroll 1
@@ -209,33 +271,9 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
         const global<const In> first = seen_as<const In>(data + at);
         take_typed_row<Apart>(own, first, n, me, x.rows.base + row * n);
     }
-    return own.all();
-}
-
-/* The first of a team's threads gets the fold of all their states. By all threads of a block;
- * whoever calls it twice puts a barrier in between. */
-template <class Fold>
-__device__ __forceinline__ state_of<Fold> fold_team_of_rows(unsigned team, state_of<Fold> state)
-{
-    const unsigned in_warp = 1u << team < warp_size ? 1u << team : warp_size,
-                   lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size,
-                   warps = (1u << team) / warp_size;
-#pragma unroll 1
-    for (unsigned offset = in_warp / 2; offset > 0; offset /= 2)
-        state = Fold::merge(state, shuffle_down(state, offset));
-    if (warps <= 1)
-        return state;
-    const shared<state_of<Fold>> parts = block_memory<state_of<Fold>>();
-    if (lane == 0)
-        parts[warp] = state;
-    __syncthreads();
-    if (warp % warps == 0) {
-        state = lane < warps ? parts[warp + lane] : Fold::identity();
-#pragma unroll 1
-        for (unsigned offset = warps / 2; offset > 0; offset /= 2)
-            state = Fold::merge(state, shuffle_down(state, offset));
-    }
-    return state;
+    if (!is_indexed<Fold>::value)
+        own.flush(0, 0);
+    return own.state;
 }
 
 /* What the blocks that share a result have left, once the last of them is there: false for all
@@ -245,19 +283,12 @@ __device__ __forceinline__ bool
 exchange_rows(unsigned splits, unsigned split, uint64_t result, state_of<Fold> &state,
               global<state_of<Fold>> partials, global<unsigned> tickets)
 {
-    bool last = false;
     partials += result * splits;
-    if (threadIdx.x == 0) {
+    if (threadIdx.x == 0)
         partials[split] = state;
-        __threadfence();
-        last = atomicInc(tickets + result, splits - 1) == splits - 1;
-    }
-    if (!__syncthreads_or(last))
+    if (!is_last_block(tickets + result, splits))
         return false;
-    __threadfence();
-    const unsigned left = splits < blockDim.x ? splits : blockDim.x;
-    state =
-        fold_team_of_rows<Fold>(32 - __clz(int(left - 1)), fold_partials<Fold>(partials, splits));
+    state = block_fold<Fold>(fold_partials<Fold>(partials, splits));
     return true;
 }
 
@@ -268,26 +299,26 @@ __global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Apar
     fold_rows_of_type(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials, global<uint64_t>,
                       global<unsigned> tickets)
 {
-    const unsigned team = x.launch.team, number = threadIdx.x & ((1u << team) - 1),
-                   teams = blockDim.x >> team, splits = unsigned(x.launch.splits);
+    const teammate me = place_in_team(x);
+    const unsigned team = x.launch.team, splits = unsigned(x.launch.splits);
     const unsigned group = splits == 1 ? blockIdx.x : blockIdx.x / splits,
                    split = blockIdx.x - group * splits;
-    uint64_t result = uint64_t(group) * teams * x.launch.rounds + (threadIdx.x >> team);
+    uint64_t result = uint64_t(group) * me.teams * x.launch.rounds + me.result;
 #pragma unroll 1
-    for (unsigned round = 0; round < x.launch.rounds; round++, result += teams) {
+    for (unsigned round = 0; round < x.launch.rounds; round++, result += me.teams) {
         state_of<Fold> state = Fold::identity();
         result_place at = {{0, 0}, 0};
         const bool there = result < x.results;
         if (there) {
             at = place_of_result(x, result);
-            state = fold_typed_rows<Fold, In, Apart>(x, split << team | number, at.base);
+            state = fold_typed_rows<Fold, In, Apart>(x, split << team | me.number, at.base);
         }
         if (round > 0 && 1u << team > warp_size)
             __syncthreads();
-        state = fold_team_of_rows<Fold>(team, state);
+        state = team_fold<Fold>(x, me, state);
         if (splits > 1 && !exchange_rows<Fold>(splits, split, result, state, partials, tickets))
             return;
-        if (number == 0 && there)
+        if (me.number == 0 && there)
             store_result<Fold>(x.result, state, x.result.finish.count, at.place);
     }
 }

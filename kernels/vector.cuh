@@ -15,6 +15,9 @@ struct alignas(16) pack {
     T at[size];
 };
 
+/* 16 bytes as words: bytes would be taken apart and put together again. */
+using vec16 = pack<uint32_t>;
+
 /* A float in float64. */
 template <class In>
 __device__ __forceinline__ double widened_element(In x)
@@ -98,6 +101,22 @@ __device__ __forceinline__ void take_packs(state_of<Fold> &state, const pack<In>
             take_values<Fold>(state, values, at, all_shown());
         }
     }
+}
+
+/* N values as one, neighbours first. */
+template <class Op, unsigned N, class V, class Value>
+__device__ __forceinline__ V merged_in_pairs(Value value)
+{
+    V values[N];
+#pragma unroll
+    for (unsigned k = 0; k < N; k++)
+        values[k] = value(k);
+#pragma unroll
+    for (unsigned apart = 1; apart < N; apart *= 2)
+#pragma unroll
+        for (unsigned k = 0; k + apart < N; k += 2 * apart)
+            values[k] = Op::merge(values[k], values[k + apart]);
+    return values[0];
 }
 
 /* How many elements lie before the first 16-byte boundary, at most n. */

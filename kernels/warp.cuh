@@ -16,28 +16,38 @@ struct words {
     word_of<T> at[count];
 };
 
-template <class T>
-__device__ __forceinline__ T shuffle_down(T value, unsigned offset)
+/* A value whose words are moved among a warp's lanes, each in the same way. */
+template <class T, class Move>
+__device__ __forceinline__ T moved_by_words(T value, Move move)
 {
     words<T> moved;
     memcpy(&moved, &value, sizeof value);
 #pragma unroll
     for (unsigned k = 0; k < words<T>::count; k++)
-        moved.at[k] = __shfl_down_sync(whole_warp, moved.at[k], offset);
+        moved.at[k] = move(moved.at[k]);
     memcpy(&value, &moved, sizeof value);
     return value;
 }
 
 template <class T>
+__device__ __forceinline__ T shuffle_down(T value, unsigned offset)
+{
+    return moved_by_words(value,
+                          [=](auto word) { return __shfl_down_sync(whole_warp, word, offset); });
+}
+
+template <class T>
 __device__ __forceinline__ T shuffle_up(T value, unsigned offset)
 {
-    words<T> moved;
-    memcpy(&moved, &value, sizeof value);
-#pragma unroll
-    for (unsigned k = 0; k < words<T>::count; k++)
-        moved.at[k] = __shfl_up_sync(whole_warp, moved.at[k], offset);
-    memcpy(&value, &moved, sizeof value);
-    return value;
+    return moved_by_words(value,
+                          [=](auto word) { return __shfl_up_sync(whole_warp, word, offset); });
+}
+
+template <class T>
+__device__ __forceinline__ T shuffle_xor(T value, unsigned bits)
+{
+    return moved_by_words(value,
+                          [=](auto word) { return __shfl_xor_sync(whole_warp, word, bits); });
 }
 
 /* How many levels of a warp's tree are written out: merging single words is a few instructions,
@@ -53,6 +63,16 @@ __device__ __forceinline__ T warp_fold(T value)
 {
 #pragma unroll(levels_written_out(sizeof(T)))
     for (unsigned offset = warp_size / 2; offset > 0; offset /= 2)
+        value = Fold::merge(value, shuffle_down(value, offset));
+    return value;
+}
+
+/* The first of a team's threads, 2^team neighbours of a warp, gets the fold of all their values. */
+template <class Fold, class T>
+__device__ __forceinline__ T fold_team(unsigned team, T value)
+{
+#pragma unroll 1
+    for (unsigned offset = 1u << team >> 1; offset > 0; offset /= 2)
         value = Fold::merge(value, shuffle_down(value, offset));
     return value;
 }

@@ -31,7 +31,6 @@ struct column_tile {
     unsigned split_group; /* splits whose last folds what they have left, before that of all does */
     unsigned unsplit;     /* loads' columns that a thread makes by itself; 0: see team */
     bool shifted;         /* rows do not begin at boundaries */
-    bool native_output;   /* results are of usual types: nobody asks for more than these hold */
     bool stores_packs;    /* what a thread makes are results, which are neighbours */
     bool stores_native;   /* and of usual types, where every second column counts */
     bool paired;          /* a load has two rows, of 8 bytes */

@@ -120,6 +120,8 @@ static bool makes_usual_results(const struct plan *plan, enum element input,
     case FOLD_argmin:
     case FOLD_argmax:
         return result == ELEMENT_INT64;
+    case FOLD_nonzero:
+        return input == ELEMENT_BOOL && result == ELEMENT_BOOL;
     case FOLD_variance:
         return !plan->means && (double)plan->n > finish->ddof &&
                result == (element_is_integer(input) ? accumulator : input);

@@ -140,6 +140,7 @@ static bool launch_columns(const struct launch_problem *problem, struct launch_c
         config->team == 0 && axes->kept == 1 && state > sizeof(uint64_t) && state <= STORED_APART;
     config->load = together && !one_by_one ? LOAD_COLUMNS : 0;
     config->inner = columns.inner;
+    config->column.packs = divide_up(columns.columns, COLUMNS_A_THREAD);
     return true;
 }
 
@@ -286,5 +287,7 @@ void launch_any_type(const struct launch_problem *problem, struct launch_config 
     config->groups = divide_up(axes->results, a_block);
     config->splits = splits_for(config->groups, items_of(problem, config),
                                 (uint64_t)problem->multiprocessors * tuning->blocks);
+    if (columns)
+        config->column.split_group = (unsigned)config->splits;
     config->shared_bytes = shared_bytes(problem->state, config);
 }

@@ -115,13 +115,20 @@ static bool lie_in_pairs(const struct launch_problem *problem, const struct colu
 }
 
 /* Whether rows are short ones that may be taken for one: all of them, or those of each of so few
- * batches that threads would have nothing to do. */
+ * batches that threads would have nothing to do. A batch is a block's, which takes microseconds:
+ * many small ones are better off otherwise (64 MiB as (n, 64, 2) of float32: 50 us, and not 770).
+ */
 static bool lie_one_after_the_other(const struct axes *axes, const struct columns *self)
 {
+    enum { BATCH_LARGE = 32 << 10, BLOCK_THREADS = 64 };
     if (self->rows == 1 || self->stride != self->columns * self->size * self->step)
         return false;
-    return axes->kept == 1 || (axes->kept == 2 && self->inner == 1 &&
-                               2 * axes->results * self->size <= self->threads * COLUMN_BYTES);
+    if (axes->kept == 1)
+        return true;
+    return axes->kept == 2 && self->inner == 1 &&
+           2 * axes->results * self->size <= self->threads * COLUMN_BYTES &&
+           (self->rows * self->stride >= BATCH_LARGE ||
+            axes->shape[0] * BLOCK_THREADS <= self->threads);
 }
 
 /* In blocks of up to 2^block threads. False: they are no columns that a kernel could take. */
@@ -384,8 +391,7 @@ static void choose_unsplit(const struct launch_problem *problem, const struct co
 
 /* ---- the whole ---- */
 
-static struct launch_config config_for(const struct launch_problem *problem,
-                                       const struct columns *columns)
+static struct launch_config config_for(const struct columns *columns)
 {
     return (struct launch_config){
         .kernel = KERNEL_TYPED_COLUMNS,
@@ -397,8 +403,7 @@ static struct launch_config config_for(const struct launch_problem *problem,
         .column = {.packs = columns->packs,
                    .coalesced = (unsigned)columns->coalesced,
                    .leftover = (unsigned)(columns->rows % columns->coalesced),
-                   .shifted = columns->shifted,
-                   .native_output = launch_has(problem, KERNEL_UNSPLIT_COLUMNS)}};
+                   .shifted = columns->shifted}};
 }
 
 bool launch_typed_columns(const struct launch_problem *problem, struct launch_config *config)
@@ -420,7 +425,7 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
     columns.side_by_side = threads_side_by_side(&columns, columns_across(problem, &columns));
     if (columns.side_by_side > small)
         return false;
-    *config = config_for(problem, &columns);
+    *config = config_for(&columns);
     share_among_blocks(&columns, state, small, config);
     if (columns.side_by_side > config->block)
         return false;

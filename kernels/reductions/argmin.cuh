@@ -125,25 +125,19 @@ using argmin = position_of_best<V, by_least>;
 template <class V>
 using argmax = position_of_best<V, by_greatest>;
 
-struct finishing_position {
+template <enum reduction Reduction>
+struct finishing_position : finishing_number<Reduction> {
     template <class Fold>
     FOLD_FUNCTION uint64_t number(const struct finish &, const state_of<Fold> &state)
     {
         return state.index;
     }
-
-    template <class Fold>
-    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
-                             struct answer &answer)
-    {
-        answer.values[0] = count_answer(number<Fold>(how, state));
-    }
 };
 
 template <>
-struct finishing<REDUCTION_argmin> : finishing_position {};
+struct finishing<REDUCTION_argmin> : finishing_position<REDUCTION_argmin> {};
 
 template <>
-struct finishing<REDUCTION_argmax> : finishing_position {};
+struct finishing<REDUCTION_argmax> : finishing_position<REDUCTION_argmax> {};
 
 } // namespace KERNELS

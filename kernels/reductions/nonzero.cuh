@@ -39,66 +39,38 @@ struct nonzero {
 };
 
 template <>
-struct finishing<REDUCTION_any> {
+struct finishing<REDUCTION_any> : finishing_number<REDUCTION_any> {
     template <class Fold>
     FOLD_FUNCTION int64_t number(const struct finish &, const state_of<Fold> &state)
     {
         return state > 0;
     }
-
-    template <class Fold>
-    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
-                             struct answer &answer)
-    {
-        answer.values[0] = count_answer(number<Fold>(how, state));
-    }
 };
 
 template <>
-struct finishing<REDUCTION_all> {
+struct finishing<REDUCTION_all> : finishing_number<REDUCTION_all> {
     template <class Fold>
     FOLD_FUNCTION int64_t number(const struct finish &how, const state_of<Fold> &state)
     {
         return state == how.count;
     }
-
-    template <class Fold>
-    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
-                             struct answer &answer)
-    {
-        answer.values[0] = count_answer(number<Fold>(how, state));
-    }
 };
 
 template <>
-struct finishing<REDUCTION_count_nonzero> {
+struct finishing<REDUCTION_count_nonzero> : finishing_number<REDUCTION_count_nonzero> {
     template <class Fold>
     FOLD_FUNCTION int64_t number(const struct finish &, const state_of<Fold> &state)
     {
         return int64_t(state);
     }
-
-    template <class Fold>
-    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
-                             struct answer &answer)
-    {
-        answer.values[0] = count_answer(number<Fold>(how, state));
-    }
 };
 
 template <>
-struct finishing<REDUCTION_norm_0> {
+struct finishing<REDUCTION_norm_0> : finishing_number<REDUCTION_norm_0> {
     template <class Fold>
     FOLD_FUNCTION double number(const struct finish &, const state_of<Fold> &state)
     {
         return double(state);
-    }
-
-    template <class Fold>
-    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
-                             struct answer &answer)
-    {
-        answer.values[0] = wide_answer(number<Fold>(how, state));
     }
 };
 

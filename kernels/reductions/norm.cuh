@@ -99,18 +99,11 @@ struct norm2 {
 };
 
 template <>
-struct finishing<REDUCTION_norm> {
+struct finishing<REDUCTION_norm> : finishing_number<REDUCTION_norm> {
     template <class Fold>
     FOLD_FUNCTION double number(const struct finish &, const state_of<Fold> &state)
     {
         return root(state.small, state.middle, state.large);
-    }
-
-    template <class Fold>
-    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
-                             struct answer &answer)
-    {
-        answer.values[0] = wide_answer(number<Fold>(how, state));
     }
 
   private:
@@ -175,28 +168,22 @@ struct norm_neg_inf : norm1<V> {
     }
 };
 
-struct finishing_magnitude {
+template <enum reduction Reduction>
+struct finishing_magnitude : finishing_number<Reduction> {
     template <class Fold>
     FOLD_FUNCTION double number(const struct finish &, const state_of<Fold> &state)
     {
         return state;
     }
-
-    template <class Fold>
-    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
-                             struct answer &answer)
-    {
-        answer.values[0] = wide_answer(number<Fold>(how, state));
-    }
 };
 
 template <>
-struct finishing<REDUCTION_norm_1> : finishing_magnitude {};
+struct finishing<REDUCTION_norm_1> : finishing_magnitude<REDUCTION_norm_1> {};
 
 template <>
-struct finishing<REDUCTION_norm_inf> : finishing_magnitude {};
+struct finishing<REDUCTION_norm_inf> : finishing_magnitude<REDUCTION_norm_inf> {};
 
 template <>
-struct finishing<REDUCTION_norm_neg_inf> : finishing_magnitude {};
+struct finishing<REDUCTION_norm_neg_inf> : finishing_magnitude<REDUCTION_norm_neg_inf> {};
 
 } // namespace KERNELS

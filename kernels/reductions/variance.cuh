@@ -168,12 +168,13 @@ __host__ __device__ __forceinline__ double variance_of(const struct finish &how,
     return deviation / (left <= 0 ? 0.0 : left);
 }
 
-template <>
-struct finishing<REDUCTION_var> {
+template <bool Root>
+struct finishing_spread {
     template <class Fold>
     FOLD_FUNCTION double number(const struct finish &how, const state_of<Fold> &state)
     {
-        return variance_of(how, state);
+        const double variance = variance_of(how, state);
+        return Root ? sqrt(variance) : variance;
     }
 
     template <class Fold>
@@ -186,20 +187,9 @@ struct finishing<REDUCTION_var> {
 };
 
 template <>
-struct finishing<REDUCTION_std> {
-    template <class Fold>
-    FOLD_FUNCTION double number(const struct finish &how, const state_of<Fold> &state)
-    {
-        return sqrt(variance_of(how, state));
-    }
+struct finishing<REDUCTION_var> : finishing_spread<false> {};
 
-    template <class Fold>
-    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
-                             struct answer &answer)
-    {
-        answer.values[0] = wide_answer(number<Fold>(how, state));
-        answer.values[1] = wide_answer(state.count);
-    }
-};
+template <>
+struct finishing<REDUCTION_std> : finishing_spread<true> {};
 
 } // namespace KERNELS

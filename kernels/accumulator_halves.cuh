@@ -1,10 +1,10 @@
 /* What a thread keeps of neighbouring columns of halves whose best are asked for, or its places:
- * words of two columns each, or a word a column; see side_by_side.cuh. A GPU converts and compares
+ * words of two columns each, or a word a column; see accumulator.cuh. A GPU converts and compares
  * halves one by one at a fraction of the rate at which it takes two of them at once. */
 #pragma once
 
-#include "loaded_packs.cuh"
-#include "side_by_side.cuh"
+#include "accumulator.cuh"
+#include "neutral.cuh"
 
 namespace KERNELS
 {
@@ -17,9 +17,62 @@ __device__ __forceinline__ In half_of_word(uint32_t word, unsigned k)
 
 /* ---- values ---- */
 
-template <class Fold, template <class> class Order, class In>
+/* Whether a value comes before the best so far: NaN before any number, and nothing before NaN. */
+template <template <class> class Order, class V>
+__device__ __forceinline__ bool beats_best(V x, V best)
+{
+    if constexpr (Order<V>::worst > 0)
+        return !(x >= best) && !is_nan(best);
+    else
+        return !(x <= best) && !is_nan(best);
+}
+
+/* Two halves a word, and what is best of each half of many words. */
+template <template <class> class Order, class In>
+__device__ __forceinline__ uint32_t best_of_halves(uint32_t a, uint32_t b)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    constexpr bool is_least = Order<float>::worst > 0;
+    uint32_t best;
+    if constexpr (std::is_same_v<In, float16>) {
+        if constexpr (is_least)
+            asm("min.NaN.f16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
+        else
+            asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
+    } else {
+        if constexpr (is_least)
+            asm("min.NaN.bf16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
+        else
+            asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
+    }
+    return best;
+#else
+    uint32_t best = 0;
+    for (unsigned k = 0; k < 2; k++) {
+        const uint16_t own = uint16_t(a >> 16 * k), other = uint16_t(b >> 16 * k);
+        const bool stays = !beats_best<Order>(float(In{other}), float(In{own}));
+        best |= uint32_t(stays ? own : other) << 16 * k;
+    }
+    return best;
+#endif
+}
+
+/* The best of N, a power of two, by halves: few wait for each other. */
+template <unsigned N, class Best>
+__device__ __forceinline__ uint32_t best_by_halves(uint32_t *parts, Best best)
+{
+    if constexpr (N > 1) {
+#pragma unroll
+        for (unsigned k = 0; k < N / 2; k++)
+            parts[k] = best(parts[k], parts[k + N / 2]);
+        return best_by_halves<N / 2>(parts, best);
+    }
+    return parts[0];
+}
+
+template <class Fold, template <class> class Order, class In, unsigned Words>
 struct best_halves {
-    static constexpr unsigned columns = pack<In>::size, words = columns / 2;
+    static constexpr unsigned columns = lanes_of<In, Words>, words = columns / 2;
     uint32_t best[words];
 
     __device__ __forceinline__ best_halves()
@@ -32,8 +85,8 @@ struct best_halves {
             best[w] = worst << 16 | worst;
     }
 
-    template <unsigned Rows>
-    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t)
+    template <unsigned Rows, class Vector>
+    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t, unsigned = Rows)
     {
 #pragma unroll
         for (unsigned w = 0; w < words; w++) {
@@ -41,8 +94,8 @@ struct best_halves {
 #pragma unroll
             for (unsigned r = 0; r < Rows; r++)
                 of_rows[r] = rows[r].at[w];
-            best[w] = best_of_halves<Order, In>(best[w],
-                                                best_by_halves(of_rows, best_of_halves<Order, In>));
+            best[w] = best_of_halves<Order, In>(
+                best[w], best_by_halves<Rows>(of_rows, best_of_halves<Order, In>));
         }
     }
 
@@ -55,16 +108,26 @@ struct best_halves {
     {
         return made(c, 0);
     }
+
+    __device__ __forceinline__ float across(uint32_t) const
+    {
+        uint32_t of_words[words];
+#pragma unroll
+        for (unsigned w = 0; w < words; w++)
+            of_words[w] = best[w];
+        const uint32_t all = best_by_halves<words>(of_words, best_of_halves<Order, In>);
+        return float(half_of_word<In>(best_of_halves<Order, In>(all, all >> 16), 0));
+    }
 };
 
-template <class V>
-struct side_by_side<min<V>, float16> : best_halves<min<V>, by_least, float16> {};
-template <class V>
-struct side_by_side<max<V>, float16> : best_halves<max<V>, by_greatest, float16> {};
-template <class V>
-struct side_by_side<min<V>, bfloat16> : best_halves<min<V>, by_least, bfloat16> {};
-template <class V>
-struct side_by_side<max<V>, bfloat16> : best_halves<max<V>, by_greatest, bfloat16> {};
+template <class V, unsigned Words>
+struct accumulator<min<V>, float16, Words> : best_halves<min<V>, by_least, float16, Words> {};
+template <class V, unsigned Words>
+struct accumulator<max<V>, float16, Words> : best_halves<max<V>, by_greatest, float16, Words> {};
+template <class V, unsigned Words>
+struct accumulator<min<V>, bfloat16, Words> : best_halves<min<V>, by_least, bfloat16, Words> {};
+template <class V, unsigned Words>
+struct accumulator<max<V>, bfloat16, Words> : best_halves<max<V>, by_greatest, bfloat16, Words> {};
 
 /* ---- places ---- */
 
@@ -113,9 +176,9 @@ __device__ __forceinline__ float half_of_rank(int16_t rank)
 
 /* A rank, and below it how many rows there may be after this one, so that of equals the first is
  * best: of a block's rows that number has 16 bits. */
-template <class Fold, bool Least, class In>
+template <class Fold, bool Least, class In, unsigned Words>
 struct best_ranks {
-    static constexpr unsigned columns = pack<In>::size;
+    static constexpr unsigned columns = lanes_of<In, Words>;
     static constexpr uint32_t last = 0xffff;
     static_assert(ROWS_A_BLOCK - 1 <= last, "a row's number is half of a word");
     int32_t key[columns];
@@ -127,8 +190,9 @@ struct best_ranks {
             key[c] = INT32_MIN;
     }
 
-    template <unsigned Rows>
-    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t first)
+    template <unsigned Rows, class Vector>
+    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t first,
+                                         unsigned = Rows)
     {
 #pragma unroll
         for (unsigned w = 0; w < columns / 2; w++) {
@@ -159,15 +223,27 @@ struct best_ranks {
                                 taken.row(taken.number(made(c, taken.count)), repeats, part))
                    : Fold::identity();
     }
+
+    __device__ __forceinline__ found<float> across(uint32_t) const
+    {
+        int32_t best = key[0];
+        unsigned lane = 0;
+#pragma unroll
+        for (unsigned c = 1; c < columns; c++) {
+            lane = key[c] > best ? c : lane;
+            best = greatest_number(key[c], best);
+        }
+        return {half_of_rank<Least, In>(int16_t(best >> 16)), last - (uint32_t(best) & last), lane};
+    }
 };
 
-template <class V>
-struct side_by_side<argmin<V>, float16> : best_ranks<argmin<V>, true, float16> {};
-template <class V>
-struct side_by_side<argmax<V>, float16> : best_ranks<argmax<V>, false, float16> {};
-template <class V>
-struct side_by_side<argmin<V>, bfloat16> : best_ranks<argmin<V>, true, bfloat16> {};
-template <class V>
-struct side_by_side<argmax<V>, bfloat16> : best_ranks<argmax<V>, false, bfloat16> {};
+template <class V, unsigned Words>
+struct accumulator<argmin<V>, float16, Words> : best_ranks<argmin<V>, true, float16, Words> {};
+template <class V, unsigned Words>
+struct accumulator<argmax<V>, float16, Words> : best_ranks<argmax<V>, false, float16, Words> {};
+template <class V, unsigned Words>
+struct accumulator<argmin<V>, bfloat16, Words> : best_ranks<argmin<V>, true, bfloat16, Words> {};
+template <class V, unsigned Words>
+struct accumulator<argmax<V>, bfloat16, Words> : best_ranks<argmax<V>, false, bfloat16, Words> {};
 
 } // namespace KERNELS

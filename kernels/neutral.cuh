@@ -1,8 +1,9 @@
-/* Elements in the place of those that are not there, which change no state of a fold: nothing to a
- * sum, and to others the worst, which comes after all that is as bad. */
+/* Neutral elements fill up what is not there, and change no state: nothing to a sum, and to
+ * extremes the worst value, which comes after all that is as bad. */
 #pragma once
 
 #include "reductions.cuh"
+#include "row_words.cuh"
 
 namespace KERNELS
 {
@@ -50,7 +51,7 @@ struct extreme_elements<bfloat16> : extreme_halves<bfloat16, 0x7f80> {};
 
 /* An element that changes nothing: zero where a fold counts, which is told how many are there. */
 template <class Fold, class In>
-struct stand_in {
+struct neutral {
     static __device__ __forceinline__ In element()
     {
         return In{};
@@ -58,12 +59,15 @@ struct stand_in {
 };
 
 template <class V, class In>
-struct stand_in<sum<V>, In> {
+struct neutral<sum<V>, In> {
     static __device__ __forceinline__ In element()
     {
         return extreme_elements<In>::negative_zero();
     }
 };
+
+template <class V>
+struct neutral<sum<V>, boolean> : neutral<nonzero<V>, boolean> {};
 
 template <class In>
 struct worst_least {
@@ -82,30 +86,25 @@ struct worst_greatest {
 };
 
 template <class V, class In>
-struct stand_in<min<V>, In> : worst_least<In> {};
+struct neutral<min<V>, In> : worst_least<In> {};
 template <class V, class In>
-struct stand_in<argmin<V>, In> : worst_least<In> {};
+struct neutral<argmin<V>, In> : worst_least<In> {};
 template <class V, class In>
-struct stand_in<max<V>, In> : worst_greatest<In> {};
+struct neutral<max<V>, In> : worst_greatest<In> {};
 template <class V, class In>
-struct stand_in<argmax<V>, In> : worst_greatest<In> {};
+struct neutral<argmax<V>, In> : worst_greatest<In> {};
 
-/* The first so many of many values take part. */
-struct first_shown {
-    unsigned number;
-
-    __device__ __forceinline__ bool operator()(unsigned k) const
-    {
-        return k < number;
-    }
-    __device__ __forceinline__ unsigned count(unsigned n) const
-    {
-        return number < n ? number : n;
-    }
-    __device__ __forceinline__ first_shown from(unsigned first) const
-    {
-        return {number < first ? 0 : number - first};
-    }
-};
+/* A vector full of one element. */
+template <class In>
+__device__ __forceinline__ vec16 vector_of(In element)
+{
+    pack<In> elements;
+    vec16 vector;
+#pragma unroll
+    for (unsigned k = 0; k < pack<In>::size; k++)
+        elements.at[k] = element;
+    memcpy(&vector, &elements, sizeof vector);
+    return vector;
+}
 
 } // namespace KERNELS

@@ -1,9 +1,16 @@
-/* What a thread keeps of neighbouring columns while it runs down their rows: as many columns as 16
- * bytes have, each in as little as it takes. It takes in several rows at a time, from packs whose
- * rows have numbers of the thread's own, and becomes states of a fold when there are no more, or,
- * of a thread that has had all rows, what results are made of: made(column, rows) is a row_fold's.
+/* Accumulators: what a thread keeps of an op and an element type while it loads vectors of 16
+ * bytes, one state a lane, each in as little as it takes. accumulator<Op, In, Words> has
  *
- * A block has ROWS_A_BLOCK rows at most; see there. */
+ *     static constexpr unsigned columns;         lanes of a vector
+ *     void take(rows, before, valid);            a batch of vectors; `before` were taken before,
+ * and `valid` of these are there: what fills up the rest changes no state (neutral.cuh) made(c,
+ * taken)                             what a result of lane c alone is made of (row_folds.cuh)
+ *     state(c, taken, repeats, part)             the state of lane c
+ *     across(taken)                              all lanes as one: a state or, where positions
+ *                                                matter, a found<V>
+ *
+ * Of columns lanes are neighbouring results, and vectors rows; of a row, vectors lie one after the
+ * other. An accumulator takes ROWS_A_BLOCK vectors at most, see there. */
 #pragma once
 
 #include "reductions.cuh"
@@ -32,7 +39,19 @@ struct rows_taken {
     }
 };
 
-/* What is kept of bytes is words, which a warp's threads may merge before they become states. */
+/* Elements of so many words. */
+template <class In, unsigned Words>
+constexpr unsigned lanes_of = Words * sizeof(uint32_t) / sizeof(In);
+
+/* The best value, and where it is: in which vector, and in which lane. */
+template <class V>
+struct found {
+    V value;
+    uint32_t number;
+    unsigned lane;
+};
+
+/* Accumulators of bytes are words, which a warp's threads may merge before they become states. */
 template <class Columns>
 __device__ __forceinline__ void merge_with_lane(Columns &own, rows_taken &taken, unsigned offset)
 {
@@ -41,35 +60,28 @@ __device__ __forceinline__ void merge_with_lane(Columns &own, rows_taken &taken,
 }
 
 /* States that are values: neighbours first, which makes the error of a sum less. */
-template <class Fold, class In>
-struct side_by_side {
-    static constexpr unsigned columns = pack<In>::size;
+template <class Fold, class In, unsigned Words = 4>
+struct accumulator {
+    static constexpr unsigned columns = lanes_of<In, Words>;
     struct leaves_no_registers; /* of 1024 threads a multiprocessor */
     using value = value_of<Fold>;
     value best[columns];
 
-    __device__ __forceinline__ side_by_side()
+    __device__ __forceinline__ accumulator()
     {
 #pragma unroll
         for (unsigned c = 0; c < columns; c++)
             best[c] = Fold::identity();
     }
 
-    template <unsigned Rows>
-    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t)
+    template <unsigned Rows, class Vector>
+    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t, unsigned = Rows)
     {
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
-            value values[Rows];
-#pragma unroll
-            for (unsigned r = 0; r < Rows; r++)
-                values[r] = value(element_at<In>(rows[r], c));
-#pragma unroll
-            for (unsigned apart = 1; apart < Rows; apart *= 2)
-#pragma unroll
-                for (unsigned r = 0; r < Rows; r += 2 * apart)
-                    values[r] = Fold::merge(values[r], values[r + apart]);
-            best[c] = Fold::merge(best[c], values[0]);
+            best[c] = Fold::merge(best[c], merged_in_pairs<Fold, Rows, value>([&](unsigned r) {
+                                      return value(element_at<In>(rows[r], c));
+                                  }));
         }
     }
 
@@ -83,21 +95,32 @@ struct side_by_side {
     {
         return best[c];
     }
+
+    __device__ __forceinline__ state_of<Fold> across(uint32_t) const
+    {
+        return merged_in_pairs<Fold, columns, value>([&](unsigned c) { return best[c]; });
+    }
 };
 
-/* 2^16 rows of -128 are 2^23. */
-template <class V>
-struct side_by_side<sum<V>, int8_t> {
-    static constexpr unsigned columns = 16;
+/* Sums of bytes, or how many truth values are true: 2^16 of -128 are 2^23. */
+template <class State, class In, unsigned Words>
+struct byte_sums {
+    static constexpr unsigned columns = 4 * Words;
     struct merges_words;
     int32_t totals[columns];
 
-    __device__ __forceinline__ side_by_side() : totals() {}
+    __device__ __forceinline__ byte_sums() : totals() {}
 
-    template <unsigned Rows>
-    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t)
+    template <unsigned Rows, class Vector>
+    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t, unsigned = Rows)
     {
-        each_column_of_bytes(rows, [&](unsigned c, uint32_t bytes) {
+        Vector numbers[Rows];
+#pragma unroll
+        for (unsigned r = 0; r < Rows; r++)
+#pragma unroll
+            for (unsigned w = 0; w < Words; w++)
+                numbers[r].at[w] = numbers_of_bytes<In>(rows[r].at[w]);
+        each_column_of_bytes(numbers, [&](unsigned c, uint32_t bytes) {
             totals[c] = packing<int8_t>::sum(int32_t(bytes), totals[c]);
         });
     }
@@ -117,17 +140,32 @@ struct side_by_side<sum<V>, int8_t> {
         return totals[c];
     }
 
-    __device__ __forceinline__ V state(unsigned c, const rows_taken &, unsigned, unsigned) const
+    __device__ __forceinline__ State state(unsigned c, const rows_taken &, unsigned, unsigned) const
     {
-        return totals[c];
+        return State(totals[c]);
+    }
+
+    __device__ __forceinline__ State across(uint32_t) const
+    {
+        return State(
+            merged_in_pairs<sum<int>, columns, int>([&](unsigned c) { return totals[c]; }));
     }
 };
 
+template <class V, unsigned Words>
+struct accumulator<sum<V>, int8_t, Words> : byte_sums<V, int8_t, Words> {};
+
+template <class V, unsigned Words>
+struct accumulator<sum<V>, boolean, Words> : byte_sums<V, boolean, Words> {};
+
+template <class V, unsigned Words>
+struct accumulator<nonzero<V>, boolean, Words> : byte_sums<uint64_t, boolean, Words> {};
+
 /* Of halves, the one with the best byte at the top is as good as any: so odd bytes are found in
  * words as they are, and even ones in words moved up by a byte. */
-template <class Fold, bool Least>
+template <class Fold, bool Least, unsigned Words>
 struct best_bytes {
-    static constexpr unsigned columns = 16, words = 4;
+    static constexpr unsigned columns = 4 * Words, words = Words;
     struct merges_words;
     uint32_t even[words], odd[words];
 
@@ -138,12 +176,12 @@ struct best_bytes {
             even[w] = odd[w] = Least ? 0x7fff7fff : 0x80008000;
     }
 
-    template <unsigned Rows>
-    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t)
+    template <unsigned Rows, class Vector>
+    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t, unsigned = Rows)
     {
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++) {
-            const row_words &row = rows[r];
+            const Vector &row = rows[r];
 #pragma unroll
             for (unsigned w = 0; w < words; w++) {
                 even[w] = best_of_signed_halves<Least>(even[w], row.at[w] << 8);
@@ -175,20 +213,32 @@ struct best_bytes {
     {
         return taken.count ? state_of<Fold>(made(c, taken.count)) : Fold::identity();
     }
+
+    __device__ __forceinline__ state_of<Fold> across(uint32_t) const
+    {
+        const auto of_words = [](uint32_t a, uint32_t b) {
+            return best_of_signed_halves<Least>(a, b);
+        };
+        uint32_t best = of_words(even[0], odd[0]);
+#pragma unroll
+        for (unsigned w = 1; w < words; w++)
+            best = of_words(best, of_words(even[w], odd[w]));
+        return int8_t(of_words(best, best << 16) >> 24);
+    }
 };
 
-template <class V>
-struct side_by_side<min<V>, int8_t> : best_bytes<min<V>, true> {};
+template <class V, unsigned Words>
+struct accumulator<min<V>, int8_t, Words> : best_bytes<min<V>, true, Words> {};
 
-template <class V>
-struct side_by_side<max<V>, int8_t> : best_bytes<max<V>, false> {};
+template <class V, unsigned Words>
+struct accumulator<max<V>, int8_t, Words> : best_bytes<max<V>, false, Words> {};
 
 /* The first of equals is kept, and the first NaN: what is not worse than the best, which a NaN
  * never is, takes its place, unless that is NaN. A column of nothing but the worst is won by its
  * first row. */
-template <class Fold, class V, template <class> class Order, class In>
+template <class Fold, class V, template <class> class Order, class In, unsigned Words>
 struct best_places {
-    static constexpr unsigned columns = pack<In>::size;
+    static constexpr unsigned columns = lanes_of<In, Words>;
     static constexpr bool is_least = Order<int>::worst > 0;
     V best[columns];
     uint32_t number[columns];
@@ -203,8 +253,9 @@ struct best_places {
         }
     }
 
-    template <unsigned Rows>
-    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t first)
+    template <unsigned Rows, class Vector>
+    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t first,
+                                         unsigned = Rows)
     {
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++) {
@@ -229,18 +280,32 @@ struct best_places {
         return taken.count ? Fold::lift(best[c], taken.row(taken.number(number[c]), repeats, part))
                            : Fold::identity();
     }
+
+    __device__ __forceinline__ found<V> across(uint32_t) const
+    {
+        found<V> all = {best[0], number[0], 0};
+#pragma unroll
+        for (unsigned c = 1; c < columns; c++) {
+            const bool beats = !(is_least ? best[c] >= all.value : best[c] <= all.value) &&
+                               !is_nan(all.value),
+                       equal = best[c] == all.value || (is_nan(best[c]) && is_nan(all.value));
+            if (beats || (equal && number[c] < all.number))
+                all = {best[c], number[c], c};
+        }
+        return all;
+    }
 };
 
-template <class V, class In>
-struct side_by_side<argmin<V>, In> : best_places<argmin<V>, V, by_least, In> {};
+template <class V, class In, unsigned Words>
+struct accumulator<argmin<V>, In, Words> : best_places<argmin<V>, V, by_least, In, Words> {};
 
-template <class V, class In>
-struct side_by_side<argmax<V>, In> : best_places<argmax<V>, V, by_greatest, In> {};
+template <class V, class In, unsigned Words>
+struct accumulator<argmax<V>, In, Words> : best_places<argmax<V>, V, by_greatest, In, Words> {};
 
 /* A byte, and below it the row's number, such that of equal bytes the first is best. */
-template <class Fold, bool Least>
+template <class Fold, bool Least, unsigned Words>
 struct best_keys {
-    static constexpr unsigned columns = 16;
+    static constexpr unsigned columns = 4 * Words;
     static constexpr uint32_t numbers = 0xffffff;
     struct merges_words;
     int32_t key[columns];
@@ -252,12 +317,13 @@ struct best_keys {
             key[c] = Least ? INT32_MAX : INT32_MIN;
     }
 
-    template <unsigned Rows>
-    __device__ __forceinline__ void take(const row_words (&rows)[Rows], uint32_t first)
+    template <unsigned Rows, class Vector>
+    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t first,
+                                         unsigned = Rows)
     {
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++) {
-            const row_words &row = rows[r];
+            const Vector &row = rows[r];
             const uint32_t number = Least ? first + r : numbers - (first + r);
 #pragma unroll
             for (unsigned c = 0; c < columns; c++) {
@@ -302,12 +368,25 @@ struct best_keys {
                                         taken.row(made(c, taken.count), repeats, part))
                            : Fold::identity();
     }
+
+    __device__ __forceinline__ found<value_of<Fold>> across(uint32_t) const
+    {
+        int32_t best = key[0];
+        unsigned lane = 0;
+#pragma unroll
+        for (unsigned c = 1; c < columns; c++) {
+            lane = (Least ? key[c] < best : key[c] > best) ? c : lane;
+            best = Least ? least_number(key[c], best) : greatest_number(key[c], best);
+        }
+        const uint32_t low = best & numbers;
+        return {value_of<Fold>(best >> 24), Least ? low : numbers - low, lane};
+    }
 };
 
-template <class V>
-struct side_by_side<argmin<V>, int8_t> : best_keys<argmin<V>, true> {};
+template <class V, unsigned Words>
+struct accumulator<argmin<V>, int8_t, Words> : best_keys<argmin<V>, true, Words> {};
 
-template <class V>
-struct side_by_side<argmax<V>, int8_t> : best_keys<argmax<V>, false> {};
+template <class V, unsigned Words>
+struct accumulator<argmax<V>, int8_t, Words> : best_keys<argmax<V>, false, Words> {};
 
 } // namespace KERNELS

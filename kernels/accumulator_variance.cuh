@@ -1,0 +1,397 @@
+/* Accumulators of variances (accumulator.cuh): bytes by exact sums, halves by sums in float64 from
+ * which a mean and deviations are made every 2^6 vectors, all others by a mean and deviations. */
+#pragma once
+
+#include "accumulator.cuh"
+#include "halves.cuh"
+
+namespace KERNELS
+{
+
+/* All lanes of an accumulator as one state, which have equal counts. */
+template <unsigned N, class State>
+__device__ __forceinline__ moments<double> merged_lanes(State state)
+{
+    moments<double> states[N];
+#pragma unroll
+    for (unsigned c = 0; c < N; c++)
+        states[c] = state(c);
+#pragma unroll
+    for (unsigned half = N / 2; half > 0; half /= 2)
+#pragma unroll
+        for (unsigned c = 0; c < half; c++)
+            states[c] = merged_equals(states[c], states[c + half]);
+    return states[0];
+}
+
+/* The mean of a column's first batch, and the sum of squared deviations from it. */
+struct batch_spread {
+    double mean, deviation;
+
+    template <unsigned Rows, class Vector, class In>
+    __device__ __forceinline__ batch_spread(In, const Vector (&rows)[Rows], unsigned c,
+                                            unsigned valid, double inverse)
+    {
+        double values[Rows]; /* 0 where there is none */
+#pragma unroll
+        for (unsigned r = 0; r < Rows; r++)
+            values[r] = widened_element(element_at<In>(rows[r], c));
+        mean = added_in_lanes<Rows, double>([&](unsigned r) { return values[r]; }) * inverse;
+        deviation = added_in_lanes<Rows, double>(
+            [&](unsigned r) { return r < valid ? squared(values[r] - mean) : 0.0; });
+    }
+};
+
+/* A batch at a time; all columns have the same counts, so that they share the division. As soon as
+ * there were as many rows before, deviations d are taken from the mean of these: of N numbers, and
+ * n before them,
+ *
+ *     mean += sum(d) / (n + N)        S += sum(d^2) - sum(d)^2 / (n + N)
+ *
+ * which is the formula by which states merge. By the inequality of Cauchy and Schwarz no more than
+ * N / (n + N) of sum(d^2) is taken away again, half of it at most. */
+template <class V, class In, unsigned Words>
+struct accumulator<variance<V>, In, Words> {
+    static constexpr unsigned columns = lanes_of<In, Words>;
+    double mean[columns], deviation[columns];
+
+    __device__ __forceinline__ accumulator() : mean(), deviation() {}
+
+    template <unsigned Rows, class Vector>
+    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t before,
+                                         unsigned valid = Rows)
+    {
+        if (before < Rows)
+            take_first(rows, before, valid);
+        else
+            take_more(rows, before, valid);
+    }
+
+    __device__ __forceinline__ double made(unsigned c, uint32_t) const
+    {
+        return deviation[c];
+    }
+
+    __device__ __forceinline__ state_of<variance<V>> state(unsigned c, const rows_taken &taken,
+                                                           unsigned, unsigned) const
+    {
+        return {double(taken.count), mean[c], deviation[c]};
+    }
+
+    __device__ __forceinline__ state_of<variance<V>> across(uint32_t taken) const
+    {
+        return merged_lanes<columns>(
+            [&](unsigned c) { return moments<double>{double(taken), mean[c], deviation[c]}; });
+    }
+
+  private:
+    template <unsigned Rows, class Vector>
+    __device__ __forceinline__ void take_first(const Vector (&rows)[Rows], uint32_t before,
+                                               unsigned valid)
+    {
+        const double all = double(before) + valid, share = ratio_of_counts(valid, all),
+                     weight = double(before) * share,
+                     inverse = valid == Rows ? 1.0 / Rows : ratio_of_counts(1, valid);
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            const batch_spread batch(In(), rows, c, valid, inverse);
+            const double delta = batch.mean - mean[c];
+            mean[c] = before ? mean[c] + delta * share : batch.mean;
+            deviation[c] =
+                before ? deviation[c] + batch.deviation + delta * delta * weight : batch.deviation;
+        }
+    }
+
+    template <unsigned Rows, class Vector>
+    __device__ __forceinline__ void take_more(const Vector (&rows)[Rows], uint32_t before,
+                                              unsigned valid)
+    {
+        const double inverse = ratio_of_counts(1, double(before) + valid);
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            double sum = 0, squares = 0;
+#pragma unroll
+            for (unsigned r = 0; r < Rows; r++) {
+                const double x = widened_element(element_at<In>(rows[r], c)),
+                             d = r < valid ? x - mean[c] : 0.0;
+                sum = r == 0 ? d : sum + d;
+                squares = r == 0 ? d * d : fma(d, d, squares);
+            }
+            const double share = sum * inverse;
+            mean[c] += share;
+            deviation[c] += fma(-sum, share, squares);
+        }
+    }
+};
+
+/* Sums of halves and of their squares, of up to 2^6 rows. If magnitudes are within a factor of
+ * 2^12, both are exact in float64, for a square has 22 bits; and otherwise what deviations make is
+ * half of the largest square, of which the squares are 2^6 at most. Their roundings, of 2^4
+ * additions one after the other, are then as far below it as a variance's may be. */
+template <class V, class In, unsigned Words>
+struct spreads_of_halves {
+    static constexpr unsigned columns = lanes_of<In, Words>, words = columns / 2;
+    static constexpr uint32_t most = 1 << 6;
+    struct leaves_no_registers; /* of 512 threads a multiprocessor */
+    double sum[columns], squares[columns], mean[columns], deviation[columns];
+    finite_halves<In> finite[words];
+    uint32_t settled = 0;
+
+    __device__ __forceinline__ spreads_of_halves() : sum(), squares(), mean(), deviation() {}
+
+    template <unsigned Rows, class Vector>
+    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t before,
+                                         unsigned = Rows)
+    {
+        if (before + Rows > settled + most)
+            settle(before);
+#pragma unroll
+        for (unsigned w = 0; w < words; w++) {
+            double of_rows[2], of_squares[2];
+#pragma unroll
+            for (unsigned r = 0; r < Rows; r++) {
+                const two_halves<In> x(rows[r].at[w]);
+                finite[w].take(rows[r].at[w]);
+#pragma unroll
+                for (unsigned i = 0; i < 2; i++) {
+                    of_rows[i] = r == 0 ? x.at[i] : of_rows[i] + x.at[i];
+                    of_squares[i] =
+                        r == 0 ? x.at[i] * x.at[i] : fma(x.at[i], x.at[i], of_squares[i]);
+                }
+            }
+#pragma unroll
+            for (unsigned i = 0; i < 2; i++) {
+                sum[2 * w + i] += of_rows[i];
+                squares[2 * w + i] += of_squares[i];
+            }
+        }
+    }
+
+    __device__ __forceinline__ double made(unsigned c, uint32_t count) const
+    {
+        const double deviation = all_of(c, latest_rows(settled, count)).deviation;
+        return is_finite(c) ? deviation : not_a_number<double>();
+    }
+
+    __device__ __forceinline__ state_of<variance<V>> state(unsigned c, const rows_taken &taken,
+                                                           unsigned, unsigned) const
+    {
+        if (taken.count == 0)
+            return variance<V>::identity();
+        const double count = double(taken.count), nan = not_a_number<double>();
+        const moments<double> all = all_of(c, latest_rows(settled, taken.count));
+        return {count, is_finite(c) ? all.mean : nan, is_finite(c) ? all.deviation : nan};
+    }
+
+    __device__ __forceinline__ state_of<variance<V>> across(uint32_t taken) const
+    {
+        const latest_rows latest(settled, taken);
+        moments<double> all = merged_lanes<columns>([&](unsigned c) {
+            const moments<double> own = all_of(c, latest);
+            return moments<double>{double(taken), own.mean, own.deviation};
+        });
+        bool finite_all = true;
+#pragma unroll
+        for (unsigned w = 0; w < words; w++)
+            finite_all = finite_all && finite[w].are_all();
+        if (!finite_all)
+            all.mean = all.deviation = not_a_number<double>();
+        return all;
+    }
+
+  private:
+    __device__ __forceinline__ bool is_finite(unsigned c) const
+    {
+        return c % 2 == 0 || finite[c / 2].are_all();
+    }
+
+    /* What all columns have in common. */
+    struct latest_rows {
+        double count, inverse, share, weight;
+
+        __device__ __forceinline__ latest_rows(uint32_t settled, uint32_t taken)
+            : count(double(taken - settled)), inverse(ratio_of_counts(1, count)),
+              share(ratio_of_counts(count, double(taken))), weight(double(settled) * share)
+        {
+        }
+    };
+
+    __device__ __forceinline__ moments<double> all_of(unsigned c, const latest_rows &latest) const
+    {
+        const moments<double> own =
+            moments_of_sums(sum[c], squares[c], latest.count, latest.inverse);
+        if (settled == 0)
+            return own;
+        const double delta = own.mean - mean[c];
+        return {latest.count, mean[c] + delta * latest.share,
+                deviation[c] + own.deviation + delta * delta * latest.weight};
+    }
+
+    __device__ __forceinline__ void settle(uint32_t taken)
+    {
+        const latest_rows latest(settled, taken);
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            const moments<double> all = all_of(c, latest);
+            mean[c] = all.mean;
+            deviation[c] = all.deviation;
+            sum[c] = squares[c] = 0;
+        }
+        settled = taken;
+    }
+};
+
+template <class V, unsigned Words>
+struct accumulator<variance<V>, float16, Words> : spreads_of_halves<V, float16, Words> {};
+
+template <class V, unsigned Words>
+struct accumulator<variance<V>, bfloat16, Words> : spreads_of_halves<V, bfloat16, Words> {};
+
+/* Sums of 2^16 elements and of their squares are less than 2^31, so both are exact, and so is what
+ * is left of them: count * squares is less than 2^46. */
+template <class V, unsigned Words>
+struct accumulator<variance<V>, int8_t, Words> {
+    static constexpr unsigned columns = 4 * Words;
+    struct leaves_no_registers; /* of 512 threads a multiprocessor */
+    struct merges_words;
+    int32_t totals[columns], squares[columns];
+
+    __device__ __forceinline__ accumulator() : totals(), squares() {}
+
+    template <unsigned Rows, class Vector>
+    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t, unsigned = Rows)
+    {
+        each_column_of_bytes(rows, [&](unsigned c, uint32_t bytes) {
+            totals[c] = packing<int8_t>::sum(int32_t(bytes), totals[c]);
+            squares[c] = int32_t(packing<int8_t>::squares(int32_t(bytes), squares[c]));
+        });
+    }
+
+    __device__ __forceinline__ void number_in_team(const rows_taken &) {}
+
+    template <class Move>
+    __device__ __forceinline__ void merge(Move move)
+    {
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            totals[c] += move(totals[c]);
+            squares[c] += move(squares[c]);
+        }
+    }
+
+    __device__ __forceinline__ double made(unsigned c, uint32_t count) const
+    {
+        return double(int64_t(count) * squares[c] - int64_t(totals[c]) * totals[c]);
+    }
+
+    __device__ __forceinline__ state_of<variance<V>> state(unsigned c, const rows_taken &taken,
+                                                           unsigned, unsigned) const
+    {
+        const double count = double(taken.count);
+        return taken.count ? state_of<variance<V>>{count, ratio_of_counts(totals[c], count),
+                                                   ratio_of_counts(made(c, taken.count), count)}
+                           : variance<V>::identity();
+    }
+
+    /* Of 2^20 elements at most: n * squares is less than 2^54. */
+    __device__ __forceinline__ state_of<variance<V>> across(uint32_t taken) const
+    {
+        const int64_t n = int64_t(taken) * columns;
+        int64_t total = 0, of_squares = 0;
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            total += totals[c];
+            of_squares += squares[c];
+        }
+        return {double(n), ratio_of_counts(double(total), double(n)),
+                ratio_of_counts(double(n * of_squares - total * total), double(n))};
+    }
+};
+
+/* Where results are of the elements' own type an accumulator may keep less. */
+template <class Fold, class In, unsigned Words = 4>
+struct result_accumulator : accumulator<Fold, In, Words> {};
+
+/* Sums of differences from a number near a column's rows, its first to begin with, and of their
+ * squares, in float32, which holds such a difference of halves but for one rounding.
+ *
+ * However far from the mean that number is, the squares of n rows sum up to n + 1 times what they
+ * do of deviations at most. So it becomes the mean after 2^6 rows, and again after each 2^6: what
+ * was summed up is moved along, and not more than half of the squares is ever lost then. */
+template <class V, unsigned Words>
+struct result_accumulator<variance<V>, float16, Words> {
+    static constexpr unsigned columns = lanes_of<float16, Words>;
+    static constexpr uint32_t most = 1 << 6;
+    float from[columns], sum[columns], latest[columns], squares[columns];
+    uint32_t settled = 0;
+
+    __device__ __forceinline__ result_accumulator() : from(), sum(), latest(), squares() {}
+
+    template <unsigned Rows, class Vector>
+    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t before)
+    {
+        if (before == 0)
+#pragma unroll
+            for (unsigned c = 0; c < columns; c++)
+                from[c] = float(element_at<float16>(rows[0], c));
+        if (before + Rows > settled + most)
+            settle(before);
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            float of_rows, of_squares;
+#pragma unroll
+            for (unsigned r = 0; r < Rows; r++) {
+                const float d = float(element_at<float16>(rows[r], c)) - from[c];
+                of_rows = r == 0 ? d : of_rows + d;
+                of_squares = r == 0 ? d * d : fmaf(d, d, of_squares);
+            }
+            sum[c] += of_rows;
+            latest[c] += of_squares;
+        }
+    }
+
+    __device__ __forceinline__ float made(unsigned c, uint32_t count) const
+    {
+        return deviation(c, 1 / float(count));
+    }
+
+    __device__ __forceinline__ float mean(unsigned c, uint32_t count) const
+    {
+        return fmaf(sum[c], 1 / float(count), from[c]);
+    }
+
+    __device__ __forceinline__ state_of<variance<V>> state(unsigned c, const rows_taken &taken,
+                                                           unsigned, unsigned) const
+    {
+        if (taken.count == 0)
+            return variance<V>::identity();
+        const float inverse = 1 / float(taken.count);
+        return {double(taken.count), double(from[c]) + double(sum[c] * inverse),
+                double(deviation(c, inverse))};
+    }
+
+  private:
+    /* NaN of what is not finite. */
+    __device__ __forceinline__ float deviation(unsigned c, float inverse) const
+    {
+        const float all = fmaf(-sum[c], sum[c] * inverse, squares[c] + latest[c]);
+        return all < 0 ? 0 : all;
+    }
+
+    __device__ __forceinline__ void settle(uint32_t taken)
+    {
+        const float count = float(taken), inverse = 1 / count;
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            const float next = fmaf(sum[c], inverse, from[c]), moved = next - from[c],
+                        left = fmaf(-count, moved, sum[c]);
+            squares[c] = fmaf(-moved, sum[c] + left, squares[c] + latest[c]);
+            latest[c] = 0;
+            sum[c] = left;
+            from[c] = next;
+        }
+        settled = taken;
+    }
+};
+
+} // namespace KERNELS
