@@ -3,8 +3,6 @@
 #include "entry.cuh"
 
 #include "exact/along.cuh"
-#include "exact/finish.cuh"
-#include "exact/sum.cuh"
 
 namespace KERNELS
 {
@@ -16,7 +14,7 @@ template <class In>
 struct flat_sum {
     static const void *entry()
     {
-        return KERNEL_ENTRY(exact_sum<In>);
+        return KERNEL_ENTRY(exact_sum<element_terms<In>>);
     }
 };
 
@@ -82,19 +80,19 @@ const void *exact_merging(enum element accumulator)
 {
     switch (accumulator) {
     case ELEMENT_FLOAT32:
-        return KERNEL_ENTRY(exact_merge<exact_layout<ELEMENT_FLOAT32>>);
+        return KERNEL_ENTRY(exact_merge<narrow_layout<1>>);
     case ELEMENT_COMPLEX64:
-        return KERNEL_ENTRY(exact_merge<exact_layout<ELEMENT_COMPLEX64>>);
+        return KERNEL_ENTRY(exact_merge<narrow_layout<EXACT_PARTS>>);
     case ELEMENT_COMPLEX128:
-        return KERNEL_ENTRY(exact_merge<exact_layout<ELEMENT_COMPLEX128>>);
+        return KERNEL_ENTRY(exact_merge<wide_layout<EXACT_PARTS>>);
     default:
-        return KERNEL_ENTRY(exact_merge<exact_layout<ELEMENT_FLOAT64>>);
+        return KERNEL_ENTRY(exact_merge<wide_layout<1>>);
     }
 }
 
 const void *exact_finishing()
 {
-    return KERNEL_ENTRY(exact_finish);
+    return KERNEL_ENTRY(exact_finish<false>);
 }
 
 } // namespace KERNELS

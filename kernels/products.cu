@@ -12,17 +12,17 @@ const void *exact_products(enum element input)
 {
     switch (input) {
     case ELEMENT_FLOAT16:
-        return KERNEL_ENTRY(exact_products_sum<float16>);
+        return KERNEL_ENTRY(exact_sum<product_terms<float16>>);
     case ELEMENT_BFLOAT16:
-        return KERNEL_ENTRY(exact_products_sum<bfloat16>);
+        return KERNEL_ENTRY(exact_sum<product_terms<bfloat16>>);
     case ELEMENT_FLOAT32:
-        return KERNEL_ENTRY(exact_products_sum<float>);
+        return KERNEL_ENTRY(exact_sum<product_terms<float>>);
     case ELEMENT_FLOAT64:
-        return KERNEL_ENTRY(exact_products_sum<double>);
+        return KERNEL_ENTRY(exact_sum<product_terms<double>>);
     case ELEMENT_COMPLEX64:
-        return KERNEL_ENTRY(exact_products_sum<complex<float>>);
+        return KERNEL_ENTRY(exact_sum<product_terms<complex<float>>>);
     case ELEMENT_COMPLEX128:
-        return KERNEL_ENTRY(exact_products_sum<complex<double>>);
+        return KERNEL_ENTRY(exact_sum<product_terms<complex<double>>>);
     case ELEMENT_INT64:
     case ELEMENT_UINT64:
         return KERNEL_ENTRY(exact_products_of_any);
@@ -33,14 +33,14 @@ const void *exact_products(enum element input)
 
 const void *exact_products_merging(enum fold fold, enum element accumulator)
 {
-    return exact_products_have_parts(fold, accumulator)
-               ? KERNEL_ENTRY(exact_merge<products_layout<2>>)
+    return exact_span_of_products(fold, accumulator).parts == EXACT_PARTS
+               ? KERNEL_ENTRY(exact_merge<products_layout<EXACT_PARTS>>)
                : KERNEL_ENTRY(exact_merge<products_layout<1>>);
 }
 
 const void *exact_products_finishing()
 {
-    return KERNEL_ENTRY(exact_products_finish);
+    return KERNEL_ENTRY(exact_finish<true>);
 }
 
 #define DOT(IN, In, ACC, Acc) {ELEMENT_##IN, ELEMENT_##ACC, KERNEL_ENTRY(dot<In, Acc>)}

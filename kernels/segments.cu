@@ -12,24 +12,24 @@ namespace KERNELS
 namespace
 {
 
+/* Of values as they lie, if they are words and a state is left where one was. */
 template <class Fold>
 struct by_tiles {
     static const void *entry()
     {
-        return KERNEL_ENTRY(fold_tiles<Fold>);
+        if constexpr (sizeof(state_of<Fold>) <= sizeof(value_of<Fold>) &&
+                      sizeof(value_of<Fold>) <= sizeof(uint64_t))
+            return KERNEL_ENTRY(scan_tiles<Fold, true>);
+        else
+            return nullptr;
     }
 };
 
-/* A state is left where an element was. */
 template <class Fold>
-struct by_scans {
+struct by_tiles_of_states {
     static const void *entry()
     {
-        if constexpr (sizeof(state_of<Fold>) <= sizeof(value_of<Fold>) &&
-                      sizeof(value_of<Fold>) <= sizeof(uint64_t))
-            return KERNEL_ENTRY(scan_tiles<Fold>);
-        else
-            return nullptr;
+        return KERNEL_ENTRY(scan_tiles<Fold, false>);
     }
 };
 
@@ -80,11 +80,11 @@ const void *segments_survey()
     return KERNEL_ENTRY(survey_segments);
 }
 
-const void *segments_tiles(enum fold fold, enum element input, enum element accumulator, bool scans)
+const void *segments_tiles(enum fold fold, enum element input, enum element accumulator,
+                           bool as_they_lie)
 {
-    if (scans)
-        return of_fold<by_scans>(fold, input, accumulator);
-    return of_fold<by_tiles>(fold, input, accumulator);
+    return as_they_lie ? of_fold<by_tiles>(fold, input, accumulator)
+                       : of_fold<by_tiles_of_states>(fold, input, accumulator);
 }
 
 const void *segments_each(enum fold fold, enum element input, enum element accumulator)

@@ -104,7 +104,7 @@ bool exact_along_make(const struct plan *plan, const struct kernels *kernels,
         return false;
     self->rows = rows;
     self->accumulator = accumulator_of(plan);
-    const size_t words = (size_t)exact_words_of(self->accumulator) * sizeof(int64_t);
+    const size_t words = (size_t)exact_words_of(exact_span_of(self->accumulator)) * sizeof(int64_t);
     self->shared_bytes = words << self->lanes;
     lay_out(plan, words, self);
     return true;
@@ -124,8 +124,8 @@ void exact_along_argument(const struct exact_along *self, const struct plan *pla
         .lanes = self->lanes,
         .leaves_out = plan->fold == FOLD_nansum,
         .watches = exact_asks_for_signs(&plan->finish),
-        .first = axes->first * size,
-        .kept = axes->kept,
+        .output_offset = axes->first * size,
+        .outer = axes->kept,
         .result = {.out = plan->results.at[0],
                    .out_type = plan->results.types[0],
                    .mean = reduction_row(plan->reduction)->nothing == NOTHING_nan,
@@ -134,7 +134,7 @@ void exact_along_argument(const struct exact_along *self, const struct plan *pla
     argument->result.finish.count = plan->n;
     for (unsigned k = 0; k < axes->kept; k++) {
         argument->shape[k] = axes->shape[k];
-        argument->apart[k] = axes->strides[k];
-        argument->places[k] = axes->places[k] * size;
+        argument->strides[k] = axes->strides[k];
+        argument->output_strides[k] = axes->places[k] * size;
     }
 }

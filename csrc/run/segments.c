@@ -91,7 +91,7 @@ static void make_argument(struct carrying *self)
 }
 
 static bool launch(struct carrying *self, const void *kernel, uint64_t grid, unsigned block,
-                   unsigned most, size_t shared_bytes, bool follows)
+                   size_t shared_bytes, bool follows)
 {
     struct machine *machine = self->machine;
     void *arguments[] = {&self->argument, &self->heads, &self->tails};
@@ -103,7 +103,7 @@ static bool launch(struct carrying *self, const void *kernel, uint64_t grid, uns
                                   .cluster = 1,
                                   .follows = follows && machine->kernels->segments_follow()};
     self->argument.block = block;
-    self->argument.most = most;
+    self->argument.most = self->schedule->shape.alone;
     return machine->launch(machine, &launch);
 }
 
@@ -113,8 +113,8 @@ static bool make_tiles(struct carrying *self)
     const struct segments_shape *shape = &self->schedule->shape;
     const uint64_t count = self->plan->segments->count;
     return launch(self, self->machine->kernels->survey(), divide_up(count, SURVEYED), BLOCK,
-                  shape->most, SURVEYED * sizeof(uint64_t), false) &&
-           launch(self, self->schedule->tiles, shape->tiles, shape->tile_block, shape->most,
+                  SURVEYED * sizeof(uint64_t), false) &&
+           launch(self, self->schedule->tiles, shape->tiles, shape->tile_block,
                   shape->tile_shared_bytes, true);
 }
 
@@ -123,8 +123,8 @@ static bool make_results(struct carrying *self)
     const struct segments_shape *shape = &self->schedule->shape;
     make_argument(self);
     return (!shape->tile || make_tiles(self)) &&
-           launch(self, self->schedule->each, shape->grid, shape->block, shape->alone,
-                  shape->shared_bytes, shape->tile > 0);
+           launch(self, self->schedule->each, shape->grid, shape->block, shape->shared_bytes,
+                  shape->tile > 0);
 }
 
 /* ---- the whole ---- */
