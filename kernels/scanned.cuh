@@ -237,16 +237,19 @@ __device__ __forceinline__ state_of<Fold> carried_here(state_of<Fold> left, bool
 /* ---- the kernel ---- */
 
 /* What a tile has of a segment, once all states are where elements were. */
-template <class Fold>
+template <class Fold, bool AsTheyLie>
 __device__ __forceinline__ state_of<Fold>
 state_of_part(const ragged &x, const tile_of_segments &tile, const part_of_segment &part,
               shared<const state_of<Fold>> last)
 {
+    const char *const alone = element_at(x, tile.element + part.begin);
     state_of<Fold> state = Fold::identity();
-    if (part.alone)
-        take_neighbours<Fold>(state, x, element_at(x, tile.element + part.begin), 1u, 0, 0);
-    else if (part.n > 0)
-        state = *last;
+    if (!part.alone)
+        return part.n > 0 ? *last : state;
+    if constexpr (AsTheyLie)
+        state = Fold::lift(*seen_as<const value_of<Fold>>(alone), 0);
+    else
+        take_neighbours<Fold>(state, x, alone, 1u, 0, 0);
     return state;
 }
 
@@ -292,7 +295,7 @@ __global__ void __launch_bounds__(TILE_THREADS, blocks_of_tiles(sizeof(value_of<
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k <= tile.ends; k += blockDim.x) {
         const part_of_segment part(x, tile, begun, staged.ends, k);
-        const state_of<Fold> state = state_of_part<Fold>(
+        const state_of<Fold> state = state_of_part<Fold, AsTheyLie>(
             x, tile, part,
             seen_as<const state_of<Fold>>(staged.data + staged.shift + part.begin + part.n - 1));
         store_part<Fold>(x, tile, begun.carries, part, k, state, heads, tails);

@@ -156,16 +156,10 @@ struct exact_column {
 
     __device__ __forceinline__ bool is_added(const In (&x)[N])
     {
-        const own_windows before = windows;
-        exact_doubts doubts;
-#pragma unroll
-        for (unsigned k = 0; k < terms; k++)
-            windows.template add<count>(k % sums, term_at(x, k), doubts);
-        if (doubts.any())
-            windows = before;
-        else
-            taken += terms / sums;
-        return !doubts.any();
+        const bool held =
+            windows.template add_if_held<count, terms>([&](unsigned k) { return term_at(x, k); });
+        taken += held ? terms / sums : 0;
+        return held;
     }
 
     __device__ __forceinline__ void take(const In (&x)[N])

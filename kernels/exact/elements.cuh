@@ -180,27 +180,27 @@ struct element_terms {
     template <class Windows>
     __device__ __forceinline__ bool is_added(Windows &windows, const tile &loaded) const
     {
-        exact_doubts doubts;
+        constexpr unsigned of_pack = terms_of_pack<In>;
+        const auto number = [&](unsigned k) {
+            return term_of(pack_of<In>(loaded[k / of_pack]), k % of_pack);
+        };
+        exact_doubts none;
         if constexpr (Windows::always) {
             bool finite = true;
 #pragma unroll
             for (unsigned p = 0; p < packs; p++)
                 finite &= all_finite<In>(loaded[p]);
             if (finite)
-                add_in<Windows::used>(windows.sums, loaded, doubts);
+                windows.sums.template add_all<Windows::used, terms>(number, none);
             return finite;
         } else {
             if constexpr (term::whole)
                 if (windows.sums.have_room() && windows.whole.hold(loaded)) {
                     static_assert(terms <= 64, "a tile does not lead out of windows");
-                    add_in<1>(windows.sums, loaded, doubts);
+                    windows.sums.template add_all<1, terms>(number, none);
                     return true;
                 }
-            const auto before = windows.sums;
-            add_in<Windows::used>(windows.sums, loaded, doubts);
-            if (doubts.any())
-                windows.sums = before;
-            return !doubts.any();
+            return windows.sums.template add_if_held<Windows::used, terms>(number);
         }
     }
 
@@ -221,10 +221,8 @@ struct element_terms {
             pack<In> loaded = *at;
             if (leaves_out)
                 found += leave_out(loaded);
-#pragma unroll
-            for (unsigned k = 0; k < terms_of_pack<In>; k++)
-                windows.sums.template add<Windows::count>(k % term::sums,
-                                                          double(term_of(loaded, k)), doubts);
+            windows.sums.template add_all<Windows::count, terms_of_pack<In>>(
+                [&](unsigned k) { return term_of(loaded, k); }, doubts);
         });
         const bool held = always || !doubts.any();
         if (held)
@@ -266,18 +264,6 @@ struct element_terms {
     }
 
   private:
-    template <unsigned Used, class Sums>
-    static __device__ __forceinline__ void add_in(Sums &sums, const tile &loaded,
-                                                  exact_doubts &doubts)
-    {
-        constexpr unsigned of_pack = terms_of_pack<In>;
-#pragma unroll
-        for (unsigned k = 0; k < terms; k++)
-            sums.template add<Used>(k % term::sums,
-                                    double(term_of(pack_of<In>(loaded[k / of_pack]), k % of_pack)),
-                                    doubts);
-    }
-
     /* Whether all of a tile is finite, but for what is to be left out. */
     __device__ __forceinline__ bool is_finite(const tiles &here) const
     {

@@ -23,15 +23,15 @@ constexpr unsigned tiles_of_batch = WINDOW_NUMBERS * Summed::term::sums / Summed
 
 /* A warp's way through its tiles; all lanes take the same steps. */
 template <class Summed>
-struct exact_adder {
+struct warp_adder {
     using term = typename Summed::term;
     shared<exact_word> words;
     Summed summed;
     typename Summed::tiles tiles;
     typename Summed::tile loaded; /* the tile that comes next */
 
-    __device__ __forceinline__ exact_adder(shared<exact_word> words, const Summed &summed,
-                                           const typename Summed::tiles &tiles)
+    __device__ __forceinline__ warp_adder(shared<exact_word> words, const Summed &summed,
+                                          const typename Summed::tiles &tiles)
         : words(words), summed(summed), tiles(tiles)
     {
         tiles.load(loaded);
@@ -124,7 +124,7 @@ __device__ __forceinline__ void add_share(shared<exact_word> words, const Summed
     const in_packs<In> x(data, n);
     const bool few = n <= exact_few && n <= threads;
     const uint64_t single = few ? rank : x.single(rank);
-    exact_adder<Summed> adder(words, summed, Summed::tiles_of(x, factors, rank, threads));
+    warp_adder<Summed> adder(words, summed, Summed::tiles_of(x, factors, rank, threads));
     clear_words(words, Summed::layout::words);
     __syncthreads();
     if (single < n)

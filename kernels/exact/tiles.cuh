@@ -11,6 +11,27 @@ namespace KERNELS
 template <unsigned Packs>
 using lane_packs = pack<uint32_t>[Packs];
 
+#ifdef __CUDA_ARCH__
+
+/* Has the compiler work a value out here, and not anew wherever it is needed: where registers are
+ * scarce, it spills others for what that takes. */
+template <class T>
+__device__ __forceinline__ T worked_out(T value)
+{
+    asm("" : "+l"(value));
+    return value;
+}
+
+#else
+
+template <class T>
+__device__ __forceinline__ T worked_out(T value)
+{
+    return value;
+}
+
+#endif
+
 /* Of a thread, one of so many. */
 template <class In, unsigned Packs>
 struct warp_tiles {
@@ -19,7 +40,7 @@ struct warp_tiles {
 
     __device__ __forceinline__ warp_tiles(const in_packs<In> &x, uint64_t rank, uint64_t threads)
         : at(x.packs + rank / warp_size * (Packs * warp_size) + threadIdx.x % warp_size),
-          end(x.packs + x.count), stride(threads * Packs)
+          end(worked_out(x.packs + x.count)), stride(worked_out(threads * Packs))
     {
     }
 

@@ -90,6 +90,27 @@ struct exact_windows {
         }
     }
 
+    /* Adds number(k) of each k below N, to the sums in turn. */
+    template <unsigned Used, unsigned N, class Number>
+    __device__ __forceinline__ void add_all(Number number, exact_doubts &doubts)
+    {
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            add<Used>(k % Sums, double(number(k)), doubts);
+    }
+
+    /* The same if these windows hold them all; else all is as it was. */
+    template <unsigned Used, unsigned N, class Number>
+    __device__ __forceinline__ bool add_if_held(Number number)
+    {
+        const exact_windows before = *this;
+        exact_doubts doubts;
+        add_all<Used, N>(number, doubts);
+        if (doubts.any())
+            *this = before;
+        return !doubts.any();
+    }
+
     /* Whether the first accumulators are in the inner half of what they may be: a quarter of it is
      * left on either side. */
     __device__ __forceinline__ bool have_room() const
