@@ -3,6 +3,7 @@
 #include "entry.cuh"
 
 #include "dot.cuh"
+#include "exact/entry.cuh"
 #include "exact/products.cuh"
 
 namespace KERNELS
@@ -10,25 +11,10 @@ namespace KERNELS
 
 const void *exact_products(enum element input)
 {
-    switch (input) {
-    case ELEMENT_FLOAT16:
-        return KERNEL_ENTRY(exact_sum<product_terms<float16>>);
-    case ELEMENT_BFLOAT16:
-        return KERNEL_ENTRY(exact_sum<product_terms<bfloat16>>);
-    case ELEMENT_FLOAT32:
-        return KERNEL_ENTRY(exact_sum<product_terms<float>>);
-    case ELEMENT_FLOAT64:
-        return KERNEL_ENTRY(exact_sum<product_terms<double>>);
-    case ELEMENT_COMPLEX64:
-        return KERNEL_ENTRY(exact_sum<product_terms<complex<float>>>);
-    case ELEMENT_COMPLEX128:
-        return KERNEL_ENTRY(exact_sum<product_terms<complex<double>>>);
-    case ELEMENT_INT64:
-    case ELEMENT_UINT64:
+    if (input == ELEMENT_INT64 || input == ELEMENT_UINT64)
         return KERNEL_ENTRY(exact_products_of_any);
-    default:
-        return nullptr;
-    }
+    return of_floating_input(
+        input, [](auto x) { return KERNEL_ENTRY(exact_sum<product_terms<decltype(x)>>); });
 }
 
 const void *exact_products_merging(enum fold fold, enum element accumulator)

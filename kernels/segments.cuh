@@ -65,7 +65,7 @@ __global__ void survey_segments(SHARED_PARAMETER(ragged) x)
 /* ---- one by one ---- */
 
 /* What becomes a result: a segment wherever it lies, or states. */
-struct thing {
+struct work_item {
     uint64_t parts; /* elements, or states; 0 where there is nothing */
     uint64_t first; /* of them */
     uint64_t n, k;  /* elements and number of the segment */
@@ -73,49 +73,49 @@ struct thing {
 };
 
 /* One that does not lie in the array is nothing. */
-__device__ __forceinline__ thing whole_segment(const ragged &x, uint64_t k)
+__device__ __forceinline__ work_item whole_segment(const ragged &x, uint64_t k)
 {
-    thing own = {0, 0, 0, k, k < x.of.count};
-    if (!own.there)
-        return own;
+    work_item item = {0, 0, 0, k, k < x.of.count};
+    if (!item.there)
+        return item;
     if (segment_is_within(&x.of, k)) {
         const segment found = segment_at(&x.of, k);
-        own.first = found.start;
-        own.parts = own.n = found.n;
+        item.first = found.start;
+        item.parts = item.n = found.n;
     } else if (x.result.findings) {
         atomicOr(x.result.findings, unsigned(FOUND_OUTSIDE));
     }
-    return own;
+    return item;
 }
 
 /* What the tiles that a segment reaches over have left of it: the tails of all but the last, and
  * that one's head. A tile's number stands for the segment that ends in it. */
-__device__ __forceinline__ thing carried_segment(const ragged &x, uint64_t number)
+__device__ __forceinline__ work_item carried_segment(const ragged &x, uint64_t number)
 {
-    thing own = {0, 0, 0, 0, false};
+    work_item item = {0, 0, 0, 0, false};
     if (number >= x.tiles)
-        return own;
+        return item;
     const tile_of_segments tile(x, number, x.splits[number], x.splits[number + 1]);
     const first_segment first(x, tile);
     if (!first.carries || tile.ends == 0)
-        return own;
-    own.there = true;
-    own.k = tile.segment;
-    own.n = end_of_segment(x.of, own.k) - first.begins;
-    own.first = divide(first.begins + own.k, x.tile);
-    own.parts = number - own.first + 1;
-    return own;
+        return item;
+    item.there = true;
+    item.k = tile.segment;
+    item.n = end_of_segment(x.of, item.k) - first.begins;
+    item.first = divide(first.begins + item.k, x.tile);
+    item.parts = number - item.first + 1;
+    return item;
 }
 
 template <class Fold>
 __device__ __forceinline__ void
-take_states(state_of<Fold> &state, const thing &own, global<const state_of<Fold>> heads,
+take_states(state_of<Fold> &state, const work_item &item, global<const state_of<Fold>> heads,
             global<const state_of<Fold>> tails, unsigned number, unsigned team)
 {
-    const uint64_t last = own.parts - 1;
+    const uint64_t last = item.parts - 1;
 #pragma unroll 4
-    for (uint64_t k = number; k < own.parts; k += 1u << team)
-        state = Fold::merge(state, k < last ? tails[own.first + k] : heads[own.first + last]);
+    for (uint64_t k = number; k < item.parts; k += 1u << team)
+        state = Fold::merge(state, k < last ? tails[item.first + k] : heads[item.first + last]);
 }
 
 /* The first of a team's threads gets the fold of all their states; a team that is more than a warp
@@ -178,16 +178,17 @@ __global__ void fold_segments(SHARED_PARAMETER(ragged) x, global<state_of<Fold>>
         const bool alone = turn < teams;
         const unsigned team = alone ? x.block : few, number = threadIdx.x & ((1u << team) - 1),
                        at = alone ? turn : threadIdx.x >> few;
-        const thing own = carried ? carried_segment(x, first + at) : whole_segment(x, first + at);
-        const bool is_long = own.parts > most, takes = own.there && is_long == alone;
+        const work_item item =
+            carried ? carried_segment(x, first + at) : whole_segment(x, first + at);
+        const bool is_long = item.parts > most, takes = item.there && is_long == alone;
         state_of<Fold> state = Fold::identity();
         if (takes && carried)
-            take_states<Fold>(state, own, heads, tails, number, team);
+            take_states<Fold>(state, item, heads, tails, number, team);
         else if (takes)
-            take_neighbours<Fold>(state, x, element_at(x, own.first), own.parts, number, team);
+            take_neighbours<Fold>(state, x, element_at(x, item.first), item.parts, number, team);
         state = fold_team_or_block<Fold>(team, state);
         if (number == 0 && takes)
-            store_segment<Fold>(x, state, own.n, own.k);
+            store_segment<Fold>(x, state, item.n, item.k);
         if (number == 0 && is_long && !alone)
             atomicOr(longs + at / 32, 1u << at % 32);
         if (__syncthreads_or(is_long)) {

@@ -58,6 +58,12 @@ struct exact_span {
     int first, digits, parts;
 };
 
+/* The type whose digits the sum of such elements takes. */
+EXACT_FUNCTION enum element exact_accumulator(enum element input)
+{
+    return input == ELEMENT_FLOAT16 || input == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : input;
+}
+
 EXACT_FUNCTION struct exact_span exact_span_of(enum element accumulator)
 {
     const bool narrow = accumulator == ELEMENT_FLOAT32 || accumulator == ELEMENT_COMPLEX64;

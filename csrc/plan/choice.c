@@ -1,5 +1,6 @@
 #include "plan/choice.h"
 
+#include "common/exact_words.h"
 #include "plan/widest.h"
 
 static const void *flat_kernel(const struct plan *plan, const struct kernels *kernels,
@@ -106,12 +107,6 @@ static bool choose_library(const struct plan *plan, const struct kernels *kernel
     choice->reducer = choice->reducer_again;
     choice->copy = copying_kernel(plan, kernels, choice);
     return choice->reducer && choice->copy;
-}
-
-/* The type whose digits the sum of such elements takes. */
-static enum element exact_accumulator(enum element input)
-{
-    return input == ELEMENT_FLOAT16 || input == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : input;
 }
 
 /* Elements are added as they lie, or as a type that holds them all. */

@@ -14,12 +14,6 @@ enum {
 
 /* ---- what can be done so ---- */
 
-static enum element accumulator_of(const struct plan *plan)
-{
-    const enum element input = plan->layout->input;
-    return input == ELEMENT_FLOAT16 || input == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : input;
-}
-
 static bool is_alike(const struct plan *plan)
 {
     return element_is_complex(plan->layout->input) == element_is_complex(plan->layout->type);
@@ -103,7 +97,7 @@ bool exact_along_make(const struct plan *plan, const struct kernels *kernels,
     if (self->groups > INT32_MAX / self->splits) /* blocks that a grid can have */
         return false;
     self->rows = rows;
-    self->accumulator = accumulator_of(plan);
+    self->accumulator = exact_accumulator(input);
     const size_t words = (size_t)exact_words_of(exact_span_of(self->accumulator)) * sizeof(int64_t);
     self->shared_bytes = words << self->lanes;
     lay_out(plan, words, self);
