@@ -506,8 +506,7 @@ H200 = 132
 
 def shape(segments, elements, size=4, state=4, multiprocessors=H200, *, own=False):
     names = (
-        "block", "tile_block", "team", "most", "alone", "tile", "tiles", "grid", "shared",
-        "tile_shared",
+        "block", "tile_block", "team", "alone", "tile", "tiles", "grid", "shared", "tile_shared",
     )  # fmt: skip
     found = _core.pretended_segments(segments, elements, size, state, own, multiprocessors)
     return dict(zip(names, found, strict=True))
@@ -531,8 +530,8 @@ def test_everything_is_shared_and_nothing_twice(segments, elements, size, own, m
     items = segments + elements
     assert (found["tiles"] - 1) * found["tile"] < items <= found["tiles"] * found["tile"]
     assert found["tile"] < 1 << 16  # where segments end is counted in 16 bits
-    least = found["tile"] * max(size, 2) + size
-    assert least < found["tile_shared"] <= 48 << 10
+    staged = size if own and size == 8 else 8  # elements as they lie, or states of 8 bytes
+    assert found["tile"] * staged < found["tile_shared"] <= 48 << 10
 
 
 def test_a_thread_has_work_for_a_while():
@@ -540,11 +539,12 @@ def test_a_thread_has_work_for_a_while():
     assert shape(million, 64 * million)["team"] == 2
     assert shape(million, 4 * million)["team"] == 0
     assert shape(10, 64 * million)["team"] == 5
-    assert shape(million, 64 * million)["tile"] == 4096
     assert shape(100, 6400)["tile"] == 0
-    scanned = shape(million, 64 * million, own=True)["tile"]
-    assert scanned + 3 == 28 << 8  # 7 packs a thread of 256, beginning at any of a pack's elements
-    assert shape(million, 64 * million, 8, 8, own=True)["tile"] + 1 == 14 << 8
+    # 7 packs a thread of 256, beginning at any of a pack's elements.
+    for own in (False, True):
+        assert shape(million, 64 * million, own=own)["tile"] + 3 == 28 << 8
+        assert shape(million, 64 * million, 8, 8, own=own)["tile"] + 1 == 14 << 8
+    assert shape(million, 64 * million, 1, 8)["tile"] + 1 == 14 << 8
 
 
 def test_no_segments_on_a_device_are_none_wherever_the_values_are():

@@ -30,11 +30,11 @@ enum kernel_kind {
 
     /* Of segments. The survey (kernel_segments) looks at offsets and finds tiles' beginnings. Then
      * (kernel_segments, heads, tails) has segments that lie in one tile folded, and of others what
-     * lies in a tile, by teams or by scans, and once more what these become, or, where offsets do
-     * not rise or nobody has looked, all segments one by one. */
+     * lies in a tile, and once more what these become, or, where offsets do not rise or nobody has
+     * looked, all segments one by one. Tiles have elements as they lie, or states of one each. */
     KERNEL_SURVEY,
     KERNEL_TILES,
-    KERNEL_SCANNED_TILES,
+    KERNEL_TILES_OF_STATES,
     KERNEL_SEGMENTS,
 
     /* Merges states that lie one after the other: (states, n, partials, tickets, ending, fold,

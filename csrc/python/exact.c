@@ -2,7 +2,7 @@
 
 #include "arrays/array.h"
 #include "arrays/numpys.h"
-#include "common/exact.h"
+#include "common/exact_rounding.h"
 #include "plan/plan.h"
 #include "python/dot.h"
 #include "python/execute.h"

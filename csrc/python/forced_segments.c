@@ -47,8 +47,8 @@ PyObject *pretended_segments(PyObject *module, PyObject *arguments)
                           &state, &own, &multiprocessors))
         return NULL;
     segments_shape_make(segments, elements, size, state, own, multiprocessors, &shape);
-    return Py_BuildValue("IIIIIIKKnn", shape.block, shape.tile_block, shape.team, shape.most,
-                         shape.alone, shape.tile, (unsigned long long)shape.tiles,
+    return Py_BuildValue("IIIIIKKnn", shape.block, shape.tile_block, shape.team, shape.alone,
+                         shape.tile, (unsigned long long)shape.tiles,
                          (unsigned long long)shape.grid, (Py_ssize_t)shape.shared_bytes,
                          (Py_ssize_t)shape.tile_shared_bytes);
 }

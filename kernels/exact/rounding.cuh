@@ -1,7 +1,8 @@
-/* A warp rounds words: its lanes pass the carries on side by side, and find the digits that decide;
- * with these all of them do what the host does. */
+/* Exact results on the device: a warp rounds words. Its lanes pass the carries on side by side, and
+ * find the digits that decide; with these all of them do what the host does. */
 #pragma once
 
+#include "../ending.cuh"
 #include "words.cuh"
 
 #include "common/kernels.h"
@@ -131,15 +132,18 @@ __device__ __forceinline__ struct exact_leading leading_of(shared<exact_word> wo
     return leading;
 }
 
-/* A part of which the words begin with notes, rounded: its bits. */
+/* A part of which the words begin with notes, rounded: its bits, or those of its root. */
 template <unsigned Each>
 __device__ __forceinline__ uint64_t rounded_part(shared<exact_word> words, struct exact_span span,
                                                  const struct exact_result &result, uint64_t count,
-                                                 bool begins_negative)
+                                                 bool begins_negative, bool root = false)
 {
     const struct exact_leading leading = leading_of<Each>(words + EXACT_NOTES, span);
-    return exact_finish_part(&result.finish, result.mean, count, seen_as<const int64_t>(words),
-                             begins_negative, &leading);
+    const shared<const int64_t> notes = seen_as<const int64_t>(words);
+    if (root)
+        return exact_round_root(leading, notes, exact_format_of_part(&result.finish));
+    return exact_round_part(&result.finish, result.mean, count, notes,
+                            begins_negative && !notes[EXACT_NOTE_OTHERS], &leading);
 }
 
 /* To any type, at any address. Out of line, since it is much, and seldom. */
@@ -188,11 +192,11 @@ __device__ __noinline__ void round_words(shared<exact_word> words,
 {
     constexpr unsigned each = (Layout::digits + 2 + warp_size - 1) / warp_size;
     const uint64_t count = result.finish.count - words[EXACT_NOTE_LEFT_OUT];
-    const struct exact_span span = {Layout::first, Layout::digits};
+    const struct exact_span span = {Layout::first, Layout::digits, Layout::parts};
     const bool begins_negative = exact_asks_for_signs(&result.finish);
     uint64_t real = 0, imag = 0;
 #pragma unroll 1
-    for (unsigned part = 0; part < Layout::words / Layout::part; part++) {
+    for (unsigned part = 0; part < Layout::parts; part++) {
         const uint64_t bits =
             rounded_part<each>(words + part * Layout::part, span, result, count, begins_negative);
         real = part == EXACT_REAL ? bits : real;
@@ -200,6 +204,60 @@ __device__ __noinline__ void round_words(shared<exact_word> words,
     }
     if (threadIdx.x % warp_size == 0)
         store_rounded(result, static_cast<unsigned char *>(result.out), real, imag);
+}
+
+/* ---- results by a launch of their own ---- */
+
+/* By a warp: a part's words with what the sum begins with, among all digits that there are. */
+__device__ __forceinline__ void spread_part(shared<exact_word> words,
+                                            global<const exact_word> state, struct exact_span span,
+                                            const struct finish &how, int part)
+{
+    const int lane = int(threadIdx.x);
+    for (int k = lane; k < EXACT_NOTES + EXACT_DIGITS; k += int(warp_size)) {
+        const int digit = k - EXACT_NOTES - span.first;
+        const bool reached = digit >= 0 && digit < span.digits;
+        words[k] = k < EXACT_NOTES ? state[k] : reached ? state[EXACT_NOTES + digit] : 0;
+    }
+    __syncwarp();
+    if (lane == 0 && how.has_initial)
+        exact_words_begin(&how, part, seen_as<int64_t>(words));
+    __syncwarp();
+}
+
+/* One warp: where the launch that made the words does not make the result, too, as it begins with
+ * something, or is of products, or nothing was added. `counted` is the device's own count of what
+ * took part, null where the host knows. */
+template <bool Products>
+__global__ void exact_finish(global<const exact_word> state, enum reduction reduction,
+                             SHARED_PARAMETER(struct finish) how, global<const uint64_t> counted,
+                             enum element out_type, global<unsigned char> out, struct ending ending,
+                             enum element accumulator)
+{
+    constexpr unsigned each = (EXACT_DIGITS + 2 + warp_size - 1) / warp_size;
+    const shared<exact_word> words = block_memory<exact_word>();
+    const bool mean = reduction == REDUCTION_mean || reduction == REDUCTION_nanmean,
+               root = Products && reduction == REDUCTION_norm;
+    const struct exact_span all = {0, EXACT_DIGITS, 1},
+                            span = Products ? exact_span_of_products(root ? FOLD_norm2 : FOLD_sum,
+                                                                     accumulator)
+                                            : exact_span_of(accumulator);
+    const struct exact_result result = {out, out_type, mean, how};
+    const uint64_t count = (counted ? *counted : how.count) - state[EXACT_NOTE_LEFT_OUT];
+    uint64_t real = 0, imag = 0;
+#pragma unroll 1
+    for (int part = 0; part < span.parts; part++) {
+        spread_part(words, state + part * exact_words_of_part(span), span, how, part);
+        const uint64_t bits =
+            rounded_part<each>(words, all, result, count, exact_begins_negative(&how, part), root);
+        real = part == EXACT_REAL ? bits : real;
+        imag = part == EXACT_IMAGINARY ? bits : imag;
+        __syncwarp();
+    }
+    if (threadIdx.x == 0) {
+        store_rounded(result, out, real, imag);
+        post(ending, uint32_t(0));
+    }
 }
 
 } // namespace KERNELS
