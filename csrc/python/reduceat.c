@@ -1,17 +1,15 @@
-#include "python/reduceat.h"
-
+/* Reductions of segments, for gred/segments.py. */
 #include "arrays/array.h"
 #include "arrays/stream.h"
 #include "common/findings.h"
 #include "common/segments.h"
 #include "plan/axes.h"
-#include "python/array_results.h"
-#include "python/reduction_argument.h"
+#include "python/arguments.h"
+#include "python/functions.h"
+#include "python/results.h"
 
 /* It is called by gred/segments.py, whose frame is not the user's. */
 enum { WRAPPER_FRAMES = 1 };
-
-enum { OP, VALUES, OFFSETS, DTYPE, OUT, MAY_BE_EMPTY, DEVICE, STREAM, ARGUMENTS };
 
 /* A call's arguments and all that they keep alive, and what becomes of them. On the heap: an
  * argument's own code may call again, and threads' stacks may be small. */
@@ -80,27 +78,26 @@ static bool check_range(const struct call *call, const char *op)
     return true;
 }
 
-static bool view_arguments(struct call *call, PyObject *const *arguments, const struct where *where)
+static bool view_arguments(struct call *call, PyObject *const *slots, const struct where *where)
 {
     struct view_request asked = {.name = "values", .where = where};
-    if (!stream_parse(arguments[STREAM], &asked.consumer) ||
-        !output_view(arguments[OUT], &asked, &call->output))
+    if (!stream_parse(slots[STREAM], &asked.consumer) ||
+        !output_view(slots[OUT], &asked, &call->output))
         return false;
     call->request.consumer = asked.consumer;
     call->request.out = call->output.object ? &call->output : NULL;
     asked.in_background = call->output.view.on_device;
-    if (!array_view(arguments[VALUES], &asked, &call->values) || !check_values(&call->values))
+    if (!array_view(slots[VALUES], &asked, &call->values) || !check_values(&call->values))
         return false;
     asked.name = "offsets";
     call->request.offsets = &call->offsets;
-    return array_view(arguments[OFFSETS], &asked, &call->offsets) &&
-           check_offsets(&call->offsets) &&
+    return array_view(slots[OFFSETS], &asked, &call->offsets) && check_offsets(&call->offsets) &&
            (!call->offsets.on_device || where->locate(where, &call->offsets, "offsets"));
 }
 
-static bool describe(struct call *call, PyObject *const *arguments, const struct where *where)
+static bool describe(struct call *call, PyObject *const *slots, const struct where *where)
 {
-    const int may_be_empty = PyObject_IsTrue(arguments[MAY_BE_EMPTY]);
+    const int may_be_empty = PyObject_IsTrue(slots[MAY_BE_EMPTY]);
     if (may_be_empty < 0)
         return false;
     call->segments = (struct segments){.offsets = call->offsets.layout.data,
@@ -176,25 +173,28 @@ static PyObject *reduce_segments(struct call *call, const char *op)
     return array_results_deliver(&call->results, plan);
 }
 
-PyObject *reduceat_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+PyObject *reduceat_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
+                        PyObject *names)
 {
+    static const struct signature signature = {
+        "reduceat", 8, 8, 8, {OP, VALUES, OFFSETS, DTYPE, OUT, MAY_BE_EMPTY, DEVICE, STREAM}};
     struct module_state *state = PyModule_GetState(module);
     const struct where *where = &state->platforms.where;
-    if (count != ARGUMENTS)
-        return PyErr_Format(PyExc_TypeError, "reduceat() takes %d arguments; got %zd", ARGUMENTS,
-                            count);
+    PyObject *slots[ARGUMENTS_END];
+    if (!arguments_parse(&signature, arguments, count, names, slots))
+        return NULL;
     struct call *call = PyMem_Calloc(1, sizeof *call);
     PyObject *result = NULL;
     if (!call)
         return PyErr_NoMemory();
     call->request = (struct request){.platforms = &state->platforms,
-                                     .dtype = arguments[DTYPE],
-                                     .device = arguments[DEVICE],
+                                     .dtype = slots[DTYPE],
+                                     .device = slots[DEVICE],
                                      .frames = WRAPPER_FRAMES};
-    array_results_begin(&call->results, state, arguments[VALUES], &call->values, &call->output);
+    array_results_begin(&call->results, state, slots[VALUES], &call->values, &call->output);
     call->results.beside = &call->offsets;
-    if (reduction_parse(arguments[OP], &call->request.reduction) &&
-        view_arguments(call, arguments, where) && describe(call, arguments, where))
+    if (reduction_parse(slots[OP], &call->request.reduction) &&
+        view_arguments(call, slots, where) && describe(call, slots, where))
         result = reduce_segments(call, reduction_row(call->request.reduction)->name);
     array_results_end(&call->results);
     array_release(&call->values);

@@ -1,0 +1,305 @@
+#include "python/memory.h"
+
+#include "arrays/dlexport.h"
+#include "arrays/stream_handle.h"
+#include "common/raise.h"
+#include "python/state.h"
+#include "simulated/memory.h"
+
+/* ==== DeviceMemory ==== */
+
+struct device_object {
+    PyObject_HEAD const struct platform *platform;
+    struct device_memory memory; /* nowhere, where it has no bytes */
+};
+
+static struct module_state *state_of(PyObject *object)
+{
+    return PyType_GetModuleState(Py_TYPE(object));
+}
+
+static void *platform_state(PyObject *object)
+{
+    return platforms_state(&state_of(object)->platforms,
+                           ((struct device_object *)object)->platform);
+}
+
+static bool fail(PyObject *object, const struct failure *failure)
+{
+    failure_raise(failure, state_of(object)->platforms.cuda_error);
+    return false;
+}
+
+PyObject *device_memory_new(struct module_state *state, const struct platform *platform, int device,
+                            size_t bytes, struct device_memory *memory)
+{
+    struct failure failure = {0};
+    struct device_object *self =
+        (struct device_object *)state->device_memory->tp_alloc(state->device_memory, 0);
+    if (!self)
+        return NULL;
+    *memory = (struct device_memory){.bytes = bytes, .device = device};
+    self->platform = platform;
+    if (bytes &&
+        !platform->allocate(platforms_state(&state->platforms, platform), memory, &failure)) {
+        failure_raise(&failure, state->platforms.cuda_error);
+        Py_DECREF(self);
+        return NULL;
+    }
+    self->memory = *memory;
+    return (PyObject *)self;
+}
+
+static void device_dealloc(PyObject *object)
+{
+    const struct device_object *self = (struct device_object *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    if (self->memory.at)
+        self->platform->release(platform_state(object), &self->memory);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+/* ---- to the host ---- */
+
+static bool read_to(PyObject *object, void *target)
+{
+    const struct device_object *self = (struct device_object *)object;
+    void *state = platform_state(object);
+    struct failure failure = {0};
+    bool done;
+    Py_BEGIN_ALLOW_THREADS done = self->platform->read(state, &self->memory, target, &failure);
+    Py_END_ALLOW_THREADS return done || fail(object, &failure);
+}
+
+static PyObject *device_read(PyObject *object, PyObject *target)
+{
+    const struct device_object *self = (struct device_object *)object;
+    Py_buffer buffer;
+    if (PyObject_GetBuffer(target, &buffer, PyBUF_WRITABLE) < 0)
+        return NULL;
+    bool done = (size_t)buffer.len == self->memory.bytes;
+    if (!done)
+        PyErr_Format(PyExc_ValueError, "the memory has %zu bytes, and the buffer %zd",
+                     self->memory.bytes, buffer.len);
+    done = done && (!buffer.len || read_to(object, buffer.buf));
+    PyBuffer_Release(&buffer);
+    return done ? Py_NewRef(Py_None) : NULL;
+}
+
+/* ---- to other libraries ---- */
+
+/* Puts one of the memory's stream and a reader's after what is on the other now. */
+static bool order(PyObject *object, uintptr_t reader, bool reader_first, struct failure *failure)
+{
+    const struct device_object *self = (struct device_object *)object;
+    const uintptr_t own = self->memory.stream.handle;
+    return !self->platform->order || !self->memory.stream.given ||
+           self->platform->order(platform_state(object), self->memory.device,
+                                 reader_first ? reader : own, reader_first ? own : reader, failure);
+}
+
+/* A stream that a reader had made may be gone by then, and CUDA cannot tell; the default ones are
+ * not. */
+static void let_go(PyObject *object, uintptr_t reader)
+{
+    enum { PER_THREAD_DEFAULT_STREAM = 2 };
+    struct failure ignored = {0};
+    if (reader && reader <= PER_THREAD_DEFAULT_STREAM)
+        order(object, reader, true, &ignored);
+}
+
+static bool admit(PyObject *object, uintptr_t reader)
+{
+    struct failure failure = {0};
+    if (!reader || order(object, reader, false, &failure))
+        return true;
+    return fail(object, &failure);
+}
+
+static bool parse_reader(PyObject *object, uintptr_t *handle)
+{
+    *handle = PyLong_AsUnsignedLongLong(object);
+    if (PyErr_Occurred())
+        return false;
+    if (stream_is_readable(*handle))
+        return true;
+    PyErr_Format(PyExc_ValueError, "stream %R is no handle of a stream", object);
+    return false;
+}
+
+static bool parse_shape(PyObject *object, struct dlexport *export)
+{
+    const Py_ssize_t dimensions = PyTuple_GET_SIZE(object);
+    if (dimensions > DIMENSIONS_MAX) {
+        PyErr_SetString(PyExc_ValueError, "too many dimensions");
+        return false;
+    }
+    export->dimensions = (unsigned)dimensions;
+    for (Py_ssize_t k = 0; k < dimensions; k++) {
+        export->shape[k] = PyLong_AsLongLong(PyTuple_GET_ITEM(object, k));
+        if (export->shape[k] < 0) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_ValueError, "a length must not be negative");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* capsule(shape, element type, stream, versioned): DLPack's, of elements in C order. */
+static PyObject *device_capsule(PyObject *object, PyObject *arguments)
+{
+    const struct device_object *self = (struct device_object *)object;
+    struct dlexport export = {.owner = object,
+                              .data = self->memory.at,
+                              .on_gpu = self->platform->numbered,
+                              .device = self->memory.device,
+                              .let_go = let_go};
+    PyObject *shape, *reader;
+    const char *type;
+    int versioned;
+    if (!PyArg_ParseTuple(arguments, "O!sO!p:capsule", &PyTuple_Type, &shape, &type, &PyLong_Type,
+                          &reader, &versioned) ||
+        !parse_shape(shape, &export) || !parse_reader(reader, &export.reader) ||
+        !dlexport_type(type, &export) || !admit(object, export.reader))
+        return NULL;
+    export.versioned = versioned;
+    return dlexport_capsule(&export);
+}
+
+/* ---- attributes ---- */
+
+static PyObject *device_address(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyLong_FromVoidPtr(((struct device_object *)object)->memory.at);
+}
+
+static PyObject *device_nbytes(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyLong_FromSize_t(((struct device_object *)object)->memory.bytes);
+}
+
+static PyObject *device_device(PyObject *object, void *Py_UNUSED(closure))
+{
+    const struct device_object *self = (struct device_object *)object;
+    return platform_name(self->platform, self->memory.device);
+}
+
+static PyObject *device_dl_device(PyObject *object, void *Py_UNUSED(closure))
+{
+    const struct device_object *self = (struct device_object *)object;
+    return Py_BuildValue("(ii)", dlexport_device_type(self->platform->numbered),
+                         self->memory.device);
+}
+
+static PyObject *device_stream(PyObject *object, void *Py_UNUSED(closure))
+{
+    const struct stream *stream = &((struct device_object *)object)->memory.stream;
+    return stream->given ? PyLong_FromUnsignedLongLong(stream->handle) : Py_NewRef(Py_None);
+}
+
+static PyGetSetDef device_attributes[] = {
+    {"address", device_address, NULL, "Where the memory begins; 0: it has no bytes.", NULL},
+    {"nbytes", device_nbytes, NULL, "How many bytes there are.", NULL},
+    {"device", device_device, NULL, "The device, as device= spells it.", NULL},
+    {"dl_device", device_dl_device, NULL, "The device as DLPack has it: a type and a number.",
+     NULL},
+    {"stream", device_stream, NULL, "The stream whose work has to be waited for, or None.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef device_methods[] = {
+    {"read", device_read, METH_O, "Copies all of it into a buffer, and waits for that."},
+    {"capsule", device_capsule, METH_VARARGS, "A capsule of DLPack's over the memory."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot device_slots[] = {
+    {Py_tp_doc, "Memory on a device that gred has got for results."},
+    {Py_tp_dealloc, device_dealloc},
+    {Py_tp_getset, device_attributes},
+    {Py_tp_methods, device_methods},
+    {0, NULL},
+};
+
+PyType_Spec device_memory_spec = {
+    .name = "gred._core.DeviceMemory",
+    .basicsize = sizeof(struct device_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = device_slots,
+};
+
+/* ==== SimulatedMemory ==== */
+
+struct simulated_object {
+    PyObject_HEAD struct simulated_allocation *block;
+};
+
+static PyObject *simulated_new(PyTypeObject *type, PyObject *arguments, PyObject *named)
+{
+    static char *names[] = {"", NULL};
+    Py_ssize_t bytes;
+    if (!PyArg_ParseTupleAndKeywords(arguments, named, "n:SimulatedMemory", names, &bytes))
+        return NULL;
+    if (bytes < 0)
+        return PyErr_Format(PyExc_ValueError, "nbytes must not be negative; got %zd", bytes);
+    const struct module_state *state = PyType_GetModuleState(type);
+    struct simulated_object *self = (struct simulated_object *)type->tp_alloc(type, 0);
+    if (!self)
+        return NULL;
+    self->block = simulated_allocation_new(state->simulated_allocations, (size_t)bytes);
+    if (!self->block) {
+        Py_DECREF(self);
+        return PyErr_NoMemory();
+    }
+    return (PyObject *)self;
+}
+
+static void simulated_dealloc(PyObject *object)
+{
+    struct simulated_object *self = (struct simulated_object *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    if (self->block)
+        simulated_allocation_release(self->block);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static int simulated_buffer(PyObject *object, Py_buffer *buffer, int flags)
+{
+    const struct simulated_allocation *block = ((struct simulated_object *)object)->block;
+    return PyBuffer_FillInfo(buffer, object, block->bytes, (Py_ssize_t)block->length, 0, flags);
+}
+
+static PyObject *simulated_address(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyLong_FromVoidPtr(((struct simulated_object *)object)->block->bytes);
+}
+
+static PyObject *simulated_nbytes(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyLong_FromSize_t(((struct simulated_object *)object)->block->length);
+}
+
+static PyGetSetDef simulated_attributes[] = {
+    {"address", simulated_address, NULL, "Where the memory begins.", NULL},
+    {"nbytes", simulated_nbytes, NULL, "How many bytes there are.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot simulated_slots[] = {
+    {Py_tp_doc, "SimulatedMemory(nbytes, /)\n--\n\nMemory of the simulated device, as a buffer."},
+    {Py_tp_new, simulated_new},
+    {Py_tp_dealloc, simulated_dealloc},
+    {Py_tp_getset, simulated_attributes},
+    {Py_bf_getbuffer, simulated_buffer},
+    {0, NULL},
+};
+
+PyType_Spec simulated_memory_spec = {
+    .name = "gred._core.SimulatedMemory",
+    .basicsize = sizeof(struct simulated_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = simulated_slots,
+};
