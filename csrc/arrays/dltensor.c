@@ -1,13 +1,12 @@
 #include "arrays/dltensor.h"
 
-#include "arrays/protocol.h"
-#include "arrays/raised.h"
+#include "arrays/objects.h"
 
 enum { DEVICE_CPU = 1, DEVICE_CUDA = 2, DEVICE_CUDA_HOST = 3, DEVICE_CUDA_MANAGED = 13 };
 
 enum { FLAG_READ_ONLY = 1, FLAG_COPIED = 2 };
 
-static const struct protocol_terms terms = {
+static const struct view_terms terms = {
     .shape = "the DLPack tensor's shape",
     .strides = "the DLPack tensor's strides",
     .data = "the DLPack tensor's data",
@@ -28,7 +27,7 @@ bool dltensor_is_supported(int device_type)
 
 bool dltensor_begin(struct view *view, int device_type, const char *name)
 {
-    protocol_begin(view, dltensor_is_on_device(device_type));
+    view_begin(view, dltensor_is_on_device(device_type));
     if (dltensor_is_supported(device_type))
         return true;
     PyErr_Format(PyExc_TypeError,
@@ -45,7 +44,7 @@ static bool read_type(const struct dl_tensor *tensor, const char *name, struct l
 {
     enum element element = ELEMENTS;
     if (tensor->code < sizeof kinds && tensor->bits % 8 == 0 && tensor->lanes == 1)
-        element = protocol_element(kinds[tensor->code], tensor->bits / 8);
+        element = view_element(kinds[tensor->code], tensor->bits / 8);
     if (element == ELEMENTS) {
         PyErr_Format(PyExc_TypeError,
                      "%s: DLPack's element type (code %d, bits %d, lanes %d) is not supported; the "
@@ -73,7 +72,7 @@ static bool read_shape(const struct dl_tensor *tensor, const char *name, struct 
     }
     for (int k = 0; k < tensor->dimensions; k++)
         view->layout.shape[k] = (uint64_t)tensor->shape[k];
-    return protocol_count(view, name, &terms);
+    return view_count(view, name, &terms);
 }
 
 static bool read_strides(const struct dl_tensor *tensor, const char *name, struct view *view)
@@ -81,7 +80,7 @@ static bool read_strides(const struct dl_tensor *tensor, const char *name, struc
     struct layout *layout = &view->layout;
     const int64_t size = (int64_t)element_size(layout->input);
     if (!tensor->strides) {
-        protocol_in_c_order(layout);
+        view_in_c_order(layout);
         return true;
     }
     for (unsigned k = 0; k < layout->dimensions; k++) {
@@ -116,7 +115,7 @@ bool dltensor_read(const struct dl_tensor *tensor, const char *name, struct view
 {
     return read_type(tensor, name, &view->layout) && read_shape(tensor, name, view) &&
            read_strides(tensor, name, view) && read_data(tensor, name, &view->layout) &&
-           protocol_check(view, name, &terms);
+           view_check(view, name, &terms);
 }
 
 bool dltensor_check_version(const struct dl_versioned *versioned, const char *name)
@@ -148,7 +147,7 @@ void dltensor_describe(struct dl_tensor *tensor, int device, enum element elemen
 {
     unsigned code = 0;
     while (code + 1 < sizeof kinds &&
-           (!kinds[code] || protocol_element(kinds[code], element_size(element)) != element))
+           (!kinds[code] || view_element(kinds[code], element_size(element)) != element))
         code++;
     tensor->device_type = DEVICE_CUDA;
     tensor->device = device;

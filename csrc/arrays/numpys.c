@@ -3,7 +3,7 @@
 
 #include "arrays/numpys.h"
 
-#include "arrays/protocol.h"
+#include "arrays/view.h"
 
 #include <numpy/arrayscalars.h>
 
@@ -92,7 +92,7 @@ static bool is_bfloat16(PyArray_Descr *descr)
 bool numpys_element_of(PyArray_Descr *descr, const char *name, enum element *element)
 {
     *element = is_bfloat16(descr) ? ELEMENT_BFLOAT16
-                                  : protocol_element(descr->kind, (size_t)PyDataType_ELSIZE(descr));
+                                  : view_element(descr->kind, (size_t)PyDataType_ELSIZE(descr));
     if (*element != ELEMENTS && (descr->kind != 'V' || is_bfloat16(descr)))
         return true;
     PyErr_Format(PyExc_TypeError, "%s: element type %S is not supported; the supported ones are %s",

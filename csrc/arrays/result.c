@@ -1,33 +1,12 @@
 #include "arrays/result.h"
 
-#include "arrays/cupy.h"
-#include "arrays/name.h"
-#include "arrays/shape.h"
+#include "arrays/objects.h"
 
 /* What is said in Python is in gred/device_array.py, which is imported when it is first asked. */
-static struct {
-    PyObject *module, *made_like, *own, *handed_over;
-} names;
-
-int result_setup(void)
-{
-    return name_intern(&names.module, "gred.device_array") &&
-                   name_intern(&names.made_like, "made_like") &&
-                   name_intern(&names.own, "DeviceArray") &&
-                   name_intern(&names.handed_over, "handed_over")
-               ? 0
-               : -1;
-}
-
 static PyObject *import(void)
 {
-    PyObject *module = PyImport_GetModule(names.module);
-    return module || PyErr_Occurred() ? module : PyImport_Import(names.module);
-}
-
-PyObject *result_shape(const struct result_request *request)
-{
-    return shape_tuple(request->dimensions, request->shape);
+    PyObject *module = PyImport_GetModule(names.device_array);
+    return module || PyErr_Occurred() ? module : PyImport_Import(names.device_array);
 }
 
 /* Calls made_like(like, shape, type, device); takes over the reference to the shape. */
@@ -49,7 +28,7 @@ static PyObject *ask_python(const struct result_request *request, PyObject *shap
 /* 1, 0 or -1. */
 static int make_in_python(const struct result_request *request, PyObject **array, void **at)
 {
-    PyObject *made = ask_python(request, result_shape(request));
+    PyObject *made = ask_python(request, shape_tuple(request->dimensions, request->shape));
     if (!made || made == Py_None) {
         Py_XDECREF(made);
         return made ? 0 : -1;
@@ -91,8 +70,9 @@ void result_release(struct result_memory *result)
 
 PyObject *result_own(const struct result_request *request, PyObject *memory)
 {
-    PyObject *shape = result_shape(request), *module = shape ? import() : NULL;
-    PyObject *class = module ? PyObject_GetAttr(module, names.own) : NULL;
+    PyObject *shape = shape_tuple(request->dimensions, request->shape),
+             *module = shape ? import() : NULL;
+    PyObject *class = module ? PyObject_GetAttr(module, names.DeviceArray) : NULL;
     PyObject *array =
         class ? PyObject_CallFunction(class, "OOs", memory, shape, element_name(request->type))
               : NULL;

@@ -1,21 +1,6 @@
 #include "arrays/stream.h"
 
-#include "arrays/name.h"
-#include "common/newer_python.h"
-
-#define NAMES(NAME) NAME(__cuda_stream__) NAME(ptr) NAME(cuda_stream) NAME(handle) NAME(value)
-static struct {
-#define NAME(name) PyObject *name;
-    NAMES(NAME)
-#undef NAME
-} names;
-
-int stream_setup(void)
-{
-#define NAME(name) &&name_intern(&names.name, #name)
-    return true NAMES(NAME) ? 0 : -1;
-#undef NAME
-}
+#include "arrays/objects.h"
 
 static bool wrong_type(PyObject *object)
 {
@@ -102,8 +87,18 @@ int stream_parse_torchs(PyObject *object, struct stream *stream)
     return parse_attribute(object, names.cuda_stream, stream);
 }
 
-/* CuPy's streams have a ptr, PyTorch's a cuda_stream, Numba's a handle, which is a ctypes pointer
- * with a value. */
+/* Numba's handle is a ctypes pointer, which has a value: None if it is null. A new reference. */
+static PyObject *handle_of(PyObject *object)
+{
+    PyObject *handle = PyObject_GetAttr(object, names.handle);
+    if (handle && !PyIndex_Check(handle))
+        Py_SETREF(handle, PyObject_GetAttr(handle, names.value));
+    if (handle == Py_None)
+        Py_SETREF(handle, PyLong_FromLong(0));
+    return handle;
+}
+
+/* CuPy's streams have a ptr, PyTorch's a cuda_stream, Numba's a handle. */
 static bool parse_library(PyObject *object, struct stream *stream)
 {
     int found = parse_attribute(object, names.ptr, stream);
@@ -111,26 +106,13 @@ static bool parse_library(PyObject *object, struct stream *stream)
         found = parse_attribute(object, names.cuda_stream, stream);
     if (found)
         return found > 0;
-    PyObject *handle = PyObject_GetAttr(object, names.handle);
-    if (!handle) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError))
-            return false;
+    PyObject *handle = handle_of(object);
+    if (!handle && PyErr_ExceptionMatches(PyExc_AttributeError)) {
         PyErr_Clear();
         return wrong_type(object);
     }
-    PyObject *value =
-        PyIndex_Check(handle) ? Py_NewRef(handle) : PyObject_GetAttr(handle, names.value);
-    Py_DECREF(handle);
-    if (!value) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError))
-            return false;
-        PyErr_Clear();
-        return wrong_type(object);
-    }
-    if (value == Py_None) /* how ctypes writes a null pointer */
-        Py_SETREF(value, PyLong_FromLong(0));
-    const bool parsed = value && parse_own_handle(value, stream);
-    Py_XDECREF(value);
+    const bool parsed = handle && parse_own_handle(handle, stream);
+    Py_XDECREF(handle);
     return parsed;
 }
 

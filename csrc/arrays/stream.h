@@ -15,6 +15,3 @@ bool stream_parse(PyObject *object, struct stream *stream);
 /* The handle that a stream of PyTorch's has, where 0 is the legacy default stream. 1, 0 if the
  * object has none, -1 with an exception set. */
 int stream_parse_torchs(PyObject *object, struct stream *stream);
-
-/* Makes the constants that the others use; -1 with an exception set. */
-int stream_setup(void);

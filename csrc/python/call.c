@@ -3,7 +3,7 @@
 #include "python/call.h"
 
 #include "arrays/numpys.h"
-#include "arrays/raised.h"
+#include "arrays/objects.h"
 #include "arrays/stream.h"
 #include "plan/types.h"
 #include "plan/wrong.h"

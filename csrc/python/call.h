@@ -2,8 +2,7 @@
  * functions that take an array as the reductions do. */
 #pragma once
 
-#include "arrays/mask.h"
-#include "arrays/means.h"
+#include "arrays/operands.h"
 #include "plan/axes.h"
 #include "plan/plan.h"
 #include "python/arguments.h"

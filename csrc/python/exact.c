@@ -3,7 +3,7 @@
 #include "common/exact.h"
 #include "arrays/array.h"
 #include "arrays/numpys.h"
-#include "arrays/shape.h"
+#include "arrays/objects.h"
 #include "arrays/stream.h"
 #include "common/arithmetic.h"
 #include "common/exact_sums.h"

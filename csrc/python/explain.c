@@ -72,9 +72,9 @@ static PyObject *launches(const char *form, enum element accumulator, size_t sta
 
 static void append(struct list *list, const char *when, const struct step *step)
 {
-    static const char *const names[] = {
-        [STEP_PASS] = "pass", [STEP_LIBRARY] = "library", [STEP_UNPACK] = "unpack",
-        [STEP_COPY] = "copy", [STEP_COUNT] = "count",     [STEP_FINISH] = "finish"};
+    static const char *const names[] = {[STEP_PASS] = "pass",     [STEP_LIBRARY] = "library",
+                                        [STEP_UNPACK] = "unpack", [STEP_COPY] = "copy",
+                                        [STEP_COUNT] = "count",   [STEP_FINISH] = "finish"};
     append_named(list, when, names[step->kind], step);
 }
 

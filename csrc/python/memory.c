@@ -1,6 +1,6 @@
 #include "python/memory.h"
 
-#include "arrays/dlexport.h"
+#include "arrays/dlpack.h"
 #include "arrays/stream_handle.h"
 #include "common/raise.h"
 #include "python/state.h"
@@ -128,7 +128,7 @@ static bool parse_reader(PyObject *object, uintptr_t *handle)
     return false;
 }
 
-static bool parse_shape(PyObject *object, struct dlexport *export)
+static bool parse_shape(PyObject *object, struct dlpack_export *export)
 {
     const Py_ssize_t dimensions = PyTuple_GET_SIZE(object);
     if (dimensions > DIMENSIONS_MAX) {
@@ -151,21 +151,21 @@ static bool parse_shape(PyObject *object, struct dlexport *export)
 static PyObject *device_capsule(PyObject *object, PyObject *arguments)
 {
     const struct device_object *self = (struct device_object *)object;
-    struct dlexport export = {.owner = object,
-                              .data = self->memory.at,
-                              .on_gpu = self->platform->numbered,
-                              .device = self->memory.device,
-                              .let_go = let_go};
+    struct dlpack_export export = {.owner = object,
+                                   .data = self->memory.at,
+                                   .on_gpu = self->platform->numbered,
+                                   .device = self->memory.device,
+                                   .let_go = let_go};
     PyObject *shape, *reader;
     const char *type;
     int versioned;
     if (!PyArg_ParseTuple(arguments, "O!sO!p:capsule", &PyTuple_Type, &shape, &type, &PyLong_Type,
                           &reader, &versioned) ||
         !parse_shape(shape, &export) || !parse_reader(reader, &export.reader) ||
-        !dlexport_type(type, &export) || !admit(object, export.reader))
+        !dlpack_type(type, &export) || !admit(object, export.reader))
         return NULL;
     export.versioned = versioned;
-    return dlexport_capsule(&export);
+    return dlpack_capsule(&export);
 }
 
 /* ---- attributes ---- */
@@ -189,8 +189,7 @@ static PyObject *device_device(PyObject *object, void *Py_UNUSED(closure))
 static PyObject *device_dl_device(PyObject *object, void *Py_UNUSED(closure))
 {
     const struct device_object *self = (struct device_object *)object;
-    return Py_BuildValue("(ii)", dlexport_device_type(self->platform->numbered),
-                         self->memory.device);
+    return Py_BuildValue("(ii)", dlpack_device_type(self->platform->numbered), self->memory.device);
 }
 
 static PyObject *device_stream(PyObject *object, void *Py_UNUSED(closure))

@@ -44,7 +44,7 @@ static PyObject *nothing(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED
     Py_RETURN_NONE;
 }
 
-#define FAST(function)         (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
+#define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
 #define FAST_UNNAMED(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
 
 /* The first are those that have signatures, in their order, which also give them docstrings. */

@@ -6,7 +6,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "arrays/output.h"
+#include "arrays/operands.h"
 #include "arrays/result.h"
 #include "plan/request.h"
 #include "python/state.h"

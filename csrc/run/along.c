@@ -2,7 +2,7 @@
  * and these go where they are to be. */
 #include "run/along.h"
 
-#include "arrays/means.h"
+#include "arrays/operands.h"
 #include "common/arithmetic.h"
 
 struct carrying {

@@ -3,7 +3,7 @@
  * elements, which is also how exact ones are made that one launch cannot. */
 #include "run/along.h"
 
-#include "arrays/means.h"
+#include "arrays/operands.h"
 #include "common/arithmetic.h"
 #include "run/exact_along.h"
 #include "run/explanation.h"

@@ -1,7 +1,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "arrays/protocol.h"
+#include "arrays/view.h"
 
 static const struct {
     char kind;
@@ -15,7 +15,7 @@ static const struct {
     {'u', 8, ELEMENT_UINT64},   {'c', 8, ELEMENT_COMPLEX64}, {'c', 16, ELEMENT_COMPLEX128},
 };
 
-enum element protocol_element(char kind, size_t size)
+enum element view_element(char kind, size_t size)
 {
     for (size_t k = 0; k < sizeof elements / sizeof *elements; k++)
         if (elements[k].kind == kind && elements[k].size == size)
@@ -23,12 +23,12 @@ enum element protocol_element(char kind, size_t size)
     return ELEMENTS;
 }
 
-PyObject *protocol_integer(PyObject *object)
+PyObject *view_integer(PyObject *object)
 {
     return PyLong_Check(object) ? Py_NewRef(object) : PyNumber_Index(object);
 }
 
-void protocol_begin(struct view *view, bool on_device)
+void view_begin(struct view *view, bool on_device)
 {
     view->layout.mask = NULL;
     view->layout.swapped = false;
@@ -42,7 +42,7 @@ void protocol_begin(struct view *view, bool on_device)
     view->unpin = NULL;
 }
 
-bool protocol_count(struct view *view, const char *name, const struct protocol_terms *terms)
+bool view_count(struct view *view, const char *name, const struct view_terms *terms)
 {
     const struct layout *layout = &view->layout;
     bool empty = false;
@@ -65,7 +65,7 @@ bool protocol_count(struct view *view, const char *name, const struct protocol_t
     return true;
 }
 
-void protocol_in_c_order(struct layout *layout)
+void view_in_c_order(struct layout *layout)
 {
     uint64_t stride = element_size(layout->input);
     for (unsigned k = layout->dimensions; k-- > 0;) {
@@ -111,7 +111,7 @@ static bool is_addressable(const struct layout *layout)
 
 /* Devices read complex numbers as pairs, so that half of complex128's size is enough. */
 static bool check_alignment(const struct layout *layout, const char *name,
-                            const struct protocol_terms *terms)
+                            const struct view_terms *terms)
 {
     const size_t size = element_size(layout->input), alignment = size < 8 ? size : 8;
     if ((uintptr_t)layout->data % alignment) {
@@ -130,7 +130,7 @@ static bool check_alignment(const struct layout *layout, const char *name,
     return true;
 }
 
-bool protocol_check(struct view *view, const char *name, const struct protocol_terms *terms)
+bool view_check(struct view *view, const char *name, const struct view_terms *terms)
 {
     struct layout *layout = &view->layout;
     clear_unused_strides(layout, view->n);
