@@ -23,3 +23,8 @@ void failure_note(struct failure *, enum failure_kind, const char *format, ...)
 
 /* The same for an error of CUDA's: `text` is what CUDA says of it. */
 void failure_note_cuda(struct failure *, const char *call, const char *name, const char *text);
+
+typedef struct _object PyObject; /* so that backends, which include this, need not know Python */
+
+/* Sets the exception that the failure stands for; `cuda_error` is gred.CudaError. Needs the GIL. */
+void failure_raise(const struct failure *, PyObject *cuda_error);

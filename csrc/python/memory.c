@@ -2,13 +2,10 @@
 
 #include "arrays/dlpack.h"
 #include "arrays/stream_handle.h"
-#include "common/raise.h"
+#include "common/failure.h"
 #include "python/state.h"
-#include "simulated/memory.h"
 
-/* ==== DeviceMemory ==== */
-
-struct device_object {
+struct object {
     PyObject_HEAD const struct platform *platform;
     struct device_memory memory; /* nowhere, where it has no bytes */
 };
@@ -20,8 +17,7 @@ static struct module_state *state_of(PyObject *object)
 
 static void *platform_state(PyObject *object)
 {
-    return platforms_state(&state_of(object)->platforms,
-                           ((struct device_object *)object)->platform);
+    return platforms_state(&state_of(object)->platforms, ((struct object *)object)->platform);
 }
 
 static bool fail(PyObject *object, const struct failure *failure)
@@ -30,12 +26,13 @@ static bool fail(PyObject *object, const struct failure *failure)
     return false;
 }
 
-PyObject *device_memory_new(struct module_state *state, const struct platform *platform, int device,
-                            size_t bytes, struct device_memory *memory)
+/* Of either type. */
+static PyObject *memory_new(struct module_state *state, PyTypeObject *type,
+                            const struct platform *platform, int device, size_t bytes,
+                            struct device_memory *memory)
 {
     struct failure failure = {0};
-    struct device_object *self =
-        (struct device_object *)state->device_memory->tp_alloc(state->device_memory, 0);
+    struct object *self = (struct object *)type->tp_alloc(type, 0);
     if (!self)
         return NULL;
     *memory = (struct device_memory){.bytes = bytes, .device = device};
@@ -50,9 +47,15 @@ PyObject *device_memory_new(struct module_state *state, const struct platform *p
     return (PyObject *)self;
 }
 
-static void device_dealloc(PyObject *object)
+PyObject *device_memory_new(struct module_state *state, const struct platform *platform, int device,
+                            size_t bytes, struct device_memory *memory)
 {
-    const struct device_object *self = (struct device_object *)object;
+    return memory_new(state, state->device_memory, platform, device, bytes, memory);
+}
+
+static void object_dealloc(PyObject *object)
+{
+    const struct object *self = (struct object *)object;
     PyTypeObject *type = Py_TYPE(object);
     if (self->memory.at)
         self->platform->release(platform_state(object), &self->memory);
@@ -64,7 +67,7 @@ static void device_dealloc(PyObject *object)
 
 static bool read_to(PyObject *object, void *target)
 {
-    const struct device_object *self = (struct device_object *)object;
+    const struct object *self = (struct object *)object;
     void *state = platform_state(object);
     struct failure failure = {0};
     bool done;
@@ -72,9 +75,9 @@ static bool read_to(PyObject *object, void *target)
     Py_END_ALLOW_THREADS return done || fail(object, &failure);
 }
 
-static PyObject *device_read(PyObject *object, PyObject *target)
+static PyObject *object_read(PyObject *object, PyObject *target)
 {
-    const struct device_object *self = (struct device_object *)object;
+    const struct object *self = (struct object *)object;
     Py_buffer buffer;
     if (PyObject_GetBuffer(target, &buffer, PyBUF_WRITABLE) < 0)
         return NULL;
@@ -92,7 +95,7 @@ static PyObject *device_read(PyObject *object, PyObject *target)
 /* Puts one of the memory's stream and a reader's after what is on the other now. */
 static bool order(PyObject *object, uintptr_t reader, bool reader_first, struct failure *failure)
 {
-    const struct device_object *self = (struct device_object *)object;
+    const struct object *self = (struct object *)object;
     const uintptr_t own = self->memory.stream.handle;
     return !self->platform->order || !self->memory.stream.given ||
            self->platform->order(platform_state(object), self->memory.device,
@@ -148,9 +151,9 @@ static bool parse_shape(PyObject *object, struct dlpack_export *export)
 }
 
 /* capsule(shape, element type, stream, versioned): DLPack's, of elements in C order. */
-static PyObject *device_capsule(PyObject *object, PyObject *arguments)
+static PyObject *object_capsule(PyObject *object, PyObject *arguments)
 {
-    const struct device_object *self = (struct device_object *)object;
+    const struct object *self = (struct object *)object;
     struct dlpack_export export = {.owner = object,
                                    .data = self->memory.at,
                                    .on_gpu = self->platform->numbered,
@@ -170,53 +173,63 @@ static PyObject *device_capsule(PyObject *object, PyObject *arguments)
 
 /* ---- attributes ---- */
 
-static PyObject *device_address(PyObject *object, void *Py_UNUSED(closure))
+static PyObject *object_address(PyObject *object, void *Py_UNUSED(closure))
 {
-    return PyLong_FromVoidPtr(((struct device_object *)object)->memory.at);
+    return PyLong_FromVoidPtr(((struct object *)object)->memory.at);
 }
 
-static PyObject *device_nbytes(PyObject *object, void *Py_UNUSED(closure))
+static PyObject *object_nbytes(PyObject *object, void *Py_UNUSED(closure))
 {
-    return PyLong_FromSize_t(((struct device_object *)object)->memory.bytes);
+    return PyLong_FromSize_t(((struct object *)object)->memory.bytes);
 }
 
-static PyObject *device_device(PyObject *object, void *Py_UNUSED(closure))
+static PyObject *object_device(PyObject *object, void *Py_UNUSED(closure))
 {
-    const struct device_object *self = (struct device_object *)object;
+    const struct object *self = (struct object *)object;
     return platform_name(self->platform, self->memory.device);
 }
 
-static PyObject *device_dl_device(PyObject *object, void *Py_UNUSED(closure))
+static PyObject *object_dl_device(PyObject *object, void *Py_UNUSED(closure))
 {
-    const struct device_object *self = (struct device_object *)object;
+    const struct object *self = (struct object *)object;
     return Py_BuildValue("(ii)", dlpack_device_type(self->platform->numbered), self->memory.device);
 }
 
-static PyObject *device_stream(PyObject *object, void *Py_UNUSED(closure))
+static PyObject *object_stream(PyObject *object, void *Py_UNUSED(closure))
 {
-    const struct stream *stream = &((struct device_object *)object)->memory.stream;
+    const struct stream *stream = &((struct object *)object)->memory.stream;
     return stream->given ? PyLong_FromUnsignedLongLong(stream->handle) : Py_NewRef(Py_None);
 }
 
+#define ADDRESS_AND_NBYTES                                                                         \
+    {"address", object_address, NULL, "Where the memory begins; 0: it has no bytes.", NULL},       \
+    {                                                                                              \
+        "nbytes", object_nbytes, NULL, "How many bytes there are.", NULL                           \
+    }
+
+static PyGetSetDef simulated_attributes[] = {
+    ADDRESS_AND_NBYTES,
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
 static PyGetSetDef device_attributes[] = {
-    {"address", device_address, NULL, "Where the memory begins; 0: it has no bytes.", NULL},
-    {"nbytes", device_nbytes, NULL, "How many bytes there are.", NULL},
-    {"device", device_device, NULL, "The device, as device= spells it.", NULL},
-    {"dl_device", device_dl_device, NULL, "The device as DLPack has it: a type and a number.",
+    ADDRESS_AND_NBYTES,
+    {"device", object_device, NULL, "The device, as device= spells it.", NULL},
+    {"dl_device", object_dl_device, NULL, "The device as DLPack has it: a type and a number.",
      NULL},
-    {"stream", device_stream, NULL, "The stream whose work has to be waited for, or None.", NULL},
+    {"stream", object_stream, NULL, "The stream whose work has to be waited for, or None.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyMethodDef device_methods[] = {
-    {"read", device_read, METH_O, "Copies all of it into a buffer, and waits for that."},
-    {"capsule", device_capsule, METH_VARARGS, "A capsule of DLPack's over the memory."},
+    {"read", object_read, METH_O, "Copies all of it into a buffer, and waits for that."},
+    {"capsule", object_capsule, METH_VARARGS, "A capsule of DLPack's over the memory."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot device_slots[] = {
     {Py_tp_doc, "Memory on a device that gred has got for results."},
-    {Py_tp_dealloc, device_dealloc},
+    {Py_tp_dealloc, object_dealloc},
     {Py_tp_getset, device_attributes},
     {Py_tp_methods, device_methods},
     {0, NULL},
@@ -224,16 +237,12 @@ static PyType_Slot device_slots[] = {
 
 PyType_Spec device_memory_spec = {
     .name = "gred._core.DeviceMemory",
-    .basicsize = sizeof(struct device_object),
+    .basicsize = sizeof(struct object),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = device_slots,
 };
 
-/* ==== SimulatedMemory ==== */
-
-struct simulated_object {
-    PyObject_HEAD struct simulated_allocation *block;
-};
+/* ---- SimulatedMemory ---- */
 
 static PyObject *simulated_new(PyTypeObject *type, PyObject *arguments, PyObject *named)
 {
@@ -243,54 +252,26 @@ static PyObject *simulated_new(PyTypeObject *type, PyObject *arguments, PyObject
         return NULL;
     if (bytes < 0)
         return PyErr_Format(PyExc_ValueError, "nbytes must not be negative; got %zd", bytes);
-    const struct module_state *state = PyType_GetModuleState(type);
-    struct simulated_object *self = (struct simulated_object *)type->tp_alloc(type, 0);
-    if (!self)
-        return NULL;
-    self->block = simulated_allocation_new(state->simulated_allocations, (size_t)bytes);
-    if (!self->block) {
-        Py_DECREF(self);
-        return PyErr_NoMemory();
-    }
-    return (PyObject *)self;
-}
-
-static void simulated_dealloc(PyObject *object)
-{
-    struct simulated_object *self = (struct simulated_object *)object;
-    PyTypeObject *type = Py_TYPE(object);
-    if (self->block)
-        simulated_allocation_release(self->block);
-    type->tp_free(object);
-    Py_DECREF(type);
+    struct module_state *state = PyType_GetModuleState(type);
+    const struct platform *platform = platforms_on(&state->platforms, METHOD_ON_SIMULATED);
+    struct device_memory memory;
+    /* Also without bytes it has an address. */
+    PyObject *self = memory_new(state, type, platform, 0, bytes ? (size_t)bytes : 1, &memory);
+    if (self)
+        ((struct object *)self)->memory.bytes = (size_t)bytes;
+    return self;
 }
 
 static int simulated_buffer(PyObject *object, Py_buffer *buffer, int flags)
 {
-    const struct simulated_allocation *block = ((struct simulated_object *)object)->block;
-    return PyBuffer_FillInfo(buffer, object, block->bytes, (Py_ssize_t)block->length, 0, flags);
+    const struct device_memory *memory = &((struct object *)object)->memory;
+    return PyBuffer_FillInfo(buffer, object, memory->at, (Py_ssize_t)memory->bytes, 0, flags);
 }
-
-static PyObject *simulated_address(PyObject *object, void *Py_UNUSED(closure))
-{
-    return PyLong_FromVoidPtr(((struct simulated_object *)object)->block->bytes);
-}
-
-static PyObject *simulated_nbytes(PyObject *object, void *Py_UNUSED(closure))
-{
-    return PyLong_FromSize_t(((struct simulated_object *)object)->block->length);
-}
-
-static PyGetSetDef simulated_attributes[] = {
-    {"address", simulated_address, NULL, "Where the memory begins.", NULL},
-    {"nbytes", simulated_nbytes, NULL, "How many bytes there are.", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
-};
 
 static PyType_Slot simulated_slots[] = {
     {Py_tp_doc, "SimulatedMemory(nbytes, /)\n--\n\nMemory of the simulated device, as a buffer."},
     {Py_tp_new, simulated_new},
-    {Py_tp_dealloc, simulated_dealloc},
+    {Py_tp_dealloc, object_dealloc},
     {Py_tp_getset, simulated_attributes},
     {Py_bf_getbuffer, simulated_buffer},
     {0, NULL},
@@ -298,7 +279,7 @@ static PyType_Slot simulated_slots[] = {
 
 PyType_Spec simulated_memory_spec = {
     .name = "gred._core.SimulatedMemory",
-    .basicsize = sizeof(struct simulated_object),
+    .basicsize = sizeof(struct object),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = simulated_slots,
 };

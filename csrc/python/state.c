@@ -20,8 +20,6 @@ bool state_open_backends(struct module_state *self)
             PyErr_NoMemory();
             return false;
         }
-        if (backends[k] == &backend_simulated)
-            self->simulated_allocations = simulated_memory_of(self->platforms.states[k]);
     }
     return true;
 }

@@ -1,7 +1,7 @@
 /* The limit for every call, however short: how soon a kernel that does nothing is launched and
  * over.
  */
-#include "common/clock.h"
+#include "common/process.h"
 #include "run/passes.h"
 #include "run/watch.h"
 

@@ -1,6 +1,6 @@
 /* The limit that every reduction is measured against: how fast a machine reads its memory. */
 #include "common/arithmetic.h"
-#include "common/clock.h"
+#include "common/process.h"
 #include "run/passes.h"
 #include "run/watch.h"
 
