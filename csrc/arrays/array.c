@@ -19,11 +19,11 @@ static bool refuse_mask(PyObject *object, const char *name)
 {
     if (!PyObject_HasAttrString(object, "mask"))
         return true;
-    PyErr_Format(PyExc_TypeError,
-                 "%s: masked arrays are not supported; %s.compressed() leaves out what is masked, "
-                 "%s.filled(value) fills it in",
-                 name, name, name);
-    return false;
+    return PyErr_Format(
+        PyExc_TypeError,
+        "%s: masked arrays are not supported; %s.compressed() leaves out what is masked, "
+        "%s.filled(value) fills it in",
+        name, name, name);
 }
 
 /* Takes over the reference to the array. */
@@ -141,9 +141,8 @@ static PyObject *what_numpy_makes_of(PyObject *object, const struct view_request
                    : NULL;
     if (!request->in_place)
         return PyArray_FROM_O(object);
-    PyErr_Format(PyExc_TypeError, "%s must be an array, of NumPy or on a GPU; got %.200s",
-                 request->name, Py_TYPE(object)->tp_name);
-    return NULL;
+    return PyErr_Format(PyExc_TypeError, "%s must be an array, of NumPy or on a GPU; got %.200s",
+                        request->name, Py_TYPE(object)->tp_name);
 }
 
 /* Of an object that NumPy cannot look into either, the exception by which it declined tells more
@@ -177,9 +176,9 @@ bool array_still_lies(const struct view *view, const char *name)
     PyArrayObject *const array = (PyArrayObject *)view->owner;
     if (PyArray_DATA(array) == view->began && (uint64_t)PyArray_SIZE(array) == view->n)
         return true;
-    PyErr_Format(PyExc_ValueError,
-                 "%s was resized by the code of another argument; its elements are gone", name);
-    return false;
+    return PyErr_Format(PyExc_ValueError,
+                        "%s was resized by the code of another argument; its elements are gone",
+                        name);
 }
 
 void array_release(struct view *view)

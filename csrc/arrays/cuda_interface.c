@@ -33,9 +33,8 @@ struct reading {
 static bool wrong_type(const struct reading *reading, PyObject *key, const char *expected,
                        PyObject *given)
 {
-    PyErr_Format(PyExc_TypeError, "%s: " INTERFACE "[%R] must be %s, not %.200s", reading->name,
-                 key, expected, Py_TYPE(given)->tp_name);
-    return false;
+    return PyErr_Format(PyExc_TypeError, "%s: " INTERFACE "[%R] must be %s, not %.200s",
+                        reading->name, key, expected, Py_TYPE(given)->tp_name);
 }
 
 /* ---- numbers ---- */
@@ -64,12 +63,10 @@ static bool parse_integers(const struct reading *reading, PyObject *key, PyObjec
     if (!PyTuple_Check(tuple))
         return wrong_type(reading, key, "a tuple of integers", tuple);
     const Py_ssize_t length = PyTuple_GET_SIZE(tuple);
-    if (length > DIMENSIONS_MAX) {
-        PyErr_Format(PyExc_ValueError,
-                     "%s: " INTERFACE "[%R] has %zd dimensions; at most %d are possible",
-                     reading->name, key, length, DIMENSIONS_MAX);
-        return false;
-    }
+    if (length > DIMENSIONS_MAX)
+        return PyErr_Format(PyExc_ValueError,
+                            "%s: " INTERFACE "[%R] has %zd dimensions; at most %d are possible",
+                            reading->name, key, length, DIMENSIONS_MAX);
     for (Py_ssize_t k = 0; k < length; k++)
         if (!parse_integer(reading, key, PyTuple_GET_ITEM(tuple, k), &values[k]))
             return false;
@@ -138,10 +135,9 @@ static int has_bfloat16(PyObject *object)
 
 static bool unsupported(const struct reading *reading, PyObject *string)
 {
-    PyErr_Format(PyExc_TypeError,
-                 "%s: " INTERFACE "['typestr'] is %R; the supported element types are %s",
-                 reading->name, string, element_names());
-    return false;
+    return PyErr_Format(PyExc_TypeError,
+                        "%s: " INTERFACE "['typestr'] is %R; the supported element types are %s",
+                        reading->name, string, element_names());
 }
 
 static bool interpret_typestr(const struct reading *reading, PyObject *string,
@@ -156,13 +152,11 @@ static bool interpret_typestr(const struct reading *reading, PyObject *string,
     }
     if (element == ELEMENTS)
         return unsupported(reading, string);
-    if (typestr->order == '>' && typestr->size > 1) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s: " INTERFACE "['typestr'] is %R; GPU arrays are supported in this "
-                     "machine's byte order only",
-                     reading->name, string);
-        return false;
-    }
+    if (typestr->order == '>' && typestr->size > 1)
+        return PyErr_Format(PyExc_TypeError,
+                            "%s: " INTERFACE "['typestr'] is %R; GPU arrays are supported in this "
+                            "machine's byte order only",
+                            reading->name, string);
     reading->view->layout.input = reading->view->layout.type = element;
     return true;
 }
@@ -310,12 +304,11 @@ static bool read_entry(const struct reading *reading, size_t k)
     const int found = PyDict_GetItemRef(reading->interface, key, &value);
     if (found < 0)
         return false;
-    if (!found && entries[k].needed) {
-        PyErr_Format(PyExc_ValueError,
-                     "%s: " INTERFACE " has no %R; it needs shape, typestr, data and version",
-                     reading->name, key);
-        return false;
-    }
+    if (!found && entries[k].needed)
+        return PyErr_Format(PyExc_ValueError,
+                            "%s: " INTERFACE
+                            " has no %R; it needs shape, typestr, data and version",
+                            reading->name, key);
     const bool is_none = value == Py_None && !entries[k].needed;
     const bool read = entries[k].read(reading, is_none ? NULL : value);
     Py_XDECREF(value);
@@ -325,11 +318,9 @@ static bool read_entry(const struct reading *reading, size_t k)
 static bool read_interface(const struct reading *reading)
 {
     view_begin(reading->view, true);
-    if (!PyDict_Check(reading->interface)) {
-        PyErr_Format(PyExc_TypeError, "%s: " INTERFACE " must be a dict, not %.200s", reading->name,
-                     Py_TYPE(reading->interface)->tp_name);
-        return false;
-    }
+    if (!PyDict_Check(reading->interface))
+        return PyErr_Format(PyExc_TypeError, "%s: " INTERFACE " must be a dict, not %.200s",
+                            reading->name, Py_TYPE(reading->interface)->tp_name);
     for (size_t k = 0; k < sizeof entries / sizeof *entries; k++)
         if (!read_entry(reading, k))
             return false;

@@ -3,7 +3,7 @@
 #include "arrays/dltensor.h"
 #include "arrays/libraries.h"
 #include "arrays/objects.h"
-#include "arrays/stream_handle.h"
+#include "arrays/stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,8 +88,7 @@ static bool check_handle(uintptr_t handle)
 {
     if (stream_is_readable(handle))
         return true;
-    PyErr_Format(PyExc_ValueError, "stream %p is no handle of a stream", (void *)handle);
-    return false;
+    return PyErr_Format(PyExc_ValueError, "stream %p is no handle of a stream", (void *)handle);
 }
 
 /* The stream on which the data has to be ready: the caller's, or the backend's own. Where work goes
@@ -212,10 +211,10 @@ static bool check_place(const struct dl_tensor *tensor, const char *name,
     if (dltensor_is_supported(tensor->device_type) &&
         dltensor_is_on_device(tensor->device_type) == dltensor_is_on_device(device->type))
         return true;
-    PyErr_Format(PyExc_ValueError,
-                 "%s: the DLPack tensor's device type is %d, but __dlpack_device__() says %d", name,
-                 (int)tensor->device_type, device->type);
-    return false;
+    return PyErr_Format(
+        PyExc_ValueError,
+        "%s: the DLPack tensor's device type is %d, but __dlpack_device__() says %d", name,
+        (int)tensor->device_type, device->type);
 }
 
 static bool read_capsule(PyObject *capsule, const char *name, const struct dl_device *device,
@@ -284,8 +283,7 @@ bool dlpack_type(const char *name, struct dlpack_export *export)
             export->type = (enum element)element;
             return true;
         }
-    PyErr_Format(PyExc_TypeError, "%s is no element type", name);
-    return false;
+    return PyErr_Format(PyExc_TypeError, "%s is no element type", name);
 }
 
 /* What DLPack reserves for devices that it does not know: nobody else takes it. */

@@ -30,10 +30,9 @@ bool dltensor_begin(struct view *view, int device_type, const char *name)
     view_begin(view, dltensor_is_on_device(device_type));
     if (dltensor_is_supported(device_type))
         return true;
-    PyErr_Format(PyExc_TypeError,
-                 "%s: DLPack's device type %d is not supported; CPU and CUDA memory is", name,
-                 device_type);
-    return false;
+    return PyErr_Format(PyExc_TypeError,
+                        "%s: DLPack's device type %d is not supported; CPU and CUDA memory is",
+                        name, device_type);
 }
 
 static const char kinds[] = {
@@ -45,31 +44,26 @@ static bool read_type(const struct dl_tensor *tensor, const char *name, struct l
     enum element element = ELEMENTS;
     if (tensor->code < sizeof kinds && tensor->bits % 8 == 0 && tensor->lanes == 1)
         element = view_element(kinds[tensor->code], tensor->bits / 8);
-    if (element == ELEMENTS) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s: DLPack's element type (code %d, bits %d, lanes %d) is not supported; the "
-                     "supported ones are %s",
-                     name, tensor->code, tensor->bits, tensor->lanes, element_names());
-        return false;
-    }
+    if (element == ELEMENTS)
+        return PyErr_Format(
+            PyExc_TypeError,
+            "%s: DLPack's element type (code %d, bits %d, lanes %d) is not supported; the "
+            "supported ones are %s",
+            name, tensor->code, tensor->bits, tensor->lanes, element_names());
     layout->input = layout->type = element;
     return true;
 }
 
 static bool read_shape(const struct dl_tensor *tensor, const char *name, struct view *view)
 {
-    if (tensor->dimensions < 0 || tensor->dimensions > DIMENSIONS_MAX) {
-        PyErr_Format(PyExc_ValueError,
-                     "%s: the DLPack tensor has %d dimensions; 0 to %d are possible", name,
-                     (int)tensor->dimensions, DIMENSIONS_MAX);
-        return false;
-    }
+    if (tensor->dimensions < 0 || tensor->dimensions > DIMENSIONS_MAX)
+        return PyErr_Format(PyExc_ValueError,
+                            "%s: the DLPack tensor has %d dimensions; 0 to %d are possible", name,
+                            (int)tensor->dimensions, DIMENSIONS_MAX);
     view->layout.dimensions = (unsigned)tensor->dimensions;
-    if (tensor->dimensions && !tensor->shape) {
-        PyErr_Format(PyExc_ValueError, "%s: %s is a null pointer for %d dimensions", name,
-                     terms.shape, (int)tensor->dimensions);
-        return false;
-    }
+    if (tensor->dimensions && !tensor->shape)
+        return PyErr_Format(PyExc_ValueError, "%s: %s is a null pointer for %d dimensions", name,
+                            terms.shape, (int)tensor->dimensions);
     for (int k = 0; k < tensor->dimensions; k++)
         view->layout.shape[k] = (uint64_t)tensor->shape[k];
     return view_count(view, name, &terms);
@@ -85,11 +79,10 @@ static bool read_strides(const struct dl_tensor *tensor, const char *name, struc
     }
     for (unsigned k = 0; k < layout->dimensions; k++) {
         const bool used = view->n && layout->shape[k] > 1;
-        if (__builtin_mul_overflow(tensor->strides[k], size, &layout->strides[k]) && used) {
-            PyErr_Format(PyExc_ValueError, "%s: %s[%u] is %lld, whose bytes do not fit 64 bits",
-                         name, terms.strides, k, (long long)tensor->strides[k]);
-            return false;
-        }
+        if (__builtin_mul_overflow(tensor->strides[k], size, &layout->strides[k]) && used)
+            return PyErr_Format(PyExc_ValueError,
+                                "%s: %s[%u] is %lld, whose bytes do not fit 64 bits", name,
+                                terms.strides, k, (long long)tensor->strides[k]);
     }
     return true;
 }
@@ -101,12 +94,10 @@ static bool read_data(const struct dl_tensor *tensor, const char *name, struct l
         layout->data = NULL;
         return true;
     }
-    if (__builtin_add_overflow(address, tensor->byte_offset, &address)) {
-        PyErr_Format(PyExc_ValueError,
-                     "%s: the DLPack tensor's byte offset %llu leads from %p to no address", name,
-                     (unsigned long long)tensor->byte_offset, tensor->data);
-        return false;
-    }
+    if (__builtin_add_overflow(address, tensor->byte_offset, &address))
+        return PyErr_Format(PyExc_ValueError,
+                            "%s: the DLPack tensor's byte offset %llu leads from %p to no address",
+                            name, (unsigned long long)tensor->byte_offset, tensor->data);
     layout->data = (const void *)(uintptr_t)address;
     return true;
 }
@@ -122,9 +113,8 @@ bool dltensor_check_version(const struct dl_versioned *versioned, const char *na
 {
     if (versioned->major == DLTENSOR_MAJOR)
         return true;
-    PyErr_Format(PyExc_TypeError, "%s: DLPack's version %u.%u is not supported; %d is", name,
-                 (unsigned)versioned->major, (unsigned)versioned->minor, DLTENSOR_MAJOR);
-    return false;
+    return PyErr_Format(PyExc_TypeError, "%s: DLPack's version %u.%u is not supported; %d is", name,
+                        (unsigned)versioned->major, (unsigned)versioned->minor, DLTENSOR_MAJOR);
 }
 
 /* Before there were versions, capsules did not tell. Libraries of GPU arrays wrote to each other's
@@ -180,9 +170,8 @@ bool dltensor_check_new(const struct dl_versioned *made, unsigned dimensions, co
         *at = (char *)tensor->data + tensor->byte_offset;
         return true;
     }
-    PyErr_SetString(PyExc_RuntimeError,
-                    "the array's library made another that is not what it was asked for");
-    return false;
+    return PyErr_Format(PyExc_RuntimeError,
+                        "the array's library made another that is not what it was asked for");
 }
 
 /* ---- owning ---- */

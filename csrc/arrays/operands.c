@@ -34,10 +34,9 @@ static bool lies_with(const struct view *array, const struct view *other, const 
     if (!other->on_device || array->n == 0 ||
         (array->on_device && array->platform == other->platform && array->device == other->device))
         return true;
-    PyErr_Format(PyExc_ValueError,
-                 "%s lies on a device, and the array does not lie there; bring both to one place",
-                 name);
-    return false;
+    return PyErr_Format(
+        PyExc_ValueError,
+        "%s lies on a device, and the array does not lie there; bring both to one place", name);
 }
 
 /* ---- where= ---- */
@@ -54,29 +53,26 @@ static bool view_mask(PyObject *where, const struct view_request *request, struc
         return false;
     if (view->layout.input == ELEMENT_BOOL)
         return !view->on_device || request->where->locate(request->where, view, "where");
-    PyErr_Format(PyExc_TypeError, "where must be an array of bool, not of %s",
-                 element_name(view->layout.input));
-    return false;
+    return PyErr_Format(PyExc_TypeError, "where must be an array of bool, not of %s",
+                        element_name(view->layout.input));
 }
 
 static bool broadcast_mask(const struct layout *mask, struct layout *array)
 {
     const unsigned missing = array->dimensions - mask->dimensions;
-    if (mask->dimensions > array->dimensions) {
-        PyErr_Format(PyExc_ValueError,
-                     "where has %u dimensions, and the array only %u: where is broadcast to the "
-                     "array, not the array to where",
-                     mask->dimensions, array->dimensions);
-        return false;
-    }
+    if (mask->dimensions > array->dimensions)
+        return PyErr_Format(
+            PyExc_ValueError,
+            "where has %u dimensions, and the array only %u: where is broadcast to the "
+            "array, not the array to where",
+            mask->dimensions, array->dimensions);
     const unsigned wrong = broadcast(mask, array->dimensions, array->shape, array->mask_strides);
-    if (wrong < array->dimensions) {
-        PyErr_Format(PyExc_ValueError,
-                     "where cannot be broadcast to the array: dimension %u is %llu, not %llu",
-                     wrong, (unsigned long long)mask->shape[wrong - missing],
-                     (unsigned long long)array->shape[wrong]);
-        return false;
-    }
+    if (wrong < array->dimensions)
+        return PyErr_Format(
+            PyExc_ValueError,
+            "where cannot be broadcast to the array: dimension %u is %llu, not %llu", wrong,
+            (unsigned long long)mask->shape[wrong - missing],
+            (unsigned long long)array->shape[wrong]);
     array->mask = mask->data;
     return true;
 }
@@ -90,9 +86,8 @@ bool mask_apply(PyObject *where, const struct view_request *request, struct view
     if (!where || where == Py_True || numpys_is_no_value(where))
         return true;
     if (where == Py_None) { /* NumPy takes it for False, which hides all, or fails */
-        PyErr_SetString(PyExc_TypeError, "where must be an array of bool or a bool; got None. "
-                                         "Leave it out, or say True, where nothing is hidden");
-        return false;
+        return PyErr_Format(PyExc_TypeError, "where must be an array of bool or a bool; got None. "
+                                             "Leave it out, or say True, where nothing is hidden");
     }
     if (!view_mask(where, request, mask) || !lies_with(array, &mask->view, "where") ||
         !broadcast_mask(&mask->view.layout, &array->layout))
@@ -138,8 +133,7 @@ static bool check_type(const struct view *array, const struct view *means)
 {
     if (!element_is_complex(means->layout.input) || element_is_complex(array->layout.input))
         return true;
-    PyErr_SetString(PyExc_TypeError, "mean of real elements must be real, not complex");
-    return false;
+    return PyErr_Format(PyExc_TypeError, "mean of real elements must be real, not complex");
 }
 
 /* Dimensions in front of the results' own are no hindrance as long as they have one element. */
@@ -212,10 +206,8 @@ bool output_view(PyObject *out, const struct view_request *request, struct outpu
     if (!array_view(out, &asked, &output->view))
         return false;
     output->object = out;
-    if (output->view.read_only) {
-        PyErr_Format(PyExc_ValueError, "out is read-only: %s", output->view.read_only);
-        return false;
-    }
+    if (output->view.read_only)
+        return PyErr_Format(PyExc_ValueError, "out is read-only: %s", output->view.read_only);
     return true;
 }
 
@@ -228,9 +220,8 @@ bool output_is_one(const struct output *output)
 {
     if (output->view.n == 1)
         return true;
-    PyErr_Format(PyExc_ValueError, "out must have one element; it has %llu",
-                 (unsigned long long)output->view.n);
-    return false;
+    return PyErr_Format(PyExc_ValueError, "out must have one element; it has %llu",
+                        (unsigned long long)output->view.n);
 }
 
 /* "(2, 3)"; a new reference. */

@@ -47,21 +47,17 @@ bool view_count(struct view *view, const char *name, const struct view_terms *te
     const struct layout *layout = &view->layout;
     bool empty = false;
     for (unsigned k = 0; k < layout->dimensions; k++) {
-        if ((int64_t)layout->shape[k] < 0) {
-            PyErr_Format(PyExc_ValueError, "%s: %s[%u] is %lld; it must not be negative", name,
-                         terms->shape, k, (long long)layout->shape[k]);
-            return false;
-        }
+        if ((int64_t)layout->shape[k] < 0)
+            return PyErr_Format(PyExc_ValueError, "%s: %s[%u] is %lld; it must not be negative",
+                                name, terms->shape, k, (long long)layout->shape[k]);
         empty |= layout->shape[k] == 0;
     }
     view->n = !empty;
     for (unsigned k = 0; k < layout->dimensions; k++)
         if (__builtin_mul_overflow(view->n, layout->shape[k], &view->n) ||
-            view->n > INT64_MAX / 128) {
-            PyErr_Format(PyExc_ValueError, "%s: %s has more elements than memory can hold", name,
-                         terms->shape);
-            return false;
-        }
+            view->n > INT64_MAX / 128)
+            return PyErr_Format(PyExc_ValueError, "%s: %s has more elements than memory can hold",
+                                name, terms->shape);
     return true;
 }
 
@@ -114,19 +110,16 @@ static bool check_alignment(const struct layout *layout, const char *name,
                             const struct view_terms *terms)
 {
     const size_t size = element_size(layout->input), alignment = size < 8 ? size : 8;
-    if ((uintptr_t)layout->data % alignment) {
-        PyErr_Format(PyExc_ValueError,
-                     "%s: %s is %p, which is not aligned to its %zu-byte elements", name,
-                     terms->data, layout->data, size);
-        return false;
-    }
+    if ((uintptr_t)layout->data % alignment)
+        return PyErr_Format(PyExc_ValueError,
+                            "%s: %s is %p, which is not aligned to its %zu-byte elements", name,
+                            terms->data, layout->data, size);
     for (unsigned k = 0; k < layout->dimensions; k++)
-        if (layout->strides[k] % (int64_t)alignment) {
-            PyErr_Format(PyExc_ValueError,
-                         "%s: %s[%u] is %lld, which leaves the %zu-byte elements not aligned", name,
-                         terms->strides, k, (long long)layout->strides[k], size);
-            return false;
-        }
+        if (layout->strides[k] % (int64_t)alignment)
+            return PyErr_Format(
+                PyExc_ValueError,
+                "%s: %s[%u] is %lld, which leaves the %zu-byte elements not aligned", name,
+                terms->strides, k, (long long)layout->strides[k], size);
     return true;
 }
 
@@ -136,16 +129,12 @@ bool view_check(struct view *view, const char *name, const struct view_terms *te
     clear_unused_strides(layout, view->n);
     if (view->n == 0)
         return true;
-    if (!layout->data) {
-        PyErr_Format(PyExc_ValueError, "%s: %s is a null pointer for %llu elements", name,
-                     terms->data, (unsigned long long)view->n);
-        return false;
-    }
-    if (!is_addressable(layout)) {
-        PyErr_Format(PyExc_ValueError,
-                     "%s: %s is %p, from where %s lead to addresses that do not exist", name,
-                     terms->data, layout->data, terms->strides);
-        return false;
-    }
+    if (!layout->data)
+        return PyErr_Format(PyExc_ValueError, "%s: %s is a null pointer for %llu elements", name,
+                            terms->data, (unsigned long long)view->n);
+    if (!is_addressable(layout))
+        return PyErr_Format(PyExc_ValueError,
+                            "%s: %s is %p, from where %s lead to addresses that do not exist", name,
+                            terms->data, layout->data, terms->strides);
     return !view->on_device || check_alignment(layout, name, terms);
 }

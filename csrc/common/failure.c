@@ -4,18 +4,18 @@
 #include "common/failure.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 
-void failure_note(struct failure *failure, enum failure_kind kind, const char *format, ...)
+bool failure_note(struct failure *failure, enum failure_kind kind, const char *format, ...)
 {
     if (failure->kind != FAILURE_NONE)
-        return;
+        return false;
     failure->kind = kind;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(failure->text, sizeof failure->text, format, arguments);
     va_end(arguments);
+    return false;
 }
 
 void failure_note_cuda(struct failure *failure, const char *call, const char *name,

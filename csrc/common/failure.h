@@ -2,6 +2,8 @@
  * holds the GIL again. */
 #pragma once
 
+#include <stdbool.h>
+
 enum failure_kind {
     FAILURE_NONE,
     FAILURE_RUNTIME,   /* RuntimeError */
@@ -17,8 +19,8 @@ struct failure {
     char call[64], name[64]; /* of CUDA's errors: the function, and what it returned */
 };
 
-/* Keeps the first failure; later ones are consequences. */
-void failure_note(struct failure *, enum failure_kind, const char *format, ...)
+/* Keeps the first failure; later ones are consequences. Always false. */
+bool failure_note(struct failure *, enum failure_kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* The same for an error of CUDA's: `text` is what CUDA says of it. */

@@ -64,10 +64,8 @@ bool arguments_parse(const struct signature *signature, PyObject *const *argumen
         const enum argument argument = argument_named(signature, name);
         if (argument == NO_ARGUMENT)
             return false;
-        if (slots[argument]) {
-            PyErr_Format(PyExc_TypeError, "%s() got %R twice", signature->function, name);
-            return false;
-        }
+        if (slots[argument])
+            return PyErr_Format(PyExc_TypeError, "%s() got %R twice", signature->function, name);
         slots[argument] = arguments[count + k];
     }
     bool complete = count <= signature->positional;
@@ -87,12 +85,11 @@ bool reduction_parse(PyObject *op, enum reduction *reduction)
     PyErr_Clear();
     if (text && reduction_find(text, reduction))
         return true;
-    PyErr_Format(
+    return PyErr_Format(
         PyUnicode_Check(op) ? PyExc_ValueError : PyExc_TypeError,
         "op must be the name of a reduction, such as 'sum' (gred.reductions() lists them); "
         "got %R",
         op);
-    return false;
 }
 
 /* ---- the signatures of the reductions ---- */

@@ -28,11 +28,10 @@ static bool parse_ddof(PyObject *const *slots, double *ddof)
 {
     PyObject *correction = numpys_is_no_value(slots[CORRECTION]) ? NULL : slots[CORRECTION];
     *ddof = 0;
-    if (slots[DDOF] && correction) {
-        PyErr_SetString(PyExc_ValueError, "ddof and correction are two names for one thing; only "
-                                          "one of them can be given");
-        return false;
-    }
+    if (slots[DDOF] && correction)
+        return PyErr_Format(PyExc_ValueError,
+                            "ddof and correction are two names for one thing; only "
+                            "one of them can be given");
     if (slots[DDOF])
         return parse_number(slots[DDOF], "ddof", ddof);
     return !correction || parse_number(correction, "correction", ddof);
@@ -58,20 +57,18 @@ static bool parse_order(PyObject *ord, PyObject *axis, enum reduction *reduction
     double order = 2;
     if (argument_given(ord) && !parse_number(ord, "ord", &order))
         return false;
-    if (is_of_matrices(ord, axis)) {
-        PyErr_Format(PyExc_ValueError,
-                     "ord %R along axes %R is a norm of matrices, and gred has those of vectors; "
-                     "leave ord out, or give one axis",
-                     ord, axis);
-        return false;
-    }
+    if (is_of_matrices(ord, axis))
+        return PyErr_Format(
+            PyExc_ValueError,
+            "ord %R along axes %R is a norm of matrices, and gred has those of vectors; "
+            "leave ord out, or give one axis",
+            ord, axis);
     for (size_t k = 0; k < sizeof norms / sizeof *norms; k++)
         if (order == norms[k].order) {
             *reduction = norms[k].reduction;
             return true;
         }
-    PyErr_Format(PyExc_ValueError, "ord must be None, 2, 1, 0, inf or -inf; got %R", ord);
-    return false;
+    return PyErr_Format(PyExc_ValueError, "ord must be None, 2, 1, 0, inf or -inf; got %R", ord);
 }
 
 static bool make_request(struct call *call, enum reduction reduction, int frames,

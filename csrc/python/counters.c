@@ -21,32 +21,24 @@ enum { WRAPPER_FRAMES = 1 };
 static bool can_count(const struct plan *plan)
 {
     const enum element input = plan->layout->input;
-    if (plan->n == 0) {
-        PyErr_SetString(PyExc_ValueError, "a is empty: there is nothing to count");
-        return false;
-    }
-    if (plan->fold != FOLD_sum) {
-        PyErr_SetString(PyExc_ValueError, "counters are there of sums and means alone");
-        return false;
-    }
-    if (!counting_flat(plan->fold, METHOD_last_block, input, plan->accumulator, plan->block)) {
-        PyErr_Format(PyExc_ValueError,
-                     "counters are there of int32, int64, uint64, float32 and float64, summed in "
-                     "their own type, and of int32 in int64; got %s in %s",
-                     element_name(input), element_name(plan->accumulator));
-        return false;
-    }
+    if (plan->n == 0)
+        return PyErr_Format(PyExc_ValueError, "a is empty: there is nothing to count");
+    if (plan->fold != FOLD_sum)
+        return PyErr_Format(PyExc_ValueError, "counters are there of sums and means alone");
+    if (!counting_flat(plan->fold, METHOD_last_block, input, plan->accumulator, plan->block))
+        return PyErr_Format(
+            PyExc_ValueError,
+            "counters are there of int32, int64, uint64, float32 and float64, summed in "
+            "their own type, and of int32 in int64; got %s in %s",
+            element_name(input), element_name(plan->accumulator));
     if (plan->exact || !counting_flat(plan->fold, method_index_of(plan->method), input,
-                                      plan->accumulator, plan->block)) {
-        PyErr_Format(PyExc_ValueError, "method '%s' has no counters; rungs 0 to 24 have",
-                     plan->exact ? "exact" : plan->method->name);
-        return false;
-    }
+                                      plan->accumulator, plan->block))
+        return PyErr_Format(PyExc_ValueError, "method '%s' has no counters; rungs 0 to 24 have",
+                            plan->exact ? "exact" : plan->method->name);
     if (plan->direct && (plan->flat || !plan->on_device))
         return true;
-    PyErr_SetString(PyExc_ValueError,
-                    "counters are there of elements that lie one after the other");
-    return false;
+    return PyErr_Format(PyExc_ValueError,
+                        "counters are there of elements that lie one after the other");
 }
 
 /* One by one only what somebody can still look at. False with an exception set. */
@@ -55,11 +47,11 @@ static bool can_record(const struct plan *plan, const struct counting *counting)
     enum { ELEMENTS_MAX = 1 << 14 };
     if (counting->room == 0 || plan->n <= ELEMENTS_MAX)
         return true;
-    PyErr_Format(PyExc_ValueError,
-                 "a has %llu elements: too many to record accesses one by one, which is done of at "
-                 "most %d; gred.counters counts those of any array",
-                 (unsigned long long)plan->n, ELEMENTS_MAX);
-    return false;
+    return PyErr_Format(
+        PyExc_ValueError,
+        "a has %llu elements: too many to record accesses one by one, which is done of at "
+        "most %d; gred.counters counts those of any array",
+        (unsigned long long)plan->n, ELEMENTS_MAX);
 }
 
 /* ---- faults ---- */

@@ -50,8 +50,7 @@ static bool read_words(PyObject *object, struct exact *sum)
     PyBuffer_Release(&buffer);
     if (whole && is_sound(sum))
         return true;
-    PyErr_SetString(PyExc_ValueError, "these are not the words of an exact sum");
-    return false;
+    return PyErr_Format(PyExc_ValueError, "these are not the words of an exact sum");
 }
 
 PyObject *exact_normalised(PyObject *Py_UNUSED(module), PyObject *words)
@@ -94,11 +93,11 @@ static bool has_one_sum(const struct view *view, const char *name)
 {
     if (!element_is_complex(view->layout.input))
         return true;
-    PyErr_Format(PyExc_TypeError,
-                 "%s: elements of %s have two sums: add their real and imaginary parts to two "
-                 "accumulators",
-                 name, element_name(view->layout.input));
-    return false;
+    return PyErr_Format(
+        PyExc_TypeError,
+        "%s: elements of %s have two sums: add their real and imaginary parts to two "
+        "accumulators",
+        name, element_name(view->layout.input));
 }
 
 /* A plan that sums elements of any real type as they are. */

@@ -18,21 +18,17 @@ static bool count_argument(PyObject *object, const char *name, long least, long 
     *value = missing;
     if (!object)
         return true;
-    if (!PyIndex_Check(object) || PyBool_Check(object)) {
-        PyErr_Format(PyExc_TypeError, "%s must be an integer; got %R", name, object);
-        return false;
-    }
+    if (!PyIndex_Check(object) || PyBool_Check(object))
+        return PyErr_Format(PyExc_TypeError, "%s must be an integer; got %R", name, object);
     PyObject *index = PyNumber_Index(object);
     if (!index)
         return false;
     int overflow;
     *value = PyLong_AsLongAndOverflow(index, &overflow);
     Py_DECREF(index);
-    if (overflow || *value < least || *value > most) {
-        PyErr_Format(PyExc_ValueError, "%s must be from %ld to %ld; got %R", name, least, most,
-                     object);
-        return false;
-    }
+    if (overflow || *value < least || *value > most)
+        return PyErr_Format(PyExc_ValueError, "%s must be from %ld to %ld; got %R", name, least,
+                            most, object);
     return true;
 }
 
@@ -66,10 +62,8 @@ static void timing_free(struct timing *timing)
 static PyObject *kernel_time(struct call *call, struct timing *timing)
 {
     const struct plan *plan = &call->plan;
-    if (plan->n == 0) {
-        PyErr_SetString(PyExc_ValueError, "a is empty: there is nothing to measure");
-        return NULL;
-    }
+    if (plan->n == 0)
+        return PyErr_Format(PyExc_ValueError, "a is empty: there is nothing to measure");
     call->run.timing = timing;
     timing->method = plan->method;
     if (!timing_alloc(timing) || !execute_plan(call->state, plan, &call->run))
@@ -164,11 +158,9 @@ PyObject *measure_launch_limit(PyObject *module, PyObject *const *arguments, Py_
         !timing_parse(slots, LAUNCHES_DEFAULT, LAUNCHES_WARMUP, &timing) ||
         !platforms_choose(&state->platforms, slots[DEVICE], &platform, &index))
         return NULL;
-    if (platform->place == METHOD_ON_HOST) {
-        PyErr_SetString(PyExc_ValueError,
-                        "device 'host' launches nothing; 'cuda' and 'simulated' do");
-        return NULL;
-    }
+    if (platform->place == METHOD_ON_HOST)
+        return PyErr_Format(PyExc_ValueError,
+                            "device 'host' launches nothing; 'cuda' and 'simulated' do");
     timing.cold = false;
     PyObject *result = NULL;
     if (read_timed(state, platform, index, 0, &timing))

@@ -1,7 +1,7 @@
 #include "python/memory.h"
 
 #include "arrays/dlpack.h"
-#include "arrays/stream_handle.h"
+#include "arrays/stream.h"
 #include "common/failure.h"
 #include "python/state.h"
 
@@ -127,17 +127,14 @@ static bool parse_reader(PyObject *object, uintptr_t *handle)
         return false;
     if (stream_is_readable(*handle))
         return true;
-    PyErr_Format(PyExc_ValueError, "stream %R is no handle of a stream", object);
-    return false;
+    return PyErr_Format(PyExc_ValueError, "stream %R is no handle of a stream", object);
 }
 
 static bool parse_shape(PyObject *object, struct dlpack_export *export)
 {
     const Py_ssize_t dimensions = PyTuple_GET_SIZE(object);
-    if (dimensions > DIMENSIONS_MAX) {
-        PyErr_SetString(PyExc_ValueError, "too many dimensions");
-        return false;
-    }
+    if (dimensions > DIMENSIONS_MAX)
+        return PyErr_Format(PyExc_ValueError, "too many dimensions");
     export->dimensions = (unsigned)dimensions;
     for (Py_ssize_t k = 0; k < dimensions; k++) {
         export->shape[k] = PyLong_AsLongLong(PyTuple_GET_ITEM(object, k));

@@ -31,35 +31,30 @@ static bool check_type(const struct view *view)
     const enum element type = view->layout.input;
     if (element_is_integer(type) && type != ELEMENT_UINT64)
         return true;
-    PyErr_Format(PyExc_TypeError, "offsets must be integers that int64 holds, not %s",
-                 element_name(type));
-    return false;
+    return PyErr_Format(PyExc_TypeError, "offsets must be integers that int64 holds, not %s",
+                        element_name(type));
 }
 
 static bool check_offsets(const struct view *view)
 {
     struct layout layout = view->layout;
-    if (layout.dimensions != 1) {
-        PyErr_Format(PyExc_ValueError, "offsets must have one dimension; they have %u",
-                     layout.dimensions);
-        return false;
-    }
+    if (layout.dimensions != 1)
+        return PyErr_Format(PyExc_ValueError, "offsets must have one dimension; they have %u",
+                            layout.dimensions);
     if (view->on_device)
         return check_type(view);
     layout_normalise(&layout, true);
     if (layout.input == ELEMENT_INT64 && (view->n == 0 || layout_is_flat(&layout)))
         return true;
-    PyErr_SetString(PyExc_TypeError, "offsets must be int64, one after the other");
-    return false;
+    return PyErr_Format(PyExc_TypeError, "offsets must be int64, one after the other");
 }
 
 static bool check_values(const struct view *view)
 {
     if (view->layout.dimensions == 1)
         return true;
-    PyErr_Format(PyExc_ValueError, "values must have one dimension; they have %u",
-                 view->layout.dimensions);
-    return false;
+    return PyErr_Format(PyExc_ValueError, "values must have one dimension; they have %u",
+                        view->layout.dimensions);
 }
 
 /* The host's offsets can be looked at; NumPy's words. */
@@ -70,11 +65,10 @@ static bool check_range(const struct call *call, const char *op)
     if (call->offsets.on_device)
         return true;
     for (uint64_t k = 0; k < segments->count; k++)
-        if ((uint64_t)segments->offsets[k] >= end) {
-            PyErr_Format(PyExc_IndexError, "offset %lld out-of-bounds in %s.reduceat [0, %llu)",
-                         (long long)segments->offsets[k], op, (unsigned long long)end);
-            return false;
-        }
+        if ((uint64_t)segments->offsets[k] >= end)
+            return PyErr_Format(PyExc_IndexError,
+                                "offset %lld out-of-bounds in %s.reduceat [0, %llu)",
+                                (long long)segments->offsets[k], op, (unsigned long long)end);
     return true;
 }
 
@@ -120,9 +114,8 @@ static bool check_place(const struct call *call, const struct plan *plan)
     if (!offsets->on_device || offsets->n == 0 ||
         (offsets->platform == plan->platform && offsets->device == plan->device))
         return true;
-    PyErr_SetString(PyExc_ValueError, "offsets are on another device than values; move both to "
-                                      "one place");
-    return false;
+    return PyErr_Format(PyExc_ValueError, "offsets are on another device than values; move both to "
+                                          "one place");
 }
 
 static bool lies_flat(const struct layout *layout)
@@ -147,9 +140,8 @@ static bool check_findings(const struct call *call, const struct run *run, const
     const struct segments *segments = &call->segments;
     if (!(run->findings & FOUND_OUTSIDE))
         return true;
-    PyErr_Format(PyExc_IndexError, "an offset is out-of-bounds in %s.reduceat [0, %llu)", op,
-                 (unsigned long long)(segments->elements + segments->may_be_empty));
-    return false;
+    return PyErr_Format(PyExc_IndexError, "an offset is out-of-bounds in %s.reduceat [0, %llu)", op,
+                        (unsigned long long)(segments->elements + segments->may_be_empty));
 }
 
 static PyObject *reduce_segments(struct call *call, const char *op)

@@ -28,11 +28,9 @@ static bool warn_of_findings(const struct plan *plan, const struct run *run)
 
 bool answer_is_sound(const struct plan *plan, const struct run *run)
 {
-    if (run->findings & FOUND_NOTHING) {
-        PyErr_Format(PyExc_ValueError, "%s has no value: the mask hides all elements",
-                     reduction_row(plan->reduction)->called);
-        return false;
-    }
+    if (run->findings & FOUND_NOTHING)
+        return PyErr_Format(PyExc_ValueError, "%s has no value: the mask hides all elements",
+                            reduction_row(plan->reduction)->called);
     return warn_of_findings(plan, run);
 }
 

@@ -70,11 +70,9 @@ PyObject *state_substitute(PyObject *module, PyObject *arguments)
         .shared_bytes = (substitute_shared_bytes *)(uintptr_t)shared_bytes,
     };
     const struct backend *backend = backend_of(platform);
-    if (!own.method || data_blocks == 0 || !backend->substitute) {
-        PyErr_Format(PyExc_ValueError, "there is no rung '%s' of %u data blocks on %R", name,
-                     data_blocks, device);
-        return NULL;
-    }
+    if (!own.method || data_blocks == 0 || !backend->substitute)
+        return PyErr_Format(PyExc_ValueError, "there is no rung '%s' of %u data blocks on %R", name,
+                            data_blocks, device);
     backend->substitute(platforms_state(&state->platforms, platform), &own);
     Py_RETURN_NONE;
 }

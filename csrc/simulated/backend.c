@@ -111,10 +111,9 @@ struct job {
 static bool run_job(struct state *state, const struct plan *plan, size_t bytes, struct run *run)
 {
     struct simulator *simulator = simulator_for(state, plan, run);
-    if (!simulator) {
-        failure_note(&run->failure, FAILURE_MEMORY, "out of memory for the simulated device");
-        return false;
-    }
+    if (!simulator)
+        return failure_note(&run->failure, FAILURE_MEMORY,
+                            "out of memory for the simulated device");
     const struct simulator_watch watch = {run->watch->interrupted, run->watch->context};
     simulator_set(simulator, run->order, run->seed, &watch);
     struct job *job = calloc(1, sizeof *job);
@@ -264,10 +263,9 @@ static bool warn_if_slow(struct state *state, const struct plan *plan, struct ru
                         .seed = run->seed,
                         .workspace_limit = run->workspace_limit};
     struct trial *trial = trial_begin(plan, trial_length);
-    if (!trial) {
-        failure_note(&run->failure, FAILURE_MEMORY, "out of memory for the simulated device");
-        return false;
-    }
+    if (!trial)
+        return failure_note(&run->failure, FAILURE_MEMORY,
+                            "out of memory for the simulated device");
     const double began = clock_now();
     const bool ran = run_job(state, &trial->plan, 0, &apart);
     const double took = clock_now() - began, part = trial_elements(&trial->plan);
@@ -367,11 +365,9 @@ static bool allocate(void *opaque, struct device_memory *memory, struct failure 
     enum { GARBAGE = 0xa5 };
     const struct state *state = opaque;
     struct simulated_allocation *block = simulated_allocation_new(state->memory, memory->bytes);
-    if (!block) {
-        failure_note(failure, FAILURE_MEMORY, "out of memory for %zu bytes on the simulated device",
-                     memory->bytes);
-        return false;
-    }
+    if (!block)
+        return failure_note(failure, FAILURE_MEMORY,
+                            "out of memory for %zu bytes on the simulated device", memory->bytes);
     memset(block->bytes, GARBAGE, memory->bytes);
     memory->at = block->bytes;
     memory->pin = block;

@@ -22,7 +22,7 @@ enum { SWITCHES_A_LOOK = 8 };
 static void end_copy_now_or_then(struct multiprocessor *self)
 {
     enum { SWITCHES_A_COPY = 16 };
-    if (self->copies.count && self->ordering == ORDER_SHUFFLED &&
+    if (self->copies.count && self->sweep.ordering == ORDER_SHUFFLED &&
         random_next(&self->copies.random) % SWITCHES_A_COPY == 0)
         bulk_copies_end_any(&self->copies);
 }
@@ -32,11 +32,12 @@ static void end_copy_now_or_then(struct multiprocessor *self)
 static struct thread *next_ready(struct multiprocessor *self)
 {
     end_copy_now_or_then(self);
-    if (self->number == 0 && ++self->switches % SWITCHES_A_LOOK == 0)
+    if (self->number == 0 && ++self->sweep.switches % SWITCHES_A_LOOK == 0)
         return NULL;
-    while (self->next < self->launch->block && self->at[READY]) {
-        struct thread *thread = &self->threads[self->order[self->next++]];
-        if (thread->state == READY && thread->place.thread.x / SIMULATOR_WARP != self->last_warp)
+    while (self->sweep.next < self->launch->block && self->at[READY]) {
+        struct thread *thread = &self->threads[self->sweep.order[self->sweep.next++]];
+        if (thread->state == READY &&
+            thread->place.thread.x / SIMULATOR_WARP != self->sweep.last_warp)
             return thread;
     }
     return NULL;
@@ -57,10 +58,10 @@ void thread_wait_at(enum thread_state barrier)
  * to each other, and the last one hands back. */
 static void sweep(struct multiprocessor *self)
 {
-    if (self->ordering == ORDER_SHUFFLED)
-        random_shuffle(self->order, self->launch->block, &self->random);
-    self->next = 0;
-    while (self->next < self->launch->block && self->at[READY] && !grid_stopped(self->grid)) {
+    if (self->sweep.ordering == ORDER_SHUFFLED)
+        random_shuffle(self->sweep.order, self->launch->block, &self->sweep.random);
+    self->sweep.next = 0;
+    while (self->sweep.next < self->launch->block && self->at[READY] && !grid_stopped(self->grid)) {
         struct thread *first = next_ready(self);
         if (first)
             fiber_switch(&self->scheduler, &first->fiber);
@@ -117,7 +118,7 @@ bool multiprocessor_prepare(struct multiprocessor *self, const struct simulator_
     free(self->shared);
     self->shared = malloc(launch->shared_bytes + 1);
     self->launch = launch;
-    self->ordering = ordering;
+    self->sweep.ordering = ordering;
     return self->shared && prepare_to_count(self, launch->counts) &&
            make_threads(self, launch->block);
 }
@@ -144,23 +145,23 @@ bool multiprocessor_take_counts(struct multiprocessor *self, struct counted_laun
 static void choose_last_warp(struct multiprocessor *self)
 {
     const unsigned warps = self->launch->block / SIMULATOR_WARP;
-    self->last_warp = self->ordering == ORDER_SHUFFLED && warps > 1
-                          ? (unsigned)(random_next(&self->random) % warps)
-                          : NO_WARP;
+    self->sweep.last_warp = self->sweep.ordering == ORDER_SHUFFLED && warps > 1
+                                ? (unsigned)(random_next(&self->sweep.random) % warps)
+                                : NO_WARP;
 }
 
 void block_begin(struct multiprocessor *self, uint64_t index, uint64_t seed)
 {
     enum { GARBAGE = 0xa5 };
     const struct simulator_launch *launch = self->launch;
-    self->random = seed ^ (index * 0x9e3779b97f4a7c15);
+    self->sweep.random = seed ^ (index * 0x9e3779b97f4a7c15);
     memset(self->shared, GARBAGE, launch->shared_bytes);
     memset(self->warps, 0, sizeof *self->warps * (launch->block / SIMULATOR_WARP));
     memset(self->at, 0, sizeof self->at);
     self->at[READY] = launch->block;
     self->voted = false;
     self->copies.count = 0;
-    self->copies.random = self->random;
+    self->copies.random = self->sweep.random;
     choose_last_warp(self);
     if (launch->checker)
         checker_begin_block(launch->checker, self->number, (unsigned)index, self->shared);
@@ -175,7 +176,7 @@ void block_begin(struct multiprocessor *self, uint64_t index, uint64_t seed)
         thread->place.grid_size = (struct simulator_index){(unsigned)launch->grid, 1, 1};
         thread->place.cluster_rank = (unsigned)index % launch->cluster;
         thread->place.cluster_size = launch->cluster;
-        self->order[t] = self->ordering == ORDER_BACKWARDS ? launch->block - 1 - t : t;
+        self->sweep.order[t] = self->sweep.ordering == ORDER_BACKWARDS ? launch->block - 1 - t : t;
     }
 }
 
@@ -361,7 +362,7 @@ static bool release_barrier(struct multiprocessor *self)
     if (self->at[AT_WARP_BARRIER] && release_warps(self))
         return true;
     if (self->at[READY]) {
-        self->last_warp = NO_WARP;
+        self->sweep.last_warp = NO_WARP;
         return true;
     }
     if (self->at[AT_MBARRIER] && await_copies(self))

@@ -123,6 +123,16 @@ struct warp {
 
 enum { NO_WARP = WARPS_MAX };
 
+/* Which thread comes next, from one barrier to the next. */
+struct sweep {
+    enum thread_order ordering;
+    unsigned order[SIMULATOR_BLOCK_MAX];
+    unsigned next; /* in that order */
+    unsigned switches;
+    unsigned last_warp; /* goes on once no other can; NO_WARP: all are alike */
+    uint64_t random;
+};
+
 struct multiprocessor {
     struct grid *grid;              /* that its blocks are part of */
     struct multiprocessor *cluster; /* those with the blocks of its cluster, by rank */
@@ -134,12 +144,7 @@ struct multiprocessor {
     unsigned char *shared;
 
     const struct simulator_launch *launch;
-    enum thread_order ordering;
-    unsigned order[SIMULATOR_BLOCK_MAX];
-    unsigned next; /* in that order */
-    unsigned switches;
-    unsigned last_warp; /* goes on once no other can; NO_WARP: all are alike */
-    uint64_t random;
+    struct sweep sweep;
     struct warp warps[WARPS_MAX];
     unsigned at[THREAD_STATES]; /* how many threads are in each state */
     bool voted, verdict;        /* of __syncthreads_or */

@@ -22,11 +22,9 @@ static bool machine_allocate(struct machine *machine, size_t bytes, void **memor
 {
     enum { GARBAGE = 0xa5 };
     *memory = aligned_alloc(256, (bytes / 256 + 1) * 256);
-    if (!*memory) {
-        failure_note(machine->failure, FAILURE_MEMORY,
-                     "out of memory for %zu bytes on the simulated device", bytes);
-        return false;
-    }
+    if (!*memory)
+        return failure_note(machine->failure, FAILURE_MEMORY,
+                            "out of memory for %zu bytes on the simulated device", bytes);
     memset(*memory, GARBAGE, bytes);
     return true;
 }
@@ -83,8 +81,7 @@ static bool keep_counts(struct simulated_machine *self, struct counted_launch *c
     if (counts->count == 0 || counting_add(self->counting, counts))
         return true;
     counted_launch_free(counts);
-    failure_note(self->machine.failure, FAILURE_MEMORY, "out of memory for what is counted");
-    return false;
+    return failure_note(self->machine.failure, FAILURE_MEMORY, "out of memory for what is counted");
 }
 
 /* Whether it is a pass, and not the making of a copy. */
@@ -201,13 +198,11 @@ static bool launch_checked(struct simulated_machine *self, const struct launch *
         return keep_counts(self, &counts);
     case SIMULATOR_INTERRUPTED:
         counted_launch_free(&counts);
-        failure_note(self->machine.failure, FAILURE_EXCEPTION, "interrupted");
-        return false;
+        return failure_note(self->machine.failure, FAILURE_EXCEPTION, "interrupted");
     default:
         counted_launch_free(&counts);
-        failure_note(self->machine.failure, FAILURE_RUNTIME, "simulated device: %s",
-                     simulator_message(self->simulator));
-        return false;
+        return failure_note(self->machine.failure, FAILURE_RUNTIME, "simulated device: %s",
+                            simulator_message(self->simulator));
     }
 }
 

@@ -150,7 +150,7 @@ static bool go_round(struct cluster *self, uint64_t first, uint64_t seed, bool b
 {
     const struct multiprocessor *any = self->blocks;
     bool again = false;
-    if (any->ordering == ORDER_SHUFFLED)
+    if (any->sweep.ordering == ORDER_SHUFFLED)
         random_shuffle(self->order, any->launch->cluster, &self->random);
     for (unsigned k = 0; k < any->launch->cluster && !grid_stopped(any->grid); k++) {
         struct multiprocessor *block = &self->blocks[self->order[k]];

@@ -136,7 +136,7 @@ void simulator_bulk_copy(void *to, const void *from, unsigned bytes,
         return;
     }
     bulk_copies_add(&home->copies, &copy);
-    if (home->ordering == ORDER_FORWARDS)
+    if (home->sweep.ordering == ORDER_FORWARDS)
         bulk_copies_end_any(&home->copies);
 }
 

@@ -68,6 +68,5 @@ bool fields_read(const struct field *fields, PyObject *dict, void *self)
     }
     if (!dict || found == PyDict_GET_SIZE(dict))
         return true;
-    PyErr_Format(PyExc_TypeError, "some of %R are no fields", dict);
-    return false;
+    return PyErr_Format(PyExc_TypeError, "some of %R are no fields", dict);
 }

@@ -16,17 +16,17 @@ struct field {
     enum field_type type;
 };
 
-#define FIELD(of, member)                                                                          \
-    {                                                                                              \
-#member, offsetof(struct of, member),                                                         \
+#define FIELD(of, member) FIELD_NAMED(of, member, #member)
+#define FIELD_NAMED(of, member, name)                                                              \
+    {name, offsetof(struct of, member),                                                            \
      _Generic(((struct of *)NULL)->member,                                                         \
          bool: FIELD_BOOL,                                                                         \
          unsigned: FIELD_UNSIGNED,                                                                 \
          int: FIELD_INT,                                                                           \
          uint64_t: FIELD_UINT64,                                                                   \
          int64_t: FIELD_INT64,                                                                     \
-         const char *: FIELD_TEXT)    \
-    }
+         const char *: FIELD_TEXT)}
+
 /* A table ends with a field of no name. A new dict, or NULL with an exception set. */
 PyObject *fields_dict(const struct field *, const void *self);
 

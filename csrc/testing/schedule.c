@@ -10,24 +10,26 @@
 struct pretence {
     const char *reduction, *method, *input, *accumulator;
     const char *layout; /* of one dimension: 'flat', 'strided' or 'masked' */
-    uint64_t n, limit;
-    unsigned block_size, multiprocessors;
+    uint64_t n;
+    struct facts facts;
+    unsigned block_size;
     unsigned resident, resident_again; /* blocks of the first kernel, and of others */
-    bool direct, on_device, mask_on_device, out, whole, exact, initial;
+    bool direct, on_device, mask_on_device, out, exact, initial;
     bool automatic; /* a device's own choice may take the method's place */
-    int capability; /* of the GPU, 0: not a GPU; */
-    bool compiled;  /* whether there are kernels for it */
+    bool compiled;  /* there are kernels for the device */
 };
 
 /* clang-format off */
 static const struct field pretence_fields[] = {
     FIELD(pretence, reduction), FIELD(pretence, method), FIELD(pretence, input),
     FIELD(pretence, accumulator), FIELD(pretence, layout), FIELD(pretence, n),
-    FIELD(pretence, limit), FIELD(pretence, block_size), FIELD(pretence, multiprocessors),
-    FIELD(pretence, resident), FIELD(pretence, resident_again), FIELD(pretence, direct),
-    FIELD(pretence, on_device), FIELD(pretence, mask_on_device), FIELD(pretence, out),
-    FIELD(pretence, whole), FIELD(pretence, exact), FIELD(pretence, initial),
-    FIELD(pretence, automatic), FIELD(pretence, capability), FIELD(pretence, compiled), {0}};
+    FIELD_NAMED(pretence, facts.limit, "limit"), FIELD(pretence, block_size),
+    FIELD_NAMED(pretence, facts.multiprocessors, "multiprocessors"), FIELD(pretence, resident),
+    FIELD(pretence, resident_again), FIELD(pretence, direct), FIELD(pretence, on_device),
+    FIELD(pretence, mask_on_device), FIELD(pretence, out),
+    FIELD_NAMED(pretence, facts.whole, "whole"), FIELD(pretence, exact), FIELD(pretence, initial),
+    FIELD(pretence, automatic), FIELD_NAMED(pretence, facts.capability, "capability"),
+    FIELD(pretence, compiled), {0}};
 /* clang-format on */
 
 static int pretended_reduce(void *workspace, size_t *workspace_bytes, const void *data,
@@ -92,8 +94,7 @@ static bool names_are_known(const struct pretence *self)
     if (hooks->method_find(self->method) && hooks->reduction_find(self->reduction, &reduction) &&
         element_named(self->input) != ELEMENTS && element_named(self->accumulator) != ELEMENTS)
         return true;
-    PyErr_SetString(PyExc_ValueError, "no such reduction, method or element type");
-    return false;
+    return PyErr_Format(PyExc_ValueError, "no such reduction, method or element type");
 }
 
 static struct plan plan_of(const struct pretence *self, const struct layout *layout)
@@ -133,17 +134,13 @@ static PyObject *schedule_of(struct pretence *self)
         kernels.flat = no_kernel;
     const struct layout layout = layout_of(self);
     struct plan plan = plan_of(self, &layout);
-    const struct facts facts = {.kernels = &kernels,
-                                .multiprocessors = self->multiprocessors,
-                                .capability = self->capability,
-                                .limit = self->limit,
-                                .whole = self->whole,
-                                .resident = pretended_residence,
-                                .device = self};
+    self->facts.kernels = &kernels;
+    self->facts.resident = pretended_residence;
+    self->facts.device = self;
     struct schedule schedule;
     struct failure failure = {0};
-    hooks->fastest_choose(&facts, &plan);
-    if (hooks->schedule_make(&plan, &facts, &schedule, &failure))
+    hooks->fastest_choose(&self->facts, &plan);
+    if (hooks->schedule_make(&plan, &self->facts, &schedule, &failure))
         return hooks->explain_schedule(&schedule);
     PyErr_SetString(failure.kind == FAILURE_VALUE ? PyExc_ValueError : PyExc_RuntimeError,
                     failure.text);
@@ -154,9 +151,8 @@ PyObject *testing_schedule(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(argu
                            PyObject *names)
 {
     struct pretence self = {.layout = "flat",
-                            .multiprocessors = 132,
+                            .facts = {.multiprocessors = 132, .limit = UINT64_MAX},
                             .resident = 2,
-                            .limit = UINT64_MAX,
                             .direct = true,
                             .on_device = true,
                             .mask_on_device = true,

@@ -58,10 +58,8 @@ static enum element element_of(unsigned size)
 /* False with an exception set. */
 static bool read_numbers(PyObject *tuple, unsigned dimensions, int64_t *numbers)
 {
-    if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != (Py_ssize_t)dimensions) {
-        PyErr_SetString(PyExc_ValueError, "shape and strides must be tuples of one length");
-        return false;
-    }
+    if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != (Py_ssize_t)dimensions)
+        return PyErr_Format(PyExc_ValueError, "shape and strides must be tuples of one length");
     for (unsigned k = 0; k < dimensions; k++)
         numbers[k] = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, k));
     return !PyErr_Occurred();
@@ -81,10 +79,8 @@ static bool read_question(PyObject *arguments, PyObject *names, struct question 
     layout.mask = masked ? (const unsigned char *)somewhere_else : NULL;
     layout.input = layout.type = element_of(question->size);
     layout.dimensions = (unsigned)PyTuple_GET_SIZE(shape);
-    if (layout.dimensions > DIMENSIONS_MAX) {
-        PyErr_Format(PyExc_ValueError, "an array has up to %d dimensions", DIMENSIONS_MAX);
-        return false;
-    }
+    if (layout.dimensions > DIMENSIONS_MAX)
+        return PyErr_Format(PyExc_ValueError, "an array has up to %d dimensions", DIMENSIONS_MAX);
     if (!read_numbers(shape, layout.dimensions, (int64_t *)layout.shape) ||
         !read_numbers(strides, layout.dimensions, layout.strides) ||
         (masked && !read_numbers(mask_strides, layout.dimensions, layout.mask_strides)))
