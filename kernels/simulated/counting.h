@@ -31,7 +31,7 @@ class memory;
 
 /* What is at an address: a load where it is used, a store where it is assigned to. */
 template <class T>
-class element
+class cell
 {
     using value = std::remove_const_t<T>;
     T *at;
@@ -42,8 +42,8 @@ class element
   public:
     using type = value;
 
-    element(T *at, enum simulator_event load, enum simulator_event store, const char *file,
-            unsigned line)
+    cell(T *at, enum simulator_event load, enum simulator_event store, const char *file,
+         unsigned line)
         : at(at), load(load), store(store), file(file), line(line)
     {
     }
@@ -54,14 +54,14 @@ class element
         return *at;
     }
 
-    const element &operator=(const value &x) const
+    const cell &operator=(const value &x) const
     {
         count(store, at, sizeof(T), file, line, &x);
         *at = x;
         return *this;
     }
 
-    const element &operator=(const element &other) const
+    const cell &operator=(const cell &other) const
     {
         return *this = value(other);
     }
@@ -73,7 +73,7 @@ class element
 
 #define COMPOUND(op)                                                                               \
     template <class X>                                                                             \
-    const element &operator op## = (const X &x) const                                              \
+    const cell &operator op## = (const X &x) const                                                 \
     {                                                                                              \
         return *this = value(value(*this) op x);                                                   \
     }
@@ -86,7 +86,7 @@ class element
     COMPOUND(^)
 #undef COMPOUND
 
-    const element &operator++() const
+    const cell &operator++() const
     {
         return *this += value(1);
     }
@@ -125,7 +125,7 @@ class pointer
         return pointer<const T, Load, Store>(at);
     }
 
-    element<T> operator[](index i) const
+    cell<T> operator[](index i) const
     {
         return {at + i.value, Load, Store, i.file, i.line};
     }

@@ -23,12 +23,12 @@ class memory
         return {at, is_shared};
     }
 
-    element<T> operator[](index i) const
+    cell<T> operator[](index i) const
     {
-        return is_shared ? element<T>(at + i.value, SIMULATOR_SHARED_LOAD, SIMULATOR_SHARED_STORE,
-                                      i.file, i.line)
-                         : element<T>(at + i.value, SIMULATOR_GLOBAL_LOAD, SIMULATOR_GLOBAL_STORE,
-                                      i.file, i.line);
+        return is_shared ? cell<T>(at + i.value, SIMULATOR_SHARED_LOAD, SIMULATOR_SHARED_STORE,
+                                   i.file, i.line)
+                         : cell<T>(at + i.value, SIMULATOR_GLOBAL_LOAD, SIMULATOR_GLOBAL_STORE,
+                                   i.file, i.line);
     }
 
     template <class I, class = std::enable_if_t<std::is_integral_v<I>>>
@@ -94,8 +94,8 @@ struct plain_value_of {
 };
 
 template <class T>
-struct plain_value_of<element<T>> {
-    using type = typename element<T>::type;
+struct plain_value_of<cell<T>> {
+    using type = typename cell<T>::type;
 };
 
 template <class T>
