@@ -243,7 +243,7 @@ static bool read_strides(const struct reading *reading, PyObject *strides)
 
 static bool read_data(const struct reading *reading, PyObject *data)
 {
-    uintptr_t address;
+    uintptr_t address = 0;
     if (!PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2)
         return wrong_type(reading, names.data, "a tuple (pointer, read-only flag)", data);
     if (!parse_address(reading, names.data, PyTuple_GET_ITEM(data, 0), &address))

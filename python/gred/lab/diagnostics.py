@@ -27,7 +27,6 @@ _TEMPLATES = [
     (r"\bcell<([^<>]+)>", r"\1"),
     (r"\bpointer<([^<>,]+), (?:\(simulator_event\)2|SIMULATOR_SHARED)[^<>]*>", r"shared<\1>"),
     (r"\bpointer<([^<>,]+), [^<>]*>", r"global<\1>"),
-    (r"\breference<([^<>,]+), [^<>]*>", r"\1"),
     (r"\bcounted<sum<[^<>]*> ?>", "Fold"),
 ]
 
