@@ -35,28 +35,28 @@ class cell
 {
     using value = std::remove_const_t<T>;
     T *at;
-    enum simulator_event load, store;
+    bool is_shared;
     const char *file;
     unsigned line;
 
   public:
     using type = value;
 
-    cell(T *at, enum simulator_event load, enum simulator_event store, const char *file,
-         unsigned line)
-        : at(at), load(load), store(store), file(file), line(line)
+    cell(T *at, bool is_shared, const char *file, unsigned line)
+        : at(at), is_shared(is_shared), file(file), line(line)
     {
     }
 
     operator value() const
     {
-        count(load, at, sizeof(T), file, line);
+        count(is_shared ? SIMULATOR_SHARED_LOAD : SIMULATOR_GLOBAL_LOAD, at, sizeof(T), file, line);
         return *at;
     }
 
     const cell &operator=(const value &x) const
     {
-        count(store, at, sizeof(T), file, line, &x);
+        count(is_shared ? SIMULATOR_SHARED_STORE : SIMULATOR_GLOBAL_STORE, at, sizeof(T), file,
+              line, &x);
         *at = x;
         return *this;
     }
@@ -68,7 +68,7 @@ class cell
 
     memory<T> operator&() const
     {
-        return memory<T>(at, store == SIMULATOR_SHARED_STORE);
+        return memory<T>(at, is_shared);
     }
 
 #define COMPOUND(op)                                                                               \
@@ -127,7 +127,7 @@ class pointer
 
     cell<T> operator[](index i) const
     {
-        return {at + i.value, Load, Store, i.file, i.line};
+        return {at + i.value, Load == SIMULATOR_SHARED_LOAD, i.file, i.line};
     }
 
     template <class I>

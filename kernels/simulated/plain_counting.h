@@ -25,10 +25,7 @@ class memory
 
     cell<T> operator[](index i) const
     {
-        return is_shared ? cell<T>(at + i.value, SIMULATOR_SHARED_LOAD, SIMULATOR_SHARED_STORE,
-                                   i.file, i.line)
-                         : cell<T>(at + i.value, SIMULATOR_GLOBAL_LOAD, SIMULATOR_GLOBAL_STORE,
-                                   i.file, i.line);
+        return {at + i.value, is_shared, i.file, i.line};
     }
 
     template <class I, class = std::enable_if_t<std::is_integral_v<I>>>
