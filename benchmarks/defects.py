@@ -216,7 +216,7 @@ HOST = [
     Defect(
         "text of a shape",
         "leak",
-        "csrc/arrays/output.c",
+        "csrc/arrays/operands.c",
         "Each out of a wrong shape leaves a text behind.",
         "    Py_XDECREF(given);\n",
         "",
@@ -225,10 +225,10 @@ HOST = [
     Defect(
         "type of device memory",
         "leak",
-        "csrc/python/device_memory.c",
+        "csrc/python/memory.c",
         "Each result on a device leaves a reference to its type behind.",
-        "    type->tp_free(object);\n    Py_DECREF(type);",
-        "    type->tp_free(object);",
+        "&self->memory);\n    type->tp_free(object);\n    Py_DECREF(type);",
+        "&self->memory);\n    type->tp_free(object);",
         "test_results.py",
     ),
     Defect(
@@ -252,7 +252,7 @@ HOST = [
     Defect(
         "warning that is an error",
         "error path",
-        "csrc/python/answer.c",
+        "csrc/python/results.c",
         "An answer is given though its warning has been turned into an exception.",
         "text, 1 + run->frames) == 0;",
         "text, 1 + run->frames) <= 0;",
