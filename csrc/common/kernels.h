@@ -349,7 +349,8 @@ struct kernels {
 
     /* Exact sums: of a flat array of a type, of the words that pieces have left, and one warp
      * that makes the result of words. Arguments as above, and then (fold, accumulator, watches,
-     * exact_result) and (accumulator); `watches` asks for whether there is anything but -0. */
+     * exact_result, factors) and (accumulator); `watches` asks for whether there is anything but
+     * -0. Only products have factors. */
     const void *(*exact_flat)(enum element input);
     const void *(*exact_merge)(enum element accumulator);
     const void *(*exact_finish)(void);
@@ -361,8 +362,8 @@ struct kernels {
 
     /* Exact sums of products, of the same kind: of two flat arrays of a type, or of one and itself;
      * of floats and complex numbers, and of any types that hold 64-bit integers by one kernel.
-     * Arguments as of exact_flat, and then (factors, type, factors' type), the last two of which
-     * only the kernel of integers takes. */
+     * Arguments as of exact_flat, and then (type, factors' type), which only the kernel of integers
+     * takes. */
     const void *(*exact_products)(enum element input);
     const void *(*exact_products_merge)(enum fold fold, enum element accumulator);
     const void *(*exact_products_finish)(void);
