@@ -84,10 +84,32 @@ struct bringing {
 
 #endif
 
-struct nothing_to_await {
-    __device__ __forceinline__ explicit nothing_to_await(shared<char>) {}
+/* Elements that are no values as they lie: threads make states of what copies have brought. */
+struct converting {
+    shared<const char> brought;
 
-    __device__ __forceinline__ void await() const {}
+    __device__ __forceinline__ explicit converting(shared<char>) {}
+
+    __device__ __forceinline__ void start(shared<char> room, global<const char> from,
+                                          unsigned bytes)
+    {
+        brought = start_bringing(room, from, bytes);
+    }
+
+    template <class Fold>
+    __device__ __forceinline__ void make_states(const ragged &x, shared<state_of<Fold>> states,
+                                                unsigned n) const
+    {
+        await_copies();
+        __syncthreads();
+        each_neighbours<Fold>(x, brought, n, threadIdx.x, x.block,
+                              [&](const auto &values, const auto &places, auto shown) {
+#pragma unroll
+                                  for (unsigned k = 0; k < neighbours_at_once; k++)
+                                      if (shown(k))
+                                          states[places(k)] = Fold::lift(values[k], 0);
+                              });
+    }
 };
 
 /* What a tile has in place of elements: values as they lie, if states are no larger and can be left
@@ -103,7 +125,7 @@ struct scanned_tile {
     shared<uint32_t> marks; /* of each thread: which of its elements are the last of something */
     shared<uint16_t> ends;  /* of segments, counted from the tile's first element */
     unsigned shift;         /* the place of that */
-    std::conditional_t<AsTheyLie, bringing, nothing_to_await> elements;
+    std::conditional_t<AsTheyLie, bringing, converting> elements;
 
     /* Nothing is marked. */
     __device__ __forceinline__ scanned_tile()
@@ -122,22 +144,20 @@ struct scanned_tile {
         atomicOr(marks + place / scanned<V>, 1u << place % scanned<V>);
     }
 
-    /* Starts to bring the elements, or makes states of them. */
+    /* Starts to bring the elements. */
     __device__ __forceinline__ void start(const ragged &x, const tile_of_segments &tile)
     {
         const char *const from = element_at(x, tile.element);
+        const unsigned bytes = tile.elements * unsigned(sizeof(V));
         data = seen_as<V>(before_elements());
+        ends = seen_as<uint16_t>(before_elements() + (bytes + 2 * 15) / 16 * 16);
         shift = 0;
         if constexpr (AsTheyLie) {
             shift = unsigned(address_of(from) % sizeof(pack<V>) / sizeof(V));
             elements.start(before_elements(), seen_as<const V>(from), tile.elements);
         } else {
-            const auto leave = [&](const auto &values, const auto &places, auto shown) {
-                for (unsigned k = 0; k < neighbours_at_once; k++)
-                    if (shown(k))
-                        data[places(k)] = Fold::lift(values[k], 0);
-            };
-            each_neighbours<Fold>(x, from, tile.elements, threadIdx.x, x.block, leave);
+            const shared<char> behind_ends = seen_as<char>(ends + (tile.ends + 7) / 8 * 8);
+            elements.start(behind_ends, from, tile.elements << x.bytes);
         }
     }
 
@@ -146,8 +166,6 @@ struct scanned_tile {
     __device__ __forceinline__ first_segment bring(const ragged &x, const tile_of_segments &tile)
     {
         start(x, tile);
-        ends = seen_as<uint16_t>(before_elements() +
-                                 (tile.elements * unsigned(sizeof(V)) + 2 * 15) / 16 * 16);
         for (unsigned j = threadIdx.x; j < tile.ends; j += blockDim.x) {
             const uint64_t k = tile.segment + j, end = end_of_segment(x.of, k);
             const unsigned within = unsigned(end - tile.element), place = shift + within;
@@ -160,7 +178,10 @@ struct scanned_tile {
             mark(shift + first.lead - 1);
         if (threadIdx.x == 0 && tile.elements > 0)
             mark(shift + tile.elements - 1);
-        elements.await();
+        if constexpr (AsTheyLie)
+            elements.await();
+        else
+            elements.template make_states<Fold>(x, data, tile.elements);
         __syncthreads();
         return first;
     }

@@ -59,8 +59,8 @@ enum kernel_kind {
 
     /* Exact sums: of a flat array of a type, of the words that pieces have left, and one warp that
      * makes the result of words. As KERNEL_FLAT, KERNEL_MERGE and KERNEL_FINISH, and then (fold,
-     * accumulator, watches, exact_result) and (accumulator); `watches` asks for whether there is
-     * anything but -0. */
+     * accumulator, watches, exact_result, factors) and (accumulator); `watches` asks for whether
+     * there is anything but -0, and only products have factors. */
     KERNEL_EXACT_FLAT,
     KERNEL_EXACT_MERGE,
     KERNEL_EXACT_FINISH,
@@ -72,8 +72,7 @@ enum kernel_kind {
     KERNEL_EXACT_COLUMNS,
 
     /* Exact sums of products, of two flat arrays of a type, or of one and itself: as the three of
-     * sums, and the first then (factors, type, factors' type), the last two of which only the
-     * kernel of integers takes. */
+     * sums, and the first then (type, factors' type), which only the kernel of integers takes. */
     KERNEL_EXACT_PRODUCTS,
     KERNEL_EXACT_PRODUCTS_MERGE,
     KERNEL_EXACT_PRODUCTS_FINISH,

@@ -39,26 +39,21 @@ static bool are_as_they_lie(size_t size, size_t state, bool own)
     return own && state <= size && size >= sizeof(uint32_t) && size <= sizeof(uint64_t);
 }
 
-/* Elements and ends of 2 bytes each, with what lies before them and before boundaries of 16 bytes.
- */
-static size_t tile_bytes(const struct segments_shape *shape, size_t size)
+/* Elements that threads scan are of so many bytes, and so many more are brought of each that they
+ * are made of. Threads have room for them, wherever in a pack the tile begins; ends are of 2 bytes.
+ * Beside these there is what lies before them, and before boundaries of 16 bytes. */
+static void shape_tiles(uint64_t all, size_t scanned, size_t brought,
+                        const struct segments_tuning *tuning, struct segments_shape *shape)
 {
-    enum { BOUNDARY = 16, BOUNDARIES = 4 };
-    return ((size_t)SCAN_MARKS << shape->tile_block) + SCAN_OF_WARPS + SCAN_BARRIER +
-           shape->tile * size + SCANNED_BYTES + (size_t)BOUNDARIES * BOUNDARY;
-}
-
-/* Of elements of so many bytes in shared memory. Threads have room for them, wherever in a pack the
- * tile begins. */
-static void shape_tiles(uint64_t all, size_t size, const struct segments_tuning *tuning,
-                        struct segments_shape *shape)
-{
-    enum { PACK = 16 };
-    const uint64_t most = (((size_t)SCANNED_BYTES << tuning->tiling) - PACK) / size + 1;
+    enum { PACK = 16, BOUNDARIES = 6 };
+    const size_t size = scanned + brought;
+    const uint64_t most = (((size_t)SCANNED_BYTES << tuning->tiling) - PACK) / scanned + 1;
     shape->tile_block = tuning->tiling;
     shape->tile = (unsigned)least(tuning->tile / size, most);
     shape->tiles = divide_up(all, shape->tile);
-    shape->tile_shared_bytes = tile_bytes(shape, size);
+    shape->tile_shared_bytes = ((size_t)SCAN_MARKS << tuning->tiling) + SCAN_OF_WARPS +
+                               SCAN_BARRIER + shape->tile * size + SCANNED_BYTES +
+                               (size_t)BOUNDARIES * PACK;
 }
 
 void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size_t state, bool own,
@@ -76,7 +71,8 @@ void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size
     };
     uint64_t blocks = divide_up(segments, (uint64_t)1 << (tuning->block - team));
     if (segments + elements > tuning->few) {
-        shape_tiles(segments + elements, shape->as_they_lie ? size : state, tuning, shape);
+        shape_tiles(segments + elements, shape->as_they_lie ? size : state,
+                    shape->as_they_lie ? 0 : size, tuning, shape);
         const uint64_t of_tiles = divide_up(shape->tiles, (uint64_t)1 << (tuning->block - WARP));
         blocks = blocks > of_tiles ? blocks : of_tiles;
     }

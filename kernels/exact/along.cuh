@@ -216,40 +216,33 @@ struct exact_column {
         }
     }
 
-    /* What the windows have of a sum: their numbers side by side, in two's complement, and then as
-     * a magnitude without digits before the first that is not 0. */
+    /* What the windows have of a sum: their numbers side by side, above * 2^96 + below, and of
+     * these the magnitude without digits before the first that is not 0. */
     __device__ __forceinline__ struct exact_leading leading(unsigned s) const
     {
-        constexpr unsigned digits = EXACT_SHOWN, over = WINDOW_APART - EXACT_DIGIT_BITS;
-        struct exact_leading leading = {{}, windows.exponent_of(count - 1) - 52, false, false};
-        uint32_t (&at)[digits] = leading.digits;
+        constexpr unsigned low_bits = 3 * EXACT_DIGIT_BITS;
+        constexpr __int128 one = 1;
+        __int128 above = 0;
 #pragma unroll
-        for (unsigned w = 0; w < count; w++) {
-            const uint64_t units = uint64_t(windows.units(s * count + w));
-            const uint32_t sign = uint32_t(int64_t(units) >> 63);
-            uint64_t carry = 0;
-#pragma unroll
-            for (unsigned k = digits; k-- > 1;)
-                at[k] = at[k - 1] << over | (k > 1 ? at[k - 2] >> (32 - over) : 0);
-            at[0] = 0;
-#pragma unroll
-            for (unsigned k = 0; k < digits; k++) {
-                carry += uint64_t(at[k]) + (k == 0   ? uint32_t(units)
-                                            : k == 1 ? uint32_t(units >> 32)
-                                                     : sign);
-                at[k] = uint32_t(carry);
-                carry >>= 32;
-            }
+        for (unsigned w = 0; w + 1 < count; w++)
+            above = above * (one << WINDOW_APART) + windows.units(s * count + w);
+        __int128 below = (above & ((one << (low_bits - WINDOW_APART)) - 1)) << WINDOW_APART;
+        below += windows.units(s * count + count - 1);
+        above = (above >> (low_bits - WINDOW_APART)) + (below >> low_bits);
+        below &= (one << low_bits) - 1;
+        const bool negative = above < 0;
+        if (negative) {
+            above = -above - (below != 0);
+            below = -below & ((one << low_bits) - 1);
         }
-        leading.negative = at[digits - 1] >> 31;
-        uint32_t carry = leading.negative;
+        struct exact_leading leading = {{uint32_t(below), uint32_t(below >> 32),
+                                         uint32_t(below >> 64), uint32_t(above),
+                                         uint32_t(above >> 32)},
+                                        windows.exponent_of(count - 1) - 52,
+                                        false,
+                                        negative};
 #pragma unroll
-        for (unsigned k = 0; k < digits; k++) {
-            at[k] = (leading.negative ? ~at[k] : at[k]) + carry;
-            carry &= at[k] == 0;
-        }
-#pragma unroll
-        for (unsigned k = 1; k < digits; k++)
+        for (unsigned k = 1; k < EXACT_SHOWN; k++)
             exact_skip_zero(&leading);
         return leading;
     }

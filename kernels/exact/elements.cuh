@@ -142,12 +142,6 @@ struct element_terms {
     {
     }
 
-    static __device__ __forceinline__ tiles tiles_of(const in_packs<In> &x, global<const In>,
-                                                     uint64_t rank, uint64_t threads)
-    {
-        return tiles(x, rank, threads);
-    }
-
     /* Windows for a batch of tiles, which are added in the first so many. */
     template <unsigned Used>
     struct windows {

@@ -37,13 +37,6 @@ struct product_terms {
 
     __device__ __forceinline__ product_terms(bool, bool) {}
 
-    static __device__ __forceinline__ tiles tiles_of(const in_packs<In> &x,
-                                                     global<const In> factors, uint64_t rank,
-                                                     uint64_t threads)
-    {
-        return tiles(x, factors, rank, threads);
-    }
-
     /* Windows for a batch of tiles: of products, and of what these lose. No product is added that
      * is out of bounds, so that all windows are as the lower ones of windows.cuh: nobody has to
      * look. Bounds are magnitudes, the upper halves of float64s' bits. */

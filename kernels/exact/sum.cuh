@@ -124,7 +124,7 @@ __device__ __forceinline__ void add_share(shared<exact_word> words, const Summed
     const in_packs<In> x(data, n);
     const bool few = n <= exact_few && n <= threads;
     const uint64_t single = few ? rank : x.single(rank);
-    warp_adder<Summed> adder(words, summed, Summed::tiles_of(x, factors, rank, threads));
+    warp_adder<Summed> adder(words, summed, typename Summed::tiles(x, factors, rank, threads));
     clear_words(words, Summed::layout::words);
     __syncthreads();
     if (single < n)

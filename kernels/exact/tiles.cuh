@@ -38,7 +38,9 @@ struct warp_tiles {
     global<const pack<In>> at, end; /* this lane's first pack of the tile, and the array's end */
     uint64_t stride;                /* packs from one of the warp's tiles to its next */
 
-    __device__ __forceinline__ warp_tiles(const in_packs<In> &x, uint64_t rank, uint64_t threads)
+    /* The second array is for the tiles of two. */
+    __device__ __forceinline__ warp_tiles(const in_packs<In> &x, global<const In>, uint64_t rank,
+                                          uint64_t threads)
         : at(x.packs + rank / warp_size * (Packs * warp_size) + threadIdx.x % warp_size),
           end(worked_out(x.packs + x.count)), stride(worked_out(threads * Packs))
     {
@@ -102,7 +104,7 @@ struct warp_tiles_of_two : warp_tiles<In, Packs> {
 
     __device__ __forceinline__ warp_tiles_of_two(const in_packs<In> &x, global<const In> others,
                                                  uint64_t rank, uint64_t threads)
-        : first(x, rank, threads),
+        : first(x, others, rank, threads),
           other(others + x.head + uint64_t(first::at - x.packs) * pack<In>::size),
           aligned(address_of(other) % sizeof(pack<In>) == 0)
     {
