@@ -185,11 +185,11 @@ bool numpys_promote(enum element a, enum element b, enum element *promoted)
 
 static PyObject *scalar_of_descr(union scalar value, enum element element)
 {
-    enum element shown = element;
-    PyArray_Descr *descr = descr_for(&shown);
+    enum element held = element;
+    PyArray_Descr *descr = descr_for(&held);
     if (!descr)
         return NULL;
-    value = scalar_convert(value, element, shown);
+    value = scalar_convert(value, element, held);
     PyObject *scalar = PyArray_Scalar(&value, descr, NULL);
     Py_DECREF(descr);
     return scalar;

@@ -56,25 +56,30 @@ unsigned answer_types(const struct plan *plan, bool maybe_nothing, enum element 
     return plan->reduction == REDUCTION_minmax ? 2 : 1;
 }
 
-/* What an answer's values are made of. */
-struct answered {
+static PyObject *value(const struct run *run, size_t k, enum element type)
+{
+    return numpys_scalar(scalar_narrow(run->answer.values[k], type), type);
+}
+
+/* What a record's values are made of. */
+struct record {
     const struct run *run;
-    enum element types[ANSWER_VALUES];
+    const enum element *types;
 };
 
 static PyObject *value_at(const void *context, size_t k)
 {
-    const struct answered *self = context;
-    const enum element type = self->types[k];
-    return numpys_scalar(scalar_narrow(self->run->answer.values[k], type), type);
+    const struct record *self = context;
+    return value(self->run, k, self->types[k]);
 }
 
 PyObject *answer_to_python(const struct plan *plan, const struct run *run)
 {
-    struct answered answered;
-    answered.run = run;
-    const unsigned count = answer_types(plan, run->answer.values[0].integer == 0, answered.types);
-    return count == 1 ? value_at(&answered, 0) : tuple_of(count, value_at, &answered);
+    enum element types[ANSWER_VALUES];
+    const unsigned count = answer_types(plan, run->answer.values[0].integer == 0, types);
+    if (count == 1)
+        return value(run, 0, types[0]);
+    return tuple_of(count, value_at, &(struct record){run, types});
 }
 
 /* ---- arrays ---- */

@@ -257,7 +257,7 @@ static bool warn_if_slow(struct state *state, const struct plan *plan, struct ru
     const double elements = trial_elements(plan) * runs;
     if (elements <= (double)short_enough)
         return true;
-    struct run apart = {.watch = run->watch,
+    struct run tried = {.watch = run->watch,
                         .order = run->order,
                         .seed = run->seed,
                         .workspace_limit = run->workspace_limit};
@@ -266,11 +266,11 @@ static bool warn_if_slow(struct state *state, const struct plan *plan, struct ru
         return failure_note(&run->failure, FAILURE_MEMORY,
                             "out of memory for the simulated device");
     const double began = clock_now();
-    const bool ran = run_job(state, &trial->plan, 0, &apart);
+    const bool ran = run_job(state, &trial->plan, 0, &tried);
     const double took = clock_now() - began, part = trial_elements(&trial->plan);
     trial_end(trial);
     if (!ran) {
-        run->failure = apart.failure;
+        run->failure = tried.failure;
         return false;
     }
     return warn_of(took * (elements / part), run);
